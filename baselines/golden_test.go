@@ -1,0 +1,111 @@
+package baselines_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+// TestGolden holds the six published schedules job by job.
+func TestGolden(t *testing.T) {
+	dir := filepath.Join(sharedtest.Dir(t), "golden")
+	w, err := trace.Read(filepath.Join(dir, "philly_w1k.csv"), trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant(w.Jobs)
+	for _, policy := range []string{"fifo", "fjf", "sjf", "sjfskip", "srtf", "srsf"} {
+		t.Run(policy, func(t *testing.T) {
+			got := schedule(t, cluster.Uniform(1, 64), w.Jobs, policy)
+			want := expected(t, filepath.Join(dir, "expected_64gpu_"+policy+".csv"))
+			if len(want) != len(w.Jobs) {
+				t.Fatalf("%d expected jobs for a trace of %d", len(want), len(w.Jobs))
+			}
+			for id := range w.Jobs {
+				if name := w.Jobs[id].Name; got[id] != want[name] {
+					t.Fatalf("job %s: start, end %v, want %v", name, got[id], want[name])
+				}
+			}
+		})
+	}
+}
+
+// grant gives oracle estimates.
+func grant(jobs []trace.Job) {
+	for i := range jobs {
+		jobs[i].Estimate = jobs[i].Work
+	}
+}
+
+// span is a job's first start and its end.
+type span struct{ start, end time.Duration }
+
+func schedule(t *testing.T, c cluster.Spec, jobs []trace.Job, policy string) []span {
+	t.Helper()
+	s, err := sim.New(sim.Config{Cluster: c}, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := baselines.New(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context(), p, 1); err != nil {
+		t.Fatal(err)
+	}
+	return spans(s.Log())
+}
+
+func spans(l *sim.Log) []span {
+	all := make([]span, len(l.Jobs))
+	for i := range all {
+		all[i].start = -1
+	}
+	for i := range l.Records {
+		switch r := &l.Records[i]; r.Kind {
+		case sim.Start:
+			if all[r.Job].start < 0 {
+				all[r.Job].start = r.At
+			}
+		case sim.Finish:
+			all[r.Job].end = r.At
+		}
+	}
+	return all
+}
+
+func expected(t *testing.T, path string) map[string]span {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := fmt.Sprint(rows[0]); h != "[job_id submit start end jct]" {
+		t.Fatalf("%s: header %s", path, h)
+	}
+	want := make(map[string]span, len(rows))
+	for _, r := range rows[1:] {
+		start, err1 := strconv.Atoi(r[2])
+		end, err2 := strconv.Atoi(r[3])
+		if err1 != nil || err2 != nil {
+			t.Fatalf("%s: row %v", path, r)
+		}
+		want[r[0]] = span{time.Duration(start) * time.Second, time.Duration(end) * time.Second}
+	}
+	return want
+}

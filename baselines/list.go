@@ -1,0 +1,94 @@
+package baselines
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all behind it, or, with skip,
+// is passed over.
+//
+//	fifo     submit, id                blocks
+//	fjf      submit, id                skips (first job that fits)
+//	sjf      estimated duration, id    blocks
+//	sjfskip  estimated duration, id    skips
+type list struct {
+	name  string
+	skip  bool
+	order func(*cluster.JobSpec) (time.Duration, error)
+	all   line    // without skip
+	some  waiting // with skip
+	fit   cluster.Placement
+}
+
+func bySubmit(j *cluster.JobSpec) (time.Duration, error) { return j.Submit, nil }
+
+func byEstimate(j *cluster.JobSpec) (time.Duration, error) {
+	if j.Estimate <= 0 {
+		return 0, fmt.Errorf("job %s has no estimate of its duration, which this order needs", j.Name)
+	}
+	return j.Estimate, nil
+}
+
+func (l *list) Name() string { return l.name }
+
+func (l *list) Reset(uint64) error {
+	l.all = l.all[:0]
+	l.some.reset()
+	return nil
+}
+
+func (l *list) Schedule(tx *cluster.Txn) error {
+	for _, e := range tx.Events() {
+		if e.Kind != cluster.Arrived {
+			continue
+		}
+		spec := tx.State().Spec(e.Job)
+		key, err := l.order(spec)
+		if err != nil {
+			return err
+		}
+		if t := (ticket{key: key, job: e.Job}); l.skip {
+			l.some.push(spec, t)
+		} else {
+			l.all.push(t)
+		}
+	}
+	if l.skip {
+		return l.fill(tx)
+	}
+	for len(l.all) > 0 {
+		started, err := l.start(tx, l.all[0].job)
+		if err != nil || !started {
+			return err
+		}
+		l.all.pop()
+	}
+	return nil
+}
+
+func (l *list) fill(tx *cluster.Txn) error {
+	l.some.pass()
+	for i := l.some.first(); i >= 0; i = l.some.first() {
+		started, err := l.start(tx, l.some.head(i).job)
+		switch {
+		case err != nil:
+			return err
+		case started:
+			l.some.pop(i)
+		default:
+			l.some.refuse(i)
+		}
+	}
+	return nil
+}
+
+func (l *list) start(tx *cluster.Txn, id cluster.JobID) (started bool, err error) {
+	var fits bool
+	if l.fit, fits = tx.State().BestFit(id, l.fit[:0]); !fits {
+		return false, nil
+	}
+	return true, tx.Place(id, l.fit)
+}

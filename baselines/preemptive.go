@@ -1,0 +1,194 @@
+package baselines
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// preemptive gives the cluster to the live jobs, waiting or running, first in order: those that fit the cluster's totals in
+// turn run, the others wait, whether they ran or not. A running job that stays is not moved.
+//
+//	srsf  remaining time x GPUs, submit, id
+//	las   level of attained service, submit, id (see levels)
+type preemptive struct {
+	name  string
+	order func(*cluster.State, cluster.JobID) (time.Duration, error)
+	// alarm returns when the order of a running job will change by itself, if it will.
+	alarm func(*cluster.State, cluster.JobID) (time.Duration, bool)
+	plan  plan
+}
+
+func (p *preemptive) Name() string       { return p.name }
+func (p *preemptive) Reset(uint64) error { p.plan.barred = nil; return nil }
+
+func (p *preemptive) Schedule(tx *cluster.Txn) error {
+	if err := p.plan.run(tx, p.order); err != nil || p.alarm == nil {
+		return err
+	}
+	for _, id := range tx.State().Running() {
+		if at, ok := p.alarm(tx.State(), id); ok {
+			tx.WakeAt(at)
+		}
+	}
+	return nil
+}
+
+// timeLeft is the time a job still needs at its present speed, by its estimate; less than 0 for one that outlived it.
+func timeLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+	if _, err := byEstimate(s.Spec(id)); err != nil {
+		return 0, err
+	}
+	if s.Phase(id) == cluster.Running {
+		return s.ExpectedFinish(id) - s.Now(), nil
+	}
+	left, _ := s.Remaining(id)
+	return left, nil
+}
+
+// serviceLeft is the time left times the GPUs asked for.
+func serviceLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+	left, err := timeLeft(s, id)
+	spec := s.Spec(id)
+	return left / cluster.WholeGPU * time.Duration(spec.Workers) * time.Duration(spec.Request.GPUMilli), err
+}
+
+// levels are the bounds of Tiresias' queues in GPU-time: a job sinks a level when the service it attained reaches the next
+// bound, and within a level the order is that of submission (Tiresias, NSDI 2019, §3.3: discretized two-dimensional least
+// attained service; one bound at 3,200 GPU-seconds as in its §6; without its promotion of starved jobs).
+var levels = []time.Duration{3200 * time.Second}
+
+func level(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+	got := s.Attained(id)
+	n, _ := slices.BinarySearch(levels, got+1)
+	return time.Duration(n), nil
+}
+
+// sinks returns when a running job reaches the next bound.
+func sinks(s *cluster.State, id cluster.JobID) (time.Duration, bool) {
+	n, _ := level(s, id)
+	if int(n) == len(levels) {
+		return 0, false
+	}
+	short := float64(levels[n] - s.Attained(id))
+	return s.Now() + time.Duration(short/s.Placement(id).GPUs()) + 1, true
+}
+
+// plan is one pass of a preemptive order over all live jobs.
+type plan struct {
+	tickets []ticket
+	stop    []cluster.JobID
+	start   []cluster.JobID
+	barred  map[cluster.JobID]bool // fits the totals, but no set of servers, in this pass
+	fit     cluster.Placement
+}
+
+// run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
+// (fragments), everything is rolled back and planned again without that job: nobody is stopped in vain.
+func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (time.Duration, error)) error {
+	s := tx.State()
+	p.tickets = p.tickets[:0]
+	for _, ids := range [][]cluster.JobID{s.Pending(), s.Running()} {
+		for _, id := range ids {
+			key, err := order(s, id)
+			if err != nil {
+				return err
+			}
+			p.tickets = append(p.tickets, ticket{key, s.Spec(id).Submit, id})
+		}
+	}
+	slices.SortFunc(p.tickets, ticket.compare)
+	for mark := tx.Mark(); ; tx.Rollback(mark) {
+		p.choose(s)
+		missed, err := p.apply(tx)
+		if err != nil {
+			return err
+		}
+		if missed < 0 {
+			clear(p.barred)
+			return nil
+		}
+		if p.barred == nil {
+			p.barred = map[cluster.JobID]bool{}
+		}
+		p.barred[missed] = true
+	}
+}
+
+// choose fills stop and start by the totals.
+func (p *plan) choose(s *cluster.State) {
+	p.stop, p.start = p.stop[:0], p.start[:0]
+	room := totals(s)
+	for _, t := range p.tickets {
+		runs := s.Phase(t.job) == cluster.Running
+		switch {
+		case room.take(s, t.job, runs, p.barred[t.job]):
+			if !runs {
+				p.start = append(p.start, t.job)
+			}
+		case runs:
+			p.stop = append(p.stop, t.job)
+		}
+	}
+}
+
+// apply returns the first job that found no room, or -1.
+func (p *plan) apply(tx *cluster.Txn) (missed cluster.JobID, err error) {
+	for _, id := range p.stop {
+		if err := tx.Preempt(id); err != nil {
+			return -1, err
+		}
+	}
+	for _, id := range p.start {
+		var fits bool
+		if p.fit, fits = tx.State().BestFit(id, p.fit[:0]); !fits {
+			return id, nil
+		}
+		if err := tx.Place(id, p.fit); err != nil {
+			return -1, err
+		}
+	}
+	return -1, nil
+}
+
+// room is what is left of the cluster's totals while a plan fills them.
+type room struct{ gpuMilli, cpu, mem int64 }
+
+func totals(s *cluster.State) room {
+	var r room
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.Open(id) {
+			v := s.Server(id)
+			r.gpuMilli += int64(v.GPUs) * cluster.WholeGPU
+			r.cpu = min(r.cpu+v.CPUMilli, cluster.Unlimited)
+			r.mem = min(r.mem+v.MemMiB, cluster.Unlimited)
+		}
+	}
+	return r
+}
+
+func (r *room) take(s *cluster.State, id cluster.JobID, runs, barred bool) bool {
+	if barred {
+		return false
+	}
+	var use room
+	if runs {
+		for _, p := range s.Placement(id) {
+			use.add(p.Workers, p.Amount)
+		}
+	} else {
+		use.add(s.Spec(id).Workers, s.Spec(id).Request)
+	}
+	if use.gpuMilli > r.gpuMilli || use.cpu > r.cpu || use.mem > r.mem {
+		return false
+	}
+	r.gpuMilli, r.cpu, r.mem = r.gpuMilli-use.gpuMilli, r.cpu-use.cpu, r.mem-use.mem
+	return true
+}
+
+func (r *room) add(workers int32, a cluster.Amount) {
+	r.gpuMilli += int64(workers) * int64(a.GPUMilli)
+	r.cpu += int64(workers) * int64(a.CPUMilli)
+	r.mem += int64(workers) * int64(a.MemMiB)
+}

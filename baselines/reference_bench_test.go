@@ -1,0 +1,146 @@
+package baselines_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+// BenchmarkReference compares jobs per CPU-second with the reference simulator's, on the first 20,000 jobs of
+// philly-2017-pass and 512 GPUs: a flat pool there, 64 servers of 8 with transaction and event log here. Parsing is left out
+// on both sides; the runs alternate. It reports both and their ratio.
+func BenchmarkReference(b *testing.B) {
+	dir := sharedtest.Dir(b)
+	jobs := philly(b, 20000)
+	file := filepath.Join(b.TempDir(), "trace.csv")
+	writeSeconds(b, file, jobs)
+	for _, policy := range []string{"fifo", "fjf", "sjfskip", "srtf"} {
+		b.Run(policy, func(b *testing.B) {
+			var ours, theirs float64
+			for b.Loop() {
+				theirs += reference(b, filepath.Join(dir, "golden", "reference_simulator.py"), file, 512, policy)
+				const runs = 5
+				start := cpu(b)
+				for range runs {
+					simulate(b, cluster.Uniform(64, 8), jobs, policy)
+				}
+				ours += (cpu(b) - start) / runs
+			}
+			n := float64(len(jobs)) * float64(b.N)
+			b.ReportMetric(n/ours, "jobs/cpu-s")
+			b.ReportMetric(n/theirs, "reference-jobs/cpu-s")
+			b.ReportMetric(theirs/ours, "x-reference")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkGrowth shows how jobs per CPU-second change when jobs and servers grow tenfold at the same load.
+func BenchmarkGrowth(b *testing.B) {
+	small := philly(b, 5000)
+	for _, policy := range []string{"fifo", "srtf"} {
+		for _, times := range []int{1, 10} {
+			jobs := multiply(small, times)
+			b.Run(fmt.Sprintf("%s/%dx", policy, times), func(b *testing.B) {
+				start := cpu(b)
+				for b.Loop() {
+					simulate(b, cluster.Uniform(16*times, 8), jobs, policy)
+				}
+				b.ReportMetric(float64(len(jobs))*float64(b.N)/(cpu(b)-start), "jobs/cpu-s")
+			})
+		}
+	}
+}
+
+func simulate(b *testing.B, c cluster.Spec, jobs []trace.Job, policy string) *sim.Log {
+	s, err := sim.New(sim.Config{Cluster: c}, jobs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := baselines.New(policy)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Run(b.Context(), p, 1); err != nil {
+		b.Fatal(err)
+	}
+	return s.Log()
+}
+
+// philly returns the first n jobs of the trace in time order that 512 GPUs can hold.
+func philly(b *testing.B, n int) []trace.Job {
+	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if w, err = trace.Window(w, trace.WindowSpec{Count: n}); err != nil {
+		b.Fatal(err)
+	}
+	grant(w.Jobs)
+	return w.Jobs
+}
+
+// multiply repeats a workload so that times as many jobs arrive in the same span, each repetition a second later.
+func multiply(jobs []trace.Job, times int) []trace.Job {
+	all := make([]trace.Job, 0, len(jobs)*times)
+	for _, j := range jobs {
+		for k := range times {
+			j.Submit += time.Duration(k) * time.Second
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+func writeSeconds(b *testing.B, file string, jobs []trace.Job) {
+	f, err := os.Create(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	fmt.Fprintln(f, "job_id,num_gpu,submit_time,duration")
+	for i := range jobs {
+		j := &jobs[i]
+		fmt.Fprintf(f, "%d,%d,%d,%d\n", i, j.Workers, j.Submit/time.Second, j.Work/time.Second)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+var cpuField = regexp.MustCompile(` cpu=([0-9.]+) `)
+
+func reference(b *testing.B, script, file string, gpus int, policy string) float64 {
+	out, err := exec.Command("python3", script, file, strconv.Itoa(gpus), policy).Output()
+	if err != nil {
+		b.Fatalf("reference simulator: %v", err)
+	}
+	m := cpuField.FindSubmatch(out)
+	if m == nil {
+		b.Fatalf("reference simulator printed %q, want a cpu= field", out)
+	}
+	seconds, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return seconds
+}
+
+func cpu(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
+}

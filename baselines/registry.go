@@ -1,0 +1,52 @@
+package baselines
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Baseline names a scheduler and says what it is.
+type Baseline struct {
+	Name, About string
+	New         func() cluster.Scheduler
+}
+
+// All returns the baselines in the order in which tables list them.
+func All() []Baseline {
+	return []Baseline{
+		{"fifo", "submission order; a job that does not fit blocks the queue", func() cluster.Scheduler {
+			return &list{name: "fifo", order: bySubmit}
+		}},
+		{"fjf", "submission order; a job that does not fit is skipped", func() cluster.Scheduler {
+			return &list{name: "fjf", order: bySubmit, skip: true}
+		}},
+		{"sjf", "shortest estimated duration first; a job that does not fit blocks the queue", func() cluster.Scheduler {
+			return &list{name: "sjf", order: byEstimate}
+		}},
+		{"sjfskip", "shortest estimated duration first; a job that does not fit is skipped", func() cluster.Scheduler {
+			return &list{name: "sjfskip", order: byEstimate, skip: true}
+		}},
+		{"srtf", "preemptive shortest remaining time first", func() cluster.Scheduler { return &srtf{} }},
+		{"srsf", "preemptive shortest remaining service (time x GPUs) first", func() cluster.Scheduler {
+			return &preemptive{name: "srsf", order: serviceLeft}
+		}},
+		{"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates", func() cluster.Scheduler {
+			return &preemptive{name: "las", order: level, alarm: sinks}
+		}},
+		{"random", "waiting jobs that fit in random order", func() cluster.Scheduler { return &random{} }},
+	}
+}
+
+// New returns a fresh scheduler by name.
+func New(name string) (cluster.Scheduler, error) {
+	names := make([]string, 0, 8)
+	for _, b := range All() {
+		if b.Name == name {
+			return b.New(), nil
+		}
+		names = append(names, b.Name)
+	}
+	return nil, fmt.Errorf("policy %q: no such baseline, want one of %s", name, strings.Join(names, ", "))
+}

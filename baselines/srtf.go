@@ -1,0 +1,176 @@
+package baselines
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// srtf runs the live jobs with the shortest time left, by (time left, submit, id), greedily with skip, and preempts for them.
+//
+// The instant at which a running job will finish does not change while its speed does not, so the running jobs stay sorted by
+// themselves, and a pass needs only the first waiting job of every shape and the running jobs last in order: it costs as much
+// as changes, not as many as live. Where room is more than a count of GPUs (shares, CPU, memory), plan takes over; both give
+// the same schedule where both apply.
+type srtf struct {
+	wait    waiting
+	running []ticket          // by expected finish
+	key     []ticket          // of each running job by id, as it stands in running
+	stop    []cluster.JobID   // of this pass
+	start   []cluster.JobID   // of this pass
+	plan    plan              // for what a count cannot decide
+	planned bool              // plan has taken over
+	fit     cluster.Placement // scratch
+}
+
+func (*srtf) Name() string { return "srtf" }
+
+func (p *srtf) Reset(uint64) error {
+	p.wait.reset()
+	*p = srtf{wait: p.wait, running: p.running[:0], key: p.key[:0]}
+	return nil
+}
+
+func (p *srtf) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	for _, e := range tx.Events() {
+		if p.planned = p.planned || !countable(s, e); p.planned {
+			return p.plan.run(tx, timeLeft)
+		}
+		if err := p.note(s, e); err != nil {
+			return err
+		}
+	}
+	p.choose(s)
+	for _, id := range p.stop {
+		if err := tx.Preempt(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.start {
+		p.fit, _ = s.BestFit(id, p.fit[:0])
+		if err := tx.Place(id, p.fit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countable reports whether the event's job needs nothing but whole GPUs, of which any will do.
+func countable(s *cluster.State, e cluster.Event) bool {
+	if e.Kind != cluster.Arrived && e.Kind != cluster.Found {
+		return true
+	}
+	if r := s.Spec(e.Job).Request; r.GPUMilli != cluster.WholeGPU {
+		return false
+	} else if r.CPUMilli == 0 && r.MemMiB == 0 {
+		return true
+	}
+	for i := range s.Servers() {
+		if v := s.Server(cluster.ServerID(i)); v.CPUMilli < cluster.Unlimited || v.MemMiB < cluster.Unlimited {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *srtf) note(s *cluster.State, e cluster.Event) error {
+	switch e.Kind {
+	case cluster.Arrived:
+		return p.queue(s, e.Job)
+	case cluster.Found:
+		if _, err := timeLeft(s, e.Job); err != nil {
+			return err
+		}
+		p.run(s, e.Job, s.ExpectedFinish(e.Job))
+	case cluster.Finished:
+		p.leave(e.Job)
+	case cluster.Respeed:
+		p.leave(e.Job)
+		p.run(s, e.Job, s.ExpectedFinish(e.Job))
+	}
+	return nil
+}
+
+func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
+	left, err := timeLeft(s, id)
+	p.wait.push(s.Spec(id), ticket{max(left, 0), s.Spec(id).Submit, id})
+	return err
+}
+
+func (p *srtf) run(s *cluster.State, id cluster.JobID, finish time.Duration) {
+	t := ticket{finish, s.Spec(id).Submit, id}
+	if n := int(id) + 1 - len(p.key); n > 0 {
+		p.key = append(p.key, make([]ticket, n)...)
+	}
+	p.key[id] = t
+	at, _ := slices.BinarySearchFunc(p.running, t, ticket.compare)
+	p.running = slices.Insert(p.running, at, t)
+}
+
+func (p *srtf) leave(id cluster.JobID) {
+	if at, ok := slices.BinarySearchFunc(p.running, p.key[id], ticket.compare); ok {
+		p.running = slices.Delete(p.running, at, at+1)
+	}
+}
+
+// choose decides in order of time left who starts and who stops. free may fall below 0: then running jobs last in order hold
+// GPUs that jobs before them have been promised, and the first of them that no longer fits is stopped when its turn comes.
+func (p *srtf) choose(s *cluster.State) {
+	p.stop, p.start = p.stop[:0], p.start[:0]
+	p.wait.pass()
+	free := s.FreeTotal()
+	for {
+		victim := p.victim(s, free)
+		line := p.wait.first()
+		var next ticket
+		if line >= 0 {
+			next = p.wait.head(line)
+			next.key += s.Now()
+		}
+		switch {
+		case line < 0 && victim < 0:
+			return
+		case line < 0 || victim >= 0 && p.running[victim].before(next):
+			id := p.running[victim].job
+			free += int64(workersOf(s, id))
+			p.running = slices.Delete(p.running, victim, victim+1)
+			p.stop = append(p.stop, id)
+			p.wait.push(s.Spec(id), ticket{max(p.key[id].key-s.Now(), 0), s.Spec(id).Submit, id})
+		case p.room(s, free, next, p.wait.shapes[line].workers):
+			p.wait.pop(line)
+			free -= int64(p.wait.shapes[line].workers)
+			p.start = append(p.start, next.job)
+			p.run(s, next.job, next.key)
+		default:
+			p.wait.refuse(line)
+		}
+	}
+}
+
+// victim returns the first running job in order that no longer fits, or -1 if all do.
+func (p *srtf) victim(s *cluster.State, free int64) int {
+	at := -1
+	for i := len(p.running) - 1; i >= 0 && free < 0; i-- {
+		at = i
+		free += int64(workersOf(s, p.running[i].job))
+	}
+	return at
+}
+
+// room reports whether n GPUs are free or held by jobs after t in order.
+func (p *srtf) room(s *cluster.State, free int64, t ticket, n int32) bool {
+	for i := len(p.running) - 1; i >= 0 && free < int64(n) && t.before(p.running[i]); i-- {
+		free += int64(workersOf(s, p.running[i].job))
+	}
+	return free >= int64(n)
+}
+
+// workersOf counts the GPUs of a job that runs or is about to.
+func workersOf(s *cluster.State, id cluster.JobID) int32 {
+	if s.Phase(id) == cluster.Running {
+		return s.Placement(id).Workers()
+	}
+	return s.Spec(id).Workers
+}

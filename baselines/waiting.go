@@ -1,0 +1,121 @@
+package baselines
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// ticket is a job's place in an order: by key, then tie, then id.
+type ticket struct {
+	key, tie time.Duration
+	job      cluster.JobID
+}
+
+func (a ticket) compare(b ticket) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tie, b.tie), cmp.Compare(a.job, b.job))
+}
+
+func (a ticket) before(b ticket) bool {
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	if a.tie != b.tie {
+		return a.tie < b.tie
+	}
+	return a.job < b.job
+}
+
+// line is a binary heap of tickets, the first in order on top.
+type line []ticket
+
+func (l *line) push(t ticket) {
+	h := append(*l, t)
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !t.before(h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = t
+	*l = h
+}
+
+func (l *line) pop() ticket {
+	h := *l
+	top, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*l = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1].before(h[child]) {
+			child++
+		}
+		if !h[child].before(last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return top
+}
+
+// shape is what decides whether a waiting job fits: jobs of one shape fit or not alike.
+type shape struct {
+	workers int32
+	request cluster.Amount
+}
+
+// waiting holds the waiting jobs in order, apart by shape, so that one refusal answers for all jobs of a shape. Within a pass
+// that only places jobs, room shrinks, so a shape that was refused once stays refused.
+type waiting struct {
+	lines   []line
+	shapes  []shape
+	find    map[shape]int
+	refused []bool // in this pass
+}
+
+func (w *waiting) reset() {
+	*w = waiting{find: map[shape]int{}}
+}
+
+func (w *waiting) push(spec *cluster.JobSpec, t ticket) {
+	s := shape{spec.Workers, spec.Request}
+	i, ok := w.find[s]
+	if !ok {
+		i = len(w.lines)
+		w.find[s] = i
+		w.lines, w.shapes, w.refused = append(w.lines, nil), append(w.shapes, s), append(w.refused, false)
+	}
+	w.lines[i].push(t)
+}
+
+// pass starts a pass: no shape is refused yet.
+func (w *waiting) pass() { clear(w.refused) }
+
+// first returns the line of the first job in order whose shape is not refused, or -1.
+func (w *waiting) first() int {
+	best := -1
+	for i := range w.lines {
+		if len(w.lines[i]) > 0 && !w.refused[i] && (best < 0 || w.lines[i][0].before(w.lines[best][0])) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (w *waiting) head(i int) ticket { return w.lines[i][0] }
+func (w *waiting) pop(i int) ticket  { return w.lines[i].pop() }
+func (w *waiting) refuse(i int)      { w.refused[i] = true }

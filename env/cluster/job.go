@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+)
+
+// JobID names a job within one episode: an index from 0 in the workload's order of ids. Ties between jobs break by it.
+type JobID int32
+
+// ServerID names a server within one episode: an index from 0 in the order of the cluster's specification.
+type ServerID int32
+
+// WholeGPU is the share of a GPU that is all of it.
+const WholeGPU = 1000
+
+// Amount is what one worker of a job holds on its server.
+type Amount struct {
+	GPUMilli int32 // thousandths of one GPU, 1..WholeGPU
+	CPUMilli int32 // thousandths of a core
+	MemMiB   int32 // MiB
+}
+
+// JobSpec is all that a scheduler may know of a job before it runs. It never holds the job's true duration: Estimate is
+// what the scenario grants.
+type JobSpec struct {
+	Name    string // the id in the trace
+	User    string // who submitted it, "" if the trace does not say
+	Tenant  string // virtual cluster or queue, "" if the trace does not say
+	Submit  time.Duration
+	Workers int32 // gang size: GPUs (or equal shares of GPUs) that start together
+	// MinWorkers and MaxWorkers bound an elastic job; 0 stands for Workers.
+	MinWorkers, MaxWorkers int32
+	Request                Amount // per worker
+	// Estimate of the isolated run time, 0 where the scenario grants none.
+	Estimate time.Duration
+}
+
+// Least is the smallest gang that the job can run with.
+func (s *JobSpec) Least() int32 {
+	if s.MinWorkers == 0 {
+		return s.Workers
+	}
+	return s.MinWorkers
+}
+
+// Most is the largest gang that the job can use.
+func (s *JobSpec) Most() int32 {
+	if s.MaxWorkers == 0 {
+		return s.Workers
+	}
+	return s.MaxWorkers
+}
+
+// GPUs is what the job asks for, in GPUs.
+func (s *JobSpec) GPUs() float64 {
+	return float64(s.Workers) * float64(s.Request.GPUMilli) / WholeGPU
+}
+
+// Validate reports the first field that no cluster could serve.
+func (s *JobSpec) Validate() error {
+	switch {
+	case s.Submit < 0:
+		return fmt.Errorf("job %s: submit %v, want 0 or later", s.Name, s.Submit)
+	case s.Workers < 1:
+		return fmt.Errorf("job %s: %d workers, want at least 1", s.Name, s.Workers)
+	case s.Least() < 1 || s.Least() > s.Workers || s.Most() < s.Workers:
+		return fmt.Errorf("job %s: %d to %d workers around %d, want 1 <= min <= workers <= max", s.Name, s.Least(), s.Most(), s.Workers)
+	case s.Request.GPUMilli < 1 || s.Request.GPUMilli > WholeGPU:
+		return fmt.Errorf("job %s: %d thousandths of a GPU, want 1 to %d", s.Name, s.Request.GPUMilli, WholeGPU)
+	case s.Request.CPUMilli < 0 || s.Request.MemMiB < 0:
+		return fmt.Errorf("job %s: %d CPU milli and %d MiB a worker, want 0 or more", s.Name, s.Request.CPUMilli, s.Request.MemMiB)
+	case s.Estimate < 0:
+		return fmt.Errorf("job %s: estimate %v, want 0 or more", s.Name, s.Estimate)
+	}
+	return nil
+}

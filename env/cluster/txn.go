@@ -1,0 +1,322 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrInfeasible is wrapped by every operation that the state does not allow. The state is then as it was.
+var ErrInfeasible = errors.New("infeasible")
+
+// Scheduler decides. It reads the state and proposes operations through the transaction. It may keep state between calls
+// (a virtual machine, queues, a predictor), restarts it on Reset, and has no clock but Txn.Now. It is called at every decision
+// point and must not keep the Txn.
+type Scheduler interface {
+	Name() string
+	Reset(seed uint64) error
+	Schedule(tx *Txn) error
+}
+
+// EventKind says what happened.
+type EventKind uint8
+
+// What a scheduler is told of. Found reports a job that already ran when the scheduler first looked; Respeed a running job
+// that does not progress as it did, or not at rate 1 from its start.
+const (
+	Arrived EventKind = iota
+	Finished
+	Found
+	Respeed
+	Woke
+)
+
+// Event is something that happened since the scheduler was last called.
+type Event struct {
+	Kind EventKind
+	Job  JobID
+}
+
+// OpKind is an operation on the cluster.
+type OpKind uint8
+
+// The operations.
+const (
+	OpPlace OpKind = iota
+	OpResize
+	OpPreempt
+	OpMigrate
+	OpLoan
+	OpReclaim
+)
+
+var opNames = [...]string{"place", "resize", "preempt", "migrate", "loan", "reclaim"}
+
+func (k OpKind) String() string { return opNames[k] }
+
+// Op is one operation that a scheduler proposed and the state allowed.
+type Op struct {
+	Kind   OpKind
+	Job    JobID    // of place, resize, preempt and migrate
+	Server ServerID // of loan and reclaim
+	before job      // the job as it was
+	after  Placement
+	gpus   []int32
+}
+
+// Placement returns where the operation puts its job, nil for a preemption. Read only; valid until the transaction ends.
+func (o *Op) Placement() Placement { return o.after }
+
+// GPUs returns the GPU indices that the operation gives its job, piece after piece. Read only; valid until the
+// transaction ends.
+func (o *Op) GPUs() []int32 { return o.gpus }
+
+// Txn is a proposal in the making: every operation takes effect on the state at once and can be rolled back until the driver
+// ends the transaction. State reads; only the operations below change it.
+type Txn struct {
+	s      *State
+	events []Event
+	ops    []Op
+	wake   time.Duration
+	woken  bool
+}
+
+// Begin opens the state's transaction; events is what the scheduler is told, kept until End.
+func (s *State) Begin(events []Event) *Txn {
+	s.txn.events, s.txn.ops, s.txn.woken = events, s.txn.ops[:0], false
+	return &s.txn
+}
+
+// Txn returns the open transaction.
+func (s *State) Txn() *Txn { return &s.txn }
+
+// End closes the transaction and keeps its operations.
+func (t *Txn) End() {
+	for i := range t.ops {
+		if b := &t.ops[i].before; b.phase == Running {
+			t.s.recycle(b.pieces, b.gpus)
+		}
+		t.ops[i] = Op{}
+	}
+	t.ops, t.events = t.ops[:0], nil
+}
+
+// State returns what may be known now, with all operations so far in effect. Read only.
+func (t *Txn) State() *State { return t.s }
+
+// Now is the instant of the decision.
+func (t *Txn) Now() time.Duration { return t.s.now }
+
+// Events returns what happened since the last call, in order: finishes before arrivals, lower ids first. Read only.
+func (t *Txn) Events() []Event { return t.events }
+
+// WakeAt asks for a decision point, also if nothing else happens then. The earliest request of a transaction counts; an
+// instant that is not in the future is ignored.
+func (t *Txn) WakeAt(at time.Duration) {
+	if at > t.s.now && (!t.woken || at < t.wake) {
+		t.wake, t.woken = at, true
+	}
+}
+
+// Wake returns the instant asked for.
+func (t *Txn) Wake() (at time.Duration, ok bool) { return t.wake, t.woken }
+
+// Ops returns what was proposed, in order. Read only; valid until the transaction ends.
+func (t *Txn) Ops() []Op { return t.ops }
+
+// Mark names the present point of the transaction.
+func (t *Txn) Mark() int { return len(t.ops) }
+
+// Rollback undoes all operations since the mark and restores the state exactly.
+func (t *Txn) Rollback(mark int) {
+	for len(t.ops) > mark {
+		last := len(t.ops) - 1
+		t.undo(&t.ops[last])
+		t.ops[last] = Op{}
+		t.ops = t.ops[:last]
+	}
+}
+
+// Place starts a pending job: the whole gang, or ErrInfeasible. The placement is copied.
+func (t *Txn) Place(id JobID, p Placement) error {
+	if err := t.expect("place", id, Pending); err != nil {
+		return err
+	}
+	if err := t.admit("place", id, p); err != nil {
+		return err
+	}
+	s, j := t.s, &t.s.jobs[id]
+	before := *j
+	s.delist(&s.pending, j.at)
+	s.enlist(&s.running, id)
+	s.occupy(id, s.pieceStorage(p), nil)
+	j.phase, j.since, j.rate = Running, s.now, 1
+	j.starts++
+	t.record(OpPlace, id, before)
+	return nil
+}
+
+// Preempt stops a running job, which waits again.
+func (t *Txn) Preempt(id JobID) error {
+	if err := t.expect("preempt", id, Running); err != nil {
+		return err
+	}
+	s, j := t.s, &t.s.jobs[id]
+	before := *j
+	j.done = s.Progress(id)
+	s.vacate(id)
+	s.delist(&s.running, j.at)
+	s.enlist(&s.pending, id)
+	j.pieces, j.gpus, j.phase = nil, nil, Pending
+	t.record(OpPreempt, id, before)
+	return nil
+}
+
+// Migrate moves a running job to another placement of as many workers.
+func (t *Txn) Migrate(id JobID, p Placement) error {
+	return t.move(OpMigrate, id, p)
+}
+
+// Resize changes the workers or amounts of a running job within its elastic bounds.
+func (t *Txn) Resize(id JobID, p Placement) error {
+	return t.move(OpResize, id, p)
+}
+
+func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
+	if err := t.expect(kind.String(), id, Running); err != nil {
+		return err
+	}
+	s, j := t.s, &t.s.jobs[id]
+	if w := j.pieces.Workers(); kind == OpMigrate && p.Workers() != w {
+		return fmt.Errorf("migrate job %d: %d workers, want the %d that run: %w", id, p.Workers(), w, ErrInfeasible)
+	}
+	before := *j
+	s.vacate(id)
+	if err := t.admit(kind.String(), id, p); err != nil {
+		s.occupy(id, before.pieces, before.gpus)
+		*j = before
+		return err
+	}
+	s.occupy(id, s.pieceStorage(p), nil)
+	j.done = s.progressOf(&before)
+	j.since = s.now
+	t.record(kind, id, before)
+	return nil
+}
+
+// Loan opens a server of the inference pool to training jobs.
+func (t *Txn) Loan(id ServerID) error {
+	v := &t.s.servers[id]
+	if v.open() {
+		return fmt.Errorf("loan server %d: it serves training already: %w", id, ErrInfeasible)
+	}
+	v.onLoan = true
+	t.s.index.add(id, v.freeWhole)
+	t.ops = append(t.ops, Op{Kind: OpLoan, Server: id})
+	return nil
+}
+
+// Reclaim gives a server on loan, free of training jobs, back to the inference pool.
+func (t *Txn) Reclaim(id ServerID) error {
+	v := &t.s.servers[id]
+	if !v.onLoan {
+		return fmt.Errorf("reclaim server %d: it is not on loan: %w", id, ErrInfeasible)
+	}
+	if len(v.residents) > 0 {
+		return fmt.Errorf("reclaim server %d: %d jobs run on it: %w", id, len(v.residents), ErrInfeasible)
+	}
+	t.s.index.remove(id, v.freeWhole)
+	v.onLoan = false
+	t.ops = append(t.ops, Op{Kind: OpReclaim, Server: id})
+	return nil
+}
+
+func (t *Txn) record(kind OpKind, id JobID, before job) {
+	j := &t.s.jobs[id]
+	t.ops = append(t.ops, Op{Kind: kind, Job: id, before: before, after: j.pieces, gpus: j.gpus})
+}
+
+func (t *Txn) undo(o *Op) {
+	s := t.s
+	switch o.Kind {
+	case OpLoan:
+		s.index.remove(o.Server, s.servers[o.Server].freeWhole)
+		s.servers[o.Server].onLoan = false
+		return
+	case OpReclaim:
+		s.servers[o.Server].onLoan = true
+		s.index.add(o.Server, s.servers[o.Server].freeWhole)
+		return
+	}
+	j := &s.jobs[o.Job]
+	if j.phase == Running {
+		s.vacate(o.Job)
+		s.recycle(j.pieces, j.gpus)
+	}
+	switch o.Kind {
+	case OpPlace:
+		s.running = s.running[:len(s.running)-1]
+		s.relist(&s.pending, o.Job, o.before.at)
+	case OpPreempt:
+		s.pending = s.pending[:len(s.pending)-1]
+		s.relist(&s.running, o.Job, o.before.at)
+	}
+	if o.before.phase == Running {
+		s.occupy(o.Job, o.before.pieces, o.before.gpus)
+	}
+	*j = o.before
+}
+
+func (t *Txn) expect(verb string, id JobID, want Phase) error {
+	if id < 0 || int(id) >= len(t.s.jobs) {
+		return fmt.Errorf("%s job %d: no such job: %w", verb, id, ErrInfeasible)
+	}
+	if got := t.s.jobs[id].phase; got != want {
+		return fmt.Errorf("%s job %d: it is %v, want %v: %w", verb, id, got, want, ErrInfeasible)
+	}
+	return nil
+}
+
+// admit checks a placement against the job's bounds and what is free.
+func (t *Txn) admit(verb string, id JobID, p Placement) error {
+	s, spec := t.s, t.s.jobs[id].spec
+	if n := p.Workers(); n < spec.Least() || n > spec.Most() {
+		return fmt.Errorf("%s job %d: %d workers, want %d to %d: %w", verb, id, n, spec.Least(), spec.Most(), ErrInfeasible)
+	}
+	s.stampNow++
+	for i := range p {
+		q := &p[i]
+		switch {
+		case q.Server < 0 || int(q.Server) >= len(s.servers):
+			return fmt.Errorf("%s job %d: no server %d: %w", verb, id, q.Server, ErrInfeasible)
+		case s.stamp[q.Server] == s.stampNow:
+			return fmt.Errorf("%s job %d: two pieces on server %d: %w", verb, id, q.Server, ErrInfeasible)
+		case q.Workers < 1 || q.GPUMilli < 1 || q.GPUMilli > WholeGPU || q.CPUMilli < 0 || q.MemMiB < 0:
+			return fmt.Errorf("%s job %d: piece %+v, want workers and amounts in range: %w", verb, id, *q, ErrInfeasible)
+		}
+		s.stamp[q.Server] = s.stampNow
+		if fits := s.servers[q.Server].fits(q.Amount); fits < q.Workers {
+			return &shortage{verb, id, *q, fits}
+		}
+	}
+	return nil
+}
+
+// shortage is the common refusal, formatted only if somebody reads it.
+type shortage struct {
+	verb string
+	job  JobID
+	want Piece
+	fits int32
+}
+
+func (e *shortage) Error() string {
+	return fmt.Sprintf("%s job %d: server %d takes %d of its workers, want %d: %v",
+		e.verb, e.job, e.want.Server, e.fits, e.want.Workers, ErrInfeasible)
+}
+
+func (e *shortage) Unwrap() error { return ErrInfeasible }
+
+var phaseNames = [...]string{"unsubmitted", "pending", "running", "done"}
+
+func (p Phase) String() string { return phaseNames[p] }

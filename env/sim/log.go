@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// Kind says what a record tells.
+type Kind uint8
+
+// The kinds of records.
+const (
+	Submit Kind = iota
+	Start
+	Resize
+	Preempt
+	Migrate
+	Loan
+	Reclaim
+	Finish
+	End
+)
+
+var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "end"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Record is one thing that happened. Its placement, if it has one, lies in the log.
+type Record struct {
+	At     time.Duration
+	Kind   Kind
+	Job    cluster.JobID    // of all but loan, reclaim and end
+	Server cluster.ServerID // of loan and reclaim
+	pieces span
+	gpus   span
+}
+
+type span struct{ from, to uint32 }
+
+// Log is the record of an episode: what the cluster was, which jobs came, and all that happened, in order. It is all that
+// metrics, charts and replay need.
+type Log struct {
+	Config    Config
+	Scheduler string
+	Jobs      []trace.Job // by JobID
+	Outcome   Outcome
+	Records   []Record
+	pieces    []cluster.Piece
+	gpus      []int32
+}
+
+// Placement returns where the record put its job, nil if it has no placement. Read only.
+func (l *Log) Placement(r *Record) cluster.Placement {
+	return cluster.Placement(l.pieces[r.pieces.from:r.pieces.to])
+}
+
+// GPUs returns the GPU indices of the record's placement, piece after piece. Read only.
+func (l *Log) GPUs(r *Record) []int32 { return l.gpus[r.gpus.from:r.gpus.to] }
+
+// newLog makes room for every job to be submitted, started and finished once.
+func newLog(cfg Config, jobs []trace.Job) Log {
+	n := len(jobs)
+	return Log{
+		Config: cfg, Jobs: jobs, Records: make([]Record, 0, 3*n+1),
+		pieces: make([]cluster.Piece, 0, n), gpus: make([]int32, 0, 2*n),
+	}
+}
+
+func (l *Log) append(r Record) { l.Records = append(l.Records, r) }
+
+var kindOf = [...]Kind{
+	cluster.OpPlace: Start, cluster.OpResize: Resize, cluster.OpPreempt: Preempt, cluster.OpMigrate: Migrate,
+	cluster.OpLoan: Loan, cluster.OpReclaim: Reclaim,
+}
+
+func (l *Log) op(at time.Duration, o *cluster.Op) {
+	r := Record{At: at, Kind: kindOf[o.Kind], Job: o.Job, Server: o.Server}
+	l.place(&r, o.Placement(), o.GPUs())
+	l.append(r)
+}
+
+func (l *Log) place(r *Record, p cluster.Placement, gpus []int32) {
+	r.pieces.from, r.gpus.from = uint32(len(l.pieces)), uint32(len(l.gpus))
+	l.pieces, l.gpus = append(l.pieces, p...), append(l.gpus, gpus...)
+	r.pieces.to, r.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
+}
+
+func (l *Log) end(at time.Duration, o Outcome) {
+	l.Outcome = o
+	l.append(Record{At: at, Kind: End})
+}

@@ -1,0 +1,53 @@
+// Package sharedtest finds the folder of real traces and golden schedules that tests read but the project never contains.
+package sharedtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Dir returns the shared folder: CLUSTERGYM_SHARED, else ../shared beside the module. Without it the test is skipped,
+// unless CI=true, where a missing folder is a failure.
+func Dir(tb testing.TB) string {
+	tb.Helper()
+	if dir, ok := Find(); ok {
+		return dir
+	}
+	if os.Getenv("CI") == "true" {
+		tb.Fatal("the shared folder of traces is missing: set CLUSTERGYM_SHARED")
+	}
+	tb.Skip("no shared folder of traces: set CLUSTERGYM_SHARED to run this test")
+	return ""
+}
+
+// Find looks for the shared folder without failing.
+func Find() (string, bool) {
+	dir := os.Getenv("CLUSTERGYM_SHARED")
+	if dir == "" {
+		root, err := moduleRoot()
+		if err != nil {
+			return "", false
+		}
+		dir = filepath.Join(filepath.Dir(root), "shared")
+	}
+	info, err := os.Stat(dir)
+	return dir, err == nil && info.IsDir()
+}
+
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", os.ErrNotExist
+		}
+		dir = parent
+	}
+}
