@@ -1,0 +1,81 @@
+# The commands of daily work. `make help` lists them; .ci/run runs what `make check` runs.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+FUZZTIME ?= 10s
+# The heaviest tests step back under the race detector; RACEFLAGS= runs them too.
+RACEFLAGS ?= -short
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
+
+# Nested modules that build on this one.
+NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
+
+.PHONY: help build test race fuzz lint fmt check check-rest bench golden quickstart docs docs-check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/clustergym
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/clustergym ./cmd/clustergym
+
+test: ## run all tests, those of the examples too
+	$(GO) test ./...
+	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test ./...); done
+
+race: ## run the tests under the race detector
+	$(GO) test -race -timeout 30m $(RACEFLAGS) ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@ran=0; \
+	while IFS=: read -r file target; do \
+	  package=./$$(dirname "$$file"); ran=$$((ran + 1)); \
+	  echo "fuzz $$package $$target"; \
+	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$package"; \
+	done < <(grep -rHoE --include='*_test.go' --exclude-dir='.*' --exclude-dir=testdata $(NESTED:%=--exclude-dir=%) \
+	    '^func Fuzz[A-Za-z0-9_]+' * | sed 's/:func /:/' | sort); \
+	if [ $$ran -eq 0 ]; then echo "no fuzz target found"; exit 1; fi; \
+	echo "$$ran fuzz targets ran for $(FUZZTIME) each"
+
+lint: $(GOLANGCI) ## run go vet and golangci-lint
+	$(GO) vet ./...
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	@mkdir -p bin
+	GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv bin/golangci-lint $@
+
+fmt: ## format the code
+	gofmt -l -w .
+
+check: test check-rest ## everything that CI runs
+
+check-rest: race fuzz lint docs-check
+
+bench: ## run all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+golden: ## compare the heuristics with the exact schedules
+	$(GO) test ./baselines -run Golden -v
+
+quickstart: build ## build, then train and compare a small policy
+	bin/clustergym quickstart
+
+docs: ## write the command reference to docs/cli
+	$(GO) run ./cmd/clustergym gen-docs docs/cli
+
+docs-check: ## fail if docs/cli is not what the commands say
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	$(GO) run ./cmd/clustergym gen-docs "$$tmp"; \
+	diff -ru docs/cli "$$tmp" || { echo "docs/cli is out of date: run make docs"; exit 1; }
+
+clean: ## remove what the targets built
+	rm -rf bin

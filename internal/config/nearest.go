@@ -1,0 +1,40 @@
+package config
+
+import "strings"
+
+// Nearest returns the candidate spelled most like word, case aside, if one is near enough to be meant: about one edit in
+// four letters. Of equals the first wins.
+func Nearest(word string, candidates []string) (string, bool) {
+	best, found := "", false
+	limit := 1 + len(word)/4
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d <= limit {
+			best, found, limit = c, true, d-1
+		}
+	}
+	return best, found
+}
+
+// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string
+// alignment), on bytes.
+func distance(a, b string) int {
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(prev[j]+cost, prev[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], prev2[j-1]+1)
+			}
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,43 @@
+package floors
+
+// House returns the rules of this module. A new package is put on its floor here.
+func House() Rules {
+	return Rules{
+		Module: "github.com/clustergym/clustergym",
+		Floors: []Floor{
+			{-1, "internal"},
+
+			{0, "env/cluster"},
+			{0, "attention"},
+			{0, "coordgraph"},
+			{0, "checkpoints"},
+
+			{0.5, "attention/graph"},
+			{0.5, "coordgraph/graph"},
+
+			{1, "env/physics"},
+			{1, "env/trace"},
+
+			{2, "env/sim"},
+
+			{3, "env"},
+			{3, "env/scenario"},
+			{3, "baselines"},
+
+			{3.5, "env/envtest"},
+
+			{4, "agents"},
+			{4.5, "agents/learn"},
+
+			{5, "train"},
+			{5, "eval"},
+
+			{6, "cmd/clustergym"},
+		},
+		Fences: []Fence{{
+			Module:  "gorgonia.org",
+			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train"},
+			Through: []string{"cmd/clustergym"},
+		}},
+	}
+}

@@ -1,0 +1,196 @@
+// Package progress shows how far a long run is: a bar on a terminal, a plain line every so often elsewhere, nothing when
+// quiet. It reports and decides nothing: no error of the display reaches the run. It draws no colour, so NO_COLOR holds.
+//
+// This is the one place below cmd/ that reads the wall clock, because a rate and an estimate need it; results never do.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// DefaultInterval is the time between plain lines when Options names none.
+const DefaultInterval = 10 * time.Second
+
+// barInterval is the least time between two redraws of the bar on a terminal.
+const barInterval = 100 * time.Millisecond
+
+// Options say what to show. The zero value is a count without a total.
+type Options struct {
+	Quiet    bool             // show nothing
+	Total    int64            // steps expected; 0 when unknown
+	Label    string           // what runs, for example "train"
+	Unit     string           // what is counted, for example "it"
+	Interval time.Duration    // between plain lines; 0 means DefaultInterval
+	Now      func() time.Time // the clock; nil means time.Now
+	Terminal *bool            // nil asks the writer
+}
+
+// Bar is one display. Its methods are safe for concurrent use and return at once when quiet.
+type Bar struct {
+	mu      sync.Mutex
+	w       io.Writer
+	opts    Options
+	bar     *progressbar.ProgressBar // nil unless on a terminal
+	count   int64
+	note    string
+	started time.Time
+	printed time.Time // of the last plain line
+	done    bool
+}
+
+// New starts a display on w, usually standard error. The caller ends it with Finish.
+func New(w io.Writer, opts Options) *Bar {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Interval <= 0 {
+		opts.Interval = DefaultInterval
+	}
+	b := &Bar{w: w, opts: opts, done: opts.Quiet}
+	if opts.Quiet {
+		return b
+	}
+	b.started = opts.Now()
+	b.printed = b.started
+	if onTerminal(w, opts.Terminal) {
+		b.bar = newTerminalBar(w, opts)
+	}
+	return b
+}
+
+// Add counts n more steps.
+func (b *Bar) Add(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set(b.count + n)
+}
+
+// Set says that n steps are done.
+func (b *Bar) Set(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set(n)
+}
+
+// Note replaces the text shown beside the count, for example "return -812 kl 0.011". Line ends become spaces.
+func (b *Bar) Note(msg string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	b.note = strings.Join(strings.Fields(msg), " ")
+	if b.bar != nil {
+		b.bar.Describe(join(b.opts.Label, b.note))
+		return
+	}
+	b.tick()
+}
+
+// Finish ends the display with the count as it stands, also when that is short of the total. Later calls do nothing.
+func (b *Bar) Finish() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	b.done = true
+	if b.bar == nil {
+		b.line(b.opts.Now())
+		return
+	}
+	_ = b.bar.Exit()
+	_, _ = fmt.Fprintln(b.w)
+}
+
+func (b *Bar) set(n int64) {
+	if b.done {
+		return
+	}
+	b.count = n
+	if b.bar == nil {
+		b.tick()
+		return
+	}
+	if b.opts.Total > 0 {
+		n = min(n, b.opts.Total) // the bar takes more than its total for an error
+	}
+	_ = b.bar.Set64(n)
+}
+
+// tick prints a line if one is due.
+func (b *Bar) tick() {
+	if now := b.opts.Now(); now.Sub(b.printed) >= b.opts.Interval {
+		b.line(now)
+	}
+}
+
+func (b *Bar) line(now time.Time) {
+	b.printed = now
+	elapsed := now.Sub(b.started)
+	rate := 0.0
+	if elapsed > 0 {
+		rate = float64(b.count) / elapsed.Seconds()
+	}
+	count := fmt.Sprintf("%d", b.count)
+	var share, left string
+	if total := b.opts.Total; total > 0 {
+		count = fmt.Sprintf("%d/%d", b.count, total)
+		share = fmt.Sprintf("%.0f%%", 100*float64(b.count)/float64(total))
+		if rate > 0 && b.count < total {
+			eta := time.Duration(float64(total-b.count) / rate * float64(time.Second))
+			left = "eta " + eta.Round(time.Second).String()
+		}
+	}
+	if b.opts.Unit != "" {
+		count += " " + b.opts.Unit
+	}
+	speed := strings.TrimSpace(fmt.Sprintf("%.3g %s", rate, b.opts.Unit)) + "/s"
+	_, _ = fmt.Fprintln(b.w, join(b.opts.Label, count, share, speed, elapsed.Round(time.Second).String(), left, b.note))
+}
+
+// join puts two spaces between the parts that say something.
+func join(parts ...string) string {
+	var said []string
+	for _, p := range parts {
+		if p != "" {
+			said = append(said, p)
+		}
+	}
+	return strings.Join(said, "  ")
+}
+
+func newTerminalBar(w io.Writer, opts Options) *progressbar.ProgressBar {
+	total := opts.Total
+	if total <= 0 {
+		total = -1
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(opts.Label),
+		progressbar.OptionSetItsString(opts.Unit),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionShowElapsedTimeOnFinish(),
+		progressbar.OptionThrottle(barInterval),
+		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine: the spinner turns when steps are counted
+		progressbar.OptionSetRenderBlankState(true),
+	)
+}
+
+// onTerminal reports whether carriage returns make sense on w.
+func onTerminal(w io.Writer, forced *bool) bool {
+	if forced != nil {
+		return *forced
+	}
+	f, ok := w.(*os.File)
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,182 @@
+package progress_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/google/go-cmp/cmp"
+)
+
+// clock is a wall clock that a test moves by hand.
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time       { return c.t }
+func (c *clock) tick(d time.Duration) { c.t = c.t.Add(d) }
+func newClock() *clock                { return &clock{time.Unix(1_000_000, 0)} }
+func lines(b *bytes.Buffer) []string {
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+func plain(c *clock) progress.Options { return progress.Options{Now: c.now, Terminal: new(false)} }
+func onScreen() progress.Options      { return progress.Options{Terminal: new(true)} }
+func controls(b *bytes.Buffer) int {
+	return strings.Count(b.String(), "\r") + strings.Count(b.String(), "\x1b")
+}
+func withTotal(o progress.Options) progress.Options {
+	o.Total, o.Label, o.Unit = 400, "train", "it"
+	return o
+}
+
+func TestPlainLinesComeAtTheInterval(t *testing.T) {
+	var out bytes.Buffer
+	c := newClock()
+	b := progress.New(&out, withTotal(plain(c)))
+	for i := range 25 { // one step a second, a line every ten
+		c.tick(time.Second)
+		if i == 14 {
+			b.Note("return -812\nkl 0.011")
+		}
+		b.Add(1)
+	}
+	b.Finish()
+	b.Add(1)
+	b.Note("late")
+	b.Finish()
+	want := []string{
+		"train  10/400 it  2%  1 it/s  10s  eta 6m30s",
+		"train  20/400 it  5%  1 it/s  20s  eta 6m20s  return -812 kl 0.011",
+		"train  25/400 it  6%  1 it/s  25s  eta 6m15s  return -812 kl 0.011",
+	}
+	if diff := cmp.Diff(want, lines(&out)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if controls(&out) != 0 {
+		t.Error("control characters in plain output")
+	}
+}
+
+func TestPlainWithoutTotal(t *testing.T) {
+	var out bytes.Buffer
+	c := newClock()
+	b := progress.New(&out, plain(c))
+	b.Set(7)
+	c.tick(2 * time.Second)
+	b.Finish()
+	if diff := cmp.Diff([]string{"7  3.5/s  2s"}, lines(&out)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestFinishWithoutTimeOrSteps(t *testing.T) {
+	var out bytes.Buffer
+	progress.New(&out, plain(newClock())).Finish()
+	if diff := cmp.Diff([]string{"0  0/s  0s"}, lines(&out)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestQuietWritesNothing(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var out bytes.Buffer
+		b := progress.New(&out, progress.Options{Quiet: true, Terminal: new(terminal), Total: 2})
+		b.Add(1)
+		b.Note("x")
+		b.Set(2)
+		b.Finish()
+		if out.Len() != 0 {
+			t.Errorf("terminal %v: quiet wrote %q", terminal, out.String())
+		}
+	}
+}
+
+func TestTerminalShowsABar(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	var out bytes.Buffer
+	b := progress.New(&out, withTotal(onScreen()))
+	b.Note("kl 0.011")
+	b.Set(400)
+	b.Set(401) // more than promised must not break the display
+	b.Finish()
+	got := out.String()
+	for _, want := range []string{"\r", "train", "kl 0.011", "400/400", "100%"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the bar does not show %q: %q", want, got)
+		}
+	}
+	if !strings.HasSuffix(got, "\n") {
+		t.Errorf("the bar does not end its line: %q", got)
+	}
+	if strings.Contains(got, "\x1b[3") {
+		t.Errorf("colour despite NO_COLOR: %q", got)
+	}
+}
+
+// An interrupted run stays where it stood: the bar is not filled.
+func TestFinishDoesNotFillTheBar(t *testing.T) {
+	var out bytes.Buffer
+	b := progress.New(&out, withTotal(onScreen()))
+	b.Set(100)
+	b.Finish()
+	if strings.Contains(out.String(), "400/400") {
+		t.Errorf("the bar claims to be complete: %q", out.String())
+	}
+}
+
+func TestTerminalWithoutTotal(t *testing.T) {
+	var out bytes.Buffer
+	b := progress.New(&out, onScreen())
+	for range 300 {
+		b.Add(1)
+	}
+	b.Finish()
+	if !strings.HasSuffix(out.String(), "\n") {
+		t.Errorf("the spinner does not end its line: %q", out.String())
+	}
+}
+
+func TestAFileIsNoTerminal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := progress.New(f, progress.Options{Total: 50})
+	for range 50 {
+		b.Add(1)
+	}
+	b.Finish()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(got, []byte("\n")); n != 1 || bytes.ContainsAny(got, "\r\x1b") {
+		t.Errorf("a log file got %q, want one plain line", got)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var out bytes.Buffer
+		b := progress.New(&out, progress.Options{Terminal: new(terminal), Total: 400})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 100 {
+					b.Add(1)
+					b.Note("n")
+				}
+			})
+		}
+		wg.Wait()
+		b.Finish()
+		if !strings.Contains(out.String(), "400/400") {
+			t.Errorf("terminal %v: lost steps: %q", terminal, out.String())
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package rng_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/rng"
+	"pgregory.net/rapid"
+)
+
+// The mapping from seed and names to draws is part of every published result: these numbers never change.
+func TestStreamIsPinned(t *testing.T) {
+	for _, c := range []struct {
+		seed  uint64
+		names []string
+		want  uint64
+	}{
+		{0, nil, 0x71f583e74461eae2},
+		{1, []string{"env"}, 0x88a98b80ff4628dc},
+		{1, []string{"env", "arrivals"}, 0x7da631dc69e1a67b},
+	} {
+		if got := rng.Stream(c.seed, c.names...).Uint64(); got != c.want {
+			t.Errorf("seed %d names %q: first draw %#x, want %#x", c.seed, c.names, got, c.want)
+		}
+	}
+	if got, want := rng.Derive(1, "env"), uint64(0xdb0477cbf41c0a29); got != want {
+		t.Errorf("Derive(1, env) = %#x, want %#x", got, want)
+	}
+}
+
+func TestNamesSeparateStreams(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, c := range []struct {
+		what string
+		r    *rand.Rand
+	}{
+		{"no name", rng.Stream(7)},
+		{"empty name", rng.Stream(7, "")},
+		{"two empty names", rng.Stream(7, "", "")},
+		{"ab c", rng.Stream(7, "ab", "c")},
+		{"a bc", rng.Stream(7, "a", "bc")},
+		{"abc", rng.Stream(7, "abc")},
+		{"c ab", rng.Stream(7, "c", "ab")},
+		{"another seed", rng.Stream(8, "abc")},
+	} {
+		v := c.r.Uint64()
+		if other, ok := seen[v]; ok {
+			t.Errorf("%s draws the same as %s", c.what, other)
+		}
+		seen[v] = c.what
+	}
+}
+
+// A restored source continues the draws of every kind where the saved one stood.
+func TestRestoreContinues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		src := rng.NewSource(seed, "x")
+		r := rand.New(src)
+		for range rapid.IntRange(0, 700).Draw(t, "before") {
+			r.NormFloat64()
+		}
+		state, err := src.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored := rng.NewSource(seed+1, "y")
+		if err := restored.UnmarshalBinary(state); err != nil {
+			t.Fatal(err)
+		}
+		r2 := rand.New(restored)
+		for i := range rapid.IntRange(1, 700).Draw(t, "after") {
+			if a, b := r.Uint32(), r2.Uint32(); a != b {
+				t.Fatalf("draw %d: %d, restored %d", i, a, b)
+			}
+			if a, b := r.NormFloat64(), r2.NormFloat64(); a != b {
+				t.Fatalf("draw %d: %v, restored %v", i, a, b)
+			}
+		}
+	})
+}
+
+func TestRestoreRefusesAnotherState(t *testing.T) {
+	src := rng.NewSource(3)
+	want := rng.NewSource(3).Uint64()
+	for _, state := range []string{"", "x", "chacha8:short", "pcg:0123456789abcdef"} {
+		if err := src.UnmarshalBinary([]byte(state)); err == nil {
+			t.Errorf("state %q was accepted", state)
+		}
+	}
+	if got := src.Uint64(); got != want {
+		t.Errorf("a refused state changed the source")
+	}
+}

@@ -1,0 +1,109 @@
+// Package stats holds the few statistics that training and evaluation share: means, quantiles and confidence intervals of
+// paired differences. It reads numbers and knows nothing of what they measure.
+//
+// No function changes its input. Randomness is an argument, so equal arguments give equal results.
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Mean returns the arithmetic mean of xs, NaN if xs is empty.
+func Mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+// StdDev returns the sample standard deviation of xs (divisor n-1), NaN for fewer than two numbers.
+func StdDev(xs []float64) float64 {
+	var w Welford
+	for _, x := range xs {
+		w.Add(x)
+	}
+	return w.StdDev()
+}
+
+// Quantile returns the p-quantile of xs by linear interpolation of the order statistics (type 7 of Hyndman and Fan 1996,
+// the default of R and NumPy): with h = (n-1)p it lies the fraction h-⌊h⌋ of the way from the ⌊h⌋-th to the next smallest
+// value, counted from zero. It is NaN if xs is empty or holds a NaN, and panics if p is outside [0, 1].
+func Quantile(xs []float64, p float64) float64 {
+	return QuantileSorted(slices.Sorted(slices.Values(xs)), p)
+}
+
+// QuantileSorted is Quantile for numbers already in ascending order, for callers who ask for several.
+func QuantileSorted(xs []float64, p float64) float64 {
+	if !(p >= 0 && p <= 1) {
+		panic("stats: quantile outside [0, 1]")
+	}
+	n := len(xs)
+	if n == 0 || math.IsNaN(xs[0]) { // NaN sorts first
+		return math.NaN()
+	}
+	h := float64(n-1) * p
+	i := int(h)
+	if i+1 >= n || xs[i] == xs[i+1] { // equal neighbours may be infinite, and Inf-Inf is NaN
+		return xs[i]
+	}
+	f := h - float64(i)
+	if f == 0 {
+		return xs[i]
+	}
+	return xs[i] + f*(xs[i+1]-xs[i])
+}
+
+// RatioOfMeans returns mean(num)/mean(den), the ratio to report for costs such as "0.86 of FIFO's JCT": unlike the mean of
+// ratios it is not ruled by the cases with a tiny denominator. It is NaN if either is empty or both means are zero.
+func RatioOfMeans(num, den []float64) float64 {
+	return Mean(num) / Mean(den)
+}
+
+// Welford gathers the mean and the variance of a stream in one pass without cancellation (Welford 1962). The zero value is
+// ready to use; it is not safe for concurrent use. Its fields are exported so that a checkpoint can hold it.
+type Welford struct {
+	N  int64   `json:"n"`    // numbers seen
+	M  float64 `json:"mean"` // their mean
+	SS float64 `json:"ss"`   // sum of squared deviations from the mean
+}
+
+// Add takes one more number.
+func (w *Welford) Add(x float64) {
+	w.N++
+	d := x - w.M
+	w.M += d / float64(w.N)
+	w.SS += d * (x - w.M)
+}
+
+// Merge takes all that other has seen (Chan, Golub and LeVeque 1979).
+func (w *Welford) Merge(other Welford) {
+	if other.N == 0 {
+		return
+	}
+	n := w.N + other.N
+	d := other.M - w.M
+	w.SS += other.SS + d*d*float64(w.N)*float64(other.N)/float64(n)
+	w.M += d * float64(other.N) / float64(n)
+	w.N = n
+}
+
+// Mean returns the mean so far, NaN before the first number.
+func (w *Welford) Mean() float64 {
+	if w.N == 0 {
+		return math.NaN()
+	}
+	return w.M
+}
+
+// Var returns the sample variance so far (divisor n-1), NaN before the second number.
+func (w *Welford) Var() float64 {
+	if w.N < 2 {
+		return math.NaN()
+	}
+	return w.SS / float64(w.N-1)
+}
+
+// StdDev returns the square root of Var.
+func (w *Welford) StdDev() float64 { return math.Sqrt(w.Var()) }

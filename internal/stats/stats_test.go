@@ -1,0 +1,228 @@
+package stats_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/stats"
+	"pgregory.net/rapid"
+)
+
+var inf, nan = math.Inf(1), math.NaN()
+
+func near(a, b float64) bool {
+	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b))
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		xs   []float64
+		p    float64
+		want float64
+	}{
+		{"none", nil, 0.5, nan},
+		{"one is every quantile", []float64{3}, 0.9, 3},
+		{"median of two is half-way", []float64{4, 2}, 0.5, 3},
+		{"lowest", []float64{3, 1, 2}, 0, 1},
+		{"highest", []float64{3, 1, 2}, 1, 3},
+		{"quarter of 1..4 as in R and NumPy", []float64{1, 2, 3, 4}, 0.25, 1.75},
+		{"p90 of 1..11", []float64{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 0.9, 10},
+		{"a NaN spoils it", []float64{1, nan, 3}, 0.5, nan},
+		{"infinite neighbours", []float64{1, inf, inf}, 0.75, inf},
+		{"an exact rank does not touch an infinite neighbour", []float64{1, 2, inf}, 0.5, 2},
+	} {
+		in := slices.Clone(c.xs)
+		if got := stats.Quantile(in, c.p); !near(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if len(in) > 1 && in[0] != c.xs[0] {
+			t.Errorf("%s: the input was reordered", c.name)
+		}
+	}
+}
+
+func TestProgrammerMistakesPanic(t *testing.T) {
+	r := rng.Stream(1)
+	for name, f := range map[string]func(){
+		"quantile above 1":       func() { stats.Quantile([]float64{1}, 1.1) },
+		"quantile NaN":           func() { stats.Quantile([]float64{1}, nan) },
+		"level 95":               func() { stats.PairedCI([]float64{1, 2}, 95, 10, r) },
+		"no resamples":           func() { stats.PairedCI([]float64{1, 2}, 0.95, 0, r) },
+		"ratio of unequal sides": func() { stats.RatioCI([]float64{1, 2}, []float64{1}, 0.95, 10, r) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s did not panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// Quantile agrees with the definition evaluated by a plain insertion sort and interpolation.
+func TestQuantileAgainstPlainLoop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 1, 40).Draw(t, "xs")
+		p := rapid.Float64Range(0, 1).Draw(t, "p")
+		sorted := slices.Clone(xs)
+		for i := range sorted {
+			for j := i; j > 0 && sorted[j] < sorted[j-1]; j-- {
+				sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
+			}
+		}
+		h := p * float64(len(xs)-1)
+		lo, hi := sorted[int(math.Floor(h))], sorted[int(math.Ceil(h))]
+		want := lo*(1-(h-math.Floor(h))) + hi*(h-math.Floor(h))
+		if got := stats.Quantile(xs, p); !near(got, want) {
+			t.Fatalf("Quantile(%v, %v) = %v, want %v", xs, p, got, want)
+		}
+	})
+}
+
+// One pass, two merged parts and two plain loops agree on mean and variance.
+func TestWelfordAgainstPlainLoops(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := rapid.SliceOfN(rapid.Float64Range(-1e3, 1e3), 0, 40).Draw(t, "xs")
+		cut := rapid.IntRange(0, len(xs)).Draw(t, "cut")
+		var whole, left, right stats.Welford
+		for i, x := range xs {
+			whole.Add(x)
+			if i < cut {
+				left.Add(x)
+			} else {
+				right.Add(x)
+			}
+		}
+		left.Merge(right)
+
+		sum, ss := 0.0, 0.0
+		for _, x := range xs {
+			sum += x
+		}
+		mean := sum / float64(len(xs))
+		for _, x := range xs {
+			ss += (x - mean) * (x - mean)
+		}
+		variance := nan
+		if len(xs) > 1 {
+			variance = ss / float64(len(xs)-1)
+		}
+		for name, w := range map[string]stats.Welford{"one pass": whole, "merged": left} {
+			if !near(w.Mean(), mean) || !near(w.Var(), variance) || w.N != int64(len(xs)) {
+				t.Fatalf("%s: n %d mean %v var %v, want %d %v %v", name, w.N, w.Mean(), w.Var(), len(xs), mean, variance)
+			}
+		}
+		if got := stats.Mean(xs); !near(got, mean) {
+			t.Fatalf("Mean = %v, want %v", got, mean)
+		}
+		if got := stats.StdDev(xs); !near(got, math.Sqrt(variance)) {
+			t.Fatalf("StdDev = %v, want %v", got, math.Sqrt(variance))
+		}
+	})
+}
+
+func TestWelfordKeepsDigits(t *testing.T) {
+	var w stats.Welford
+	for _, x := range []float64{1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16} {
+		w.Add(x)
+	}
+	if w.Var() != 30 {
+		t.Errorf("variance %v, want 30: cancellation", w.Var())
+	}
+}
+
+func TestRatioOfMeans(t *testing.T) {
+	if got := stats.RatioOfMeans([]float64{1, 200}, []float64{2, 400}); got != 0.5 {
+		t.Errorf("ratio %v, want 0.5", got)
+	}
+	if got := stats.RatioOfMeans(nil, nil); !math.IsNaN(got) {
+		t.Errorf("ratio of nothing is %v, want NaN", got)
+	}
+}
+
+func TestPairedCIOfFew(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		diffs  []float64
+		lo, hi float64
+	}{
+		{"none", nil, nan, nan},
+		{"one bounds nothing", []float64{5}, -inf, inf},
+		{"a NaN spoils it", []float64{1, nan, 2}, nan, nan},
+		{"equal differences leave no doubt", []float64{2, 2, 2}, 2, 2},
+		// mean 3, s = sqrt(2.5), t(4, 0.975) = 2.7764451052
+		{"five by Student's t", []float64{1, 2, 3, 4, 5}, 3 - 2.7764451051977987*math.Sqrt(0.5), 3 + 2.7764451051977987*math.Sqrt(0.5)},
+	} {
+		lo, hi := stats.PairedCI(c.diffs, 0.95, 100, nil)
+		if !near(lo, c.lo) || !near(hi, c.hi) {
+			t.Errorf("%s: [%v, %v], want [%v, %v]", c.name, lo, hi, c.lo, c.hi)
+		}
+	}
+}
+
+// The bootstrap is a function of the data and the stream, and agrees with resampling written out by hand.
+func TestPairedCIAgainstPlainLoop(t *testing.T) {
+	diffs := make([]float64, 30)
+	data := rng.Stream(4, "data")
+	for i := range diffs {
+		diffs[i] = data.ExpFloat64()
+	}
+	lo, hi := stats.PairedCI(diffs, 0.9, 500, rng.Stream(4, "boot"))
+
+	r := rng.Stream(4, "boot")
+	means := make([]float64, 500)
+	for k := range means {
+		for range diffs {
+			means[k] += diffs[r.IntN(len(diffs))] / float64(len(diffs))
+		}
+	}
+	if wantLo, wantHi := stats.Quantile(means, 0.05), stats.Quantile(means, 0.95); !near(lo, wantLo) || !near(hi, wantHi) {
+		t.Errorf("[%v, %v], want [%v, %v]", lo, hi, wantLo, wantHi)
+	}
+	if mean := stats.Mean(diffs); lo >= mean || hi <= mean {
+		t.Errorf("[%v, %v] does not hold the mean %v", lo, hi, mean)
+	}
+}
+
+// Over many samples of known mean, about as many 90 % intervals hold it as promised, for few and for many differences.
+func TestPairedCICovers(t *testing.T) {
+	const trials = 400
+	for _, n := range []int{5, 9, 10, 30} {
+		r := rng.Stream(9, "coverage")
+		hits := 0
+		for range trials {
+			diffs := make([]float64, n)
+			for i := range diffs {
+				diffs[i] = 2 + 3*r.NormFloat64()
+			}
+			if lo, hi := stats.PairedCI(diffs, 0.9, 200, r); lo <= 2 && 2 <= hi {
+				hits++
+			}
+		}
+		if share := float64(hits) / trials; share < 0.8 || share > 0.95 {
+			t.Errorf("%d differences: %.3f of the 90 %% intervals hold the mean", n, share)
+		}
+	}
+}
+
+func TestRatioCI(t *testing.T) {
+	den := make([]float64, 40)
+	num := make([]float64, 40)
+	r := rng.Stream(2)
+	for i := range den {
+		den[i] = 1 + r.ExpFloat64()
+		num[i] = 0.8*den[i] + 0.05*r.NormFloat64()
+	}
+	lo, hi := stats.RatioCI(num, den, 0.95, 400, r)
+	if ratio := stats.RatioOfMeans(num, den); lo >= ratio || hi <= ratio || hi-lo > 0.1 {
+		t.Errorf("[%v, %v] around %v", lo, hi, ratio)
+	}
+	if lo, hi := stats.RatioCI(num[:1], den[:1], 0.95, 10, r); !math.IsNaN(lo) || !math.IsNaN(hi) {
+		t.Errorf("one pair gave [%v, %v], want NaN", lo, hi)
+	}
+}
