@@ -1,0 +1,140 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Stats describes the jobs of a workload: see Describe.
+type Stats struct {
+	Jobs       int
+	Fractional int           // jobs whose workers hold less than a whole GPU
+	Span       time.Duration // first submit to last
+	GPUHours   float64       // sum of GPUs x Work
+	Gangs      []Gang        // by number of workers, smallest first
+	Durations  []Quantile    // of Work: p10, p25, p50, p75, p90, p95, p99
+	Max        time.Duration // the longest Work
+	Mean       time.Duration // of Work
+	Users      int           // distinct names, the empty one not counted
+	Tenants    int           // distinct names, the empty one not counted
+	PerDay     []int         // arrivals in each 24 hours from the first submit
+	Statuses   [4]int        // jobs by Status
+	ArrivalCV  float64       // standard deviation over mean of the times between arrivals, 0 for fewer than three jobs
+}
+
+// Gang is one entry of the gang-size histogram.
+type Gang struct {
+	Workers  int32
+	Jobs     int
+	GPUHours float64
+}
+
+// Quantile is one quantile of Work by nearest rank.
+type Quantile struct {
+	P    float64 // 0 to 1
+	Work time.Duration
+}
+
+// Days is the span in days.
+func (s Stats) Days() float64 { return s.Span.Hours() / 24 }
+
+// Load is the offered load on a cluster of that many GPUs: GPU-time asked for over Span x gpus. It is infinite where all
+// jobs arrive at once, and 0 without jobs or GPUs.
+func (s Stats) Load(gpus int) float64 {
+	if s.GPUHours == 0 || gpus <= 0 {
+		return 0
+	}
+	return s.GPUHours / (s.Span.Hours() * float64(gpus))
+}
+
+// Describe computes the statistics of jobs in any order. It leaves them unchanged.
+func Describe(jobs []Job) Stats {
+	s := Stats{Jobs: len(jobs), Span: span(jobs)}
+	if len(jobs) == 0 {
+		return s
+	}
+	first := firstSubmit(jobs)
+	s.PerDay = make([]int, int(s.Span/(24*time.Hour))+1)
+	users, tenants, gangs := map[string]bool{}, map[string]bool{}, map[int32]int{}
+	work := make([]time.Duration, len(jobs))
+	arrivals := make([]time.Duration, len(jobs))
+	var total float64 // seconds
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Request.GPUMilli < cluster.WholeGPU {
+			s.Fractional++
+		}
+		if j.User != "" {
+			users[j.User] = true
+		}
+		if j.Tenant != "" {
+			tenants[j.Tenant] = true
+		}
+		at, ok := gangs[j.Workers]
+		if !ok {
+			at = len(s.Gangs)
+			gangs[j.Workers] = at
+			s.Gangs = append(s.Gangs, Gang{Workers: j.Workers})
+		}
+		hours := gpus(j) * j.Work.Hours()
+		s.Gangs[at].Jobs++
+		s.Gangs[at].GPUHours += hours
+		s.GPUHours += hours
+		s.PerDay[int((j.Submit-first)/(24*time.Hour))]++
+		if int(j.Status) < len(s.Statuses) {
+			s.Statuses[j.Status]++
+		}
+		work[i], arrivals[i] = j.Work, j.Submit
+		total += j.Work.Seconds()
+	}
+	s.Users, s.Tenants = len(users), len(tenants)
+	slices.SortFunc(s.Gangs, func(a, b Gang) int { return cmp.Compare(a.Workers, b.Workers) })
+	slices.Sort(work)
+	slices.Sort(arrivals)
+	for _, p := range [...]float64{.10, .25, .50, .75, .90, .95, .99} {
+		s.Durations = append(s.Durations, Quantile{p, nearestRank(work, p)})
+	}
+	s.Max = work[len(work)-1]
+	s.Mean = time.Duration(total / float64(len(jobs)) * float64(time.Second))
+	s.ArrivalCV = gapCV(arrivals)
+	return s
+}
+
+// Median is the middle Work by nearest rank, 0 without jobs.
+func (s Stats) Median() time.Duration {
+	for _, q := range s.Durations {
+		if q.P == .5 {
+			return q.Work
+		}
+	}
+	return 0
+}
+
+// gpus is how many whole GPUs a job's workers come to.
+func gpus(j *Job) float64 {
+	return float64(j.Workers) * float64(j.Request.GPUMilli) / cluster.WholeGPU
+}
+
+// nearestRank is the smallest value of the sorted slice that at least a share p of it does not exceed.
+func nearestRank[T any](sorted []T, p float64) T {
+	return sorted[min(len(sorted)-1, max(0, int(math.Ceil(p*float64(len(sorted))))-1))]
+}
+
+// gapCV is the coefficient of variation of the gaps of sorted times.
+func gapCV[T ~int64 | ~float64](sorted []T) float64 {
+	n := float64(len(sorted) - 1)
+	if n < 2 || sorted[len(sorted)-1] == sorted[0] {
+		return 0
+	}
+	mean := float64(sorted[len(sorted)-1]-sorted[0]) / n
+	var ss float64
+	for i := 1; i < len(sorted); i++ {
+		d := float64(sorted[i]-sorted[i-1]) - mean
+		ss += d * d
+	}
+	return math.Sqrt(ss/n) / mean
+}

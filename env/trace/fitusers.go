@@ -1,0 +1,111 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Two jobs of a user recur where they ask for the same gang and their durations differ by at most this in the logarithm,
+// with at most recurLook of the user's jobs between.
+const (
+	recurLog  = .25
+	recurLook = 5
+)
+
+// fitUsers measures who submits how often and again. Users of different workloads are different.
+func fitUsers(workloads []Workload) (UserParams, int) {
+	type key struct {
+		workload int
+		name     string
+	}
+	counts := map[key]int{}
+	recent := map[key][]*Job{}
+	var jobs, pairs, same, repeats float64
+	var diffs []float64
+	for k, w := range workloads {
+		var last string
+		for _, i := range w.Arrivals() {
+			j := &w.Jobs[i]
+			if j.User == "" {
+				continue
+			}
+			who := key{k, j.User}
+			if last != "" {
+				pairs++
+				if last == j.User {
+					same++
+				}
+			}
+			last = j.User
+			counts[who]++
+			jobs++
+			if diff, ok := recurrence(recent[who], j); ok {
+				repeats++
+				diffs = append(diffs, diff)
+			}
+			r := append(recent[who], j)
+			recent[who] = r[max(0, len(r)-recurLook):]
+		}
+	}
+	if jobs == 0 {
+		return UserParams{Count: 1}, 0
+	}
+	var ranked []float64
+	for _, c := range counts {
+		ranked = append(ranked, float64(c))
+	}
+	slices.SortFunc(ranked, func(a, b float64) int { return cmp.Compare(b, a) })
+	var meet float64 // chance that two independent jobs share their user
+	for _, c := range ranked {
+		meet += (c / jobs) * (c / jobs)
+	}
+	u := UserParams{Count: len(ranked), Zipf: round(fitZipf(ranked), 4), Repeat: round(min(.999, repeats/jobs), 4)}
+	if pairs > 0 && meet < 1 {
+		u.Sticky = round(min(.999, max(0, (same/pairs-meet)/(1-meet))), 4)
+	}
+	if len(diffs) > 0 {
+		// The median of a difference of two normals is .954 of their common standard deviation.
+		slices.Sort(diffs)
+		u.Spread = round(nearestRank(diffs, .5)/.954, 4)
+	}
+	return u, len(ranked)
+}
+
+// recurrence finds the closest of a user's recent jobs with the same gang, and the distance in the logarithm.
+func recurrence(recent []*Job, j *Job) (float64, bool) {
+	best := math.Inf(1)
+	for _, r := range recent {
+		if r.Workers == j.Workers {
+			best = min(best, math.Abs(math.Log(max(1, r.Work.Seconds())/max(1, j.Work.Seconds()))))
+		}
+	}
+	return best, best <= recurLog
+}
+
+// fitZipf is the exponent of greatest likelihood for counts in falling order.
+func fitZipf(ranked []float64) float64 {
+	var n, logs float64
+	for k, c := range ranked {
+		n += c
+		logs += c * math.Log(float64(k+1))
+	}
+	// The slope of the likelihood falls with s: bisect for its zero.
+	lo, hi := 0.0, 5.0
+	for range 50 {
+		s := (lo + hi) / 2
+		var z, dz float64
+		for k := range ranked {
+			l := math.Log(float64(k + 1))
+			w := math.Exp(-s * l)
+			z += w
+			dz += w * l
+		}
+		if n*dz/z > logs {
+			lo = s
+		} else {
+			hi = s
+		}
+	}
+	return (lo + hi) / 2
+}

@@ -1,0 +1,135 @@
+package trace
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// parsePhillyPass reads a completed Philly job. Rows are not sorted and some stand twice: both are kept, under the row's
+// number from 0. Source: msr-fiddle/philly-traces (CC BY 4.0) as filtered by petuum/adaptdl.
+func parsePhillyPass(r *Reader, row *row) (Job, verdict, error) {
+	j := Job{Work: row.work("duration"), Status: Passed}
+	j.Name = strconv.Itoa(r.report.Rows - 1)
+	j.Tenant = row.text("cluster")
+	j.Workers = row.number("num_gpus", 0, maxWorkers)
+	j.Request.GPUMilli = cluster.WholeGPU
+	stamp := row.get("timestamp")
+	t, err := time.Parse(time.DateTime, stamp)
+	if err != nil || t.Unix() < 0 || t.Unix() > int64(maxTime/time.Second) {
+		row.bad("timestamp", stamp, "YYYY-MM-DD HH:MM:SS from 1970 on")
+	}
+	j.Submit = time.Duration(t.Unix())*time.Second + time.Duration(t.Nanosecond())
+	if j.Workers == 0 {
+		return j, isCPUOnly, nil
+	}
+	return j, isJob, nil
+}
+
+// parseIntervals reads a job of the layout that PhillyAll and Helios share: submit times are the running sum of interval,
+// over every row, also those set aside. Philly's cpu_num is always 0: not recorded. Helios' is the job's total (a gang of
+// 160 asks for 800, one of 8 for 1): a worker gets its share, rounded down so that the gang never asks for more than its
+// record. Source: msr-fiddle/philly-traces and S-Lab-System-Group/HeliosData (both CC BY 4.0) as re-packed by
+// DIR-LAB/Gen-Parallel-Workloads.
+func parseIntervals(r *Reader, row *row) (Job, verdict, error) {
+	r.elapsed += row.seconds("interval")
+	if row.err == nil && r.elapsed > maxTime {
+		row.bad("interval", row.get("interval"), "a sum of at most 100 years")
+	}
+	if row.err != nil {
+		return Job{}, 0, fatalError{row.err} // every later submit time depends on it
+	}
+	j := Job{Work: row.work("run_time")}
+	j.Name, j.User, j.Submit = row.id("u_id"), row.text("user"), r.elapsed
+	j.Workers = row.number("gpu_num", 0, maxWorkers)
+	j.Request.GPUMilli = cluster.WholeGPU
+	cpus := row.milli("cpu_num", 0, maxMilli)
+	switch s := row.get("new_status"); s {
+	case "Pass":
+		j.Status = Passed
+	case "Failed":
+		j.Status = Failed
+	case "Killed":
+		j.Status = Killed
+	default:
+		row.bad("new_status", s, "Pass, Failed or Killed")
+	}
+	if j.Workers == 0 {
+		return j, isCPUOnly, nil
+	}
+	j.Request.CPUMilli = int32(cpus / int64(j.Workers))
+	return j, isJob, nil
+}
+
+// parseKalos reads an Acme Kalos job out of the fork's invented fields: duration is num_iteration half seconds, a gang is
+// gpu_workers pods of gpu_per_worker GPUs, and a pod's memory is tensorsizes hundreds of GB (taken as GiB). Only completed
+// jobs are in it. Source: InternLM/AcmeTrace (CC BY 4.0) as converted by hyunnnchoi/AcmeTrace.
+func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
+	j := Job{Status: Passed}
+	j.Name = row.id("job_id")
+	j.Submit = row.seconds("arrival_time")
+	j.Work = time.Duration(row.scaled("num_iteration", 0, 1, int64(2*maxTime/time.Second))) * (time.Second / 2)
+	pods := row.number("gpu_workers", 0, maxWorkers)
+	each := row.number("gpu_per_worker", 0, 1024)
+	cpus := row.milli("cpu_per_gpu_worker", 0, maxMilli)
+	memory := row.milli("tensorsizes", 0, 10_000_000) // thousandths of 100 GiB a pod
+	if int64(pods)*int64(each) > maxWorkers {
+		row.bad("gpu_workers", row.get("gpu_workers"), "at most "+strconv.Itoa(maxWorkers)+" GPUs in all")
+	}
+	if row.err != nil {
+		return Job{}, 0, row.err
+	}
+	j.Workers = pods * each
+	if j.Workers == 0 {
+		return j, isCPUOnly, nil
+	}
+	j.Request = cluster.Amount{
+		GPUMilli: cluster.WholeGPU,
+		CPUMilli: int32(cpus),
+		MemMiB:   int32(memory * 100 * 1024 / 1000 / int64(each)),
+	}
+	return j, isJob, nil
+}
+
+// parseOpenB reads a pod: a job of num_gpu workers, each with gpu_milli of a GPU and its share of the pod's CPU and memory,
+// rounded down. Pods that were never scheduled are set aside first, then those without GPUs. It runs from scheduled_time to
+// deletion_time; pod_phase is the last one observed, so Running says nothing of the end. gpu_spec and qos are not kept.
+// Source: alibaba/clusterdata cluster-trace-gpu-v2023, as in hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0).
+func parseOpenB(_ *Reader, row *row) (Job, verdict, error) {
+	var j Job
+	j.Name = row.id("name")
+	j.Submit = row.seconds("creation_time")
+	j.Workers = row.number("num_gpu", 0, maxWorkers)
+	cpu := row.number("cpu_milli", 0, maxMilli)
+	memory := row.number("memory_mib", 0, maxMilli)
+	share := row.number("gpu_milli", 0, cluster.WholeGPU)
+	switch s := row.get("pod_phase"); s {
+	case "Succeeded":
+		j.Status = Passed
+	case "Failed":
+		j.Status = Failed
+	case "Running", "Pending", "Unknown":
+	default:
+		row.bad("pod_phase", s, "Succeeded, Failed, Running, Pending or Unknown")
+	}
+	if row.get("scheduled_time") == "" {
+		return j, isNeverScheduled, nil
+	}
+	from, to := row.seconds("scheduled_time"), row.seconds("deletion_time")
+	if to <= from {
+		row.bad("deletion_time", row.get("deletion_time"), "later than scheduled_time "+row.get("scheduled_time"))
+	}
+	if from < j.Submit {
+		row.bad("scheduled_time", row.get("scheduled_time"), "no earlier than creation_time "+row.get("creation_time"))
+	}
+	j.Work = to - from
+	if j.Workers == 0 {
+		return j, isCPUOnly, nil
+	}
+	if share == 0 {
+		row.bad("gpu_milli", row.get("gpu_milli"), "1 to 1000 for a pod with GPUs")
+	}
+	j.Request = cluster.Amount{GPUMilli: share, CPUMilli: cpu / j.Workers, MemMiB: memory / j.Workers}
+	return j, isJob, nil
+}

@@ -1,0 +1,111 @@
+package trace
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// fuzzReader checks that no file makes the reader of a format panic or return a job that the simulator could not take, and
+// that what it reads can be written and read again.
+func fuzzReader(f *testing.F, format Format, rows ...string) {
+	var columns []string
+	for _, l := range layouts() {
+		if l.format == format {
+			columns = append(append(columns, l.required...), l.optional...)
+		}
+	}
+	header := strings.Join(columns, ",") + "\n"
+	f.Add([]byte(header + strings.Join(rows, "\n") + "\n"))
+	f.Add([]byte(header + strings.Join(rows, "\r\n")))
+	for _, row := range rows {
+		f.Add([]byte(header + "\n" + row + "," + row))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, skip := range []bool{false, true} {
+			opt := Options{Format: format, SkipBadRows: skip, MaxLine: 4096, MaxRows: 200}
+			r, err := NewReader(bytes.NewReader(data), "fuzz", opt)
+			if err != nil {
+				return
+			}
+			w, err := r.Workload()
+			if err != nil {
+				continue
+			}
+			rep := w.Report
+			if rep.Jobs != len(w.Jobs) || rep.Rows != rep.Jobs+rep.CPUOnly+rep.NeverScheduled+rep.Bad || !skip && rep.Bad > 0 {
+				t.Fatalf("%d jobs, report %+v", len(w.Jobs), rep)
+			}
+			var out bytes.Buffer
+			if err := WriteNative(&out, w.Jobs); err != nil {
+				t.Fatal(err)
+			}
+			again, err := readText(out.String(), Options{})
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, out.String())
+			}
+			for i := range w.Jobs {
+				if again.Jobs[i] != w.Jobs[i] {
+					t.Fatalf("job %d: %+v, read again %+v", i, w.Jobs[i], again.Jobs[i])
+				}
+			}
+			if s := Describe(w.Jobs); s.Jobs != len(w.Jobs) {
+				t.Fatalf("described %d jobs of %d", s.Jobs, len(w.Jobs))
+			}
+		}
+	})
+}
+
+func FuzzNative(f *testing.F) {
+	fuzzReader(f, Native, `1,2,0.5,60,u,t,1000,500,64,passed`, `"a ""b""",0,1,1,,,,,,`, `3,1,9,9,,,250,,,killed`)
+}
+
+func FuzzPhillyPass(f *testing.F) {
+	fuzzReader(f, PhillyPass, `2017-10-09 07:01:55,66.0,1,66.0,11cb48`, `2017-10-09 07:01:54.25,1,8,8,x`)
+}
+
+func FuzzPhillyAll(f *testing.F) {
+	fuzzReader(f, PhillyAll, `0,1,1,0,1,0,1389243,0,Killed`, `1,2,8,0,4,395146,14405,0,Failed`)
+}
+
+func FuzzHelios(f *testing.F) {
+	fuzzReader(f, Helios, `0,1,0,4,1,0,84,0,Pass`, `1,1,16,80,2,94,87,0,Pass`)
+}
+
+func FuzzKalos(f *testing.F) {
+	fuzzReader(f, Kalos, `0,0.0,208,0.5,0.25,8,0,8.0,15.0,15.0,10.0,500`, `1,313.0,157,0.5,0.75,1,0,2.0,12.5,12.5,19.0,1000`)
+}
+
+func FuzzOpenB(f *testing.F) {
+	fuzzReader(f, OpenB, `p0,6000,12288,1,460,,LS,Running,10,100,20`, `p1,6000,12288,0,0,,BE,Failed,10,100,20`,
+		`p2,1,1,8,1000,T4|P100,LS,Pending,10,100,`)
+}
+
+// FuzzParams checks that no file of parameters makes the generator panic.
+func FuzzParams(f *testing.F) {
+	f.Add([]byte("name: x\n"), uint64(1))
+	f.Add([]byte(tinyParams), uint64(1))
+	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
+		p, err := ParseParams(data)
+		if err != nil {
+			return
+		}
+		w, err := Generate(p, 20, seed)
+		if err != nil {
+			return
+		}
+		for i := range w.Jobs {
+			if err := checkNative(&w.Jobs[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+const tinyParams = `
+name: tiny
+arrivals: {per_day: 100, hourly: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], day_spread: 0.1, cv: 1}
+sizes: [{workers: 1, gpu_milli: 1000, share: 1}]
+durations: [{max_workers: 8, mixture: [{weight: 1, mu: 5, sigma: 1}], max: 9000, passed: 1}]
+users: {count: 3, zipf: 1, sticky: 0.1, repeat: 0.5, spread: 0.1}
+`

@@ -1,0 +1,112 @@
+package trace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// lines reads a CSV file line by line under limits. A quoted field may hold commas and doubled quotes, never a line break,
+// so that every row is one line and every error has its number.
+type lines struct {
+	scan    *bufio.Scanner
+	max     int // bytes a line
+	maxRows int // lines after the first, blank or not
+	number  int // of the current line, from 1
+}
+
+func newLines(r io.Reader, opt Options) *lines {
+	s := bufio.NewScanner(r)
+	most := opt.MaxLine + 2 // the scanner's limit counts the line break
+	s.Buffer(make([]byte, 0, min(4096, most)), most)
+	return &lines{scan: s, max: opt.MaxLine, maxRows: opt.MaxRows}
+}
+
+// next returns the next line that is not blank; io.EOF after the last.
+func (l *lines) next() (string, error) {
+	for l.scan.Scan() {
+		l.number++
+		s := l.scan.Text()
+		if l.number == 1 {
+			s = strings.TrimPrefix(s, "\ufeff")
+		}
+		switch {
+		case len(s) > l.max:
+			return "", l.tooLong()
+		case l.number-1 > l.maxRows:
+			return "", fmt.Errorf("%w: more than %d rows", ErrLimit, l.maxRows)
+		case strings.TrimSpace(s) != "":
+			return s, nil
+		}
+	}
+	switch err := l.scan.Err(); {
+	case err == nil:
+		return "", io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		l.number++
+		return "", l.tooLong()
+	default:
+		return "", fmt.Errorf("read: %w", err)
+	}
+}
+
+func (l *lines) tooLong() error {
+	return fmt.Errorf("%w: more than %d bytes in a line", ErrLimit, l.max)
+}
+
+// splitLine appends the fields of one CSV line to fields. Space around a field is dropped unless quotes hold it.
+func splitLine(fields []string, line string) ([]string, error) {
+	for {
+		line = strings.TrimLeft(line, " \t")
+		if !strings.HasPrefix(line, `"`) {
+			field, rest, more := strings.Cut(line, ",")
+			fields = append(fields, strings.TrimSpace(field))
+			if !more {
+				return fields, nil
+			}
+			line = rest
+			continue
+		}
+		field, rest, err := cutQuoted(line)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, field)
+		rest = strings.TrimLeft(rest, " \t\r")
+		if rest == "" {
+			return fields, nil
+		}
+		if rest[0] != ',' {
+			return nil, fmt.Errorf("%q follows a quoted field, want a comma", shorten(rest))
+		}
+		line = rest[1:]
+	}
+}
+
+// cutQuoted returns the field that the quote at the start of line opens, and what follows its closing quote.
+func cutQuoted(line string) (field, rest string, err error) {
+	var b strings.Builder
+	for s := line[1:]; ; {
+		i := strings.IndexByte(s, '"')
+		if i < 0 {
+			return "", "", fmt.Errorf("quote of %s is not closed on its line", shorten(line))
+		}
+		b.WriteString(s[:i])
+		if !strings.HasPrefix(s[i+1:], `"`) {
+			return b.String(), s[i+1:], nil
+		}
+		b.WriteByte('"')
+		s = s[i+2:]
+	}
+}
+
+// shorten keeps error messages readable whatever the file holds.
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

@@ -1,0 +1,55 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// OversizeMode says what becomes of a job that the cluster could never hold.
+type OversizeMode string
+
+// The modes. The zero value is OversizeError.
+const (
+	OversizeError OversizeMode = "error" // refuse the workload, naming the job
+	OversizeDrop  OversizeMode = "drop"  // leave the job out
+	OversizeClamp OversizeMode = "clamp" // cut its gang to the largest allowed, its Work unchanged
+)
+
+// Oversize deals with the jobs for which fits is false: it returns the jobs that remain, in order, in a new slice, and how
+// many were dropped or clamped. Clamp cuts gangs to maxWorkers; a job that does not fit even so is an error that names it.
+func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, maxWorkers int32) ([]Job, int, error) {
+	switch mode {
+	case "", OversizeError, OversizeDrop:
+	case OversizeClamp:
+		if maxWorkers < 1 {
+			return nil, 0, fmt.Errorf("clamp oversize jobs to %d workers: want at least 1", maxWorkers)
+		}
+	default:
+		return nil, 0, fmt.Errorf("oversize mode %q: want error, drop or clamp", mode)
+	}
+	kept := make([]Job, 0, len(jobs))
+	changed := 0
+	for i := range jobs {
+		j := jobs[i]
+		if fits(&j.JobSpec) {
+			kept = append(kept, j)
+			continue
+		}
+		if mode == OversizeDrop {
+			changed++
+			continue
+		}
+		if mode == OversizeClamp && j.Workers > maxWorkers {
+			j.Workers = maxWorkers
+			if fits(&j.JobSpec) {
+				kept = append(kept, j)
+				changed++
+				continue
+			}
+		}
+		return nil, 0, fmt.Errorf("job %s: %d workers of %d/1000 GPU, %d CPU milli and %d MiB never fit this cluster",
+			j.Name, jobs[i].Workers, j.Request.GPUMilli, j.Request.CPUMilli, j.Request.MemMiB)
+	}
+	return kept, changed, nil
+}

@@ -1,0 +1,285 @@
+package trace
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options says how to read a trace. The zero value is ready to use.
+type Options struct {
+	Format      Format // "" lets the header decide
+	SkipBadRows bool   // count bad rows in the Report instead of failing on the first
+	MaxLine     int    // bytes in one line, 0 = DefaultMaxLine
+	MaxRows     int    // lines after the header, blank ones too, 0 = DefaultMaxRows
+}
+
+// Limits of a file, against hostile or mistaken ones.
+const (
+	DefaultMaxLine = 64 << 10
+	DefaultMaxRows = 20_000_000
+	mostLine       = 1 << 30
+)
+
+// maxBadExamples is how many errors of skipped rows a Report keeps.
+const maxBadExamples = 5
+
+// ErrLimit is wrapped where a file exceeds Options.MaxLine or MaxRows.
+var ErrLimit = errors.New("trace exceeds a limit")
+
+// Reader reads one trace file as a stream, one row at a time. It is not safe for concurrent use.
+type Reader struct {
+	name   string
+	lines  *lines
+	format Format
+	parse  func(r *Reader, row *row) (Job, verdict, error)
+	opt    Options
+	close  []io.Closer
+
+	header  []string
+	report  Report
+	done    bool
+	names   arena
+	intern  map[string]string // users and tenants: few, and shared by many jobs
+	seen    map[string]struct{}
+	elapsed time.Duration // sum of intervals: PhillyAll and Helios
+}
+
+// verdict is what became of a row that could be read.
+type verdict uint8
+
+const (
+	isJob verdict = iota
+	isCPUOnly
+	isNeverScheduled
+)
+
+// Open opens a trace file, plain or gzip (told by its first bytes), and reads its header. Close it after use.
+func Open(path string, opt Options) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open trace: %w", err)
+	}
+	r, err := NewReader(f, path, opt)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	r.close = append(r.close, f)
+	return r, nil
+}
+
+// NewReader reads the header of a trace from src, plain or gzip; name stands for it in errors.
+func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
+	if opt.MaxLine < 0 || opt.MaxLine > mostLine || opt.MaxRows < 0 {
+		return nil, fmt.Errorf("%s: limits of %d bytes a line and %d rows, want 0 or more, and lines of at most %d", name,
+			opt.MaxLine, opt.MaxRows, mostLine)
+	}
+	if opt.MaxLine == 0 {
+		opt.MaxLine = DefaultMaxLine
+	}
+	if opt.MaxRows == 0 {
+		opt.MaxRows = DefaultMaxRows
+	}
+	r := &Reader{name: name, opt: opt, intern: map[string]string{}}
+	in := bufio.NewReader(src)
+	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: read gzip header: %w", name, err)
+		}
+		r.close = append(r.close, z)
+		r.lines = newLines(z, opt)
+	} else {
+		r.lines = newLines(in, opt)
+	}
+	line, err := r.lines.next()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: empty file, want a CSV header", name)
+	}
+	if err != nil {
+		return nil, r.at(err)
+	}
+	if r.header, err = splitLine(nil, line); err != nil {
+		return nil, r.at(err)
+	}
+	l, err := chooseLayout(opt.Format, r.header)
+	if err != nil {
+		return nil, r.at(err)
+	}
+	r.format, r.parse = l.format, l.parse
+	r.report.Format = l.format
+	if idColumn(l.format) != "" {
+		r.seen = map[string]struct{}{}
+	}
+	return r, nil
+}
+
+// Format is the format that the header or the caller chose.
+func (r *Reader) Format() Format { return r.format }
+
+// Report counts the rows read so far.
+func (r *Reader) Report() Report {
+	rep := r.report
+	rep.BadExamples = slices.Clone(rep.BadExamples)
+	return rep
+}
+
+// Close closes the file. A Reader from NewReader leaves its source open.
+func (r *Reader) Close() error {
+	r.done = true
+	var errs []error
+	for _, c := range r.close {
+		errs = append(errs, c.Close())
+	}
+	r.close = nil
+	return errors.Join(errs...)
+}
+
+// Jobs streams the rest of the jobs in the order of the file, each valid on its own. Submit is on the trace's clock: for
+// philly-pass, which has dates, since 1970-01-01 in the trace's unstated zone. The first error ends the stream; under
+// SkipBadRows rows that cannot be read are counted instead, unless what follows depends on them.
+func (r *Reader) Jobs() iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		for !r.done {
+			j, ok, err := r.next()
+			if err != nil {
+				r.done = true
+				if err != io.EOF {
+					yield(Job{}, err)
+				}
+				return
+			}
+			if ok && !yield(j, nil) {
+				return
+			}
+		}
+	}
+}
+
+// next reads one row: a job, or none and no error where the row is set aside, or io.EOF.
+func (r *Reader) next() (j Job, ok bool, err error) {
+	line, err := r.lines.next()
+	if err == io.EOF {
+		return Job{}, false, err
+	}
+	if err != nil {
+		return Job{}, false, r.at(err)
+	}
+	r.report.Rows++
+	j, v, err := r.row(line)
+	if err != nil {
+		err = r.at(err)
+		if !r.opt.SkipBadRows || errors.As(err, new(fatalError)) {
+			return Job{}, false, err
+		}
+		r.report.Bad++
+		if len(r.report.BadExamples) < maxBadExamples {
+			r.report.BadExamples = append(r.report.BadExamples, err.Error())
+		}
+		return Job{}, false, nil
+	}
+	switch v {
+	case isCPUOnly:
+		r.report.CPUOnly++
+	case isNeverScheduled:
+		r.report.NeverScheduled++
+	default:
+		r.report.Jobs++
+	}
+	return j, v == isJob, nil
+}
+
+// row parses one line and checks what every format must hold.
+func (r *Reader) row(line string) (Job, verdict, error) {
+	fields, err := splitLine(make([]string, 0, len(r.header)), line)
+	if err == nil && len(fields) != len(r.header) {
+		err = fmt.Errorf("%d fields, want %d", len(fields), len(r.header))
+	}
+	if err != nil {
+		if r.format == PhillyAll || r.format == Helios {
+			err = fatalError{err} // its interval is lost, and with it every later submit time
+		}
+		return Job{}, 0, err
+	}
+	row := row{header: r.header, fields: fields}
+	j, v, err := r.parse(r, &row)
+	if err == nil {
+		err = row.err
+	}
+	if err != nil {
+		return Job{}, 0, err
+	}
+	if c := idColumn(r.format); c != "" {
+		if _, twice := r.seen[j.Name]; twice {
+			return Job{}, 0, columnError{c, j.Name, "an id that no earlier row has"}
+		}
+		j.Name = r.names.keep(j.Name)
+		r.seen[j.Name] = struct{}{}
+	} else if v == isJob {
+		j.Name = r.names.keep(j.Name)
+	}
+	if v != isJob {
+		return Job{}, v, nil
+	}
+	j.User, j.Tenant = r.share(j.User), r.share(j.Tenant)
+	return j, v, nil
+}
+
+// share returns one copy of s for all jobs.
+func (r *Reader) share(s string) string {
+	if s == "" {
+		return ""
+	}
+	if kept, ok := r.intern[s]; ok {
+		return kept
+	}
+	s = strings.Clone(s)
+	r.intern[s] = s
+	return s
+}
+
+// at puts file and line before an error.
+func (r *Reader) at(err error) error {
+	return fmt.Errorf("%s:%d: %w", r.name, max(1, r.lines.number), err)
+}
+
+// idColumn names the column whose values must differ, "" where the row number is the id.
+func idColumn(f Format) string {
+	switch f {
+	case Native, Kalos:
+		return "job_id"
+	case OpenB:
+		return "name"
+	case PhillyAll, Helios:
+		return "u_id"
+	}
+	return ""
+}
+
+// fatalError is a bad row that cannot be skipped, because later rows depend on it.
+type fatalError struct{ error }
+
+func (e fatalError) Unwrap() error { return e.error }
+
+// arena packs many short strings into few allocations.
+type arena struct{ chunk *strings.Builder }
+
+// keep returns a copy of s that holds on to nothing but its chunk.
+func (a *arena) keep(s string) string {
+	const size = 64 << 10
+	if a.chunk == nil || a.chunk.Len()+len(s) > a.chunk.Cap() {
+		a.chunk = new(strings.Builder)
+		a.chunk.Grow(max(size, len(s)))
+	}
+	from := a.chunk.Len()
+	a.chunk.WriteString(s)
+	return a.chunk.String()[from:]
+}

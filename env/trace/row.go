@@ -1,0 +1,108 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// columnError is a value that its column does not allow.
+type columnError struct{ column, value, want string }
+
+func (e columnError) Error() string {
+	return fmt.Sprintf("column %q: value %q, want %s", e.column, shorten(e.value), e.want)
+}
+
+// row gives the values of one line by column. The first value that is not as wanted is kept in err; the values are zero
+// then.
+type row struct {
+	header, fields []string
+	err            error
+}
+
+// bad records a value that its column does not allow.
+func (r *row) bad(column, value, want string) {
+	if r.err == nil {
+		r.err = columnError{column, value, want}
+	}
+}
+
+// get returns the raw value, "" where the header lacks the column.
+func (r *row) get(column string) string {
+	if i := slices.Index(r.header, column); i >= 0 {
+		return r.fields[i]
+	}
+	return ""
+}
+
+// text returns a name: valid UTF-8 without control characters, at most 256 bytes.
+func (r *row) text(column string) string {
+	s := r.get(column)
+	if !isName(s) {
+		r.bad(column, s, "at most 256 bytes of printable UTF-8")
+		return ""
+	}
+	return s
+}
+
+// id is text that is not empty.
+func (r *row) id(column string) string {
+	s := r.text(column)
+	if s == "" {
+		r.bad(column, s, "a job id")
+	}
+	return s
+}
+
+// seconds returns an exact time, 0 or later.
+func (r *row) seconds(column string) time.Duration {
+	s := r.get(column)
+	d, ok := parseSeconds(s)
+	if !ok {
+		r.bad(column, s, "seconds from 0 to "+strconv.Itoa(int(maxTime/time.Second))+" with at most 9 decimals")
+		return 0
+	}
+	return d
+}
+
+// work returns an exact time above 0.
+func (r *row) work(column string) time.Duration {
+	d := r.seconds(column)
+	if d == 0 {
+		r.bad(column, r.get(column), "more than 0 seconds")
+	}
+	return d
+}
+
+// number returns a whole number from least to most; 12.0 counts as 12.
+func (r *row) number(column string, least, most int64) int32 {
+	return int32(r.scaled(column, 0, least, most))
+}
+
+// milli returns thousandths: at most three decimals.
+func (r *row) milli(column string, least, most int64) int64 {
+	return r.scaled(column, 3, least, most)
+}
+
+func (r *row) scaled(column string, digits int, least, most int64) int64 {
+	s := r.get(column)
+	v, ok := parseDecimal(s, digits)
+	if !ok || v < least || v > most {
+		unit := int64(1)
+		want := "a whole number"
+		if digits > 0 {
+			unit, want = 1000, "a number of at most 3 decimals"
+		}
+		r.bad(column, s, fmt.Sprintf("%s from %d to %d", want, least/unit, most/unit))
+		return 0
+	}
+	return v
+}
+
+func isName(s string) bool {
+	return len(s) <= 256 && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
+}

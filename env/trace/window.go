@@ -1,0 +1,99 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// WindowSpec cuts consecutive arrivals out of a workload. The zero value takes everything, re-based.
+type WindowSpec struct {
+	// From and To keep the jobs with From <= Submit < To on the workload's clock; To 0 means without end.
+	From, To time.Duration
+	// Start is the index, in order of arrival among the jobs that From and To keep, of the window's first job; Count is how
+	// many jobs it takes, 0 for all that remain.
+	Start, Count int
+
+	MaxDuration time.Duration // cut longer Work to this, 0 = no cap
+	MaxGPUs     int32         // cut larger gangs to this many workers, 0 = no cap
+}
+
+// Validate reports the first field that is not usable.
+func (s WindowSpec) Validate() error {
+	switch {
+	case s.From < 0:
+		return fmt.Errorf("window: from %v, want 0 or later", s.From)
+	case s.To != 0 && s.To <= s.From:
+		return fmt.Errorf("window: to %v, want later than %v", s.To, s.From)
+	case s.Start < 0:
+		return fmt.Errorf("window: start %d, want 0 or more", s.Start)
+	case s.Count < 0:
+		return fmt.Errorf("window: count %d, want 0 or more", s.Count)
+	case s.MaxDuration < 0:
+		return fmt.Errorf("window: max duration %v, want 0 or more", s.MaxDuration)
+	case s.MaxGPUs < 0:
+		return fmt.Errorf("window: max GPUs %d, want 0 or more", s.MaxGPUs)
+	}
+	return nil
+}
+
+// Window returns the consecutive arrivals that spec names, re-based so that the first submits at 0, in order of id rank. The
+// result shares no slice with w. Clamps are counted in its Report, whose Jobs is the window's. A window that is empty or
+// reaches past the last job is an error.
+func Window(w Workload, spec WindowSpec) (Workload, error) {
+	if err := spec.Validate(); err != nil {
+		return Workload{}, err
+	}
+	order := w.Arrivals()
+	order = slices.DeleteFunc(order, func(i int32) bool {
+		t := w.Jobs[i].Submit
+		return t < spec.From || spec.To != 0 && t >= spec.To
+	})
+	count := spec.Count
+	if count == 0 {
+		count = max(0, len(order)-spec.Start)
+	}
+	if count == 0 || count > len(order)-spec.Start {
+		return Workload{}, fmt.Errorf("window of %d jobs from arrival %d: %s has %d in its time", spec.Count, spec.Start,
+			w.Name, len(order))
+	}
+	picked := slices.Clone(order[spec.Start : spec.Start+count])
+	slices.Sort(picked) // back to id rank
+	cut := Workload{Name: w.Name, Jobs: make([]Job, count), Report: w.Report}
+	for i, k := range picked {
+		j := w.Jobs[k]
+		if spec.MaxDuration > 0 && j.Work > spec.MaxDuration {
+			j.Work = spec.MaxDuration
+			cut.Report.ClampedWork++
+		}
+		if spec.MaxGPUs > 0 && j.Workers > spec.MaxGPUs {
+			j.Workers = spec.MaxGPUs
+			cut.Report.ClampedWorkers++
+		}
+		cut.Jobs[i] = j
+	}
+	rebase(cut.Jobs)
+	cut.Report.Jobs = count
+	return cut, nil
+}
+
+// Windows lists the full windows of count arrivals of w, the k-th starting at arrival k*stride; stride 0 means count.
+// Windows never overlap: a stride below count is an error, and so is a workload shorter than one window.
+func Windows(w Workload, count, stride int) ([]WindowSpec, error) {
+	if stride == 0 {
+		stride = count
+	}
+	switch {
+	case count < 1:
+		return nil, fmt.Errorf("windows of %d jobs: want at least 1", count)
+	case stride < count:
+		return nil, fmt.Errorf("windows of %d jobs every %d overlap: want a stride of at least %d", count, stride, count)
+	case len(w.Jobs) < count:
+		return nil, fmt.Errorf("windows of %d jobs: %s has %d", count, w.Name, len(w.Jobs))
+	}
+	var specs []WindowSpec
+	for start := 0; start <= len(w.Jobs)-count; start += stride {
+		specs = append(specs, WindowSpec{Start: start, Count: count})
+	}
+	return specs, nil
+}
