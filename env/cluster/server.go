@@ -75,13 +75,32 @@ func workers(gpus, cpu, mem int64, a Amount) int64 {
 	return gpus
 }
 
-// Validate reports the first server that cannot be.
+// Limits of a cluster, so that a mistaken specification is an error and not an allocation.
+const (
+	MaxServers = 1 << 17 // servers
+	MaxGPUs    = 1 << 14 // GPUs of one server
+	mostGPUs   = 1 << 24 // GPUs in all
+)
+
+// Validate reports the first server that cannot be, or a limit that the cluster exceeds.
 func (s *Spec) Validate() error {
 	if len(s.Servers) == 0 {
 		return fmt.Errorf("cluster has no servers, want at least 1")
 	}
+	if n := len(s.Servers); n > MaxServers {
+		return fmt.Errorf("cluster has %d servers, want at most %d", n, MaxServers)
+	}
+	if n := s.GPUs(); n > mostGPUs {
+		return fmt.Errorf("cluster has %d GPUs, want at most %d", n, mostGPUs)
+	}
 	for i := range s.Servers {
 		v := &s.Servers[i]
+		if v.GPUs > MaxGPUs {
+			return fmt.Errorf("server %d (%s): %d GPUs, want at most %d", i, v.Name, v.GPUs, MaxGPUs)
+		}
+		if v.Pool > Inference {
+			return fmt.Errorf("server %d (%s): pool %d, want Training or Inference", i, v.Name, v.Pool)
+		}
 		if v.GPUs < 0 || v.CPUMilli < 0 || v.MemMiB < 0 || v.CPUMilli > Unlimited || v.MemMiB > Unlimited {
 			return fmt.Errorf("server %d (%s): %d GPUs, %d CPU milli, %d MiB: want 0 or more", i, v.Name, v.GPUs, v.CPUMilli, v.MemMiB)
 		}

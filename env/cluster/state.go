@@ -229,7 +229,8 @@ func gpuTime(p Placement, d time.Duration) time.Duration {
 		if p[i].GPUMilli == WholeGPU {
 			t += d * time.Duration(p[i].Workers)
 		} else {
-			t += d / WholeGPU * time.Duration(p[i].Workers*p[i].GPUMilli)
+			milli := time.Duration(p[i].Workers) * time.Duration(p[i].GPUMilli)
+			t += d/WholeGPU*milli + d%WholeGPU*milli/WholeGPU
 		}
 	}
 	return t

@@ -1,0 +1,58 @@
+package cluster
+
+import "slices"
+
+// CopyTo makes dst an independent copy of the state, its open transaction's operations included, reusing dst's memory. The
+// specifications of jobs and servers are shared.
+func (s *State) CopyTo(dst *State) {
+	old := *dst
+	*dst = *s
+	dst.servers = slices.Grow(old.servers[:0], len(s.servers))[:len(s.servers)]
+	for i := range s.servers {
+		was := dst.servers[i]
+		dst.servers[i] = s.servers[i]
+		v := &dst.servers[i]
+		v.free = append(was.free[:0], v.free...)
+		v.used = append(was.used[:0], v.used...)
+		v.residents = append(was.residents[:0], v.residents...)
+	}
+	dst.index = s.index.copyInto(old.index)
+	dst.jobs = append(old.jobs[:0], s.jobs...)
+	dst.pending = append(old.pending[:0], s.pending...)
+	dst.running = append(old.running[:0], s.running...)
+	dst.stamp = slices.Grow(old.stamp[:0], len(s.stamp))[:len(s.stamp)]
+	clear(dst.stamp)
+	dst.stampNow = 0
+	// What jobs hold now is copied; the storage of what they held before is not taken over.
+	dst.freedP, dst.freedG = old.freedP[:0], old.freedG[:0]
+	for _, id := range s.running {
+		j := &dst.jobs[id]
+		j.pieces, j.gpus = slices.Clone(j.pieces), slices.Clone(j.gpus)
+	}
+	dst.txn = s.txn
+	dst.txn.s = dst
+	dst.txn.events = append(old.txn.events[:0], s.txn.events...)
+	dst.txn.ops = append(old.txn.ops[:0], s.txn.ops...)
+	for i := range dst.txn.ops {
+		o := &dst.txn.ops[i]
+		o.after, o.gpus = slices.Clone(o.after), slices.Clone(o.gpus)
+		o.before.pieces, o.before.gpus = slices.Clone(o.before.pieces), slices.Clone(o.before.gpus)
+	}
+}
+
+func (x *index) copyInto(old index) index {
+	c := *x
+	if len(old.of) != len(x.of) || len(x.of) > 0 && len(old.of[0]) != len(x.of[0]) {
+		old = newIndex(64*len(x.of[0]), len(x.of)-1)
+	}
+	c.of, c.count, c.some = old.of, old.count, old.some
+	for f := range x.of {
+		copy(c.of[f], x.of[f])
+	}
+	copy(c.count, x.count)
+	copy(c.some, x.some)
+	return c
+}
+
+// Tell replaces what the scheduler is told in the open transaction. Only drivers call it.
+func (t *Txn) Tell(events []Event) { t.events = events }

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Restore puts a pending job where a production cluster already runs it: on the very GPUs named, as many as the gang has
+// workers, piece after piece. It then progresses at rate 1 from now on, until SetProgress says otherwise. Both slices are
+// copied. A job that is not pending, a placement that Txn.Place would refuse and GPUs that the pieces cannot have are errors
+// that wrap ErrInfeasible; the state is then as it was. Never call it while a transaction is open.
+func (s *State) Restore(id JobID, p Placement, gpus []int32) error {
+	if err := s.txn.expect("restore", id, Pending); err != nil {
+		return err
+	}
+	if err := s.txn.admit("restore", id, p); err != nil {
+		return err
+	}
+	if int(p.Workers()) != len(gpus) {
+		return fmt.Errorf("restore job %d: %d GPUs named, want one for each of %d workers: %w",
+			id, len(gpus), p.Workers(), ErrInfeasible)
+	}
+	first := 0
+	for i := range p {
+		if err := s.servers[p[i].Server].holdable(&p[i], gpus[first:first+int(p[i].Workers)]); err != nil {
+			return fmt.Errorf("restore job %d: server %d: %w: %w", id, p[i].Server, err, ErrInfeasible)
+		}
+		first += int(p[i].Workers)
+	}
+	j := &s.jobs[id]
+	s.delist(&s.pending, j.at)
+	s.enlist(&s.running, id)
+	s.occupy(id, s.pieceStorage(p), append(s.gpuStorage(), gpus...))
+	j.phase, j.since, j.rate = Running, s.now, 1
+	j.starts++
+	return nil
+}
+
+// holdable reports the first GPU that cannot take a worker of the piece.
+func (s *server) holdable(p *Piece, gpus []int32) error {
+	for i, g := range gpus {
+		switch {
+		case g < 0 || g >= s.spec.GPUs:
+			return fmt.Errorf("GPU %d, want 0 to %d", g, s.spec.GPUs-1)
+		case slices.Contains(gpus[:i], g):
+			return fmt.Errorf("GPU %d named twice, want a GPU of its own for each worker", g)
+		case int32(s.used[g])+p.GPUMilli > WholeGPU:
+			return fmt.Errorf("GPU %d has %d thousandths in use, want at most %d", g, s.used[g], WholeGPU-p.GPUMilli)
+		}
+	}
+	return nil
+}
+
+// Introduce returns what a scheduler that has seen nothing yet is told of the state: the running jobs as Found, then the
+// pending ones as Arrived, both by submission, then id. Give it to Begin.
+func (s *State) Introduce() []Event {
+	events := make([]Event, 0, len(s.running)+len(s.pending))
+	for _, id := range s.running {
+		events = append(events, Event{Kind: Found, Job: id})
+	}
+	for _, id := range s.pending {
+		events = append(events, Event{Kind: Arrived, Job: id})
+	}
+	bySubmission := func(a, b Event) int {
+		return cmp.Or(cmp.Compare(s.jobs[a.Job].spec.Submit, s.jobs[b.Job].spec.Submit), cmp.Compare(a.Job, b.Job))
+	}
+	slices.SortFunc(events[:len(s.running)], bySubmission)
+	slices.SortFunc(events[len(s.running):], bySubmission)
+	return events
+}

@@ -1,0 +1,279 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// wander runs random operations and returns the state at rest.
+func wander(t *rapid.T) *State {
+	s, err := NewState(drawSpec(t), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{s: s, tx: s.Begin(nil)}
+	m.commit(t)
+	t.Repeat(map[string]func(*rapid.T){
+		"place": m.place, "best fit": m.bestFit, "preempt": m.preempt, "loan": m.loan, "commit": m.commit,
+		"resize": func(t *rapid.T) { m.move(t, m.tx.Resize, false) },
+	})
+	m.commit(t)
+	return s
+}
+
+func write(t rapid.TB, s *State) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.WriteSnapshot(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A snapshot gives back what it was written from: the same servers, and of the live jobs everything that a scheduler may
+// ask.
+func TestSnapshotRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := wander(t)
+		text := write(t, s)
+		got, err := ReadSnapshot(strings.NewReader(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if again := write(t, got); again != text {
+			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
+		}
+		conserve(t, got)
+		if got.Now() != s.Now() || got.FreeTotal() != s.FreeTotal() {
+			t.Fatalf("now %v, %d free; want %v, %d", got.Now(), got.FreeTotal(), s.Now(), s.FreeTotal())
+		}
+		for _, v := range serverIDs(s) {
+			if *got.Server(v) != *s.Server(v) || got.OnLoan(v) != s.OnLoan(v) || !slices.Equal(got.GPUUse(v), s.GPUUse(v)) {
+				t.Fatalf("server %d: %+v, %v; want %+v, %v", v, *got.Server(v), got.GPUUse(v), *s.Server(v), s.GPUUse(v))
+			}
+		}
+		next := JobID(0)
+		for i := range s.jobs {
+			if id := JobID(i); s.Phase(id) == Pending || s.Phase(id) == Running {
+				same(t, s, got, id, next)
+				next++
+			}
+		}
+		if got.Jobs() != int(next) {
+			t.Fatalf("%d jobs, want %d", got.Jobs(), next)
+		}
+	})
+}
+
+func same(t *rapid.T, a, b *State, x, y JobID) {
+	if a.Phase(x) != b.Phase(y) || *a.Spec(x) != *b.Spec(y) || a.Starts(x) != b.Starts(y) || a.Progress(x) != b.Progress(y) ||
+		a.Attained(x) != b.Attained(y) || !slices.Equal(a.Placement(x), b.Placement(y)) || !slices.Equal(a.GPUs(x), b.GPUs(y)) {
+		t.Fatalf("job %d became job %d:\n%+v %+v\n%+v %+v", x, y, *a.Spec(x), a.jobs[x], *b.Spec(y), b.jobs[y])
+	}
+	if a.Phase(x) == Running && a.jobs[x].rate != b.jobs[y].rate {
+		t.Fatalf("job %d at rate %v, want %v", y, b.jobs[y].rate, a.jobs[x].rate)
+	}
+}
+
+// The first scheduling call hears of the running jobs, then of the pending ones, each by submission, then id.
+func TestIntroduce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := wander(t)
+		var want []Event
+		for phase, kind := range map[Phase]EventKind{Running: Found, Pending: Arrived} {
+			for i := range s.jobs {
+				if s.jobs[i].phase == phase {
+					want = append(want, Event{Kind: kind, Job: JobID(i)})
+				}
+			}
+		}
+		slices.SortFunc(want, func(a, b Event) int {
+			switch x, y := s.Spec(a.Job).Submit, s.Spec(b.Job).Submit; {
+			case a.Kind != b.Kind:
+				return int(b.Kind) - int(a.Kind) // Found is above Arrived
+			case x != y:
+				return cmp.Compare(x, y)
+			}
+			return int(a.Job - b.Job)
+		})
+		if got := s.Introduce(); !slices.Equal(got, want) {
+			t.Fatalf("events %v, want %v", got, want)
+		}
+	})
+}
+
+// Restore takes exactly the GPUs named, or refuses and changes nothing.
+func TestRestore(t *testing.T) {
+	share := Amount{GPUMilli: 600}
+	whole := Amount{GPUMilli: WholeGPU}
+	for _, c := range []struct {
+		name string
+		p    Placement
+		gpus []int32
+		ok   bool
+	}{
+		{"two GPUs of one server, out of order", Placement{{0, 2, whole}}, []int32{3, 1}, true},
+		{"two servers", Placement{{1, 1, whole}, {0, 1, whole}}, []int32{1, 0}, true},
+		{"shares beside a share", Placement{{0, 2, Amount{GPUMilli: 400}}}, []int32{2, 3}, true},
+		{"a share that the GPU has not left", Placement{{0, 2, share}}, []int32{2, 3}, false},
+		{"a GPU in use", Placement{{0, 2, whole}}, []int32{1, 2}, false},
+		{"one GPU twice", Placement{{0, 2, Amount{GPUMilli: 400}}}, []int32{1, 1}, false},
+		{"a GPU that is not there", Placement{{0, 2, whole}}, []int32{1, 4}, false},
+		{"a GPU below 0", Placement{{0, 2, whole}}, []int32{-1, 1}, false},
+		{"too few GPUs", Placement{{0, 2, whole}}, []int32{1}, false},
+		{"too many GPUs", Placement{{0, 2, whole}}, []int32{0, 1, 3}, false},
+		{"a closed server", Placement{{2, 2, whole}}, []int32{0, 1}, false},
+		{"half the gang", Placement{{0, 1, whole}}, []int32{0}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := Uniform(3, 4)
+			spec.Servers[2].Pool = Inference
+			s, err := NewState(spec, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Submit(0, &JobSpec{Name: "a", Workers: 1, Request: share})
+			s.Submit(1, &JobSpec{Name: "b", Workers: 2, Request: whole})
+			if err := s.Restore(0, Placement{{0, 1, share}}, []int32{2}); err != nil {
+				t.Fatal(err)
+			}
+			was := portray(s)
+			err = s.Restore(1, c.p, c.gpus)
+			if c.ok {
+				if err != nil || !slices.Equal(s.GPUs(1), c.gpus) || !slices.Equal(s.Placement(1), c.p) {
+					t.Fatalf("error %v, GPUs %v on %v; want %v on %v", err, s.GPUs(1), s.Placement(1), c.gpus, c.p)
+				}
+			} else if !errors.Is(err, ErrInfeasible) || !reflect.DeepEqual(portray(s), was) {
+				t.Fatalf("error %v, want ErrInfeasible and a state as before", err)
+			}
+			conserve(t, s)
+		})
+	}
+}
+
+const small = `{"version": 1, "now_s": 100.5, "servers": [
+{"name": "a", "gpus": 2, "cpu_milli": 4000, "mem_mib": null},
+{"name": "b", "gpus": 2, "cpu_milli": null, "mem_mib": 64, "pool": "inference", "on_loan": true}],
+"jobs": [
+{"id": "x", "submit_s": 1.5, "workers": 1, "gpu_milli": 500, "state": "running", "progress_s": 7, "speed": 0.5,
+ "placement": [{"server": "b", "workers": 1, "gpus": [1]}]},
+{"id": "y", "submit_s": 0, "workers": 2, "min_workers": 1, "cpu_milli": 1, "estimate_s": 60, "state": "pending"}]}`
+
+func TestReadSnapshot(t *testing.T) {
+	s, err := ReadSnapshot(strings.NewReader(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Introduce(); !slices.Equal(got, []Event{{Found, 0}, {Arrived, 1}}) {
+		t.Errorf("events %v, want x found and y arrived", got)
+	}
+	s.Advance(110500 * time.Millisecond)
+	if s.Progress(0) != 12*time.Second || s.FreeTotal() != 3 || s.GPUUse(1)[1] != 500 {
+		t.Errorf("progress %v, %d GPUs free, use %v", s.Progress(0), s.FreeTotal(), s.GPUUse(1))
+	}
+}
+
+func TestReadSnapshotErrors(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{`"version": 1`, `"version": 2`, `version: 2, want a whole number from 1 to 1`},
+		{`"version": 1, `, ``, `version: missing`},
+		{`100.5`, `-1`, `now_s: -1, want seconds from 0`},
+		{`100.5`, `1.0000000001`, `now_s: 1.0000000001, want seconds from 0 to 3153600000 with at most 9 decimals`},
+		{`100.5`, `1e2`, `now_s: 1e2`},
+		{`"jobs": [`, `"colour": 1, "jobs": [`, `colour: unknown field`},
+		{`"gpus": 2, "cpu_milli": 4000`, `"gpus": 2, "gpus": 2, "cpu_milli": 4000`, `line 2: servers[0].gpus: given twice`},
+		{`"cpu_milli": 4000`, `"cpu_milli": -4`, `servers[0].cpu_milli: -4, want null or a whole number from 0`},
+		{`"gpus": 2, "cpu_milli": null`, `"gpus": 99999, "cpu_milli": null`,
+			`servers[1].gpus: 99999, want a whole number from 0 to 16384`},
+		{`"name": "b"`, `"name": "a"`, `servers[1].name: "a", want another than that of servers[0]`},
+		{`"name": "b"`, `"name": "\u0007"`, `servers[1].name: "\u0007", want 1 to 256 bytes`},
+		{`"pool": "inference"`, `"pool": "spare"`, `servers[1].pool: "spare", want training or inference`},
+		{`"pool": "inference", `, ``, `servers[1].on_loan: true, want false for a server of the training pool`},
+		{`"on_loan": true`, `"on_loan": false`, `jobs[0].placement: restore job 0: server 1 takes 0 of its workers`},
+		{`"id": "y"`, `"id": "x"`, `jobs[1].id: "x", want another than that of jobs[0]`},
+		{`"submit_s": 1.5`, `"submit_s": 101`, `jobs[0].submit_s: 101, want seconds from 0 to 100`},
+		{`"state": "pending"`, `"state": "done"`, `jobs[1].state: "done", want pending or running`},
+		{`"state": "pending"`, `"state": "running"`, `jobs[1].placement: missing`},
+		{`"state": "pending"`, `"state": "pending", "speed": 1`, `jobs[1].speed: 1, want a number above 0`},
+		{`"speed": 0.5`, `"speed": 0`, `jobs[0].speed: 0, want a number above 0`},
+		{`"server": "b"`, `"server": "c"`, `jobs[0].placement[0].server: "c", want the name of a server`},
+		{`[1]`, `[2]`, `jobs[0].placement: restore job 0: server 1: GPU 2, want 0 to 1`},
+		{`[1]`, `[1, 0]`, `jobs[0].placement[0].gpus: 2, want one GPU for each of 1 workers`},
+		{`[1]`, `["1"]`, `jobs[0].placement[0].gpus: "1", want indices of GPUs`},
+		{`"min_workers": 1`, `"min_workers": 3`, `jobs[1]: job y: 3 to 2 workers around 2`},
+		{`"state": "pending"}]}`, `"state": "pending"}]} {}`, `more text after the end`},
+		{`"state": "pending"}]}`, `"state": "pending"}]`, `unexpected EOF`},
+		{`"jobs": [`, `"jobs": [[[[[[[[[[`, `nested too deeply`},
+		{`"jobs": [`, "\"jobs\": [1, ", `jobs[0]: 1, want an object`},
+		{`"id": "y"`, "\"id\": \"\xff\"", `not UTF-8`},
+	} {
+		text := strings.Replace(small, c.from, c.to, 1)
+		if text == small {
+			t.Fatalf("%q is not in the example", c.from)
+		}
+		if _, err := ReadSnapshot(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s -> %s: error %v, want %q", c.from, c.to, err, c.want)
+		}
+	}
+}
+
+// GPUs of two jobs never add up to more than one.
+func TestReadSnapshotOversubscribed(t *testing.T) {
+	twice := strings.Replace(small, `"state": "pending"}`, `"state": "running", "placement": [
+		{"server": "b", "workers": 1, "gpus": [1]}]}`, 1)
+	_, err := ReadSnapshot(strings.NewReader(twice))
+	const want = "jobs[1].placement: restore job 1: server 1: GPU 1 has 500 thousandths in use, want at most 0: infeasible"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestWriteSnapshotErrors(t *testing.T) {
+	spec := Uniform(2, 1)
+	spec.Servers[1].Name = spec.Servers[0].Name
+	s, err := NewState(spec, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteSnapshot(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), `server 1: name "server-0"`) {
+		t.Errorf("error %v, want one about the second server's name", err)
+	}
+	s, err = NewState(Uniform(1, 1), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Submit(0, &JobSpec{Name: "a", Workers: 1, Request: Amount{GPUMilli: WholeGPU}})
+	s.Submit(1, &JobSpec{Name: "a", Workers: 1, Request: Amount{GPUMilli: WholeGPU}})
+	if err := s.WriteSnapshot(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), `job 1: name "a"`) {
+		t.Errorf("error %v, want one about the second job's name", err)
+	}
+}
+
+// Any text is a snapshot that is given back as written, or an error.
+func FuzzReadSnapshot(f *testing.F) {
+	f.Add(small)
+	f.Add(`{"version":1,"now_s":0,"servers":[],"jobs":[]}`)
+	f.Add(`{"version":1,"now_s":0.000000001,"servers":[{"name":"a","gpus":0,"cpu_milli":0,"mem_mib":0}],"jobs":[]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ReadSnapshot(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		once := write(t, s)
+		again, err := ReadSnapshot(strings.NewReader(once))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, once)
+		}
+		if twice := write(t, again); twice != once {
+			t.Fatalf("wrote\n%s\nthen\n%s", once, twice)
+		}
+	})
+}

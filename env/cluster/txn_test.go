@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// machine is a state under random operations, and the marks that a rollback may return to.
+type machine struct {
+	s     *State
+	tx    *Txn
+	marks []mark
+}
+
+type mark struct {
+	at  int
+	was picture
+}
+
+// GPUs, CPU and memory are neither lost nor made; a gang runs whole or not at all; what plain loops allow is allowed, and
+// nothing else; a refusal changes nothing; Rollback restores the state it marked.
+func TestTxnConserves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := NewState(drawSpec(t), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &machine{s: s, tx: s.Begin(nil)}
+		m.commit(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"place":    m.place,
+			"place 2":  m.place, // oftener than the rest
+			"best fit": m.bestFit,
+			"preempt":  m.preempt,
+			"migrate":  func(t *rapid.T) { m.move(t, m.tx.Migrate, true) },
+			"resize":   func(t *rapid.T) { m.move(t, m.tx.Resize, false) },
+			"loan":     m.loan,
+			"reclaim":  m.reclaim,
+			"mark":     func(*rapid.T) { m.marks = append(m.marks, mark{m.tx.Mark(), portray(m.s)}) },
+			"rollback": m.rollback,
+			"commit":   m.commit,
+			"":         func(t *rapid.T) { conserve(t, m.s) },
+		})
+	})
+}
+
+// expect holds an operation to be refused without effect, or done, as the reference says.
+func (m *machine) expect(t *rapid.T, want bool, do func() error) {
+	was, mark := portray(m.s), m.tx.Mark()
+	err := do()
+	switch {
+	case want && err != nil:
+		t.Fatalf("refused: %v", err)
+	case want && m.tx.Mark() != mark+1:
+		t.Fatalf("%d operations recorded, want 1", m.tx.Mark()-mark)
+	case !want && !errors.Is(err, ErrInfeasible):
+		t.Fatalf("error %v, want ErrInfeasible", err)
+	case !want && (m.tx.Mark() != mark || !reflect.DeepEqual(was, portray(m.s))):
+		t.Fatalf("a refused operation changed the state\nfrom %+v\nto   %+v", was, portray(m.s))
+	}
+}
+
+// pick draws a job, mostly of a phase; -1 stands for one that never was.
+func (m *machine) pick(t *rapid.T, phase Phase) JobID {
+	if rapid.IntRange(0, 9).Draw(t, "any job") == 0 {
+		return JobID(rapid.IntRange(-1, m.s.Jobs()).Draw(t, "job"))
+	}
+	list := map[Phase][]JobID{Pending: m.s.pending, Running: m.s.running}[phase]
+	if len(list) == 0 {
+		t.Skip("no job in this phase")
+	}
+	return rapid.SampledFrom(slices.Clone(list)).Draw(t, "job")
+}
+
+func (m *machine) is(id JobID, phase Phase) bool {
+	return id >= 0 && int(id) < m.s.Jobs() && m.s.Phase(id) == phase
+}
+
+func (m *machine) place(t *rapid.T) {
+	id := m.pick(t, Pending)
+	if !m.is(id, Pending) {
+		m.expect(t, false, func() error { return m.tx.Place(id, nil) })
+		return
+	}
+	p := drawPlacement(t, m.s, id)
+	m.expect(t, allows(m.s, id, p, -1), func() error { return m.tx.Place(id, p) })
+	if m.is(id, Running) && !slices.Equal(m.s.Placement(id), p) {
+		t.Fatalf("placed on %v, want %v", m.s.Placement(id), p)
+	}
+}
+
+// BestFit chooses the servers that plain loops choose, and Place takes what it proposes.
+func (m *machine) bestFit(t *rapid.T) {
+	id := m.pick(t, Pending)
+	if !m.is(id, Pending) {
+		t.Skip("not pending")
+	}
+	got, ok := m.s.BestFit(id, nil)
+	want, fits := bestFit(m.s, id)
+	if ok != fits || ok && !slices.Equal(got, want) {
+		t.Fatalf("best fit of %+v: %v, %v; want %v, %v", m.s.Spec(id), got, ok, want, fits)
+	}
+	if ok {
+		m.expect(t, true, func() error { return m.tx.Place(id, got) })
+	}
+}
+
+func (m *machine) preempt(t *rapid.T) {
+	id := m.pick(t, Running)
+	m.expect(t, m.is(id, Running), func() error { return m.tx.Preempt(id) })
+}
+
+func (m *machine) move(t *rapid.T, do func(JobID, Placement) error, same bool) {
+	id := m.pick(t, Running)
+	if !m.is(id, Running) {
+		m.expect(t, false, func() error { return do(id, nil) })
+		return
+	}
+	p := drawPlacement(t, m.s, id)
+	ok := allows(m.s, id, p, id) && (!same || p.Workers() == m.s.Placement(id).Workers())
+	m.expect(t, ok, func() error { return do(id, p) })
+	if ok && !slices.Equal(m.s.Placement(id), p) {
+		t.Fatalf("moved to %v, want %v", m.s.Placement(id), p)
+	}
+}
+
+func (m *machine) loan(t *rapid.T) {
+	id := rapid.SampledFrom(serverIDs(m.s)).Draw(t, "server")
+	ok := m.s.Server(id).Pool == Inference && !m.s.OnLoan(id)
+	m.expect(t, ok, func() error { return m.tx.Loan(id) })
+}
+
+func (m *machine) reclaim(t *rapid.T) {
+	id := rapid.SampledFrom(serverIDs(m.s)).Draw(t, "server")
+	l := recount(m.s)
+	m.expect(t, m.s.OnLoan(id) && len(l.jobs[id]) == 0, func() error { return m.tx.Reclaim(id) })
+}
+
+func (m *machine) rollback(t *rapid.T) {
+	if len(m.marks) == 0 {
+		t.Skip("nothing marked")
+	}
+	n := rapid.IntRange(0, len(m.marks)-1).Draw(t, "mark")
+	m.tx.Rollback(m.marks[n].at)
+	if got := portray(m.s); !reflect.DeepEqual(got, m.marks[n].was) {
+		t.Fatalf("rolled back to\n%+v, want\n%+v", got, m.marks[n].was)
+	}
+	m.marks = m.marks[:n+1]
+}
+
+// commit ends the transaction, lets time pass, jobs finish and come, and begins the next.
+func (m *machine) commit(t *rapid.T) {
+	m.tx.End()
+	m.marks = nil
+	m.s.Advance(m.s.Now() + time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "pass")))
+	for _, id := range slices.Clone(m.s.running) {
+		switch rapid.IntRange(0, 3).Draw(t, "fate") {
+		case 0:
+			m.s.Finish(id)
+		case 1:
+			rate := rapid.Float64Range(0.1, 2).Draw(t, "rate")
+			m.s.SetProgress(id, m.s.Progress(id), m.s.Now()+time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "restart")), rate)
+		}
+	}
+	for i := range m.s.Jobs() {
+		if m.s.Phase(JobID(i)) == Unsubmitted && rapid.Bool().Draw(t, "submit") {
+			m.s.Submit(JobID(i), drawJob(t, string(rune('a'+i)), m.s.Now()))
+		}
+	}
+	m.tx = m.s.Begin(nil)
+}
+
+// Attained service is GPU-time held, and progress is time at the rate, through a preemption.
+func TestProgressAndService(t *testing.T) {
+	s, err := NewState(Uniform(1, 4), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Submit(0, &JobSpec{Name: "a", Workers: 2, Request: Amount{GPUMilli: WholeGPU}, Estimate: 100 * time.Second})
+	tx := s.Begin(nil)
+	if err := tx.Place(0, Placement{{Server: 0, Workers: 2, Amount: Amount{GPUMilli: WholeGPU}}}); err != nil {
+		t.Fatal(err)
+	}
+	tx.End()
+	s.SetProgress(0, 0, 5*time.Second, 0.5)
+	expect := func(progress, attained time.Duration, rate float64) {
+		t.Helper()
+		if s.Progress(0) != progress || s.Attained(0) != attained || s.Rate(0) != rate {
+			t.Errorf("at %v: progress %v, attained %v, rate %v; want %v, %v, %v",
+				s.Now(), s.Progress(0), s.Attained(0), s.Rate(0), progress, attained, rate)
+		}
+	}
+	s.Advance(3 * time.Second)
+	expect(0, 6*time.Second, 0)
+	if got := s.ExpectedFinish(0); got != 205*time.Second {
+		t.Errorf("expected finish %v, want 205s", got)
+	}
+	s.Advance(15 * time.Second)
+	expect(5*time.Second, 30*time.Second, 0.5)
+	tx = s.Begin(nil)
+	if err := tx.Preempt(0); err != nil {
+		t.Fatal(err)
+	}
+	tx.End()
+	s.Advance(99 * time.Second)
+	expect(5*time.Second, 30*time.Second, 0)
+	if left, ok := s.Remaining(0); left != 95*time.Second || !ok {
+		t.Errorf("remaining %v, %v, want 95s", left, ok)
+	}
+}

@@ -1,0 +1,90 @@
+package physics_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+)
+
+func TestSpeed(t *testing.T) {
+	one := cluster.Amount{GPUMilli: cluster.WholeGPU}
+	half := cluster.Amount{GPUMilli: cluster.WholeGPU / 2}
+	for _, c := range []struct {
+		name         string
+		workers      int32
+		on           cluster.Placement
+		ideal, inter float64
+	}{
+		{"one server is full speed", 4, spread(one, 4), 1, 1},
+		{"two servers where one would do", 4, spread(one, 2, 2), 1, 1 / 1.25},
+		{"four servers where one would do", 4, spread(one, 1, 1, 1, 1), 1, 1 / 1.375},
+		{"two servers where two are needed", 8, spread(one, 4, 4), 1, 1},
+		{"three servers where two are needed", 6, spread(one, 2, 2, 2), 1, 6. / 7},
+		{"half of every GPU", 4, spread(half, 4), 0.5, 0.5},
+		{"half the gang", 4, spread(one, 2), 0.5, 0.5},
+		{"twice the gang on two servers", 4, spread(one, 4, 4), 2, 2},
+		{"half of every GPU on two servers", 4, spread(half, 2, 2), 0.5, 0.5 / 1.25},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := cluster.NewState(cluster.Uniform(4, 4), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Submit(0, &cluster.JobSpec{Name: "a", Workers: c.workers, MinWorkers: 1, MaxWorkers: 16, Request: one})
+			if err := s.Begin(nil).Place(0, c.on); err != nil {
+				t.Fatal(err)
+			}
+			if got := (physics.Ideal{}).Speed(s, 0); got != c.ideal {
+				t.Errorf("ideal: %v, want %v", got, c.ideal)
+			}
+			if got := (physics.InterServer{Penalty: 0.5}).Speed(s, 0); got-c.inter > 1e-15 || c.inter-got > 1e-15 {
+				t.Errorf("inter-server(0.5): %v, want %v", got, c.inter)
+			}
+		})
+	}
+}
+
+// spread puts a piece on each of the first servers.
+func spread(a cluster.Amount, workers ...int32) (p cluster.Placement) {
+	for i, n := range workers {
+		p = append(p, cluster.Piece{Server: cluster.ServerID(i), Workers: n, Amount: a})
+	}
+	return p
+}
+
+func TestParse(t *testing.T) {
+	for _, m := range []physics.Model{
+		physics.Ideal{}, physics.InterServer{}, physics.InterServer{Penalty: 0.1}, physics.InterServer{Penalty: 1. / 3},
+	} {
+		if got, err := physics.Parse(m.Name()); err != nil || got != m {
+			t.Errorf("parse %q: %v, %v, want %v", m.Name(), got, err, m)
+		}
+	}
+	for _, name := range []string{
+		"", "Ideal", "ideal ", "inter-server", "inter-server()", "inter-server(-1)", "inter-server(NaN)", "inter-server(+Inf)",
+		"inter-server(1e6)", "inter-server(1", "inter-server(1))", "1)",
+	} {
+		if m, err := physics.Parse(name); err == nil || !strings.Contains(err.Error(), "want") {
+			t.Errorf("parse %q: %v, %v, want an error that says what is wanted", name, m, err)
+		}
+	}
+}
+
+// Any text names a model whose own name names it again, or is an error.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"ideal", "inter-server(0.5)", "inter-server(0x1p-3)",
+		"inter-server(-0)", "inter-server(1e5)", ")"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		m, err := physics.Parse(name)
+		if err != nil {
+			return
+		}
+		if again, err := physics.Parse(m.Name()); err != nil || again != m {
+			t.Fatalf("%q is %v; its name %q is %v, %v", name, m, m.Name(), again, err)
+		}
+	})
+}
