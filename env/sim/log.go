@@ -23,7 +23,7 @@ const (
 	End
 )
 
-var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "end"}
+var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "end", "unsubmitted"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -49,6 +49,7 @@ type Log struct {
 	Records   []Record
 	pieces    []cluster.Piece
 	gpus      []int32
+	off       bool // of a fork: nothing is recorded
 }
 
 // Placement returns where the record put its job, nil if it has no placement. Read only.
@@ -68,7 +69,11 @@ func newLog(cfg Config, jobs []trace.Job) Log {
 	}
 }
 
-func (l *Log) append(r Record) { l.Records = append(l.Records, r) }
+func (l *Log) append(r Record) {
+	if !l.off {
+		l.Records = append(l.Records, r)
+	}
+}
 
 var kindOf = [...]Kind{
 	cluster.OpPlace: Start, cluster.OpResize: Resize, cluster.OpPreempt: Preempt, cluster.OpMigrate: Migrate,
@@ -76,6 +81,9 @@ var kindOf = [...]Kind{
 }
 
 func (l *Log) op(at time.Duration, o *cluster.Op) {
+	if l.off {
+		return
+	}
 	r := Record{At: at, Kind: kindOf[o.Kind], Job: o.Job, Server: o.Server}
 	l.place(&r, o.Placement(), o.GPUs())
 	l.append(r)

@@ -137,15 +137,17 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	if s.outcome != (Outcome{}) {
 		return nil, false
 	}
-	at := s.horizon()
+	at := s.upcoming()
 	switch {
 	case s.left == 0:
 		return s.end(Outcome{Terminated: true})
+	case at == never && s.finish.len() > 0:
+		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
 	case at == never:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs wait, and nothing runs, arrives or wakes", len(s.state.Pending()))})
 	case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
 		s.state.Advance(max(s.cfg.Horizon, s.state.Now()))
-		return s.end(Outcome{Truncated: fmt.Sprintf("horizon %v", s.cfg.Horizon)})
+		return s.end(Outcome{Truncated: horizonReached(s.cfg.Horizon)})
 	}
 	s.state.Advance(at)
 	for s.finish.len() > 0 && s.finish.min() == at {
@@ -162,8 +164,19 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	return s.state.Begin(s.events), true
 }
 
-// horizon is when something happens next.
-func (s *Sim) horizon() time.Duration {
+// Peek returns the instant to which Next will move; ok is false if that is the end of an episode that has ended or is stuck.
+func (s *Sim) Peek() (at time.Duration, ok bool) {
+	if at = s.upcoming(); s.left == 0 || at == never {
+		return s.state.Now(), false
+	}
+	if s.cfg.Horizon > 0 && at > s.cfg.Horizon {
+		at = max(s.cfg.Horizon, s.state.Now())
+	}
+	return at, true
+}
+
+// upcoming is when something happens next.
+func (s *Sim) upcoming() time.Duration {
 	at := s.wake
 	if s.finish.len() > 0 {
 		at = min(at, s.finish.min())
@@ -227,19 +240,35 @@ func (s *Sim) carryOut(o *cluster.Op) {
 func (s *Sim) launch(id cluster.JobID, again bool) {
 	from, done := s.state.Now(), s.state.Progress(id)
 	if again {
-		from += s.cfg.Overhead
+		from = later(from, s.cfg.Overhead)
 	}
 	rate := s.cfg.Physics.Speed(s.state, id)
 	if !(rate > 0) {
 		panic(fmt.Sprintf("sim: physics %s gives job %d the speed %v, want above 0", s.cfg.Physics.Name(), id, rate))
 	}
 	s.state.SetProgress(id, done, from, rate)
-	left := s.jobs[id].Work - done
+	left := max(s.jobs[id].Work-done, 0)
 	if rate != 1 {
-		left = time.Duration(math.Ceil(float64(left) / rate))
+		left = stretch(left, rate)
 	}
 	if rate != 1 || from != s.state.Now() {
 		s.events = append(s.events, cluster.Event{Kind: cluster.Respeed, Job: id})
 	}
-	s.finish.set(id, from+max(left, 0))
+	s.finish.set(id, later(from, left))
+}
+
+// stretch is the time that so much work takes at a rate, up to never.
+func stretch(work time.Duration, rate float64) time.Duration {
+	if t := math.Ceil(float64(work) / rate); t < float64(never) {
+		return time.Duration(t)
+	}
+	return never
+}
+
+// later is at+d, up to never.
+func later(at, d time.Duration) time.Duration {
+	if d > never-at {
+		return never
+	}
+	return at + d
 }

@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Fork makes dst an independent copy of the episode as it is now, open transaction included, reusing dst's memory; the zero
+// Sim will do. The copy shares the jobs and keeps no log. It is how one asks what would happen if.
+func (s *Sim) Fork(dst *Sim) {
+	old := *dst
+	*dst = *s
+	if old.state == nil {
+		old.state = &cluster.State{}
+	}
+	dst.state = old.state
+	s.state.CopyTo(dst.state)
+	dst.finish.heap = append(old.finish.heap[:0], s.finish.heap...)
+	dst.finish.place = append(old.finish.place[:0], s.finish.place...)
+	dst.events = append(old.events[:0], s.events...)
+	dst.log = Log{off: true}
+}
+
+// Continue lets a scheduler play a forked episode to its end, from the open transaction on. The scheduler is reset and first
+// told of the jobs that run and wait. passed, if not nil, is called for every stretch of time with the number of jobs in the
+// system during it.
+func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, to time.Duration, jobs int)) error {
+	if err := sched.Reset(seed); err != nil {
+		return fmt.Errorf("reset %s: %w", sched.Name(), err)
+	}
+	tx := s.state.Txn()
+	tx.Tell(s.state.Introduce())
+	for ok := true; ok; {
+		if err := sched.Schedule(tx); err != nil {
+			return fmt.Errorf("%s at %v: %w", sched.Name(), s.state.Now(), err)
+		}
+		s.Commit()
+		from, jobs := s.state.Now(), len(s.state.Pending())+len(s.state.Running())
+		tx, ok = s.Next()
+		if passed != nil {
+			passed(from, s.state.Now(), jobs)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// A fork, wherever it is taken, costs exactly what the original goes on to cost under the same scheduler, leaves the original
+// untouched, and may reuse the memory of another fork.
+func TestForkContinuesLikeTheOriginal(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		jobs := make([]trace.Job, 120)
+		for i := range jobs {
+			jobs[i].Name, jobs[i].Submit = fmt.Sprint(i), time.Duration(r.IntN(3600))*time.Second
+			jobs[i].Workers, jobs[i].Request.GPUMilli = 1+int32(r.IntN(12)), cluster.WholeGPU
+			jobs[i].Work = time.Duration(1+r.IntN(1200)) * time.Second
+			jobs[i].Estimate = jobs[i].Work
+		}
+		cfg := sim.Config{Cluster: cluster.Uniform(3, 8), Physics: physics.InterServer{Penalty: 0.5}, Overhead: time.Minute}
+		for _, name := range []string{"sjfskip", "srtf"} {
+			whole := total(t, cfg, jobs, name, nil)
+			var fork sim.Sim
+			n := 0
+			again := total(t, cfg, jobs, name, func(s *sim.Sim, sched cluster.Scheduler, spent time.Duration) {
+				if n++; n%17 != 0 {
+					return
+				}
+				s.Fork(&fork)
+				fresh, err := baselines.New(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rest := time.Duration(0)
+				if err := fork.Continue(fresh, 1, func(from, to time.Duration, jobs int) {
+					rest += time.Duration(jobs) * (to - from)
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if spent+rest != whole {
+					t.Fatalf("seed %d, %s, decision %d: %v before and %v after the fork, want %v in all", seed, name, n, spent, rest, whole)
+				}
+			})
+			if again != whole || n < 34 {
+				t.Fatalf("seed %d, %s: %v with forks and %v without, after %d decisions", seed, name, again, whole, n)
+			}
+		}
+	}
+}
+
+// total plays an episode and returns the integral of the jobs in the system; look is called at every decision point.
+func total(t *testing.T, cfg sim.Config, jobs []trace.Job, name string,
+	look func(s *sim.Sim, sched cluster.Scheduler, spent time.Duration)) time.Duration {
+	t.Helper()
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sched, err := baselines.New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sched.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	sum := time.Duration(0)
+	for {
+		from, n := s.State().Now(), len(s.State().Pending())+len(s.State().Running())
+		tx, ok := s.Next()
+		sum += time.Duration(n) * (s.State().Now() - from)
+		if !ok {
+			return sum
+		}
+		if look != nil {
+			look(s, sched, sum)
+		}
+		if err := sched.Schedule(tx); err != nil {
+			t.Fatal(err)
+		}
+		s.Commit()
+	}
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Replay runs the simulator again with exactly the operations of a log at their instants and returns the new log, which is
+// equal to the old one, byte for byte when written. Anything in the log that the cluster and its rules do not allow or would
+// not have brought about is an error that names the record, and its line if the log was read from a file.
+func Replay(log *Log) (*Log, error) {
+	s, err := New(log.Config, log.Jobs)
+	if err != nil {
+		return nil, fmt.Errorf("replay log: %w", err)
+	}
+	s.log.Scheduler = log.Scheduler
+	p := player{old: log, sim: s}
+	for p.at < len(log.Records) {
+		from := p.at
+		tx, ok := s.Next()
+		if err := p.match(); err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		if p.at == len(log.Records) {
+			return &s.log, nil // the old scheduler failed here
+		}
+		if err := p.propose(tx); err != nil {
+			return nil, err
+		}
+		s.Commit()
+		if err := p.match(); err != nil {
+			return nil, err
+		}
+		if p.at == from && log.Records[p.at].Kind != End {
+			return nil, p.refuse(p.at, errors.New("nothing happens then"))
+		}
+	}
+	if p.at < len(log.Records) {
+		return nil, p.refuse(p.at, errors.New("the episode is over by then"))
+	}
+	return &s.log, nil
+}
+
+// player walks along a log while its episode is simulated again.
+type player struct {
+	old *Log
+	sim *Sim
+	at  int // the next record of old to be matched
+}
+
+// refuse says why the old log's i-th record cannot be.
+func (p *player) refuse(i int, why error) error {
+	r := &p.old.Records[i]
+	return fmt.Errorf("replay log: record %d (line %d): %s at %v: %w", i, i+2, p.old.describe(r), r.At, why)
+}
+
+// match compares what the simulator has recorded since the last call with the old log.
+func (p *player) match() error {
+	log := &p.sim.log
+	for ; p.at < len(log.Records); p.at++ {
+		r := &log.Records[p.at]
+		if p.at == len(p.old.Records) {
+			return fmt.Errorf("replay log: it ends after record %d (line %d), before %s at %v", p.at-1, p.at+1, log.describe(r), r.At)
+		}
+		if old := &p.old.Records[p.at]; !sameRecord(p.old, old, log, r) {
+			return p.refuse(p.at, fmt.Errorf("the simulation has %s at %v", log.describe(r), r.At))
+		}
+	}
+	return nil
+}
+
+func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
+	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server &&
+		slices.Equal(a.Placement(x), b.Placement(y)) && slices.Equal(a.GPUs(x), b.GPUs(y)) &&
+		(x.Kind != End || a.Outcome == b.Outcome)
+}
+
+// describe says what a record is, without its time.
+func (l *Log) describe(r *Record) string {
+	switch r.Kind {
+	case Loan, Reclaim:
+		return fmt.Sprintf("%v server %d", r.Kind, r.Server)
+	case End:
+		return fmt.Sprintf("end %+v", l.Outcome)
+	case Start, Resize, Migrate:
+		return fmt.Sprintf("%v job %d on %+v GPUs %v", r.Kind, r.Job, l.Placement(r), l.GPUs(r))
+	}
+	return fmt.Sprintf("%v job %d", r.Kind, r.Job)
+}
+
+// propose makes the operations that the old log has next at this instant, and asks to be woken for the one after.
+func (p *player) propose(tx *cluster.Txn) error {
+	next := p.at
+	for ; next < len(p.old.Records); next++ {
+		r := &p.old.Records[next]
+		if r.At != tx.Now() || !operation(r.Kind) {
+			break
+		}
+		if err := p.do(tx, r); err != nil {
+			return p.refuse(next, err)
+		}
+	}
+	if next < len(p.old.Records) {
+		p.wake(tx, &p.old.Records[next])
+	}
+	return nil
+}
+
+// wake asks for a decision point where the old scheduler must have had one that nothing else explains.
+func (p *player) wake(tx *cluster.Txn, r *Record) {
+	switch {
+	case operation(r.Kind):
+		tx.WakeAt(r.At)
+	case r.Kind == End && p.old.Outcome.Truncated == horizonReached(p.old.Config.Horizon):
+		tx.WakeAt(p.old.Config.Horizon + 1)
+	case r.Kind == End:
+		tx.WakeAt(r.At)
+	}
+}
+
+func operation(k Kind) bool { return slices.Contains(kindOf[:], k) }
+
+func (p *player) do(tx *cluster.Txn, r *Record) error {
+	place := p.old.Placement(r)
+	switch r.Kind {
+	case Start:
+		return tx.Place(r.Job, place)
+	case Resize:
+		return tx.Resize(r.Job, place)
+	case Migrate:
+		return tx.Migrate(r.Job, place)
+	case Preempt:
+		return tx.Preempt(r.Job)
+	case Loan:
+		return tx.Loan(r.Server)
+	default:
+		return tx.Reclaim(r.Server)
+	}
+}
+
+func horizonReached(h time.Duration) string { return fmt.Sprintf("horizon %v", h) }

@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// The format of a written log.
+const (
+	LogFormat  = "clustergym-log"
+	LogVersion = 1
+)
+
+// Write writes the log as JSON lines: a header, a line for each record in order, and a line for each job that had not come
+// when the log ended, so that ReadLog gives the same log back from nothing else. Times are integer nanoseconds. Equal logs
+// are written as equal bytes.
+//
+//	{"format":"clustergym-log","version":1,"scheduler":"fifo","physics":"ideal","overhead":0,"from_scratch":false,"horizon":0,
+//	 "jobs":1,"servers":[{"name":"server-","from":0,"count":2,"gpus":8,"cpu_milli":null,"mem_mib":null,"pool":"training"}]}
+//	{"at":0,"kind":"submit","job":0,"name":"a","workers":2,"gpu_milli":1000,"work":60000000000,"status":"passed"}
+//	{"at":0,"kind":"start","job":0,"pieces":[{"server":0,"workers":2,"gpu_milli":1000,"gpus":[0,1]}]}
+//	{"at":60000000000,"kind":"finish","job":0}
+//	{"at":60000000000,"kind":"end","terminated":true}
+//
+// Servers in a row that are alike and numbered in a row are one group: from 0 on, count of them. A job and a server go by
+// their ids, which are indices. Left out where they are 0 or empty: user, tenant, min_workers, max_workers, cpu_milli,
+// mem_mib, estimate. An episode that was cut off ends with "truncated" and the reason. A job that had not come has the kind
+// "unsubmitted" and its submit time as "at". A physics that physics.Parse does not know and text that is not UTF-8 are
+// errors.
+func (l *Log) Write(w io.Writer) error {
+	if l.Config.Physics == nil {
+		return fmt.Errorf("write log: no physics")
+	}
+	if _, err := physics.Parse(l.Config.Physics.Name()); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	if err := l.utf8(); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	b := l.appendHeader(nil)
+	out.Write(append(b, '\n'))
+	came := make([]bool, len(l.Jobs))
+	for i := range l.Records {
+		r := &l.Records[i]
+		if r.Kind == Submit {
+			came[r.Job] = true
+		}
+		b = l.appendRecord(b[:0], r)
+		out.Write(append(b, '\n'))
+	}
+	for i := range came {
+		if !came[i] {
+			b = appendJob(b[:0], unsubmitted, cluster.JobID(i), &l.Jobs[i])
+			out.Write(append(b, '\n'))
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write log: %w", err)
+	}
+	return nil
+}
+
+// utf8 reports the first text that JSON could not hold.
+func (l *Log) utf8() error {
+	if !utf8.ValidString(l.Scheduler) {
+		return fmt.Errorf("scheduler %q: not UTF-8", l.Scheduler)
+	}
+	for i := range l.Config.Cluster.Servers {
+		if n := l.Config.Cluster.Servers[i].Name; !utf8.ValidString(n) {
+			return fmt.Errorf("server %d: name %q: not UTF-8", i, n)
+		}
+	}
+	for i := range l.Jobs {
+		if j := &l.Jobs[i]; !utf8.ValidString(j.Name) || !utf8.ValidString(j.User) || !utf8.ValidString(j.Tenant) {
+			return fmt.Errorf("job %d: name %q, user %q, tenant %q: not UTF-8", i, j.Name, j.User, j.Tenant)
+		}
+	}
+	return nil
+}
+
+func (l *Log) appendHeader(b []byte) []byte {
+	b = fmt.Appendf(b, `{"format":"%s","version":%d,"scheduler":`, LogFormat, LogVersion)
+	b = appendText(b, l.Scheduler)
+	b = appendText(append(b, `,"physics":`...), l.Config.Physics.Name())
+	b = fmt.Appendf(b, `,"overhead":%d,"from_scratch":%t,"horizon":%d,"jobs":%d,"servers":[`,
+		l.Config.Overhead, l.Config.FromScratch, l.Config.Horizon, len(l.Jobs))
+	for all, i := l.Config.Cluster.Servers, 0; i < len(all); {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		n := alike(all[i:])
+		b = appendServers(b, &all[i], n)
+		i += n
+	}
+	return append(b, "]}"...)
+}
+
+// alike counts the servers from the first on that are one group.
+func alike(servers []cluster.ServerSpec) int {
+	first := servers[0]
+	prefix, from, numbered := cutNumber(first.Name)
+	n := 1
+	for numbered && n < len(servers) {
+		next := servers[n]
+		if next.Name != prefix+strconv.Itoa(from+n) {
+			break
+		}
+		if next.Name = first.Name; next != first {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// cutNumber splits a name into what stands before its number and the number, if Itoa would write it like that.
+func cutNumber(name string) (prefix string, n int, ok bool) {
+	prefix = strings.TrimRight(name, "0123456789")
+	n, err := strconv.Atoi(name[len(prefix):])
+	return prefix, n, err == nil && n < 1<<30 && strconv.Itoa(n) == name[len(prefix):]
+}
+
+func appendServers(b []byte, v *cluster.ServerSpec, count int) []byte {
+	if prefix, from, _ := cutNumber(v.Name); count > 1 {
+		b = appendText(append(b, `{"name":`...), prefix)
+		b = appendInt(b, `,"from":`, int64(from))
+		b = appendInt(b, `,"count":`, int64(count))
+	} else {
+		b = appendText(append(b, `{"name":`...), v.Name)
+	}
+	b = appendInt(b, `,"gpus":`, int64(v.GPUs))
+	b = appendLimit(b, `,"cpu_milli":`, v.CPUMilli)
+	b = appendLimit(b, `,"mem_mib":`, v.MemMiB)
+	b = append(append(b, `,"pool":"`...), v.Pool.String()...)
+	return append(b, `"}`...)
+}
+
+func (l *Log) appendRecord(b []byte, r *Record) []byte {
+	if r.Kind == Submit {
+		return appendJob(b, Submit, r.Job, &l.Jobs[r.Job])
+	}
+	b = appendKind(b, r.At, r.Kind)
+	switch r.Kind {
+	case Loan, Reclaim:
+		b = appendInt(b, `,"server":`, int64(r.Server))
+	case End:
+		if l.Outcome.Terminated {
+			return append(b, `,"terminated":true}`...)
+		}
+		b = appendText(append(b, `,"truncated":`...), l.Outcome.Truncated)
+	default:
+		b = appendInt(b, `,"job":`, int64(r.Job))
+		if p := l.Placement(r); len(p) > 0 {
+			b = appendPieces(b, p, l.GPUs(r))
+		}
+	}
+	return append(b, '}')
+}
+
+func appendKind(b []byte, at time.Duration, k Kind) []byte {
+	b = appendInt(b, `{"at":`, int64(at))
+	b = append(b, `,"kind":"`...)
+	b = append(b, k.String()...)
+	return append(b, '"')
+}
+
+func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
+	b = appendKind(b, j.Submit, k)
+	b = appendInt(b, `,"job":`, int64(id))
+	b = appendText(append(b, `,"name":`...), j.Name)
+	if j.User != "" {
+		b = appendText(append(b, `,"user":`...), j.User)
+	}
+	if j.Tenant != "" {
+		b = appendText(append(b, `,"tenant":`...), j.Tenant)
+	}
+	b = appendInt(b, `,"workers":`, int64(j.Workers))
+	b = appendSome(b, `,"min_workers":`, int64(j.MinWorkers))
+	b = appendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
+	b = appendAmount(b, j.Request)
+	b = appendSome(b, `,"estimate":`, int64(j.Estimate))
+	b = appendInt(b, `,"work":`, int64(j.Work))
+	b = append(append(b, `,"status":"`...), j.Status.String()...)
+	return append(b, `"}`...)
+}
+
+func appendPieces(b []byte, p cluster.Placement, gpus []int32) []byte {
+	b = append(b, `,"pieces":[`...)
+	for i := range p {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendInt(b, `{"server":`, int64(p[i].Server))
+		b = appendInt(b, `,"workers":`, int64(p[i].Workers))
+		b = appendAmount(b, p[i].Amount)
+		b = append(b, `,"gpus":[`...)
+		for k, g := range gpus[:p[i].Workers] {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(g), 10)
+		}
+		b, gpus = append(b, "]}"...), gpus[p[i].Workers:]
+	}
+	return append(b, ']')
+}
+
+func appendAmount(b []byte, a cluster.Amount) []byte {
+	b = appendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
+	b = appendSome(b, `,"cpu_milli":`, int64(a.CPUMilli))
+	return appendSome(b, `,"mem_mib":`, int64(a.MemMiB))
+}
+
+func appendInt(b []byte, key string, n int64) []byte {
+	return strconv.AppendInt(append(b, key...), n, 10)
+}
+
+// appendSome leaves 0 out.
+func appendSome(b []byte, key string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	return appendInt(b, key, n)
+}
+
+func appendLimit(b []byte, key string, n int64) []byte {
+	if n == cluster.Unlimited {
+		return append(append(b, key...), "null"...)
+	}
+	return appendInt(b, key, n)
+}
+
+// appendText quotes; plain ASCII without going through encoding/json.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				panic("sim: " + err.Error())
+			}
+			return append(b, text...)
+		}
+	}
+	b = append(append(b, '"'), s...)
+	return append(b, '"')
+}
