@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -37,6 +38,48 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReference holds longer cuts of philly-2017-pass, on other sizes, to what the reference simulator says now, job by job:
+// as one flat pool, and as servers of 8 GPUs, which ideal physics makes the same.
+func TestReference(t *testing.T) {
+	dir := sharedtest.Dir(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("no python3 to run the reference simulator with")
+	}
+	for _, c := range []struct{ jobs, gpus int }{{3000, 64}, {3000, 128}, {3000, 200}} {
+		jobs := philly(t, c.jobs)
+		for i := range jobs {
+			jobs[i].Name = strconv.Itoa(i)
+			jobs[i].Workers = min(jobs[i].Workers, int32(c.gpus))
+			if j := &jobs[i]; j.Submit%time.Second != 0 || j.Work%time.Second != 0 {
+				t.Fatalf("job %d: submit %v, work %v, want whole seconds", i, j.Submit, j.Work)
+			}
+		}
+		file := filepath.Join(t.TempDir(), "trace.csv")
+		writeSeconds(t, file, jobs)
+		for _, policy := range []string{"fifo", "fjf", "sjf", "sjfskip", "srtf", "srsf"} {
+			t.Run(fmt.Sprintf("%d jobs on %d GPUs/%s", c.jobs, c.gpus, policy), func(t *testing.T) {
+				out := filepath.Join(t.TempDir(), "schedule.csv")
+				script := filepath.Join(dir, "golden", "reference_simulator.py")
+				said, err := exec.Command("python3", script, file, strconv.Itoa(c.gpus), policy, out).CombinedOutput()
+				if err != nil {
+					t.Fatalf("reference simulator: %v\n%s", err, said)
+				}
+				want := expected(t, out)
+				flat := schedule(t, cluster.Uniform(1, c.gpus), jobs, policy)
+				servers := schedule(t, cluster.Uniform(c.gpus/8, 8), jobs, policy)
+				for id := range jobs {
+					if name := jobs[id].Name; flat[id] != want[name] || servers[id] != want[name] {
+						t.Fatalf("job %s: start, end %v flat, %v on servers, want %v", name, flat[id], servers[id], want[name])
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -14,9 +15,11 @@ import (
 //	fjf      submit, id                skips (first job that fits)
 //	sjf      estimated duration, id    blocks
 //	sjfskip  estimated duration, id    skips
+//	sjfhold  estimated duration, id    skips, but starts no job more than hold times as long as the first that did not fit
 type list struct {
 	name  string
 	skip  bool
+	hold  float64 // 0 holds nothing back
 	order func(*cluster.JobSpec) (time.Duration, error)
 	all   line    // without skip
 	some  waiting // with skip
@@ -71,7 +74,8 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 
 func (l *list) fill(tx *cluster.Txn) error {
 	l.some.pass()
-	for i := l.some.first(); i >= 0; i = l.some.first() {
+	bound := math.Inf(1)
+	for i := l.some.first(); i >= 0 && float64(l.some.head(i).key) <= bound; i = l.some.first() {
 		started, err := l.start(tx, l.some.head(i).job)
 		switch {
 		case err != nil:
@@ -79,6 +83,9 @@ func (l *list) fill(tx *cluster.Txn) error {
 		case started:
 			l.some.pop(i)
 		default:
+			if l.hold > 0 {
+				bound = min(bound, l.hold*float64(l.some.head(i).key))
+			}
 			l.some.refuse(i)
 		}
 	}

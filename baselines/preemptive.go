@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -72,7 +73,7 @@ func sinks(s *cluster.State, id cluster.JobID) (time.Duration, bool) {
 		return 0, false
 	}
 	short := float64(levels[n] - s.Attained(id))
-	return s.Now() + time.Duration(short/s.Placement(id).GPUs()) + 1, true
+	return s.Now() + time.Duration(math.Ceil(short/s.Placement(id).GPUs())), true
 }
 
 // plan is one pass of a preemptive order over all live jobs.

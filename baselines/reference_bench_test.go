@@ -80,7 +80,7 @@ func simulate(b *testing.B, c cluster.Spec, jobs []trace.Job, policy string) *si
 }
 
 // philly returns the first n jobs of the trace in time order that 512 GPUs can hold.
-func philly(b *testing.B, n int) []trace.Job {
+func philly(b testing.TB, n int) []trace.Job {
 	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -104,7 +104,7 @@ func multiply(jobs []trace.Job, times int) []trace.Job {
 	return all
 }
 
-func writeSeconds(b *testing.B, file string, jobs []trace.Job) {
+func writeSeconds(b testing.TB, file string, jobs []trace.Job) {
 	f, err := os.Create(file)
 	if err != nil {
 		b.Fatal(err)

@@ -28,6 +28,8 @@ func All() []Baseline {
 		{"sjfskip", "shortest estimated duration first; a job that does not fit is skipped", func() cluster.Scheduler {
 			return &list{name: "sjfskip", order: byEstimate, skip: true}
 		}},
+		{"sjfhold", "sjfskip that keeps GPUs for the first job that does not fit: none over 5 times as long starts",
+			func() cluster.Scheduler { return NewHold(5) }},
 		{"srtf", "preemptive shortest remaining time first", func() cluster.Scheduler { return &srtf{} }},
 		{"srsf", "preemptive shortest remaining service (time x GPUs) first", func() cluster.Scheduler {
 			return &preemptive{name: "srsf", order: serviceLeft}
@@ -37,6 +39,11 @@ func All() []Baseline {
 		}},
 		{"random", "waiting jobs that fit in random order", func() cluster.Scheduler { return &random{} }},
 	}
+}
+
+// NewHold returns sjfhold with another bound: 0 holds nothing back, which is sjfskip.
+func NewHold(times float64) cluster.Scheduler {
+	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times}
 }
 
 // New returns a fresh scheduler by name.

@@ -17,7 +17,7 @@ type srtf struct {
 	wait    waiting
 	running []ticket          // by expected finish
 	key     []ticket          // of each running job by id, as it stands in running
-	stop    []cluster.JobID   // of this pass
+	stop    []cluster.JobID   // of the last pass, to wait from the next one on
 	start   []cluster.JobID   // of this pass
 	plan    plan              // for what a count cannot decide
 	planned bool              // plan has taken over
@@ -34,8 +34,18 @@ func (p *srtf) Reset(uint64) error {
 
 func (p *srtf) Schedule(tx *cluster.Txn) error {
 	s := tx.State()
+	if p.planned {
+		return p.plan.run(tx, timeLeft)
+	}
+	// What a stopped job has left is known only after the stop: it may have lost its work.
+	for _, id := range p.stop {
+		if err := p.queue(s, id); err != nil {
+			return err
+		}
+	}
+	p.stop = p.stop[:0]
 	for _, e := range tx.Events() {
-		if p.planned = p.planned || !countable(s, e); p.planned {
+		if p.planned = !countable(s, e); p.planned {
 			return p.plan.run(tx, timeLeft)
 		}
 		if err := p.note(s, e); err != nil {
@@ -137,7 +147,7 @@ func (p *srtf) choose(s *cluster.State) {
 			free += int64(workersOf(s, id))
 			p.running = slices.Delete(p.running, victim, victim+1)
 			p.stop = append(p.stop, id)
-			p.wait.push(s.Spec(id), ticket{max(p.key[id].key-s.Now(), 0), s.Spec(id).Submit, id})
+			p.wait.refuse(p.wait.line(s.Spec(id)))
 		case p.room(s, free, next, p.wait.shapes[line].workers):
 			p.wait.pop(line)
 			free -= int64(p.wait.shapes[line].workers)

@@ -92,6 +92,11 @@ func (w *waiting) reset() {
 }
 
 func (w *waiting) push(spec *cluster.JobSpec, t ticket) {
+	w.lines[w.line(spec)].push(t)
+}
+
+// line returns the line for jobs of the specification's shape.
+func (w *waiting) line(spec *cluster.JobSpec) int {
 	s := shape{spec.Workers, spec.Request}
 	i, ok := w.find[s]
 	if !ok {
@@ -99,7 +104,7 @@ func (w *waiting) push(spec *cluster.JobSpec, t ticket) {
 		w.find[s] = i
 		w.lines, w.shapes, w.refused = append(w.lines, nil), append(w.shapes, s), append(w.refused, false)
 	}
-	w.lines[i].push(t)
+	return i
 }
 
 // pass starts a pass: no shape is refused yet.

@@ -1,0 +1,213 @@
+package baselines
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+type job = trace.Job
+
+// mix gives some servers little CPU and memory and makes some jobs ask for shares, CPU and memory, each within the cluster.
+func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
+	for i := range cfg.Cluster.Servers {
+		if v := &cfg.Cluster.Servers[i]; rapid.Bool().Draw(t, "small server") {
+			v.CPUMilli, v.MemMiB = 6, 6
+		}
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Request = cluster.Amount{
+			GPUMilli: rapid.SampledFrom([]int32{1000, 1000, 600, 250}).Draw(t, "GPU milli"),
+			CPUMilli: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "CPU milli"),
+			MemMiB:   rapid.SampledFrom([]int32{0, 0, 2}).Draw(t, "MiB"),
+		}
+		j.Workers = int32(min(int64(j.Workers), cfg.Cluster.Capacity(j.Request)))
+	}
+}
+
+// Every baseline finishes every job that the cluster can hold, without an error, and is a function of what it sees and its
+// seed: fresh or reset, also in mid-episode, it does the same again.
+func TestBaselines(t *testing.T) {
+	for _, b := range All() {
+		t.Run(b.Name, func(t *testing.T) {
+			if p := b.New(); p.Name() != b.Name {
+				t.Errorf("name %q, want %q", p.Name(), b.Name)
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				cfg := drawConfig(t)
+				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(0, 15).Draw(t, "jobs"))
+				if rapid.Bool().Draw(t, "mix") {
+					mix(t, &cfg, jobs)
+				}
+				seed := rapid.Uint64().Draw(t, "seed")
+				p := b.New()
+				cut := cfg
+				cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
+				run(t, cut, jobs, p, seed+1)
+				l := run(t, cfg, jobs, p, seed)
+				if !l.Outcome.Terminated {
+					t.Fatalf("outcome %+v, want every job finished", l.Outcome)
+				}
+				first := events(l)
+				if again := events(run(t, cfg, jobs, p, seed)); !slices.Equal(first, again) {
+					t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+				}
+				if again := events(run(t, cfg, jobs, b.New(), seed)); !slices.Equal(first, again) {
+					t.Fatalf("schedule\n%q, anew\n%q", first, again)
+				}
+			})
+		})
+	}
+}
+
+// Every baseline takes up a cluster that others have run until now, and srtf's fast path decides there as its plan does.
+func TestBaselinesFromSnapshot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := drawConfig(t)
+		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 15).Draw(t, "jobs"))
+		if rapid.Bool().Draw(t, "mix") {
+			mix(t, &cfg, jobs)
+		}
+		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
+		s, err := sim.New(cfg, jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := rapid.SampledFrom(All()).Draw(t, "who ran it").New()
+		if err := s.Run(t.Context(), who, 1); err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := s.State().WriteSnapshot(&text); err != nil {
+			t.Fatal(err)
+		}
+		ops := func(p cluster.Scheduler) string {
+			state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+			tx := state.Begin(state.Introduce())
+			if err := p.Schedule(tx); err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for _, o := range tx.Ops() {
+				fmt.Fprintln(&b, o.Kind, o.Job, o.Placement(), o.GPUs())
+			}
+			return b.String()
+		}
+		for _, b := range All() {
+			ops(b.New())
+		}
+		if got, want := ops(&srtf{}), ops(&plain{}); got != want {
+			t.Fatalf("srtf proposes\n%s, want\n%s\nin\n%s", got, want, text.String())
+		}
+	})
+}
+
+// watch fails where a scheduler stops jobs and starts none.
+type watch struct{ cluster.Scheduler }
+
+func (w watch) Schedule(tx *cluster.Txn) error {
+	err := w.Scheduler.Schedule(tx)
+	stops, starts := 0, 0
+	for _, o := range tx.Ops() {
+		switch o.Kind {
+		case cluster.OpPreempt:
+			stops++
+		case cluster.OpPlace:
+			starts++
+		}
+	}
+	if err == nil && stops > 0 && starts == 0 {
+		err = fmt.Errorf("%d jobs stopped for nobody", stops)
+	}
+	return err
+}
+
+// Nobody is stopped in vain, also where the GPUs that are free lie apart.
+func TestStopsForSomebody(t *testing.T) {
+	for _, name := range []string{"srtf", "srsf", "las"} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				cfg := drawConfig(t)
+				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 15).Draw(t, "jobs"))
+				for i := range jobs {
+					jobs[i].Work *= 100 // past the bound of las
+				}
+				mix(t, &cfg, jobs)
+				p, err := New(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				run(t, cfg, jobs, watch{p}, 1)
+			})
+		})
+	}
+}
+
+// random draws from its seed, and from nothing else.
+func TestRandomDrawsFromItsSeed(t *testing.T) {
+	var jobs []job
+	for i := range 20 {
+		jobs = append(jobs, job{Work: time.Second, JobSpec: cluster.JobSpec{
+			Name: fmt.Sprint(i), Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}})
+	}
+	orders := map[string]bool{}
+	for seed := range uint64(5) {
+		cfg := sim.Config{Cluster: cluster.Uniform(1, 1)}
+		one, two := events(run(t, cfg, jobs, &random{}, seed)), events(run(t, cfg, jobs, &random{}, seed))
+		if !slices.Equal(one, two) {
+			t.Errorf("seed %d: schedule %q, then %q", seed, one, two)
+		}
+		orders[fmt.Sprint(one)] = true
+	}
+	if len(orders) != 5 {
+		t.Errorf("5 seeds gave %d schedules", len(orders))
+	}
+}
+
+// A baseline that needs estimates says which job has none.
+func TestNoEstimates(t *testing.T) {
+	jobs := []job{{Work: time.Second, JobSpec: cluster.JobSpec{
+		Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}}}
+	for _, b := range All() {
+		s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 1)}, jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Run(t.Context(), b.New(), 1)
+		needs := slices.Contains([]string{"sjf", "sjfskip", "sjfhold", "srtf", "srsf"}, b.Name)
+		if needs != (err != nil && strings.Contains(err.Error(), "job a has no estimate")) {
+			t.Errorf("%s: error %v", b.Name, err)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := New("lifo"); err == nil || !strings.Contains(err.Error(), "want one of fifo, fjf") {
+		t.Errorf("error %v, want one that lists the baselines", err)
+	}
+}
+
+// events lists all that happened but the submissions.
+func events(l *sim.Log) (lines []string) {
+	for i := range l.Records {
+		if r := &l.Records[i]; r.Kind != sim.Submit {
+			lines = append(lines, fmt.Sprintf("%v %v %d", r.At, r.Kind, r.Job))
+		}
+	}
+	return lines
+}

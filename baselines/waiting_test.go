@@ -1,0 +1,140 @@
+package baselines
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// The lines by shape give the jobs in the order of one sorted list without the refused shapes.
+func TestWaitingEqualsSortedList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type job struct {
+			ticket
+			shape
+		}
+		var w waiting
+		w.reset()
+		var list []job
+		refused := map[shape]bool{}
+		next := 0 // no two jobs share an id, and ids do not come in order
+		first := func() int {
+			return slices.IndexFunc(list, func(j job) bool { return !refused[j.shape] })
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				j := job{
+					ticket{time.Duration(rapid.IntRange(0, 5).Draw(t, "key")), time.Duration(rapid.IntRange(0, 2).Draw(t, "tie")),
+						cluster.JobID(next * 31 % 101)},
+					shape{rapid.Int32Range(1, 3).Draw(t, "workers"), cluster.Amount{GPUMilli: 1000}},
+				}
+				w.push(&cluster.JobSpec{Workers: j.workers, Request: j.request}, j.ticket)
+				list, next = append(list, j), next+1
+				slices.SortFunc(list, func(a, b job) int { return a.compare(b.ticket) })
+			},
+			"pop": func(t *rapid.T) {
+				if at := first(); at >= 0 {
+					w.pop(w.first())
+					list = slices.Delete(list, at, at+1)
+				}
+			},
+			"refuse": func(t *rapid.T) {
+				if at := first(); at >= 0 {
+					w.refuse(w.first())
+					refused[list[at].shape] = true
+				}
+			},
+			"pass": func(*rapid.T) {
+				w.pass()
+				clear(refused)
+			},
+			"": func(t *rapid.T) {
+				at, i := first(), w.first()
+				if (at < 0) != (i < 0) || at >= 0 && w.head(i) != list[at].ticket {
+					t.Fatalf("line %d of %+v is first, want %d of %+v", i, w, at, list)
+				}
+			},
+		})
+	})
+}
+
+// sorted is list by sorting all waiting jobs at every decision point.
+type sorted struct{ list }
+
+func (p *sorted) Schedule(tx *cluster.Txn) error {
+	var all []ticket
+	for _, id := range tx.State().Pending() {
+		key, err := p.order(tx.State().Spec(id))
+		if err != nil {
+			return err
+		}
+		all = append(all, ticket{key: key, job: id})
+	}
+	slices.SortFunc(all, ticket.compare)
+	for _, next := range all {
+		started, err := p.start(tx, next.job)
+		if err != nil || !started && !p.skip {
+			return err
+		}
+	}
+	return nil
+}
+
+// The lists give the schedule of one sorted queue, record by record.
+func TestListsEqualSortedQueue(t *testing.T) {
+	for _, name := range []string{"fifo", "fjf", "sjf", "sjfskip"} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				cfg := drawConfig(t)
+				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
+				mix(t, &cfg, jobs)
+				p, err := New(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := timeline(t, cfg, jobs, p), timeline(t, cfg, jobs, &sorted{*p.(*list)})
+				if !slices.Equal(got, want) {
+					t.Fatalf("schedule\n%q, want\n%q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A job on two GPUs reaches the bound of 3,200 GPU-seconds after 1,600 s and one on half a GPU after 6,400 s, and las wakes
+// up at that very instant to put waiting jobs before them.
+func TestLASWakesAtTheBound(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		workers int32
+		milli   int32
+		want    []string
+	}{
+		{"two GPUs", 2, 1000, []string{"0s start 0", "26m40s preempt 0", "26m40s start 1", "28m20s finish 1", "28m20s start 0",
+			"1h55m0s finish 0", "1h55m0s end 0"}},
+		{"half of two GPUs", 2, 500, []string{"0s start 0", "53m20s preempt 0", "53m20s start 1", "55m0s finish 1",
+			"55m0s start 0",
+			"1h55m0s finish 0", "1h55m0s end 0"}},
+		{"three tenths of two GPUs", 2, 300, []string{"0s start 0", "1h28m53.333333334s preempt 0", "1h28m53.333333334s start 1",
+			"1h30m33.333333334s finish 1", "1h30m33.333333334s start 0", "1h55m0s finish 0", "1h55m0s end 0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var jobs = make([]job, 2)
+			jobs[0].Name, jobs[0].Workers, jobs[0].Work = "long", c.workers, 6800*time.Second
+			jobs[0].Request.GPUMilli = c.milli
+			jobs[1].Name, jobs[1].Workers, jobs[1].Work, jobs[1].Submit = "late", 2, 100*time.Second, 1000*time.Second
+			jobs[1].Request.GPUMilli = cluster.WholeGPU
+			p, err := New("las")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 2)}, jobs, p, 1)); !slices.Equal(got, c.want) {
+				t.Errorf("schedule %q, want %q", got, c.want)
+			}
+		})
+	}
+}
