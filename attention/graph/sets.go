@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/clustergym/clustergym/internal/graphop"
+	"github.com/clustergym/clustergym/internal/kernel"
+)
+
+// Attention adds masked multi-head attention: q [batch*nq,d] attends to k and v [batch*nk,d] of its own group, in heads
+// parts of d/heads columns each; mask [batch*nk] (any dimensions) is 1 for a valid key. The result is [batch*nq,d]; a group
+// without a valid key gets zeros.
+func Attention(q, k, v, mask *G.Node, batch, heads int) (*G.Node, error) {
+	if err := wantMatrix("attention", "queries", q, batch); err != nil {
+		return nil, err
+	}
+	if err := wantMatrix("attention", "keys", k, batch); err != nil {
+		return nil, err
+	}
+	d, keys := q.Shape()[1], k.Shape()[0]
+	if heads <= 0 || d%heads != 0 {
+		return nil, fmt.Errorf("build attention: width %d, want a multiple of the %d heads", d, heads)
+	}
+	for _, n := range []*G.Node{k, v} {
+		if err := wantShape("attention", "keys or values", n, keys, d); err != nil {
+			return nil, err
+		}
+	}
+	if err := wantMask("attention", mask, keys); err != nil {
+		return nil, err
+	}
+	s := kernel.AttentionShape{Batch: batch, Queries: q.Shape()[0] / batch, Keys: keys / batch, Width: d, Heads: heads}
+	grad := func(n G.Nodes, _, dy *G.Node) (G.Nodes, error) {
+		parts, err := graphop.Packed("attention.attentionGrad", s, n[:3], attendBack[float32](s), attendBack[float64](s),
+			dy, n[0], n[1], n[2], n[3])
+		return append(parts, nil), err
+	}
+	return graphop.Apply("attention.attention", s, q.Shape().Clone(), attend[float32](s), attend[float64](s),
+		grad, []bool{true, true, true, false}, q, k, v, mask)
+}
+
+func attend[T kernel.Float](s kernel.AttentionShape) graphop.Body[T] {
+	var buf kernel.AttentionScratch[T]
+	return func(y []T, n [][]T) { kernel.Attention(y, n[0], n[1], n[2], n[3], s, &buf) }
+}
+
+func attendBack[T kernel.Float](s kernel.AttentionShape) graphop.Body[T] {
+	var buf kernel.AttentionScratch[T]
+	return func(out []T, n [][]T) {
+		dy, q, k, v, mask := n[0], n[1], n[2], n[3], n[4]
+		dk := out[len(q):]
+		dv := dk[len(k):]
+		kernel.AttentionBack(out[:len(q)], dk[:len(k)], dv, dy, q, k, v, mask, s, &buf)
+	}
+}
+
+// Projections are the parameters of MultiHead: weights [d,d] and biases [d].
+type Projections struct{ Wq, Bq, Wk, Bk, Wv, Bv, Wo, Bo *G.Node }
+
+// MultiHead adds a whole attention layer: x [batch*nq,d] attends to y [batch*nk,d] through the projections. It computes what
+// attention.Heads does.
+func MultiHead(x, y, mask *G.Node, p Projections, batch, heads int) (*G.Node, error) {
+	q, err := Dense(x, p.Wq, p.Bq, None)
+	if err != nil {
+		return nil, fmt.Errorf("project queries: %w", err)
+	}
+	k, err := Dense(y, p.Wk, p.Bk, None)
+	if err != nil {
+		return nil, fmt.Errorf("project keys: %w", err)
+	}
+	v, err := Dense(y, p.Wv, p.Bv, None)
+	if err != nil {
+		return nil, fmt.Errorf("project values: %w", err)
+	}
+	o, err := Attention(q, k, v, mask, batch, heads)
+	if err != nil {
+		return nil, err
+	}
+	if o, err = Dense(o, p.Wo, p.Bo, None); err != nil {
+		return nil, fmt.Errorf("project output: %w", err)
+	}
+	return o, nil
+}
+
+// ItemHidden adds u_ik = relu(a_i + c_k + z_ik*w) over all pairs of an agent i and an item k of one group: a [batch*n,m],
+// c [batch*K,m], z [batch*n*K,f] with pair (i,k) in row i*K+k of its group, w [f,m]; the result is [batch*n*K,m]. z is data
+// and has no gradient.
+func ItemHidden(a, c, z, w *G.Node, batch int) (*G.Node, error) {
+	if err := wantMatrix("item hidden", "agents", a, batch); err != nil {
+		return nil, err
+	}
+	if err := wantMatrix("item hidden", "items", c, batch); err != nil {
+		return nil, err
+	}
+	if err := wantMatrix("item hidden", "weight", w, 1); err != nil {
+		return nil, err
+	}
+	s := kernel.ItemShape{Batch: batch, Agents: a.Shape()[0] / batch, Items: c.Shape()[0] / batch,
+		Features: w.Shape()[0], Hidden: a.Shape()[1]}
+	pairs := batch * s.Agents * s.Items
+	if err := wantShape("item hidden", "items", c, batch*s.Items, s.Hidden); err != nil {
+		return nil, err
+	}
+	if err := wantShape("item hidden", "weight", w, s.Features, s.Hidden); err != nil {
+		return nil, err
+	}
+	if err := wantShape("item hidden", "features", z, pairs, s.Features); err != nil {
+		return nil, err
+	}
+	grad := func(n G.Nodes, u, dy *G.Node) (G.Nodes, error) {
+		du, err := beforeActivation(u, dy, ReLU)
+		if err != nil {
+			return nil, err
+		}
+		acw := G.Nodes{n[0], n[1], n[3]}
+		g, err := graphop.Packed("attention.itemHiddenGrad", s, acw, itemBack[float32](s), itemBack[float64](s), du, n[2])
+		if err != nil {
+			return nil, err
+		}
+		return G.Nodes{g[0], g[1], nil, g[2]}, nil
+	}
+	return graphop.Apply("attention.itemHidden", s, tensor.Shape{pairs, s.Hidden}, item[float32](s), item[float64](s),
+		grad, []bool{true, true, false, true}, a, c, z, w)
+}
+
+func item[T kernel.Float](s kernel.ItemShape) graphop.Body[T] {
+	return func(u []T, n [][]T) { kernel.ItemHidden(u, n[0], n[1], n[2], n[3], s) }
+}
+
+func itemBack[T kernel.Float](s kernel.ItemShape) graphop.Body[T] {
+	agents, items := s.Batch*s.Agents*s.Hidden, s.Batch*s.Items*s.Hidden
+	return func(out []T, n [][]T) {
+		dc := out[agents:]
+		kernel.ItemHiddenBack(out[:agents], dc[:items], nil, dc[items:], n[0], n[1], nil, s)
+	}
+}
+
+// MeanPool adds the mean of the valid rows of each of batch groups: x [batch*n,d], mask [batch*n] (any dimensions); the
+// result is [batch,d]. A group without a valid row gets zeros.
+func MeanPool(x, mask *G.Node, batch int) (*G.Node, error) {
+	n, d, err := poolShape("mean pool", x, mask, batch)
+	if err != nil {
+		return nil, err
+	}
+	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
+		dx, err := graphop.Like("attention.meanPoolGrad", batch, in[0], meanBack[float32](n, d), meanBack[float64](n, d), dy, in[1])
+		return G.Nodes{dx, nil}, err
+	}
+	return graphop.Apply("attention.meanPool", batch, tensor.Shape{batch, d}, mean[float32](n, d), mean[float64](n, d),
+		grad, []bool{true, false}, x, mask)
+}
+
+func mean[T kernel.Float](n, d int) graphop.Body[T] {
+	return func(y []T, in [][]T) { kernel.MeanPool(y, in[0], in[1], n, d) }
+}
+
+func meanBack[T kernel.Float](n, d int) graphop.Body[T] {
+	return func(dx []T, in [][]T) { kernel.MeanPoolBack(dx, in[0], in[1], n, d) }
+}
+
+// MaxPool adds the largest value per column of the valid rows of each of batch groups, in the shapes of MeanPool. Among
+// equal values the lowest row gets the gradient.
+func MaxPool(x, mask *G.Node, batch int) (*G.Node, error) {
+	n, d, err := poolShape("max pool", x, mask, batch)
+	if err != nil {
+		return nil, err
+	}
+	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
+		dx, err := graphop.Like("attention.maxPoolGrad", batch, in[0], largestBack[float32](n, d), largestBack[float64](n, d), dy, in[0], in[1])
+		return G.Nodes{dx, nil}, err
+	}
+	return graphop.Apply("attention.maxPool", batch, tensor.Shape{batch, d}, largest[float32](n, d), largest[float64](n, d),
+		grad, []bool{true, false}, x, mask)
+}
+
+func largest[T kernel.Float](n, d int) graphop.Body[T] {
+	return func(y []T, in [][]T) { kernel.MaxPool(y, in[0], in[1], n, d) }
+}
+
+func largestBack[T kernel.Float](n, d int) graphop.Body[T] {
+	return func(dx []T, in [][]T) { kernel.MaxPoolBack(dx, in[0], in[1], in[2], n, d) }
+}
+
+func poolShape(op string, x, mask *G.Node, batch int) (n, d int, err error) {
+	if err := wantMatrix(op, "input", x, batch); err != nil {
+		return 0, 0, err
+	}
+	return x.Shape()[0] / batch, x.Shape()[1], wantMask(op, mask, x.Shape()[0])
+}

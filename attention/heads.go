@@ -1,0 +1,50 @@
+// Package attention is masked multi-head attention over sets: what the production forward pass runs, without Gorgonia.
+// Package attention/graph builds the same layer for training; both call the same kernels.
+//
+// Attention has neither positions nor identities: permuting the queries permutes the outputs, permuting the keys together
+// with their mask changes nothing but the order of summation.
+package attention
+
+import (
+	"slices"
+
+	"github.com/clustergym/clustergym/internal/kernel"
+)
+
+// Weights are the projections of a layer of width d: each W is [d,d] as stored (input row, output column), each B is [d].
+// The slices are borrowed, not copied, and never written.
+type Weights[T kernel.Float] struct {
+	Wq, Bq []T // queries
+	Wk, Bk []T // keys
+	Wv, Bv []T // values
+	Wo, Bo []T // output
+}
+
+// Heads is a multi-head attention layer with its scratch memory. It is not safe for concurrent use; several may share one
+// set of weights.
+type Heads[T kernel.Float] struct {
+	Width   int // d, a multiple of Heads
+	Heads   int
+	Weights Weights[T]
+
+	q, k, v, o []T
+	buf        kernel.AttentionScratch[T]
+}
+
+// Forward computes dst = attention(x*Wq+Bq, y*Wk+Bk, y*Wv+Bv)*Wo + Bo for each of batch groups: queries x [batch*nq,d]
+// attend to the keys y [batch*nk,d] of their own group, mask [batch*nk] being 1 for a valid key and 0 for padding; dst is
+// [batch*nq,d]. A group without a valid key gets Bo. x and y may be the same slice; dst must overlap neither.
+//
+// It allocates only while the shapes grow, and panics if a length does not fit.
+func (h *Heads[T]) Forward(dst, x, y, mask []T, batch, nq, nk int) {
+	d, w := h.Width, &h.Weights
+	queries, keys := batch*nq*d, batch*nk*d
+	h.q, h.o = slices.Grow(h.q[:0], queries)[:queries], slices.Grow(h.o[:0], queries)[:queries]
+	h.k, h.v = slices.Grow(h.k[:0], keys)[:keys], slices.Grow(h.v[:0], keys)[:keys]
+	kernel.Dense(h.q, x, w.Wq, w.Bq, d, d, kernel.None)
+	kernel.Dense(h.k, y, w.Wk, w.Bk, d, d, kernel.None)
+	kernel.Dense(h.v, y, w.Wv, w.Bv, d, d, kernel.None)
+	shape := kernel.AttentionShape{Batch: batch, Queries: nq, Keys: nk, Width: d, Heads: h.Heads}
+	kernel.Attention(h.o, h.q, h.k, h.v, mask, shape, &h.buf)
+	kernel.Dense(dst, h.o, w.Wo, w.Bo, d, d, kernel.None)
+}

@@ -1,0 +1,173 @@
+package attention_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/attention"
+)
+
+func normal(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// scaled weights keep the outputs near 1.
+func weights(rng *rand.Rand, d int) attention.Weights[float32] {
+	w := func() []float32 {
+		x := normal(rng, d*d)
+		for i := range x {
+			x[i] /= float32(math.Sqrt(float64(d)))
+		}
+		return x
+	}
+	b := func() []float32 { return normal(rng, d) }
+	return attention.Weights[float32]{Wq: w(), Bq: b(), Wk: w(), Bk: b(), Wv: w(), Bv: b(), Wo: w(), Bo: b()}
+}
+
+// plain is attention in plain loops and double precision.
+func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads int) []float64 {
+	project := func(x []float64, w, b []float32) []float64 {
+		out := make([]float64, len(x))
+		for i := range out {
+			out[i] = float64(b[i%d])
+			for t := range d {
+				out[i] += x[i/d*d+t] * float64(w[t*d+i%d])
+			}
+		}
+		return out
+	}
+	double := func(x []float32) []float64 {
+		out := make([]float64, len(x))
+		for i, v := range x {
+			out[i] = float64(v)
+		}
+		return out
+	}
+	q, k, v := project(double(x), w.Wq, w.Bq), project(double(y), w.Wk, w.Bk), project(double(y), w.Wv, w.Bv)
+	o, dk := make([]float64, batch*nq*d), d/heads
+	for row := range batch * nq {
+		for h := range heads {
+			sum, acc := 0.0, make([]float64, dk)
+			for key := row / nq * nk; key < (row/nq+1)*nk; key++ {
+				if mask[key] == 0 {
+					continue
+				}
+				score := 0.0
+				for t := h * dk; t < (h+1)*dk; t++ {
+					score += q[row*d+t] * k[key*d+t]
+				}
+				e := math.Exp(score / math.Sqrt(float64(dk)))
+				sum += e
+				for t := range dk {
+					acc[t] += e * v[key*d+h*dk+t]
+				}
+			}
+			for t := range dk {
+				if sum > 0 {
+					o[row*d+h*dk+t] = acc[t] / sum
+				}
+			}
+		}
+	}
+	return project(o, w.Wo, w.Bo)
+}
+
+func TestForwardEqualsPlainLoops(t *testing.T) {
+	for _, s := range []struct {
+		name                       string
+		batch, nq, nk, width, head int
+	}{
+		{"small", 3, 4, 5, 6, 2},
+		{"production, servers to jobs", 3, 64, 48, 32, 4},
+		{"production, servers to servers", 3, 64, 64, 32, 4},
+		{"one of everything", 1, 1, 1, 1, 1},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			h := attention.Heads[float32]{Width: s.width, Heads: s.head, Weights: weights(rng, s.width)}
+			x, y := normal(rng, s.batch*s.nq*s.width), normal(rng, s.batch*s.nk*s.width)
+			mask := make([]float32, s.batch*s.nk)
+			for i := range mask {
+				if i/s.nk != 1 && rng.IntN(4) > 0 { // the second group has no valid key
+					mask[i] = 1
+				}
+			}
+			got := make([]float32, len(x))
+			h.Forward(got, x, y, mask, s.batch, s.nq, s.nk)
+			for i, want := range plain(h.Weights, x, y, mask, s.batch, s.nq, s.nk, s.width, s.head) {
+				if math.Abs(float64(got[i])-want) > 1e-5 {
+					t.Fatalf("output %d is %g, want %g", i, got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// permute moves row i of x to row order[i].
+func permute(x []float32, order []int, d int) []float32 {
+	out := make([]float32, len(x))
+	for i, to := range order {
+		copy(out[to*d:(to+1)*d], x[i*d:(i+1)*d])
+	}
+	return out
+}
+
+func TestPermutingServersPermutesOutputsAndPermutingKeysChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		heads := rapid.IntRange(1, 4).Draw(t, "heads")
+		d := heads * rapid.IntRange(1, 8).Draw(t, "width of a head")
+		nq, nk := rapid.IntRange(1, 20).Draw(t, "queries"), rapid.IntRange(1, 20).Draw(t, "keys")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		mask := make([]float32, nk)
+		for i, valid := range rapid.SliceOfN(rapid.Bool(), nk, nk).Draw(t, "valid") {
+			if valid {
+				mask[i] = 1
+			}
+		}
+		h := attention.Heads[float32]{Width: d, Heads: heads, Weights: weights(rng, d)}
+		x, y := normal(rng, nq*d), normal(rng, nk*d)
+		want, got := make([]float32, nq*d), make([]float32, nq*d)
+		h.Forward(want, x, y, mask, 1, nq, nk)
+		queries, keys := rng.Perm(nq), rng.Perm(nk)
+		h.Forward(got, permute(x, queries, d), permute(y, keys, d), permute(mask, keys, 1), 1, nq, nk)
+		for i, w := range permute(want, queries, d) {
+			if math.Abs(float64(got[i]-w)) > 1e-6*(1+math.Abs(float64(w))) {
+				t.Fatalf("output %d is %g, want %g", i, got[i], w)
+			}
+		}
+	})
+}
+
+func TestForwardAllocatesNothingAndRepeatsItself(t *testing.T) {
+	const n, k, d = 64, 48, 32
+	rng := rand.New(rand.NewPCG(1, 2))
+	h := attention.Heads[float32]{Width: d, Heads: 4, Weights: weights(rng, d)}
+	x, y, mask := normal(rng, n*d), normal(rng, k*d), normal(rng, k)
+	dst, first := make([]float32, n*d), make([]float32, n*d)
+	h.Forward(first, x, y, mask, 1, n, k)
+	if allocs := testing.AllocsPerRun(3, func() { h.Forward(dst, x, y, mask, 1, n, k) }); allocs != 0 {
+		t.Errorf("forward allocates %g times", allocs)
+	}
+	if !slices.Equal(dst, first) {
+		t.Error("a second forward differs")
+	}
+}
+
+func BenchmarkForward(b *testing.B) {
+	const n, k, d = 32, 48, 32
+	rng := rand.New(rand.NewPCG(1, 2))
+	h := attention.Heads[float32]{Width: d, Heads: 4, Weights: weights(rng, d)}
+	x, y, mask, dst := normal(rng, n*d), normal(rng, k*d), normal(rng, k), make([]float32, n*d)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Forward(dst, x, y, mask, 1, n, k)
+	}
+}

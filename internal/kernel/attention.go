@@ -1,0 +1,136 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// AttentionShape is the shape of one masked multi-head attention: each of Batch groups has Queries query rows and Keys key
+// rows, each Width wide, split into Heads equal parts.
+type AttentionShape struct{ Batch, Queries, Keys, Width, Heads int }
+
+func (s AttentionShape) check() {
+	if s.Batch < 0 || s.Queries < 0 || s.Keys < 0 || s.Width <= 0 || s.Heads <= 0 || s.Width%s.Heads != 0 {
+		panic(fmt.Sprintf("kernel: attention shape %+v: want a positive width divisible by the heads", s))
+	}
+}
+
+// AttentionScratch is reusable working memory of one goroutine; its zero value is ready.
+type AttentionScratch[T Float] struct{ p, dp []T }
+
+// Attention computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys.
+// q and dst are [Batch*Queries,Width], k and v [Batch*Keys,Width], mask [Batch*Keys] with 1 for a valid key. A group
+// without a valid key gives zeros.
+func Attention[T Float](dst, q, k, v, mask []T, s AttentionShape, buf *AttentionScratch[T]) {
+	s.check()
+	want("attention output", dst, s.Batch*s.Queries*s.Width)
+	want("attention queries", q, s.Batch*s.Queries*s.Width)
+	want("attention keys", k, s.Batch*s.Keys*s.Width)
+	want("attention values", v, s.Batch*s.Keys*s.Width)
+	want("attention mask", mask, s.Batch*s.Keys)
+	buf.p = grow(buf.p, s.Queries*s.Keys)
+	p := Mat(buf.p, s.Queries, s.Keys)
+	head := s.Width / s.Heads
+	for b := range s.Batch {
+		qb, ob := group(q, b, s.Queries, s.Width), group(dst, b, s.Queries, s.Width)
+		kb, vb := group(k, b, s.Keys, s.Width), group(v, b, s.Keys, s.Width)
+		for h := range s.Heads {
+			probabilities(p, qb.Columns(h*head, head), kb.Columns(h*head, head), mask[b*s.Keys:(b+1)*s.Keys])
+			Gemm(ob.Columns(h*head, head), 1, p, vb.Columns(h*head, head), 0)
+		}
+	}
+}
+
+// AttentionBack computes the gradients of Attention from dy [Batch*Queries,Width]: dq, dk and dv in the shapes of q, k and
+// v. The probabilities are computed again rather than kept. Nil destinations are skipped.
+func AttentionBack[T Float](dq, dk, dv, dy, q, k, v, mask []T, s AttentionShape, buf *AttentionScratch[T]) {
+	s.check()
+	want("attention output gradient", dy, s.Batch*s.Queries*s.Width)
+	want("attention queries", q, s.Batch*s.Queries*s.Width)
+	want("attention keys", k, s.Batch*s.Keys*s.Width)
+	want("attention values", v, s.Batch*s.Keys*s.Width)
+	want("attention mask", mask, s.Batch*s.Keys)
+	wantOrNil("attention query gradient", dq, len(q))
+	wantOrNil("attention key gradient", dk, len(k))
+	wantOrNil("attention value gradient", dv, len(v))
+	buf.p = grow(buf.p, s.Queries*s.Keys)
+	buf.dp = grow(buf.dp, s.Queries*s.Keys)
+	p, dp := Mat(buf.p, s.Queries, s.Keys), Mat(buf.dp, s.Queries, s.Keys)
+	head := s.Width / s.Heads
+	scale := T(1 / math.Sqrt(float64(head)))
+	for b := range s.Batch {
+		qb, gb := group(q, b, s.Queries, s.Width), group(dy, b, s.Queries, s.Width)
+		kb, vb := group(k, b, s.Keys, s.Width), group(v, b, s.Keys, s.Width)
+		for h := range s.Heads {
+			from := h * head
+			qh, kh, gh := qb.Columns(from, head), kb.Columns(from, head), gb.Columns(from, head)
+			probabilities(p, qh, kh, mask[b*s.Keys:(b+1)*s.Keys])
+			if dv != nil {
+				Gemm(group(dv, b, s.Keys, s.Width).Columns(from, head), 1, p.T(), gh, 0)
+			}
+			if dq == nil && dk == nil {
+				continue
+			}
+			Gemm(dp, 1, gh, vb.Columns(from, head).T(), 0)
+			for i := range s.Queries {
+				softmaxBack(buf.dp[i*s.Keys:(i+1)*s.Keys], buf.p[i*s.Keys:(i+1)*s.Keys])
+			}
+			if dq != nil {
+				Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), scale, dp, kh, 0)
+			}
+			if dk != nil {
+				Gemm(group(dk, b, s.Keys, s.Width).Columns(from, head), scale, dp.T(), qh, 0)
+			}
+		}
+	}
+}
+
+// probabilities fills p with the softmax of the scaled scores of one head; invalid keys get exactly 0.
+func probabilities[T Float](p, q, k Matrix[T], mask []T) {
+	Gemm(p, T(1/math.Sqrt(float64(q.Cols))), q, k.T(), 0)
+	for i := range p.Rows {
+		softmax(p.Data[i*p.Cols:(i+1)*p.Cols], mask)
+	}
+}
+
+// softmax replaces the scores x by their softmax over the valid entries. The largest valid score is subtracted first.
+func softmax[T Float](x, mask []T) {
+	mask = mask[:len(x)]
+	top := T(math.Inf(-1))
+	for j, v := range x {
+		if mask[j] != 0 && v > top {
+			top = v
+		}
+	}
+	var sum T
+	for j, v := range x {
+		if mask[j] == 0 {
+			x[j] = 0
+			continue
+		}
+		e := Exp(v - top)
+		x[j] = e
+		sum += e
+	}
+	if sum == 0 {
+		return
+	}
+	scale := 1 / sum
+	for j := range x {
+		x[j] *= scale
+	}
+}
+
+// softmaxBack replaces g, the gradient of the probabilities p, by the gradient of the scores.
+func softmaxBack[T Float](g, p []T) {
+	mean := dot(g, p)
+	p = p[:len(g)]
+	for j, v := range g {
+		g[j] = p[j] * (v - mean)
+	}
+}
+
+// group views the rows of group b of x, which has n rows of the given width per group.
+func group[T Float](x []T, b, n, width int) Matrix[T] {
+	return Mat(x[b*n*width:(b+1)*n*width], n, width)
+}

@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// Matrix is a view of a row-major matrix inside a slice that the caller owns.
+type Matrix[T Float] struct {
+	Data       []T
+	Rows, Cols int // logical shape, after any transposition
+	Stride     int // distance between rows as stored
+	trans      bool
+}
+
+// Mat views data as a matrix of rows x cols.
+func Mat[T Float](data []T, rows, cols int) Matrix[T] {
+	want("matrix", data, rows*cols)
+	return Matrix[T]{Data: data, Rows: rows, Cols: cols, Stride: cols}
+}
+
+// Columns views cols columns from the given one on. The matrix must not be transposed.
+func (m Matrix[T]) Columns(from, cols int) Matrix[T] {
+	if m.trans || from < 0 || from+cols > m.Cols {
+		panic(fmt.Sprintf("kernel: cut columns %d..%d of a matrix with %d", from, from+cols, m.Cols))
+	}
+	if m.Rows > 0 {
+		m.Data = m.Data[from:]
+	}
+	m.Cols = cols
+	return m
+}
+
+// T views the matrix transposed.
+func (m Matrix[T]) T() Matrix[T] {
+	m.Rows, m.Cols, m.trans = m.Cols, m.Rows, !m.trans
+	return m
+}
+
+// blasBlock and parallelBlocks are gonum's: from parallelBlocks blocks of blasBlock x blasBlock on, a product starts
+// goroutines, which allocates.
+const (
+	blasBlock      = 64
+	parallelBlocks = 4
+)
+
+// Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS. dst must not be transposed nor overlap a or b.
+//
+// Tall products run in stripes of rows small enough that gonum stays on the calling goroutine: a decision allocates nothing,
+// and training spreads whole batches over the cores instead.
+func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
+	m, n, k := dst.Rows, dst.Cols, a.Cols
+	if dst.trans || a.Rows != m || b.Cols != n || b.Rows != k {
+		panic(fmt.Sprintf("kernel: multiply [%d,%d] by [%d,%d] into [%d,%d]", a.Rows, a.Cols, b.Rows, b.Cols, m, n))
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	if b.trans && len(b.Data)*int(unsafe.Sizeof(alpha)) < 32 {
+		gemmTiny(dst, alpha, a, b, beta)
+		return
+	}
+	stripe := m
+	if blocks := (n + blasBlock - 1) / blasBlock; blocks < parallelBlocks {
+		stripe = (parallelBlocks - 1) / blocks * blasBlock
+	}
+	for i := 0; i < m; i += stripe {
+		rows := min(stripe, m-i)
+		from := i * a.Stride
+		if a.trans {
+			from = i
+		}
+		if k == 0 {
+			from = 0
+		}
+		gemmStripe(dst.Data[i*dst.Stride:], dst.Stride, alpha, a.Data[from:], a.Stride, a.trans, b, beta, rows, n, k)
+	}
+}
+
+func gemmStripe[T Float](dst []T, ldd int, alpha T, a []T, lda int, ta bool, b Matrix[T], beta T, m, n, k int) {
+	opA, opB := blas.NoTrans, blas.NoTrans
+	if ta {
+		opA = blas.Trans
+	}
+	if b.trans {
+		opB = blas.Trans
+	}
+	if unsafe.Sizeof(alpha) == 4 {
+		blas32.Implementation().Sgemm(opA, opB, m, n, k, float32(alpha), single(a), lda, single(b.Data), b.Stride,
+			float32(beta), single(dst), ldd)
+	} else {
+		blas64.Implementation().Dgemm(opA, opB, m, n, k, float64(alpha), double(a), lda, double(b.Data), b.Stride,
+			float64(beta), double(dst), ldd)
+	}
+}
+
+// gemmTiny is Gemm in plain loops. gonum's dot product sums in an order that depends on the address of its second operand
+// modulo 16; Go aligns everything but slices below 32 bytes so far, so only those could differ between two runs.
+func gemmTiny[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
+	for i := range dst.Rows {
+		row := dst.Data[i*dst.Stride:][:dst.Cols]
+		for j := range row {
+			var s T
+			for l := range a.Cols {
+				s += a.at(i, l) * b.at(l, j)
+			}
+			if beta == 0 {
+				row[j] = alpha * s
+			} else {
+				row[j] = alpha*s + beta*row[j]
+			}
+		}
+	}
+}
+
+func (m Matrix[T]) at(i, j int) T {
+	if m.trans {
+		i, j = j, i
+	}
+	return m.Data[i*m.Stride+j]
+}
+
+// single and double reinterpret a slice whose element size was checked by the caller: a type switch would miss named types.
+func single[T Float](x []T) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+func double[T Float](x []T) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}

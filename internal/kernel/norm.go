@@ -1,0 +1,75 @@
+package kernel
+
+import "math"
+
+// normEps keeps the inverse deviation of a constant row finite.
+const normEps = 1e-5
+
+// LayerNorm normalises each row of x [rows,d] to mean 0 and variance 1, then scales by gain [d] and shifts by bias [d]:
+// y = (x-mean)/sqrt(var+1e-5)*gain + bias. y may be x.
+func LayerNorm[T Float](y, x, gain, bias []T) {
+	d := len(gain)
+	rows := rowsOf("layer norm input", x, d)
+	want("layer norm bias", bias, d)
+	want("layer norm output", y, len(x))
+	for r := range rows {
+		xr, yr := x[r*d:(r+1)*d], y[r*d:(r+1)*d]
+		mean, inv := moments(xr)
+		for j, v := range xr {
+			yr[j] = (v-mean)*inv*gain[j] + bias[j]
+		}
+	}
+}
+
+// LayerNormBack computes the gradients of LayerNorm: dx [rows,d], dgain [d], dbias [d]. Nil destinations are skipped.
+func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
+	d := len(gain)
+	rows := rowsOf("layer norm input", x, d)
+	want("layer norm output gradient", dy, len(x))
+	wantOrNil("layer norm input gradient", dx, len(x))
+	wantOrNil("layer norm gain gradient", dgain, d)
+	wantOrNil("layer norm bias gradient", dbias, d)
+	clear(dgain)
+	for r := range rows {
+		xr, gr := x[r*d:(r+1)*d], dy[r*d:(r+1)*d]
+		mean, inv := moments(xr)
+		if dgain != nil {
+			for j, g := range gr {
+				dgain[j] += (xr[j] - mean) * inv * g
+			}
+		}
+		if dx == nil {
+			continue
+		}
+		// The gradient passes through the mean and the deviation too: subtract its projections on both.
+		var onMean, onDev T
+		for j, g := range gr {
+			t := g * gain[j]
+			onMean += t
+			onDev += t * (xr[j] - mean) * inv
+		}
+		onMean /= T(d)
+		onDev /= T(d)
+		dr := dx[r*d : (r+1)*d]
+		for j, g := range gr {
+			dr[j] = inv * (g*gain[j] - onMean - (xr[j]-mean)*inv*onDev)
+		}
+	}
+	if dbias != nil {
+		SumRows(dbias, dy)
+	}
+}
+
+// moments returns the mean and the inverse standard deviation of x, summed in double precision.
+func moments[T Float](x []T) (mean, inv T) {
+	var s float64
+	for _, v := range x {
+		s += float64(v)
+	}
+	m := s / float64(len(x))
+	s = 0
+	for _, v := range x {
+		s += (float64(v) - m) * (float64(v) - m)
+	}
+	return T(m), T(1 / math.Sqrt(s/float64(len(x))+normEps))
+}

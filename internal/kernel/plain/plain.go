@@ -1,0 +1,211 @@
+// Package plain holds the kernels once more as plain loops, straight from their formulas: the reference that tests compare
+// the fast kernels and the training graphs with. Nothing else imports it.
+//
+// They run on complex numbers. The real part is the value; the imaginary part that an input x+hi leaves, divided by a tiny
+// h, is the exact derivative with respect to x, without the cancellation of finite differences (Squire and Trapp, 1998).
+// Shapes and masks are those of package kernel, with the batch taken from lengths where it can be.
+package plain
+
+import "math/cmplx"
+
+// Step is the imaginary step of a derivative.
+const Step = 1e-30
+
+// Derivative returns the derivative of sum_i dy_i f(in)_i with respect to element e of input at. It leaves in as it was.
+func Derivative(f func(in [][]complex128) []complex128, in [][]complex128, dy []float64, at, e int) float64 {
+	x := in[at][e]
+	in[at][e] += Step * 1i
+	sum := 0.0
+	for i, v := range f(in) {
+		sum += dy[i] * imag(v) / Step
+	}
+	in[at][e] = x
+	return sum
+}
+
+// Complex converts real inputs.
+func Complex(in [][]float64) [][]complex128 {
+	out := make([][]complex128, len(in))
+	for i, x := range in {
+		out[i] = make([]complex128, len(x))
+		for j, v := range x {
+			out[i][j] = complex(v, 0)
+		}
+	}
+	return out
+}
+
+// Dense is act(x*w + b).
+func Dense(x, w, b []complex128, in, out int, act func(complex128) complex128) []complex128 {
+	y := make([]complex128, len(x)/in*out)
+	for r := range len(x) / in {
+		for j := range out {
+			s := b[j]
+			for i := range in {
+				s += x[r*in+i] * w[i*out+j]
+			}
+			y[r*out+j] = act(s)
+		}
+	}
+	return y
+}
+
+// Identity is the activation None.
+func Identity(x complex128) complex128 { return x }
+
+// ReLU is the rectifier of the real part.
+func ReLU(x complex128) complex128 {
+	if real(x) > 0 {
+		return x
+	}
+	return 0
+}
+
+// LayerNorm is (x-mean)/sqrt(var+1e-5)*gain + bias per row.
+func LayerNorm(x, gain, bias []complex128) []complex128 {
+	d := len(gain)
+	y := make([]complex128, len(x))
+	for r := 0; r < len(x); r += d {
+		var mean, variance complex128
+		for j := range d {
+			mean += x[r+j] / complex(float64(d), 0)
+		}
+		for j := range d {
+			variance += (x[r+j] - mean) * (x[r+j] - mean) / complex(float64(d), 0)
+		}
+		for j := range d {
+			y[r+j] = (x[r+j]-mean)/cmplx.Sqrt(variance+1e-5)*gain[j] + bias[j]
+		}
+	}
+	return y
+}
+
+// Attention is masked multi-head attention with nq queries and nk keys per group.
+func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads int) []complex128 {
+	y := make([]complex128, batch*nq*d)
+	dk := d / heads
+	for b := range batch {
+		for h := range heads {
+			for i := range nq {
+				var sum complex128
+				e := make([]complex128, nk)
+				for j := range nk {
+					var s complex128
+					for t := range dk {
+						s += q[(b*nq+i)*d+h*dk+t] * k[(b*nk+j)*d+h*dk+t]
+					}
+					if mask[b*nk+j] != 0 {
+						e[j] = cmplx.Exp(s / cmplx.Sqrt(complex(float64(dk), 0)))
+						sum += e[j]
+					}
+				}
+				for j := range nk {
+					if mask[b*nk+j] != 0 {
+						for t := range dk {
+							y[(b*nq+i)*d+h*dk+t] += e[j] / sum * v[(b*nk+j)*d+h*dk+t]
+						}
+					}
+				}
+			}
+		}
+	}
+	return y
+}
+
+// ItemHidden is relu(a_i + c_k + z_ik*w) over all pairs.
+func ItemHidden(a, ck, z, w []complex128, batch, n, items, f, m int) []complex128 {
+	y := make([]complex128, batch*n*items*m)
+	for b := range batch {
+		for i := range n {
+			for k := range items {
+				row := (b*n+i)*items + k
+				for j := range m {
+					s := a[(b*n+i)*m+j] + ck[(b*items+k)*m+j]
+					for t := range f {
+						s += z[row*f+t] * w[t*m+j]
+					}
+					y[row*m+j] = ReLU(s)
+				}
+			}
+		}
+	}
+	return y
+}
+
+// PairBonus is the sum over committed items (i,a) and neighbours j of gate_ij * sum_r d_r q_iar q_jkr, term by term.
+func PairBonus(q, p, d, adj, committed []complex128, batch, n, items, rank, width int) []complex128 {
+	y := make([]complex128, batch*n*items)
+	for b := range batch {
+		for i := range n {
+			for a := range items {
+				if committed[(b*n+i)*items+a] == 0 {
+					continue
+				}
+				for j := range n {
+					if adj[(b*n+i)*n+j] == 0 {
+						continue
+					}
+					var score complex128
+					for t := range width {
+						score += p[(b*n+i)*width+t] * p[(b*n+j)*width+t]
+					}
+					gate := 1 / (1 + cmplx.Exp(-score/cmplx.Sqrt(complex(float64(width), 0))))
+					for k := range items {
+						for r := range rank {
+							y[(b*n+j)*items+k] += gate * d[r] *
+								q[((b*n+i)*items+a)*rank+r] * q[((b*n+j)*items+k)*rank+r]
+						}
+					}
+				}
+			}
+		}
+	}
+	return y
+}
+
+// MaskedLogSoftmax is x - log(sum of exp(x)) over the legal entries of each row, and -1e9 elsewhere.
+func MaskedLogSoftmax(x, mask []complex128, width int) []complex128 {
+	y := make([]complex128, len(x))
+	for r := 0; r < len(x); r += width {
+		var sum complex128
+		for j := r; j < r+width; j++ {
+			if mask[j] != 0 {
+				sum += cmplx.Exp(x[j])
+			}
+		}
+		for j := r; j < r+width; j++ {
+			y[j] = -1e9
+			if mask[j] != 0 {
+				y[j] = x[j] - cmplx.Log(sum)
+			}
+		}
+	}
+	return y
+}
+
+// Pool is the mean, or the largest, of the valid rows of each group of n.
+func Pool(x, mask []complex128, n, d int, largest bool) []complex128 {
+	y := make([]complex128, len(mask)/n*d)
+	for b := range len(mask) / n {
+		for j := range d {
+			var sum, count, top complex128
+			for i := b * n; i < (b+1)*n; i++ {
+				if v := x[i*d+j]; mask[i] != 0 {
+					if count == 0 || real(v) > real(top) {
+						top = v
+					}
+					sum += v
+					count++
+				}
+			}
+			switch {
+			case count == 0:
+			case largest:
+				y[b*d+j] = top
+			default:
+				y[b*d+j] = sum / count
+			}
+		}
+	}
+	return y
+}
