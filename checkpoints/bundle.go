@@ -1,0 +1,229 @@
+package checkpoints
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/clustergym/clustergym/internal/atomicfile"
+)
+
+// BundleKind marks the manifest of a policy bundle.
+const BundleKind = "clustergym-policy"
+
+// BundleSchema is the newest manifest version that this code reads and the one that it writes.
+const BundleSchema = 1
+
+const weightsName = "weights.safetensors"
+
+// Manifest describes a policy so that it can be built, checked against an environment and traced to its training without
+// looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights and Tensors.
+type Manifest struct {
+	envelope
+	Name         string       `json:"name"`
+	Created      string       `json:"created"` // as the writer says it; free text
+	Features     Features     `json:"features"`
+	Window       int          `json:"window"` // jobs that the policy sees at once
+	Menu         []string     `json:"menu"`   // meaning of each menu entry of a job
+	Architecture Architecture `json:"architecture"`
+	Training     Provenance   `json:"training"`
+	Weights      Weights      `json:"weights"`
+	Tensors      []TensorSpec `json:"tensors"`
+}
+
+// Features lists what each input number means, in input order.
+type Features struct {
+	Server []Feature `json:"server"`
+	Job    []Feature `json:"job"`
+	Item   []Feature `json:"item"`
+	Global []Feature `json:"global"`
+}
+
+// Feature is one input number with the range it is meant to have.
+type Feature struct {
+	Name string  `json:"name"`
+	Unit string  `json:"unit"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+}
+
+// Architecture holds the numbers and the words from which the network is built.
+type Architecture struct {
+	Sizes   map[string]int    `json:"sizes"`   // for example "hidden": 64
+	Choices map[string]string `json:"choices"` // for example "mixer": "attention"
+}
+
+// Provenance says how the policy came to be.
+type Provenance struct {
+	Scenario string `json:"scenario"`
+	Seed     uint64 `json:"seed"`
+	Updates  int    `json:"updates"`
+	Trace    string `json:"trace"`
+	Git      string `json:"git"`
+	Go       string `json:"go"`
+}
+
+// Weights identifies the weights file.
+type Weights struct {
+	Size   int    `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// TensorSpec is a tensor without its numbers.
+type TensorSpec struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+// Bundle is a policy as read.
+type Bundle struct {
+	Manifest Manifest
+	Tensors  []Tensor // as listed in Manifest.Tensors; owned by the caller
+}
+
+// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors and manifest.json. A bundle already there
+// is replaced; a folder that holds anything else is refused. Equal arguments give equal bytes.
+func WriteBundle(dir string, m Manifest, tensors []Tensor) error {
+	if err := m.check(); err != nil {
+		return fmt.Errorf("write policy %s: %w", dir, err)
+	}
+	if err := replaceable(dir); err != nil {
+		return fmt.Errorf("write policy %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o777); err != nil {
+		return fmt.Errorf("write policy %s: %w", dir, err)
+	}
+	m.Tensors = specs(tensors)
+	err := atomicfile.WriteDir(dir, func(tmp string) (err error) {
+		m.Weights.Size, m.Weights.SHA256, err = writeHashed(filepath.Join(tmp, weightsName), func(w io.Writer) error {
+			return WriteTensors(w, tensors, nil)
+		})
+		if err != nil {
+			return err
+		}
+		b, err := encodeManifest(&m, BundleKind, BundleSchema)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(tmp, manifestName), b, 0o666)
+	})
+	if err != nil {
+		return fmt.Errorf("write policy %s: %w", dir, err)
+	}
+	return nil
+}
+
+// ReadBundle reads the policy in the folder dir after verifying every byte of it.
+func ReadBundle(dir string, limits Limits) (*Bundle, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	b, err := ReadBundleFS(os.DirFS(dir), limits)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return b, nil
+}
+
+// ReadBundleFS is ReadBundle for a folder in any file system, such as an embedded one.
+func ReadBundleFS(fsys fs.FS, limits Limits) (*Bundle, error) {
+	b, err := readBundle(fsys, limits.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
+	return b, nil
+}
+
+func readBundle(fsys fs.FS, limits Limits) (*Bundle, error) {
+	manifest, err := readFile(fsys, manifestName, int64(limits.Header))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no %s, so no policy: %w", manifestName, ErrForeign)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b Bundle
+	if err := decodeManifest(manifest, &b.Manifest, BundleKind, BundleSchema); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	if err := b.Manifest.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", manifestName, ErrDamaged, err)
+	}
+	weights, err := readFile(fsys, weightsName, limits.Bytes)
+	if err != nil {
+		return nil, missingIsDamage(err)
+	}
+	want := b.Manifest.Weights
+	if sum := hash(weights); len(weights) != want.Size || sum != want.SHA256 {
+		return nil, fmt.Errorf("%s: %d bytes with SHA-256 %s, want %d with %s: %w",
+			weightsName, len(weights), sum, want.Size, want.SHA256, ErrDamaged)
+	}
+	if b.Tensors, _, err = ReadTensors(weights, limits); err != nil {
+		return nil, err
+	}
+	if !slices.EqualFunc(specs(b.Tensors), b.Manifest.Tensors, TensorSpec.equal) {
+		return nil, fmt.Errorf("%s: its tensors are not those of %s: %w", weightsName, manifestName, ErrDamaged)
+	}
+	return &b, nil
+}
+
+func specs(tensors []Tensor) []TensorSpec {
+	list := make([]TensorSpec, len(tensors))
+	for i, t := range tensors {
+		list[i] = TensorSpec{t.Name, t.DType(), append([]int{}, t.Shape...)}
+	}
+	return list
+}
+
+func (s TensorSpec) equal(o TensorSpec) bool {
+	return s.Name == o.Name && s.DType == o.DType && slices.Equal(s.Shape, o.Shape)
+}
+
+// check reports what no policy can have.
+func (m *Manifest) check() error {
+	if m.Name == "" {
+		return errors.New("name is empty")
+	}
+	if m.Window < 0 || m.Training.Updates < 0 {
+		return fmt.Errorf("window %d, updates %d: want no negative numbers", m.Window, m.Training.Updates)
+	}
+	for _, group := range []struct {
+		name string
+		list []Feature
+	}{{"server", m.Features.Server}, {"job", m.Features.Job}, {"item", m.Features.Item}, {"global", m.Features.Global}} {
+		seen := map[string]bool{}
+		for i, f := range group.list {
+			if f.Name == "" || seen[f.Name] {
+				return fmt.Errorf("%s feature %d: name %q is empty or stands twice", group.name, i, f.Name)
+			}
+			seen[f.Name] = true
+			if !(f.Min <= f.Max) || math.IsInf(f.Min, 0) || math.IsInf(f.Max, 0) {
+				return fmt.Errorf("%s feature %q: range [%v, %v]", group.name, f.Name, f.Min, f.Max)
+			}
+		}
+	}
+	return nil
+}
+
+// replaceable reports whether the path is free or holds nothing but a bundle.
+func replaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != manifestName && e.Name() != weightsName {
+			return fmt.Errorf("the folder holds %s, which is no part of a policy and would be lost", e.Name())
+		}
+	}
+	return nil
+}

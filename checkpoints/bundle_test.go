@@ -1,0 +1,271 @@
+package checkpoints
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func policy() (Manifest, []Tensor) {
+	return Manifest{
+			Name:    "venus-attention",
+			Created: "2026-11-21",
+			Features: Features{
+				Server: []Feature{{"free_gpus", "GPU", 0, 8}},
+				Job:    []Feature{{"gpus", "GPU", 1, 1024}, {"waited", "s", 0, 1e6}},
+				Global: []Feature{{"load", "", -0.5, 2.25}},
+			},
+			Window:       32,
+			Menu:         []string{"min workers", "max workers"},
+			Architecture: Architecture{Sizes: map[string]int{"hidden": 64, "heads": 4}, Choices: map[string]string{"mixer": "attention <&>"}},
+			Training:     Provenance{Scenario: "venus-week-v1", Seed: 1<<64 - 1, Updates: 400, Trace: "helios", Git: "abc", Go: "go1.26"},
+		}, []Tensor{
+			{"actor.w", []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}},
+			{"norm.count", []int{}, []int64{77}},
+		}
+}
+
+func writePolicy(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "policies", "p")
+	m, tensors := policy()
+	if err := WriteBundle(dir, m, tensors); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// files reads a bundle's folder into a file system that tests can damage.
+func files(t testing.TB, dir string) fstest.MapFS {
+	t.Helper()
+	m := fstest.MapFS{}
+	for _, name := range []string{manifestName, weightsName} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[name] = &fstest.MapFile{Data: b}
+	}
+	return m
+}
+
+func equalBundles(a, b *Bundle) string {
+	return cmp.Diff(a.Manifest, b.Manifest, cmp.AllowUnexported(Manifest{}, envelope{})) + cmp.Diff(bitsOf(a.Tensors), bitsOf(b.Tensors))
+}
+
+func TestBundleRoundTrip(t *testing.T) {
+	dir := writePolicy(t)
+	got, err := ReadBundle(dir, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, tensors := policy()
+	m.envelope = got.Manifest.envelope
+	m.Weights = got.Manifest.Weights
+	m.Tensors = []TensorSpec{{"actor.w", "F32", []int{2, 3}}, {"norm.count", "I64", []int{}}}
+	if d := equalBundles(&Bundle{m, tensors}, got); d != "" {
+		t.Errorf("bundle (-want +got):\n%s", d)
+	}
+	embedded, err := ReadBundleFS(files(t, dir), Limits{})
+	if err != nil || equalBundles(got, embedded) != "" {
+		t.Errorf("from another file system: %v", err)
+	}
+	again := writePolicy(t)
+	if d := cmp.Diff(files(t, dir), files(t, again)); d != "" {
+		t.Errorf("equal policies give other bytes:\n%s", d)
+	}
+}
+
+func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
+	dir := writePolicy(t)
+	m, tensors := policy()
+	m.Name = "second"
+	if err := WriteBundle(dir, m, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
+		t.Errorf("after replacing: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteBundle(dir, m, tensors); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+		t.Errorf("a folder with other files: %v, want it refused by name", err)
+	}
+	if _, err := ReadBundle(dir, Limits{}); err != nil {
+		t.Errorf("other files beside a policy do no harm, but: %v", err)
+	}
+}
+
+func TestWriteBundleRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Manifest, []Tensor) []Tensor{
+		"no name":            func(m *Manifest, ts []Tensor) []Tensor { m.Name = ""; return ts },
+		"a negative window":  func(m *Manifest, ts []Tensor) []Tensor { m.Window = -1; return ts },
+		"a nameless feature": func(m *Manifest, ts []Tensor) []Tensor { m.Features.Item = []Feature{{}}; return ts },
+		"a feature twice": func(m *Manifest, ts []Tensor) []Tensor {
+			m.Features.Job = append(m.Features.Job, m.Features.Job[0])
+			return ts
+		},
+		"an empty range": func(m *Manifest, ts []Tensor) []Tensor {
+			m.Features.Job = []Feature{{"x", "", 2, 1}}
+			return ts
+		},
+		"a tensor twice": func(_ *Manifest, ts []Tensor) []Tensor { return append(ts, ts[0]) },
+	} {
+		dir := filepath.Join(t.TempDir(), "p")
+		m, tensors := policy()
+		tensors = change(&m, tensors)
+		if err := WriteBundle(dir, m, tensors); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestBundleThatIsNone(t *testing.T) {
+	edit := func(old, new string) func(fstest.MapFS) {
+		return func(m fstest.MapFS) {
+			was := m[manifestName].Data
+			m[manifestName] = &fstest.MapFile{Data: bytes.Replace(was, []byte(old), []byte(new), 1)}
+		}
+	}
+	put := func(name, text string) func(fstest.MapFS) {
+		return func(m fstest.MapFS) { m[name] = &fstest.MapFile{Data: []byte(text)} }
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(fstest.MapFS)
+		is     error
+		want   string
+	}{
+		{"an empty folder", func(m fstest.MapFS) { clear(m) }, ErrForeign, "no manifest.json"},
+		{"a folder without weights", func(m fstest.MapFS) { delete(m, weightsName) }, ErrDamaged, weightsName},
+		{"a manifest of another program", put(manifestName, `{"name": "webapp", "version": 3}`), ErrForeign, `kind "", want "clustergym-policy"`},
+		{"a training checkpoint", edit(BundleKind, checkpointKind), ErrForeign, checkpointKind},
+		{"a newer schema", edit(`"schema_version": 1`, `"schema_version": 2`), ErrNewer, "schema version 2, at most 1"},
+		{"a newer schema with new fields", put(manifestName, `{"kind":"clustergym-policy","schema_version":9,"x":[]}`), ErrNewer, "version 9"},
+		{"no schema", edit(`"schema_version": 1`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
+		{"an empty manifest", put(manifestName, ""), ErrDamaged, "JSON"},
+		{"an unknown field", edit(`"window"`, `"windows"`), ErrDamaged, `unknown field "windows"`},
+		{"a wrong type", edit(`"window": 32`, `"window": "32"`), ErrDamaged, "window"},
+		{"an edited number", edit(`"window": 32`, `"window": 64`), ErrDamaged, "edited"},
+		{"an edited word", edit(`venus-week`, `Venus-week`), ErrDamaged, "edited"},
+		{"a second manifest behind the first", func(m fstest.MapFS) {
+			m[manifestName] = &fstest.MapFile{Data: append(slices.Clone(m[manifestName].Data), "{}"...)}
+		}, ErrDamaged, "after top-level value"},
+		{"weights of another policy", put(weightsName, string(file(`{}`))), ErrDamaged, "SHA-256"},
+		{"a manifest that is a folder", func(m fstest.MapFS) { m[manifestName] = &fstest.MapFile{Mode: fs.ModeDir} }, ErrForeign, "no regular file"},
+		{"weights that are a device", func(m fstest.MapFS) { m[weightsName] = &fstest.MapFile{Mode: fs.ModeDevice} }, ErrForeign, "no regular file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := files(t, writePolicy(t))
+			c.damage(m)
+			if _, err := ReadBundleFS(m, Limits{}); !errors.Is(err, c.is) || !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("error %v, want %v with %q", err, c.is, c.want)
+			}
+		})
+	}
+}
+
+func TestBundleOnDiskThatIsNone(t *testing.T) {
+	if _, err := ReadBundle(filepath.Join(t.TempDir(), "missing"), Limits{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
+	}
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, manifestName), 0o600); err != nil {
+		t.Skip("no named pipes here")
+	}
+	if _, err := ReadBundle(dir, Limits{}); !errors.Is(err, ErrForeign) { // and it must not wait for a writer
+		t.Errorf("a named pipe: %v", err)
+	}
+}
+
+func TestBundleHoldsItsLimits(t *testing.T) {
+	dir := writePolicy(t)
+	for name, limits := range map[string]Limits{
+		"bytes": {Bytes: 100}, "manifest": {Header: 100}, "tensors": {Tensors: 1},
+	} {
+		if _, err := ReadBundle(dir, limits); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every altered byte and every truncation is refused, unless the manifest still says exactly the same.
+func TestEveryByteCounts(t *testing.T) {
+	dir := writePolicy(t)
+	whole := files(t, dir)
+	want, err := ReadBundleFS(whole, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, m fstest.MapFS, name string) {
+		got, err := ReadBundleFS(m, Limits{})
+		switch {
+		case err == nil && name == weightsName:
+			t.Errorf("%s: %s accepted", name, what)
+		case err == nil:
+			if d := equalBundles(want, got); d != "" {
+				t.Errorf("%s: %s accepted with another meaning:\n%s", name, what, d)
+			}
+		case !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrNewer):
+			t.Errorf("%s: %s refused without a kind of reason: %v", name, what, err)
+		}
+	}
+	for name, f := range whole {
+		for i := range f.Data {
+			for _, mask := range []byte{0x01, 0x10, 0x80, 0xff} {
+				m := fstest.MapFS{manifestName: whole[manifestName], weightsName: whole[weightsName]}
+				altered := slices.Clone(f.Data)
+				altered[i] ^= mask
+				m[name] = &fstest.MapFile{Data: altered}
+				check(fmt.Sprintf("byte %d xor %#x", i, mask), m, name)
+			}
+			m := fstest.MapFS{manifestName: whole[manifestName], weightsName: whole[weightsName]}
+			m[name] = &fstest.MapFile{Data: f.Data[:i]}
+			check(fmt.Sprintf("cut to %d bytes", i), m, name)
+		}
+	}
+}
+
+// No two files panic, and a refusal names its kind. Since a checksum would turn away all that a fuzzer can think of, the
+// manifest is also tried with its checksum and the digest of the weights put right.
+func FuzzReadBundle(f *testing.F) {
+	whole := files(f, writePolicy(f))
+	f.Add(whole[manifestName].Data, whole[weightsName].Data)
+	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":1}`), []byte{})
+	f.Add([]byte(`{"name":"x","tensors":[]}`), file("{}"))
+	f.Fuzz(func(t *testing.T, manifest, weights []byte) {
+		read := func(manifest []byte) *Bundle {
+			m := fstest.MapFS{manifestName: {Data: manifest}, weightsName: {Data: weights}}
+			b, err := ReadBundleFS(m, Limits{Bytes: 1 << 16})
+			if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrNewer) {
+				t.Fatalf("refused without a kind of reason: %v", err)
+			}
+			return b
+		}
+		read(manifest)
+		var m Manifest
+		if json.Unmarshal(manifest, &m) != nil {
+			return
+		}
+		m.Weights = Weights{len(weights), hash(weights)}
+		right, err := encodeManifest(&m, BundleKind, BundleSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := read(right); b != nil && !slices.EqualFunc(specs(b.Tensors), m.Tensors, TensorSpec.equal) {
+			t.Fatalf("accepted tensors %v for %v", specs(b.Tensors), m.Tensors)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package checkpoints
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+)
+
+// writeHashed writes a new file and returns its size and SHA-256 as written, so that a fault between memory and disk shows
+// when the file is read again.
+func writeHashed(path string, write func(io.Writer) error) (size int, sum string, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return 0, "", err
+	}
+	h := sha256.New()
+	n := &counter{w: io.MultiWriter(f, h)}
+	err = errors.Join(write(n), f.Close())
+	return n.size, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// counter counts the bytes that pass.
+type counter struct {
+	w    io.Writer
+	size int
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.size += n
+	return n, err
+}

@@ -1,0 +1,262 @@
+package checkpoints
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clustergym/clustergym/internal/atomicfile"
+)
+
+const (
+	checkpointKind   = "clustergym-checkpoint"
+	checkpointSchema = 1
+	manifestName     = "manifest.json"
+	metaName         = "meta.json"
+	tensorsName      = "tensors.safetensors"
+	stepPrefix       = "step-"
+)
+
+// StoreOptions configure a Store. The zero value keeps every checkpoint.
+type StoreOptions struct {
+	Keep   int    // newest good checkpoints to keep; 0 keeps all
+	Limits Limits // for reading
+}
+
+// Store is a folder of training checkpoints, one folder step-000123 each. A checkpoint is there whole or not at all, also
+// after a kill at any point. One process writes to a store at a time; any number may read.
+type Store struct {
+	dir    string
+	keep   int
+	limits Limits
+}
+
+// Checkpoint is the state of a training run after a step.
+type Checkpoint struct {
+	Step    int
+	Meta    json.RawMessage // what Save was given as meta
+	Tensors []Tensor        // in the order given to Save; owned by the caller
+}
+
+// Skipped is a checkpoint that could not be used, and why.
+type Skipped struct {
+	Step int
+	Err  error
+}
+
+// stepManifest says what a checkpoint's folder holds.
+type stepManifest struct {
+	envelope
+	Step  int          `json:"step"`
+	Files []fileDigest `json:"files"`
+}
+
+type fileDigest struct {
+	Name   string `json:"name"`
+	Size   int    `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// OpenStore opens the store at dir, creating the folder if need be, and removes what killed writers left half-written.
+func OpenStore(dir string, opts StoreOptions) (*Store, error) {
+	if opts.Keep < 0 {
+		return nil, fmt.Errorf("open checkpoints %s: keep %d, want 0 for all or more", dir, opts.Keep)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("open checkpoints: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoints: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && atomicfile.IsTemp(e.Name()) {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return nil, fmt.Errorf("remove half-written checkpoint: %w", err)
+			}
+		}
+	}
+	return &Store{dir, opts.Keep, opts.Limits.withDefaults()}, nil
+}
+
+// Save writes the checkpoint of a step, replacing one of the same step, and then prunes. meta is anything that JSON can
+// hold. Equal arguments give equal bytes.
+func (s *Store) Save(step int, meta any, tensors []Tensor) error {
+	if step < 0 {
+		return fmt.Errorf("save checkpoint: step %d is negative", step)
+	}
+	metaJSON, err := json.Marshal(meta)
+	if err != nil {
+		return fmt.Errorf("save checkpoint %d: meta: %w", step, err)
+	}
+	err = atomicfile.WriteDir(s.path(step), func(dir string) error {
+		m := stepManifest{Step: step}
+		if err := m.add(dir, metaName, func(w io.Writer) error { _, err := w.Write(metaJSON); return err }); err != nil {
+			return err
+		}
+		if err := m.add(dir, tensorsName, func(w io.Writer) error { return WriteTensors(w, tensors, nil) }); err != nil {
+			return err
+		}
+		b, err := encodeManifest(&m, checkpointKind, checkpointSchema)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, manifestName), b, 0o666)
+	})
+	if err != nil {
+		return fmt.Errorf("save checkpoint %d: %w", step, err)
+	}
+	return s.prune(step)
+}
+
+// add writes a file and records its digest.
+func (m *stepManifest) add(dir, name string, write func(io.Writer) error) error {
+	size, sum, err := writeHashed(filepath.Join(dir, name), write)
+	m.Files = append(m.Files, fileDigest{name, size, sum})
+	return err
+}
+
+// Steps lists the steps that have a folder, ascending, whether good or not.
+func (s *Store) Steps() ([]int, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list checkpoints: %w", err)
+	}
+	var steps []int
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), stepPrefix)
+		step, err := strconv.Atoi(digits)
+		if ok && err == nil && step >= 0 && e.IsDir() && filepath.Base(s.path(step)) == e.Name() {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	return steps, nil
+}
+
+// Latest returns the newest checkpoint that is whole, and which newer ones it skipped and why. Without any it returns
+// ErrNone.
+func (s *Store) Latest() (Checkpoint, []Skipped, error) {
+	steps, err := s.Steps()
+	if err != nil {
+		return Checkpoint{}, nil, err
+	}
+	var skipped []Skipped
+	for _, step := range slices.Backward(steps) {
+		c, err := s.Load(step)
+		if err == nil {
+			return c, skipped, nil
+		}
+		skipped = append(skipped, Skipped{step, err})
+	}
+	return Checkpoint{}, skipped, fmt.Errorf("find latest checkpoint in %s: %w", s.dir, ErrNone)
+}
+
+// Load returns the checkpoint of a step after verifying every byte of it.
+func (s *Store) Load(step int) (Checkpoint, error) {
+	c, err := s.load(step)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("load checkpoint %d: %w", step, err)
+	}
+	return c, nil
+}
+
+func (s *Store) load(step int) (Checkpoint, error) {
+	if _, err := os.Stat(s.path(step)); err != nil {
+		return Checkpoint{}, err
+	}
+	files, err := s.verify(step)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	tensors, _, err := ReadTensors(files[tensorsName], s.limits)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	return Checkpoint{Step: step, Meta: files[metaName], Tensors: tensors}, nil
+}
+
+// verify reads the files of a step and checks them against its manifest.
+func (s *Store) verify(step int) (map[string][]byte, error) {
+	fsys := os.DirFS(s.path(step))
+	b, err := readFile(fsys, manifestName, int64(s.limits.Header))
+	if err != nil {
+		return nil, missingIsDamage(err)
+	}
+	var m stepManifest
+	if err := decodeManifest(b, &m, checkpointKind, checkpointSchema); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	if m.Step != step || len(m.Files) != 2 || m.Files[0].Name != metaName || m.Files[1].Name != tensorsName {
+		return nil, fmt.Errorf("%s: describes step %d with %d files: %w", manifestName, m.Step, len(m.Files), ErrDamaged)
+	}
+	files := map[string][]byte{}
+	for _, f := range m.Files {
+		b, err := readFile(fsys, f.Name, s.limits.Bytes)
+		if err != nil {
+			return nil, missingIsDamage(err)
+		}
+		if sum := hash(b); len(b) != f.Size || sum != f.SHA256 {
+			return nil, fmt.Errorf("%s: %d bytes with SHA-256 %s, want %d with %s: %w",
+				f.Name, len(b), sum, f.Size, f.SHA256, ErrDamaged)
+		}
+		files[f.Name] = b
+	}
+	return files, nil
+}
+
+// prune removes what is older than the newest s.keep good checkpoints. Bad ones do not count and stay while they are newer
+// than a kept one, so a good one is never given up for a bad one. The step just saved stays in any case.
+func (s *Store) prune(saved int) error {
+	if s.keep == 0 {
+		return nil
+	}
+	steps, err := s.Steps()
+	if err != nil {
+		return err
+	}
+	good := 0
+	for _, step := range slices.Backward(steps) {
+		if good >= s.keep {
+			if step == saved {
+				continue
+			}
+			if err := s.remove(step); err != nil {
+				return fmt.Errorf("prune checkpoint %d: %w", step, err)
+			}
+			continue
+		}
+		if _, err := s.verify(step); err == nil {
+			good++
+		}
+	}
+	return nil
+}
+
+// remove takes a checkpoint away under a temporary name, so that a kill leaves nothing that looks like a checkpoint.
+func (s *Store) remove(step int) error {
+	doomed := atomicfile.TempName(s.path(step))
+	if err := os.Rename(s.path(step), doomed); err != nil {
+		return err
+	}
+	return os.RemoveAll(doomed)
+}
+
+func (s *Store) path(step int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s%06d", stepPrefix, step))
+}
+
+// missingIsDamage marks the absence of a part as damage of the whole.
+func missingIsDamage(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
