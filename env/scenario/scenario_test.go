@@ -1,0 +1,365 @@
+package scenario
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+	"pgregory.net/rapid"
+)
+
+const small = `
+name: small-v1
+cluster: {servers: 2, gpus_per_server: 4}
+workload: {trace: embedded, jobs: 100, load: 0.5, oversize: drop}
+window: {arrivals: 10, train: [0, 0.5], validation: [0.5, 0.7], test: [0.7, 1]}
+`
+
+func write(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t testing.TB, sets ...string) *Scenario {
+	t.Helper()
+	s, err := Load(write(t, t.TempDir(), "small.yaml", small), sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func open(t testing.TB, sets ...string) *Source {
+	t.Helper()
+	src, err := load(t, sets...).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func TestBuiltinsAreValidAndWriteBack(t *testing.T) {
+	if !slices.IsSorted(Names()) || len(Names()) == 0 {
+		t.Fatalf("names %q, want some in order", Names())
+	}
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Name != name || s.About == "" {
+				t.Errorf("file %s.yaml holds name %q, about %q", name, s.Name, s.About)
+			}
+			if _, err := s.SimConfig(); err != nil {
+				t.Error(err)
+			}
+			var b bytes.Buffer
+			if err := s.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Load(write(t, t.TempDir(), "again.yaml", b.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again.dir = s.dir
+			if !reflect.DeepEqual(s, again) {
+				t.Errorf("wrote %+v, read %+v", s, again)
+			}
+		})
+	}
+}
+
+func TestBuiltinsOpen(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Workload.Trace != Embedded {
+				t.Setenv(SharedVariable, sharedtest.Dir(t))
+			}
+			src, err := s.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, split := range []Split{Train, Validation, Test} {
+				if src.Count(split) == 0 {
+					t.Errorf("no windows of %s", split)
+				}
+			}
+			var b bytes.Buffer
+			d := src.Describe()
+			if err := d.WriteText(&b); err != nil || !strings.Contains(b.String(), "test-0") {
+				t.Errorf("description lacks test-0 (%v):\n%s", err, b.String())
+			}
+		})
+	}
+}
+
+func TestSettingsChangeAnyKey(t *testing.T) {
+	o := Overrides{Trace: "x.csv", Arrivals: 7, Servers: 16, GPUsPerServer: 2}
+	sets := append(o.Sets(), "physics=inter-server(0.25)", "preempt_overhead=90s",
+		"restart=scratch", "horizon=24h", "estimates.kind=noisy", "estimates.sigma=0.4", "seeds=[7]", "window.test=[0.8, 0.9]",
+		"cluster.cpus_per_server=96", "workload.max_gpus=8")
+	s := load(t, sets...)
+	cfg, err := s.SimConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Workload.Trace != "x.csv" || s.Window.Arrivals != 7 || cfg.Cluster.GPUs() != 32 || cfg.Overhead != 90*time.Second ||
+		!cfg.FromScratch || cfg.Horizon != 24*time.Hour || cfg.Physics.Name() != "inter-server(0.25)" ||
+		s.Estimates != (trace.Estimates{Kind: trace.Noisy, Sigma: .4}) || !slices.Equal(s.Seeds, []uint64{7}) ||
+		!slices.Equal(s.Window.Test, []float64{.8, .9}) || cfg.Cluster.Servers[0].CPUMilli != 96_000 || s.Workload.MaxGPUs != 8 {
+		t.Errorf("settings not taken: %+v", s)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	cases := []struct {
+		name string
+		sets []string
+		want string
+	}{
+		{"an unknown key suggests the nearest", []string{"cluster.server=3"}, `did you mean "cluster.servers"?`},
+		{"a word where a number belongs", []string{"cluster.servers=many"}, "cluster.servers"},
+		{"no servers", []string{"cluster.servers=0"}, "cluster.servers 0, want 1"},
+		{"a name without version", []string{"name=small"}, `name "small"`},
+		{"splits that share jobs", []string{"window.test=[0.6, 1]"}, "window.test [0.6 1] overlaps window.validation [0.5 0.7]"},
+		{"a split past the end", []string{"window.test=[0.7, 1.2]"}, "0 <= from < to <= 1"},
+		{"a split of one number", []string{"window.test=[0.7]"}, "two fractions"},
+		{"no windows at all", []string{"window.train=[]", "window.validation=[]", "window.test=[]"}, "at least one"},
+		{"an empty window", []string{"window.arrivals=0"}, "window.arrivals 0"},
+		{"an unknown physics", []string{"physics=magic"}, `physics "magic"`},
+		{"an unknown restart", []string{"restart=never"}, `restart "never"`},
+		{"unknown estimates", []string{"estimates.kind=guess"}, `"guess"`},
+		{"an unknown oversize mode", []string{"workload.oversize=squeeze"}, `workload.oversize "squeeze"`},
+		{"a load for a trace", []string{"workload.trace=a.csv", "workload.jobs=0"}, "workload.load 0.5"},
+		{"no load for the embedded workload", []string{"workload.load=0"}, "workload.load 0"},
+		{"no seeds", []string{"seeds=[]"}, "seeds is empty"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(write(t, t.TempDir(), "small.yaml", small), c.sets...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+	_, err := Load("embeded-small-v1")
+	if err == nil || !strings.Contains(err.Error(), `did you mean "embedded-small-v1"?`) {
+		t.Errorf("mistyped name: %v", err)
+	}
+	_, err = Load(write(t, t.TempDir(), "bad.yaml", small+"\nhorizn: 3h\n"))
+	if err == nil || !strings.Contains(err.Error(), "bad.yaml:") || !strings.Contains(err.Error(), "horizon") {
+		t.Errorf("mistyped key in a file: %v, want the place and a suggestion", err)
+	}
+}
+
+func TestWorkloadsThatCannotBeOpened(t *testing.T) {
+	t.Setenv(SharedVariable, t.TempDir())
+	cases := []struct {
+		name string
+		sets []string
+		want []string
+	}{
+		{"a trace that is missing", []string{"workload.trace=no/such.csv", "workload.jobs=0", "workload.load=0"},
+			[]string{"no/such.csv", SharedVariable}},
+		{"gangs too large for the cluster", []string{"workload.oversize=error", "cluster.servers=1", "cluster.gpus_per_server=1"},
+			[]string{"job ", "workload.oversize"}},
+		{"fewer arrivals than a window", []string{"window.arrivals=21", "workload.max_gpus=8"},
+			[]string{"window.validation", "holds 20 of the"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, c.sets...).Open()
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+const tiny = "job_id,num_gpu,submit_time,duration\n3,1,50,5\n1,1,20,5\n2,1,20,5\n4,9,60,5\n"
+
+func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
+	text := "name: a-v1\ncluster: {servers: 1, gpus_per_server: 4}\nworkload: {trace: data/t.csv, oversize: clamp}\n" +
+		"window: {arrivals: 4, test: [0, 1]}\n"
+	shared, beside := t.TempDir(), t.TempDir()
+	for _, dir := range []string{filepath.Join(shared, "traces", "data"), filepath.Join(beside, "data")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "t.csv", tiny)
+	}
+	for _, c := range []struct{ name, shared, dir string }{
+		{"in the shared folder", shared, t.TempDir()}, {"beside the scenario", t.TempDir(), beside},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(SharedVariable, c.shared)
+			s, err := Load(write(t, c.dir, "a.yaml", text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := s.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := src.Episode(Test, 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, j := range e.Jobs {
+				got = append(got, j.Name+"@"+j.Submit.String())
+			}
+			want := []string{"1@0s", "2@0s", "3@30s", "4@40s"}
+			if !slices.Equal(got, want) || e.Jobs[3].Workers != 4 || src.Oversize() != 1 {
+				t.Errorf("jobs %v, %d workers in the last, %d oversize; want %v, 4 and 1",
+					got, e.Jobs[3].Workers, src.Oversize(), want)
+			}
+		})
+	}
+}
+
+// Windows of different splits share no job, windows of one split but train share none either, and every window has as many
+// jobs as the scenario says, the first at 0.
+func TestSplitsShareNoJob(t *testing.T) {
+	src := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		cut := rapid.SliceOfN(rapid.Float64Range(0, 1), 6, 6).Draw(t, "cuts")
+		slices.Sort(cut)
+		own := *src
+		own.scenario.Window = Windows{
+			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), TrainStride: rapid.IntRange(0, 30).Draw(t, "stride"),
+			Test: cut[0:2], Train: cut[2:4], Validation: cut[4:6],
+		}
+		owner := map[string]Split{}
+		for _, split := range []Split{Train, Validation, Test} {
+			for i := range own.Count(split) {
+				e, err := own.Episode(split, i, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(e.Jobs) != own.scenario.Window.Arrivals {
+					t.Fatalf("%s has %d jobs, want %d", e.Name, len(e.Jobs), own.scenario.Window.Arrivals)
+				}
+				first := e.Jobs[0].Submit
+				for _, j := range e.Jobs {
+					first = min(first, j.Submit)
+					if was, ok := owner[j.Name]; ok && (was != split || split != Train) {
+						t.Fatalf("job %s is in %s and in %s", j.Name, was, e.Name)
+					}
+					owner[j.Name] = split
+				}
+				if first != 0 {
+					t.Fatalf("%s starts at %v, want 0", e.Name, first)
+				}
+			}
+		}
+	})
+}
+
+func TestTrainWindowsMayOverlap(t *testing.T) {
+	apart, dense := open(t), open(t, "window.train_stride=5")
+	if a, d := apart.Count(Train), dense.Count(Train); d != 2*a-1 {
+		t.Errorf("%d windows 10 apart and %d windows 5 apart, want 2n-1", a, d)
+	}
+	if apart.Count(Test) != dense.Count(Test) {
+		t.Error("the stride of training windows changes the test windows")
+	}
+}
+
+func TestEpisodesAreReproducibleAndTheCallersOwn(t *testing.T) {
+	src := open(t, "estimates.kind=noisy", "estimates.sigma=0.5")
+	episode := func(i int, seed uint64) []trace.Job {
+		e, err := src.Episode(Test, i, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Jobs
+	}
+	first := episode(0, 1)
+	kept := slices.Clone(first)
+	for i := range first {
+		first[i].Workers = -1
+	}
+	if got := episode(0, 1); !reflect.DeepEqual(got, kept) {
+		t.Error("the same window and seed differ after a caller changed its own jobs")
+	}
+	if got := open(t, "estimates.kind=noisy", "estimates.sigma=0.5"); !reflect.DeepEqual(got.cut(Test, 1), src.cut(Test, 1)) {
+		t.Error("a second Open gives other jobs")
+	}
+	mistake := func(j trace.Job) float64 { return j.Estimate.Seconds() / j.Work.Seconds() }
+	if a, b := mistake(kept[0]), mistake(episode(1, 1)[0]); math.Abs(a/b-1) < .01 {
+		t.Errorf("estimates are %v and %v of the work of the first jobs of two windows, want streams of their own", a, b)
+	}
+	other := episode(0, 2)
+	if reflect.DeepEqual(other, kept) {
+		t.Error("noisy estimates are the same under another seed")
+	}
+	for i := range other {
+		other[i].Estimate = kept[i].Estimate
+	}
+	if !reflect.DeepEqual(other, kept) {
+		t.Error("a seed changes more than the estimates")
+	}
+	if _, err := src.Episode(Test, src.Count(Test), 1); err == nil {
+		t.Error("no error for a window past the last")
+	}
+}
+
+func TestOracleEstimatesAreTheWork(t *testing.T) {
+	e, err := open(t).Episode(Train, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range e.Jobs {
+		if j.Estimate != j.Work || j.Work == 0 {
+			t.Errorf("job %s: estimate %v of work %v", j.Name, j.Estimate, j.Work)
+		}
+	}
+}
+
+// Whatever a file holds, loading it gives a valid scenario or an error.
+func FuzzLoad(f *testing.F) {
+	f.Add(small)
+	f.Add("name: a-v1\nseeds: [1,\n")
+	f.Add("window: {test: [.nan, 1]}\nworkload: {load: .inf}")
+	for _, name := range Names() {
+		b, err := builtin.ReadFile("builtin/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := read(strings.NewReader(text), "f.yaml", nil)
+		if err != nil {
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("loaded, but not valid: %v", err)
+		}
+		if s.Cluster.Servers <= 1000 {
+			if _, err := s.SimConfig(); err != nil {
+				t.Fatalf("loaded, but no configuration: %v", err)
+			}
+		}
+	})
+}
