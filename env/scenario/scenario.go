@@ -65,11 +65,11 @@ type Workload struct {
 // Windows cuts the workload, in order of arrival, into episodes. A split is a pair of fractions of all arrivals, [from, to);
 // one that is absent has no windows.
 type Windows struct {
-	Arrivals    int       `yaml:"arrivals"` // jobs in one window
-	Train       []float64 `yaml:"train,flow"`
-	Validation  []float64 `yaml:"validation,flow"`
-	Test        []float64 `yaml:"test,flow"`
-	TrainStride int       `yaml:"train_stride"` // arrivals from one training window to the next, 0: Arrivals
+	Arrivals   int       `yaml:"arrivals"` // jobs in one window
+	Train      []float64 `yaml:"train,flow"`
+	Validation []float64 `yaml:"validation,flow"`
+	Test       []float64 `yaml:"test,flow"`
+	Stride     int       `yaml:"stride"` // arrivals from one training or validation window to the next, 0: Arrivals
 }
 
 // Restart says what a preempted job keeps.
@@ -175,7 +175,7 @@ func (w *Windows) validate() error {
 		}
 	}
 	want(w.Arrivals >= 1, "window.arrivals %d, want at least 1", w.Arrivals)
-	want(w.TrainStride >= 0, "window.train_stride %d, want 0 (window.arrivals) or more", w.TrainStride)
+	want(w.Stride >= 0, "window.stride %d, want 0 (window.arrivals) or more", w.Stride)
 	all := []Split{Train, Validation, Test}
 	empty := true
 	for i, a := range all {
@@ -211,8 +211,8 @@ func (w *Windows) fractions(s Split) []float64 {
 }
 
 func (w *Windows) stride(s Split) int {
-	if s == Train && w.TrainStride > 0 {
-		return w.TrainStride
+	if s != Test && w.Stride > 0 {
+		return w.Stride
 	}
 	return w.Arrivals
 }

@@ -159,7 +159,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			}
 		})
 	}
-	_, err := Load("embeded-small-v1")
+	_, err := Load("embedded-smal-v1")
 	if err == nil || !strings.Contains(err.Error(), `did you mean "embedded-small-v1"?`) {
 		t.Errorf("mistyped name: %v", err)
 	}
@@ -237,7 +237,7 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 	}
 }
 
-// Windows of different splits share no job, windows of one split but train share none either, and every window has as many
+// Windows of different splits share no job, test windows share none with each other either, and every window has as many
 // jobs as the scenario says, the first at 0.
 func TestSplitsShareNoJob(t *testing.T) {
 	src := open(t)
@@ -246,7 +246,7 @@ func TestSplitsShareNoJob(t *testing.T) {
 		slices.Sort(cut)
 		own := *src
 		own.scenario.Window = Windows{
-			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), TrainStride: rapid.IntRange(0, 30).Draw(t, "stride"),
+			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), Stride: rapid.IntRange(0, 30).Draw(t, "stride"),
 			Test: cut[0:2], Train: cut[2:4], Validation: cut[4:6],
 		}
 		owner := map[string]Split{}
@@ -262,7 +262,7 @@ func TestSplitsShareNoJob(t *testing.T) {
 				first := e.Jobs[0].Submit
 				for _, j := range e.Jobs {
 					first = min(first, j.Submit)
-					if was, ok := owner[j.Name]; ok && (was != split || split != Train) {
+					if was, ok := owner[j.Name]; ok && (was != split || split == Test) {
 						t.Fatalf("job %s is in %s and in %s", j.Name, was, e.Name)
 					}
 					owner[j.Name] = split
@@ -276,7 +276,7 @@ func TestSplitsShareNoJob(t *testing.T) {
 }
 
 func TestTrainWindowsMayOverlap(t *testing.T) {
-	apart, dense := open(t), open(t, "window.train_stride=5")
+	apart, dense := open(t), open(t, "window.stride=5")
 	if a, d := apart.Count(Train), dense.Count(Train); d != 2*a-1 {
 		t.Errorf("%d windows 10 apart and %d windows 5 apart, want 2n-1", a, d)
 	}

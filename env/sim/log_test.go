@@ -128,7 +128,7 @@ func TestServerNames(t *testing.T) {
 	for _, names := range []string{"a0 a1 a2", "a1 a2 b3", "a01 a2", "a09 a10", "0 1 2",
 		"a a a", "a2 a1", "a9 a10 a11", "-1 -2", "7"} {
 		cfg := sim.Config{}
-		for _, n := range strings.Fields(names) {
+		for n := range strings.FieldsSeq(names) {
 			cfg.Cluster.Servers = append(cfg.Cluster.Servers, cluster.ServerSpec{Name: n, GPUs: 1})
 		}
 		l := read(t, written(t, play(t, cfg, nil, drawFIFO(t), 0)))

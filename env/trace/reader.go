@@ -101,7 +101,7 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		r.lines = newLines(in, opt)
 	}
 	line, err := r.lines.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: empty file, want a CSV header", name)
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Reader) Jobs() iter.Seq2[Job, error] {
 			j, ok, err := r.next()
 			if err != nil {
 				r.done = true
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					yield(Job{}, err)
 				}
 				return
@@ -167,7 +167,7 @@ func (r *Reader) Jobs() iter.Seq2[Job, error] {
 // next reads one row: a job, or none and no error where the row is set aside, or io.EOF.
 func (r *Reader) next() (j Job, ok bool, err error) {
 	line, err := r.lines.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return Job{}, false, err
 	}
 	if err != nil {

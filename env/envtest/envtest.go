@@ -1,0 +1,100 @@
+// Package envtest checks that an environment keeps the contract of package env, whoever wrote it, and offers toy
+// environments of known optimum for learners. It judges no policy and measures no scheduling quality.
+package envtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/clustergym/clustergym/env"
+)
+
+// Make returns a fresh environment; two of them must behave alike.
+type Make func() (env.Env, error)
+
+// Check is one part of the contract.
+type Check struct {
+	Name, About string
+	// Run plays episodes of the seed and reports the first violation with its step; ErrSkip where the check does not apply.
+	Run func(make Make, seed uint64) error
+}
+
+// ErrSkip is wrapped by the error of a check that does not apply to an environment.
+var ErrSkip = errors.New("does not apply")
+
+// Checks returns the suite in a fixed order.
+func Checks() []Check {
+	return []Check{
+		{"order", "no step before the first reset, after the end or after Close, no joint action of another length", order},
+		{"shape", "every slice has the size that Spec says", shape},
+		{"range", "every observation is finite and within its declared bounds; what is absent or masked is 0", ranges},
+		{"window", "the window holds distinct waiting jobs; no-op is legal, an absent job is not", window},
+		{"refused", "only agents that claimed are refused, each once, and a gang whose claims are complete is not", refused},
+		{"masked", "a masked action is refused with ErrMasked and changes nothing", masked},
+		{"deterministic", "the same seed and joint actions give the same bytes, whatever the buffers held", deterministic},
+		{"feasible", "an action is legal exactly if the server takes a worker and the gang fits the cluster", feasible},
+		{"claims", "a server that alone takes the gang starts it, and so do all legal agents together", claims},
+		{"conserved", "GPUs, CPU, memory and jobs are neither lost nor made", conserved},
+		{"time", "elapsed times are never negative and sum to the present instant", elapsed},
+		{"rewards", "flow rewards sum to the negative completion times", rewards},
+		{"ends", "an episode in which agents act whenever they can ends, with every job done or a reason", ends},
+	}
+}
+
+// Result is the outcome of one check.
+type Result struct {
+	Name   string `json:"name"`
+	About  string `json:"about"`
+	Status string `json:"status"` // passed, failed or skipped
+	Detail string `json:"detail"` // why it failed or was skipped
+}
+
+// The states of a Result.
+const (
+	Passed  = "passed"
+	Failed  = "failed"
+	Skipped = "skipped"
+)
+
+// Report runs the suite on the episodes of a seed. A check that panics has failed.
+func Report(make Make, seed uint64) []Result {
+	var all []Result
+	for _, c := range Checks() {
+		r := Result{Name: c.Name, About: c.About, Status: Passed}
+		if err := guard(c, make, seed); err != nil {
+			r.Status, r.Detail = Failed, err.Error()
+			if errors.Is(err, ErrSkip) {
+				r.Status = Skipped
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func guard(c Check, make Make, seed uint64) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return c.Run(make, seed)
+}
+
+// TB is what Run needs of a *testing.T.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Run fails t for every check that does not pass on the seeds 1 to 3.
+func Run(t TB, make Make) {
+	t.Helper()
+	for seed := uint64(1); seed <= 3; seed++ {
+		for _, r := range Report(make, seed) {
+			if r.Status == Failed {
+				t.Errorf("seed %d: %s: %s", seed, r.Name, r.Detail)
+			}
+		}
+	}
+}

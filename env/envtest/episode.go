@@ -1,0 +1,184 @@
+package envtest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+func conserved(make Make, seed uint64) error {
+	w, err := start(make, seed, "conserved")
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.needState(); err != nil {
+		return err
+	}
+	choose := w.random
+	if seed%2 == 0 {
+		choose = func() { w.complete() }
+	}
+	finished := 0
+	return w.through(walkSteps, choose, func() error {
+		s := w.ts.State
+		if err := ledger(s); err != nil {
+			return w.errorf("%w", err)
+		}
+		done := 0
+		for id := range cluster.JobID(s.Jobs()) {
+			if s.Phase(id) == cluster.Done {
+				done++
+			}
+		}
+		if done < finished {
+			return w.errorf("%d jobs are done, before there were %d", done, finished)
+		}
+		finished = done
+		return nil
+	})
+}
+
+// ledger holds what every server has free against the placements of the running jobs.
+func ledger(s *cluster.State) error {
+	type held struct{ gpu, cpu, mem int64 }
+	use := make([]held, s.Servers())
+	for _, id := range s.Running() {
+		p, spec := s.Placement(id), s.Spec(id)
+		if n := p.Workers(); n < spec.Least() || n > spec.Most() {
+			return fmt.Errorf("job %d runs with %d workers, want %d to %d", id, n, spec.Least(), spec.Most())
+		}
+		for _, q := range p {
+			u := &use[q.Server]
+			u.gpu += int64(q.Workers) * int64(q.GPUMilli)
+			u.cpu += int64(q.Workers) * int64(q.CPUMilli)
+			u.mem += int64(q.Workers) * int64(q.MemMiB)
+		}
+	}
+	for i, u := range use {
+		id, free, used := cluster.ServerID(i), int32(0), int64(0)
+		for g, milli := range s.GPUUse(id) {
+			if milli < 0 || milli > cluster.WholeGPU {
+				return fmt.Errorf("server %d: GPU %d has %d thousandths in use", i, g, milli)
+			}
+			if used += int64(milli); milli == 0 {
+				free++
+			}
+		}
+		v := s.Server(id)
+		switch {
+		case used != u.gpu:
+			return fmt.Errorf("server %d: %d thousandths of GPUs in use, its jobs hold %d", i, used, u.gpu)
+		case free != s.FreeGPUs(id):
+			return fmt.Errorf("server %d: %d GPUs that nobody uses, FreeGPUs says %d", i, free, s.FreeGPUs(id))
+		case s.FreeCPU(id) != v.CPUMilli-u.cpu || s.FreeCPU(id) < 0:
+			return fmt.Errorf("server %d: %d of %d CPU milli free, its jobs hold %d", i, s.FreeCPU(id), v.CPUMilli, u.cpu)
+		case s.FreeMem(id) != v.MemMiB-u.mem || s.FreeMem(id) < 0:
+			return fmt.Errorf("server %d: %d of %d MiB free, its jobs hold %d", i, s.FreeMem(id), v.MemMiB, u.mem)
+		}
+	}
+	return nil
+}
+
+func elapsed(make Make, seed uint64) error {
+	w, err := start(make, seed, "time")
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	sum := time.Duration(0)
+	visit := func() error {
+		if w.ts.Elapsed < 0 {
+			return w.errorf("elapsed %v, want 0 or more", w.ts.Elapsed)
+		}
+		if sum += w.ts.Elapsed; sum != w.ts.Now {
+			return w.errorf("elapsed times sum to %v, now is %v", sum, w.ts.Now)
+		}
+		if s := w.ts.State; s != nil && s.Now() != w.ts.Now {
+			return w.errorf("the state is at %v, the step at %v", s.Now(), w.ts.Now)
+		}
+		return nil
+	}
+	if err := w.through(walkSteps, w.random, visit); err != nil || w.ts.Over() {
+		return err
+	}
+	return w.finish(visit)
+}
+
+func rewards(make Make, seed uint64) error {
+	w, err := start(make, seed, "rewards")
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	scorer, ok := env.As[interface{ Reward() env.Reward }](w.env)
+	if !ok {
+		return fmt.Errorf("the environment does not tell its reward: %w", ErrSkip)
+	}
+	flow, ok := scorer.Reward().(env.Flow)
+	if !ok {
+		return fmt.Errorf("the reward is %s: %w", scorer.Reward().Name(), ErrSkip)
+	}
+	recorder, ok := env.As[interface{ Log() *sim.Log }](w.env)
+	if !ok {
+		return fmt.Errorf("the environment keeps no log: %w", ErrSkip)
+	}
+	sum := 0.0
+	err = w.finish(func() error {
+		sum += w.ts.Reward
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	scale := flow.Scale
+	if scale == 0 {
+		scale = time.Hour
+	}
+	got, want := -sum*scale.Seconds(), inSystem(recorder.Log(), w.ts.Now)
+	if !(math.Abs(got-want) <= 1e-9*want) {
+		return w.errorf("rewards sum to %v s of jobs in the system, the log says %v s", got, want)
+	}
+	return nil
+}
+
+// inSystem sums the seconds from submission to finish, or to the end of the episode, over all jobs that were submitted.
+func inSystem(l *sim.Log, end time.Duration) float64 {
+	sum := 0.0
+	for i := range l.Records {
+		switch r := &l.Records[i]; r.Kind {
+		case sim.Submit:
+			sum += (end - r.At).Seconds()
+		case sim.Finish:
+			sum -= (end - r.At).Seconds()
+		}
+	}
+	return sum
+}
+
+func ends(make Make, seed uint64) error {
+	w, err := start(make, seed, "ends")
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.needState(); err != nil {
+		return err
+	}
+	if err := w.finish(func() error { return nil }); err != nil {
+		return err
+	}
+	if w.ts.Terminated && w.ts.Truncated != "" {
+		return w.errorf("both terminated and truncated (%s)", w.ts.Truncated)
+	}
+	for id := range cluster.JobID(w.ts.State.Jobs()) {
+		if p := w.ts.State.Phase(id); w.ts.Terminated && p != cluster.Done {
+			return w.errorf("terminated, but job %d is %v", id, p)
+		}
+	}
+	return nil
+}

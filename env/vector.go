@@ -1,0 +1,248 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// Autoreset says what a vector does when an episode ends. The names and meanings are gymnasium's; an algorithm written for
+// one mode does not sample correctly from another.
+type Autoreset uint8
+
+// The modes.
+const (
+	// SameStep resets at once: the step that ends an episode shows the first observations, mask, window, state and instant of
+	// the next episode, beside the reward, elapsed time, refusals and end of the one that ended. Vector.Final has the rest.
+	SameStep Autoreset = iota
+	// NextStep shows the last step; the next Step ignores the joint action and shows the first step of the next episode.
+	NextStep
+	// Disabled leaves it to ResetEnv: Step without it is ErrOver.
+	Disabled
+)
+
+var autoresetNames = [...]string{"same-step", "next-step", "disabled"}
+
+func (a Autoreset) String() string {
+	if int(a) >= len(autoresetNames) {
+		return fmt.Sprintf("autoreset(%d)", uint8(a))
+	}
+	return autoresetNames[a]
+}
+
+// ParseAutoreset returns the mode of a name: same-step, next-step or disabled.
+func ParseAutoreset(name string) (Autoreset, error) {
+	if i := slices.Index(autoresetNames[:], name); i >= 0 {
+		return Autoreset(i), nil
+	}
+	return 0, fmt.Errorf("autoreset %q, want same-step, next-step or disabled", name)
+}
+
+// Vector plays several environments of one shape in step. What they show does not depend on the number of workers.
+// Not safe for concurrent use; no goroutine outlives a call.
+type Vector struct {
+	spec    Spec
+	mode    Autoreset
+	members []member
+	workers int
+
+	// The call in progress, handed to the workers.
+	ts     []TimeStep
+	joints [][]Action // nil: reset
+	next   atomic.Int64
+	wait   sync.WaitGroup
+	work   func() // allocated once, so that starting workers allocates nothing
+	errs   []error
+}
+
+// member is one environment and where it stands.
+type member struct {
+	env     Env
+	seed    uint64 // of the sequence of episodes
+	episode uint64 // within it
+	over    bool   // NextStep: the next Step resets
+	final   TimeStep
+	ended   bool // whether final is of the last Step
+}
+
+// NewVector returns a vector over environments of one shape, which it owns from now on. Each must have its own encoder.
+// Up to workers of them play at a time, 0 for as many as there are processors.
+func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
+	if len(envs) == 0 {
+		return nil, errors.New("make vector: no environments, want at least 1")
+	}
+	if mode > Disabled || workers < 0 {
+		return nil, fmt.Errorf("make vector: mode %v with %d workers, want a known mode and 0 or more workers", mode, workers)
+	}
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	v := &Vector{
+		spec: envs[0].Spec(), mode: mode, members: make([]member, len(envs)), workers: min(workers, len(envs)),
+		errs: make([]error, len(envs)),
+	}
+	for i, e := range envs {
+		if i > 0 && !reflect.DeepEqual(e.Spec(), v.spec) {
+			return nil, fmt.Errorf("make vector: environment %d has another shape or menu than environment 0", i)
+		}
+		v.members[i].env = e
+	}
+	v.work = v.loop
+	return v, nil
+}
+
+// Seeds derives the seeds of n environments from one: environment i's is the same for every n.
+func Seeds(base uint64, n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = rng.Derive(base, "environment", strconv.Itoa(i))
+	}
+	return seeds
+}
+
+// EpisodeSeed is the seed of an environment's n-th episode since the vector's Reset gave it seed: seed itself for the first,
+// then derived from seed and n alone. So equal seeds make equal sequences of episodes, whatever the others play.
+func EpisodeSeed(seed, n uint64) uint64 {
+	if n == 0 {
+		return seed
+	}
+	return rng.Derive(seed, "episode", strconv.FormatUint(n, 10))
+}
+
+// Spec is the shape of every environment.
+func (v *Vector) Spec() Spec { return v.spec }
+
+// Len counts the environments.
+func (v *Vector) Len() int { return len(v.members) }
+
+// Seed returns the seed of environment i's present episode.
+func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.members[i].seed, v.members[i].episode) }
+
+// Reset starts the first episode of every environment: environment i's with seeds[i], see EpisodeSeed for those that follow.
+// It fills ts, one time step an environment.
+func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
+	if len(seeds) != v.Len() || len(ts) != v.Len() {
+		return fmt.Errorf("reset vector: %d seeds and %d time steps, want one for each of the %d environments",
+			len(seeds), len(ts), v.Len())
+	}
+	for i, seed := range seeds {
+		m := &v.members[i]
+		m.seed, m.episode = seed, 0
+	}
+	return v.run(nil, ts)
+}
+
+// ResetEnv starts an episode of environment i alone, from which its sequence of episodes goes on.
+func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
+	m := &v.members[i]
+	m.seed, m.episode = seed, 0
+	return name(i, v.reset(m, first))
+}
+
+// Step plays one round of every environment with its joint action and fills ts. A nil joint action leaves its environment
+// and time step alone. An error names its environments, in order; the others have stepped.
+func (v *Vector) Step(joints [][]Action, ts []TimeStep) error {
+	if len(joints) != v.Len() || len(ts) != v.Len() {
+		return fmt.Errorf("step vector: %d joint actions and %d time steps, want one for each of the %d environments",
+			len(joints), len(ts), v.Len())
+	}
+	return v.run(joints, ts)
+}
+
+// Final returns the last time step of the episode of environment i that the last Step ended and replaced, nil if it did not.
+// It is the vector's, and valid until the next Step. Its State is as the episode left it.
+func (v *Vector) Final(i int) *TimeStep {
+	if m := &v.members[i]; m.ended {
+		return &m.final
+	}
+	return nil
+}
+
+// Close closes every environment.
+func (v *Vector) Close() error {
+	for i := range v.members {
+		v.errs[i] = name(i, v.members[i].env.Close())
+	}
+	return errors.Join(v.errs...)
+}
+
+// run lets the workers take the environments one after the other.
+func (v *Vector) run(joints [][]Action, ts []TimeStep) error {
+	v.joints, v.ts = joints, ts
+	v.next.Store(0)
+	v.wait.Add(v.workers)
+	for range v.workers - 1 {
+		go v.work()
+	}
+	v.loop()
+	v.wait.Wait()
+	v.joints, v.ts = nil, nil
+	return errors.Join(v.errs...)
+}
+
+func (v *Vector) loop() {
+	defer v.wait.Done()
+	for i := int(v.next.Add(1)) - 1; i < v.Len(); i = int(v.next.Add(1)) - 1 {
+		m := &v.members[i]
+		if v.joints == nil {
+			v.errs[i] = name(i, v.reset(m, &v.ts[i]))
+		} else {
+			v.errs[i] = name(i, v.step(m, v.joints[i], &v.ts[i]))
+		}
+	}
+}
+
+func (v *Vector) reset(m *member, first *TimeStep) error {
+	m.over, m.ended = false, false
+	seed := EpisodeSeed(m.seed, m.episode)
+	if err := m.env.Reset(seed, first); err != nil {
+		return err
+	}
+	if first.Over() {
+		return fmt.Errorf("the episode of seed %d is over before its first step", seed)
+	}
+	return nil
+}
+
+func (v *Vector) step(m *member, joint []Action, ts *TimeStep) error {
+	m.ended = false
+	if joint == nil {
+		return nil
+	}
+	if m.over {
+		m.episode++
+		return v.reset(m, ts)
+	}
+	if err := m.env.Step(joint, ts); err != nil || !ts.Over() {
+		return err
+	}
+	switch v.mode {
+	case NextStep:
+		m.over = true
+	case SameStep:
+		m.final.CopyFrom(ts)
+		m.episode++
+		if err := v.reset(m, ts); err != nil {
+			return err
+		}
+		f := &m.final
+		m.ended = true
+		ts.Reward, ts.Elapsed, ts.Refused = f.Reward, f.Elapsed, append(ts.Refused[:0], f.Refused...)
+		ts.Terminated, ts.Truncated = f.Terminated, f.Truncated
+	}
+	return nil
+}
+
+func name(i int, err error) error {
+	if err != nil {
+		return fmt.Errorf("environment %d: %w", i, err)
+	}
+	return nil
+}

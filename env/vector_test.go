@@ -1,0 +1,334 @@
+package env_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// small makes an environment with a few jobs that depend on the seed.
+func small(t testing.TB, change func(*env.Config)) env.Env {
+	t.Helper()
+	cfg := env.Config{
+		Sim: sim.Config{Cluster: cluster.Uniform(3, 2)},
+		Jobs: func(seed uint64) ([]trace.Job, error) {
+			draw := rand.New(rand.NewPCG(seed, 1))
+			jobs := make([]trace.Job, 12)
+			for i := range jobs {
+				jobs[i] = trace.Job{JobSpec: cluster.JobSpec{
+					Submit: time.Duration(draw.IntN(60)) * time.Second, Workers: int32(1 + draw.IntN(4)),
+					Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: time.Duration(1+draw.IntN(90)) * time.Second,
+				}}
+				jobs[i].Work = jobs[i].Estimate
+			}
+			return jobs, nil
+		},
+		Encoder: &env.StandardEncoder{Window: 4},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := env.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func several(t testing.TB, n int) []env.Env {
+	envs := make([]env.Env, n)
+	for i := range envs {
+		envs[i] = small(t, nil)
+	}
+	return envs
+}
+
+// act answers with the first legal claim for every agent, or sometimes with no-op.
+func act(spec *env.Spec, ts *env.TimeStep, salt int, joint []env.Action) {
+	for i := range joint {
+		joint[i] = env.NoOp
+		if at := slices.Index(ts.Legal(spec, i)[1:], true); at >= 0 && (i+salt)%5 > 0 {
+			joint[i] = env.Action(1 + at)
+		}
+	}
+}
+
+func newJoints(n, agents int) [][]env.Action {
+	joints := make([][]env.Action, n)
+	for i := range joints {
+		joints[i] = make([]env.Action, agents)
+	}
+	return joints
+}
+
+// history plays a vector and keeps copies of all it shows.
+func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
+	shown [][]env.TimeStep, finals []*env.TimeStep, seeds [][]uint64,
+) {
+	t.Helper()
+	v, err := env.NewVector(several(t, n), mode, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	spec, ts := v.Spec(), make([]env.TimeStep, n)
+	if err := v.Reset(env.Seeds(7, n), ts); err != nil {
+		t.Fatal(err)
+	}
+	joints := newJoints(n, spec.Agents)
+	for step := range steps {
+		row, now := make([]env.TimeStep, n), make([]uint64, n)
+		for i := range ts {
+			row[i].CopyFrom(&ts[i])
+			row[i].State = nil
+			now[i] = v.Seed(i)
+			if mode == env.Disabled && ts[i].Over() {
+				joints[i] = nil
+				continue
+			}
+			act(&spec, &ts[i], step, joints[i])
+			if mode == env.NextStep && ts[i].Over() {
+				joints[i][0] = -5 // ignored
+			}
+		}
+		shown, seeds = append(shown, row), append(seeds, now)
+		if err := v.Step(joints, ts); err != nil {
+			t.Fatal(err)
+		}
+		var final *env.TimeStep
+		if f := v.Final(0); f != nil {
+			final = &env.TimeStep{}
+			final.CopyFrom(f)
+		}
+		finals = append(finals, final)
+	}
+	return shown, finals, seeds
+}
+
+// What a vector shows does not depend on the number of workers, nor on how many environments stand behind one.
+func TestVectorIsDeterministic(t *testing.T) {
+	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
+		want, _, seeds := history(t, 5, mode, 1, 150)
+		for _, other := range []struct{ n, workers int }{{5, 2}, {5, 5}, {5, 0}, {3, 2}} {
+			got, _, gotSeeds := history(t, other.n, mode, other.workers, 150)
+			for step := range got {
+				for i := range got[step] {
+					if gotSeeds[step][i] != seeds[step][i] || !equal(&got[step][i], &want[step][i]) {
+						t.Fatalf("%v: step %d of environment %d differs with %+v", mode, step, i, other)
+					}
+				}
+			}
+		}
+	}
+}
+
+func equal(a, b *env.TimeStep) bool {
+	return slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Jobs, b.Jobs) && slices.Equal(a.Items, b.Items) &&
+		slices.Equal(a.Global, b.Global) && slices.Equal(a.Mask, b.Mask) && slices.Equal(a.Window, b.Window) &&
+		slices.Equal(a.Refused, b.Refused) && a.Reward == b.Reward && a.Elapsed == b.Elapsed && a.Now == b.Now &&
+		a.Terminated == b.Terminated && a.Truncated == b.Truncated
+}
+
+// Every mode is the same sequence of episodes, played one after the other with EpisodeSeed, cut where the mode says.
+func TestVectorModesAgainstPlainLoop(t *testing.T) {
+	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep} {
+		shown, finals, seeds := history(t, 1, mode, 1, 150)
+		e := small(t, nil)
+		spec := e.Spec()
+		joint := make([]env.Action, spec.Agents)
+		var ts env.TimeStep
+		reset := func(n uint64) {
+			if err := e.Reset(env.EpisodeSeed(env.Seeds(7, 1)[0], n), &ts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reset(0)
+		episode, ended := uint64(0), 0
+		for step := range shown {
+			got := &shown[step][0]
+			if seeds[step][0] != env.EpisodeSeed(env.Seeds(7, 1)[0], episode) {
+				t.Fatalf("%v: step %d plays another seed than episode %d", mode, step, episode)
+			}
+			if mode == env.NextStep && ts.Over() {
+				if !equal(got, &ts) {
+					t.Fatalf("next-step: step %d is not the last of its episode", step)
+				}
+				ended++
+				episode++
+				reset(episode)
+				continue
+			}
+			if step == 0 || mode == env.NextStep || !shown[step][0].Over() {
+				if !equal(got, &ts) {
+					t.Fatalf("%v: step %d differs from the plain loop", mode, step)
+				}
+			}
+			act(&spec, got, step, joint)
+			if err := e.Step(joint, &ts); err != nil {
+				t.Fatal(err)
+			}
+			if mode == env.NextStep {
+				continue
+			}
+			if ended += 1; !ts.Over() {
+				ended--
+				if finals[step] != nil {
+					t.Fatalf("same-step: step %d has a final step within its episode", step)
+				}
+				continue
+			}
+			if finals[step] == nil || !equal(finals[step], &ts) {
+				t.Fatalf("same-step: step %d does not keep the last step", step)
+			}
+			last := ts
+			last.Refused = slices.Clone(ts.Refused)
+			episode++
+			reset(episode)
+			ts.Reward, ts.Elapsed, ts.Refused = last.Reward, last.Elapsed, last.Refused
+			ts.Terminated, ts.Truncated = last.Terminated, last.Truncated
+			if step+1 < len(shown) && !equal(&shown[step+1][0], &ts) {
+				t.Fatalf("same-step: step %d is not the first of the next episode with the end of the last", step+1)
+			}
+		}
+		if ended < 2 {
+			t.Fatalf("%v: the test saw %d ends", mode, ended)
+		}
+	}
+}
+
+// Environments with equal seeds play equal sequences of episodes.
+func TestVectorEqualSeeds(t *testing.T) {
+	v, err := env.NewVector(several(t, 2), env.SameStep, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	spec, ts, joints := v.Spec(), make([]env.TimeStep, 2), newJoints(2, v.Spec().Agents)
+	if err := v.Reset([]uint64{3, 3}, ts); err != nil {
+		t.Fatal(err)
+	}
+	for step := range 100 {
+		if !equal(&ts[0], &ts[1]) || v.Seed(0) != v.Seed(1) {
+			t.Fatalf("step %d differs", step)
+		}
+		for i := range joints {
+			act(&spec, &ts[i], step, joints[i])
+		}
+		if err := v.Step(joints, ts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v.Seed(0) == 3 {
+		t.Fatal("the test saw no second episode")
+	}
+}
+
+func TestVectorErrors(t *testing.T) {
+	v, err := env.NewVector(several(t, 3), env.Disabled, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts, joints := make([]env.TimeStep, 3), newJoints(3, v.Spec().Agents)
+	if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) || !strings.Contains(err.Error(), "environment 2: ") {
+		t.Errorf("step before reset: %v", err)
+	}
+	if err := v.Reset(env.Seeds(1, 3), ts); err != nil {
+		t.Fatal(err)
+	}
+	joints[1][0] = 99
+	before := ts[1].Now
+	err = v.Step(joints, ts)
+	if err == nil || !strings.HasPrefix(err.Error(), "environment 1: ") || strings.Contains(err.Error(), "environment 0") {
+		t.Errorf("an action out of range: %v", err)
+	}
+	if ts[1].Now != before || ts[0].Elapsed == 0 {
+		t.Errorf("after an error in environment 1 it is at %v, environment 0 moved by %v", ts[1].Now, ts[0].Elapsed)
+	}
+	joints[1] = nil
+	if err := v.Step(joints, ts); err != nil {
+		t.Errorf("nil leaves an environment alone: %v", err)
+	}
+	if err := v.Step(joints[:2], ts); err == nil {
+		t.Error("no error for two joint actions of three")
+	}
+	if err := v.Reset([]uint64{1}, ts); err == nil {
+		t.Error("no error for one seed of three")
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	joints[1] = joints[0]
+	if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) {
+		t.Errorf("step after Close: %v", err)
+	}
+	if err := v.ResetEnv(1, 5, &ts[1]); err != nil {
+		t.Errorf("reset after Close: %v", err)
+	}
+
+	if _, err := env.NewVector(nil, env.SameStep, 1); err == nil {
+		t.Error("no error for no environments")
+	}
+	other := small(t, func(c *env.Config) { c.Encoder = &env.StandardEncoder{Window: 5} })
+	if _, err := env.NewVector([]env.Env{small(t, nil), other}, env.SameStep, 1); err == nil {
+		t.Error("no error for different shapes")
+	}
+	empty := small(t, func(c *env.Config) { c.Jobs = func(uint64) ([]trace.Job, error) { return nil, nil } })
+	w, err := env.NewVector([]env.Env{empty}, env.SameStep, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Reset([]uint64{1}, ts[:1]); err == nil {
+		t.Error("no error for an episode without steps")
+	}
+}
+
+func TestVectorLeavesNothingBehind(t *testing.T) {
+	v, err := env.NewVector(several(t, 4), env.SameStep, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	spec, ts, joints := v.Spec(), make([]env.TimeStep, 4), newJoints(4, v.Spec().Agents)
+	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
+		t.Fatal(err)
+	}
+	for step := range 50 {
+		for i := range joints {
+			act(&spec, &ts[i], step, joints[i])
+		}
+		if err := v.Step(joints, ts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // a worker may still be on its way out
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
+}
+
+func TestAutoresetNames(t *testing.T) {
+	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
+		if got, err := env.ParseAutoreset(mode.String()); got != mode || err != nil {
+			t.Errorf("%v parses as %v, %v", mode, got, err)
+		}
+	}
+	if _, err := env.ParseAutoreset("never"); err == nil {
+		t.Error("no error for an unknown mode")
+	}
+}

@@ -1,0 +1,101 @@
+package env
+
+import "fmt"
+
+// Wrapper is an environment around another one.
+type Wrapper interface {
+	Env
+	Unwrap() Env
+}
+
+// As returns the first environment that is a T, from e inwards through its wrappers.
+func As[T any](e Env) (found T, ok bool) {
+	for {
+		if found, ok = e.(T); ok {
+			return found, true
+		}
+		w, wraps := e.(Wrapper)
+		if !wraps {
+			return found, false
+		}
+		e = w.Unwrap()
+	}
+}
+
+// TimeLimit truncates episodes after a number of steps.
+type TimeLimit struct {
+	Env
+	limit, steps int
+}
+
+// NewTimeLimit returns e with episodes of at most limit steps, at least 1.
+func NewTimeLimit(e Env, limit int) (*TimeLimit, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
+	}
+	return &TimeLimit{Env: e, limit: limit}, nil
+}
+
+// Unwrap implements Wrapper.
+func (t *TimeLimit) Unwrap() Env { return t.Env }
+
+// Reset implements Env.
+func (t *TimeLimit) Reset(seed uint64, first *TimeStep) error {
+	t.steps = 0
+	return t.Env.Reset(seed, first)
+}
+
+// Step implements Env.
+func (t *TimeLimit) Step(joint []Action, next *TimeStep) error {
+	if t.steps == t.limit {
+		return fmt.Errorf("step environment: %w", ErrOver)
+	}
+	if err := t.Env.Step(joint, next); err != nil {
+		return err
+	}
+	if t.steps++; t.steps == t.limit && !next.Over() {
+		next.Truncated = fmt.Sprintf("limit of %d steps", t.limit)
+	}
+	return nil
+}
+
+// OrderCheck refuses calls out of order and joint actions of another length, for environments that do not check themselves.
+type OrderCheck struct {
+	Env
+	agents  int
+	playing bool
+}
+
+// NewOrderCheck returns e with its calls checked.
+func NewOrderCheck(e Env) *OrderCheck { return &OrderCheck{Env: e, agents: e.Spec().Agents} }
+
+// Unwrap implements Wrapper.
+func (o *OrderCheck) Unwrap() Env { return o.Env }
+
+// Reset implements Env.
+func (o *OrderCheck) Reset(seed uint64, first *TimeStep) error {
+	err := o.Env.Reset(seed, first)
+	o.playing = err == nil && !first.Over()
+	return err
+}
+
+// Step implements Env.
+func (o *OrderCheck) Step(joint []Action, next *TimeStep) error {
+	if !o.playing {
+		return fmt.Errorf("step environment: %w", ErrOver)
+	}
+	if len(joint) != o.agents {
+		return fmt.Errorf("step environment: %d actions, want one for each of the %d agents", len(joint), o.agents)
+	}
+	if err := o.Env.Step(joint, next); err != nil {
+		return err
+	}
+	o.playing = !next.Over()
+	return nil
+}
+
+// Close implements Env.
+func (o *OrderCheck) Close() error {
+	o.playing = false
+	return o.Env.Close()
+}
