@@ -29,7 +29,8 @@ type Manifest struct {
 	Created      string       `json:"created"` // as the writer says it; free text
 	Features     Features     `json:"features"`
 	Window       int          `json:"window"` // jobs that the policy sees at once
-	Menu         []string     `json:"menu"`   // meaning of each menu entry of a job
+	Menu         []Level      `json:"menu"`   // action 0 is no-op, 1 + k·len(Menu) + l takes level l for the k-th job
+	Prior        Prior        `json:"prior"`
 	Architecture Architecture `json:"architecture"`
 	Training     Provenance   `json:"training"`
 	Weights      Weights      `json:"weights"`
@@ -50,6 +51,20 @@ type Feature struct {
 	Unit string  `json:"unit"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
+}
+
+// Level is an entry of the menu: what a worker gets, relative to what its job asks for.
+type Level struct {
+	Name     string  `json:"name"`
+	GPUShare float64 `json:"gpu_share"`
+	CPU      float64 `json:"cpu"`
+	Memory   float64 `json:"memory"`
+}
+
+// Prior fixes the heuristic to whose bids the weights add.
+type Prior struct {
+	Name string  `json:"name"`
+	Hold float64 `json:"hold"` // its bound on what may start while a job is held back, in times that job's remaining time
 }
 
 // Architecture holds the numbers and the words from which the network is built.

@@ -27,7 +27,7 @@ func policy() (Manifest, []Tensor) {
 				Global: []Feature{{"load", "", -0.5, 2.25}},
 			},
 			Window:       32,
-			Menu:         []string{"min workers", "max workers"},
+			Menu:         []Level{{"as requested", 1, 1, 1}, {"half a GPU", 0.5, 1, 1}},
 			Architecture: Architecture{Sizes: map[string]int{"hidden": 64, "heads": 4}, Choices: map[string]string{"mixer": "attention <&>"}},
 			Training:     Provenance{Scenario: "venus-week-v1", Seed: 1<<64 - 1, Updates: 400, Trace: "helios", Git: "abc", Go: "go1.26"},
 		}, []Tensor{

@@ -86,6 +86,14 @@ func OpenStore(dir string, opts StoreOptions) (*Store, error) {
 	return &Store{dir, opts.Keep, opts.Limits.withDefaults()}, nil
 }
 
+// ViewStore opens the store at dir for reading alone, also while a run writes to it: it removes nothing.
+func ViewStore(dir string, limits Limits) (*Store, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("open checkpoints: %w", err)
+	}
+	return &Store{dir: dir, limits: limits.withDefaults()}, nil
+}
+
 // Save writes the checkpoint of a step, replacing one of the same step, and then prunes. meta is anything that JSON can
 // hold. Equal arguments give equal bytes.
 func (s *Store) Save(step int, meta any, tensors []Tensor) error {

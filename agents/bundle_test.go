@@ -1,0 +1,97 @@
+package agents_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// A policy that went through a bundle decides the same, byte for byte, and keeps what the manifest says.
+func TestBundleDecidesTheSame(t *testing.T) {
+	p := newPolicy(t, 1)
+	p.Hold = 3
+	for i := range p.Params {
+		for j := range p.Params[i].Data {
+			p.Params[i].Data[j] += float32(j%7-3) * 0.05
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "policy")
+	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40}
+	if err := agents.Save(dir, p, "today", training); err != nil {
+		t.Fatal(err)
+	}
+	q, m, err := agents.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Name != "learned" || q.Hold != 3 || q.Window != p.Window || m.Training != training || m.Created != "today" {
+		t.Fatalf("read back %s, hold %v, window %d, %+v", q.Name, q.Hold, q.Window, m)
+	}
+	jobs := workload(200, 3, true)
+	want := text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p)))
+	if got := text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(q))); !bytes.Equal(got, want) {
+		t.Fatal("the exported policy decides otherwise than the trained one")
+	}
+}
+
+// What this version cannot run is refused with the reason.
+func TestForeignBundles(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"another network", `network "transformer-9"`},
+		{"another observation", "server features"},
+		{"another prior", "prior lottery"},
+		{"another width", "shape"},
+		{"no heads", "heads"},
+		{"a huge window", "window"},
+	} {
+		dir := filepath.Join(t.TempDir(), "policy")
+		if err := agents.Save(dir, newPolicy(t, 1), "", checkpoints.Provenance{}); err != nil {
+			t.Fatal(err)
+		}
+		// Rewrite through the library, so that the manifest's own checksum is right.
+		b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := b.Manifest
+		switch c.name {
+		case "another network":
+			m.Architecture.Choices["network"] = "transformer-9"
+		case "another observation":
+			m.Features.Server[1].Name = "free_tpus"
+		case "another prior":
+			m.Prior.Name = "lottery"
+		case "another width":
+			m.Architecture.Sizes["width"] = 64
+		case "no heads":
+			m.Architecture.Sizes["heads"] = 0
+		case "a huge window":
+			m.Window = 999999
+		}
+		if err := checkpoints.WriteBundle(dir, m, b.Tensors); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := agents.Load(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one about %s", c.name, err, c.want)
+		}
+		// The same by hand is damage.
+		path := filepath.Join(dir, "manifest.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, bytes.Replace(text, []byte(`"name"`), []byte(`"nome"`), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := agents.Load(dir); !errors.Is(err, checkpoints.ErrDamaged) && !errors.Is(err, checkpoints.ErrForeign) {
+			t.Errorf("%s, edited by hand: error %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package agents
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/clustergym/clustergym/checkpoints"
+)
+
+// Param is one named array of weights. A dense layer's weights are [in,out].
+type Param struct {
+	Name  string
+	Shape []int
+	Data  []float32
+	start start
+}
+
+// start says how a parameter begins.
+type start uint8
+
+const (
+	scaled start = iota // normal with variance 1/in
+	zeros
+	ones
+)
+
+// Params are the weights in their fixed order.
+type Params []Param
+
+// layer names of the attention blocks: who attends to whom.
+const (
+	tokensToServers  = "tokens_to_servers"
+	serversToTokens  = "servers_to_tokens"
+	serversToServers = "servers_to_servers"
+)
+
+// Layout returns the parameters of a network, all zero.
+func Layout(s Shape) Params {
+	var p Params
+	add := func(name string, how start, shape ...int) {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		p = append(p, Param{name, shape, make([]float32, n), how})
+	}
+	d, m := s.Width, s.Hidden
+	add("server.w", scaled, s.Server, d)
+	add("server.b", zeros, d)
+	add("token.w", scaled, s.Token, d)
+	add("token.b", zeros, d)
+	for _, block := range []string{tokensToServers, serversToTokens, serversToServers} {
+		for _, part := range []string{"q", "k", "v", "o"} {
+			add(block+".w"+part, scaled, d, d)
+			add(block+".b"+part, zeros, d)
+		}
+		add(block+".gain", ones, d)
+		add(block+".bias", zeros, d)
+	}
+	add("item.agent.w", scaled, d, m)
+	add("item.agent.b", zeros, m)
+	add("item.token.w", scaled, d, m)
+	add("item.token.b", zeros, m)
+	add("item.w", scaled, s.Item, m)
+	// The last layers start at zero: the residual bids, the payoffs and the word of the stop choice are then exactly 0.
+	add("bid.w", zeros, m, 1)
+	add("bid.b", zeros, 1)
+	add("pair.factor.w", scaled, m, s.Rank)
+	add("pair.factor.b", zeros, s.Rank)
+	add("pair.match.w", scaled, d, s.Rank)
+	add("pair.match.b", zeros, s.Rank)
+	add("pair.weight", zeros, s.Rank)
+	add("stop.servers.w", scaled, d, m)
+	add("stop.servers.b", zeros, m)
+	add("stop.tokens.w", scaled, d, m)
+	add("stop.tokens.b", zeros, m)
+	add("stop.w", zeros, m, 1)
+	add("stop.b", zeros, 1)
+	return p
+}
+
+// Init returns the weights of an untrained network.
+func Init(s Shape, r *rand.Rand) Params {
+	p := Layout(s)
+	for i := range p {
+		switch p[i].start {
+		case ones:
+			for j := range p[i].Data {
+				p[i].Data[j] = 1
+			}
+		case scaled:
+			sd := math.Sqrt(1 / float64(p[i].Shape[0]))
+			for j := range p[i].Data {
+				p[i].Data[j] = float32(sd * r.NormFloat64())
+			}
+		}
+	}
+	return p
+}
+
+// Count is the number of weights.
+func (p Params) Count() int {
+	n := 0
+	for i := range p {
+		n += len(p[i].Data)
+	}
+	return n
+}
+
+// Clone returns an independent copy.
+func (p Params) Clone() Params {
+	c := append(Params(nil), p...)
+	for i := range c {
+		c[i].Data = append([]float32(nil), c[i].Data...)
+	}
+	return c
+}
+
+// Tensors returns the weights for storage; the data is shared.
+func (p Params) Tensors() []checkpoints.Tensor {
+	t := make([]checkpoints.Tensor, len(p))
+	for i := range p {
+		t[i] = checkpoints.Tensor{Name: p[i].Name, Shape: p[i].Shape, Data: p[i].Data}
+	}
+	return t
+}
+
+// FromTensors returns the weights of a network found by name among tensors, copied. A missing tensor, a wrong shape and a
+// number that is not finite are errors that name it.
+func FromTensors(s Shape, tensors []checkpoints.Tensor) (Params, error) {
+	p := Layout(s)
+	for i := range p {
+		data, err := checkpoints.Get[float32](tensors, p[i].Name, p[i].Shape...)
+		if err != nil {
+			return nil, fmt.Errorf("load weights: %w", err)
+		}
+		copy(p[i].Data, data)
+	}
+	return p, p.Finite()
+}
+
+// Finite reports the first weight that is not a finite number.
+func (p Params) Finite() error {
+	for i := range p {
+		for j, v := range p[i].Data {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return fmt.Errorf("weights %s: number %d is %v, want a finite number", p[i].Name, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+func (p Params) get(name string) []float32 {
+	for i := range p {
+		if p[i].Name == name {
+			return p[i].Data
+		}
+	}
+	panic("agents: no parameter " + name)
+}

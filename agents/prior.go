@@ -1,0 +1,142 @@
+package agents
+
+import (
+	"math"
+	"time"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// The prior is shortest job first with skip on best-fitting servers, holding GPUs for the first job that cannot start
+// (baselines' sjfskip and sjfhold), as logits: its choice has 0 and the others less, by the weights below, so that sampling
+// stays near the heuristic and its argmax is the heuristic.
+const (
+	priorWeight = 8.0   // logits for a job that takes e times as long (beyond the first minute)
+	placeWeight = 0.8   // logits for a server with one free GPU more than the best fit
+	rankWeight  = 8e-3  // logits for a place in the window: keeps the order where times are equal
+	blindWeight = 1.0   // the same where there are no estimates and the window is in order of submission
+	levelWeight = 0.1   // logits for a level further down the menu
+	against     = -4.0  // logit of stopping against the rule, and of the best start against it
+	illegal     = -1e30 // prior of a masked choice; never added to
+)
+
+// prior fills dst [servers*tokens+1] for the legal choices of a micro-step, in which the job of a token still lacks so many
+// workers. The last entry is the stop choice.
+func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64, lacking func(token int) int32) {
+	tokens, levels, stop := spec.Items(), len(spec.Menu), len(dst)-1
+	bound := holdBound(spec, ts, legal, hold)
+	best, bestHeld := float32(illegal), float32(illegal)
+	for t := range tokens {
+		id := ts.Window[t/levels]
+		if id < 0 {
+			for i := range spec.Agents {
+				dst[i*tokens+t] = illegal
+			}
+			continue
+		}
+		base := jobPrior(ts.State, id, t/levels) - levelWeight*float32(t%levels)
+		amount := spec.Menu[t%levels].Of(ts.State.Spec(id).Request)
+		top := place(dst, ts.State, legal, amount, lacking(t), base, t, tokens)
+		if beyond(ts.State, id, bound) {
+			bestHeld = max(bestHeld, top)
+		} else {
+			best = max(best, top)
+		}
+	}
+	dst[stop] = against
+	if best == illegal {
+		dst[stop] = 0
+	}
+	for a, ok := range legal[:stop] {
+		switch {
+		case !ok:
+		case beyond(ts.State, ts.Window[a%tokens/levels], bound):
+			dst[a] += against - bestHeld
+		default:
+			dst[a] -= best
+		}
+	}
+}
+
+// holdBound is the longest remaining time that may start while the first job of the window that cannot start waits; less than
+// 0 for no bound.
+func holdBound(spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64) float64 {
+	tokens, levels := spec.Items(), len(spec.Menu)
+	if hold == 0 || !legal[len(legal)-1] { // within a gang there is no more holding back
+		return -1
+	}
+	for k, id := range ts.Window {
+		if id < 0 {
+			break
+		}
+		if left, known := ts.State.Remaining(id); known && !startable(legal, k*levels, levels, tokens) {
+			return hold * float64(left)
+		}
+	}
+	return -1
+}
+
+func beyond(s *cluster.State, id cluster.JobID, bound float64) bool {
+	if bound < 0 {
+		return false
+	}
+	left, known := s.Remaining(id)
+	return known && float64(left) > bound
+}
+
+// startable reports whether any server may take the tokens from first on.
+func startable(legal []bool, first, levels, tokens int) bool {
+	for at := first; at < len(legal)-1; at += tokens {
+		for l := range levels {
+			if legal[at+l] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func jobPrior(s *cluster.State, id cluster.JobID, rank int) float32 {
+	left, known := s.Remaining(id)
+	if !known {
+		return -blindWeight * float32(rank)
+	}
+	return -priorWeight*float32(math.Log1p(float64(left)/float64(time.Minute))) - rankWeight*float32(rank)
+}
+
+// place fills the column of a token, base on the server that cluster.State.BestFit would take next and less elsewhere, and
+// returns its largest entry.
+func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int) float32 {
+	top := float32(illegal)
+	tightest, roomiest := int32(math.MaxInt32), int32(-1)
+	for i := range s.Servers() {
+		if !legal[i*tokens+t] {
+			continue
+		}
+		free := s.FreeGPUs(cluster.ServerID(i))
+		if s.Fits(cluster.ServerID(i), a) >= lacking {
+			tightest = min(tightest, free)
+		}
+		roomiest = max(roomiest, free)
+	}
+	for i := range s.Servers() {
+		at := i*tokens + t
+		if !legal[at] {
+			dst[at] = illegal
+			continue
+		}
+		free, worse := s.FreeGPUs(cluster.ServerID(i)), int32(0)
+		switch {
+		case tightest == math.MaxInt32: // no server takes all: the roomiest takes most
+			worse = roomiest - free
+		case s.Fits(cluster.ServerID(i), a) >= lacking:
+			worse = free - tightest
+		default:
+			worse = 1 + 2*s.MostGPUs() - free
+		}
+		dst[at] = base - placeWeight*float32(worse)
+		top = max(top, dst[at])
+	}
+	return top
+}
