@@ -1,0 +1,280 @@
+package train
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+)
+
+// books are the files of a run.
+type books struct {
+	dir   string
+	store *checkpoints.Store
+}
+
+const (
+	recipeName  = "run.yaml"
+	metricsName = "metrics.jsonl"
+	timingName  = "timing.jsonl"
+	storeName   = "checkpoints"
+)
+
+// openBooks makes the folder of a new run, or checks that a run to be resumed has the same recipe.
+func openBooks(cfg *Config, hold float64, opt Options, src *scenario.Source) (*books, error) {
+	text, err := writeRecipe(cfg, hold, opt.Scenario, src)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(opt.Dir, recipeName)
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && !opt.Resume:
+		return nil, fmt.Errorf("%s holds a run already: resume it, or choose another folder", opt.Dir)
+	case err == nil:
+		if diff := difference(string(old), string(text)); diff != "" {
+			return nil, fmt.Errorf("%s: %w:\n%s", path, ErrMismatch, diff)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("open run: %w", err)
+	case opt.Resume:
+		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
+	default:
+		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
+			return nil, fmt.Errorf("open run: %w", err)
+		}
+		if err := atomicfile.WriteBytes(path, 0o666, text); err != nil {
+			return nil, fmt.Errorf("open run: %w", err)
+		}
+	}
+	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{Keep: cfg.Keep})
+	if err != nil {
+		return nil, err
+	}
+	return &books{dir: opt.Dir, store: store}, nil
+}
+
+// writeRecipe returns all that fixes the run's result: settings, scenario, a digest of the jobs themselves, and the bound of
+// the prior that follows from them.
+func writeRecipe(cfg *Config, hold float64, s *scenario.Scenario, src *scenario.Source) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	digest, jobs, err := workloadDigest(src)
+	if err != nil {
+		return nil, err
+	}
+	r := Recipe{Train: *cfg, Hold: hold}
+	r.Workload.Jobs, r.Workload.Digest = jobs, digest
+	err = enc.Encode(r)
+	if err != nil {
+		return nil, fmt.Errorf("write recipe: %w", err)
+	}
+	b.WriteString("---\n")
+	if err := s.Write(&b); err != nil {
+		return nil, fmt.Errorf("write recipe: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// workloadDigest is over the first and last training windows: enough to notice another trace.
+func workloadDigest(src *scenario.Source) (digest string, jobs int, err error) {
+	h := sha256.New()
+	for _, i := range []int{0, src.Count(scenario.Train) - 1} {
+		e, err := src.Episode(scenario.Train, i, 0)
+		if err != nil {
+			return "", 0, err
+		}
+		for k := range e.Jobs {
+			j := &e.Jobs[k]
+			for _, v := range []int64{int64(j.Submit), int64(j.Work), int64(j.Workers), int64(j.Request.GPUMilli)} {
+				if err := binary.Write(h, binary.LittleEndian, v); err != nil {
+					return "", 0, err
+				}
+			}
+		}
+		jobs += len(e.Jobs)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), jobs, nil
+}
+
+// difference lists the lines in which two recipes differ.
+func difference(old, now string) string {
+	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
+	var out []string
+	for i := range max(len(a), len(b)) {
+		was, is := "", ""
+		if i < len(a) {
+			was = a[i]
+		}
+		if i < len(b) {
+			is = b[i]
+		}
+		if was != is {
+			out = append(out, fmt.Sprintf("  line %d: the run has %q, asked for %q", i+1, was, is))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// state is what a checkpoint says beside its tensors.
+type state struct {
+	Update int      `json:"update"`
+	Steps  int64    `json:"adam_steps"`
+	Best   *float64 `json:"best_validation,omitempty"`
+}
+
+// save stores the run as it is.
+func (r *run) save() error {
+	st := state{Update: r.update, Steps: r.learner.steps}
+	n := len(r.learner.m)
+	tensors := append(r.policy.Params.Tensors(),
+		checkpoints.Tensor{Name: "adam.m", Shape: []int{n}, Data: r.learner.m},
+		checkpoints.Tensor{Name: "adam.v", Shape: []int{n}, Data: r.learner.v})
+	if !math.IsInf(r.topJCT, 1) {
+		st.Best = &r.topJCT
+		for _, t := range r.top.Tensors() {
+			t.Name = bestPrefix + t.Name
+			tensors = append(tensors, t)
+		}
+	}
+	return r.books.store.Save(r.update, st, tensors)
+}
+
+const bestPrefix = "best."
+
+// restore continues from the newest good checkpoint and drops the metrics that came after it; found is false for a run that
+// was killed before its first.
+func (r *run) restore() (found bool, err error) {
+	c, skipped, err := r.books.store.Latest()
+	if errors.Is(err, checkpoints.ErrNone) && len(skipped) == 0 {
+		return false, nil
+	}
+	if err == nil {
+		err = r.load(c)
+	}
+	if err != nil {
+		return true, fmt.Errorf("resume %s: %w", r.books.dir, err)
+	}
+	last, err := r.books.rewind(r.update)
+	if err == nil && last != nil && r.opt.Progress != nil {
+		r.opt.Progress(last)
+	}
+	return true, err
+}
+
+// load takes over a checkpoint.
+func (r *run) load(c checkpoints.Checkpoint) error {
+	st, params, top, err := unpack(r.policy.Shape, c)
+	if err != nil {
+		return err
+	}
+	for i := range params {
+		copy(r.policy.Params[i].Data, params[i].Data)
+	}
+	r.update, r.learner.steps = st.Update, st.Steps
+	if top != nil {
+		r.top, r.topJCT = top, *st.Best
+	}
+	for _, moment := range []struct {
+		name string
+		dst  []float32
+	}{{"adam.m", r.learner.m}, {"adam.v", r.learner.v}} {
+		src, err := checkpoints.Get[float32](c.Tensors, moment.name, len(moment.dst))
+		if err != nil {
+			return err
+		}
+		copy(moment.dst, src)
+	}
+	return nil
+}
+
+// unpack reads the weights of a checkpoint; top is nil if there was no validation.
+func unpack(s agents.Shape, c checkpoints.Checkpoint) (st state, params, top agents.Params, err error) {
+	if err = json.Unmarshal(c.Meta, &st); err != nil {
+		return st, nil, nil, fmt.Errorf("checkpoint %d: %w", c.Step, err)
+	}
+	if params, err = agents.FromTensors(s, c.Tensors); err != nil || st.Best == nil {
+		return st, params, nil, err
+	}
+	var best []checkpoints.Tensor
+	for _, t := range c.Tensors {
+		if name, ok := strings.CutPrefix(t.Name, bestPrefix); ok {
+			t.Name = name
+			best = append(best, t)
+		}
+	}
+	top, err = agents.FromTensors(s, best)
+	return st, params, top, err
+}
+
+// record appends the update's metrics and stores a checkpoint when one is due.
+func (r *run) record(m *Metrics) error {
+	if err := r.books.append(metricsName, m); err != nil {
+		return err
+	}
+	if r.opt.Clock != nil {
+		line := struct {
+			Update  int     `json:"update"`
+			Seconds float64 `json:"wall_s"`
+		}{m.Update, r.opt.Clock()}
+		if err := r.books.append(timingName, line); err != nil {
+			return err
+		}
+	}
+	if !r.due(m.Update) {
+		return nil
+	}
+	return r.save()
+}
+
+func (b *books) append(name string, line any) error {
+	text, err := json.Marshal(line)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	f, err := os.OpenFile(filepath.Join(b.dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("write metrics: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// rewind keeps the first n lines of the metrics and returns the last of them.
+func (b *books) rewind(n int) (*Metrics, error) {
+	path := filepath.Join(b.dir, metricsName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && n == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rewind metrics: %w", err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if len(lines) <= n { // the part after the last newline is a line too
+		return nil, fmt.Errorf("rewind %s: %d lines, want at least the %d before the checkpoint", path, len(lines)-1, n)
+	}
+	if err := atomicfile.WriteBytes(path, 0o666, bytes.Join(lines[:n], nil)); err != nil || n == 0 {
+		return nil, err
+	}
+	var last Metrics
+	if err := json.Unmarshal(lines[n-1], &last); err != nil {
+		return nil, fmt.Errorf("rewind %s:%d: %w", path, n, err)
+	}
+	return &last, nil
+}

@@ -1,0 +1,199 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/learn"
+)
+
+// chunk is how many rows one machine takes at a time. Gradients are summed chunk by chunk in order, so the result does not
+// depend on how many machines there are.
+const chunk = 64
+
+// learner holds the weights and Adam's moments, and improves them.
+type learner struct {
+	cfg      *Config
+	params   agents.Params
+	m, v     []float32 // first and second moments, in the layout of the parameters one after another
+	steps    int64     // of Adam so far
+	machines []*learn.Machine[float32]
+	grads    [][]float32 // one a chunk of a batch
+	stats    []learn.Stats
+}
+
+func newLearner(cfg *Config, p *agents.Policy, servers, tokens, workers int) (*learner, error) {
+	n := p.Params.Count()
+	l := &learner{cfg: cfg, params: p.Params, m: make([]float32, n), v: make([]float32, n)}
+	chunks := (cfg.Batch + chunk - 1) / chunk
+	for range min(workers, chunks) {
+		m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, tokens, cfg.Clip)
+		if err != nil {
+			return nil, err
+		}
+		l.machines = append(l.machines, m)
+	}
+	for range chunks {
+		l.grads = append(l.grads, make([]float32, n))
+	}
+	l.stats = make([]learn.Stats, chunks)
+	return l, nil
+}
+
+func (l *learner) close() {
+	for _, m := range l.machines {
+		_ = m.Close() // nothing is lost with a machine
+	}
+}
+
+// improve learns from the samples; progress in [0,1) sets the rate and the entropy bonus.
+func (l *learner) improve(samples []learn.Sample, progress float64, draw *rand.Rand, out *Metrics) error {
+	normalise(samples)
+	rate := l.cfg.Rate * (1 - 0.9*progress)
+	spread := l.cfg.Entropy * (1 - progress)
+	order := make([]int, len(samples))
+	for i := range order {
+		order[i] = i
+	}
+	batch := make([]learn.Sample, 0, l.cfg.Batch)
+	norms := 0
+	for range l.cfg.Epochs {
+		draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		var epoch learn.Stats
+		for from := 0; from < len(order); from += l.cfg.Batch {
+			batch = batch[:0]
+			for _, i := range order[from:min(from+l.cfg.Batch, len(order))] {
+				batch = append(batch, samples[i])
+			}
+			st, err := l.gradient(batch, spread)
+			if err != nil {
+				return err
+			}
+			norm, err := l.step(rate)
+			if err != nil {
+				return err
+			}
+			add(&epoch, st)
+			out.Norm += norm
+			norms++
+		}
+		n := float64(epoch.Rows)
+		out.Entropy, out.KL, out.Clipped = epoch.Entropy/n, epoch.KL/n, float64(epoch.Clipped)/n
+		out.Waits = float64(epoch.Stops) / n
+		if out.KL > l.cfg.MaxKL {
+			break
+		}
+	}
+	out.Norm /= float64(norms)
+	return nil
+}
+
+// gradient leaves the mean gradient of the batch in grads[0].
+func (l *learner) gradient(batch []learn.Sample, spread float64) (learn.Stats, error) {
+	chunks := (len(batch) + chunk - 1) / chunk
+	errs := make([]error, len(l.machines))
+	var wait sync.WaitGroup
+	for w, m := range l.machines {
+		wait.Go(func() {
+			for c := w; c < chunks && errs[w] == nil; c += len(l.machines) {
+				part := batch[c*chunk : min((c+1)*chunk, len(batch))]
+				l.stats[c], errs[w] = m.Run(l.params, part, 1/float64(len(batch)), spread, l.grads[c])
+			}
+		})
+	}
+	wait.Wait()
+	var sum learn.Stats
+	for _, err := range errs {
+		if err != nil {
+			return sum, err
+		}
+	}
+	for c := range chunks {
+		add(&sum, l.stats[c])
+		if c > 0 {
+			for i, g := range l.grads[c] {
+				l.grads[0][i] += g
+			}
+		}
+	}
+	return sum, nil
+}
+
+func add(sum *learn.Stats, s learn.Stats) {
+	sum.Rows += s.Rows
+	sum.Loss += s.Loss
+	sum.Entropy += s.Entropy
+	sum.KL += s.KL
+	sum.Clipped += s.Clipped
+	sum.Stops += s.Stops
+}
+
+// Adam's constants (Kingma and Ba, 2015), with the ε that PPO implementations use.
+const (
+	beta1 = 0.9
+	beta2 = 0.999
+	eps   = 1e-5
+)
+
+// step clips the gradient's norm and moves the weights against it by Adam. It is written out because Gorgonia's solver cannot
+// store its moments, without which training could not resume exactly. It returns the norm before clipping.
+func (l *learner) step(rate float64) (float64, error) {
+	g := l.grads[0]
+	if err := l.finite("gradient of", g); err != nil {
+		return 0, err
+	}
+	square := 0.0
+	for _, x := range g {
+		square += float64(x) * float64(x)
+	}
+	norm := math.Sqrt(square)
+	scale := min(1, l.cfg.MaxNorm/(norm+1e-12))
+	l.steps++
+	fix1 := 1 - math.Pow(beta1, float64(l.steps))
+	fix2 := 1 - math.Pow(beta2, float64(l.steps))
+	at := 0
+	for i := range l.params {
+		data := l.params[i].Data
+		for j := range data {
+			x := float64(g[at]) * scale
+			m := beta1*float64(l.m[at]) + (1-beta1)*x
+			v := beta2*float64(l.v[at]) + (1-beta2)*x*x
+			l.m[at], l.v[at] = float32(m), float32(v)
+			data[j] = float32(float64(data[j]) - rate*(m/fix1)/(math.Sqrt(v/fix2)+eps))
+			at++
+		}
+	}
+	return norm, l.params.Finite()
+}
+
+// finite names the tensor with the first number that is not finite.
+func (l *learner) finite(what string, x []float32) error {
+	at := 0
+	for i := range l.params {
+		for j := range l.params[i].Data {
+			if v := float64(x[at]); math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("%s %s: number %d is %v, want a finite number", what, l.params[i].Name, j, v)
+			}
+			at++
+		}
+	}
+	return nil
+}
+
+// normalise scales advantages to unit deviation about 0 and bounds them to 5 deviations.
+func normalise(samples []learn.Sample) {
+	var sum, square float64
+	for i := range samples {
+		sum += samples[i].Gain
+		square += samples[i].Gain * samples[i].Gain
+	}
+	n := float64(len(samples))
+	mean := sum / n
+	deviation := math.Sqrt(max(square/n-mean*mean, 0)) + 1e-8
+	for i := range samples {
+		samples[i].Gain = min(max((samples[i].Gain-mean)/deviation, -5), 5)
+	}
+}

@@ -1,0 +1,339 @@
+package train
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// idle returns a learner of an untrained policy without machines for a batch of one chunk.
+func idle(tb testing.TB, cfg *Config) *learner {
+	tb.Helper()
+	p := untrained(tb, 0, 6)
+	l, err := newLearner(cfg, p, 4, 6, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(l.close)
+	return l
+}
+
+func flat(l *learner) []float32 {
+	var all []float32
+	for i := range l.params {
+		all = append(all, l.params[i].Data...)
+	}
+	return all
+}
+
+// Steps are those of Adam as its authors wrote it down, on gradients whose norm is cut to a bound.
+func TestStepIsAdam(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Batch = 8
+	l := idle(t, &cfg)
+	r := rand.New(rand.NewPCG(1, 1))
+	w := make([]float64, 0, len(l.m))
+	for _, x := range flat(l) {
+		w = append(w, float64(x))
+	}
+	m, v := make([]float64, len(w)), make([]float64, len(w))
+	for n := 1; n <= 20; n++ {
+		size := []float64{1e-4, 1, 1e-2}[n%3] // below and above the bound of the norm
+		square := 0.0
+		for i := range w {
+			l.grads[0][i] = float32(size * r.NormFloat64())
+			square += float64(l.grads[0][i]) * float64(l.grads[0][i])
+		}
+		rate := 0.01 / float64(n)
+		for i := range w {
+			g := float64(l.grads[0][i])
+			if norm := math.Sqrt(square); norm > cfg.MaxNorm {
+				g *= cfg.MaxNorm / norm
+			}
+			m[i] = 0.9*m[i] + 0.1*g
+			v[i] = 0.999*v[i] + 0.001*g*g
+			up, down := m[i]/(1-math.Pow(0.9, float64(n))), math.Sqrt(v[i]/(1-math.Pow(0.999, float64(n))))+1e-5
+			w[i] -= rate * up / down
+		}
+		norm, err := l.step(rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(norm-math.Sqrt(square)) > 1e-9*norm {
+			t.Fatalf("step %d: norm %v, want %v", n, norm, math.Sqrt(square))
+		}
+		for i, got := range flat(l) {
+			if math.Abs(float64(got)-w[i]) > 1e-5 {
+				t.Fatalf("step %d: weight %d is %v, want %v", n, i, got, w[i])
+			}
+		}
+	}
+}
+
+// played returns samples of sampled episodes with random advantages, gangs among them.
+func played(tb testing.TB, n int) []learn.Sample {
+	tb.Helper()
+	draw := rand.New(rand.NewPCG(2, 2))
+	p := untrained(tb, 0, 6)
+	var all []learn.Sample
+	for seed := uint64(0); len(all) < n; seed++ {
+		r, err := play(p, sim.Config{Cluster: cluster.Uniform(4, 4)}, mixed(60, seed), time.Hour, draw)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, r.samples...)
+	}
+	for i := range all {
+		all[i].Gain = draw.NormFloat64()
+	}
+	return all[:n]
+}
+
+// The gradient of a batch is the same, bit for bit, however many machines share it, and it is the sum of its samples'.
+func TestGradientDoesNotDependOnMachines(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Batch = 250 // three full chunks and a rest
+	samples := played(t, 330)
+	var want, wantLater []float32
+	for _, workers := range []int{1, 2, 3, 9} {
+		p := untrained(t, 0, 6)
+		l, err := newLearner(&cfg, p, 4, 6, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.close()
+		if len(l.machines) != min(workers, 4) {
+			t.Fatalf("%d machines for %d workers", len(l.machines), workers)
+		}
+		if _, err := l.gradient(samples[:250], 0.01); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Clone(l.grads[0])
+		if want == nil {
+			want = got
+			checkSum(t, &cfg, samples[:250], want)
+		}
+		var out Metrics
+		cfg.MaxKL = 100
+		if err := l.improve(slices.Clone(samples), 0.5, rand.New(rand.NewPCG(3, 3)), &out); err != nil {
+			t.Fatal(err)
+		}
+		later := append(append(flat(l), l.m...), l.v...)
+		if wantLater == nil {
+			wantLater = later
+		}
+		if !slices.Equal(got, want) || !slices.Equal(later, wantLater) {
+			t.Errorf("%d machines give another gradient (%v) or other weights and moments than one (%v)", workers,
+				!slices.Equal(got, want), !slices.Equal(later, wantLater))
+		}
+		if l.steps != 6 {
+			t.Errorf("%d steps, want 2 for each of 3 epochs", l.steps)
+		}
+	}
+	if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
+		t.Error("the gradient is zero: the comparison says nothing")
+	}
+}
+
+// checkSum adds up the gradients of single samples.
+func checkSum(t *testing.T, cfg *Config, samples []learn.Sample, got []float32) {
+	t.Helper()
+	p := untrained(t, 0, 6)
+	m, err := learn.NewMachine[float64](p.Shape, 1, 4, 6, cfg.Clip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	sum, one := make([]float64, len(got)), make([]float64, len(got))
+	for i := range samples {
+		if _, err := m.Run(p.Params, samples[i:i+1], 1/float64(len(samples)), 0.01, one); err != nil {
+			t.Fatal(err)
+		}
+		for k := range sum {
+			sum[k] += one[k]
+		}
+	}
+	for k := range sum {
+		if math.Abs(float64(got[k])-sum[k]) > 1e-4*max(0.1, math.Abs(sum[k])) {
+			t.Fatalf("gradient %d is %v, the samples' add up to %v", k, got[k], sum[k])
+		}
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	samples := make([]learn.Sample, 1000)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range samples {
+		samples[i].Gain = 7 + 3*r.NormFloat64()
+	}
+	samples[0].Gain, samples[1].Gain = 1e3, 1e3
+	normalise(samples)
+	mean, square, most := 0.0, 0.0, 0.0
+	for _, s := range samples[2:] {
+		mean, square, most = mean+s.Gain/998, square+s.Gain*s.Gain/998, max(most, s.Gain)
+	}
+	if samples[0].Gain != 5 || samples[1].Gain != 5 || most >= 1 || math.Abs(mean) > 0.1 || square > 0.1 {
+		t.Errorf("outliers at %v, the others at %v with mean square %v", samples[0].Gain, mean, square)
+	}
+	same := []learn.Sample{{Gain: 3}, {Gain: 3}}
+	if normalise(same); same[0].Gain != 0 || same[1].Gain != 0 {
+		t.Errorf("equal advantages became %v and %v, want 0", same[0].Gain, same[1].Gain)
+	}
+}
+
+// A number that is not finite ends the step with the name of its tensor; a bad gradient has then changed nothing.
+func TestNotFiniteIsNamed(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Batch = 8
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		l := idle(t, &cfg)
+		at := 0
+		for i := range l.params {
+			if l.params[i].Name == "item.w" {
+				break
+			}
+			at += len(l.params[i].Data)
+		}
+		before := flat(l)
+		l.grads[0][at+2] = bad
+		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "gradient of item.w: number 2 is ") {
+			t.Errorf("gradient with %v: error %v", bad, err)
+		}
+		if !slices.Equal(flat(l), before) || l.steps != 0 {
+			t.Errorf("gradient with %v: the weights moved", bad)
+		}
+		l.grads[0][at+2], l.m[at+3] = 1, bad
+		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "weights item.w: number 3 is ") {
+			t.Errorf("weights with %v: error %v", bad, err)
+		}
+	}
+}
+
+// A run whose weights blow up ends with the tensor's name, and its last good checkpoint stays the last.
+func TestNothingBadIsStored(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Every = 1
+	stop := make(chan struct{})
+	first := opt
+	first.Stop = stop
+	first.Progress = func(m *Metrics) {
+		if m.Update == 2 {
+			close(stop)
+		}
+	}
+	if _, _, err := Run(t.Context(), cfg, first); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(opt.Dir, storeName)
+	store, err := checkpoints.OpenStore(dir, checkpoints.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := store.Load(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := checkpoints.Get[float32](c.Tensors, "adam.m", untrained(t, 0, 6).Params.Count())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m[0] = float32(math.Inf(1))
+	if err := store.Save(2, c.Meta, c.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	before := results(t, opt.Dir)
+	opt.Resume = true
+	p, _, err := Run(t.Context(), cfg, opt)
+	if err == nil || p != nil || !strings.Contains(err.Error(), "update 3: weights server.w: number 0 is ") {
+		t.Errorf("error %v, want one that names server.w", err)
+	}
+	after := results(t, opt.Dir)
+	for name, text := range after {
+		if string(before[name]) != string(text) || len(after) != len(before) {
+			t.Errorf("%s was written", name)
+		}
+	}
+}
+
+func TestConfigBounds(t *testing.T) {
+	good := DefaultConfig()
+	if err := good.Validate(); err != nil {
+		t.Fatalf("defaults: %v", err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		want   string // "" is fine
+	}{
+		{"no updates", func(c *Config) { c.Updates = 0 }, "train.updates: 0, want 1 to 16777216"},
+		{"fewer than no updates", func(c *Config) { c.Updates = -3 }, "train.updates: -3"},
+		{"no window", func(c *Config) { c.Window = 0 }, "train.window: 0"},
+		{"a huge window", func(c *Config) { c.Window = 1025 }, "train.window: 1025"},
+		{"no windows", func(c *Config) { c.Windows = 0 }, "train.windows: 0"},
+		{"no rollouts", func(c *Config) { c.Rollouts = 0 }, "train.rollouts: 0"},
+		{"no choices", func(c *Config) { c.Choices = 0 }, "train.choices: 0"},
+		{"no epochs", func(c *Config) { c.Epochs = 0 }, "train.epochs: 0"},
+		{"no batch", func(c *Config) { c.Batch = 0 }, "train.batch: 0"},
+		{"no checkpoints", func(c *Config) { c.Every = 0 }, "train.every: 0"},
+		{"keeping none", func(c *Config) { c.Keep = 0 }, "train.keep: 0"},
+		{"no rate", func(c *Config) { c.Rate = 0 }, "train.rate: 0, want above 0"},
+		{"a rate above 1", func(c *Config) { c.Rate = 1.5 }, "train.rate: 1.5"},
+		{"no number as rate", func(c *Config) { c.Rate = math.NaN() }, "train.rate: NaN"},
+		{"no clip", func(c *Config) { c.Clip = 0 }, "train.clip: 0"},
+		{"an infinite clip", func(c *Config) { c.Clip = math.Inf(1) }, "train.clip: +Inf"},
+		{"negative entropy", func(c *Config) { c.Entropy = -1e-9 }, "train.entropy: -1e-09"},
+		{"no number as entropy", func(c *Config) { c.Entropy = math.NaN() }, "train.entropy: NaN"},
+		{"no entropy", func(c *Config) { c.Entropy = 0 }, ""},
+		{"no divergence", func(c *Config) { c.MaxKL = 0 }, "train.max_kl: 0"},
+		{"no norm", func(c *Config) { c.MaxNorm = 0 }, "train.max_norm: 0"},
+		{"no memory", func(c *Config) { c.Memory = 0 }, "train.memory: 0"},
+		{"negative memory", func(c *Config) { c.Memory = -time.Hour }, "train.memory: -1"},
+		{"no credit", func(c *Config) { c.Credit = 0 }, "train.credit: 0"},
+		{"all at their bounds", func(c *Config) { c.Updates, c.Window, c.Keep, c.Rate, c.Clip = 1<<24, 1024, 1, 1, 1 }, ""},
+	} {
+		cfg := DefaultConfig()
+		c.change(&cfg)
+		err := cfg.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Metrics are lines of JSON that tell what happened; wall-clock time is elsewhere.
+func TestBooks(t *testing.T) {
+	cfg, opt := tiny(t)
+	var told []Metrics
+	opt.Progress = func(m *Metrics) { told = append(told, *m) }
+	now := 0.0
+	opt.Clock = func() float64 { now += 1.5; return now }
+	mustRun(t, cfg, opt)
+	text := string(results(t, opt.Dir)[metricsName])
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		var m Metrics
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		if (m.Validation != nil) != (i%2 == 1) || m.Update != i+1 || m.Choices <= 0 || !(m.Relative > 0) || !(m.Entropy > 0) {
+			t.Errorf("line %d: %s", i+1, line)
+		}
+		if again, err := json.Marshal(told[i]); err != nil || string(again) != line {
+			t.Errorf("line %d: told %s, wrote %s (%v)", i+1, again, line, err)
+		}
+	}
+	timing, err := os.ReadFile(filepath.Join(opt.Dir, timingName))
+	if err != nil || !strings.HasPrefix(string(timing), "{\"update\":1,\"wall_s\":1.5}\n") || strings.Contains(text, "wall") {
+		t.Errorf("timing %q (%v)", timing, err)
+	}
+}

@@ -1,0 +1,427 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// tiny is a run of a second: four servers, windows of forty jobs, a network of a few hundred weights, batches of two chunks.
+func tiny(tb testing.TB, sets ...string) (Config, Options) {
+	tb.Helper()
+	s, err := scenario.Load("embedded-small-v1", append([]string{
+		"cluster.servers=4", "cluster.gpus_per_server=4", "workload.jobs=600", "window.arrivals=40",
+	}, sets...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Updates, cfg.Every, cfg.Window = 6, 2, 6
+	cfg.Size = agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2}
+	cfg.Windows, cfg.Rollouts, cfg.Choices, cfg.Epochs, cfg.Batch, cfg.Rate = 2, 1, 150, 2, 100, 0.02
+	return cfg, Options{Dir: filepath.Join(tb.TempDir(), "run"), Scenario: s, Workers: 1}
+}
+
+func mustRun(tb testing.TB, cfg Config, opt Options) *agents.Policy {
+	tb.Helper()
+	p, stopped, err := Run(tb.Context(), cfg, opt)
+	if err != nil || stopped {
+		tb.Fatalf("run: stopped %v, error %v", stopped, err)
+	}
+	return p
+}
+
+// results reads what is the same for equal runs: the recipe, the metrics, and the files of every checkpoint.
+func results(tb testing.TB, dir string) map[string][]byte {
+	tb.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == timingName {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		out[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// same holds the recipe, the metrics and the last checkpoint of a run against another, and whichever earlier checkpoints both
+// have: a run that was stopped has kept others.
+func same(tb testing.TB, got, want string) {
+	tb.Helper()
+	g, w := results(tb, got), results(tb, want)
+	last := filepath.Join(storeName, "step-000006")
+	for _, name := range []string{
+		recipeName, metricsName, filepath.Join(last, "meta.json"), filepath.Join(last, "tensors.safetensors"),
+		filepath.Join(last, "manifest.json"),
+	} {
+		if _, ok := g[name]; !ok {
+			tb.Errorf("%s is missing", name)
+		}
+	}
+	for name, text := range w {
+		if other, ok := g[name]; ok && !bytes.Equal(other, text) {
+			tb.Errorf("%s differs from the undisturbed run's:\n%.2000s\nwant\n%.2000s", name, printable(other), printable(text))
+		}
+	}
+	if lines := bytes.Count(g[metricsName], []byte("\n")); lines != 6 {
+		tb.Errorf("%d lines of metrics, want 6", lines)
+	}
+}
+
+func printable(b []byte) string {
+	if bytes.IndexByte(b, 0) >= 0 {
+		return fmt.Sprintf("(%d bytes of tensors)", len(b))
+	}
+	return string(b)
+}
+
+func sameWeights(tb testing.TB, got, want *agents.Policy) {
+	tb.Helper()
+	for i := range want.Params {
+		if !slices.Equal(got.Params[i].Data, want.Params[i].Data) {
+			tb.Errorf("weights %s differ", want.Params[i].Name)
+		}
+	}
+}
+
+// The number of cores changes neither weights nor metrics, and the run does learn something.
+func TestWorkersDoNotMatter(t *testing.T) {
+	cfg, opt := tiny(t)
+	first := mustRun(t, cfg, opt)
+	for _, workers := range []int{2, 5} {
+		other := opt
+		other.Dir, other.Workers = t.TempDir(), workers
+		sameWeights(t, mustRun(t, cfg, other), first)
+		same(t, other.Dir, opt.Dir)
+	}
+	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, err := store.Load(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := store.Load(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := first.Params.Count()
+	a, _ := checkpoints.Get[float32](early.Tensors, "adam.m", n)
+	b, _ := checkpoints.Get[float32](late.Tensors, "adam.m", n)
+	if slices.Equal(a, b) || !slices.ContainsFunc(b, func(x float32) bool { return x != 0 }) {
+		t.Error("the moments did not move: the comparison says nothing")
+	}
+	if _, ok := results(t, opt.Dir)[filepath.Join(storeName, "step-000000", "meta.json")]; ok {
+		t.Error("4 checkpoints, want the newest 3")
+	}
+}
+
+// A run stopped after any update goes on to the same end, and the last metrics before are told again.
+func TestStopAndResume(t *testing.T) {
+	cfg, opt := tiny(t)
+	want := mustRun(t, cfg, opt)
+	for stopAt := range 6 {
+		half := opt
+		half.Dir = filepath.Join(t.TempDir(), "run")
+		stop := make(chan struct{})
+		half.Stop = stop
+		half.Progress = func(m *Metrics) {
+			if m.Update == stopAt {
+				close(stop)
+			}
+		}
+		if stopAt == 0 {
+			close(stop)
+		}
+		if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
+			t.Fatalf("stop after %d: stopped %v, error %v", stopAt, stopped, err)
+		}
+		if n := bytes.Count(results(t, half.Dir)[metricsName], []byte("\n")); n != stopAt {
+			t.Fatalf("stop after %d: %d lines of metrics", stopAt, n)
+		}
+		var told []int
+		half.Stop, half.Resume, half.Workers = nil, true, 2
+		half.Progress = func(m *Metrics) { told = append(told, m.Update) }
+		sameWeights(t, mustRun(t, cfg, half), want)
+		same(t, half.Dir, opt.Dir)
+		all := []int{1, 2, 3, 4, 5, 6}
+		if !slices.Equal(told, all[max(stopAt-1, 0):]) {
+			t.Errorf("stop after %d: told of updates %v, want %v", stopAt, told, all[max(stopAt-1, 0):])
+		}
+	}
+	// A run that is finished stays as it is.
+	again := opt
+	again.Resume = true
+	before := results(t, opt.Dir)
+	sameWeights(t, mustRun(t, cfg, again), want)
+	if after := results(t, opt.Dir); len(after) != len(before) {
+		t.Errorf("resuming a finished run left %d files, want %d", len(after), len(before))
+	}
+	same(t, again.Dir, opt.Dir)
+}
+
+// An update cut off by the context leaves the run as the last checkpoint has it.
+func TestCancelAndResume(t *testing.T) {
+	cfg, opt := tiny(t)
+	mustRun(t, cfg, opt)
+	half := opt
+	half.Dir = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half.Progress = func(m *Metrics) {
+		if m.Update == 3 {
+			cancel()
+		}
+	}
+	if _, stopped, err := Run(ctx, cfg, half); err != nil || !stopped {
+		t.Fatalf("cancelled: stopped %v, error %v", stopped, err)
+	}
+	half.Resume, half.Progress = true, nil
+	mustRun(t, cfg, half)
+	same(t, half.Dir, opt.Dir)
+}
+
+const childVariable = "TRAIN_TEST_CHILD"
+
+// TestChild is the process that TestKillAndResume kills. It tells of each finished update on a line.
+func TestChild(t *testing.T) {
+	dir := os.Getenv(childVariable)
+	if dir == "" {
+		t.Skip("runs as a child of TestKillAndResume")
+	}
+	cfg, opt := tiny(t)
+	opt.Dir, opt.Workers = dir, 2
+	_, err := os.Stat(filepath.Join(dir, recipeName))
+	opt.Resume = err == nil
+	opt.Clock = func() float64 { return 1 }
+	opt.Progress = func(m *Metrics) { fmt.Println("update", m.Update) }
+	mustRun(t, cfg, opt)
+}
+
+// A run killed at any moment, again and again, comes to the same end.
+func TestKillAndResume(t *testing.T) {
+	cfg, opt := tiny(t)
+	began := time.Now()
+	mustRun(t, cfg, opt)
+	whole := time.Since(began)
+	dir := filepath.Join(t.TempDir(), "run")
+	draw := rand.New(rand.NewPCG(uint64(began.UnixNano()), 1)) // other moments every time: each of them must do
+	kills, begun := 0, 0
+	for try := 0; ; try++ {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
+		child.Env = append(os.Environ(), childVariable+"="+dir)
+		var out bytes.Buffer
+		child.Stdout, child.Stderr = &out, &out
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		delay := time.Duration(math.MaxInt64)
+		if try < 10 {
+			delay = time.Duration(draw.Float64() * float64(whole) * 0.6)
+		}
+		timer := time.AfterFunc(delay, func() { child.Process.Kill() })
+		err := child.Wait()
+		timer.Stop()
+		var exit *exec.ExitError
+		switch {
+		case err == nil && kills == 0: // slow when it was timed, fast now
+			whole /= 2
+			remove(t, dir)
+		case err == nil:
+			t.Logf("%d kills, %d of them before the first checkpoint", kills, begun)
+			same(t, dir, opt.Dir)
+			return
+		case errors.As(err, &exit) && exit.ExitCode() == -1:
+			kills++
+			if steps, _ := filepath.Glob(filepath.Join(dir, storeName, "step-*")); len(steps) == 0 {
+				begun++
+			}
+		default:
+			t.Fatalf("child, after %d kills: %v\n%s", kills, err, &out)
+		}
+	}
+}
+
+// What a kill leaves at the worst moments, made by hand.
+func TestLeftovers(t *testing.T) {
+	cfg, opt := tiny(t)
+	mustRun(t, cfg, opt)
+	for _, c := range []struct {
+		name string
+		harm func(t *testing.T, dir string)
+	}{
+		{"killed before the first checkpoint", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, storeName))
+			remove(t, filepath.Join(dir, metricsName))
+		}},
+		{"killed with an empty store", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, storeName))
+			remove(t, filepath.Join(dir, metricsName))
+			if err := os.Mkdir(filepath.Join(dir, storeName), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"half a line of metrics after the checkpoint", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, storeName, "step-000006"))
+			edit(t, filepath.Join(dir, metricsName), func(b []byte) []byte { return b[:len(b)-20] })
+		}},
+		{"a half-written checkpoint", func(t *testing.T, dir string) {
+			old := filepath.Join(dir, storeName, "step-000006")
+			if err := os.Rename(old, filepath.Join(dir, storeName, ".step-000006.tmp-0123456789abcdef")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the newest checkpoint lost a byte", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, storeName, "step-000006", "tensors.safetensors")
+			edit(t, path, func(b []byte) []byte { return b[:len(b)-1] })
+		}},
+		{"the newest two checkpoints have a wrong bit", func(t *testing.T, dir string) {
+			for _, step := range []string{"step-000006", "step-000004"} {
+				path := filepath.Join(dir, storeName, step, "tensors.safetensors")
+				edit(t, path, func(b []byte) []byte { b[len(b)-5] ^= 4; return b })
+			}
+		}},
+		{"the newest checkpoint has no manifest", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, storeName, "step-000006", "manifest.json"))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			again := opt
+			again.Dir, again.Resume = filepath.Join(t.TempDir(), "run"), true
+			if err := os.CopyFS(again.Dir, os.DirFS(opt.Dir)); err != nil {
+				t.Fatal(err)
+			}
+			c.harm(t, again.Dir)
+			mustRun(t, cfg, again)
+			same(t, again.Dir, opt.Dir)
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func edit(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, change(b), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be resumed, or started, says why and changes nothing.
+func TestRefusals(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Updates = 1
+	mustRun(t, cfg, opt)
+	resume := opt
+	resume.Resume = true
+	empty := resume
+	empty.Dir = t.TempDir()
+	absent := resume
+	absent.Dir = filepath.Join(t.TempDir(), "absent")
+	other, wider := cfg, cfg
+	other.Rate, wider.Size.Hidden = 0.5, 5
+	fewer, shifted := resume, resume
+	_, o := tiny(t, "cluster.servers=5")
+	fewer.Scenario = o.Scenario
+	_, o = tiny(t, "workload.seed=9")
+	shifted.Scenario = o.Scenario
+	for _, c := range []struct {
+		name  string
+		cfg   Config
+		opt   Options
+		is    error
+		wants []string
+	}{
+		{"a new run where one is", cfg, opt, nil, []string{"holds a run already", opt.Dir}},
+		{"another rate", other, resume, ErrMismatch, []string{"line ", `"  rate: 0.02"`, `"  rate: 0.5"`}},
+		{"another size", wider, resume, ErrMismatch, []string{`"    hidden: 4"`, `"    hidden: 5"`}},
+		{"another cluster", cfg, fewer, ErrMismatch, []string{`"  servers: 4"`, `"  servers: 5"`}},
+		{"another workload", cfg, shifted, ErrMismatch, []string{"sha256: ", `"  seed: 1"`, `"  seed: 9"`}},
+		{"nothing in the folder", cfg, empty, checkpoints.ErrNone, []string{"resume " + empty.Dir}},
+		{"no folder", cfg, absent, checkpoints.ErrNone, []string{"resume " + absent.Dir}},
+	} {
+		before := results(t, opt.Dir)
+		p, stopped, err := Run(t.Context(), c.cfg, c.opt)
+		if err == nil || p != nil || stopped || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%s: policy %v, stopped %v, error %v, want %v", c.name, p != nil, stopped, err, c.is)
+			continue
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want it to tell %q", c.name, err, want)
+			}
+		}
+		if c.is == ErrMismatch && strings.Contains(err.Error(), "updates:") {
+			t.Errorf("%s: error %v lists a line that agrees", c.name, err)
+		}
+		after := results(t, opt.Dir)
+		for name, text := range before {
+			if !bytes.Equal(after[name], text) || len(after) != len(before) {
+				t.Errorf("%s: changed the run (%s)", c.name, name)
+			}
+		}
+	}
+	if _, err := os.Stat(absent.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("resuming nothing made a folder: %v", err)
+	}
+	for _, step := range []string{"step-000000", "step-000001"} {
+		edit(t, filepath.Join(opt.Dir, storeName, step, "meta.json"), func(b []byte) []byte { return b[1:] })
+	}
+	if _, _, err := Run(t.Context(), cfg, resume); !errors.Is(err, checkpoints.ErrNone) {
+		t.Errorf("every checkpoint damaged: error %v, want %v", err, checkpoints.ErrNone)
+	}
+}
+
+// Open gives the policy that Run returned, without the scenario.
+func TestOpenIsWhatRunReturned(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Updates = 2
+	want := mustRun(t, cfg, opt)
+	got, training, err := Open(opt.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameWeights(t, got, want)
+	if got.Hold != want.Hold || got.Window != want.Window || got.Shape != want.Shape || !slices.Equal(got.Menu, want.Menu) {
+		t.Errorf("opened %+v and %v, want %+v and %v", got.Shape, got.Hold, want.Shape, want.Hold)
+	}
+	if training.Scenario != "embedded-small-v1" || training.Seed != 1 || training.Updates != 2 || training.Trace != scenario.Embedded {
+		t.Errorf("provenance %+v", training)
+	}
+	if _, _, err := Open(t.TempDir()); !errors.Is(err, checkpoints.ErrNone) {
+		t.Errorf("an empty folder: error %v, want %v", err, checkpoints.ErrNone)
+	}
+}

@@ -1,0 +1,170 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// ErrMismatch is wrapped when a run is resumed with a configuration or scenario other than its own; the error lists what
+// differs.
+var ErrMismatch = errors.New("does not continue this run")
+
+// Options say how to run, not what results.
+type Options struct {
+	Dir      string // of the run: run.yaml, metrics.jsonl, timing.jsonl, checkpoints/
+	Resume   bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
+	Workers  int    // cores to use, 0 for all; does not change the result
+	Scenario *scenario.Scenario
+	// Progress is told of every finished update, and on resuming of the last one before.
+	Progress func(*Metrics)
+	// Clock returns wall-clock seconds for timing.jsonl; nil writes none.
+	Clock func() float64
+	// Stop ends the run after the update in progress, with a checkpoint; nil never does.
+	Stop <-chan struct{}
+}
+
+// Metrics is one update: a line of metrics.jsonl. Wall-clock figures are not among them; they go to timing.jsonl.
+type Metrics struct {
+	Update     int      `json:"update"`
+	Choices    int      `json:"choices"`              // decisions among several legal ones, seen
+	Return     float64  `json:"return"`               // mean over episodes: negative job-hours
+	Relative   float64  `json:"relative_jct"`         // mean JCT of the sampled policy over the prior's on the same windows
+	Validation *float64 `json:"validation,omitempty"` // the same of the greedy policy on the validation windows, if it was due
+	Entropy    float64  `json:"entropy"`              // nats a choice
+	KL         float64  `json:"kl"`                   // from the policy that played
+	Clipped    float64  `json:"clipped"`              // share of choices
+	Norm       float64  `json:"grad_norm"`            // mean before clipping
+	Waits      float64  `json:"waits"`                // share of choices that left startable jobs waiting
+}
+
+// Run trains and returns the policy that did best on the scenario's validation windows, the untrained one among the
+// candidates; without validation windows, the last. stopped says that Stop or ctx ended the run before Config.Updates;
+// everything until the last finished update is then stored, after ctx until the last checkpoint. An error leaves the
+// checkpoints before it.
+func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
+	r, err := start(ctx, cfg, opt)
+	if err != nil {
+		return nil, false, fmt.Errorf("train: %w", err)
+	}
+	defer r.learner.close()
+	for r.update < cfg.Updates {
+		select {
+		case <-opt.Stop:
+			return r.best(), true, r.save()
+		default:
+		}
+		m, err := r.next(ctx)
+		if ctx.Err() != nil {
+			return r.best(), true, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("train: update %d: %w", r.update+1, err)
+		}
+		r.update++
+		if err := r.record(m); err != nil {
+			return nil, false, fmt.Errorf("train: %w", err)
+		}
+		if opt.Progress != nil {
+			opt.Progress(m)
+		}
+	}
+	return r.best(), false, nil
+}
+
+// run is a training in progress.
+type run struct {
+	cfg     Config
+	opt     Options
+	sim     sim.Config
+	source  *scenario.Source
+	policy  *agents.Policy // its parameters are the learner's
+	learner *learner
+	books   *books
+	update  int // finished
+	top     agents.Params
+	topJCT  float64  // relative JCT of top on validation, +Inf before the first
+	bar     []*curve // the prior on the validation windows
+}
+
+// best returns the policy to hand out.
+func (r *run) best() *agents.Policy {
+	p := *r.policy
+	p.Params = r.policy.Params.Clone()
+	if !math.IsInf(r.topJCT, 1) {
+		p.Params = r.top.Clone()
+	}
+	return &p
+}
+
+// start opens or continues a run.
+func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if opt.Workers <= 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	r := &run{cfg: cfg, opt: opt, topJCT: math.Inf(1)}
+	var err error
+	if r.source, err = opt.Scenario.Open(); err != nil {
+		return nil, err
+	}
+	if r.source.Count(scenario.Train) == 0 {
+		return nil, fmt.Errorf("scenario %s has no training windows", opt.Scenario.Name)
+	}
+	if r.sim, err = opt.Scenario.SimConfig(); err != nil {
+		return nil, err
+	}
+	hold, err := r.tune()
+	if err != nil {
+		return nil, err
+	}
+	if r.books, err = openBooks(&r.cfg, hold, opt, r.source); err != nil {
+		return nil, err
+	}
+	init := rng.Stream(cfg.Seed, "train", "weights")
+	if r.policy, err = agents.NewPolicy("learned", cfg.Size, cfg.Window, nil, init); err != nil {
+		return nil, err
+	}
+	r.policy.Hold = hold
+	tokens := cfg.Window * len(r.policy.Menu)
+	if r.learner, err = newLearner(&r.cfg, r.policy, len(r.sim.Cluster.Servers), tokens, opt.Workers); err != nil {
+		return nil, err
+	}
+	if err = r.begin(ctx); err != nil {
+		r.learner.close()
+	}
+	return r, err
+}
+
+// begin plays the prior on the validation windows, and restores the run or stores its start.
+func (r *run) begin(ctx context.Context) error {
+	for i := range min(r.source.Count(scenario.Validation), validationWindows) {
+		e, err := r.source.Episode(scenario.Validation, i, r.cfg.Seed)
+		if err != nil {
+			return err
+		}
+		c, err := follow(heuristic(r.policy), r.sim, e.Jobs, r.cfg.Memory)
+		if err != nil {
+			return err
+		}
+		r.bar = append(r.bar, c)
+	}
+	if r.opt.Resume {
+		if found, err := r.restore(); found || err != nil {
+			return err
+		}
+	}
+	if err := r.validate(ctx, &Metrics{}); err != nil {
+		return err
+	}
+	return r.save()
+}
