@@ -1,0 +1,95 @@
+package eval
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// Row is what became of one job.
+type Row struct {
+	Job      cluster.JobID
+	Name     string        // its id in the trace
+	Work     time.Duration // isolated run time
+	Submit   time.Duration
+	Start    time.Duration // the first, if Started
+	End      time.Duration // if Finished
+	Started  bool
+	Finished bool
+}
+
+// JCT is finish - submit of a finished job.
+func (r *Row) JCT() time.Duration { return r.End - r.Submit }
+
+func (r *Row) slowdown() float64 {
+	return max(1, float64(r.JCT())/float64(max(r.Work, SlowdownFloor)))
+}
+
+// Rows returns a row for every job of the log by JobID, also for those that never arrived.
+func Rows(log *sim.Log) []Row {
+	rows := make([]Row, len(log.Jobs))
+	for i := range rows {
+		j := &log.Jobs[i]
+		rows[i] = Row{Job: cluster.JobID(i), Name: j.Name, Work: j.Work, Submit: j.Submit}
+	}
+	for i := range log.Records {
+		rec := &log.Records[i]
+		switch rec.Kind {
+		case sim.Start:
+			if row := &rows[rec.Job]; !row.Started {
+				row.Start, row.Started = rec.At, true
+			}
+		case sim.Finish:
+			rows[rec.Job].End, rows[rec.Job].Finished = rec.At, true
+		}
+	}
+	return rows
+}
+
+// WriteJobs writes the rows of a log as CSV, job_id,submit_s,start_s,end_s,jct_s, in order of JobID. Times are exact decimal
+// seconds; what did not happen is empty.
+func WriteJobs(w io.Writer, log *sim.Log) error {
+	buf := bufio.NewWriter(w)
+	c := csv.NewWriter(buf)
+	fields := []string{"job_id", "submit_s", "start_s", "end_s", "jct_s"}
+	if err := c.Write(fields); err != nil {
+		return fmt.Errorf("write jobs: %w", err)
+	}
+	for _, r := range Rows(log) {
+		fields = append(fields[:0], r.Name, decimal(r.Submit), "", "", "")
+		if r.Started {
+			fields[2] = decimal(r.Start)
+		}
+		if r.Finished {
+			fields[3], fields[4] = decimal(r.End), decimal(r.JCT())
+		}
+		if err := c.Write(fields); err != nil {
+			return fmt.Errorf("write jobs: %w", err)
+		}
+	}
+	c.Flush()
+	if err := c.Error(); err != nil {
+		return fmt.Errorf("write jobs: %w", err)
+	}
+	if err := buf.Flush(); err != nil {
+		return fmt.Errorf("write jobs: %w", err)
+	}
+	return nil
+}
+
+// decimal writes seconds exactly: 62s is "62", 1.5s is "1.5".
+func decimal(d time.Duration) string {
+	whole, nanos := d/time.Second, d%time.Second
+	s := strconv.FormatInt(int64(whole), 10)
+	if nanos == 0 {
+		return s
+	}
+	return s + "." + strings.TrimRight(fmt.Sprintf("%09d", nanos), "0")
+}

@@ -1,0 +1,186 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+func policies(names ...string) []Policy {
+	var ps []Policy
+	for _, name := range names {
+		ps = append(ps, Policy{name, func() (cluster.Scheduler, error) { return baselines.New(name) }})
+	}
+	return ps
+}
+
+func smallPlan(t testing.TB, names ...string) Plan {
+	t.Helper()
+	s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "workload.load=60", "window.arrivals=40",
+		"cluster.servers=4",
+		"estimates.kind=noisy", "estimates.sigma=0.5", "seeds=[1, 2]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(src, scenario.Test, nil, policies(names...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// The number of workers changes neither results nor their order.
+func TestParallelEqualsSerial(t *testing.T) {
+	var want []byte
+	for _, workers := range []int{1, 2, 7} {
+		plan := smallPlan(t, "fifo", "sjfskip", "srtf", "random")
+		plan.Workers = workers
+		calls := 0
+		results, err := Run(t.Context(), plan, func(n int, r *Result) {
+			if calls++; n != calls || r.Policy == "" {
+				t.Errorf("call %d says that %d are done, of %+v", calls, n, r.Case)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := WriteJSONL(&b, results); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = b.Bytes()
+		}
+		cases := plan.Cases()
+		if calls != len(cases) || len(results) != len(cases) || !bytes.Equal(b.Bytes(), want) {
+			t.Fatalf("%d workers: %d calls, %d results of %d cases, same bytes %v", workers, calls, len(results), len(cases),
+				bytes.Equal(b.Bytes(), want))
+		}
+		for i, c := range cases {
+			if kept := results[i].Log != nil; results[i].Case != c || kept != (i < len(plan.Policies)) {
+				t.Errorf("result %d is %v with log %v, want %v with the logs of the first window and seed", i, results[i].Case, kept, c)
+			}
+		}
+	}
+}
+
+func TestSeedsReachWorkloadsAndPolicies(t *testing.T) {
+	results, err := Run(t.Context(), smallPlan(t, "fifo", "sjfskip", "random"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySeed := map[string]map[uint64]float64{}
+	for _, r := range results {
+		if bySeed[r.Policy] == nil {
+			bySeed[r.Policy] = map[uint64]float64{}
+		}
+		bySeed[r.Policy][r.Seed] += r.SumJCT
+	}
+	for policy, differ := range map[string]bool{"fifo": false, "sjfskip": true, "random": true} {
+		if got := bySeed[policy][1] != bySeed[policy][2]; got != differ {
+			t.Errorf("%s: seeds differ %v, want %v: estimates are noisy, and fifo needs none", policy, got, differ)
+		}
+	}
+}
+
+func TestErrorsNameTheirCaseAndDoNotDependOnWorkers(t *testing.T) {
+	broken := errors.New("broken")
+	for _, workers := range []int{1, 2, 8} {
+		plan := smallPlan(t, "fifo")
+		plan.Workers = workers
+		plan.Policies = append(plan.Policies, Policy{"bad", func() (cluster.Scheduler, error) {
+			return &script{"bad", func(tx *cluster.Txn) error { return broken }}, nil
+		}})
+		_, err := Run(t.Context(), plan, nil)
+		want := "evaluate embedded-small-v1 test-0 under bad, seed 1: "
+		if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%d workers: error %v, want %q before it", workers, err, want)
+		}
+	}
+}
+
+func TestCancelledRunSaysHowFarItCame(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := smallPlan(t, "fifo")
+	plan.Workers = 1
+	_, err := Run(ctx, plan, func(int, *Result) { cancel() })
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), fmt.Sprintf("1 of %d cases", len(plan.Cases()))) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPlansThatCannotBeComparedAreRefused(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*Plan)
+		want   string
+	}{
+		{"no policies", func(p *Plan) { p.Policies = nil }, "0 policies"},
+		{"no seeds", func(p *Plan) { p.Seeds = nil }, "0 seeds"},
+		{"no windows", func(p *Plan) { p.Windows = nil }, "0 windows"},
+		{"a policy twice", func(p *Plan) { p.Policies = append(p.Policies, p.Policies[0]) }, `policy "fifo" stands twice`},
+		{"a seed twice", func(p *Plan) { p.Seeds = []uint64{4, 4} }, "seed 4 stands twice"},
+		{"a window twice", func(p *Plan) { p.Windows[1] = p.Windows[0] }, `window "test-0" stands twice`},
+		{"a negative number of workers", func(p *Plan) { p.Workers = -1 }, "-1 workers"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			plan := smallPlan(t, "fifo")
+			c.change(&plan)
+			if _, err := Run(t.Context(), plan, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+// A scenario is worth comparing schedulers on only if jobs wait: in every built-in queueing is at least 5 % of JCT under
+// sjfskip, over the test windows and over the training windows.
+func TestBuiltinScenariosAreContended(t *testing.T) {
+	for _, name := range scenario.Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := scenario.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Workload.Trace != scenario.Embedded {
+				t.Setenv(scenario.SharedVariable, sharedtest.Dir(t))
+			}
+			src, err := s.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, split := range []scenario.Split{scenario.Train, scenario.Test} {
+				plan, err := NewPlan(src, split, nil, policies("sjfskip"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				plan.Seeds = plan.Seeds[:1]
+				results, err := Run(t.Context(), plan, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var jct, queueing float64
+				for _, r := range results {
+					jct, queueing = jct+r.MeanJCT, queueing+r.MeanQueueing
+				}
+				t.Logf("%s: queueing is %.1f %% of JCT over %d windows", split, 100*queueing/jct, len(results))
+				if queueing < .05*jct {
+					t.Errorf("%s: queueing is %.1f %% of JCT, want at least 5 %%", split, 100*queueing/jct)
+				}
+			}
+		})
+	}
+}
