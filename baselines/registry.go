@@ -34,9 +34,8 @@ func All() []Baseline {
 		{"srsf", "preemptive shortest remaining service (time x GPUs) first", func() cluster.Scheduler {
 			return &preemptive{name: "srsf", order: serviceLeft}
 		}},
-		{"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates", func() cluster.Scheduler {
-			return &preemptive{name: "las", order: level, alarm: sinks}
-		}},
+		{"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
+			func() cluster.Scheduler { return &preemptive{name: "las", order: level, alarm: sinks} }},
 		{"random", "waiting jobs that fit in random order", func() cluster.Scheduler { return &random{} }},
 	}
 }

@@ -66,9 +66,10 @@ func Dense(x, w, b *G.Node, act Activation) (*G.Node, error) {
 	if err := wantShape("dense", "bias", b, out); err != nil {
 		return nil, err
 	}
-	grad := func(n G.Nodes, y, dy *G.Node) (_ G.Nodes, err error) {
-		x, w, b, dz := n[0], n[1], n[2], dy
-		if dz, err = beforeActivation(y, dy, act); err != nil {
+	grad := func(n G.Nodes, y, dy *G.Node) (G.Nodes, error) {
+		x, w, b := n[0], n[1], n[2]
+		dz, err := beforeActivation(y, dy, act)
+		if err != nil {
 			return nil, err
 		}
 		dx, err := graphop.Like("attention.denseInputGrad", nil, x, denseDX[float32](in, out), denseDX[float64](in, out), dz, w)
@@ -82,8 +83,8 @@ func Dense(x, w, b *G.Node, act Activation) (*G.Node, error) {
 		db, err := graphop.Like("attention.sumRows", nil, b, sumRows[float32], sumRows[float64], dz)
 		return G.Nodes{dx, dw, db}, err
 	}
-	return graphop.Apply("attention.dense", act, tensor.Shape{x.Shape()[0], out}, dense[float32](in, out, act), dense[float64](in, out, act),
-		grad, []bool{true, true, true}, x, w, b)
+	return graphop.Apply("attention.dense", act, tensor.Shape{x.Shape()[0], out}, dense[float32](in, out, act),
+		dense[float64](in, out, act), grad, []bool{true, true, true}, x, w, b)
 }
 
 // beforeActivation adds the gradient before the activation of a layer with output y.
@@ -151,12 +152,12 @@ func MaskedLogSoftmax(logits, mask *G.Node) (*G.Node, error) {
 	}
 	width := logits.Shape()[1]
 	grad := func(n G.Nodes, y, dy *G.Node) (G.Nodes, error) {
-		dx, err := graphop.Like("attention.maskedLogSoftmaxGrad", nil, n[0], logSoftmaxBack[float32](width), logSoftmaxBack[float64](width),
-			dy, y, n[1])
+		dx, err := graphop.Like("attention.maskedLogSoftmaxGrad", nil, n[0], logSoftmaxBack[float32](width),
+			logSoftmaxBack[float64](width), dy, y, n[1])
 		return G.Nodes{dx, nil}, err
 	}
-	return graphop.Apply("attention.maskedLogSoftmax", nil, logits.Shape().Clone(), logSoftmax[float32](width), logSoftmax[float64](width),
-		grad, []bool{true, false}, logits, mask)
+	return graphop.Apply("attention.maskedLogSoftmax", nil, logits.Shape().Clone(), logSoftmax[float32](width),
+		logSoftmax[float64](width), grad, []bool{true, false}, logits, mask)
 }
 
 func logSoftmax[T kernel.Float](width int) graphop.Body[T] {

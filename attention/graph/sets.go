@@ -169,7 +169,8 @@ func MaxPool(x, mask *G.Node, batch int) (*G.Node, error) {
 		return nil, err
 	}
 	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
-		dx, err := graphop.Like("attention.maxPoolGrad", batch, in[0], largestBack[float32](n, d), largestBack[float64](n, d), dy, in[0], in[1])
+		dx, err := graphop.Like("attention.maxPoolGrad", batch, in[0], largestBack[float32](n, d), largestBack[float64](n, d),
+			dy, in[0], in[1])
 		return G.Nodes{dx, nil}, err
 	}
 	return graphop.Apply("attention.maxPool", batch, tensor.Shape{batch, d}, largest[float32](n, d), largest[float64](n, d),

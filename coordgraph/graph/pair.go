@@ -30,8 +30,8 @@ func PairBonus(q, p, d, adj, committed *G.Node) (*G.Node, error) {
 			dy, n[0], n[1], n[2], n[3], n[4])
 		return append(parts, nil, nil), err
 	}
-	return graphop.Apply("coordgraph.pairBonus", s, tensor.Shape{s.Batch, s.Agents * s.Items}, forward[float32](s), forward[float64](s),
-		grad, []bool{true, true, true, false, false}, in...)
+	return graphop.Apply("coordgraph.pairBonus", s, tensor.Shape{s.Batch, s.Agents * s.Items}, forward[float32](s),
+		forward[float64](s), grad, []bool{true, true, true, false, false}, in...)
 }
 
 func pairShape(in G.Nodes) (s kernel.PairShape, err error) {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/agents"
+)
+
+type exportOptions struct {
+	run  string
+	out  string
+	name string
+}
+
+func newExportCmd(a *app) *cobra.Command {
+	var opts exportOptions
+	cmd := &cobra.Command{
+		Use:   "export --run DIR",
+		Short: "Write a trained policy as a bundle",
+		Long: long(`
+Writes the best weights of a run as a policy bundle: a folder of weights.safetensors and manifest.json, which names every
+feature with unit and range, the meaning of the actions, the architecture, the training and the SHA-256 of the weights. eval,
+plan and simulate take it as a policy, and so does a program through the package agents. A bundle already there is replaced.`,
+			codeNoRun),
+		Example: `  clustergym export --run runs/first
+  clustergym export --run runs/first --out policies/venus-small --name venus-small`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runExport(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.run, "run", "", "folder of the run")
+	f.StringVarP(&opts.out, "out", "o", "", "folder of the bundle (default RUN/policy)")
+	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
+	require(cmd, "run")
+	return cmd
+}
+
+// exported is the result of export.
+type exported struct {
+	Policy string `json:"policy"` // its name
+	Out    string `json:"out"`
+}
+
+func runExport(a *app, opts exportOptions) error {
+	result, err := exportRun(opts)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	a.printf("policy %s: %s\ntry it:  clustergym plan --example > cluster.json\n"+
+		"         clustergym plan --snapshot cluster.json --policy %s\n", result.Policy, result.Out, result.Out)
+	return nil
+}
+
+func exportRun(opts exportOptions) (*exported, error) {
+	p, training, err := loadRun(opts.run)
+	if err != nil {
+		return nil, err
+	}
+	out := opts.out
+	if out == "" {
+		out = filepath.Join(opts.run, "policy")
+	}
+	p.Name = opts.name
+	if p.Name == "" {
+		p.Name = filepath.Base(filepath.Clean(opts.run))
+	}
+	if err := agents.Save(out, p, "clustergym "+version, training); err != nil {
+		return nil, err
+	}
+	return &exported{p.Name, out}, nil
+}

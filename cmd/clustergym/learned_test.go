@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tiny trains within a second.
+func tiny(dir string, more ...string) []string {
+	return append([]string{
+		"train", "-s", "embedded-small-v1", "--dir", dir, "--updates", "2", "--set", "scenario.window.arrivals=40",
+		"--set", "train.window=8", "--set", "train.choices=64", "--set", "train.batch=32", "--set", "train.size.width=8",
+		"--set", "train.size.hidden=4", "--set", "train.every=1",
+	}, more...)
+}
+
+func train2(t *testing.T, dir string) {
+	t.Helper()
+	must(t, tiny(dir)...)
+}
+
+// tree returns the content of every file of a folder but those of wall-clock times.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "timing.jsonl" {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files[rel] = read(t, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	whole := must(t, tiny("runs/whole")...)
+	contains(t, whole.out, "2 of 2 updates", "clustergym eval --scenario embedded-small-v1", "clustergym export --run runs/whole")
+	contains(t, whole.talk, "train  2/2 it", "relJCT", "kl")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s := commandWith(ctx, "", tiny("runs/parts")...); s.code != codeInterrupted {
+		t.Fatalf("interrupted: exit code %d\n%s", s.code, s.talk)
+	}
+	if s := command(t, tiny("runs/parts")...); s.code != codeError || !strings.Contains(s.talk, "resume") {
+		t.Errorf("a second run in one folder: exit code %d\n%s", s.code, s.talk)
+	}
+	if s := command(t, tiny("runs/parts", "--resume", "--seed", "7")...); s.code != codeMismatch || !strings.Contains(s.talk, "seed: 7") {
+		t.Errorf("resumed with another seed: exit code %d, want %d\n%s", s.code, codeMismatch, s.talk)
+	}
+	must(t, "train", "--resume", "--dir", "runs/parts", "--workers", "1")
+
+	a, b := tree(t, "runs/whole"), tree(t, "runs/parts")
+	for name, text := range a {
+		if b[name] != text {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if len(b) < len(a) || len(a) < 4 {
+		t.Errorf("%d and %d files", len(a), len(b))
+	}
+}
+
+func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	train2(t, "runs/one")
+	contains(t, must(t, "export", "--run", "runs/one", "--name", "mine").out, "policy mine: runs/one/policy")
+
+	// The exported policy decides as the run does.
+	args := []string{"eval", "-s", "embedded-small-v1", "--windows", "2", "--seeds", "1", "-p", "prior,run=runs/one,runs/one/policy"}
+	contains(t, must(t, args...).out, "run", "mine", "prior", "sjfskip")
+	type line struct {
+		Policy string  `json:"policy"`
+		SumJCT float64 `json:"sum_jct_s"`
+	}
+	sums := map[string][]float64{}
+	for text := range strings.Lines(read(t, "runs/eval-embedded-small-v1/results.jsonl")) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		sums[l.Policy] = append(sums[l.Policy], l.SumJCT)
+	}
+	if len(sums["mine"]) != 2 || !slices.Equal(sums["mine"], sums["run"]) {
+		t.Errorf("the exported policy gives %v, the run %v", sums["mine"], sums["run"])
+	}
+
+	if err := os.WriteFile("cluster.json", []byte(must(t, "plan", "--example").out), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, must(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy").out, "mine at", "the prior")
+	contains(t, must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy",
+		"runs/one/policy").out, "mine", "4, 4 finished")
+
+	// Judging a policy by what it was trained on is refused, unless asked for.
+	own := []string{"eval", "-s", "embedded-small-v1", "--split", "train", "--windows", "1", "--seeds", "1", "-p", "runs/one/policy"}
+	if s := command(t, own...); s.code != codeMismatch || !strings.Contains(s.talk, "was trained on") {
+		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", s.code, codeMismatch, s.talk)
+	}
+	must(t, append(own, "--allow-overlap")...)
+
+	// A damaged policy is refused.
+	weights := filepath.Join("runs", "one", "policy", "weights.safetensors")
+	text := read(t, weights)
+	if err := os.WriteFile(weights, []byte(text[:len(text)-1]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != codeError ||
+		!strings.Contains(s.talk, "damaged") {
+		t.Errorf("damaged weights: exit code %d\n%s", s.code, s.talk)
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+type planOptions struct {
+	snapshot string
+	policy   string
+	seed     uint64
+	example  bool
+}
+
+func newPlanCmd(a *app) *cobra.Command {
+	var opts planOptions
+	cmd := &cobra.Command{
+		Use:   "plan --snapshot cluster.json --policy P",
+		Short: "Show what a policy would do with a cluster now",
+		Long: long(`
+Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why, and
+why the other jobs wait. It changes nothing.
+
+A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds; a null CPU or memory of a
+server is not modelled; a waiting job has the state "pending". A job may also have min_workers, max_workers and a tenant, and a
+server the pool "inference", whose servers take training jobs only while they are on_loan. Unknown fields are errors.
+`, codeNoRun, codeMismatch),
+		Example: `  clustergym plan --example > cluster.json
+  clustergym plan --snapshot cluster.json --policy sjfskip
+  clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runPlan(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see policy ls, or the folder of an exported policy or of a run")
+	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
+	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
+	cmd.MarkFlagsOneRequired("snapshot", "example")
+	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
+	complete(cmd, "policy", policyNames)
+	return cmd
+}
+
+// plan is the result of plan.
+type plan struct {
+	Policy     string      `json:"policy"`
+	Now        float64     `json:"now_s"`
+	GPUs       int64       `json:"gpus"`             // of servers that take training jobs
+	FreeBefore int64       `json:"free_gpus_before"` // of those
+	FreeAfter  int64       `json:"free_gpus_after"`
+	Ops        []plannedOp `json:"ops"`     // in the order in which the policy proposes them
+	Waiting    []waiting   `json:"waiting"` // jobs that stay or become pending, by submission
+	Wake       *float64    `json:"wake_s,omitempty"`
+}
+
+// plannedOp is one operation that the policy proposes.
+type plannedOp struct {
+	Op        string         `json:"op"` // start, preempt, migrate, resize, loan or reclaim
+	Job       string         `json:"job,omitempty"`
+	Server    string         `json:"server,omitempty"` // of loan and reclaim
+	Workers   int32          `json:"workers,omitempty"`
+	Placement []plannedPiece `json:"placement,omitempty"`
+	Why       string         `json:"why"`
+}
+
+type plannedPiece struct {
+	Server  string  `json:"server"`
+	Workers int32   `json:"workers"`
+	GPUs    []int32 `json:"gpus"`
+	Left    int32   `json:"free_gpus_left"` // on the server, when all operations are done
+}
+
+type waiting struct {
+	Job     string `json:"job"`
+	Workers int32  `json:"workers"`
+	Why     string `json:"why"`
+}
+
+func runPlan(a *app, opts planOptions) error {
+	if opts.example {
+		return writeExample(a.out)
+	}
+	p, err := planFile(a, opts)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(p)
+	}
+	return p.print(a)
+}
+
+// planFile asks the policy about the snapshot.
+func planFile(a *app, opts planOptions) (*plan, error) {
+	p, err := findPolicy(opts.policy)
+	if err != nil {
+		return nil, err
+	}
+	state, err := readSnapshot(a, opts.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return makePlan(state, p, opts.seed)
+}
+
+func readSnapshot(a *app, path string) (*cluster.State, error) {
+	in := a.in
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	s, err := cluster.ReadSnapshot(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// decide asks a policy for its decisions on a state, lets look see the transaction, and takes everything back.
+func decide(s *cluster.State, p policy, seed uint64, look func(*cluster.Txn)) error {
+	sched, err := p.New()
+	if err != nil {
+		return err
+	}
+	if err := sched.Reset(seed); err != nil {
+		return fmt.Errorf("reset %s: %w", p.Name, err)
+	}
+	tx := s.Begin(s.Introduce())
+	err = sched.Schedule(tx)
+	if err == nil {
+		look(tx)
+	}
+	tx.Rollback(0)
+	tx.End()
+	if err != nil {
+		return fmt.Errorf("plan with %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// makePlan asks the policy, and for a learned one also the prior that it started from, to say where they differ.
+func makePlan(s *cluster.State, p policy, seed uint64) (*plan, error) {
+	w := newWhy(s)
+	if p.learned != nil {
+		prior, err := priorOf(p.learned)
+		if err != nil {
+			return nil, err
+		}
+		w.prior = map[cluster.JobID]bool{}
+		err = decide(s, prior, seed, func(tx *cluster.Txn) {
+			for i := range tx.Ops() {
+				w.prior[tx.Ops()[i].Job] = true
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := &plan{
+		Policy: p.Name, Now: s.Now().Seconds(), FreeBefore: s.FreeTotal(), Ops: []plannedOp{}, Waiting: []waiting{},
+	}
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.Open(id) {
+			out.GPUs += int64(s.Server(id).GPUs)
+		}
+	}
+	return out, decide(s, p, seed, func(tx *cluster.Txn) { out.fill(tx, w) })
+}
+
+// fill notes what the transaction proposes and what it leaves.
+func (p *plan) fill(tx *cluster.Txn, w *why) {
+	s, ops := tx.State(), tx.Ops()
+	for i := range ops {
+		p.Ops = append(p.Ops, describeOp(s, &ops[i], w))
+	}
+	for _, id := range bySubmission(s, s.Pending()) {
+		spec := s.Spec(id)
+		p.Waiting = append(p.Waiting, waiting{spec.Name, spec.Workers, w.waits(s, id)})
+	}
+	p.FreeAfter = s.FreeTotal()
+	if at, ok := tx.Wake(); ok {
+		seconds := at.Seconds()
+		p.Wake = &seconds
+	}
+}
+
+func describeOp(s *cluster.State, o *cluster.Op, w *why) plannedOp {
+	op := plannedOp{Op: o.Kind.String()}
+	switch o.Kind {
+	case cluster.OpLoan, cluster.OpReclaim:
+		op.Server = s.Server(o.Server).Name
+		return op
+	case cluster.OpPreempt:
+		op.Why = w.preempted(s, o.Job)
+	case cluster.OpPlace:
+		op.Op, op.Why = "start", w.started(s, o.Job)
+	default:
+		op.Why = w.facts(s, o.Job)
+	}
+	op.Job = s.Spec(o.Job).Name
+	gpus := o.GPUs()
+	for _, p := range o.Placement() {
+		op.Workers += p.Workers
+		op.Placement = append(op.Placement, plannedPiece{
+			s.Server(p.Server).Name, p.Workers, append([]int32{}, gpus[:p.Workers]...), s.FreeGPUs(p.Server),
+		})
+		gpus = gpus[p.Workers:]
+	}
+	return op
+}
+
+func (p *plan) print(a *app) error {
+	a.printf("%s at %s: %d of %d GPUs free, then %d; nothing is changed\n\n", p.Policy, clock(p.Now), p.FreeBefore, p.GPUs,
+		p.FreeAfter)
+	var rows [][]string
+	for _, o := range p.Ops {
+		rows = append(rows, []string{o.Op, o.Job + o.Server, o.where(), o.Why})
+	}
+	for _, j := range p.Waiting {
+		rows = append(rows, []string{"wait", j.Job, "-", j.Why})
+	}
+	if len(rows) == 0 {
+		a.printf("no job waits, and the policy proposes nothing\n")
+		return nil
+	}
+	if err := a.printRows(append([][]string{{"does", "job", "where", "why"}}, rows...)); err != nil {
+		return err
+	}
+	if p.Wake != nil {
+		a.printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))
+	}
+	return nil
+}
+
+// clock is an instant, given in seconds, to the second.
+func clock(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
+}
+
+func (o *plannedOp) where() string {
+	if len(o.Placement) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, p := range o.Placement {
+		gpus := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.GPUs), " ", ","), "[]")
+		parts = append(parts, fmt.Sprintf("%s:%s", p.Server, gpus))
+	}
+	return strings.Join(parts, " ")
+}

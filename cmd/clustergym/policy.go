@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// prior is the policy that an untrained team follows.
+const prior = "prior"
+
+const aboutPrior = "what a learned team starts from: that of the learned policy beside it, else shortest job first with skip"
+
+func newPolicyCmd(a *app) *cobra.Command {
+	return newGroup("policy", "List policies",
+		"A policy is a baseline by name, `prior`, or the folder of an exported policy or of a training run.", newPolicyLsCmd(a))
+}
+
+func newPolicyLsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the baselines",
+		Long:    long("Lists the built-in policies with a line about each. Exported policies and runs are named by their folder."),
+		Example: "  clustergym policy ls",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runPolicyLs(a) },
+	}
+}
+
+func runPolicyLs(a *app) error {
+	type line struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+	}
+	lines := []line{}
+	for _, b := range baselines.All() {
+		lines = append(lines, line{b.Name, b.About})
+	}
+	lines = append(lines, line{prior, aboutPrior})
+	if a.json {
+		return a.printJSON(lines)
+	}
+	rows := [][]string{{"policy", "about"}}
+	for _, l := range lines {
+		rows = append(rows, []string{l.Name, l.About})
+	}
+	return a.printRows(rows)
+}
+
+// policyNames lists the policies that have a name.
+func policyNames() []string {
+	var names []string
+	for _, b := range baselines.All() {
+		names = append(names, b.Name)
+	}
+	return append(names, prior)
+}
+
+// policy is one that a user named.
+type policy struct {
+	eval.Policy
+	learned  *agents.Policy         // nil for a baseline
+	training checkpoints.Provenance // of a learned one
+}
+
+// findPolicy reads "[name=]policy", where policy is a baseline, prior, or the folder of an exported policy or a run.
+func findPolicy(arg string) (policy, error) {
+	name, what, named := strings.Cut(arg, "=")
+	if !named {
+		name, what = "", arg
+	}
+	if named && name == "" || what == "" {
+		return policy{}, usage("policy %q: want a name, a folder, or name=folder", arg)
+	}
+	p, err := newPolicy(what)
+	if err == nil && name != "" {
+		p.Name = name
+	}
+	return p, err
+}
+
+func newPolicy(what string) (policy, error) {
+	for _, b := range baselines.All() {
+		if b.Name == what {
+			return policy{Policy: eval.Policy{Name: b.Name, New: func() (cluster.Scheduler, error) { return b.New(), nil }}}, nil
+		}
+	}
+	if what == prior {
+		return priorOf(nil)
+	}
+	info, err := os.Stat(what)
+	switch {
+	case err == nil && info.IsDir():
+		return learnedPolicy(what)
+	case err == nil:
+		return policy{}, usage("policy %s is a file: want a baseline, or the folder of a policy or run", what)
+	case errors.Is(err, os.ErrNotExist) && strings.ContainsRune(what, filepath.Separator):
+		return policy{}, noRun(fmt.Errorf("policy %s: no such folder", what))
+	case errors.Is(err, os.ErrNotExist):
+		return policy{}, usage("policy %q: no such baseline or folder%s", what, didYouMean(what, policyNames()))
+	}
+	return policy{}, fmt.Errorf("policy: %w", err)
+}
+
+// learnedPolicy reads an exported policy or the best weights of a run.
+func learnedPolicy(dir string) (policy, error) {
+	p, training, err := loadLearned(dir)
+	if err != nil {
+		return policy{}, err
+	}
+	return policy{
+		Policy:  eval.Policy{Name: p.Name, New: func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }},
+		learned: p, training: training,
+	}, nil
+}
+
+// priorOf is the prior of a learned policy, of one with the usual window and menu for nil.
+func priorOf(p *agents.Policy) (policy, error) {
+	if p == nil {
+		var err error
+		if p, err = agents.NewPolicy(prior, agents.DefaultSize(), 0, env.AsRequested(), rng.Stream(0, prior)); err != nil {
+			return policy{}, err
+		}
+	}
+	create := func() (cluster.Scheduler, error) { return agents.NewPrior(p), nil }
+	return policy{Policy: eval.Policy{Name: prior, New: create}}, nil
+}
+
+// findPolicies reads a list of policies. The prior among them is that of the first learned one. The baseline joins them
+// unless it is among them.
+func findPolicies(args []string, baseline string) ([]policy, error) {
+	var all []policy
+	var first *agents.Policy
+	for _, arg := range args {
+		p, err := findPolicy(arg)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = p.learned
+		}
+		all = append(all, p)
+	}
+	named := func(p policy) bool { return p.Name == baseline }
+	if baseline != "" && !slices.ContainsFunc(all, named) {
+		p, err := newPolicy(baseline)
+		if err != nil {
+			return nil, err
+		}
+		p.Name = baseline
+		all = append(all, p)
+	}
+	for i := range all {
+		for _, other := range all[:i] {
+			if other.Name == all[i].Name {
+				return nil, usage("two policies have the name %q: give one another, with name=%s", other.Name, args[i])
+			}
+		}
+		if all[i].Name == prior && all[i].learned == nil && first != nil {
+			p, err := priorOf(first)
+			if err != nil {
+				return nil, err
+			}
+			all[i].New = p.New
+		}
+	}
+	return all, nil
+}
+
+func loadLearned(dir string) (*agents.Policy, checkpoints.Provenance, error) {
+	if isRun(dir) {
+		return loadRun(dir)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, os.ErrNotExist) {
+		return nil, checkpoints.Provenance{}, noRun(fmt.Errorf("%s holds no manifest.json of a policy and no run.yaml of a run", dir))
+	}
+	p, m, err := agents.Load(dir)
+	if err != nil {
+		return nil, checkpoints.Provenance{}, err
+	}
+	return p, m.Training, nil
+}
