@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // Choice is one draw of the decoder among several legal ones: what training needs to know of it. The slices belong to the
@@ -28,7 +29,8 @@ type Choice struct {
 type Decoder struct {
 	spec      env.Spec
 	hold      float64 // of the prior
-	net       *Net    // nil: the prior alone
+	shadow    cluster.Shadow
+	net       *Net // nil: the prior alone
 	obs       Observation
 	legal     []bool
 	prior     []float32
@@ -58,8 +60,8 @@ func (d *Decoder) Round(ts *env.TimeStep, draw *rand.Rand, joint []env.Action, r
 	}
 	d.committed = d.committed[:0]
 	lacking := func(t int) int32 { return ts.State.Spec(ts.Window[t/len(d.spec.Menu)]).Workers }
-	for {
-		prior(d.prior, &d.spec, ts, d.legal, d.hold, lacking)
+	for bound := holdBound(&d.spec, ts, d.legal, d.hold, &d.shadow); ; bound = -1 { // a gang that began is not held back
+		prior(d.prior, &d.spec, ts, d.legal, bound, lacking)
 		for a, ok := range d.legal {
 			d.logits[a] = d.prior[a]
 			if ok {

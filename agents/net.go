@@ -86,8 +86,8 @@ func (n *Net) stop(o *Observation) {
 	for i := range m {
 		n.word[i] += n.word[m+i]
 	}
-	var out [1]float32
-	kernel.Dense(out[:], n.word[:m], p.get("stop.w"), p.get("stop.b"), m, 1, kernel.None)
+	out := n.word[m : m+1]
+	kernel.Dense(out, n.word[:m], p.get("stop.w"), p.get("stop.b"), m, 1, kernel.None)
 	n.Stop = out[0]
 }
 

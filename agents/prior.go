@@ -22,10 +22,9 @@ const (
 )
 
 // prior fills dst [servers*tokens+1] for the legal choices of a micro-step, in which the job of a token still lacks so many
-// workers. The last entry is the stop choice.
-func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64, lacking func(token int) int32) {
+// workers and none that takes longer than bound should start. The last entry is the stop choice.
+func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, bound float64, lacking func(token int) int32) {
 	tokens, levels, stop := spec.Items(), len(spec.Menu), len(dst)-1
-	bound := holdBound(spec, ts, legal, hold)
 	best, bestHeld := float32(illegal), float32(illegal)
 	for t := range tokens {
 		id := ts.Window[t/levels]
@@ -61,9 +60,9 @@ func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, hold f
 
 // holdBound is the longest remaining time that may start while the first job of the window that cannot start waits; less than
 // 0 for no bound.
-func holdBound(spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64) float64 {
+func holdBound(spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64, shadow *cluster.Shadow) float64 {
 	tokens, levels := spec.Items(), len(spec.Menu)
-	if hold == 0 || !legal[len(legal)-1] { // within a gang there is no more holding back
+	if hold == 0 {
 		return -1
 	}
 	for k, id := range ts.Window {
@@ -71,7 +70,7 @@ func holdBound(spec *env.Spec, ts *env.TimeStep, legal []bool, hold float64) flo
 			break
 		}
 		if left, known := ts.State.Remaining(id); known && !startable(legal, k*levels, levels, tokens) {
-			return hold * float64(left)
+			return max(hold*float64(left), float64(shadow.Wait(ts.State, id)))
 		}
 	}
 	return -1

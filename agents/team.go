@@ -17,7 +17,8 @@ type Policy struct {
 	Params Params
 	Window int
 	Menu   []env.Level
-	// Hold is the prior's bound on what may start while a job is held back, in times that job's remaining time; 0 is none.
+	// Hold bounds what the prior starts while a job is held back: jobs of at most so many times its remaining time, 1 or more,
+	// and those that end before it could start; 0 is no bound.
 	Hold float64
 }
 

@@ -15,15 +15,17 @@ import (
 //	fjf      submit, id                skips (first job that fits)
 //	sjf      estimated duration, id    blocks
 //	sjfskip  estimated duration, id    skips
-//	sjfhold  estimated duration, id    skips, but starts no job more than hold times as long as the first that did not fit
+//	sjfhold  estimated duration, id    skips, but holds GPUs for the first job that did not fit: no job starts that is more
+//	                                   than hold times as long and would not end before that job could start
 type list struct {
-	name  string
-	skip  bool
-	hold  float64 // 0 holds nothing back
-	order func(*cluster.JobSpec) (time.Duration, error)
-	all   line    // without skip
-	some  waiting // with skip
-	fit   cluster.Placement
+	name    string
+	skip    bool
+	hold    float64 // 0 holds nothing back
+	order   func(*cluster.JobSpec) (time.Duration, error)
+	all     line    // without skip
+	some    waiting // with skip
+	fit     cluster.Placement
+	running roster // kept with hold alone
 }
 
 func bySubmit(j *cluster.JobSpec) (time.Duration, error) { return j.Submit, nil }
@@ -40,11 +42,15 @@ func (l *list) Name() string { return l.name }
 func (l *list) Reset(uint64) error {
 	l.all = l.all[:0]
 	l.some.reset()
+	l.running.reset()
 	return nil
 }
 
 func (l *list) Schedule(tx *cluster.Txn) error {
 	for _, e := range tx.Events() {
+		if l.hold > 0 {
+			l.follow(tx.State(), e)
+		}
 		if e.Kind != cluster.Arrived {
 			continue
 		}
@@ -72,21 +78,38 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
+// follow keeps the running jobs in order of their expected finish.
+func (l *list) follow(s *cluster.State, e cluster.Event) {
+	switch e.Kind {
+	case cluster.Finished:
+		l.running.drop(e.Job)
+	case cluster.Found, cluster.Respeed:
+		if s.Phase(e.Job) == cluster.Running && s.Spec(e.Job).Estimate > 0 {
+			l.running.put(s, e.Job, s.ExpectedFinish(e.Job))
+		}
+	}
+}
+
 func (l *list) fill(tx *cluster.Txn) error {
 	l.some.pass()
+	held := ticket{job: -1}
 	bound := math.Inf(1)
 	for i := l.some.first(); i >= 0 && float64(l.some.head(i).key) <= bound; i = l.some.first() {
-		started, err := l.start(tx, l.some.head(i).job)
+		next := l.some.head(i)
+		started, err := l.start(tx, next.job)
 		switch {
 		case err != nil:
 			return err
 		case started:
 			l.some.pop(i)
 		default:
-			if l.hold > 0 {
-				bound = min(bound, l.hold*float64(l.some.head(i).key))
-			}
 			l.some.refuse(i)
+			if held.job < 0 {
+				held = next
+			}
+		}
+		if l.hold > 0 && held.job >= 0 && (started || held == next) { // a start may delay the held job
+			bound = max(l.hold*float64(held.key), float64(l.running.wait(tx.State(), held.job)))
 		}
 	}
 	return nil
@@ -97,5 +120,11 @@ func (l *list) start(tx *cluster.Txn, id cluster.JobID) (started bool, err error
 	if l.fit, fits = tx.State().BestFit(id, l.fit[:0]); !fits {
 		return false, nil
 	}
-	return true, tx.Place(id, l.fit)
+	if err := tx.Place(id, l.fit); err != nil {
+		return false, err
+	}
+	if l.hold > 0 {
+		l.running.put(tx.State(), id, tx.State().ExpectedFinish(id))
+	}
+	return true, nil
 }

@@ -28,7 +28,7 @@ func All() []Baseline {
 		{"sjfskip", "shortest estimated duration first; a job that does not fit is skipped", func() cluster.Scheduler {
 			return &list{name: "sjfskip", order: byEstimate, skip: true}
 		}},
-		{"sjfhold", "sjfskip that keeps GPUs for the first job that does not fit: none over 5 times as long starts",
+		{"sjfhold", "sjfskip that holds GPUs for the first job that does not fit against jobs 5 times as long that would delay it",
 			func() cluster.Scheduler { return NewHold(5) }},
 		{"srtf", "preemptive shortest remaining time first", func() cluster.Scheduler { return &srtf{} }},
 		{"srsf", "preemptive shortest remaining service (time x GPUs) first", func() cluster.Scheduler {
@@ -40,7 +40,7 @@ func All() []Baseline {
 	}
 }
 
-// NewHold returns sjfhold with another bound: 0 holds nothing back, which is sjfskip.
+// NewHold returns sjfhold with another bound, 1 or more; 0 holds nothing back, which is sjfskip.
 func NewHold(times float64) cluster.Scheduler {
 	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times}
 }

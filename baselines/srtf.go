@@ -1,9 +1,6 @@
 package baselines
 
 import (
-	"slices"
-	"time"
-
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -15,8 +12,7 @@ import (
 // the same schedule where both apply.
 type srtf struct {
 	wait    waiting
-	running []ticket          // by expected finish
-	key     []ticket          // of each running job by id, as it stands in running
+	running roster            // by expected finish
 	stop    []cluster.JobID   // of the last pass, to wait from the next one on
 	start   []cluster.JobID   // of this pass
 	plan    plan              // for what a count cannot decide
@@ -28,7 +24,8 @@ func (*srtf) Name() string { return "srtf" }
 
 func (p *srtf) Reset(uint64) error {
 	p.wait.reset()
-	*p = srtf{wait: p.wait, running: p.running[:0], key: p.key[:0]}
+	p.running.reset()
+	*p = srtf{wait: p.wait, running: p.running}
 	return nil
 }
 
@@ -93,12 +90,11 @@ func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 		if _, err := timeLeft(s, e.Job); err != nil {
 			return err
 		}
-		p.run(s, e.Job, s.ExpectedFinish(e.Job))
+		p.running.put(s, e.Job, s.ExpectedFinish(e.Job))
 	case cluster.Finished:
-		p.leave(e.Job)
+		p.running.drop(e.Job)
 	case cluster.Respeed:
-		p.leave(e.Job)
-		p.run(s, e.Job, s.ExpectedFinish(e.Job))
+		p.running.put(s, e.Job, s.ExpectedFinish(e.Job))
 	}
 	return nil
 }
@@ -107,22 +103,6 @@ func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
 	left, err := timeLeft(s, id)
 	p.wait.push(s.Spec(id), ticket{max(left, 0), s.Spec(id).Submit, id})
 	return err
-}
-
-func (p *srtf) run(s *cluster.State, id cluster.JobID, finish time.Duration) {
-	t := ticket{finish, s.Spec(id).Submit, id}
-	if n := int(id) + 1 - len(p.key); n > 0 {
-		p.key = append(p.key, make([]ticket, n)...)
-	}
-	p.key[id] = t
-	at, _ := slices.BinarySearchFunc(p.running, t, ticket.compare)
-	p.running = slices.Insert(p.running, at, t)
-}
-
-func (p *srtf) leave(id cluster.JobID) {
-	if at, ok := slices.BinarySearchFunc(p.running, p.key[id], ticket.compare); ok {
-		p.running = slices.Delete(p.running, at, at+1)
-	}
 }
 
 // choose decides in order of time left who starts and who stops. free may fall below 0: then running jobs last in order hold
@@ -142,17 +122,17 @@ func (p *srtf) choose(s *cluster.State) {
 		switch {
 		case line < 0 && victim < 0:
 			return
-		case line < 0 || victim >= 0 && p.running[victim].before(next):
-			id := p.running[victim].job
+		case line < 0 || victim >= 0 && p.running.line[victim].before(next):
+			id := p.running.line[victim].job
 			free += int64(workersOf(s, id))
-			p.running = slices.Delete(p.running, victim, victim+1)
+			p.running.drop(id)
 			p.stop = append(p.stop, id)
 			p.wait.refuse(p.wait.line(s.Spec(id)))
 		case p.room(s, free, next, p.wait.shapes[line].workers):
 			p.wait.pop(line)
 			free -= int64(p.wait.shapes[line].workers)
 			p.start = append(p.start, next.job)
-			p.run(s, next.job, next.key)
+			p.running.put(s, next.job, next.key)
 		default:
 			p.wait.refuse(line)
 		}
@@ -162,17 +142,17 @@ func (p *srtf) choose(s *cluster.State) {
 // victim returns the first running job in order that no longer fits, or -1 if all do.
 func (p *srtf) victim(s *cluster.State, free int64) int {
 	at := -1
-	for i := len(p.running) - 1; i >= 0 && free < 0; i-- {
+	for i := len(p.running.line) - 1; i >= 0 && free < 0; i-- {
 		at = i
-		free += int64(workersOf(s, p.running[i].job))
+		free += int64(workersOf(s, p.running.line[i].job))
 	}
 	return at
 }
 
 // room reports whether n GPUs are free or held by jobs after t in order.
 func (p *srtf) room(s *cluster.State, free int64, t ticket, n int32) bool {
-	for i := len(p.running) - 1; i >= 0 && free < int64(n) && t.before(p.running[i]); i-- {
-		free += int64(workersOf(s, p.running[i].job))
+	for i := len(p.running.line) - 1; i >= 0 && free < int64(n) && t.before(p.running.line[i]); i-- {
+		free += int64(workersOf(s, p.running.line[i].job))
 	}
 	return free >= int64(n)
 }

@@ -148,7 +148,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 // begin plays the prior on the validation windows, and restores the run or stores its start.
 func (r *run) begin(ctx context.Context) error {
 	for i := range min(r.source.Count(scenario.Validation), validationWindows) {
-		e, err := r.source.Episode(scenario.Validation, i, r.cfg.Seed)
+		e, err := r.validationEpisode(i)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // holds are the bounds of the prior that tune tries.
-var holds = []float64{0, 1, 2, 3, 5, 8, 13, 20}
+var holds = []float64{0, 1, 2, 3, 5, 10, 20, 50}
 
 // tuneWindows is how many training windows tune looks at, spread evenly.
 const tuneWindows = 24

@@ -15,6 +15,12 @@ import (
 // validationWindows bounds how many windows choose the best policy.
 const validationWindows = 8
 
+// validationEpisode returns the i-th of at most validationWindows windows, spread evenly.
+func (r *run) validationEpisode(i int) (scenario.Episode, error) {
+	n := r.source.Count(scenario.Validation)
+	return r.source.Episode(scenario.Validation, i*n/min(n, validationWindows), r.cfg.Seed)
+}
+
 // next plays and learns one update.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
 	m := &Metrics{Update: r.update + 1}
@@ -120,7 +126,7 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			e, err := r.source.Episode(scenario.Validation, i, r.cfg.Seed)
+			e, err := r.validationEpisode(i)
 			if err != nil {
 				return err
 			}

@@ -19,11 +19,14 @@ func (p Placement) Workers() int32 {
 	return n
 }
 
-// GPUs is what the gang holds, in GPUs.
-func (p Placement) GPUs() float64 {
+// GPUMilli is what the gang holds, in thousandths of a GPU.
+func (p Placement) GPUMilli() int64 {
 	milli := int64(0)
 	for i := range p {
 		milli += int64(p[i].Workers) * int64(p[i].GPUMilli)
 	}
-	return float64(milli) / WholeGPU
+	return milli
 }
+
+// GPUs is what the gang holds, in GPUs.
+func (p Placement) GPUs() float64 { return float64(p.GPUMilli()) / WholeGPU }

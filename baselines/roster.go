@@ -1,0 +1,55 @@
+package baselines
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// roster holds the running jobs in order of their expected finish, then submit, then id. An expected finish stays what it is
+// while the job's rate does, so the order keeps itself; a Respeed event calls for another put.
+type roster struct {
+	line []ticket
+	key  []ticket // of each job by id, as it stands in line
+}
+
+func (r *roster) reset() { r.line, r.key = r.line[:0], r.key[:0] }
+
+// put adds a job or moves it.
+func (r *roster) put(s *cluster.State, id cluster.JobID, finish time.Duration) {
+	r.drop(id)
+	t := ticket{finish, s.Spec(id).Submit, id}
+	if n := int(id) + 1 - len(r.key); n > 0 {
+		r.key = append(r.key, make([]ticket, n)...)
+	}
+	r.key[id] = t
+	at, _ := slices.BinarySearchFunc(r.line, t, ticket.compare)
+	r.line = slices.Insert(r.line, at, t)
+}
+
+// drop removes a job, if it is there.
+func (r *roster) drop(id cluster.JobID) {
+	if int(id) >= len(r.key) || r.key[id].job != id {
+		return
+	}
+	if at, ok := slices.BinarySearchFunc(r.line, r.key[id], ticket.compare); ok {
+		r.line = slices.Delete(r.line, at, at+1)
+	}
+}
+
+// wait is cluster.Shadow.Wait without looking at all running jobs.
+func (r *roster) wait(s *cluster.State, id cluster.JobID) time.Duration {
+	spec := s.Spec(id)
+	need := int64(spec.Workers) * int64(spec.Request.GPUMilli)
+	free := s.FreeTotal() * cluster.WholeGPU
+	if free >= need {
+		return 0
+	}
+	for _, t := range r.line {
+		if free += s.Placement(t.job).GPUMilli(); free >= need {
+			return max(t.key-s.Now(), 0)
+		}
+	}
+	return 0
+}
