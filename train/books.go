@@ -162,7 +162,8 @@ const bestPrefix = "best."
 func (r *run) restore() (found bool, err error) {
 	c, skipped, err := r.books.store.Latest()
 	if errors.Is(err, checkpoints.ErrNone) && len(skipped) == 0 {
-		return false, nil
+		_, err := r.books.rewind(0)
+		return false, err
 	}
 	if err == nil {
 		err = r.load(c)

@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 		n        int
 		low, top int
 	}{
-		{"updates", c.Updates, 1, 1 << 24}, {"window", c.Window, 1, 1 << 10}, {"windows", c.Windows, 1, 1 << 10},
+		{"updates", c.Updates, 1, 1 << 24}, {"window", c.Window, 4, 1 << 10}, {"windows", c.Windows, 1, 1 << 10},
 		{"rollouts", c.Rollouts, 1, 1 << 10}, {"choices", c.Choices, 1, 1 << 24}, {"epochs", c.Epochs, 1, 1 << 10},
 		{"batch", c.Batch, 1, 1 << 20}, {"every", c.Every, 1, 1 << 24}, {"keep", c.Keep, 1, 1 << 10},
 	} {
@@ -76,7 +76,11 @@ func (c *Config) Validate() error {
 		{"credit", c.Credit.Hours(), math.MaxFloat64, false},
 	} {
 		if !(f.x > 0 || f.zero && f.x == 0) || f.x > f.top {
-			return fmt.Errorf("train.%s: %v, want above 0 and at most %v", f.key, f.x, f.top)
+			least := "above 0"
+			if f.zero {
+				least = "at least 0"
+			}
+			return fmt.Errorf("train.%s: %v, want %s and at most %v", f.key, f.x, least, f.top)
 		}
 	}
 	return nil

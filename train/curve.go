@@ -45,6 +45,14 @@ func newCurve(l *sim.Log, memory time.Duration) *curve {
 	return c
 }
 
+// over is the cost relative to another on the same window, 1 if neither costs anything.
+func (c *curve) over(other *curve) float64 {
+	if other.total == 0 {
+		return 1
+	}
+	return c.total / other.total
+}
+
 // across is the cost from t, in the k-th interval, on.
 func (c *curve) across(k int, t time.Duration) float64 {
 	fade := math.Exp(-float64(c.at[k+1]-t) / float64(c.memory))

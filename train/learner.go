@@ -14,6 +14,9 @@ import (
 // depend on how many machines there are.
 const chunk = 64
 
+// far is how many times MaxKL ends an update within an epoch: a single batch may overshoot to where no gradient leads back.
+const far = 4
+
 // learner holds the weights and Adam's moments, and improves them.
 type learner struct {
 	cfg      *Config
@@ -58,37 +61,52 @@ func (l *learner) improve(samples []learn.Sample, progress float64, draw *rand.R
 	for i := range order {
 		order[i] = i
 	}
-	batch := make([]learn.Sample, 0, l.cfg.Batch)
-	norms := 0
+	batches := 0
 	for range l.cfg.Epochs {
 		draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		var epoch learn.Stats
-		for from := 0; from < len(order); from += l.cfg.Batch {
-			batch = batch[:0]
-			for _, i := range order[from:min(from+l.cfg.Batch, len(order))] {
-				batch = append(batch, samples[i])
-			}
-			st, err := l.gradient(batch, spread)
-			if err != nil {
-				return err
-			}
-			norm, err := l.step(rate)
-			if err != nil {
-				return err
-			}
-			add(&epoch, st)
-			out.Norm += norm
-			norms++
+		st, norms, err := l.epoch(samples, order, rate, spread)
+		if err != nil {
+			return err
 		}
-		n := float64(epoch.Rows)
-		out.Entropy, out.KL, out.Clipped = epoch.Entropy/n, epoch.KL/n, float64(epoch.Clipped)/n
-		out.Waits = float64(epoch.Stops) / n
-		if out.KL > l.cfg.MaxKL {
+		for _, x := range norms {
+			out.Norm += x
+		}
+		batches += len(norms)
+		n := float64(st.Rows)
+		out.Entropy, out.KL, out.Clipped = st.Entropy/n, st.KL/n, float64(st.Clipped)/n
+		out.Waits = float64(st.Stops) / n
+		if out.KL > l.cfg.MaxKL || st.Rows < len(order) {
 			break
 		}
 	}
-	out.Norm /= float64(norms)
+	out.Norm /= float64(batches)
 	return nil
+}
+
+// epoch takes a step for each batch of the samples in order and returns what it saw and the gradients' norms. It ends early
+// when a batch finds the policy far beyond MaxKL, before it moves to where no gradient leads back.
+func (l *learner) epoch(samples []learn.Sample, order []int, rate, spread float64) (sum learn.Stats, norms []float64, err error) {
+	batch := make([]learn.Sample, 0, l.cfg.Batch)
+	for from := 0; from < len(order); from += l.cfg.Batch {
+		batch = batch[:0]
+		for _, i := range order[from:min(from+l.cfg.Batch, len(order))] {
+			batch = append(batch, samples[i])
+		}
+		st, err := l.gradient(batch, spread)
+		if err != nil {
+			return sum, norms, err
+		}
+		norm, err := l.step(rate)
+		if err != nil {
+			return sum, norms, err
+		}
+		add(&sum, st)
+		norms = append(norms, norm)
+		if st.KL > far*l.cfg.MaxKL*float64(st.Rows) {
+			break
+		}
+	}
+	return sum, norms, nil
 }
 
 // gradient leaves the mean gradient of the batch in grads[0].

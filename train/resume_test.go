@@ -67,7 +67,7 @@ func results(tb testing.TB, dir string) map[string][]byte {
 	return out
 }
 
-// same holds the recipe, the metrics and the last checkpoint of a run against another, and whichever earlier checkpoints both
+// same holds the recipe, the metrics and the last checkpoint of a run against another, and the earlier checkpoints that both
 // have: a run that was stopped has kept others.
 func same(tb testing.TB, got, want string) {
 	tb.Helper()
@@ -418,7 +418,8 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 	if got.Hold != want.Hold || got.Window != want.Window || got.Shape != want.Shape || !slices.Equal(got.Menu, want.Menu) {
 		t.Errorf("opened %+v and %v, want %+v and %v", got.Shape, got.Hold, want.Shape, want.Hold)
 	}
-	if training.Scenario != "embedded-small-v1" || training.Seed != 1 || training.Updates != 2 || training.Trace != scenario.Embedded {
+	if training.Scenario != "embedded-small-v1" || training.Seed != 1 || training.Updates != 2 ||
+		training.Trace != scenario.Embedded {
 		t.Errorf("provenance %+v", training)
 	}
 	if _, _, err := Open(t.TempDir()); !errors.Is(err, checkpoints.ErrNone) {

@@ -58,7 +58,7 @@ func play(p *agents.Policy, cfg sim.Config, jobs []trace.Job, memory time.Durati
 		}
 	}
 	if !ts.Terminated {
-		return nil, fmt.Errorf("play episode: cut off (%s), and training needs whole episodes", ts.Truncated)
+		return nil, cutOff(sim.Outcome{Truncated: ts.Truncated})
 	}
 	out.curve = newCurve(e.Log(), memory)
 	return out, nil
@@ -90,7 +90,15 @@ func costOf(fork *sim.Sim, prior cluster.Scheduler, memory time.Duration) (float
 	err := fork.Continue(prior, 0, func(from, to time.Duration, jobs int) {
 		cost += float64(jobs) * memory.Hours() * (fade(from-start, memory) - fade(to-start, memory))
 	})
+	if o := fork.Outcome(); err == nil && !o.Terminated {
+		err = cutOff(o)
+	}
 	return cost, err
+}
+
+// cutOff is the error of an episode that did not play to its end.
+func cutOff(o sim.Outcome) error {
+	return fmt.Errorf("play episode: cut off (%s), and training needs whole episodes", o.Truncated)
 }
 
 func fade(d, memory time.Duration) float64 { return math.Exp(-float64(d) / float64(memory)) }
@@ -127,7 +135,7 @@ func follow(s cluster.Scheduler, cfg sim.Config, jobs []trace.Job, memory time.D
 		run.Commit()
 	}
 	if o := run.Outcome(); !o.Terminated {
-		return nil, fmt.Errorf("play episode: cut off (%s), and training needs whole episodes", o.Truncated)
+		return nil, cutOff(o)
 	}
 	return newCurve(run.Log(), memory), nil
 }

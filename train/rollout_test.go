@@ -101,7 +101,8 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 			}
 		}
 		for range len(r.steps) {
-			r.samples, r.step = append(r.samples, learn.Sample{}), append(r.step, rapid.IntRange(0, len(r.steps)-1).Draw(t, "of"))
+			r.samples = append(r.samples, learn.Sample{})
+			r.step = append(r.step, rapid.IntRange(0, len(r.steps)-1).Draw(t, "of"))
 		}
 		r.judge(memory, credit)
 		const end = 2 * time.Hour
@@ -179,7 +180,8 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.total != want.total || r.curve.total != want.total {
-					t.Fatalf("hold %v: %s costs %v, the rollout %v, the heuristic %v", hold, s.Name(), c.total, r.curve.total, want.total)
+					t.Fatalf("hold %v: %s costs %v, the rollout %v, the heuristic %v", hold, s.Name(), c.total, r.curve.total,
+						want.total)
 				}
 			}
 			r.judge(memory, 20*time.Minute)
@@ -237,6 +239,18 @@ func TestRolloutsRepeat(t *testing.T) {
 			t.Fatalf("sample %d with %d committed has a graph: %v", i, len(s.Committed), s.Adjacent != nil)
 		}
 		gangs += len(s.Committed)
+		if i == 0 {
+			continue
+		}
+		// A round is one step and shows one observation; a gang's later draws belong to its round.
+		before, same := first.samples[i-1], len(s.Committed) > 0 && s.Observation == first.samples[i-1].Observation
+		if same != (first.step[i] == first.step[i-1]) || same != (s.Observation == before.Observation) ||
+			first.step[i] < first.step[i-1] {
+			t.Fatalf("samples %d and %d are of the steps %d and %d", i-1, i, first.step[i-1], first.step[i])
+		}
+	}
+	if last := first.step[len(first.step)-1]; last != len(first.steps)-1 {
+		t.Fatalf("the last sample is of step %d of %d", last, len(first.steps))
 	}
 	if gangs == 0 {
 		t.Fatal("no gangs: the test saw nothing")
@@ -246,7 +260,7 @@ func TestRolloutsRepeat(t *testing.T) {
 // A sampled policy never waits for what will not come: every rollout ends, whatever it draws.
 func TestRolloutsEnd(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 4)}
-	for seed := range uint64(60) {
+	for seed := range uint64(300) {
 		if _, err := play(untrained(t, 0, 8), rules, mixed(4, seed)[:2], time.Hour, rand.New(rand.NewPCG(seed, 3))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -42,13 +42,13 @@ func (l *lesson) jobs() []trace.Job {
 	return []trace.Job{job("first", 0, l.first, 1), job("long", 1, l.long, 1), job("gang", 1, 20, 2)}
 }
 
-// The learner finds out when to wait: from a fixed seed its greedy policy reaches the optimum of every lesson, two of which
-// the prior gets wrong.
+// The learner finds out when to wait: its greedy policy comes to the optimum of every lesson, two of which the prior gets
+// wrong, and stays there.
 func TestLearnsWhenToWait(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 1)}
 	const memory, credit = 6 * time.Hour, 6 * time.Hour
 	cfg := DefaultConfig()
-	cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates = 64, 3, 0.02, 40
+	cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates = 256, 4, 0.01, 80
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1}
 	p, err := agents.NewPolicy("pupil", size, 3, nil, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
@@ -75,9 +75,10 @@ func TestLearnsWhenToWait(t *testing.T) {
 		}
 	}
 	draw := rand.New(rand.NewPCG(2, 2))
-	for update := range cfg.Updates {
+	var minutes []float64
+	for update, passed := 0, 0; update < cfg.Updates; update++ {
 		var samples []learn.Sample
-		for range 16 {
+		for range 64 {
 			for i := range lessons {
 				r, err := play(p, rules, lessons[i].jobs(), memory, draw)
 				if err != nil {
@@ -91,10 +92,20 @@ func TestLearnsWhenToWait(t *testing.T) {
 		if err := l.improve(samples, float64(update)/float64(cfg.Updates), draw, &out); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for i, got := range exam() {
-		if math.Abs(got-lessons[i].best) > 1e-6 {
-			t.Errorf("%s: %v minutes, the optimum is %v and the prior takes %v", lessons[i].name, got, lessons[i].best, lessons[i].prior)
+		passed++
+		minutes = exam()
+		for i, got := range minutes {
+			if got > lessons[i].best+1e-6 {
+				passed = 0
+			}
 		}
+		if passed == 5 {
+			t.Logf("after %d updates", update+1)
+			return
+		}
+	}
+	for i, got := range minutes {
+		l := &lessons[i]
+		t.Errorf("%s: %v minutes, the optimum is %v and the prior takes %v", l.name, got, l.best, l.prior)
 	}
 }

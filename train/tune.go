@@ -18,7 +18,7 @@ const tuneWindows = 24
 func (r *run) tune() (hold float64, err error) {
 	n := r.source.Count(scenario.Train)
 	best, lowest := 0.0, math.Inf(1)
-	var bar []float64
+	var bar []*curve
 	for _, hold := range holds {
 		sum := 0.0
 		for w := range min(n, tuneWindows) {
@@ -31,9 +31,9 @@ func (r *run) tune() (hold float64, err error) {
 				return 0, err
 			}
 			if hold == 0 {
-				bar = append(bar, c.total)
+				bar = append(bar, c)
 			}
-			sum += c.total / bar[w]
+			sum += c.over(bar[w])
 		}
 		if sum < lowest {
 			best, lowest = hold, sum

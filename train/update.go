@@ -75,7 +75,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
 			all = append(all, g.samples...)
 			m.Return -= g.curve.total
-			m.Relative += g.curve.total / v.prior.total
+			m.Relative += g.curve.over(v.prior)
 		}
 	}
 	n := float64(r.cfg.Windows * r.cfg.Rollouts)
@@ -132,7 +132,7 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 			}
 			c, err := follow(agents.NewTeam(r.policy), r.sim, e.Jobs, r.cfg.Memory)
 			if err == nil {
-				ratio[i] = c.total / r.bar[i].total
+				ratio[i] = c.over(r.bar[i])
 			}
 			return err
 		})
