@@ -384,7 +384,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s: error %v, want it to tell %q", c.name, err, want)
 			}
 		}
-		if c.is == ErrMismatch && strings.Contains(err.Error(), "updates:") {
+		if errors.Is(c.is, ErrMismatch) && strings.Contains(err.Error(), "updates:") {
 			t.Errorf("%s: error %v lists a line that agrees", c.name, err)
 		}
 		after := results(t, opt.Dir)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Backfill starts the job that waits longest first. The first that does not fit gets a promise: the instant at which enough
+// GPUs will be free if running jobs end as estimated. Jobs behind it start out of turn only where they keep that promise,
+// because they end before it or use GPUs that it does not need (EASY backfilling, Lifka, JSSPP 1995).
+//
+// It counts whole GPUs and nothing else. A job without an estimate is taken to run for ever.
+type Backfill struct {
+	queue  []cluster.JobID // in order of arrival
+	ending []ending        // scratch
+	fit    cluster.Placement
+}
+
+var _ cluster.Scheduler = (*Backfill)(nil)
+
+// Name implements cluster.Scheduler.
+func (*Backfill) Name() string { return "backfill" }
+
+// Reset implements cluster.Scheduler.
+func (b *Backfill) Reset(uint64) error {
+	b.queue = b.queue[:0]
+	return nil
+}
+
+// Schedule implements cluster.Scheduler.
+func (b *Backfill) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	for _, e := range tx.Events() {
+		if e.Kind == cluster.Arrived {
+			b.queue = append(b.queue, e.Job)
+		}
+	}
+	var p promise
+	still := b.queue[:0]
+	for _, id := range b.queue {
+		var fits bool
+		if p.made && !p.keeps(s, id) {
+			still = append(still, id)
+			continue
+		}
+		if b.fit, fits = s.BestFit(id, b.fit[:0]); !fits {
+			if !p.made {
+				p = b.promise(s, id)
+			}
+			still = append(still, id)
+			continue
+		}
+		if err := tx.Place(id, b.fit); err != nil {
+			return err
+		}
+		if p.made {
+			p.use(s, id)
+		}
+	}
+	b.queue = still
+	return nil
+}
+
+// promise is when the first job that does not fit will start, and how many GPUs will be free beside it then.
+type promise struct {
+	made  bool
+	at    time.Duration
+	spare int64
+}
+
+// keeps reports whether the promise would still hold if the job started now.
+func (p *promise) keeps(s *cluster.State, id cluster.JobID) bool {
+	return p.before(s, id) || int64(s.Spec(id).Workers) <= p.spare
+}
+
+// before reports whether a job that starts now ends before the promise is due.
+func (p *promise) before(s *cluster.State, id cluster.JobID) bool {
+	estimate := s.Spec(id).Estimate
+	return estimate > 0 && s.Now()+estimate <= p.at
+}
+
+// use takes note of a job that has started out of turn.
+func (p *promise) use(s *cluster.State, id cluster.JobID) {
+	if !p.before(s, id) {
+		p.spare -= int64(s.Spec(id).Workers)
+	}
+}
+
+// ending is when a running job will give back its GPUs.
+type ending struct {
+	at   time.Duration
+	gpus int64
+}
+
+// promise looks ahead until the job fits.
+func (b *Backfill) promise(s *cluster.State, id cluster.JobID) promise {
+	b.ending = b.ending[:0]
+	for _, r := range s.Running() {
+		if s.Spec(r).Estimate > 0 {
+			b.ending = append(b.ending, ending{s.ExpectedFinish(r), int64(s.Placement(r).Workers())})
+		}
+	}
+	slices.SortFunc(b.ending, func(x, y ending) int { return cmp.Compare(x.at, y.at) })
+	p := promise{made: true, at: s.Now(), spare: s.FreeTotal() - int64(s.Spec(id).Workers)}
+	for _, e := range b.ending {
+		if p.spare >= 0 {
+			break
+		}
+		p.at = max(p.at, e.at)
+		p.spare += e.gpus
+	}
+	return p
+}
