@@ -49,7 +49,8 @@ func NewDecoder(spec env.Spec, hold float64, net *Net) *Decoder {
 	}
 }
 
-// Round fills joint for the time step: by argmax (the lowest server on a tie) if draw is nil, else by sampling. record, if
+// Round fills joint for the time step: with the likeliest job on its likeliest server, or none, if draw is nil, else by
+// sampling. record, if
 // not nil, is told of every draw among more than one legal choice.
 func (d *Decoder) Round(ts *env.TimeStep, draw *rand.Rand, joint []env.Action, record func(*Choice)) {
 	clear(joint)
@@ -129,32 +130,31 @@ func (d *Decoder) commit(a int) {
 }
 
 func (d *Decoder) choose(draw *rand.Rand, record func(*Choice)) int {
-	best, count := -1, 0
+	count, top := 0, float32(math.Inf(-1))
 	for a, ok := range d.legal {
 		if ok {
 			count++
-			if best < 0 || d.logits[a] > d.logits[best] {
-				best = a
-			}
+			top = max(top, d.logits[a])
 		}
 	}
+	best := d.likeliest(top)
 	if count == 1 || draw == nil && record == nil {
 		return best
 	}
 	norm := 0.0
 	for a, ok := range d.legal {
 		if ok {
-			norm += math.Exp(float64(d.logits[a] - d.logits[best]))
+			norm += math.Exp(float64(d.logits[a] - top))
 		}
 	}
 	chosen := best
 	if draw != nil {
-		chosen = d.sample(draw.Float64()*norm, best)
+		chosen = d.sample(draw.Float64()*norm, top)
 	}
 	if record != nil {
 		c := Choice{
 			Observation: &d.obs, Legal: d.legal, Prior: d.prior, Committed: d.committed, Action: chosen,
-			LogProb: float64(d.logits[chosen]-d.logits[best]) - math.Log(norm),
+			LogProb: float64(d.logits[chosen]-top) - math.Log(norm),
 		}
 		if d.net != nil {
 			c.Graph = &d.net.Graph
@@ -164,15 +164,40 @@ func (d *Decoder) choose(draw *rand.Rand, record func(*Choice)) int {
 	return chosen
 }
 
+// likeliest returns the most likely server of the most likely token, or stop if that is likelier than any token: a job that
+// would do well on many servers must not lose to stopping because they share its weight. The lower index wins a tie.
+func (d *Decoder) likeliest(top float32) int {
+	tokens, stop := d.spec.Items(), len(d.legal)-1
+	best, weight := -1, 0.0
+	if d.legal[stop] {
+		best, weight = stop, math.Exp(float64(d.logits[stop]-top))
+	}
+	for t := range tokens {
+		at, sum := -1, 0.0
+		for a := t; a < stop; a += tokens {
+			if d.legal[a] {
+				sum += math.Exp(float64(d.logits[a] - top))
+				if at < 0 || d.logits[a] > d.logits[at] {
+					at = a
+				}
+			}
+		}
+		if at >= 0 && sum > weight {
+			best, weight = at, sum
+		}
+	}
+	return best
+}
+
 // sample returns the choice at which the cumulative weight passes x.
-func (d *Decoder) sample(x float64, best int) int {
-	last := best
+func (d *Decoder) sample(x float64, top float32) int {
+	last := -1
 	for a, ok := range d.legal {
 		if !ok {
 			continue
 		}
 		last = a
-		if x -= math.Exp(float64(d.logits[a] - d.logits[best])); x < 0 {
+		if x -= math.Exp(float64(d.logits[a] - top)); x < 0 {
 			return a
 		}
 	}

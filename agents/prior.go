@@ -9,8 +9,8 @@ import (
 )
 
 // The prior is shortest job first with skip on best-fitting servers, holding GPUs for the first job that cannot start
-// (baselines' sjfskip and sjfhold), as logits: its choice has 0 and the others less, by the weights below, so that sampling
-// stays near the heuristic and its argmax is the heuristic.
+// (baselines' sjfskip and sjfhold), as logits: its job has 0 in all and the others less, by the weights below, so that sampling
+// stays near the heuristic and the most likely job on the most likely server is the heuristic's.
 const (
 	priorWeight = 8.0   // logits for a job that takes e times as long (beyond the first minute)
 	placeWeight = 0.8   // logits for a server with one free GPU more than the best fit
@@ -36,11 +36,12 @@ func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, bound 
 		}
 		base := jobPrior(ts.State, id, t/levels) - levelWeight*float32(t%levels)
 		amount := spec.Menu[t%levels].Of(ts.State.Spec(id).Request)
-		top := place(dst, ts.State, legal, amount, lacking(t), base, t, tokens)
-		if beyond(ts.State, id, bound) {
-			bestHeld = max(bestHeld, top)
-		} else {
-			best = max(best, top)
+		switch some := place(dst, ts.State, legal, amount, lacking(t), base, t, tokens); {
+		case !some:
+		case beyond(ts.State, id, bound):
+			bestHeld = max(bestHeld, base)
+		default:
+			best = max(best, base)
 		}
 	}
 	dst[stop] = against
@@ -104,10 +105,10 @@ func jobPrior(s *cluster.State, id cluster.JobID, rank int) float32 {
 	return -priorWeight*float32(math.Log1p(float64(left)/float64(time.Minute))) - rankWeight*float32(rank)
 }
 
-// place fills the column of a token, base on the server that cluster.State.BestFit would take next and less elsewhere, and
-// returns its largest entry.
-func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int) float32 {
-	top := float32(illegal)
+// place fills the column of a token with the logarithms of shares, most for the server that cluster.State.BestFit would take
+// next and less elsewhere, that add up to the weight of base: how many servers would do says nothing of whether to start a job.
+// It reports whether any is legal.
+func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int) bool {
 	tightest, roomiest := int32(math.MaxInt32), int32(-1)
 	for i := range s.Servers() {
 		if !legal[i*tokens+t] {
@@ -119,6 +120,7 @@ func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lack
 		}
 		roomiest = max(roomiest, free)
 	}
+	sum := 0.0
 	for i := range s.Servers() {
 		at := i*tokens + t
 		if !legal[at] {
@@ -134,8 +136,14 @@ func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lack
 		default:
 			worse = 1 + 2*s.MostGPUs() - free
 		}
-		dst[at] = base - placeWeight*float32(worse)
-		top = max(top, dst[at])
+		dst[at] = -placeWeight * float32(worse)
+		sum += math.Exp(float64(dst[at]))
 	}
-	return top
+	share := base - float32(math.Log(sum))
+	for at := t; at < len(legal)-1; at += tokens {
+		if legal[at] {
+			dst[at] += share
+		}
+	}
+	return sum > 0
 }
