@@ -131,10 +131,13 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 		Dir: result.Dir, Resume: opts.resume, Workers: opts.workers, Scenario: s, Stop: ctx.Done(),
 		Clock: func() float64 { return time.Since(began).Seconds() },
 		Progress: func(m *train.Metrics) {
+			if result.Last == nil && opts.resume {
+				bar.Skip(int64(m.Update))
+			}
 			last := *m
 			result.Last, result.Updates = &last, m.Update
-			bar.Note(note(m))
 			bar.Set(int64(m.Update))
+			bar.Note(note(m))
 		},
 	})
 	if err != nil {

@@ -40,6 +40,7 @@ type Bar struct {
 	opts    Options
 	bar     *progressbar.ProgressBar // nil unless on a terminal
 	count   int64
+	skipped int64 // done before New, which says nothing of the speed
 	note    string
 	started time.Time
 	printed time.Time // of the last plain line
@@ -77,6 +78,14 @@ func (b *Bar) Add(n int64) {
 func (b *Bar) Set(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.set(n)
+}
+
+// Skip says that n steps were done before the display began.
+func (b *Bar) Skip(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.skipped = n
 	b.set(n)
 }
 
@@ -138,7 +147,7 @@ func (b *Bar) line(now time.Time) {
 	elapsed := now.Sub(b.started)
 	rate := 0.0
 	if elapsed > 0 {
-		rate = float64(b.count) / elapsed.Seconds()
+		rate = float64(b.count-b.skipped) / elapsed.Seconds()
 	}
 	count := fmt.Sprintf("%d", b.count)
 	var share, left string

@@ -180,3 +180,18 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	}
 }
+
+// What was done before says nothing of the speed or of how long the rest takes.
+func TestSkip(t *testing.T) {
+	var out strings.Builder
+	now := time.Unix(0, 0)
+	plain := false
+	b := progress.New(&out, progress.Options{Total: 100, Unit: "it", Now: func() time.Time { return now }, Terminal: &plain})
+	b.Skip(90)
+	now = now.Add(10 * time.Second)
+	b.Set(95)
+	b.Finish()
+	if got := out.String(); !strings.Contains(got, "95/100 it  95%  0.5 it/s  10s  eta 10s") {
+		t.Errorf("printed %q, want the speed of the 5 steps since", got)
+	}
+}
