@@ -64,6 +64,19 @@ func (s *Spec) Capacity(a Amount) int64 {
 	return n
 }
 
+// Rooms returns Capacity as a function that remembers its answers: a workload asks for few amounts many times.
+func (s *Spec) Rooms() func(Amount) int64 {
+	known := map[Amount]int64{}
+	return func(a Amount) int64 {
+		n, ok := known[a]
+		if !ok {
+			n = s.Capacity(a)
+			known[a] = n
+		}
+		return n
+	}
+}
+
 // workers is how many holders of an amount go on gpus GPUs beside the given CPU and memory.
 func workers(gpus, cpu, mem int64, a Amount) int64 {
 	if a.CPUMilli > 0 {

@@ -79,15 +79,8 @@ func (s *Scenario) read() (trace.Workload, error) {
 // fit deals with the jobs that the empty cluster cannot hold.
 func (s *Source) fit() error {
 	spec := s.scenario.Cluster.Spec()
-	capacity := map[cluster.Amount]int64{}
-	fits := func(j *cluster.JobSpec) bool {
-		room, ok := capacity[j.Request]
-		if !ok {
-			room = spec.Capacity(j.Request)
-			capacity[j.Request] = room
-		}
-		return int64(j.Workers) <= room
-	}
+	room := spec.Rooms()
+	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j.Request) }
 	mode := s.scenario.Workload.Oversize
 	jobs, n, err := trace.Oversize(s.workload.Jobs, fits, mode, int32(s.scenario.Cluster.GPUs()))
 	if err != nil {

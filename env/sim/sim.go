@@ -80,7 +80,7 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 }
 
 func admissible(c *cluster.Spec, jobs []trace.Job) error {
-	capacity := map[cluster.Amount]int64{}
+	room := c.Rooms()
 	for i := range jobs {
 		j := &jobs[i]
 		if err := j.Validate(); err != nil {
@@ -89,13 +89,8 @@ func admissible(c *cluster.Spec, jobs []trace.Job) error {
 		if j.Work < 0 {
 			return fmt.Errorf("job %s: work %v, want 0 or more", j.Name, j.Work)
 		}
-		room, ok := capacity[j.Request]
-		if !ok {
-			room = c.Capacity(j.Request)
-			capacity[j.Request] = room
-		}
-		if int64(j.Workers) > room {
-			return fmt.Errorf("job %s: %d workers of %+v can never run, the empty cluster takes %d", j.Name, j.Workers, j.Request, room)
+		if n := room(j.Request); int64(j.Workers) > n {
+			return fmt.Errorf("job %s: %d workers of %+v can never run, the empty cluster takes %d", j.Name, j.Workers, j.Request, n)
 		}
 	}
 	return nil
