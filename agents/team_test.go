@@ -156,3 +156,19 @@ func TestSampledRounds(t *testing.T) {
 		t.Fatalf("%d draws, %d of them within gangs: the test saw nothing", draws, gangs)
 	}
 }
+
+// Without estimates the prior goes by submission and skips what does not fit: fjf, byte for byte.
+func TestBlindPriorIsFJF(t *testing.T) {
+	for seed := range uint64(4) {
+		jobs := workload(250, seed, true)
+		for i := range jobs {
+			jobs[i].Estimate = 0
+		}
+		p := newPolicy(t, seed)
+		p.Hold = 5 // nothing to compare with: it must not matter
+		want := text(t, play(t, cluster.Uniform(5, 8), jobs, baselines.NewSkip()))
+		if got := text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
+			t.Fatalf("seed %d: the untrained team differs from fjf", seed)
+		}
+	}
+}

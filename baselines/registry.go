@@ -19,9 +19,7 @@ func All() []Baseline {
 		{"fifo", "submission order; a job that does not fit blocks the queue", func() cluster.Scheduler {
 			return &list{name: "fifo", order: bySubmit}
 		}},
-		{"fjf", "submission order; a job that does not fit is skipped", func() cluster.Scheduler {
-			return &list{name: "fjf", order: bySubmit, skip: true}
-		}},
+		{"fjf", "submission order; a job that does not fit is skipped", NewSkip},
 		{"sjf", "shortest estimated duration first; a job that does not fit blocks the queue", func() cluster.Scheduler {
 			return &list{name: "sjf", order: byEstimate}
 		}},
@@ -39,6 +37,9 @@ func All() []Baseline {
 		{"random", "waiting jobs that fit in random order", func() cluster.Scheduler { return &random{} }},
 	}
 }
+
+// NewSkip returns fjf.
+func NewSkip() cluster.Scheduler { return &list{name: "fjf", order: bySubmit, skip: true} }
 
 // NewHold returns sjfhold with another bound, 1 or more; 0 holds nothing back, which is sjfskip.
 func NewHold(times float64) cluster.Scheduler {

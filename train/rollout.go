@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
@@ -44,7 +45,7 @@ func play(p *agents.Policy, cfg sim.Config, jobs []trace.Job, memory time.Durati
 	if err := e.Reset(0, &ts); err != nil {
 		return nil, err
 	}
-	out, prior, fork := &rollout{}, heuristic(p), &sim.Sim{}
+	out, prior, fork := &rollout{}, heuristic(p, jobs), &sim.Sim{}
 	for !ts.Over() {
 		e.Fork(fork)
 		value, err := costOf(fork, prior, memory)
@@ -64,8 +65,14 @@ func play(p *agents.Policy, cfg sim.Config, jobs []trace.Job, memory time.Durati
 	return out, nil
 }
 
-// heuristic is the prior as a list scheduler: the same decisions as agents.NewPrior, much faster.
-func heuristic(p *agents.Policy) cluster.Scheduler { return baselines.NewHold(p.Hold) }
+// heuristic is the prior as a list scheduler for these jobs: the same decisions as agents.NewPrior, much faster. Without
+// estimates the prior goes by submission.
+func heuristic(p *agents.Policy, jobs []trace.Job) cluster.Scheduler {
+	if slices.ContainsFunc(jobs, func(j trace.Job) bool { return j.Estimate > 0 }) {
+		return baselines.NewHold(p.Hold)
+	}
+	return baselines.NewSkip()
+}
 
 // round decodes one joint action and records its choices.
 func (r *rollout) round(decoder *agents.Decoder, ts *env.TimeStep, draw *rand.Rand, joint []env.Action) {

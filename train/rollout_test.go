@@ -170,7 +170,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := follow(heuristic(p), rules, jobs, memory)
+			want, err := follow(heuristic(p, jobs), rules, jobs, memory)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/trace"
 )
 
 // holds are the bounds of the prior that tune tries.
@@ -16,6 +17,9 @@ const tuneWindows = 24
 // tune returns the bound of the prior with the lowest mean over training windows of the sum of completion times relative to
 // sjfskip's. It is cheap and deterministic, so a resumed run does it again.
 func (r *run) tune() (hold float64, err error) {
+	if r.source.Scenario().Estimates.Kind == trace.None {
+		return 0, nil // nothing tells what to hold back
+	}
 	n := r.source.Count(scenario.Train)
 	best, lowest := 0.0, math.Inf(1)
 	var bar []*curve

@@ -106,7 +106,7 @@ func (r *run) playAll(ctx context.Context, update string, windows []window) erro
 			})
 		}
 		tasks.Go(func() (err error) {
-			v.prior, err = follow(heuristic(r.policy), r.sim, v.episode.Jobs, r.cfg.Memory)
+			v.prior, err = follow(heuristic(r.policy, v.episode.Jobs), r.sim, v.episode.Jobs, r.cfg.Memory)
 			return err
 		})
 	}
