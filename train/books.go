@@ -253,7 +253,8 @@ func (b *books) append(name string, line any) error {
 		return fmt.Errorf("write metrics: %w", err)
 	}
 	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
+	// Synced, because a checkpoint that outlives a power cut wants the lines before it.
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // rewind keeps the first n lines of the metrics and returns the last of them.
