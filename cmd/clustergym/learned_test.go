@@ -97,6 +97,10 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 		t.Errorf("the exported policy gives %v, the run %v", sums["mine"], sums["run"])
 	}
 
+	// What is drawn carries the name that the user gave.
+	must(t, "eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "-p", "run=runs/one", "--out", "named")
+	contains(t, read(t, "named/gantt.svg"), ">run<")
+
 	if err := os.WriteFile("cluster.json", []byte(must(t, "plan", "--example").out), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,9 @@ func findPolicy(arg string) (policy, error) {
 	p, err := newPolicy(what)
 	if err == nil && name != "" {
 		p.Name = name
+		if p.learned != nil {
+			p.learned.Name = name // so the log of an episode, and what is drawn from it, says the same
+		}
 	}
 	return p, err
 }
