@@ -6,8 +6,7 @@ SHELL       := /bin/bash
 
 GO       ?= go
 FUZZTIME ?= 10s
-# The heaviest tests step back under the race detector; RACEFLAGS= runs them too.
-RACEFLAGS ?= -short
+RACEFLAGS ?= # for example -short
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
