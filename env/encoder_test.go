@@ -13,7 +13,7 @@ import (
 
 // Every number is within its declared bounds, whatever the state.
 func TestObservationsAreInRange(t *testing.T) {
-	check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
 		spec, ts := encode(drawEncoder(t), sc.build(t, identity(len(sc.servers))))
 		for _, x := range []struct {
@@ -36,7 +36,7 @@ func TestObservationsAreInRange(t *testing.T) {
 
 // Relabelling the servers permutes their rows and changes nothing else.
 func TestServersMayBeRelabelled(t *testing.T) {
-	check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
 		e := drawEncoder(t)
 		order := rapid.Permutation(identity(len(sc.servers))).Draw(t, "order")
@@ -63,7 +63,7 @@ func TestServersMayBeRelabelled(t *testing.T) {
 
 // The window is what sorting everything and cutting would show.
 func TestWindowAgainstPlainSort(t *testing.T) {
-	check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
 		s := sc.build(t, identity(len(sc.servers)))
 		spec, ts := encode(drawEncoder(t), s)
@@ -113,7 +113,7 @@ func room(s *cluster.State, id cluster.JobID, l env.Level) int64 {
 
 // Masks and the features of items are those of plain loops over State.Fits.
 func TestMasksAgainstFits(t *testing.T) {
-	check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
 		s := sc.build(t, identity(len(sc.servers)))
 		spec, ts := encode(drawEncoder(t), s)
@@ -148,7 +148,7 @@ func TestMasksAgainstFits(t *testing.T) {
 
 // Without estimates the window stands in order of submission and no number tells of time to come.
 func TestWithoutEstimates(t *testing.T) {
-	check(t, func(t *rapid.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
 		for i := range sc.jobs {
 			sc.jobs[i].Estimate = 0

@@ -3,7 +3,6 @@ package env_test
 import (
 	"fmt"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/env"
@@ -144,9 +143,4 @@ func drawEncoder(t *rapid.T) *env.StandardEncoder {
 		e.Menu = halves
 	}
 	return e
-}
-
-func check(t *testing.T, property func(t *rapid.T)) {
-	t.Helper()
-	rapid.Check(t, property)
 }

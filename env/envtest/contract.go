@@ -50,12 +50,7 @@ func order(make Make, seed uint64) error {
 	return nil
 }
 
-func shape(make Make, seed uint64) error {
-	w, err := start(make, seed, "shape")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func shape(w *walk, _ uint64) error {
 	s := &w.spec
 	if s.Agents < 1 || s.Window < 1 || len(s.Menu) < 1 {
 		return fmt.Errorf("spec has %d agents, a window of %d and a menu of %d, want at least 1 of each",
@@ -81,12 +76,7 @@ func shape(make Make, seed uint64) error {
 	})
 }
 
-func ranges(make Make, seed uint64) error {
-	w, err := start(make, seed, "range")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func ranges(w *walk, _ uint64) error {
 	s := &w.spec
 	return w.through(walkSteps, w.random, func() error {
 		err := errors.Join(
@@ -128,12 +118,7 @@ func nonZero(x []float32) bool {
 	return slices.ContainsFunc(x, func(v float32) bool { return v != 0 })
 }
 
-func window(make Make, seed uint64) error {
-	w, err := start(make, seed, "window")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func window(w *walk, _ uint64) error {
 	s := &w.spec
 	levels := len(s.Menu)
 	return w.through(walkSteps, w.random, func() error {
@@ -162,12 +147,7 @@ func window(make Make, seed uint64) error {
 	})
 }
 
-func refused(make Make, seed uint64) error {
-	w, err := start(make, seed, "refused")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func refused(w *walk, _ uint64) error {
 	sure := false // whether the joint action must win
 	choose := func() {
 		if sure = w.draw.IntN(2) == 0; !sure {
@@ -204,12 +184,7 @@ func refused(make Make, seed uint64) error {
 	})
 }
 
-func masked(make Make, seed uint64) error {
-	w, err := start(make, seed, "masked")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func masked(w *walk, _ uint64) error {
 	var before, shown, spare env.TimeStep
 	return w.through(walkSteps, w.random, func() error {
 		if w.ts.Over() {

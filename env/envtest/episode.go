@@ -10,15 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-func conserved(make Make, seed uint64) error {
-	w, err := start(make, seed, "conserved")
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	if err := w.needState(); err != nil {
-		return err
-	}
+func conserved(w *walk, seed uint64) error {
 	choose := w.random
 	if seed%2 == 0 {
 		choose = func() { w.complete() }
@@ -84,12 +76,7 @@ func ledger(s *cluster.State) error {
 	return nil
 }
 
-func elapsed(make Make, seed uint64) error {
-	w, err := start(make, seed, "time")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func elapsed(w *walk, _ uint64) error {
 	sum := time.Duration(0)
 	visit := func() error {
 		if w.ts.Elapsed < 0 {
@@ -109,12 +96,7 @@ func elapsed(make Make, seed uint64) error {
 	return w.finish(visit)
 }
 
-func rewards(make Make, seed uint64) error {
-	w, err := start(make, seed, "rewards")
-	if err != nil {
-		return err
-	}
-	defer w.close()
+func rewards(w *walk, _ uint64) error {
 	scorer, ok := env.As[interface{ Reward() env.Reward }](w.env)
 	if !ok {
 		return fmt.Errorf("the environment does not tell its reward: %w", ErrSkip)
@@ -128,7 +110,7 @@ func rewards(make Make, seed uint64) error {
 		return fmt.Errorf("the environment keeps no log: %w", ErrSkip)
 	}
 	sum := 0.0
-	err = w.finish(func() error {
+	err := w.finish(func() error {
 		sum += w.ts.Reward
 		return nil
 	})
@@ -160,15 +142,7 @@ func inSystem(l *sim.Log, end time.Duration) float64 {
 	return sum
 }
 
-func ends(make Make, seed uint64) error {
-	w, err := start(make, seed, "ends")
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	if err := w.needState(); err != nil {
-		return err
-	}
+func ends(w *walk, _ uint64) error {
 	if err := w.finish(func() error { return nil }); err != nil {
 		return err
 	}

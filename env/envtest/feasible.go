@@ -10,15 +10,7 @@ import (
 // probes is how many claims of a step are tried in its transaction and rolled back.
 const probes = 32
 
-func feasible(make Make, seed uint64) error {
-	w, err := start(make, seed, "feasible")
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	if err := w.needState(); err != nil {
-		return err
-	}
+func feasible(w *walk, seed uint64) error {
 	choose := w.random
 	if w.spec.Agents == 1 || seed%2 == 0 { // fuller clusters, for random claims seldom complete large gangs
 		choose = func() { w.complete() }
@@ -96,15 +88,7 @@ func (w *walk) probe(agent, at int) error {
 	return nil
 }
 
-func claims(make Make, seed uint64) error {
-	w, err := start(make, seed, "claims")
-	if err != nil {
-		return err
-	}
-	defer w.close()
-	if err := w.needState(); err != nil {
-		return err
-	}
+func claims(w *walk, _ uint64) error {
 	var (
 		id     cluster.JobID
 		starts int

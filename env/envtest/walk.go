@@ -38,6 +38,28 @@ func start(make Make, seed uint64, name string) (*walk, error) {
 	return w, nil
 }
 
+// onWalk makes a check of one that needs a fresh walk, whose draws come from the stream of that name.
+func onWalk(name string, check func(w *walk, seed uint64) error) func(Make, uint64) error {
+	return func(make Make, seed uint64) error {
+		w, err := start(make, seed, name)
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		return check(w, seed)
+	}
+}
+
+// onState is onWalk for a check that looks at the cluster's state.
+func onState(name string, check func(w *walk, seed uint64) error) func(Make, uint64) error {
+	return onWalk(name, func(w *walk, seed uint64) error {
+		if err := w.needState(); err != nil {
+			return err
+		}
+		return check(w, seed)
+	})
+}
+
 func (w *walk) close() { _ = w.env.Close() }
 
 func (w *walk) idle() []env.Action { return make([]env.Action, w.spec.Agents) }
