@@ -137,9 +137,11 @@ func (d *Decoder) choose(draw *rand.Rand, record func(*Choice)) int {
 			top = max(top, d.logits[a])
 		}
 	}
-	best := d.likeliest(top)
-	if count == 1 || draw == nil && record == nil {
-		return best
+	chosen := -1
+	if count == 1 || draw == nil {
+		if chosen = d.likeliest(top); count == 1 || record == nil {
+			return chosen
+		}
 	}
 	norm := 0.0
 	for a, ok := range d.legal {
@@ -147,7 +149,6 @@ func (d *Decoder) choose(draw *rand.Rand, record func(*Choice)) int {
 			norm += math.Exp(float64(d.logits[a] - top))
 		}
 	}
-	chosen := best
 	if draw != nil {
 		chosen = d.sample(draw.Float64()*norm, top)
 	}
