@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -85,7 +86,8 @@ func (r *rollout) round(decoder *agents.Decoder, ts *env.TimeStep, draw *rand.Ra
 		s := learn.Sample{Choice: c.Clone()}
 		s.Observation = shared
 		if len(c.Committed) > 0 {
-			s.Adjacent = adjacency(c)
+			s.Adjacent = make([]float32, c.Graph.Agents*c.Graph.Agents)
+			c.Graph.Adjacency(s.Adjacent)
 		}
 		r.samples, r.step = append(r.samples, s), append(r.step, len(r.steps)-1)
 	})
@@ -110,36 +112,14 @@ func cutOff(o sim.Outcome) error {
 
 func fade(d, memory time.Duration) float64 { return math.Exp(-float64(d) / float64(memory)) }
 
-func adjacency(c *agents.Choice) []bool {
-	n := c.Graph.Agents
-	linked := make([]bool, n*n)
-	for i := range n {
-		to, _ := c.Graph.Neighbours(i)
-		for _, j := range to {
-			linked[i*n+int(j)] = true
-		}
-	}
-	return linked
-}
-
 // follow runs an episode greedily.
 func follow(s cluster.Scheduler, cfg sim.Config, jobs []trace.Job, memory time.Duration) (*curve, error) {
 	run, err := sim.New(cfg, jobs)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reset(0); err != nil {
+	if err := run.Run(context.Background(), s, 0); err != nil {
 		return nil, err
-	}
-	for {
-		tx, ok := run.Next()
-		if !ok {
-			break
-		}
-		if err := s.Schedule(tx); err != nil {
-			return nil, err
-		}
-		run.Commit()
 	}
 	if o := run.Outcome(); !o.Terminated {
 		return nil, cutOff(o)

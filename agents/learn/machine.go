@@ -15,8 +15,8 @@ import (
 // Sample is one choice of the decoder and what came of it: a row of a batch.
 type Sample struct {
 	agents.Choice
-	Adjacent []bool  // [servers*servers] the coordination graph of the round; nil where nothing was committed
-	Gain     float64 // advantage
+	Adjacent []float32 // [servers*servers] the coordination graph of the round; nil where nothing was committed
+	Gain     float64   // advantage
 }
 
 // Stats sums over the rows of a batch.
@@ -169,11 +169,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 				legal[a], prior[a] = 1, T(s.Prior[a])
 			}
 		}
-		for a, linked := range s.Adjacent {
-			if linked {
-				values[T](in.adjacent)[r*m.servers*m.servers+a] = 1
-			}
-		}
+		convert(values[T](in.adjacent)[r*m.servers*m.servers:], s.Adjacent)
 		for _, a := range s.Committed {
 			values[T](in.committed)[r*n+a] = 1
 		}

@@ -64,18 +64,13 @@ func samples(t *testing.T, p *agents.Policy, servers, gpus, most int) []learn.Sa
 	gangs := 0
 	for !ts.Over() && (len(all) < most || gangs == 0) {
 		d.Round(&ts, draw, joint, func(c *agents.Choice) {
-			s := learn.Sample{Choice: c.Clone(), Gain: draw.NormFloat64(), Adjacent: make([]bool, servers*servers)}
+			s := learn.Sample{Choice: c.Clone(), Gain: draw.NormFloat64(), Adjacent: make([]float32, servers*servers)}
 			o := c.Observation.Clone()
 			s.Observation = &o
 			if len(c.Committed) > 0 {
 				gangs++
 			}
-			for i := range servers {
-				to, _ := c.Graph.Neighbours(i)
-				for _, j := range to {
-					s.Adjacent[i*servers+int(j)] = true
-				}
-			}
+			c.Graph.Adjacency(s.Adjacent)
 			all = append(all, s)
 		})
 		if err := e.Step(joint, &ts); err != nil {
