@@ -80,7 +80,7 @@ func (d *Decoder) Round(ts *env.TimeStep, draw *rand.Rand, joint []env.Action, r
 			return
 		}
 		lacking = func(int) int32 { return left }
-		d.commit(a)
+		d.commit(ts, a)
 	}
 }
 
@@ -111,19 +111,21 @@ func (d *Decoder) open(ts *env.TimeStep) bool {
 
 // takes is how many workers of the token's job the server would take.
 func (d *Decoder) takes(ts *env.TimeStep, i, t int) int32 {
-	request := ts.State.Spec(ts.Window[t/len(d.spec.Menu)]).Request
-	return ts.State.Fits(serverID(i), d.spec.Menu[t%len(d.spec.Menu)].Of(request))
+	id := ts.Window[t/len(d.spec.Menu)]
+	request := ts.State.Spec(id).Request
+	return ts.State.Fits(serverID(i), id, d.spec.Menu[t%len(d.spec.Menu)].Of(request))
 }
 
-// commit leaves legal only the same token on servers that have not been drawn, and adds the payoffs of the item drawn.
-func (d *Decoder) commit(a int) {
+// commit leaves legal only the same token on servers of the same type that have not been drawn, and adds the payoffs of the item drawn.
+func (d *Decoder) commit(ts *env.TimeStep, a int) {
 	tokens := d.spec.Items()
+	id := ts.Window[a%tokens/len(d.spec.Menu)]
 	d.committed = append(d.committed, a)
+	d.legal[len(d.legal)-1] = false
 	for b := range d.legal {
-		d.legal[b] = d.legal[b] && b%tokens == a%tokens
+		d.legal[b] = d.legal[b] && b%tokens == a%tokens && ts.State.SameType(id, serverID(a/tokens), serverID(b/tokens))
 	}
 	d.legal[a] = false
-	d.legal[len(d.legal)-1] = false
 	if d.net != nil {
 		coordgraph.AddPayoff(d.bids[:len(d.bids)-1], &d.net.Graph, &d.net.Payoffs, a/tokens, a%tokens)
 	}

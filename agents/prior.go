@@ -36,7 +36,7 @@ func prior(dst []float32, spec *env.Spec, ts *env.TimeStep, legal []bool, bound 
 		}
 		base := jobPrior(ts.State, id, t/levels) - levelWeight*float32(t%levels)
 		amount := spec.Menu[t%levels].Of(ts.State.Spec(id).Request)
-		switch some := place(dst, ts.State, legal, amount, lacking(t), base, t, tokens); {
+		switch some := place(dst, ts.State, ts.Window[t/len(spec.Menu)], legal, amount, lacking(t), base, t, tokens); {
 		case !some:
 		case beyond(ts.State, id, bound):
 			bestHeld = max(bestHeld, base)
@@ -108,14 +108,16 @@ func jobPrior(s *cluster.State, id cluster.JobID, rank int) float32 {
 // place fills the column of a token with the logarithms of shares, most for the server that cluster.State.BestFit would take
 // next and less elsewhere, that add up to the weight of base: how many servers would do says nothing of whether to start a job.
 // It reports whether any is legal.
-func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int) bool {
+func place(
+	dst []float32, s *cluster.State, id cluster.JobID, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int,
+) bool {
 	tightest, roomiest := int32(math.MaxInt32), int32(-1)
 	for i := range s.Servers() {
 		if !legal[i*tokens+t] {
 			continue
 		}
 		free := s.FreeGPUs(cluster.ServerID(i))
-		if s.Fits(cluster.ServerID(i), a) >= lacking {
+		if s.Fits(cluster.ServerID(i), id, a) >= lacking {
 			tightest = min(tightest, free)
 		}
 		roomiest = max(roomiest, free)
@@ -131,7 +133,7 @@ func place(dst []float32, s *cluster.State, legal []bool, a cluster.Amount, lack
 		switch {
 		case tightest == math.MaxInt32: // no server takes all: the roomiest takes most
 			worse = roomiest - free
-		case s.Fits(cluster.ServerID(i), a) >= lacking:
+		case s.Fits(cluster.ServerID(i), id, a) >= lacking:
 			worse = free - tightest
 		default:
 			worse = 1 + 2*s.MostGPUs() - free

@@ -30,7 +30,7 @@ func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
 			CPUMilli: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "CPU milli"),
 			MemMiB:   rapid.SampledFrom([]int32{0, 0, 2}).Draw(t, "MiB"),
 		}
-		j.Workers = int32(min(int64(j.Workers), cfg.Cluster.Capacity(j.Request)))
+		j.Workers = int32(min(int64(j.Workers), cfg.Cluster.Capacity(&j.JobSpec)))
 	}
 }
 

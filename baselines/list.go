@@ -51,7 +51,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 		if l.hold > 0 {
 			l.follow(tx.State(), e)
 		}
-		if e.Kind != cluster.Arrived {
+		if e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue
 		}
 		spec := tx.State().Spec(e.Job)
@@ -60,7 +60,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 			return err
 		}
 		if t := (ticket{key: key, job: e.Job}); l.skip {
-			l.some.push(spec, t)
+			l.some.push(tx.State().Shape(e.Job), t)
 		} else {
 			l.all.push(t)
 		}
@@ -81,7 +81,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 // follow keeps the running jobs in order of their expected finish.
 func (l *list) follow(s *cluster.State, e cluster.Event) {
 	switch e.Kind {
-	case cluster.Finished:
+	case cluster.Finished, cluster.Interrupted:
 		l.running.drop(e.Job)
 	case cluster.Found, cluster.Respeed:
 		if s.Phase(e.Job) == cluster.Running && s.Spec(e.Job).Estimate > 0 {

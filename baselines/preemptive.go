@@ -154,14 +154,17 @@ func (p *plan) apply(tx *cluster.Txn) (missed cluster.JobID, err error) {
 }
 
 // room is what is left of the cluster's totals while a plan fills them.
-type room struct{ gpuMilli, cpu, mem int64 }
+type room struct {
+	gpuMilli, cpu, mem int64
+	tenants            map[string]int64 // of those with a quota, what the jobs taken so far hold
+}
 
 func totals(s *cluster.State) room {
 	var r room
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.Open(id) {
 			v := s.Server(id)
-			r.gpuMilli += int64(v.GPUs) * cluster.WholeGPU
+			r.gpuMilli += int64(s.Working(id)) * cluster.WholeGPU
 			r.cpu = min(r.cpu+v.CPUMilli, cluster.Unlimited)
 			r.mem = min(r.mem+v.MemMiB, cluster.Unlimited)
 		}
@@ -183,6 +186,15 @@ func (r *room) take(s *cluster.State, id cluster.JobID, runs, barred bool) bool 
 	}
 	if use.gpuMilli > r.gpuMilli || use.cpu > r.cpu || use.mem > r.mem {
 		return false
+	}
+	if limit := s.Quota(id); limit >= 0 {
+		if r.tenants == nil {
+			r.tenants = map[string]int64{}
+		}
+		if r.tenants[s.Spec(id).Tenant]+use.gpuMilli > limit {
+			return false
+		}
+		r.tenants[s.Spec(id).Tenant] += use.gpuMilli
 	}
 	r.gpuMilli, r.cpu, r.mem = r.gpuMilli-use.gpuMilli, r.cpu-use.cpu, r.mem-use.mem
 	return true

@@ -66,24 +66,14 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 
 // countable reports whether the event's job needs nothing but whole GPUs, of which any will do.
 func countable(s *cluster.State, e cluster.Event) bool {
-	if e.Kind != cluster.Arrived && e.Kind != cluster.Found {
-		return true
-	}
-	if r := s.Spec(e.Job).Request; r.GPUMilli != cluster.WholeGPU {
-		return false
-	} else if r.CPUMilli == 0 && r.MemMiB == 0 {
-		return true
-	}
-	for i := range s.Servers() {
-		if v := s.Server(cluster.ServerID(i)); v.CPUMilli < cluster.Unlimited || v.MemMiB < cluster.Unlimited {
-			return false
-		}
-	}
-	return true
+	return e.Kind != cluster.Arrived && e.Kind != cluster.Found || s.Countable(s.Shape(e.Job))
 }
 
 func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 	switch e.Kind {
+	case cluster.Interrupted:
+		p.running.drop(e.Job)
+		return p.queue(s, e.Job)
 	case cluster.Arrived:
 		return p.queue(s, e.Job)
 	case cluster.Found:
@@ -101,7 +91,7 @@ func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 
 func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
 	left, err := timeLeft(s, id)
-	p.wait.push(s.Spec(id), ticket{max(left, 0), s.Spec(id).Submit, id})
+	p.wait.push(s.Shape(id), ticket{max(left, 0), s.Spec(id).Submit, id})
 	return err
 }
 
@@ -127,10 +117,10 @@ func (p *srtf) choose(s *cluster.State) {
 			free += int64(workersOf(s, id))
 			p.running.drop(id)
 			p.stop = append(p.stop, id)
-			p.wait.refuse(p.wait.line(s.Spec(id)))
-		case p.room(s, free, next, p.wait.shapes[line].workers):
+			p.wait.refuse(p.wait.line(s.Shape(id)))
+		case p.room(s, free, next, p.wait.shapes[line].Workers):
 			p.wait.pop(line)
-			free -= int64(p.wait.shapes[line].workers)
+			free -= int64(p.wait.shapes[line].Workers)
 			p.start = append(p.start, next.job)
 			p.running.put(s, next.job, next.key)
 		default:

@@ -72,32 +72,25 @@ func (l *line) pop() ticket {
 	return top
 }
 
-// shape is what decides whether a waiting job fits: jobs of one shape fit or not alike.
-type shape struct {
-	workers int32
-	request cluster.Amount
-}
-
 // waiting holds the waiting jobs in order, apart by shape, so that one refusal answers for all jobs of a shape. Within a pass
 // that only places jobs, room shrinks, so a shape that was refused once stays refused.
 type waiting struct {
 	lines   []line
-	shapes  []shape
-	find    map[shape]int
+	shapes  []cluster.Shape
+	find    map[cluster.Shape]int
 	refused []bool // in this pass
 }
 
 func (w *waiting) reset() {
-	*w = waiting{find: map[shape]int{}}
+	*w = waiting{find: map[cluster.Shape]int{}}
 }
 
-func (w *waiting) push(spec *cluster.JobSpec, t ticket) {
-	w.lines[w.line(spec)].push(t)
+func (w *waiting) push(s cluster.Shape, t ticket) {
+	w.lines[w.line(s)].push(t)
 }
 
-// line returns the line for jobs of the specification's shape.
-func (w *waiting) line(spec *cluster.JobSpec) int {
-	s := shape{spec.Workers, spec.Request}
+// line returns the line for jobs of the shape.
+func (w *waiting) line(s cluster.Shape) int {
 	i, ok := w.find[s]
 	if !ok {
 		i = len(w.lines)

@@ -15,12 +15,12 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
 			ticket
-			shape
+			shape cluster.Shape
 		}
 		var w waiting
 		w.reset()
 		var list []job
-		refused := map[shape]bool{}
+		refused := map[cluster.Shape]bool{}
 		next := 0 // no two jobs share an id, and ids do not come in order
 		first := func() int {
 			return slices.IndexFunc(list, func(j job) bool { return !refused[j.shape] })
@@ -30,9 +30,9 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 				j := job{
 					ticket{time.Duration(rapid.IntRange(0, 5).Draw(t, "key")), time.Duration(rapid.IntRange(0, 2).Draw(t, "tie")),
 						cluster.JobID(next * 31 % 101)},
-					shape{rapid.Int32Range(1, 3).Draw(t, "workers"), cluster.Amount{GPUMilli: 1000}},
+					cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")},
 				}
-				w.push(&cluster.JobSpec{Workers: j.workers, Request: j.request}, j.ticket)
+				w.push(j.shape, j.ticket)
 				list, next = append(list, j), next+1
 				slices.SortFunc(list, func(a, b job) int { return a.compare(b.ticket) })
 			},

@@ -130,7 +130,7 @@ func keep(best []candidate, c candidate, n int) []candidate {
 func (e *StandardEncoder) startable(id cluster.JobID) bool {
 	spec := e.fits.state.Spec(id)
 	for l := range e.Menu {
-		if e.fits.total(e.Menu[l].Of(spec.Request)) >= int64(spec.Workers) {
+		if e.fits.total(id, e.Menu[l].Of(spec.Request)) >= int64(spec.Workers) {
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func (e *StandardEncoder) items(s *cluster.State, ts *TimeStep) {
 		end := logTime(left)
 		for l := range levels {
 			amount := e.Menu[l].Of(spec.Request)
-			c := e.fits.of(amount)
+			c := e.fits.of(id, amount)
 			if c.total < int64(spec.Workers) {
 				continue
 			}
@@ -171,7 +171,7 @@ func (e *StandardEncoder) items(s *cluster.State, ts *TimeStep) {
 	}
 }
 
-// capacity remembers, for the amounts that were asked about, how many workers each server takes.
+// capacity remembers, for the shapes and amounts that were asked about, how many workers each server takes.
 type capacity struct {
 	state *cluster.State
 	known []counted
@@ -179,6 +179,7 @@ type capacity struct {
 }
 
 type counted struct {
+	shape  cluster.Shape
 	amount cluster.Amount
 	total  int64
 	fits   []int32
@@ -186,12 +187,13 @@ type counted struct {
 
 func (c *capacity) reset(s *cluster.State) { c.state, c.used = s, 0 }
 
-func (c *capacity) total(a cluster.Amount) int64 { return c.of(a).total }
+func (c *capacity) total(id cluster.JobID, a cluster.Amount) int64 { return c.of(id, a).total }
 
-// of returns the count for an amount, valid until the next call.
-func (c *capacity) of(a cluster.Amount) *counted {
+// of returns the count for a job at an amount, valid until the next call.
+func (c *capacity) of(id cluster.JobID, a cluster.Amount) *counted {
+	shape := c.state.Shape(id)
 	for i := range c.known[:c.used] {
-		if c.known[i].amount == a {
+		if c.known[i].amount == a && c.known[i].shape == shape {
 			return &c.known[i]
 		}
 	}
@@ -200,11 +202,8 @@ func (c *capacity) of(a cluster.Amount) *counted {
 	}
 	n := &c.known[c.used]
 	c.used++
-	n.amount, n.total = a, 0
-	for i := range n.fits {
-		n.fits[i] = c.state.Fits(cluster.ServerID(i), a)
-		n.total += int64(n.fits[i])
-	}
+	n.shape, n.amount = shape, a
+	n.total = c.state.Room(id, a, n.fits)
 	return n
 }
 

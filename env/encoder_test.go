@@ -106,7 +106,7 @@ func TestWindowAgainstPlainSort(t *testing.T) {
 func room(s *cluster.State, id cluster.JobID, l env.Level) int64 {
 	total := int64(0)
 	for i := range s.Servers() {
-		total += int64(s.Fits(cluster.ServerID(i), l.Of(s.Spec(id).Request)))
+		total += int64(s.Fits(cluster.ServerID(i), id, l.Of(s.Spec(id).Request)))
 	}
 	return total
 }
@@ -127,7 +127,7 @@ func TestMasksAgainstFits(t *testing.T) {
 				id, want := ts.Window[k], false
 				var fits int32
 				if id >= 0 {
-					fits = s.Fits(cluster.ServerID(i), spec.Menu[l].Of(s.Spec(id).Request))
+					fits = s.Fits(cluster.ServerID(i), id, spec.Menu[l].Of(s.Spec(id).Request))
 					want = fits > 0 && room(s, id, spec.Menu[l]) >= int64(s.Spec(id).Workers)
 				}
 				if got := ts.Legal(&spec, i)[a]; got != want {

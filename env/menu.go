@@ -28,7 +28,7 @@ func (l *Level) Of(request cluster.Amount) cluster.Amount {
 	return cluster.Amount{
 		GPUMilli: min(max(int32(float64(request.GPUMilli)*l.GPUShare), 1), cluster.WholeGPU),
 		CPUMilli: int32(float64(request.CPUMilli) * l.CPU),
-		MemMiB:   int32(float64(request.MemMiB) * l.Memory),
+		MemMiB:   int32(float64(request.MemMiB) * l.Memory), GPUMemMiB: request.GPUMemMiB,
 	}
 }
 
@@ -46,7 +46,7 @@ func NewRound(spec Spec) *Round {
 
 // Apply carries out the joint action. The agents that claim one job are served from the one with the most free GPUs down,
 // the lower agent first among equals: each gives it as many workers as its server takes and the gang still lacks, but leaves
-// one for every claim that follows. Claims beyond one a worker lose, the last first; a gang that its claims do not complete
+// one (or one tensor-parallel group) for every claim that follows. Claims beyond that lose, the last first; a gang that its claims do not complete
 // does not start at all, and all of them lose. It returns how many jobs started and the agents whose claim lost, ascending
 // within a job and valid until the next call. Masks must have been checked.
 func (r *Round) Apply(tx *cluster.Txn, window []cluster.JobID, joint []Action) (started int, refused []int32) {
@@ -61,7 +61,7 @@ func (r *Round) Apply(tx *cluster.Txn, window []cluster.JobID, joint []Action) (
 		}
 		k, l := r.spec.Unpack(a)
 		p := cluster.Piece{Server: cluster.ServerID(agent), Amount: r.spec.Menu[l].Of(s.Spec(window[k]).Request)}
-		p.Workers = s.Fits(p.Server, p.Amount)
+		p.Workers = s.Fits(p.Server, window[k], p.Amount)
 		r.claims[k] = append(r.claims[k], p)
 	}
 	for k, id := range window {
@@ -78,14 +78,14 @@ func (r *Round) start(tx *cluster.Txn, id cluster.JobID, claims cluster.Placemen
 	slices.SortStableFunc(claims, func(a, b cluster.Piece) int {
 		return cmp.Compare(s.FreeGPUs(b.Server), s.FreeGPUs(a.Server))
 	})
-	left := s.Spec(id).Workers
-	n := min(len(claims), int(left))
+	left, together := s.Spec(id).Workers, s.Spec(id).Together()
+	n := min(len(claims), int(left/together))
 	lost := len(r.refused)
 	for _, p := range claims[n:] {
 		r.refused = append(r.refused, int32(p.Server))
 	}
 	for i := range claims[:n] {
-		claims[i].Workers = min(claims[i].Workers, left-int32(n-1-i))
+		claims[i].Workers = min(claims[i].Workers, left-together*int32(n-1-i))
 		left -= claims[i].Workers
 	}
 	ok := left == 0 && tx.Place(id, claims[:n]) == nil

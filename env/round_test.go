@@ -45,7 +45,7 @@ func TestRoundAgainstPlainRule(t *testing.T) {
 				k, l := spec.Unpack(a)
 				id, server := ts.Window[k], cluster.ServerID(i)
 				amount := spec.Menu[l].Of(s.Spec(id).Request)
-				claimed[id] = append(claimed[id], claim{int32(i), s.FreeGPUs(server), s.Fits(server, amount), amount})
+				claimed[id] = append(claimed[id], claim{int32(i), s.FreeGPUs(server), s.Fits(server, id, amount), amount})
 			}
 		}
 		want := map[cluster.JobID]bool{}

@@ -16,7 +16,7 @@ type why struct {
 	bySubmit   map[cluster.JobID]int      // rank from 1 among the jobs that waited at first
 	byEstimate map[cluster.JobID]int      // of those with an estimate
 	prior      map[cluster.JobID]bool     // jobs that the prior would start; nil if the policy is not learned
-	capacity   func(cluster.Amount) int64 // workers that the empty cluster takes
+	capacity   func(*cluster.JobSpec) int64 // workers that the empty cluster takes
 }
 
 func newWhy(s *cluster.State) *why {
@@ -115,7 +115,7 @@ func (w *why) waits(s *cluster.State, id cluster.JobID) string {
 	room, largest, free := int64(0), int32(0), int64(0)
 	for i := range s.Servers() {
 		server := cluster.ServerID(i)
-		fits := s.Fits(server, spec.Request)
+		fits := s.Fits(server, id, spec.Request)
 		room += int64(fits)
 		largest = max(largest, fits)
 		if s.Open(server) {
@@ -123,7 +123,7 @@ func (w *why) waits(s *cluster.State, id cluster.JobID) string {
 		}
 	}
 	need := fmt.Sprintf("needs %s", gpusOf(spec))
-	switch most := w.capacity(spec.Request); {
+	switch most := w.capacity(spec); {
 	case most < int64(spec.Least()):
 		return fmt.Sprintf("%s; the empty cluster takes only %d of its workers", need, most)
 	case room < int64(spec.Least()) && spec.Request.GPUMilli == cluster.WholeGPU && free > room:

@@ -111,7 +111,7 @@ func (o *windowOptions) cut(a *app, w trace.Workload) (trace.Workload, error) {
 // fitCluster deals with the jobs that the cluster could never hold and returns those that remain.
 func fitCluster(a *app, w trace.Workload, spec cluster.Spec, mode trace.OversizeMode) ([]trace.Job, int, error) {
 	room := spec.Rooms()
-	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j.Request) }
+	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
 	jobs, n, err := trace.Oversize(w.Jobs, fits, mode, int32(spec.GPUs()))
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: enlarge the cluster, or set --oversize to drop or clamp", err)

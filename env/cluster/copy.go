@@ -14,9 +14,21 @@ func (s *State) CopyTo(dst *State) {
 		v := &dst.servers[i]
 		v.free = append(was.free[:0], v.free...)
 		v.used = append(was.used[:0], v.used...)
+		v.jobs = append(was.jobs[:0], v.jobs...)
+		if v.failed != nil {
+			v.failed = slices.Clone(v.failed)
+		}
+		if v.gpuMem != nil {
+			v.gpuMem = append(was.gpuMem[:0], v.gpuMem...)
+		}
 		v.residents = append(was.residents[:0], v.residents...)
 	}
 	dst.index = s.index.copyInto(old.index)
+	dst.tenants = append(old.tenants[:0], s.tenants...)
+	dst.crossing = slices.Grow(old.crossing[:0], len(s.crossing))[:len(s.crossing)]
+	for i := range s.crossing {
+		dst.crossing[i] = append(dst.crossing[i][:0], s.crossing[i]...)
+	}
 	dst.jobs = append(old.jobs[:0], s.jobs...)
 	dst.pending = append(old.pending[:0], s.pending...)
 	dst.running = append(old.running[:0], s.running...)

@@ -64,7 +64,7 @@ func drawPlacement(t *rapid.T, s *State, id JobID) Placement {
 	}
 	order := rapid.Permutation(serverIDs(s)).Draw(t, "order")
 	for _, v := range order {
-		fits := min(s.Fits(v, amount), left)
+		fits := min(s.Fits(v, id, amount), left)
 		if fits == 0 {
 			continue
 		}
@@ -78,7 +78,7 @@ func drawPlacement(t *rapid.T, s *State, id JobID) Placement {
 		p = append(p, Piece{
 			Server:  ServerID(rapid.IntRange(-1, s.Servers()).Draw(t, "any server")),
 			Workers: rapid.Int32Range(-1, 7).Draw(t, "any workers"),
-			Amount:  Amount{rapid.Int32Range(-1, 1001).Draw(t, "any share"), rapid.Int32Range(-1, 5).Draw(t, "any CPU"), 0},
+			Amount:  Amount{rapid.Int32Range(-1, 1001).Draw(t, "any share"), rapid.Int32Range(-1, 5).Draw(t, "any CPU"), 0, 0},
 		})
 	}
 	return p

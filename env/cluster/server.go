@@ -3,8 +3,8 @@ package cluster
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
+	"strings"
 )
 
 // Unlimited is the CPU or memory of a server whose CPU or memory is not modelled.
@@ -26,11 +26,26 @@ type ServerSpec struct {
 	CPUMilli int64 // thousandths of a core, Unlimited if not modelled
 	MemMiB   int64 // Unlimited if not modelled
 	Pool     Pool
+	// GPUType names the type of all its GPUs, "" if it is not known; GPUMemMiB is the memory of each, 0 if not modelled.
+	GPUType   string
+	GPUMemMiB int32
+	// Rack numbers the rack from 1, 0 for a server whose links into the network are not shared.
+	Rack int32
 }
 
-// Spec is a cluster: its servers in the order of their ServerIDs.
+// Spec is a cluster: its servers in the order of their ServerIDs, and the rules of sharing them.
 type Spec struct {
 	Servers []ServerSpec
+	// PerGPU is how many jobs may share a GPU, 0 for as many as their shares allow.
+	PerGPU int32
+	// Quotas bound what the jobs of a tenant hold at one time. A tenant that is not named has no bound.
+	Quotas []Quota
+}
+
+// Quota bounds what the running jobs of a tenant hold together.
+type Quota struct {
+	Tenant string
+	GPUs   int32
 }
 
 // Uniform returns a cluster of n equal training servers whose CPU and memory are not modelled.
@@ -53,25 +68,63 @@ func (s *Spec) GPUs() int {
 	return n
 }
 
-// Capacity counts the workers of one job, each on a GPU of its own and each holding the amount, that the cluster takes when
-// it is empty and every server serves training.
-func (s *Spec) Capacity(a Amount) int64 {
-	n := int64(0)
+// Capacity counts the workers of such a job, each on a GPU of its own, that the cluster takes when it is empty and every server
+// serves training: on the GPU type that takes most of them, or on all for a Mixed job, and within its tenant's quota.
+func (s *Spec) Capacity(j *JobSpec) int64 {
+	var ofType [maxTypes]int64
+	types, all := s.Types(), int64(0)
 	for i := range s.Servers {
 		v := &s.Servers[i]
-		n += workers(int64(v.GPUs), v.CPUMilli, v.MemMiB, a)
+		short := v.GPUMemMiB > 0 && j.Request.GPUMemMiB > v.GPUMemMiB
+		if short || !j.Allows(v.GPUType) {
+			continue
+		}
+		n := workers(int64(v.GPUs), v.CPUMilli, v.MemMiB, j.Request)
+		n -= n % int64(j.Together())
+		all += n
+		ofType[slices.Index(types, v.GPUType)] += n
+	}
+	n := all
+	if !j.Mixed {
+		n = slices.Max(ofType[:])
+	}
+	for _, q := range s.Quotas {
+		if q.Tenant == j.Tenant {
+			n = min(n, int64(q.GPUs)*WholeGPU/int64(j.Request.GPUMilli))
+		}
 	}
 	return n
 }
 
-// Rooms returns Capacity as a function that remembers its answers: a workload asks for few amounts many times.
-func (s *Spec) Rooms() func(Amount) int64 {
-	known := map[Amount]int64{}
-	return func(a Amount) int64 {
-		n, ok := known[a]
+// Types returns the types of the cluster's GPUs in the order of its servers.
+func (s *Spec) Types() []string {
+	var types []string
+	for i := range s.Servers {
+		if t := s.Servers[i].GPUType; !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// Rooms returns Capacity as a function that remembers its answers: a workload asks for few shapes many times.
+func (s *Spec) Rooms() func(*JobSpec) int64 {
+	type shape struct {
+		request         Amount
+		gpuType, tenant string
+		mixed           bool
+		group           int32
+	}
+	known := map[shape]int64{}
+	return func(j *JobSpec) int64 {
+		k := shape{j.Request, j.GPUType, "", j.Mixed, j.Together()}
+		if len(s.Quotas) > 0 {
+			k.tenant = j.Tenant
+		}
+		n, ok := known[k]
 		if !ok {
-			n = s.Capacity(a)
-			known[a] = n
+			n = s.Capacity(j)
+			known[k] = n
 		}
 		return n
 	}
@@ -92,7 +145,9 @@ func workers(gpus, cpu, mem int64, a Amount) int64 {
 const (
 	MaxServers = 1 << 17 // servers
 	MaxGPUs    = 1 << 14 // GPUs of one server
+	MaxRacks   = 1 << 16 // the number of the last rack
 	mostGPUs   = 1 << 24 // GPUs in all
+	maxTypes   = 16      // types of GPUs
 )
 
 // Validate reports the first server that cannot be, or a limit that the cluster exceeds.
@@ -106,8 +161,23 @@ func (s *Spec) Validate() error {
 	if n := s.GPUs(); n > mostGPUs {
 		return fmt.Errorf("cluster has %d GPUs, want at most %d", n, mostGPUs)
 	}
+	if n := len(s.Types()); n > maxTypes {
+		return fmt.Errorf("cluster has %d types of GPUs, want at most %d", n, maxTypes)
+	}
+	if s.PerGPU < 0 || s.PerGPU > WholeGPU {
+		return fmt.Errorf("cluster allows %d jobs on a GPU, want 0 (as their shares allow) to %d", s.PerGPU, WholeGPU)
+	}
+	for i, q := range s.Quotas {
+		if q.GPUs < 0 || slices.ContainsFunc(s.Quotas[:i], func(o Quota) bool { return o.Tenant == q.Tenant }) {
+			return fmt.Errorf("quota %d: %d GPUs for tenant %q, want 0 or more and each tenant once", i, q.GPUs, q.Tenant)
+		}
+	}
 	for i := range s.Servers {
 		v := &s.Servers[i]
+		if v.GPUMemMiB < 0 || v.Rack < 0 || v.Rack > MaxRacks || strings.Contains(v.GPUType, "|") {
+			return fmt.Errorf("server %d (%s): %d MiB a GPU, rack %d, GPU type %q: want 0 or more, 0 to %d and one type",
+				i, v.Name, v.GPUMemMiB, v.Rack, v.GPUType, MaxRacks)
+		}
 		if v.GPUs > MaxGPUs {
 			return fmt.Errorf("server %d (%s): %d GPUs, want at most %d", i, v.Name, v.GPUs, MaxGPUs)
 		}
@@ -119,124 +189,4 @@ func (s *Spec) Validate() error {
 		}
 	}
 	return nil
-}
-
-// server is a ServerSpec and what is free on it now.
-type server struct {
-	spec      ServerSpec
-	onLoan    bool
-	freeCPU   int64
-	freeMem   int64
-	freeWhole int32    // GPUs that nobody uses
-	free      []uint64 // bit g is set while nobody uses GPU g
-	used      []int16  // thousandths in use, per GPU
-	residents []JobID  // jobs with a piece here, ascending
-}
-
-func newServer(spec ServerSpec) server {
-	s := server{
-		spec: spec, freeCPU: spec.CPUMilli, freeMem: spec.MemMiB, freeWhole: spec.GPUs,
-		free: make([]uint64, (spec.GPUs+63)/64), used: make([]int16, spec.GPUs),
-	}
-	for g := range spec.GPUs {
-		s.free[g/64] |= 1 << (g % 64)
-	}
-	return s
-}
-
-// open reports whether training jobs may run on the server.
-func (s *server) open() bool { return s.spec.Pool == Training || s.onLoan }
-
-// fits counts the workers of one job that the server could take, each on a GPU of its own.
-func (s *server) fits(a Amount) int32 {
-	if !s.open() {
-		return 0
-	}
-	n := int64(s.freeWhole)
-	if a.GPUMilli < WholeGPU {
-		n = 0
-		for _, u := range s.used {
-			if int32(u)+a.GPUMilli <= WholeGPU {
-				n++
-			}
-		}
-	}
-	return int32(workers(n, s.freeCPU, s.freeMem, a))
-}
-
-// take gives the piece's workers their GPUs, appended to gpus: the lowest free ones for whole GPUs, for a share the fullest
-// ones that still hold it. The caller has checked that they fit.
-func (s *server) take(job JobID, p *Piece, gpus []int32) []int32 {
-	start := len(gpus)
-	for range p.Workers {
-		g := s.pick(p.GPUMilli, gpus[start:])
-		s.hold(g, p.GPUMilli)
-		gpus = append(gpus, g)
-	}
-	s.settle(job, p, true)
-	return gpus
-}
-
-func (s *server) pick(milli int32, taken []int32) int32 {
-	if milli == WholeGPU {
-		for w, word := range s.free {
-			if word != 0 {
-				return int32(w*64 + bits.TrailingZeros64(word))
-			}
-		}
-		panic("cluster: take beyond what fits")
-	}
-	best := int32(-1)
-	for g, u := range s.used {
-		if int32(u)+milli <= WholeGPU && (best < 0 || u > s.used[best]) && !slices.Contains(taken, int32(g)) {
-			best = int32(g)
-		}
-	}
-	if best < 0 {
-		panic("cluster: take beyond what fits")
-	}
-	return best
-}
-
-// retake restores a piece on the very GPUs that it held.
-func (s *server) retake(job JobID, p *Piece, gpus []int32) {
-	for _, g := range gpus {
-		s.hold(g, p.GPUMilli)
-	}
-	s.settle(job, p, true)
-}
-
-// release frees a piece and its GPUs.
-func (s *server) release(job JobID, p *Piece, gpus []int32) {
-	for _, g := range gpus {
-		s.used[g] -= int16(p.GPUMilli)
-		if s.used[g] == 0 {
-			s.free[g/64] |= 1 << (g % 64)
-			s.freeWhole++
-		}
-	}
-	s.settle(job, p, false)
-}
-
-func (s *server) hold(g, milli int32) {
-	if s.used[g] == 0 {
-		s.free[g/64] &^= 1 << (g % 64)
-		s.freeWhole--
-	}
-	s.used[g] += int16(milli)
-}
-
-// settle moves CPU and memory, and the job in or out of the residents.
-func (s *server) settle(job JobID, p *Piece, in bool) {
-	cpu, mem := int64(p.CPUMilli)*int64(p.Workers), int64(p.MemMiB)*int64(p.Workers)
-	at, _ := slices.BinarySearch(s.residents, job)
-	if in {
-		s.freeCPU -= cpu
-		s.freeMem -= mem
-		s.residents = slices.Insert(s.residents, at, job)
-		return
-	}
-	s.freeCPU += cpu
-	s.freeMem += mem
-	s.residents = slices.Delete(s.residents, at, at+1)
 }

@@ -1,11 +1,11 @@
 package cluster
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -37,6 +37,10 @@ const (
 // and mem_mib (0), estimate_s (none), starts (1 if it runs, else 0), progress_s and attained_s (0), speed (1). A piece may
 // hold other amounts than the job asked for: gpu_milli, cpu_milli, mem_mib. pool is training or inference, and training if
 // left out; on_loan is false if left out.
+//
+// Where they are modelled: a server has gpu_type, gpu_mem_mib, rack, down and out_of_order (a list of GPUs); a job has model,
+// group, stages, tensor, gpu_type and mixed, and gpu_mem_mib among its amounts; the whole has per_gpu, offer (all inference
+// servers if left out), reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
 func ReadSnapshot(r io.Reader) (*State, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {
@@ -62,21 +66,28 @@ func restoreSnapshot(v any) (_ *State, err error) {
 	now := top.seconds("now_s", true, maxTime)
 	servers := top.list("servers", true, MaxServers)
 	jobs := top.list("jobs", true, maxSnapshotJobs)
+	perGPU := int32(top.whole("per_gpu", false, 0, WholeGPU, 0))
+	offer := int32(top.whole("offer", false, 0, MaxServers, -1))
+	deadline := top.seconds("reclaim_by_s", false, maxTime)
+	quotas := readQuotas(top.list("quotas", false, maxQuotas), &err)
 	if top.end(); err != nil {
 		return nil, err
 	}
-	spec, lent, ids, err := readServers(servers)
+	spec, now0, ids, err := readServers(servers)
 	if err != nil {
 		return nil, err
 	}
+	spec.PerGPU, spec.Quotas = perGPU, quotas
 	s, err := NewState(spec, len(jobs))
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s.Advance(now)
-	for _, id := range lent {
-		s.servers[id].onLoan = true
-		s.index.add(id, s.servers[id].freeWhole)
+	for i := range now0 {
+		s.restoreServer(ServerID(i), &now0[i])
+	}
+	if offer >= 0 {
+		s.SetOffer(offer, deadline)
 	}
 	specs := make([]JobSpec, len(jobs))
 	seen := make(map[string]int, len(jobs))
@@ -101,21 +112,46 @@ func restoreSnapshot(v any) (_ *State, err error) {
 	return s, nil
 }
 
-func readServers(list []any) (spec Spec, lent []ServerID, ids map[string]ServerID, err error) {
+// serverNow is what changes about a server.
+type serverNow struct {
+	onLoan, down bool
+	broken       []int32
+}
+
+func (s *State) restoreServer(id ServerID, now *serverNow) {
+	if now.onLoan {
+		s.lend(id, true)
+	}
+	for _, g := range now.broken {
+		s.Fail(id, g, nil)
+	}
+	if now.down {
+		s.Fail(id, -1, nil)
+	}
+}
+
+func readServers(list []any) (spec Spec, now []serverNow, ids map[string]ServerID, err error) {
 	ids = make(map[string]ServerID, len(list))
-	spec.Servers = make([]ServerSpec, len(list))
+	spec.Servers, now = make([]ServerSpec, len(list)), make([]serverNow, len(list))
 	for i, v := range list {
 		o := object(v, fmt.Sprintf("servers[%d]", i), &err)
 		spec.Servers[i] = ServerSpec{
 			Name: o.text("name", true), GPUs: int32(o.whole("gpus", true, 0, MaxGPUs, 0)),
 			CPUMilli: o.limit("cpu_milli"), MemMiB: o.limit("mem_mib"), Pool: Pool(o.oneOf("pool", false, poolNames[:]...)),
+			GPUType: o.text("gpu_type", false), GPUMemMiB: int32(o.whole("gpu_mem_mib", false, 0, math.MaxInt32, 0)),
+			Rack: int32(o.whole("rack", false, 0, MaxRacks, 0)),
 		}
 		own := &spec.Servers[i]
-		if o.flag("on_loan") {
-			lent = append(lent, ServerID(i))
-			if own.Pool != Inference {
-				o.bad("on_loan", true, "false for a server of the training pool")
+		now[i] = serverNow{onLoan: o.flag("on_loan"), down: o.flag("down")}
+		if now[i].onLoan && own.Pool != Inference {
+			o.bad("on_loan", true, "false for a server of the training pool")
+		}
+		for _, g := range o.list("out_of_order", false, MaxGPUs) {
+			gpu := int32(o.number("out_of_order", g, "indices of GPUs", 0, int64(own.GPUs)-1))
+			if slices.Contains(now[i].broken, gpu) {
+				o.bad("out_of_order", gpu, "each GPU once")
 			}
+			now[i].broken = append(now[i].broken, gpu)
 		}
 		o.end()
 		if first, twice := ids[own.Name]; twice {
@@ -125,7 +161,18 @@ func readServers(list []any) (spec Spec, lent []ServerID, ids map[string]ServerI
 			return Spec{}, nil, nil, err
 		}
 	}
-	return spec, lent, ids, nil
+	return spec, now, ids, nil
+}
+
+const maxQuotas = 1 << 16
+
+func readQuotas(list []any, err *error) (quotas []Quota) {
+	for i, v := range list {
+		o := object(v, fmt.Sprintf("quotas[%d]", i), err)
+		quotas = append(quotas, Quota{o.text("tenant", true), int32(o.whole("gpus", true, 0, mostGPUs, 0))})
+		o.end()
+	}
+	return quotas
 }
 
 // readJob fills the specification and returns what changes about the job.
@@ -137,7 +184,10 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 		MinWorkers: int32(o.whole("min_workers", false, 1, math.MaxInt32, 0)),
 		MaxWorkers: int32(o.whole("max_workers", false, 1, math.MaxInt32, 0)),
 		Request:    o.amount(Amount{GPUMilli: WholeGPU}),
-		Estimate:   o.seconds("estimate_s", false, maxTime),
+		Model:      o.text("model", false), Group: o.text("group", false),
+		Stages: int32(o.whole("stages", false, 0, math.MaxInt32, 0)), Tensor: int32(o.whole("tensor", false, 0, MaxGPUs, 0)),
+		GPUType: o.text("gpu_type", false), Mixed: o.flag("mixed"),
+		Estimate: o.seconds("estimate_s", false, maxTime),
 	}
 	j.phase = Pending + Phase(o.oneOf("state", true, phaseNames[Pending:Done]...))
 	runs := j.phase == Running
@@ -180,9 +230,10 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 // amount takes the three amounts; those left out are those of otherwise.
 func (o *strict) amount(otherwise Amount) Amount {
 	return Amount{
-		GPUMilli: int32(o.whole("gpu_milli", false, 1, WholeGPU, int64(otherwise.GPUMilli))),
-		CPUMilli: int32(o.whole("cpu_milli", false, 0, math.MaxInt32, int64(otherwise.CPUMilli))),
-		MemMiB:   int32(o.whole("mem_mib", false, 0, math.MaxInt32, int64(otherwise.MemMiB))),
+		GPUMilli:  int32(o.whole("gpu_milli", false, 1, WholeGPU, int64(otherwise.GPUMilli))),
+		CPUMilli:  int32(o.whole("cpu_milli", false, 0, math.MaxInt32, int64(otherwise.CPUMilli))),
+		MemMiB:    int32(o.whole("mem_mib", false, 0, math.MaxInt32, int64(otherwise.MemMiB))),
+		GPUMemMiB: int32(o.whole("gpu_mem_mib", false, 0, math.MaxInt32, int64(otherwise.GPUMemMiB))),
 	}
 }
 
@@ -198,153 +249,4 @@ func (o *strict) speed(name string, runs bool) float64 {
 		o.bad(name, v, want)
 	}
 	return rate
-}
-
-var poolNames = [...]string{Training: "training", Inference: "inference"}
-
-func (p Pool) String() string { return poolNames[p] }
-
-// WriteSnapshot writes the servers, the pending and the running jobs, in the order of their ids, so that ReadSnapshot gives
-// them back, renumbered from 0; a job that restarts at this instant is written as one that runs again. A name that the
-// format cannot hold (empty, not printable or not unique) and a time out of range are errors; what was written is then no
-// snapshot.
-func (s *State) WriteSnapshot(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	b := appendSeconds(fmt.Appendf(nil, "{\"version\":%d,\"now_s\":", SnapshotVersion), s.now)
-	b = append(b, ",\n\"servers\":["...)
-	seen := make(map[string]bool, len(s.servers))
-	for i := range s.servers {
-		v := &s.servers[i]
-		if n := v.spec.Name; n == "" || !isName(n) || seen[n] {
-			return fmt.Errorf("write snapshot: server %d: name %q, want a printable one that no other server has", i, n)
-		}
-		seen[v.spec.Name] = true
-		b = v.append(separate(b, i))
-		b = spill(out, b)
-	}
-	b = append(b, "\n],\n\"jobs\":["...)
-	clear(seen)
-	for i := range s.jobs {
-		j := &s.jobs[i]
-		if j.phase != Pending && j.phase != Running {
-			continue
-		}
-		if err := s.writable(JobID(i), seen); err != nil {
-			return fmt.Errorf("write snapshot: job %d: %w", i, err)
-		}
-		b = s.appendJob(separate(b, len(seen)), JobID(i))
-		seen[j.spec.Name] = true
-		b = spill(out, b)
-	}
-	out.Write(append(b, "\n]}\n"...))
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write snapshot: %w", err)
-	}
-	return nil
-}
-
-// spill writes b and returns it empty; an error stays with out until its Flush.
-func spill(out *bufio.Writer, b []byte) []byte {
-	out.Write(b)
-	return b[:0]
-}
-
-func separate(b []byte, n int) []byte {
-	if n > 0 {
-		b = append(b, ',')
-	}
-	return append(b, '\n')
-}
-
-func (s *State) writable(id JobID, seen map[string]bool) error {
-	j := &s.jobs[id]
-	switch n := j.spec.Name; {
-	case n == "" || !isName(n) || seen[n]:
-		return fmt.Errorf("name %q, want a printable one that no other job has", n)
-	case !isName(j.spec.User) || !isName(j.spec.Tenant):
-		return fmt.Errorf("user %q of tenant %q, want printable ones", j.spec.User, j.spec.Tenant)
-	case j.spec.Submit > s.now:
-		return fmt.Errorf("submit %v, want at most %v, the snapshot's instant", j.spec.Submit, s.now)
-	case max(s.now, s.Progress(id), j.spec.Estimate) > maxTime:
-		return fmt.Errorf("now %v, progress %v, estimate %v: want at most %v", s.now, s.Progress(id), j.spec.Estimate, maxTime)
-	}
-	return nil
-}
-
-func (v *server) append(b []byte) []byte {
-	b = appendText(append(b, `{"name":`...), v.spec.Name)
-	b = appendInt(b, `,"gpus":`, int64(v.spec.GPUs))
-	b = appendLimit(append(b, `,"cpu_milli":`...), v.spec.CPUMilli)
-	b = appendLimit(append(b, `,"mem_mib":`...), v.spec.MemMiB)
-	return fmt.Appendf(b, `,"pool":"%v","on_loan":%t}`, v.spec.Pool, v.onLoan)
-}
-
-func (s *State) appendJob(b []byte, id JobID) []byte {
-	j := &s.jobs[id]
-	spec := j.spec
-	b = appendText(append(b, `{"id":`...), spec.Name)
-	b = appendText(append(b, `,"user":`...), spec.User)
-	b = appendText(append(b, `,"tenant":`...), spec.Tenant)
-	b = appendSeconds(append(b, `,"submit_s":`...), spec.Submit)
-	b = appendInt(b, `,"workers":`, int64(spec.Workers))
-	if spec.MinWorkers != 0 {
-		b = appendInt(b, `,"min_workers":`, int64(spec.MinWorkers))
-	}
-	if spec.MaxWorkers != 0 {
-		b = appendInt(b, `,"max_workers":`, int64(spec.MaxWorkers))
-	}
-	b = appendAmount(b, spec.Request)
-	b = appendSeconds(append(b, `,"estimate_s":`...), spec.Estimate)
-	b = fmt.Appendf(b, `,"state":"%v","starts":%d`, j.phase, j.starts)
-	b = appendSeconds(append(b, `,"progress_s":`...), s.Progress(id))
-	b = appendSeconds(append(b, `,"attained_s":`...), s.Attained(id))
-	if j.phase != Running {
-		return append(b, '}')
-	}
-	b = strconv.AppendFloat(append(b, `,"speed":`...), j.rate, 'g', -1, 64)
-	b = append(b, `,"placement":[`...)
-	gpus := j.gpus
-	for i := range j.pieces {
-		p := &j.pieces[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(append(b, `{"server":`...), s.servers[p.Server].spec.Name)
-		b = appendInt(b, `,"workers":`, int64(p.Workers))
-		b = appendAmount(b, p.Amount)
-		b = append(b, `,"gpus":[`...)
-		for k, g := range gpus[:p.Workers] {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(g), 10)
-		}
-		b, gpus = append(b, "]}"...), gpus[p.Workers:]
-	}
-	return append(b, "]}"...)
-}
-
-func appendText(b []byte, s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic("cluster: " + err.Error())
-	}
-	return append(b, text...)
-}
-
-func appendInt(b []byte, key string, n int64) []byte {
-	return strconv.AppendInt(append(b, key...), n, 10)
-}
-
-func appendLimit(b []byte, n int64) []byte {
-	if n == Unlimited {
-		return append(b, "null"...)
-	}
-	return strconv.AppendInt(b, n, 10)
-}
-
-func appendAmount(b []byte, a Amount) []byte {
-	b = appendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
-	b = appendInt(b, `,"cpu_milli":`, int64(a.CPUMilli))
-	return appendInt(b, `,"mem_mib":`, int64(a.MemMiB))
 }

@@ -172,7 +172,7 @@ func TestReadSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Introduce(); !slices.Equal(got, []Event{{Found, 0}, {Arrived, 1}}) {
+	if got := s.Introduce(); !slices.Equal(got, []Event{{Kind: Found, Job: 0}, {Kind: Arrived, Job: 1}}) {
 		t.Errorf("events %v, want x found and y arrived", got)
 	}
 	s.Advance(110500 * time.Millisecond)

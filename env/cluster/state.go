@@ -21,8 +21,10 @@ const (
 type job struct {
 	spec      *JobSpec
 	phase     Phase
+	kinds     uint16        // bits of the GPU types that will do
 	starts    int32         // how often it was placed after waiting
 	at        int32         // its place in State.pending or State.running
+	tenant    int32         // into State.tenants, -1 without a quota
 	pieces    Placement     // while running
 	gpus      []int32       // GPU indices, piece after piece
 	done      time.Duration // work done until since
@@ -35,10 +37,14 @@ type job struct {
 // State is a cluster and its jobs at one instant. A driver (the simulator, a production adapter) moves it through time with
 // Advance, Submit, SetProgress and Finish; only a Txn changes placements. Not safe for concurrent use.
 type State struct {
-	now      time.Duration
-	servers  []server
-	index    index
-	jobs     []job
+	now     time.Duration
+	servers []server
+	index   index
+	jobs    []job
+	types   []string // of GPUs, by bit
+	tenants []tenant // those with a quota
+	lending
+	crossing [][]JobID // by rack: the running jobs that use its uplink, ascending
 	pending  []JobID
 	running  []JobID
 	txn      Txn
@@ -53,16 +59,23 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	most := int32(0)
+	most, racks := int32(0), int32(0)
 	for i := range spec.Servers {
-		most = max(most, spec.Servers[i].GPUs)
+		most, racks = max(most, spec.Servers[i].GPUs), max(racks, spec.Servers[i].Rack)
 	}
 	s := &State{
-		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)),
-		jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
+		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)), types: spec.Types(),
+		tenants: newTenants(spec.Quotas), jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
+	}
+	if racks > 0 {
+		s.crossing = make([][]JobID, racks+1)
 	}
 	for i := range spec.Servers {
-		s.servers[i] = newServer(spec.Servers[i])
+		v := &spec.Servers[i]
+		s.servers[i] = newServer(*v, 1<<slices.Index(s.types, v.GPUType), spec.PerGPU)
+		if v.Pool == Inference {
+			s.offer++
+		}
 		if s.servers[i].open() {
 			s.index.add(ServerID(i), spec.Servers[i].GPUs)
 		}
@@ -85,7 +98,7 @@ func (s *State) Submit(id JobID, spec *JobSpec) {
 	if j.phase != Unsubmitted {
 		panic(fmt.Sprintf("cluster: submit job %d twice", id))
 	}
-	j.spec, j.phase = spec, Pending
+	j.spec, j.phase, j.kinds, j.tenant = spec, Pending, s.kindsOf(spec), s.tenantOf(spec)
 	s.enlist(&s.pending, id)
 }
 
@@ -142,8 +155,11 @@ func (s *State) GPUUse(id ServerID) []int16 { return s.servers[id].used }
 // Residents returns the jobs with a piece on the server, ascending. Read only; valid until the next change.
 func (s *State) Residents(id ServerID) []JobID { return s.servers[id].residents }
 
-// Fits counts the workers of one job that the server could take now, each on a GPU of its own and each holding the amount.
-func (s *State) Fits(id ServerID, a Amount) int32 { return s.servers[id].fits(a) }
+// Fits counts the workers of the job that the server could take now beside what the job holds already, each on a GPU of its
+// own and each holding the amount: 0 on GPUs that will not do for the job, and never beyond its tenant's quota.
+func (s *State) Fits(id ServerID, job JobID, a Amount) int32 {
+	return s.room(&s.servers[id], &s.jobs[job], a)
+}
 
 // FreeTotal counts the GPUs that nobody uses on the servers open to training jobs.
 func (s *State) FreeTotal() int64 { return s.index.free }
@@ -256,12 +272,14 @@ func (s *State) occupy(id JobID, p Placement, gpus []int32) {
 		s.unshelve(p[i].Server)
 	}
 	j.pieces, j.gpus, j.heldSince = p, gpus, s.now
+	s.account(id, p, 1)
 }
 
 // vacate takes a job off its servers; the job keeps the slices, for their owner to reuse or restore.
 func (s *State) vacate(id JobID) {
 	j := &s.jobs[id]
 	j.served += gpuTime(j.pieces, s.now-j.heldSince)
+	s.account(id, j.pieces, -1)
 	first := 0
 	for i := range j.pieces {
 		p := &j.pieces[i]

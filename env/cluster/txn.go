@@ -21,20 +21,25 @@ type Scheduler interface {
 // EventKind says what happened.
 type EventKind uint8
 
-// What a scheduler is told of. Found reports a job that already ran when the scheduler first looked; Respeed a running job
-// that does not progress as it did, or not at rate 1 from its start.
+// What a scheduler is told of.
 const (
-	Arrived EventKind = iota
-	Finished
-	Found
-	Respeed
-	Woke
+	Arrived  EventKind = iota // a job was submitted
+	Finished                  // a job has done its work
+	Found                     // a job that already ran when the scheduler first looked
+	Respeed                   // a running job does not progress as it did, or not at rate 1 from its start
+	Woke                      // the instant that the scheduler asked for
+	// Interrupted is a job that a failure or the inference pool has stopped: it waits again, with the progress that it kept.
+	Interrupted
+	Failed   // a server, or a GPU of it, went out of service
+	Repaired // it is back
+	Offered  // the inference pool lends more or fewer servers than before: see Offer and Owed
 )
 
 // Event is something that happened since the scheduler was last called.
 type Event struct {
-	Kind EventKind
-	Job  JobID
+	Kind   EventKind
+	Job    JobID    // of those that a job is about
+	Server ServerID // of Failed and Repaired
 }
 
 // OpKind is an operation on the cluster.
@@ -63,6 +68,9 @@ type Op struct {
 	after  Placement
 	gpus   []int32
 }
+
+// Before returns where the job ran before the operation, nil if it did not. Read only; valid until the transaction ends.
+func (o *Op) Before() Placement { return o.before.pieces }
 
 // Placement returns where the operation puts its job, nil for a preemption. Read only; valid until the transaction ends.
 func (o *Op) Placement() Placement { return o.after }
@@ -204,33 +212,6 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	return nil
 }
 
-// Loan opens a server of the inference pool to training jobs.
-func (t *Txn) Loan(id ServerID) error {
-	v := &t.s.servers[id]
-	if v.open() {
-		return fmt.Errorf("loan server %d: it serves training already: %w", id, ErrInfeasible)
-	}
-	v.onLoan = true
-	t.s.index.add(id, v.freeWhole)
-	t.ops = append(t.ops, Op{Kind: OpLoan, Server: id})
-	return nil
-}
-
-// Reclaim gives a server on loan, free of training jobs, back to the inference pool.
-func (t *Txn) Reclaim(id ServerID) error {
-	v := &t.s.servers[id]
-	if !v.onLoan {
-		return fmt.Errorf("reclaim server %d: it is not on loan: %w", id, ErrInfeasible)
-	}
-	if len(v.residents) > 0 {
-		return fmt.Errorf("reclaim server %d: %d jobs run on it: %w", id, len(v.residents), ErrInfeasible)
-	}
-	t.s.index.remove(id, v.freeWhole)
-	v.onLoan = false
-	t.ops = append(t.ops, Op{Kind: OpReclaim, Server: id})
-	return nil
-}
-
 func (t *Txn) record(kind OpKind, id JobID, before job) {
 	j := &t.s.jobs[id]
 	t.ops = append(t.ops, Op{Kind: kind, Job: id, before: before, after: j.pieces, gpus: j.gpus})
@@ -240,12 +221,10 @@ func (t *Txn) undo(o *Op) {
 	s := t.s
 	switch o.Kind {
 	case OpLoan:
-		s.index.remove(o.Server, s.servers[o.Server].freeWhole)
-		s.servers[o.Server].onLoan = false
+		s.lend(o.Server, false)
 		return
 	case OpReclaim:
-		s.servers[o.Server].onLoan = true
-		s.index.add(o.Server, s.servers[o.Server].freeWhole)
+		s.lend(o.Server, true)
 		return
 	}
 	j := &s.jobs[o.Job]
@@ -283,7 +262,12 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 	if n := p.Workers(); n < spec.Least() || n > spec.Most() {
 		return fmt.Errorf("%s job %d: %d workers, want %d to %d: %w", verb, id, n, spec.Least(), spec.Most(), ErrInfeasible)
 	}
+	if milli, ok := s.QuotaLeft(id); ok && p.GPUMilli() > milli {
+		return fmt.Errorf("%s job %d: tenant %s has %d thousandths of GPUs left, want %d: %w",
+			verb, id, spec.Tenant, milli, p.GPUMilli(), ErrInfeasible)
+	}
 	s.stampNow++
+	kinds := uint16(0)
 	for i := range p {
 		q := &p[i]
 		switch {
@@ -293,9 +277,20 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 			return fmt.Errorf("%s job %d: two pieces on server %d: %w", verb, id, q.Server, ErrInfeasible)
 		case q.Workers < 1 || q.GPUMilli < 1 || q.GPUMilli > WholeGPU || q.CPUMilli < 0 || q.MemMiB < 0:
 			return fmt.Errorf("%s job %d: piece %+v, want workers and amounts in range: %w", verb, id, *q, ErrInfeasible)
+		case q.GPUMemMiB < spec.Request.GPUMemMiB:
+			return fmt.Errorf("%s job %d: %d MiB on the GPU, want the %d that it needs: %w",
+				verb, id, q.GPUMemMiB, spec.Request.GPUMemMiB, ErrInfeasible)
+		case q.Workers%spec.Together() != 0:
+			return fmt.Errorf("%s job %d: %d workers on server %d, want a multiple of %d: %w",
+				verb, id, q.Workers, q.Server, spec.Together(), ErrInfeasible)
 		}
 		s.stamp[q.Server] = s.stampNow
-		if fits := s.servers[q.Server].fits(q.Amount); fits < q.Workers {
+		v := &s.servers[q.Server]
+		if kinds |= v.kind; kinds&(kinds-1) != 0 && !spec.Mixed {
+			return fmt.Errorf("%s job %d: GPUs of several types up to server %d (%s), want one type: %w",
+				verb, id, q.Server, v.spec.GPUType, ErrInfeasible)
+		}
+		if fits := s.room(v, &s.jobs[id], q.Amount); fits < q.Workers {
 			return &shortage{verb, id, *q, fits}
 		}
 	}

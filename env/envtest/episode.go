@@ -54,6 +54,9 @@ func ledger(s *cluster.State) error {
 	for i, u := range use {
 		id, free, used := cluster.ServerID(i), int32(0), int64(0)
 		for g, milli := range s.GPUUse(id) {
+			if s.Failed(id, int32(g)) {
+				continue
+			}
 			if milli < 0 || milli > cluster.WholeGPU {
 				return fmt.Errorf("server %d: GPU %d has %d thousandths in use", i, g, milli)
 			}

@@ -51,10 +51,10 @@ func (w *walk) plain(at int) error {
 	}
 	total, s := int64(0), w.ts.State
 	for i := range w.spec.Agents {
-		total += int64(s.Fits(cluster.ServerID(i), amount))
+		total += int64(s.Fits(cluster.ServerID(i), id, amount))
 	}
 	for i := range w.spec.Agents {
-		fits := s.Fits(cluster.ServerID(i), amount)
+		fits := s.Fits(cluster.ServerID(i), id, amount)
 		want := fits > 0 && total >= int64(s.Spec(id).Workers)
 		if got := w.ts.Legal(&w.spec, i)[1+at]; got != want {
 			return w.errorf("agent %d, item %d, job %d: legal %v, but the server takes %d and the cluster %d of its %d workers",
@@ -82,7 +82,7 @@ func (w *walk) probe(agent, at int) error {
 		return w.errorf("agent %d, item %d: masked, but the server alone takes job %d", agent, at, id)
 	case err != nil && !errors.Is(err, cluster.ErrInfeasible):
 		return w.errorf("place job %d on server %d: %w", id, agent, err)
-	case err != nil && legal && s.Fits(cluster.ServerID(agent), amount) >= workers:
+	case err != nil && legal && s.Fits(cluster.ServerID(agent), id, amount) >= workers:
 		return w.errorf("agent %d, item %d: legal, but %w", agent, at, err)
 	}
 	return nil
@@ -103,7 +103,7 @@ func claims(w *walk, _ uint64) error {
 		starts = w.ts.State.Starts(id)
 		spec := w.ts.State.Spec(id)
 		for _, i := range w.draw.Perm(w.spec.Agents) {
-			if w.joint[i] != env.NoOp && w.ts.State.Fits(cluster.ServerID(i), w.spec.Menu[l].Of(spec.Request)) >= spec.Workers {
+			if w.joint[i] != env.NoOp && w.ts.State.Fits(cluster.ServerID(i), id, w.spec.Menu[l].Of(spec.Request)) >= spec.Workers {
 				alone = i
 				break
 			}

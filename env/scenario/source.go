@@ -80,7 +80,7 @@ func (s *Scenario) read() (trace.Workload, error) {
 func (s *Source) fit() error {
 	spec := s.scenario.Cluster.Spec()
 	room := spec.Rooms()
-	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j.Request) }
+	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
 	mode := s.scenario.Workload.Oversize
 	jobs, n, err := trace.Oversize(s.workload.Jobs, fits, mode, int32(s.scenario.Cluster.GPUs()))
 	if err != nil {

@@ -67,7 +67,7 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 		j.Status = rapid.SampledFrom([]trace.Status{trace.Unknown, trace.Passed, trace.Killed}).Draw(t, "status")
 		j.Request.GPUMilli = rapid.SampledFrom([]int32{1000, 1000, 500, 300}).Draw(t, "GPU milli")
 		j.Request.CPUMilli = rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "CPU milli")
-		most := cfg.Cluster.Capacity(j.Request)
+		most := cfg.Cluster.Capacity(&j.JobSpec)
 		if most == 0 {
 			continue
 		}
@@ -124,7 +124,7 @@ func (c *chaos) operate(tx *cluster.Txn) {
 	switch c.draw.IntN(7) {
 	case 0, 1, 2:
 		if id := c.pick(s.Pending()); id >= 0 {
-			tx.Place(id, c.spread(s, s.Spec(id)))
+			tx.Place(id, c.spread(s, id))
 		}
 	case 3:
 		if id := c.pick(s.Running()); id >= 0 {
@@ -132,11 +132,11 @@ func (c *chaos) operate(tx *cluster.Txn) {
 		}
 	case 4:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Migrate(id, c.spread(s, s.Spec(id)))
+			tx.Migrate(id, c.spread(s, id))
 		}
 	case 5:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Resize(id, c.spread(s, s.Spec(id)))
+			tx.Resize(id, c.spread(s, id))
 		}
 	case 6:
 		v := cluster.ServerID(c.draw.IntN(s.Servers()))
@@ -154,14 +154,15 @@ func (c *chaos) pick(ids []cluster.JobID) cluster.JobID {
 }
 
 // spread puts some gang of the job on servers in random order, as many workers on each as fit or fewer.
-func (c *chaos) spread(s *cluster.State, spec *cluster.JobSpec) (p cluster.Placement) {
+func (c *chaos) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement) {
+	spec := s.Spec(id)
 	left := spec.Least() + c.draw.Int32N(spec.Most()-spec.Least()+1)
 	amount := spec.Request
 	if c.draw.IntN(4) == 0 {
 		amount.GPUMilli = 1 + c.draw.Int32N(cluster.WholeGPU)
 	}
 	for _, i := range c.draw.Perm(s.Servers()) {
-		if fits := min(s.Fits(cluster.ServerID(i), amount), left); fits > 0 {
+		if fits := min(s.Fits(cluster.ServerID(i), id, amount), left); fits > 0 {
 			n := 1 + c.draw.Int32N(fits)
 			p = append(p, cluster.Piece{Server: cluster.ServerID(i), Workers: n, Amount: amount})
 			left -= n

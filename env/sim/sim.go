@@ -89,7 +89,7 @@ func admissible(c *cluster.Spec, jobs []trace.Job) error {
 		if j.Work < 0 {
 			return fmt.Errorf("job %s: work %v, want 0 or more", j.Name, j.Work)
 		}
-		if n := room(j.Request); int64(j.Workers) > n {
+		if n := room(&j.JobSpec); int64(j.Workers) > n {
 			return fmt.Errorf("job %s: %d workers of %+v can never run, the empty cluster takes %d", j.Name, j.Workers, j.Request, n)
 		}
 	}

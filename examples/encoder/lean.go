@@ -91,7 +91,7 @@ func before(s *cluster.State, a, b cluster.JobID) bool {
 func (l *Lean) startable(s *cluster.State, id cluster.JobID) bool {
 	job, total := s.Spec(id), int64(0)
 	for i := range l.fits {
-		l.fits[i] = s.Fits(cluster.ServerID(i), job.Request)
+		l.fits[i] = s.Fits(cluster.ServerID(i), id, job.Request)
 		total += int64(l.fits[i])
 	}
 	return total >= int64(job.Workers)

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// tenant is a quota and how much of it is in use, in thousandths of GPUs.
+type tenant struct {
+	name        string
+	limit, used int64
+}
+
+func newTenants(quotas []Quota) []tenant {
+	all := make([]tenant, len(quotas))
+	for i, q := range quotas {
+		all[i] = tenant{name: q.Tenant, limit: int64(q.GPUs) * WholeGPU}
+	}
+	return all
+}
+
+func (s *State) tenantOf(spec *JobSpec) int32 {
+	return int32(slices.IndexFunc(s.tenants, func(t tenant) bool { return t.name == spec.Tenant }))
+}
+
+// kindsOf returns the bits of the GPU types that will do for a job.
+func (s *State) kindsOf(spec *JobSpec) uint16 {
+	if spec.GPUType == "" {
+		return 1<<len(s.types) - 1
+	}
+	kinds := uint16(0)
+	for i, t := range s.types {
+		if spec.Allows(t) {
+			kinds |= 1 << i
+		}
+	}
+	return kinds
+}
+
+// room counts the workers of a job that a server could take.
+func (s *State) room(v *server, j *job, a Amount) int32 {
+	if j.kinds&v.kind == 0 {
+		return 0
+	}
+	n := int32(s.within(j, a, int64(v.fits(a))))
+	return n - n%j.spec.Together()
+}
+
+// Room counts the workers of a pending job, each holding the amount, that each server takes, into fits, and returns how many
+// the whole takes. Of a gang that must be of one GPU type, a type that does not hold all of it counts 0 on its servers; the
+// whole then takes what the best type takes.
+func (s *State) Room(id JobID, a Amount, fits []int32) (total int64) {
+	j := &s.jobs[id]
+	var ofType [maxTypes]int64
+	for i := range s.servers {
+		v := &s.servers[i]
+		fits[i] = s.room(v, j, a)
+		ofType[bits.TrailingZeros16(v.kind)] += int64(fits[i])
+	}
+	if len(s.types) == 1 || j.spec.Mixed {
+		for _, n := range ofType {
+			total += n
+		}
+		return s.within(j, a, total)
+	}
+	for i := range s.servers {
+		if ofType[bits.TrailingZeros16(s.servers[i].kind)] < int64(j.spec.Workers) {
+			fits[i] = 0
+		}
+	}
+	return s.within(j, a, slices.Max(ofType[:]))
+}
+
+// within bounds a number of workers by the tenant's quota.
+func (s *State) within(j *job, a Amount, workers int64) int64 {
+	if j.tenant < 0 {
+		return workers
+	}
+	t := &s.tenants[j.tenant]
+	return min(workers, max(t.limit-t.used, 0)/int64(a.GPUMilli))
+}
+
+// SameType reports whether a gang of the job may stand on both servers at once.
+func (s *State) SameType(id JobID, a, b ServerID) bool {
+	return s.jobs[id].spec.Mixed || s.servers[a].kind == s.servers[b].kind
+}
+
+// Quota returns how many thousandths of GPUs the job's tenant may hold, -1 without bound.
+func (s *State) Quota(id JobID) int64 {
+	if i := s.jobs[id].tenant; i >= 0 {
+		return s.tenants[i].limit
+	}
+	return -1
+}
+
+// QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false where it has no quota.
+func (s *State) QuotaLeft(id JobID) (milli int64, ok bool) {
+	if i := s.jobs[id].tenant; i >= 0 {
+		return s.tenants[i].limit - s.tenants[i].used, true
+	}
+	return 0, false
+}
+
+// Shape is all that decides whether a job fits as requested: of two jobs of one shape both fit or neither.
+type Shape struct {
+	Workers int32
+	Request Amount
+	group   int32
+	tenant  int32
+	kinds   uint16
+	mixed   bool
+}
+
+// Shape returns the job's shape.
+func (s *State) Shape(id JobID) Shape {
+	j := &s.jobs[id]
+	return Shape{j.spec.Workers, j.spec.Request, j.spec.Together(), j.tenant, j.kinds, j.spec.Mixed}
+}
+
+// Countable reports whether a number of free GPUs alone decides if the shape fits the cluster: it needs whole GPUs, of which
+// any will do, and no tenant, no CPU and no memory that is modelled limits it.
+func (s *State) Countable(h Shape) bool {
+	if h.Request.GPUMilli != WholeGPU || h.group > 1 || h.tenant >= 0 || !h.mixed && len(s.types) > 1 ||
+		h.kinds != 1<<len(s.types)-1 {
+		return false
+	}
+	if h.Request.CPUMilli == 0 && h.Request.MemMiB == 0 && h.Request.GPUMemMiB == 0 {
+		return true
+	}
+	for i := range s.servers {
+		if v := &s.servers[i].spec; v.CPUMilli < Unlimited || v.MemMiB < Unlimited || v.GPUMemMiB > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// account books a placement taken (1) or left (-1) with the tenant and with the uplinks of the racks that it joins.
+func (s *State) account(id JobID, p Placement, sign int64) {
+	j := &s.jobs[id]
+	if j.tenant >= 0 {
+		s.tenants[j.tenant].used += sign * p.GPUMilli()
+	}
+	if len(s.crossing) == 0 || len(p) == 1 {
+		return
+	}
+	first := s.servers[p[0].Server].spec.Rack
+	for i := range p[1:] {
+		if s.servers[p[i+1].Server].spec.Rack != first {
+			s.cross(id, p, sign > 0)
+			return
+		}
+	}
+}
+
+func (s *State) cross(id JobID, p Placement, in bool) {
+	for i := range p {
+		rack := s.servers[p[i].Server].spec.Rack
+		if rack == 0 {
+			continue
+		}
+		list := s.crossing[rack]
+		at, found := slices.BinarySearch(list, id)
+		switch {
+		case in && !found:
+			s.crossing[rack] = slices.Insert(list, at, id)
+		case !in && found:
+			s.crossing[rack] = slices.Delete(list, at, at+1)
+		}
+	}
+}
+
+// Crossing returns the running jobs that use the uplink of the rack, ascending: those with workers in it and elsewhere. Read
+// only; valid until the next change.
+func (s *State) Crossing(rack int32) []JobID {
+	if int(rack) >= len(s.crossing) {
+		return nil
+	}
+	return s.crossing[rack]
+}
+
+// Crosses reports whether the placement joins servers of different racks.
+func (s *State) Crosses(p Placement) bool {
+	for i := 1; i < len(p); i++ {
+		if s.servers[p[i].Server].spec.Rack != s.servers[p[0].Server].spec.Rack {
+			return true
+		}
+	}
+	return false
+}
+
+// Shared counts the server's GPUs that two jobs or more use.
+func (s *State) Shared(id ServerID) int32 { return s.servers[id].shared }
