@@ -25,6 +25,7 @@ func (s *State) CopyTo(dst *State) {
 	}
 	dst.index = s.index.copyInto(old.index)
 	dst.tenants = append(old.tenants[:0], s.tenants...)
+	dst.nics = append(old.nics[:0], s.nics...)
 	dst.crossing = slices.Grow(old.crossing[:0], len(s.crossing))[:len(s.crossing)]
 	for i := range s.crossing {
 		dst.crossing[i] = append(dst.crossing[i][:0], s.crossing[i]...)
@@ -66,5 +67,6 @@ func (x *index) copyInto(old index) index {
 	return c
 }
 
-// Tell replaces what the scheduler is told in the open transaction. Only drivers call it.
+// Tell replaces what the scheduler is told in the open transaction, until it ends. Drivers call it, and schedulers that wrap
+// another and act before it.
 func (t *Txn) Tell(events []Event) { t.events = events }

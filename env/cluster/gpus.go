@@ -67,7 +67,7 @@ func (s *server) fits(a Amount) int32 {
 // takes reports whether GPU g has room for a worker with a share of it.
 func (s *server) takes(g int, a Amount) bool {
 	return int32(s.used[g])+a.GPUMilli <= WholeGPU && int32(s.jobs[g]) < s.perGPU &&
-		(s.gpuMem == nil || s.gpuMem[g]+a.GPUMemMiB <= s.spec.GPUMemMiB)
+		(s.gpuMem == nil || a.GPUMemMiB <= s.spec.GPUMemMiB-s.gpuMem[g])
 }
 
 // take gives the piece's workers their GPUs, appended to gpus: the lowest free ones for whole GPUs, for a share the fullest

@@ -101,7 +101,7 @@ func (s *JobSpec) Validate() error {
 	case s.Request.CPUMilli < 0 || s.Request.MemMiB < 0 || s.Request.GPUMemMiB < 0:
 		return fmt.Errorf("job %s: %d CPU milli, %d MiB and %d MiB on the GPU a worker, want 0 or more",
 			s.Name, s.Request.CPUMilli, s.Request.MemMiB, s.Request.GPUMemMiB)
-	case s.Stages < 0 || s.Tensor < 0 || s.Workers%(max(s.Stages, 1)*s.Together()) != 0:
+	case s.Stages < 0 || s.Tensor < 0 || int64(s.Workers)%(int64(max(s.Stages, 1))*int64(s.Together())) != 0:
 		return fmt.Errorf("job %s: %d workers in %d stages of %d tensor-parallel ones, want a multiple of stages x tensor",
 			s.Name, s.Workers, s.Stages, s.Tensor)
 	case (s.Stages > 1 || s.Tensor > 1) && s.Least() != s.Most():

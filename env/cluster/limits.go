@@ -161,6 +161,13 @@ func (s *State) cross(id JobID, p Placement, in bool) {
 		}
 		list := s.crossing[rack]
 		at, found := slices.BinarySearch(list, id)
+		nic := int64(p[i].Workers) * nicUnit / int64(s.servers[p[i].Server].spec.GPUs)
+		switch {
+		case in:
+			s.nics[rack] += nic
+		default:
+			s.nics[rack] -= nic
+		}
 		switch {
 		case in && !found:
 			s.crossing[rack] = slices.Insert(list, at, id)
@@ -168,6 +175,18 @@ func (s *State) cross(id JobID, p Placement, in bool) {
 			s.crossing[rack] = slices.Delete(list, at, at+1)
 		}
 	}
+}
+
+// nicUnit is a whole NIC in State.nics: whole numbers, so that sums do not depend on the order in which jobs came and went.
+const nicUnit = 1 << 32
+
+// CrossingNICs returns how many NICs of the rack's servers the gangs of Crossing have together, each server's in proportion to
+// the GPUs that they use there.
+func (s *State) CrossingNICs(rack int32) float64 {
+	if int(rack) >= len(s.nics) {
+		return 0
+	}
+	return float64(s.nics[rack]) / nicUnit
 }
 
 // Crossing returns the running jobs that use the uplink of the rack, ascending: those with workers in it and elsewhere. Read

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -112,10 +113,13 @@ func (s *State) Repair(id ServerID, gpu int32) {
 	s.unshelve(id)
 }
 
-// setFailed takes a GPU out of order, which nobody uses, or brings it back.
+// setFailed takes a GPU out of order, which nobody uses, or brings it back; one that is so already stays as it is.
 func (v *server) setFailed(gpu int32, on bool) {
 	if v.failed == nil {
 		v.failed = make([]bool, v.spec.GPUs)
+	}
+	if v.failed[gpu] == on {
+		return
 	}
 	v.failed[gpu] = on
 	if on {
@@ -164,18 +168,5 @@ func (s *State) evict(id ServerID, gpu int32, stopped []JobID) []JobID {
 
 // usesGPU reports whether a running job has a worker on the GPU.
 func (s *State) usesGPU(job JobID, id ServerID, gpu int32) bool {
-	j := &s.jobs[job]
-	first := int32(0)
-	for i := range j.pieces {
-		p := &j.pieces[i]
-		if p.Server == id {
-			for _, g := range j.gpus[first : first+p.Workers] {
-				if g == gpu {
-					return true
-				}
-			}
-		}
-		first += p.Workers
-	}
-	return false
+	return slices.Contains(s.GPUsOn(job, id), gpu)
 }

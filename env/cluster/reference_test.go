@@ -1,120 +1,53 @@
 package cluster
 
 import (
-	"fmt"
-	"reflect"
 	"slices"
-	"time"
-
-	"pgregory.net/rapid"
+	"strings"
 )
 
-// drawSpec draws a small cluster: servers of 0 to 6 GPUs and now and then more than a word of bits, CPU and memory modelled
-// or not, both pools.
-func drawSpec(t *rapid.T) Spec {
-	limit := rapid.OneOf(rapid.Just(int64(Unlimited)), rapid.Int64Range(0, 12))
-	servers := make([]ServerSpec, rapid.IntRange(1, 5).Draw(t, "servers"))
-	for i := range servers {
-		servers[i] = ServerSpec{
-			Name: fmt.Sprintf("s%d", i), GPUs: rapid.Int32Range(0, 6).Draw(t, "GPUs"),
-			CPUMilli: limit.Draw(t, "CPU"), MemMiB: limit.Draw(t, "memory"),
-		}
-		switch rapid.IntRange(0, 9).Draw(t, "kind of server") {
-		case 0:
-			servers[i].GPUs = 67
-		case 1, 2:
-			servers[i].Pool = Inference
-		}
-	}
-	return Spec{Servers: servers}
-}
-
-func drawAmount(t *rapid.T) Amount {
-	a := Amount{GPUMilli: WholeGPU}
-	if rapid.Bool().Draw(t, "share of a GPU") {
-		a.GPUMilli = rapid.SampledFrom([]int32{1, 250, 333, 500, 999}).Draw(t, "GPU milli")
-	}
-	if rapid.Bool().Draw(t, "CPU and memory") {
-		a.CPUMilli, a.MemMiB = rapid.Int32Range(0, 4).Draw(t, "CPU milli"), rapid.Int32Range(0, 4).Draw(t, "MiB")
-	}
-	return a
-}
-
-func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
-	j := &JobSpec{
-		Name: name, Submit: submit, Workers: rapid.Int32Range(1, 6).Draw(t, "workers"), Request: drawAmount(t),
-		Estimate: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "estimate")),
-	}
-	if rapid.Bool().Draw(t, "elastic") {
-		j.MinWorkers = rapid.Int32Range(1, j.Workers).Draw(t, "least")
-		j.MaxWorkers = rapid.Int32Range(j.Workers, 9).Draw(t, "most")
-	}
-	return j
-}
-
-// drawPlacement draws a placement that is often feasible: pieces of what fits, in random order and number, and now and then
-// something that no state allows.
-func drawPlacement(t *rapid.T, s *State, id JobID) Placement {
-	var p Placement
-	spec := s.Spec(id)
-	left := rapid.Int32Range(spec.Least(), spec.Most()).Draw(t, "gang")
-	amount := spec.Request
-	if rapid.IntRange(0, 3).Draw(t, "another amount") == 0 {
-		amount = drawAmount(t)
-	}
-	order := rapid.Permutation(serverIDs(s)).Draw(t, "order")
-	for _, v := range order {
-		fits := min(s.Fits(v, id, amount), left)
-		if fits == 0 {
-			continue
-		}
-		n := rapid.Int32Range(1, fits).Draw(t, "piece")
-		p = append(p, Piece{Server: v, Workers: n, Amount: amount})
-		if left -= n; left == 0 {
-			break
-		}
-	}
-	if rapid.IntRange(0, 4).Draw(t, "spoil") == 0 {
-		p = append(p, Piece{
-			Server:  ServerID(rapid.IntRange(-1, s.Servers()).Draw(t, "any server")),
-			Workers: rapid.Int32Range(-1, 7).Draw(t, "any workers"),
-			Amount:  Amount{rapid.Int32Range(-1, 1001).Draw(t, "any share"), rapid.Int32Range(-1, 5).Draw(t, "any CPU"), 0, 0},
-		})
-	}
-	return p
-}
-
-func serverIDs(s *State) []ServerID {
-	ids := make([]ServerID, s.Servers())
-	for i := range ids {
-		ids[i] = ServerID(i)
-	}
-	return ids
-}
-
-// ledger is what every server has left, recomputed from the placements alone.
+// ledger is what is in use, recomputed from the placements, the GPUs out of order and the limits alone.
 type ledger struct {
-	used     [][]int32
-	cpu, mem []int64
-	jobs     [][]JobID
+	s        *State
+	used     [][]int32 // thousandths by server and GPU; all of a GPU that is out of order
+	sharers  [][]int32 // workers by server and GPU
+	gpuMem   [][]int32 // MiB in use by server and GPU
+	cpu, mem []int64   // free, by server
+	jobs     [][]JobID // by server
+	held     map[string]int64
 }
 
-func recount(s *State) ledger {
+// recount makes the ledger of all jobs but one, -1 for none.
+func recount(s *State, without JobID) *ledger {
 	n := s.Servers()
-	l := ledger{make([][]int32, n), make([]int64, n), make([]int64, n), make([][]JobID, n)}
+	l := &ledger{
+		s, make([][]int32, n), make([][]int32, n), make([][]int32, n), make([]int64, n), make([]int64, n), make([][]JobID, n),
+		map[string]int64{},
+	}
 	for i := range l.used {
 		v := s.Server(ServerID(i))
-		l.used[i], l.cpu[i], l.mem[i] = make([]int32, v.GPUs), v.CPUMilli, v.MemMiB
+		l.used[i], l.sharers[i], l.gpuMem[i] = make([]int32, v.GPUs), make([]int32, v.GPUs), make([]int32, v.GPUs)
+		l.cpu[i], l.mem[i] = v.CPUMilli, v.MemMiB
+		for g := range v.GPUs {
+			if s.Failed(ServerID(i), g) {
+				l.used[i][g] = WholeGPU
+			}
+		}
 	}
 	for i := range s.Jobs() {
 		id := JobID(i)
+		if id == without {
+			continue
+		}
 		gpus := s.GPUs(id)
 		for _, p := range s.Placement(id) {
 			for range p.Workers {
 				l.used[p.Server][gpus[0]] += p.GPUMilli
+				l.sharers[p.Server][gpus[0]]++
+				l.gpuMem[p.Server][gpus[0]] += p.GPUMemMiB
 				gpus = gpus[1:]
 				l.cpu[p.Server] -= int64(p.CPUMilli)
 				l.mem[p.Server] -= int64(p.MemMiB)
+				l.held[s.Spec(id).Tenant] += int64(p.GPUMilli)
 			}
 			l.jobs[p.Server] = append(l.jobs[p.Server], id)
 		}
@@ -122,17 +55,39 @@ func recount(s *State) ledger {
 	return l
 }
 
+// open reports whether a server is up and serves training.
+func (l *ledger) open(id ServerID) bool {
+	return !l.s.Down(id) && (l.s.Server(id).Pool == Training || l.s.OnLoan(id))
+}
+
+// left is what a tenant may still take, in thousandths of a GPU.
+func (l *ledger) left(tenant string) (milli int64, bound bool) {
+	for _, q := range l.s.tenants {
+		if q.name == tenant {
+			return q.limit - l.held[tenant], true
+		}
+	}
+	return Unlimited, false
+}
+
 // takes counts the workers that a server could take, one by one.
-func (l *ledger) takes(s *State, id ServerID, a Amount) int32 {
-	n := int32(0)
-	if v := s.Server(id); v.Pool == Inference && !s.OnLoan(id) {
+func (l *ledger) takes(id ServerID, j *JobSpec, a Amount) int32 {
+	v := l.s.Server(id)
+	will := j.GPUType == "" || v.GPUType == "" || slices.Contains(strings.Split(j.GPUType, "|"), v.GPUType)
+	if !l.open(id) || !will {
 		return 0
 	}
-	cpu, mem := l.cpu[id], l.mem[id]
-	for _, u := range l.used[id] {
-		if u+a.GPUMilli <= WholeGPU && cpu >= int64(a.CPUMilli) && mem >= int64(a.MemMiB) {
-			n, cpu, mem = n+1, cpu-int64(a.CPUMilli), mem-int64(a.MemMiB)
+	n, cpu, mem := int32(0), l.cpu[id], l.mem[id]
+	quota, _ := l.left(j.Tenant)
+	for g, u := range l.used[id] {
+		share := u+a.GPUMilli <= WholeGPU && l.sharers[id][g] < l.s.servers[id].perGPU
+		memory := v.GPUMemMiB == 0 || l.gpuMem[id][g]+a.GPUMemMiB <= v.GPUMemMiB
+		if share && memory && cpu >= int64(a.CPUMilli) && mem >= int64(a.MemMiB) && quota >= int64(a.GPUMilli) {
+			n, cpu, mem, quota = n+1, cpu-int64(a.CPUMilli), mem-int64(a.MemMiB), quota-int64(a.GPUMilli)
 		}
+	}
+	for n%j.Together() != 0 {
+		n--
 	}
 	return n
 }
@@ -147,20 +102,55 @@ func (l *ledger) idle(id ServerID) int32 {
 	return n
 }
 
-// allows is feasibility by plain loops. without is a job whose pieces do not count, -1 for none.
-func allows(s *State, id JobID, p Placement, without JobID) bool {
-	l := recount(s)
-	if without >= 0 {
-		gpus := s.GPUs(without)
-		for _, q := range s.Placement(without) {
-			for range q.Workers {
-				l.used[q.Server][gpus[0]] -= q.GPUMilli
-				gpus = gpus[1:]
-				l.cpu[q.Server] += int64(q.CPUMilli)
-				l.mem[q.Server] += int64(q.MemMiB)
-			}
+// free counts the idle GPUs of the servers that are open.
+func (l *ledger) free() int64 {
+	n := int64(0)
+	for _, v := range serverIDs(l.s) {
+		if l.open(v) {
+			n += int64(l.idle(v))
 		}
 	}
+	return n
+}
+
+// lent counts the servers on loan.
+func (l *ledger) lent() int32 {
+	n := int32(0)
+	for _, v := range serverIDs(l.s) {
+		if l.s.OnLoan(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// crossing lists the running jobs with workers in the rack and elsewhere.
+func (l *ledger) crossing(rack int32) (jobs []JobID) {
+	for i := range l.s.Jobs() {
+		in, out := false, false
+		for _, p := range l.s.Placement(JobID(i)) {
+			here := l.s.Server(p.Server).Rack == rack
+			in, out = in || here, out || !here
+		}
+		if in && out {
+			jobs = append(jobs, JobID(i))
+		}
+	}
+	return jobs
+}
+
+// typesOf counts the GPU types under a placement.
+func typesOf(s *State, p Placement) int {
+	types := map[string]bool{}
+	for _, q := range p {
+		types[s.Server(q.Server).GPUType] = true
+	}
+	return len(types)
+}
+
+// allows is feasibility by plain loops. without is a job whose pieces do not count, -1 for none.
+func allows(s *State, id JobID, p Placement, without JobID) bool {
+	l, spec := recount(s, without), s.Spec(id)
 	gang, seen := int32(0), map[ServerID]bool{}
 	for _, q := range p {
 		if q.Server < 0 || int(q.Server) >= s.Servers() || seen[q.Server] {
@@ -169,118 +159,76 @@ func allows(s *State, id JobID, p Placement, without JobID) bool {
 		if q.Workers < 1 || q.GPUMilli < 1 || q.GPUMilli > 1000 || q.CPUMilli < 0 || q.MemMiB < 0 {
 			return false
 		}
-		if l.takes(s, q.Server, q.Amount) < q.Workers {
+		if q.GPUMemMiB < spec.Request.GPUMemMiB || q.Workers%spec.Together() != 0 || l.takes(q.Server, spec, q.Amount) < q.Workers {
 			return false
 		}
 		seen[q.Server] = true
 		gang += q.Workers
 	}
-	return gang >= s.Spec(id).Least() && gang <= s.Spec(id).Most()
+	quota, _ := l.left(spec.Tenant)
+	return gang >= spec.Least() && gang <= spec.Most() && p.GPUMilli() <= quota && (spec.Mixed || typesOf(s, p) <= 1)
 }
 
-// conserve holds the state's counters and index to the ledger.
-func conserve(t rapid.TB, s *State) {
-	t.Helper()
-	l := recount(s)
-	index := newIndex(s.Servers(), int(s.MostGPUs()))
-	for i := range s.servers {
-		id, v := ServerID(i), &s.servers[i]
-		for g, u := range l.used[i] {
-			if u > WholeGPU || int32(v.used[g]) != u || (v.free[g/64]>>(g%64)&1 == 1) != (u == 0) {
-				t.Fatalf("server %d GPU %d: %d in use, free bits %b; the placements hold %d", i, g, v.used[g], v.free, u)
+// gangs lists the sets of servers that a gang may choose from: all, or those of one GPU type, in the order of the servers.
+func gangs(s *State, spec *JobSpec) (sets [][]ServerID) {
+	if spec.Mixed {
+		return [][]ServerID{serverIDs(s)}
+	}
+	at := map[string]int{}
+	for _, v := range serverIDs(s) {
+		name := s.Server(v).GPUType
+		if _, known := at[name]; !known {
+			at[name] = len(sets)
+			sets = append(sets, nil)
+		}
+		sets[at[name]] = append(sets[at[name]], v)
+	}
+	return sets
+}
+
+// room is Room by plain loops.
+func room(s *State, id JobID, a Amount) (fits []int32, total int64) {
+	l, spec := recount(s, -1), s.Spec(id)
+	fits = make([]int32, s.Servers())
+	sets := gangs(s, spec)
+	for _, set := range sets {
+		sum := int64(0)
+		for _, v := range set {
+			fits[v] = l.takes(v, spec, a)
+			sum += int64(fits[v])
+		}
+		if len(sets) > 1 && sum < int64(spec.Workers) {
+			for _, v := range set {
+				fits[v] = 0
 			}
 		}
-		if v.freeCPU != l.cpu[i] || v.freeMem != l.mem[i] || v.freeCPU < 0 || v.freeMem < 0 {
-			t.Fatalf("server %d: %d CPU, %d MiB free; the placements leave %d and %d", i, v.freeCPU, v.freeMem, l.cpu[i], l.mem[i])
-		}
-		if v.freeWhole != l.idle(id) {
-			t.Fatalf("server %d: %d idle GPUs, the placements leave %d", i, v.freeWhole, l.idle(id))
-		}
-		if !slices.Equal(v.residents, l.jobs[i]) {
-			t.Fatalf("server %d: residents %v, want %v", i, v.residents, l.jobs[i])
-		}
-		if v.spec.Pool == Training || v.onLoan {
-			index.add(id, l.idle(id))
-		} else if len(l.jobs[i]) > 0 {
-			t.Fatalf("server %d is closed and runs %v", i, l.jobs[i])
-		}
+		total = max(total, sum)
 	}
-	if !reflect.DeepEqual(index, s.index) {
-		t.Fatalf("index %+v, want %+v", s.index, index)
-	}
-	whole(t, s)
+	quota, _ := l.left(spec.Tenant)
+	return fits, min(total, quota/int64(a.GPUMilli))
 }
 
-// whole holds every gang to run entirely or not at all, and the lists of jobs to their phases.
-func whole(t rapid.TB, s *State) {
-	t.Helper()
-	listed := 0
-	for i := range s.jobs {
-		j := &s.jobs[i]
-		var list []JobID
-		switch j.phase {
-		case Pending:
-			list = s.pending
-		case Running:
-			list = s.running
-		}
-		if list != nil {
-			if listed++; list[j.at] != JobID(i) {
-				t.Fatalf("job %d is not at %d of %v", i, j.at, list)
-			}
-		}
-		gang := j.pieces.Workers()
-		if j.phase != Running && (gang != 0 || len(j.gpus) != 0) {
-			t.Fatalf("job %d is %v and holds %v, GPUs %v", i, j.phase, j.pieces, j.gpus)
-		}
-		if j.phase == Running && (gang < j.spec.Least() || gang > j.spec.Most() || len(j.gpus) != int(gang)) {
-			t.Fatalf("job %d runs with %d workers on %d GPUs, want %d to %d", i, gang, len(j.gpus), j.spec.Least(), j.spec.Most())
-		}
-	}
-	if listed != len(s.pending)+len(s.running) {
-		t.Fatalf("pending %v and running %v list other than %d jobs", s.pending, s.running, listed)
-	}
-}
-
-// picture is all of a state that anybody can see, storage not shared.
-type picture struct {
-	Now              time.Duration
-	Servers          []server
-	Index            index
-	Jobs             []job
-	Pending, Running []JobID
-}
-
-func portray(s *State) picture {
-	p := picture{
-		s.now, slices.Clone(s.servers), s.index, slices.Clone(s.jobs),
-		append([]JobID{}, s.pending...), append([]JobID{}, s.running...),
-	}
-	for i := range p.Servers {
-		v := &p.Servers[i]
-		v.free, v.used, v.residents = slices.Clone(v.free), slices.Clone(v.used), append([]JobID{}, v.residents...)
-	}
-	p.Index.count, p.Index.some = slices.Clone(p.Index.count), slices.Clone(p.Index.some)
-	p.Index.of = make([][]uint64, len(s.index.of))
-	for i := range p.Index.of {
-		p.Index.of[i] = slices.Clone(s.index.of[i])
-	}
-	for i := range p.Jobs {
-		j := &p.Jobs[i]
-		j.pieces, j.gpus = append(Placement{}, j.pieces...), append([]int32{}, j.gpus...)
-	}
-	return p
-}
-
-// bestFit is BestFit by plain loops over all servers.
+// bestFit is BestFit by plain loops over all servers, one GPU type after the other.
 func bestFit(s *State, id JobID) (Placement, bool) {
-	l, spec := recount(s), s.Spec(id)
+	l, spec := recount(s, -1), s.Spec(id)
+	if quota, _ := l.left(spec.Tenant); int64(spec.Workers)*int64(spec.Request.GPUMilli) > quota {
+		return nil, false
+	}
+	for _, set := range gangs(s, spec) {
+		if p, fits := l.bestFit(spec, set); fits {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+func (l *ledger) bestFit(spec *JobSpec, set []ServerID) (Placement, bool) {
 	var p Placement
 	used := map[ServerID]bool{}
 	for left := spec.Workers; left > 0; {
 		best, whole := ServerID(-1), false
-		for _, v := range serverIDs(s) {
-			fits := l.takes(s, v, spec.Request)
+		for _, v := range set {
+			fits := l.takes(v, spec, spec.Request)
 			if fits == 0 || used[v] {
 				continue
 			}
@@ -293,7 +241,7 @@ func bestFit(s *State, id JobID) (Placement, bool) {
 			return nil, false
 		}
 		used[best] = true
-		n := min(left, l.takes(s, best, spec.Request))
+		n := min(left, l.takes(best, spec, spec.Request))
 		p, left = append(p, Piece{best, n, spec.Request}), left-n
 	}
 	return p, true

@@ -67,7 +67,7 @@ func restoreSnapshot(v any) (_ *State, err error) {
 	servers := top.list("servers", true, MaxServers)
 	jobs := top.list("jobs", true, maxSnapshotJobs)
 	perGPU := int32(top.whole("per_gpu", false, 0, WholeGPU, 0))
-	offer := int32(top.whole("offer", false, 0, MaxServers, -1))
+	offer := int32(top.whole("offer", false, 0, math.MaxInt32, -1))
 	deadline := top.seconds("reclaim_by_s", false, maxTime)
 	quotas := readQuotas(top.list("quotas", false, maxQuotas), &err)
 	if top.end(); err != nil {
@@ -169,7 +169,7 @@ const maxQuotas = 1 << 16
 func readQuotas(list []any, err *error) (quotas []Quota) {
 	for i, v := range list {
 		o := object(v, fmt.Sprintf("quotas[%d]", i), err)
-		quotas = append(quotas, Quota{o.text("tenant", true), int32(o.whole("gpus", true, 0, mostGPUs, 0))})
+		quotas = append(quotas, Quota{o.text("tenant", false), int32(o.whole("gpus", true, 0, math.MaxInt32, 0))})
 		o.end()
 	}
 	return quotas
@@ -185,7 +185,7 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 		MaxWorkers: int32(o.whole("max_workers", false, 1, math.MaxInt32, 0)),
 		Request:    o.amount(Amount{GPUMilli: WholeGPU}),
 		Model:      o.text("model", false), Group: o.text("group", false),
-		Stages: int32(o.whole("stages", false, 0, math.MaxInt32, 0)), Tensor: int32(o.whole("tensor", false, 0, MaxGPUs, 0)),
+		Stages: int32(o.whole("stages", false, 0, math.MaxInt32, 0)), Tensor: int32(o.whole("tensor", false, 0, math.MaxInt32, 0)),
 		GPUType: o.text("gpu_type", false), Mixed: o.flag("mixed"),
 		Estimate: o.seconds("estimate_s", false, maxTime),
 	}

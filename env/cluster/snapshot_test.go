@@ -15,18 +15,13 @@ import (
 
 // wander runs random operations and returns the state at rest.
 func wander(t *rapid.T) *State {
-	s, err := NewState(drawSpec(t), 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{s: s, tx: s.Begin(nil)}
-	m.commit(t)
+	m := start(t, 8)
 	t.Repeat(map[string]func(*rapid.T){
 		"place": m.place, "best fit": m.bestFit, "preempt": m.preempt, "loan": m.loan, "commit": m.commit,
 		"resize": func(t *rapid.T) { m.move(t, m.tx.Resize, false) },
 	})
 	m.commit(t)
-	return s
+	return m.s
 }
 
 func write(t rapid.TB, s *State) string {
@@ -59,6 +54,21 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			if *got.Server(v) != *s.Server(v) || got.OnLoan(v) != s.OnLoan(v) || !slices.Equal(got.GPUUse(v), s.GPUUse(v)) {
 				t.Fatalf("server %d: %+v, %v; want %+v, %v", v, *got.Server(v), got.GPUUse(v), *s.Server(v), s.GPUUse(v))
 			}
+			if got.Down(v) != s.Down(v) || got.servers[v].perGPU != s.servers[v].perGPU {
+				t.Fatalf("server %d: down %v, want %v", v, got.Down(v), s.Down(v))
+			}
+			for g := range s.Server(v).GPUs {
+				if got.Failed(v, g) != s.Failed(v, g) {
+					t.Fatalf("server %d GPU %d: out of order %v, want %v", v, g, got.Failed(v, g), s.Failed(v, g))
+				}
+			}
+		}
+		owed, by := s.Owed()
+		if n, at := got.Owed(); n != owed || n > 0 && at != by || got.Offer() != s.Offer() {
+			t.Fatalf("%d of %d owed by %v, want %d of %d by %v", n, got.Offer(), at, owed, s.Offer(), by)
+		}
+		if !slices.Equal(got.tenants, s.tenants) {
+			t.Fatalf("quotas %+v, want %+v", got.tenants, s.tenants)
 		}
 		next := JobID(0)
 		for i := range s.jobs {
@@ -77,6 +87,15 @@ func same(t *rapid.T, a, b *State, x, y JobID) {
 	if a.Phase(x) != b.Phase(y) || *a.Spec(x) != *b.Spec(y) || a.Starts(x) != b.Starts(y) || a.Progress(x) != b.Progress(y) ||
 		a.Attained(x) != b.Attained(y) || !slices.Equal(a.Placement(x), b.Placement(y)) || !slices.Equal(a.GPUs(x), b.GPUs(y)) {
 		t.Fatalf("job %d became job %d:\n%+v %+v\n%+v %+v", x, y, *a.Spec(x), a.jobs[x], *b.Spec(y), b.jobs[y])
+	}
+	if a.Shape(x) != b.Shape(y) {
+		t.Fatalf("job %d of shape %+v, want %+v", y, b.Shape(y), a.Shape(x))
+	}
+	if a.Phase(x) == Pending {
+		p, fits := a.BestFit(x, nil)
+		if q, alike := b.BestFit(y, nil); fits != alike || !slices.Equal(p, q) {
+			t.Fatalf("job %d goes on %v (%v), want %v (%v)", y, q, alike, p, fits)
+		}
 	}
 	if a.Phase(x) == Running && a.jobs[x].rate != b.jobs[y].rate {
 		t.Fatalf("job %d at rate %v, want %v", y, b.jobs[y].rate, a.jobs[x].rate)
@@ -188,6 +207,8 @@ func TestReadSnapshotErrors(t *testing.T) {
 		{`100.5`, `-1`, `now_s: -1, want seconds from 0`},
 		{`100.5`, `1.0000000001`, `now_s: 1.0000000001, want seconds from 0 to 3153600000 with at most 9 decimals`},
 		{`100.5`, `1e2`, `now_s: 1e2`},
+		{`100.5`, `"noon"`, `now_s: "noon", want seconds from 0`},
+		{`"submit_s": 1.5`, `"submit_s": null`, `jobs[0].submit_s: null, want seconds from 0`},
 		{`"jobs": [`, `"colour": 1, "jobs": [`, `colour: unknown field`},
 		{`"gpus": 2, "cpu_milli": 4000`, `"gpus": 2, "gpus": 2, "cpu_milli": 4000`, `line 2: servers[0].gpus: given twice`},
 		{`"cpu_milli": 4000`, `"cpu_milli": -4`, `servers[0].cpu_milli: -4, want null or a whole number from 0`},
@@ -215,13 +236,19 @@ func TestReadSnapshotErrors(t *testing.T) {
 		{`"jobs": [`, "\"jobs\": [1, ", `jobs[0]: 1, want an object`},
 		{`"id": "y"`, "\"id\": \"\xff\"", `not UTF-8`},
 	} {
-		text := strings.Replace(small, c.from, c.to, 1)
-		if text == small {
-			t.Fatalf("%q is not in the example", c.from)
-		}
-		if _, err := ReadSnapshot(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s -> %s: error %v, want %q", c.from, c.to, err, c.want)
-		}
+		refuse(t, small, c.from, c.to, c.want)
+	}
+}
+
+// refuse holds an example in which one text is replaced to the error that reading it gives.
+func refuse(t *testing.T, example, from, to, want string) {
+	t.Helper()
+	text := strings.Replace(example, from, to, 1)
+	if text == example {
+		t.Fatalf("%q is not in the example", from)
+	}
+	if _, err := ReadSnapshot(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s -> %s: error %v, want %q", from, to, err, want)
 	}
 }
 
@@ -260,6 +287,12 @@ func TestWriteSnapshotErrors(t *testing.T) {
 // Any text is a snapshot that is given back as written, or an error.
 func FuzzReadSnapshot(f *testing.F) {
 	f.Add(small)
+	f.Add(full)
+	f.Add(plain)
+	f.Add(strings.Replace(full, `"stages": 1, "tensor": 2`, `"stages": 262144, "tensor": 16384`, 1))
+	f.Add(strings.Replace(full, `"gpu_mem_mib": 80`, `"gpu_mem_mib": 2147483647`, 1))
+	f.Add(`{"version":1,"now_s":0,"offer":9,"quotas":[{"gpus":1}],"servers":[{"name":"a","gpus":1,"cpu_milli":0,"mem_mib":0,` +
+		`"pool":"inference","on_loan":true,"out_of_order":[0]}],"jobs":[]}`)
 	f.Add(`{"version":1,"now_s":0,"servers":[],"jobs":[]}`)
 	f.Add(`{"version":1,"now_s":0.000000001,"servers":[{"name":"a","gpus":0,"cpu_milli":0,"mem_mib":0}],"jobs":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {

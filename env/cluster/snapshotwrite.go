@@ -17,6 +17,9 @@ func (p Pool) String() string { return poolNames[p] }
 // format cannot hold (empty, not printable or not unique) and a time out of range are errors; what was written is then no
 // snapshot.
 func (s *State) WriteSnapshot(w io.Writer) error {
+	if err := s.rulesWritable(); err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
 	out := bufio.NewWriter(w)
 	b := appendSeconds(fmt.Appendf(nil, "{\"version\":%d,\"now_s\":", SnapshotVersion), s.now)
 	b = s.appendRules(b)
@@ -64,6 +67,18 @@ func separate(b []byte, n int) []byte {
 		b = append(b, ',')
 	}
 	return append(b, '\n')
+}
+
+func (s *State) rulesWritable() error {
+	for i := range s.tenants {
+		if n := s.tenants[i].name; !isName(n) {
+			return fmt.Errorf("quota %d: tenant %q, want a printable one", i, n)
+		}
+	}
+	if s.offer < 0 || s.deadline < 0 || s.deadline > maxTime {
+		return fmt.Errorf("offer of %d servers, those beyond back by %v: want 0 or more, by 0s to %v", s.offer, s.deadline, maxTime)
+	}
+	return nil
 }
 
 func (s *State) writable(id JobID, seen map[string]bool) error {

@@ -45,6 +45,7 @@ type State struct {
 	tenants []tenant // those with a quota
 	lending
 	crossing [][]JobID // by rack: the running jobs that use its uplink, ascending
+	nics     []int64   // by rack: what these have of its servers' NICs, in nicUnit
 	pending  []JobID
 	running  []JobID
 	txn      Txn
@@ -68,7 +69,7 @@ func NewState(spec Spec, jobs int) (*State, error) {
 		tenants: newTenants(spec.Quotas), jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
 	}
 	if racks > 0 {
-		s.crossing = make([][]JobID, racks+1)
+		s.crossing, s.nics = make([][]JobID, racks+1), make([]int64, racks+1)
 	}
 	for i := range spec.Servers {
 		v := &spec.Servers[i]
@@ -188,6 +189,21 @@ func (s *State) Placement(id JobID) Placement { return s.jobs[id].pieces }
 // GPUs returns the indices of the GPUs that a running job holds, piece after piece. Read only; valid until the next change.
 func (s *State) GPUs(id JobID) []int32 { return s.jobs[id].gpus }
 
+// GPUsOn returns the indices of the GPUs that a running job holds on one server, nil if none. Read only; valid until the next
+// change.
+func (s *State) GPUsOn(id JobID, server ServerID) []int32 {
+	j := &s.jobs[id]
+	first := int32(0)
+	for i := range j.pieces {
+		last := first + j.pieces[i].Workers
+		if j.pieces[i].Server == server {
+			return j.gpus[first:last]
+		}
+		first = last
+	}
+	return nil
+}
+
 // Progress returns the work that the job has done by now.
 func (s *State) Progress(id JobID) time.Duration {
 	return s.progressOf(&s.jobs[id])
@@ -208,6 +224,12 @@ func (s *State) Rate(id JobID) float64 {
 	}
 	return j.rate
 }
+
+// PlannedRate returns the running job's work per time, also while it restarts and does not progress yet.
+func (s *State) PlannedRate(id JobID) float64 { return s.jobs[id].rate }
+
+// Since returns the instant from which on the running job progresses at its present rate; it lies ahead while it restarts.
+func (s *State) Since(id JobID) time.Duration { return s.jobs[id].since }
 
 // Remaining returns the estimate less the work done, at least 0; ok is false where the scenario grants no estimate.
 func (s *State) Remaining(id JobID) (left time.Duration, ok bool) {

@@ -238,7 +238,7 @@ func (o *strict) seconds(name string, must bool, most time.Duration) time.Durati
 // parseSeconds reads decimal seconds exactly.
 func parseSeconds(s string) (time.Duration, bool) {
 	whole, part, _ := strings.Cut(s, ".")
-	if len(part) > 9 {
+	if whole == "" || len(part) > 9 {
 		return 0, false
 	}
 	ns, err := strconv.ParseUint(whole+part+"000000000"[len(part):], 10, 63)

@@ -69,6 +69,9 @@ type Op struct {
 	gpus   []int32
 }
 
+// First reports whether the operation starts a job that never ran.
+func (o *Op) First() bool { return o.Kind == OpPlace && o.before.starts == 0 }
+
 // Before returns where the job ran before the operation, nil if it did not. Read only; valid until the transaction ends.
 func (o *Op) Before() Placement { return o.before.pieces }
 

@@ -10,11 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a state under random operations, and the marks that a rollback may return to.
+// machine is a state under random operations, the marks that a rollback may return to, and a copy that must not change.
 type machine struct {
-	s     *State
-	tx    *Txn
-	marks []mark
+	s      *State
+	tx     *Txn
+	marks  []mark
+	copy   *State
+	frozen picture // of the copy
+	old    []mark  // of the copy
 }
 
 type mark struct {
@@ -22,16 +25,22 @@ type mark struct {
 	was picture
 }
 
-// GPUs, CPU and memory are neither lost nor made; a gang runs whole or not at all; what plain loops allow is allowed, and
-// nothing else; a refusal changes nothing; Rollback restores the state it marked.
+func start(t *rapid.T, jobs int) *machine {
+	s, err := NewState(drawSpec(t), jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{s: s, tx: s.Begin(nil)}
+	m.commit(t)
+	return m
+}
+
+// GPUs, their memory, CPU, memory and quotas are neither lost nor made; a gang runs whole or not at all; what plain loops
+// allow is allowed, and nothing else; a refusal changes nothing; Rollback restores the state it marked; a copy is equal, goes
+// on in the same way and is independent; failures and the inference pool interrupt whom they hit and nobody else.
 func TestTxnConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := NewState(drawSpec(t), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &machine{s: s, tx: s.Begin(nil)}
-		m.commit(t)
+		m := start(t, 10)
 		t.Repeat(map[string]func(*rapid.T){
 			"place":    m.place,
 			"place 2":  m.place, // oftener than the rest
@@ -43,8 +52,16 @@ func TestTxnConserves(t *testing.T) {
 			"reclaim":  m.reclaim,
 			"mark":     func(*rapid.T) { m.marks = append(m.marks, mark{m.tx.Mark(), portray(m.s)}) },
 			"rollback": m.rollback,
+			"copy":     m.fork,
+			"undo":     m.undoCopy,
 			"commit":   m.commit,
-			"":         func(t *rapid.T) { conserve(t, m.s) },
+			"look":     m.look,
+			"": func(t *rapid.T) {
+				conserve(t, m.s)
+				if m.copy != nil && !reflect.DeepEqual(portray(m.copy), m.frozen) {
+					t.Fatalf("a copy became\n%+v, want\n%+v", portray(m.copy), m.frozen)
+				}
+			},
 		})
 	})
 }
@@ -131,13 +148,14 @@ func (m *machine) move(t *rapid.T, do func(JobID, Placement) error, same bool) {
 
 func (m *machine) loan(t *rapid.T) {
 	id := rapid.SampledFrom(serverIDs(m.s)).Draw(t, "server")
-	ok := m.s.Server(id).Pool == Inference && !m.s.OnLoan(id)
+	l := recount(m.s, -1)
+	ok := m.s.Server(id).Pool == Inference && !m.s.OnLoan(id) && !m.s.Down(id) && l.lent() < m.s.Offer()
 	m.expect(t, ok, func() error { return m.tx.Loan(id) })
 }
 
 func (m *machine) reclaim(t *rapid.T) {
 	id := rapid.SampledFrom(serverIDs(m.s)).Draw(t, "server")
-	l := recount(m.s)
+	l := recount(m.s, -1)
 	m.expect(t, m.s.OnLoan(id) && len(l.jobs[id]) == 0, func() error { return m.tx.Reclaim(id) })
 }
 
@@ -145,15 +163,50 @@ func (m *machine) rollback(t *rapid.T) {
 	if len(m.marks) == 0 {
 		t.Skip("nothing marked")
 	}
-	n := rapid.IntRange(0, len(m.marks)-1).Draw(t, "mark")
-	m.tx.Rollback(m.marks[n].at)
-	if got := portray(m.s); !reflect.DeepEqual(got, m.marks[n].was) {
-		t.Fatalf("rolled back to\n%+v, want\n%+v", got, m.marks[n].was)
-	}
-	m.marks = m.marks[:n+1]
+	m.marks = back(t, m.s, m.marks)
 }
 
-// commit ends the transaction, lets time pass, jobs finish and come, and begins the next.
+// back rolls a state back to one of its marks and returns those before.
+func back(t *rapid.T, s *State, marks []mark) []mark {
+	n := rapid.IntRange(0, len(marks)-1).Draw(t, "mark")
+	s.Txn().Rollback(marks[n].at)
+	if got := portray(s); !reflect.DeepEqual(got, marks[n].was) {
+		t.Fatalf("rolled back to\n%+v, want\n%+v", got, marks[n].was)
+	}
+	return marks[:n+1]
+}
+
+// fork copies the state over an earlier copy, and one of the two then rests while the other goes on.
+func (m *machine) fork(t *rapid.T) {
+	was := portray(m.s)
+	if m.copy == nil {
+		m.copy = new(State)
+		if rapid.Bool().Draw(t, "over another cluster") {
+			m.copy = start(t, 3).s
+		}
+	}
+	m.s.CopyTo(m.copy)
+	if got := portray(m.copy); !reflect.DeepEqual(got, was) {
+		t.Fatalf("copied\n%+v, got\n%+v", was, got)
+	}
+	if rapid.Bool().Draw(t, "go on with the copy") {
+		m.s, m.copy = m.copy, m.s
+		m.tx = m.s.Txn()
+	}
+	m.frozen, m.old = was, slices.Clone(m.marks)
+}
+
+// undoCopy rolls back the transaction of the one that rests, long after.
+func (m *machine) undoCopy(t *rapid.T) {
+	if len(m.old) == 0 {
+		t.Skip("nothing marked")
+	}
+	m.old = back(t, m.copy, m.old)
+	m.frozen = portray(m.copy)
+}
+
+// commit ends the transaction, lets time pass, jobs finish and come, things break and the inference pool change its mind, and
+// begins the next.
 func (m *machine) commit(t *rapid.T) {
 	m.tx.End()
 	m.marks = nil
@@ -167,9 +220,18 @@ func (m *machine) commit(t *rapid.T) {
 			m.s.SetProgress(id, m.s.Progress(id), m.s.Now()+time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "restart")), rate)
 		}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "anything breaks") == 0 {
+		m.breaks(t)
+	}
+	m.lend(t)
 	for i := range m.s.Jobs() {
 		if m.s.Phase(JobID(i)) == Unsubmitted && rapid.Bool().Draw(t, "submit") {
-			m.s.Submit(JobID(i), drawJob(t, string(rune('a'+i)), m.s.Now()))
+			name := string(rune('a' + i))
+			if i > 0 && m.s.Spec(JobID(i-1)) != nil && rapid.Bool().Draw(t, "as the one before") {
+				m.s.Submit(JobID(i), drawTwin(t, m.s.Spec(JobID(i-1)), name, m.s.Now()))
+			} else {
+				m.s.Submit(JobID(i), drawJob(t, name, m.s.Now()))
+			}
 		}
 	}
 	m.tx = m.s.Begin(nil)
