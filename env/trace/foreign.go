@@ -1,7 +1,9 @@
 package trace
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -92,10 +94,11 @@ func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
 	return j, isJob, nil
 }
 
-// parseOpenB reads a pod: a job of num_gpu workers, each with gpu_milli of a GPU and its share of the pod's CPU and memory,
-// rounded down. Pods that were never scheduled are set aside first, then those without GPUs. It runs from scheduled_time to
-// deletion_time; pod_phase is the last one observed, so Running says nothing of the end. gpu_spec and qos are not kept.
-// Source: alibaba/clusterdata cluster-trace-gpu-v2023, as in hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0).
+// parseOpenB reads a pod: a job of num_gpu workers, each with gpu_milli of a GPU and its share of the pod's CPU and
+// memory, rounded down. Pods that were never scheduled are set aside first, then those without GPUs. It runs from
+// scheduled_time to deletion_time; pod_phase is the last one observed, so Running says nothing of the end. gpu_spec names
+// the GPU types that will do; a few pods name one twice, which says no more than once. qos is not kept. Source:
+// alibaba/clusterdata cluster-trace-gpu-v2023, as in hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0).
 func parseOpenB(_ *Reader, row *row) (Job, verdict, error) {
 	var j Job
 	j.Name = row.id("name")
@@ -131,5 +134,14 @@ func parseOpenB(_ *Reader, row *row) (Job, verdict, error) {
 		row.bad("gpu_milli", row.get("gpu_milli"), "1 to 1000 for a pod with GPUs")
 	}
 	j.Request = cluster.Amount{GPUMilli: share, CPUMilli: cpu / j.Workers, MemMiB: memory / j.Workers}
+	j.GPUType = row.text("gpu_spec")
+	if !isTypes(j.GPUType) {
+		types := strings.Split(j.GPUType, "|")
+		slices.Sort(types)
+		j.GPUType = strings.Join(slices.Compact(types), "|")
+	}
+	if !isTypes(j.GPUType) {
+		row.bad("gpu_spec", row.get("gpu_spec"), "GPU types separated by '|', none empty")
+	}
 	return j, isJob, nil
 }

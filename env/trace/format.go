@@ -38,7 +38,8 @@ var jobColumns = []string{"u_id", "user", "gpu_num", "cpu_num", "node_num", "int
 func layouts() []layout {
 	return []layout{
 		{Native, []string{"job_id", "num_gpu", "submit_time", "duration"},
-			[]string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status"}, parseNative},
+			[]string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status", "min_workers", "max_workers", "model",
+				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib"}, parseNative},
 		{PhillyPass, []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster"}, nil, parsePhillyPass},
 		{PhillyAll, jobColumns, nil, parseIntervals},
 		{Helios, jobColumns, nil, parseIntervals},

@@ -57,7 +57,8 @@ func fuzzReader(f *testing.F, format Format, rows ...string) {
 }
 
 func FuzzNative(f *testing.F) {
-	fuzzReader(f, Native, `1,2,0.5,60,u,t,1000,500,64,passed`, `"a ""b""",0,1,1,,,,,,`, `3,1,9,9,,,250,,,killed`)
+	fuzzReader(f, Native, `1,2,0.5,60,u,t,1000,500,64,passed,,,,,,,,,`, `"a ""b""",0,1,1,,,,,,,,,,,,,,,`,
+		`3,1,9,9,,,250,,,killed,1,2,resnet50,u/1/2,,,V100|T4,true,4096`, `4,64,9,9,,,,,,,,,gpt,,4,8,V100,false,0`)
 }
 
 func FuzzPhillyPass(f *testing.F) {

@@ -22,12 +22,12 @@ func TestGenerateIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = NativeHeader + `
-0,8,55,72,user-64,,1000,1000,0,passed
-1,8,74,70,user-64,,1000,1000,0,killed
-2,8,317,74,user-64,,1000,1000,0,killed
-3,8,333,73,user-64,,1000,1000,0,passed
-4,1,936,427,user-64,,1000,1000,0,passed
-5,1,1034,27,user-15,,1000,1000,0,passed
+0,8,55,72,user-64,,1000,1000,0,passed,,,,,,,,,
+1,8,74,70,user-64,,1000,1000,0,killed,,,,,,,,,
+2,8,317,74,user-64,,1000,1000,0,killed,,,,,,,,,
+3,8,333,73,user-64,,1000,1000,0,passed,,,,,,,,,
+4,1,936,427,user-64,,1000,1000,0,passed,,,,,,,,,
+5,1,1034,27,user-15,,1000,1000,0,passed,,,,,,,,,
 `
 	if out.String() != want {
 		t.Errorf("seed 1 draws\n%s, want\n%s", out.String(), want)

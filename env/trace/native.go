@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,14 +33,76 @@ func parseNative(_ *Reader, row *row) (Job, verdict, error) {
 		row.bad("status", row.get("status"), "passed, failed, killed, unknown or nothing")
 	}
 	j.Status = status
+	parseNature(&j, row)
 	if j.Workers == 0 {
 		return j, isCPUOnly, nil
 	}
+	checkRoles(&j, row)
 	return j, isJob, nil
 }
 
+// parseNature reads the columns that say what a job is beyond its size.
+func parseNature(j *Job, row *row) {
+	j.MinWorkers = row.optional("min_workers", 1, maxWorkers)
+	j.MaxWorkers = row.optional("max_workers", 1, maxWorkers)
+	j.Model, j.Group = row.text("model"), row.text("group")
+	j.Stages = row.optional("stages", 1, maxWorkers)
+	j.Tensor = row.optional("tensor", 1, maxWorkers)
+	j.GPUType = row.text("gpu_type")
+	if !isTypes(j.GPUType) {
+		row.bad("gpu_type", j.GPUType, "GPU types separated by '|', none empty or twice")
+	}
+	switch s := row.get("mixed"); s {
+	case "", "false":
+	case "true":
+		j.Mixed = true
+	default:
+		row.bad("mixed", s, "true, false or nothing")
+	}
+	j.Request.GPUMemMiB = row.optional("gpu_mem_mib", 0, maxMilli)
+}
+
+// checkRoles checks the columns of a gang against each other.
+func checkRoles(j *Job, row *row) {
+	gang := strconv.Itoa(int(j.Workers))
+	switch {
+	case j.Least() > j.Workers:
+		row.bad("min_workers", row.get("min_workers"), "at most the "+gang+" of num_gpu")
+	case j.Most() < j.Workers:
+		row.bad("max_workers", row.get("max_workers"), "at least the "+gang+" of num_gpu")
+	case int64(j.Workers)%roles(j) != 0:
+		column := "stages"
+		if j.Tensor > 1 {
+			column = "tensor"
+		}
+		row.bad(column, row.get(column), "stages times tensor to divide the "+gang+" of num_gpu")
+	case roles(j) > 1 && j.Least() != j.Workers:
+		row.bad("min_workers", row.get("min_workers"), "a rigid gang where stages or tensor is above 1")
+	case roles(j) > 1 && j.Most() != j.Workers:
+		row.bad("max_workers", row.get("max_workers"), "a rigid gang where stages or tensor is above 1")
+	}
+}
+
+// roles is how many different roles the workers of a gang have, 1 for pure data parallelism.
+func roles(j *Job) int64 { return int64(max(j.Stages, 1)) * int64(max(j.Tensor, 1)) }
+
+// isTypes reports whether s names GPU types as a JobSpec does, each once.
+func isTypes(s string) bool {
+	if s == "" {
+		return true
+	}
+	types := strings.Split(s, "|")
+	for i, t := range types {
+		if t == "" || slices.Contains(types[:i], t) {
+			return false
+		}
+	}
+	return true
+}
+
 // NativeHeader is the header that WriteNative writes.
-const NativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status"
+const NativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status," +
+	"min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib"
 
 // WriteNative writes jobs in the native format, one row each in the order given, every column present. Reading it back gives
 // the same jobs, without estimates. A job that the format cannot hold (an id that is empty, not printable or not unique, a
@@ -75,6 +138,7 @@ func WriteNative(w io.Writer, jobs []Job) error {
 		}
 		line = append(line, ',')
 		line = append(line, j.Status.String()...)
+		line = appendNature(line, j)
 		out.Write(append(line, '\n'))
 	}
 	if err := out.Flush(); err != nil {
@@ -83,8 +147,35 @@ func WriteNative(w io.Writer, jobs []Job) error {
 	return nil
 }
 
+// appendNature writes what parseNature reads, nothing for what is 0.
+func appendNature(b []byte, j *Job) []byte {
+	b = appendSome(appendSome(b, j.MinWorkers), j.MaxWorkers)
+	b = appendField(append(b, ','), j.Model)
+	b = appendField(append(b, ','), j.Group)
+	b = appendSome(appendSome(b, j.Stages), j.Tensor)
+	b = appendField(append(b, ','), j.GPUType)
+	b = append(b, ',')
+	if j.Mixed {
+		b = append(b, "true"...)
+	}
+	return appendSome(b, j.Request.GPUMemMiB)
+}
+
+// appendSome writes a comma and the number, nothing for 0.
+func appendSome(b []byte, v int32) []byte {
+	b = append(b, ',')
+	if v == 0 {
+		return b
+	}
+	return strconv.AppendInt(b, int64(v), 10)
+}
+
 // checkNative reports what of a job the native format could not give back.
 func checkNative(j *Job) error {
+	if roles(j) > maxWorkers { // before Validate, which multiplies them in 32 bits
+		return fmt.Errorf("job %s: %d stages of %d tensor-parallel workers, want at most %d", j.Name, j.Stages, j.Tensor,
+			maxWorkers)
+	}
 	if err := j.Validate(); err != nil {
 		return err
 	}
@@ -93,15 +184,19 @@ func checkNative(j *Job) error {
 		return fmt.Errorf("job id %q: want at most 256 bytes of printable UTF-8", shorten(j.Name))
 	case !isName(j.User) || !isName(j.Tenant):
 		return fmt.Errorf("job %s: user %q of tenant %q, want at most 256 bytes of printable UTF-8", j.Name, j.User, j.Tenant)
+	case !isName(j.Model) || !isName(j.Group):
+		return fmt.Errorf("job %s: model %q, group %q, want at most 256 bytes of printable UTF-8", j.Name, j.Model, j.Group)
+	case !isName(j.GPUType) || !isTypes(j.GPUType):
+		return fmt.Errorf("job %s: GPU type %q, want types separated by '|', none empty or twice", j.Name, j.GPUType)
 	case j.Submit > maxTime:
 		return fmt.Errorf("job %s: submit %v, want at most %v", j.Name, j.Submit, maxTime)
 	case j.Work <= 0 || j.Work > maxTime:
 		return fmt.Errorf("job %s: work %v, want above 0 and at most %v", j.Name, j.Work, maxTime)
-	case j.Workers > maxWorkers:
-		return fmt.Errorf("job %s: %d workers, want at most %d", j.Name, j.Workers, maxWorkers)
-	case j.Request.CPUMilli > maxMilli || j.Request.MemMiB > maxMilli:
-		return fmt.Errorf("job %s: %d CPU milli and %d MiB a worker, want at most %d", j.Name, j.Request.CPUMilli,
-			j.Request.MemMiB, maxMilli)
+	case j.Most() > maxWorkers:
+		return fmt.Errorf("job %s: up to %d workers, want at most %d", j.Name, j.Most(), maxWorkers)
+	case j.Request.CPUMilli > maxMilli || j.Request.MemMiB > maxMilli || j.Request.GPUMemMiB > maxMilli:
+		return fmt.Errorf("job %s: %d CPU milli, %d MiB and %d MiB on the GPU a worker, want at most %d", j.Name,
+			j.Request.CPUMilli, j.Request.MemMiB, j.Request.GPUMemMiB, maxMilli)
 	case int(j.Status) >= len(statusNames):
 		return fmt.Errorf("job %s: %v, want a known status", j.Name, j.Status)
 	}

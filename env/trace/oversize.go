@@ -13,11 +13,13 @@ type OversizeMode string
 const (
 	OversizeError OversizeMode = "error" // refuse the workload, naming the job
 	OversizeDrop  OversizeMode = "drop"  // leave the job out
-	OversizeClamp OversizeMode = "clamp" // cut its gang to the largest allowed, its Work unchanged
+	OversizeClamp OversizeMode = "clamp" // cut its gang to the largest allowed, its Work unchanged: see Oversize
 )
 
-// Oversize deals with the jobs for which fits is false: it returns the jobs that remain, in order, in a new slice, and how
-// many were dropped or clamped. Clamp cuts gangs to maxWorkers; a job that does not fit even so is an error that names it.
+// Oversize deals with the jobs for which fits is false: it returns the jobs that remain, in order, in a new slice, and
+// how many were dropped or clamped. Clamp cuts gangs to maxWorkers, and the range of an elastic job with them; a gang in
+// stages or tensor-parallel groups is cut to a multiple of both, and loses first its stages and then its groups where
+// they alone are larger. A job that does not fit even so is an error that names it.
 func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, maxWorkers int32) ([]Job, int, error) {
 	switch mode {
 	case "", OversizeError, OversizeDrop:
@@ -41,7 +43,7 @@ func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, m
 			continue
 		}
 		if mode == OversizeClamp && j.Workers > maxWorkers {
-			j.Workers = maxWorkers
+			clamp(&j, maxWorkers)
 			if fits(&j.JobSpec) {
 				kept = append(kept, j)
 				changed++
@@ -52,4 +54,17 @@ func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, m
 			j.Name, jobs[i].Workers, j.Request.GPUMilli, j.Request.CPUMilli, j.Request.MemMiB)
 	}
 	return kept, changed, nil
+}
+
+// clamp cuts a gang of more workers to most: see Oversize.
+func clamp(j *Job, most int32) {
+	j.Workers = most
+	j.MinWorkers, j.MaxWorkers = min(j.MinWorkers, most), min(j.MaxWorkers, most)
+	if roles(j) > int64(most) {
+		j.Stages = 0
+	}
+	if roles(j) > int64(most) {
+		j.Tensor = 0
+	}
+	j.Workers -= int32(int64(most) % roles(j))
 }

@@ -26,7 +26,7 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 		return s * int64(time.Second)
 	}))
 	job := rapid.Custom(func(t *rapid.T) Job {
-		return Job{
+		j := Job{
 			JobSpec: cluster.JobSpec{
 				Name: id.Filter(func(s string) bool { return s != "" && valid(s) }).Draw(t, "id"),
 				User: name.Draw(t, "user"), Tenant: name.Draw(t, "tenant"),
@@ -36,11 +36,26 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 					GPUMilli: rapid.Int32Range(1, cluster.WholeGPU).Draw(t, "gpu"),
 					CPUMilli: rapid.Int32Range(0, maxMilli).Draw(t, "cpu"),
 					MemMiB:   rapid.Int32Range(0, maxMilli).Draw(t, "mem"),
+
+					GPUMemMiB: rapid.OneOf(rapid.Just(int32(0)), rapid.Int32Range(0, maxMilli)).Draw(t, "gpu mem"),
 				},
+				Model: name.Draw(t, "model"), Group: name.Draw(t, "group"),
+				GPUType: rapid.SampledFrom([]string{"", "", "T4", "V100|T4", ` a,"b"| é`}).Draw(t, "gpu type"),
+				Mixed:   rapid.Bool().Draw(t, "mixed"),
 			},
 			Work:   max(1, time.Duration(when.Draw(t, "work"))),
 			Status: Status(rapid.IntRange(0, 3).Draw(t, "status")),
 		}
+		switch rapid.IntRange(0, 3).Draw(t, "roles") {
+		case 0:
+			j.MinWorkers = rapid.Int32Range(0, j.Workers).Draw(t, "min")
+			j.MaxWorkers = rapid.SampledFrom([]int32{0, j.Workers, maxWorkers}).Draw(t, "max")
+		case 1:
+			j.Stages = rapid.Int32Range(0, 64).Draw(t, "stages")
+			j.Tensor = rapid.Int32Range(0, 64).Draw(t, "tensor")
+			j.Workers = int32(roles(&j)) * rapid.Int32Range(1, 200).Draw(t, "replicas")
+		}
+		return j
 	})
 	return rapid.SliceOfNDistinct(job, atLeast, 30, func(j Job) string { return j.Name }).Draw(t, "jobs")
 }

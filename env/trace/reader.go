@@ -47,7 +47,7 @@ type Reader struct {
 	report  Report
 	done    bool
 	names   arena
-	intern  map[string]string // users and tenants: few, and shared by many jobs
+	intern  map[string]string // users, tenants, models and the like: few, and shared by many jobs
 	seen    map[string]struct{}
 	elapsed time.Duration // sum of intervals: PhillyAll and Helios
 }
@@ -89,17 +89,11 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		opt.MaxRows = DefaultMaxRows
 	}
 	r := &Reader{name: name, opt: opt, intern: map[string]string{}}
-	in := bufio.NewReader(src)
-	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("%s: read gzip header: %w", name, err)
-		}
-		r.close = append(r.close, z)
-		r.lines = newLines(z, opt)
-	} else {
-		r.lines = newLines(in, opt)
+	in, err := unzip(src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	r.lines = newLines(in, opt)
 	line, err := r.lines.next()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: empty file, want a CSV header", name)
@@ -120,6 +114,19 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		r.seen = map[string]struct{}{}
 	}
 	return r, nil
+}
+
+// unzip reads through gzip if the first bytes say so.
+func unzip(src io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReader(src)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+		return in, nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("read gzip header: %w", err)
+	}
+	return bufio.NewReader(z), nil
 }
 
 // Format is the format that the header or the caller chose.
@@ -230,6 +237,7 @@ func (r *Reader) row(line string) (Job, verdict, error) {
 		return Job{}, v, nil
 	}
 	j.User, j.Tenant = r.share(j.User), r.share(j.Tenant)
+	j.Model, j.Group, j.GPUType = r.share(j.Model), r.share(j.Group), r.share(j.GPUType)
 	return j, v, nil
 }
 

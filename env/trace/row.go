@@ -49,11 +49,14 @@ func (r *row) text(column string) string {
 	return s
 }
 
-// id is text that is not empty.
-func (r *row) id(column string) string {
+// id is the name of a job.
+func (r *row) id(column string) string { return r.some(column, "a job id") }
+
+// some is text that is not empty; want names it.
+func (r *row) some(column, want string) string {
 	s := r.text(column)
 	if s == "" {
-		r.bad(column, s, "a job id")
+		r.bad(column, s, want)
 	}
 	return s
 }
@@ -81,6 +84,14 @@ func (r *row) work(column string) time.Duration {
 // number returns a whole number from least to most; 12.0 counts as 12.
 func (r *row) number(column string, least, most int64) int32 {
 	return int32(r.scaled(column, 0, least, most))
+}
+
+// optional returns a whole number from least to most, 0 where the value is empty or the column missing.
+func (r *row) optional(column string, least, most int64) int32 {
+	if r.get(column) == "" {
+		return 0
+	}
+	return r.number(column, least, most)
 }
 
 // milli returns thousandths: at most three decimals.

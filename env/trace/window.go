@@ -15,7 +15,7 @@ type WindowSpec struct {
 	Start, Count int
 
 	MaxDuration time.Duration // cut longer Work to this, 0 = no cap
-	MaxGPUs     int32         // cut larger gangs to this many workers, 0 = no cap
+	MaxGPUs     int32         // cut larger gangs to this many workers as Oversize does, 0 = no cap
 }
 
 // Validate reports the first field that is not usable.
@@ -67,7 +67,7 @@ func Window(w Workload, spec WindowSpec) (Workload, error) {
 			cut.Report.ClampedWork++
 		}
 		if spec.MaxGPUs > 0 && j.Workers > spec.MaxGPUs {
-			j.Workers = spec.MaxGPUs
+			clamp(&j, spec.MaxGPUs)
 			cut.Report.ClampedWorkers++
 		}
 		cut.Jobs[i] = j

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // Workload is the jobs of one trace, window or generator run.
@@ -97,6 +99,25 @@ func (w Workload) Rescale(load float64, gpus int) (Workload, error) {
 		w.Jobs[i].Submit = first + time.Duration(float64(w.Jobs[i].Submit-first)*factor)
 	}
 	return w, nil
+}
+
+// Thin returns the workload with each job kept with probability keep, which lowers the load without stretching time.
+// Whether a job stays depends on its name and the seed alone, and one that stays under some keep stays under every larger
+// one. Submit times are as they were: see Window. Report.Jobs counts what is left.
+func Thin(w Workload, keep float64, seed uint64) Workload {
+	var jobs []Job
+	for i := range w.Jobs {
+		if uniform(seed, "thin", w.Jobs[i].Name) < keep {
+			jobs = append(jobs, w.Jobs[i])
+		}
+	}
+	w.Jobs, w.Report.Jobs = jobs, len(jobs)
+	return w
+}
+
+// uniform draws a number in [0, 1) that the seed, what is drawn and whose it is decide alone.
+func uniform(seed uint64, what, whose string) float64 {
+	return float64(rng.Derive(seed, "trace", what, whose)>>11) / (1 << 53)
 }
 
 // rankByID sorts jobs in place by numeric id if every id is an integer, and leaves them be if not.

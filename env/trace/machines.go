@@ -1,0 +1,240 @@
+package trace
+
+import (
+	"archive/tar"
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// ReadMachines reads the machine list of a real cluster, in the order of the file: the nodes of Alibaba openb
+// (sn,cpu_milli,memory_mib,gpu,model), the machines of Alibaba PAI 2020 (machine,gpu_type,cap_cpu,cap_mem,cap_gpu, cores and
+// GiB, with or without that header) or the hosts of Alibaba Lingjun 2023 (ip,DSW,PSW,ASW). The file is plain, gzip, or a tar
+// of which the first file counts. All servers are in the training pool.
+//
+// Machines without GPUs are kept, with no GPU type. The memory of a GPU follows from its type where the type says it
+// (docs/traces.md). Lingjun says nothing of GPUs, CPU and memory: its servers have no GPUs until the caller gives them
+// some, and Unlimited CPU and memory. Its racks are the switches that hosts hang on (ASW within PSW within DSW), numbered
+// from 1 in the order of their numbers. Errors name file and line; a cluster.Spec of the result is valid.
+func ReadMachines(path string) ([]cluster.ServerSpec, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open machine list: %w", err)
+	}
+	defer f.Close()
+	return readMachines(f, path)
+}
+
+// machineLayout is the header of a machine list and how its rows are read.
+type machineLayout struct {
+	header []string
+	bare   bool // rows may start without the header
+	parse  func(row *row) machine
+}
+
+// machine is one row: a server, and the switches above it where the list has them.
+type machine struct {
+	cluster.ServerSpec
+	switches [3]string
+}
+
+func machineLayouts() []machineLayout {
+	return []machineLayout{
+		{strings.Split("sn,cpu_milli,memory_mib,gpu,model", ","), false, parseOpenBNode},
+		{strings.Split("machine,gpu_type,cap_cpu,cap_mem,cap_gpu", ","), true, parsePAIMachine},
+		{strings.Split("ip,DSW,PSW,ASW", ","), false, parseLingjunHost},
+	}
+}
+
+func readMachines(src io.Reader, name string) ([]cluster.ServerSpec, error) {
+	in, err := unzip(src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	body, err := untar(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	l := newLines(body, Options{MaxLine: DefaultMaxLine, MaxRows: cluster.MaxServers})
+	machines, err := parseMachines(l)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, max(1, l.number), err)
+	}
+	spec := cluster.Spec{Servers: numberRacks(machines)}
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return spec.Servers, nil
+}
+
+// untar reads the first file of a tar archive, or what is not an archive as it is.
+func untar(in *bufio.Reader) (io.Reader, error) {
+	const magic, at, mostEntries = "ustar", 257, 64
+	if head, _ := in.Peek(at + len(magic)); len(head) < at+len(magic) || string(head[at:]) != magic {
+		return in, nil
+	}
+	t := tar.NewReader(in)
+	for range mostEntries {
+		h, err := t.Next()
+		if err != nil {
+			return nil, fmt.Errorf("read tar: %w", err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no file among %d entries of the tar", ErrLimit, mostEntries)
+}
+
+// parseMachines reads all rows.
+func parseMachines(l *lines) ([]machine, error) {
+	var (
+		machines []machine
+		layout   machineLayout
+		seen     = map[string]struct{}{}
+	)
+	for first := true; ; first = false {
+		line, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return machines, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		fields, err := splitLine(nil, line)
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			var isHeader bool
+			if layout, isHeader, err = chooseMachineLayout(fields); err != nil {
+				return nil, err
+			}
+			if isHeader {
+				continue
+			}
+		}
+		if len(fields) != len(layout.header) {
+			return nil, fmt.Errorf("%d fields, want %d", len(fields), len(layout.header))
+		}
+		row := row{header: layout.header, fields: fields}
+		m := layout.parse(&row)
+		if row.err != nil {
+			return nil, row.err
+		}
+		if _, twice := seen[m.Name]; twice {
+			return nil, columnError{layout.header[0], m.Name, "a machine that no earlier row has"}
+		}
+		m.Name = strings.Clone(m.Name) // not the whole line
+		seen[m.Name] = struct{}{}
+		machines = append(machines, m)
+	}
+}
+
+// chooseMachineLayout tells a list by its first line: a header, or a row of the list that has none.
+func chooseMachineLayout(fields []string) (l machineLayout, isHeader bool, err error) {
+	var headers []string
+	for _, l := range machineLayouts() {
+		if slices.Equal(l.header, fields) {
+			return l, true, nil
+		}
+		row := row{header: l.header, fields: fields}
+		if l.bare && len(fields) == len(l.header) {
+			if l.parse(&row); row.err == nil {
+				return l, false, nil
+			}
+		}
+		headers = append(headers, strings.Join(l.header, ","))
+	}
+	return machineLayout{}, false, fmt.Errorf("%w: machine list begins with %q, want the header %s", ErrFormat,
+		shorten(strings.Join(fields, ",")), strings.Join(headers, " or "))
+}
+
+func parseOpenBNode(row *row) machine {
+	return machine{ServerSpec: withGPUs(cluster.ServerSpec{
+		Name:     row.some("sn", "a machine's name"),
+		GPUs:     row.number("gpu", 0, cluster.MaxGPUs),
+		CPUMilli: row.scaled("cpu_milli", 0, 0, maxMilli),
+		MemMiB:   row.scaled("memory_mib", 0, 0, maxMilli),
+	}, gpuType(row, "model"))}
+}
+
+func parsePAIMachine(row *row) machine {
+	return machine{ServerSpec: withGPUs(cluster.ServerSpec{
+		Name:     row.some("machine", "a machine's name"),
+		GPUs:     row.number("cap_gpu", 0, cluster.MaxGPUs),
+		CPUMilli: row.milli("cap_cpu", 0, maxMilli),
+		MemMiB:   row.milli("cap_mem", 0, maxMilli) * 1024 / 1000,
+	}, gpuType(row, "gpu_type"))}
+}
+
+func parseLingjunHost(row *row) machine {
+	m := machine{ServerSpec: cluster.ServerSpec{CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited}}
+	m.Name = row.some("ip", "a machine's name")
+	for i, column := range [...]string{"DSW", "PSW", "ASW"} {
+		m.switches[i] = strings.Clone(row.some(column, "a switch"))
+	}
+	return m
+}
+
+// gpuType returns the one type of a machine's GPUs.
+func gpuType(row *row, column string) string {
+	s := row.text(column)
+	if strings.Contains(s, "|") {
+		row.bad(column, s, "one GPU type")
+	}
+	return s
+}
+
+// withGPUs sets the type of the GPUs of a server that has any, and their memory.
+func withGPUs(s cluster.ServerSpec, gpuType string) cluster.ServerSpec {
+	if s.GPUs > 0 {
+		s.GPUType, s.GPUMemMiB = strings.Clone(gpuType), gpuMemMiB(gpuType)
+	}
+	return s
+}
+
+// gpuMemMiB is the memory of a GPU in MiB where its type's name decides it, 0 where not: G2 and G3 of openb are not named in
+// public, V100 of PAI may be either of two, MISC is several.
+func gpuMemMiB(gpuType string) int32 {
+	switch gpuType {
+	case "P100", "T4", "V100M16":
+		return 16 << 10
+	case "A10":
+		return 24 << 10
+	case "V100M32":
+		return 32 << 10
+	}
+	return 0
+}
+
+// numberRacks turns switches into racks. S2 comes before S10.
+func numberRacks(machines []machine) []cluster.ServerSpec {
+	number := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	order := func(a, b [3]string) int {
+		return cmp.Or(number(a[0], b[0]), number(a[1], b[1]), number(a[2], b[2]))
+	}
+	var racks [][3]string
+	for i := range machines {
+		if s := machines[i].switches; s != [3]string{} {
+			racks = append(racks, s)
+		}
+	}
+	slices.SortFunc(racks, order)
+	racks = slices.Compact(racks)
+	servers := make([]cluster.ServerSpec, len(machines))
+	for i, m := range machines {
+		servers[i] = m.ServerSpec
+		if k, ok := slices.BinarySearchFunc(racks, m.switches, order); ok {
+			servers[i].Rack = int32(k + 1)
+		}
+	}
+	return servers
+}

@@ -1,0 +1,262 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Mix says what jobs are that a trace leaves open: which model they train, whether they are elastic, on which GPU types
+// they run, how a large model is cut, and of which recurring job they are a run. Models go by classes of GPU-hours, as
+// Pollux (Qiao et al., OSDI 2021) dealt them to the jobs of a trace. The zero value changes nothing. docs/traces.md tells
+// the whole rule.
+type Mix struct {
+	// Classes deals models by GPU-hours, GPUs asked for x Work, with ascending bounds of which the last is 0, for the rest.
+	// Without classes models are left as they are.
+	Classes []Class `yaml:"classes"`
+
+	// Elastic is the share of the gangs that are elastic, 0.5 for a half-moldable workload: such a gang of w workers runs with
+	// ceil(Least*w) to floor(Most*w). The same share of the jobs of one whole GPU may grow to floor(Most). Jobs that share a
+	// GPU and gangs with roles stay rigid.
+	Elastic float64 `yaml:"elastic"`
+	Least   float64 `yaml:"least"` // above 0 to 1
+	Most    float64 `yaml:"most"`  // 1 to 1024
+
+	Fungible float64 `yaml:"fungible"` // share that may run on any GPU type; the others get GPUType = Home
+	Mixed    float64 `yaml:"mixed"`    // share of the fungible ones that may hold several types at once
+	Home     string  `yaml:"home"`     // GPU types as in a JobSpec; "" binds nobody
+
+	// Parallel is the share of the gangs of models marked Parallel that get Stages and Tensor.
+	Parallel float64 `yaml:"parallel"`
+
+	Recurring float64 `yaml:"recurring"` // share that are runs of a recurring job: Group names user, size and class
+
+	CPUMilli int32 `yaml:"cpu_milli"` // request per whole GPU where the trace has none, in proportion for shares
+	MemMiB   int32 `yaml:"mem_mib"`   // the same
+}
+
+// Class is the jobs up to a number of GPU-hours, and the models that they train. Without models theirs are left as they are.
+type Class struct {
+	UpTo   float64    `yaml:"up_to"` // GPU-hours, inclusive; 0 for the rest
+	Models []Weighted `yaml:"models"`
+}
+
+// Weighted is a model and how often it is drawn, against the weights of the others of its class.
+type Weighted struct {
+	Model     string  `yaml:"model"`
+	Weight    float64 `yaml:"weight"`
+	GPUMemMiB int32   `yaml:"gpu_mem_mib"` // what a worker needs on its GPU, 0 if not known
+	Parallel  bool    `yaml:"parallel"`    // may be cut into stages and tensor-parallel groups
+}
+
+// Limits of what Mix gives to a parallel gang.
+const (
+	mostTensor = 8  // workers of a tensor-parallel group, which stands on one server
+	mostStages = 16 // stages of a pipeline
+)
+
+// Validate reports everything that is wrong.
+func (m *Mix) Validate() error {
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("mix."+format, args...))
+		}
+	}
+	share := func(field string, v float64) { want(v >= 0 && v <= 1, "%s %v, want a share from 0 to 1", field, v) }
+	share("elastic", m.Elastic)
+	if m.Elastic != 0 {
+		want(m.Least > 0 && m.Least <= 1, "least %v, want above 0 and at most 1 where elastic is not 0", m.Least)
+		want(m.Most >= 1 && m.Most <= 1024, "most %v, want 1 to 1024 where elastic is not 0", m.Most)
+	}
+	share("fungible", m.Fungible)
+	share("mixed", m.Mixed)
+	want(isName(m.Home) && isTypes(m.Home), "home %q, want GPU types separated by '|', none empty or twice", m.Home)
+	share("parallel", m.Parallel)
+	share("recurring", m.Recurring)
+	want(m.CPUMilli >= 0 && m.CPUMilli <= maxMilli, "cpu_milli %d, want 0 to %d", m.CPUMilli, maxMilli)
+	want(m.MemMiB >= 0 && m.MemMiB <= maxMilli, "mem_mib %d, want 0 to %d", m.MemMiB, maxMilli)
+	last := 0.0
+	for i, c := range m.Classes {
+		field := fmt.Sprintf("classes[%d]", i)
+		if i == len(m.Classes)-1 {
+			want(c.UpTo == 0, "%s.up_to %v, want 0 for the last, which holds the rest", field, c.UpTo)
+		} else {
+			want(c.UpTo > last && !math.IsInf(c.UpTo, 0), "%s.up_to %v, want a number above %v", field, c.UpTo, last)
+			last = c.UpTo
+		}
+		for k, w := range c.Models {
+			field := fmt.Sprintf("%s.models[%d]", field, k)
+			want(w.Model != "" && isName(w.Model), "%s.model %q, want at most 256 bytes of printable UTF-8", field, shorten(w.Model))
+			again := slices.IndexFunc(c.Models, func(o Weighted) bool { return o.Model == w.Model })
+			want(again == k, "%s.model %q, want each model once in a class", field, shorten(w.Model))
+			want(w.Weight > 0 && w.Weight <= 1e9, "%s.weight %v, want above 0 and at most 1e9", field, w.Weight)
+			want(w.GPUMemMiB >= 0 && w.GPUMemMiB <= maxMilli, "%s.gpu_mem_mib %d, want 0 to %d", field, w.GPUMemMiB, maxMilli)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Apply gives each job, in place, what it lacks; what it has is kept, so that applying a valid mix twice is applying it
+// once. Every draw is decided by the seed, what is drawn and the job's Name alone, so other jobs do not matter to it and
+// one share does not move the draws of another. Two draws follow the Group instead, where there is one: the model, and
+// the cut of a parallel gang.
+func (m *Mix) Apply(jobs []Job, seed uint64) {
+	groups := map[groupKey]string{}
+	for i := range jobs {
+		j := &jobs[i]
+		draw := func(what string) float64 { return uniform(seed, "mix "+what, j.Name) }
+		class := m.class(j)
+		if j.Group == "" && draw("recurring") < m.Recurring {
+			j.Group = groupOf(groups, j, class)
+		}
+		run := "job " + j.Name // whose model and cut these are
+		if j.Group != "" {
+			run = "group " + j.Group
+		}
+		model := m.deal(j, class, uniform(seed, "mix model", run))
+		if model.Parallel && open(j) && draw("parallel") < m.Parallel {
+			cut(j, uniform(seed, "mix cut", run))
+		}
+		if open(j) && draw("elastic") < m.Elastic {
+			m.loosen(j)
+		}
+		if j.GPUType == "" {
+			if draw("fungible") >= m.Fungible {
+				j.GPUType = m.Home
+			}
+			j.Mixed = j.Mixed || j.GPUType == "" && draw("mixed") < m.Mixed
+		}
+		if j.Request.CPUMilli == 0 {
+			j.Request.CPUMilli = ofGPU(j, m.CPUMilli)
+		}
+		if j.Request.MemMiB == 0 {
+			j.Request.MemMiB = ofGPU(j, m.MemMiB)
+		}
+	}
+}
+
+// class returns the number of the class of a job's GPU-hours.
+func (m *Mix) class(j *Job) int {
+	hours := gpus(j) * j.Work.Hours()
+	for i, c := range m.Classes {
+		if c.UpTo == 0 || hours <= c.UpTo {
+			return i
+		}
+	}
+	return 0
+}
+
+// deal gives a job its model, drawn by u, and the GPU memory that the model needs. It returns what the mix knows of the
+// model; of one that the job brought, what its own class says, else the first class that lists it.
+func (m *Mix) deal(j *Job, class int, u float64) Weighted {
+	if len(m.Classes) == 0 {
+		return Weighted{}
+	}
+	var dealt Weighted
+	models := m.Classes[class].Models
+	if j.Model == "" {
+		dealt = pick(models, u)
+		j.Model = dealt.Model
+	} else {
+		for _, c := range append([]Class{m.Classes[class]}, m.Classes...) {
+			if k := slices.IndexFunc(c.Models, func(w Weighted) bool { return w.Model == j.Model }); k >= 0 {
+				dealt = c.Models[k]
+				break
+			}
+		}
+	}
+	if j.Request.GPUMemMiB == 0 {
+		j.Request.GPUMemMiB = dealt.GPUMemMiB
+	}
+	return dealt
+}
+
+// pick chooses by weight: u in [0, 1) falls into one of the weights laid end to end. Without models it is none.
+func pick(models []Weighted, u float64) Weighted {
+	if len(models) == 0 {
+		return Weighted{}
+	}
+	total := 0.0
+	for _, w := range models {
+		total += w.Weight
+	}
+	u *= total
+	for _, w := range models[:len(models)-1] {
+		if u < w.Weight {
+			return w
+		}
+		u -= w.Weight
+	}
+	return models[len(models)-1]
+}
+
+// cut gives a gang its Stages and Tensor: one of all pairs of powers of two whose product is above 1 and divides the
+// gang, with equal chances. A gang of an odd number of workers stays whole.
+func cut(j *Job, u float64) {
+	var pairs [][2]int32
+	for stages := int32(1); stages <= mostStages; stages *= 2 {
+		for tensor := int32(1); tensor <= mostTensor; tensor *= 2 {
+			if stages*tensor > 1 && j.Workers%(stages*tensor) == 0 {
+				pairs = append(pairs, [2]int32{stages, tensor})
+			}
+		}
+	}
+	if len(pairs) > 0 {
+		p := pairs[int(u*float64(len(pairs)))]
+		j.Stages, j.Tensor = p[0], p[1]
+	}
+}
+
+// loosen makes a rigid job elastic. Products that miss a whole number by rounding alone count as that number.
+func (m *Mix) loosen(j *Job) {
+	const rounding = 1e-9
+	w := float64(j.Workers)
+	j.MinWorkers = max(1, int32(math.Ceil(m.Least*w-rounding)))
+	j.MaxWorkers = int32(min(math.Floor(m.Most*w+rounding), maxWorkers))
+	if j.MinWorkers == j.MaxWorkers {
+		j.MinWorkers, j.MaxWorkers = 0, 0
+	}
+}
+
+// open reports whether a job holds whole GPUs and nothing is said yet of its range and roles.
+func open(j *Job) bool {
+	return j.Request.GPUMilli == cluster.WholeGPU && j.MinWorkers == 0 && j.MaxWorkers == 0 && j.Stages == 0 && j.Tensor == 0
+}
+
+// ofGPU is a job's share of what goes with a whole GPU.
+func ofGPU(j *Job, perGPU int32) int32 {
+	return int32(int64(perGPU) * int64(j.Request.GPUMilli) / cluster.WholeGPU)
+}
+
+// groupKey is what the runs of a recurring job have in common.
+type groupKey struct {
+	owner   string
+	workers int32
+	class   int
+}
+
+// groupOf names the recurring job that a job is a run of: the user's jobs of as many workers and one class, as in "ada/8/2",
+// with the tenant where no user is known. Where neither is, it is none: nothing tells whose runs recur. known holds one copy
+// of each name.
+func groupOf(known map[groupKey]string, j *Job, class int) string {
+	owner := j.User
+	if owner == "" {
+		owner = j.Tenant
+	}
+	if owner == "" {
+		return ""
+	}
+	k := groupKey{owner, j.Workers, class}
+	name, ok := known[k]
+	if !ok {
+		const most = 200 // of 256 bytes
+		name = fmt.Sprintf("%s/%d/%d", strings.ToValidUTF8(owner[:min(len(owner), most)], ""), j.Workers, class)
+		known[k] = name
+	}
+	return name
+}

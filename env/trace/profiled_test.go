@@ -1,0 +1,152 @@
+package trace
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+	"pgregory.net/rapid"
+)
+
+func profiled(jobs []Job) []time.Duration {
+	jobs = slices.Clone(jobs)
+	if err := (Estimates{Kind: Profiled}).Apply(jobs, nil); err != nil {
+		panic(err)
+	}
+	told := make([]time.Duration, len(jobs))
+	for i := range jobs {
+		told[i] = jobs[i].Estimate
+	}
+	return told
+}
+
+// drawAlike draws jobs of few users, sizes and groups that overlap in time.
+func drawAlike(t *rapid.T) []Job {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Job {
+		return Job{
+			JobSpec: cluster.JobSpec{
+				User: rapid.SampledFrom([]string{"", "u", "v"}).Draw(t, "user"), Workers: rapid.Int32Range(1, 3).Draw(t, "workers"),
+				Group:  rapid.SampledFrom([]string{"", "", "g", "h"}).Draw(t, "group"),
+				Submit: time.Duration(rapid.Int64Range(0, 100).Draw(t, "submit")) * time.Second,
+			},
+			Work: time.Duration(rapid.Int64Range(1, 40).Draw(t, "work")) * time.Second,
+		}
+	}), 1, 25).Draw(t, "jobs")
+}
+
+// The estimate is the mean over the narrowest set of jobs alike that have ended, by a loop over all pairs of jobs.
+func TestProfiledIsTheMeanOfThePast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := drawAlike(t)
+		for i, got := range profiled(jobs) {
+			j := &jobs[i]
+			want := FirstGuess
+			for _, alike := range []func(*Job) bool{
+				func(p *Job) bool { return j.Group != "" && p.Group == j.Group },
+				func(p *Job) bool { return p.User == j.User && p.Workers == j.Workers },
+				func(p *Job) bool { return p.Workers == j.Workers },
+				func(*Job) bool { return true },
+			} {
+				logs, n := 0.0, 0
+				for k := range jobs {
+					if p := &jobs[k]; p.Submit+p.Work <= j.Submit && alike(p) {
+						logs += math.Log(p.Work.Seconds())
+						n++
+					}
+				}
+				if n > 0 {
+					want = time.Duration(math.Exp(logs/float64(n)) * float64(time.Second))
+					break
+				}
+			}
+			if (got - want).Abs() > 2*time.Millisecond {
+				t.Fatalf("job %d: %v, want %v of\n%+v", i, got, want, jobs)
+			}
+		}
+	})
+}
+
+// Nothing of the future is told: changing one job's Work changes no estimate of a job that was submitted before either end.
+func TestProfiledDoesNotLeak(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := drawAlike(t)
+		k := rapid.IntRange(0, len(jobs)-1).Draw(t, "changed")
+		before := profiled(jobs)
+		ends := jobs[k].Submit + jobs[k].Work
+		jobs[k].Work = time.Duration(rapid.Int64Range(1, int64(100*time.Second)).Draw(t, "work instead"))
+		ends = min(ends, jobs[k].Submit+jobs[k].Work)
+		for i, after := range profiled(jobs) {
+			if jobs[i].Submit < ends && after != before[i] {
+				t.Fatalf("job %d submitted at %v is told %v and not %v, as job %d changed, which ends at %v or later", i,
+					jobs[i].Submit, after, before[i], k, ends)
+			}
+		}
+	})
+}
+
+// All times scaled, estimates scale with them, apart from the first guess.
+func TestProfiledScales(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := drawAlike(t)
+		factor := time.Duration(rapid.Int64Range(2, 1000).Draw(t, "factor"))
+		before := profiled(jobs)
+		for i := range jobs {
+			jobs[i].Submit *= factor
+			jobs[i].Work *= factor
+		}
+		for i, after := range profiled(jobs) {
+			if before[i] == FirstGuess && after == FirstGuess {
+				continue
+			}
+			if want := before[i] * factor; (after - want).Abs() > (factor+1)*2*time.Millisecond {
+				t.Fatalf("job %d: %v, want %v", i, after, want)
+			}
+		}
+	})
+}
+
+// How good the estimates are on real jobs, and that the narrower sets are what makes them so. The log has the figures.
+func TestProfiledOnVenus(t *testing.T) {
+	path := filepath.Join(sharedtest.Dir(t), "traces", "helios-venus-2020-06/helios_data_training.csv.gz")
+	w, err := Read(path, Options{Format: Helios})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sd := map[string]float64{}
+	anonymous := slices.Clone(w.Jobs)
+	for i := range anonymous {
+		anonymous[i].User = ""
+	}
+	grouped := slices.Clone(w.Jobs)
+	(&Mix{Recurring: 1, Classes: []Class{{UpTo: 1}, {UpTo: 10}, {UpTo: 100}, {UpTo: 1000}, {}}}).Apply(grouped, 1)
+	for _, c := range []struct {
+		what string
+		jobs []Job
+	}{{"sizes alone", anonymous}, {"users and sizes", w.Jobs}, {"all jobs runs of recurring ones", grouped}} {
+		var logs, ratios []float64
+		within, first := 0, 0
+		for i, told := range profiled(c.jobs) {
+			e := math.Log(told.Seconds() / c.jobs[i].Work.Seconds())
+			logs, ratios = append(logs, e), append(ratios, math.Abs(e))
+			if math.Abs(e) <= math.Ln2 {
+				within++
+			}
+			if told == FirstGuess {
+				first++
+			}
+		}
+		mean, s := meanSD(logs)
+		sd[c.what] = s
+		slices.Sort(ratios)
+		t.Logf("%-32s log error: mean %+.2f, deviation %.2f; off by a factor of %.1f at the median, %.0f at the 90th percentile;"+
+			" %.0f %% within a factor of 2; %d of %d first guesses", c.what, mean, s, math.Exp(nearestRank(ratios, .5)),
+			math.Exp(nearestRank(ratios, .9)), 100*float64(within)/float64(len(logs)), first, len(logs))
+	}
+	if !(sd["all jobs runs of recurring ones"] < sd["users and sizes"] && sd["users and sizes"] < sd["sizes alone"]) {
+		t.Errorf("deviations %v: want less where more is known", sd)
+	}
+}
