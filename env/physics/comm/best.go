@@ -1,0 +1,91 @@
+package comm
+
+import "fmt"
+
+// Best is α_min: the time of one iteration of the job alone on the fewest servers of gpusPerServer GPUs that hold it. It
+// is the least of [Alpha] over a few good mappings, not over all: servers filled one after another or evenly, each in the
+// order of [Ranks] and by [HeavyEdge].
+//
+// It is an error if the job or the links are not valid, or if a server is too small for a replica.
+func Best(job Job, gpusPerServer int32, links Links) (float64, error) {
+	if err := check(job, gpusPerServer, links); err != nil {
+		return 0, fmt.Errorf("find the best iteration time: %w", err)
+	}
+	tensor := job.tensor()
+	replicas, room := job.replicas(), int(gpusPerServer/tensor)
+	servers := (replicas + room - 1) / room
+	gpus, workers := make([]int32, servers), make([]int32, servers)
+	packed := func(m int) int { return min(room, replicas-m*room) }
+	even := func(m int) int { return replicas*(m+1)/servers - replicas*m/servers }
+	best := 0.
+	var x Mapping
+	for i, fill := range []func(m int) int{packed, even} {
+		for m := range servers {
+			gpus[m], workers[m] = gpusPerServer, int32(fill(m))*tensor
+		}
+		for j, place := range []func(Mapping, Job, []int32) (Mapping, error){Ranks, HeavyEdge} {
+			if i+j > 0 && servers == 1 {
+				continue
+			}
+			var err error
+			if x, err = place(x, job, workers); err != nil {
+				return 0, fmt.Errorf("find the best iteration time: %w", err)
+			}
+			if alpha := Alpha(job, x, links, gpus, nil); i+j == 0 || alpha < best {
+				best = alpha
+			}
+		}
+	}
+	return best, nil
+}
+
+// Worst is α_max: the time of one iteration with every replica on a server of its own, of gpusPerServer GPUs. With
+// proportional shares and links at least as fast inside servers as a GPU's share of the NIC, no mapping to servers of
+// that size is slower. With full NICs scattering also brings more NICs, and other mappings, even [Best], can be slower.
+//
+// Errors are those of [Best].
+func Worst(job Job, gpusPerServer int32, links Links) (float64, error) {
+	if err := check(job, gpusPerServer, links); err != nil {
+		return 0, fmt.Errorf("find the worst iteration time: %w", err)
+	}
+	nic := links.nic(job.tensor(), gpusPerServer)
+	alpha := 0.
+	for s := range job.Stages {
+		out := job.ring(s)
+		if s > 0 {
+			out += float64(job.Stages[s-1].Replicas) * job.pair(s-1)
+		}
+		if s+1 < len(job.Stages) {
+			out += float64(job.Stages[s+1].Replicas) * job.pair(s)
+		}
+		alpha = job.Combine.add(alpha, job.alone(s, links)+out/nic)
+	}
+	return alpha, nil
+}
+
+// Intensity is Worst / Best, the most that scattering can cost the job: 1 without communication. It is at least 1
+// wherever Worst bounds all mappings.
+func Intensity(job Job, gpusPerServer int32, links Links) (float64, error) {
+	best, err := Best(job, gpusPerServer, links)
+	if err != nil {
+		return 0, err
+	}
+	worst, err := Worst(job, gpusPerServer, links)
+	if err != nil {
+		return 0, err
+	}
+	return worst / best, nil
+}
+
+func check(job Job, gpusPerServer int32, links Links) error {
+	if err := job.Validate(); err != nil {
+		return err
+	}
+	if err := links.Validate(); err != nil {
+		return err
+	}
+	if gpusPerServer < job.tensor() {
+		return fmt.Errorf("servers of %d GPUs, want at least the %d of a replica", gpusPerServer, job.tensor())
+	}
+	return nil
+}

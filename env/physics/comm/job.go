@@ -1,0 +1,121 @@
+package comm
+
+import (
+	"fmt"
+	"math"
+)
+
+// Stage is one stage of a job's pipeline, or all of a job that has no pipeline.
+type Stage struct {
+	// Replicas is the data-parallel degree k, at least 1.
+	Replicas int32
+	// Compute is the forward and backward time of one replica in one iteration, in seconds, above 0.
+	Compute float64
+	// Params is the gradient bytes of one replica, all its GPUs together, which are all-reduced among the replicas.
+	Params float64
+	// Activations is the bytes that the whole stage sends to the next one in one iteration; gradients of equal size flow
+	// back. It is ignored in the last stage.
+	Activations float64
+	// TensorBytes is the bytes that the GPUs of one replica all-reduce among themselves in one iteration, the buffer of each
+	// GPU summed over all such all-reduces. It counts only if Job.Tensor is above 1; 0 switches the term off.
+	TensorBytes float64
+}
+
+// Combine says how the times of the stages make the time of an iteration.
+type Combine uint8
+
+// Slowest is the default.
+const (
+	Slowest Combine = iota // a full pipeline: the slowest stage sets the pace
+	Sum                    // stages one after another
+)
+
+// Job is a job's parallel configuration.
+type Job struct {
+	Stages []Stage
+	// Tensor is how many GPUs, all on one server, make up a replica; 0 means 1.
+	Tensor  int32
+	Combine Combine
+}
+
+// maxGPUs is more than any cluster has and small enough that counts stay within an int32.
+const maxGPUs = 1 << 20
+
+// GPUs is what the job needs, one for each worker.
+func (j Job) GPUs() int { return j.replicas() * int(j.tensor()) }
+
+func (j Job) replicas() int {
+	n := 0
+	for i := range j.Stages {
+		n += int(j.Stages[i].Replicas)
+	}
+	return n
+}
+
+func (j Job) tensor() int32 { return max(j.Tensor, 1) }
+
+// Validate reports the first field that the other functions cannot work with. They may be called only with jobs that
+// pass.
+func (j Job) Validate() error {
+	if len(j.Stages) == 0 {
+		return fmt.Errorf("stages: none, want at least 1")
+	}
+	if j.Tensor < 0 || j.Tensor > maxGPUs {
+		return fmt.Errorf("tensor: %d, want 0 to %d", j.Tensor, maxGPUs)
+	}
+	if j.Combine > Sum {
+		return fmt.Errorf("combine: %d, want %d (slowest) or %d (sum)", j.Combine, Slowest, Sum)
+	}
+	gpus := 0
+	for i, s := range j.Stages {
+		if s.Replicas < 1 || s.Replicas > maxGPUs {
+			return fmt.Errorf("stage %d: replicas: %d, want 1 to %d", i, s.Replicas, maxGPUs)
+		}
+		if gpus += int(s.Replicas) * int(j.tensor()); gpus > maxGPUs {
+			return fmt.Errorf("stage %d: %d GPUs up to here, want at most %d", i, gpus, maxGPUs)
+		}
+		if !(s.Compute > 0) || math.IsInf(s.Compute, 0) {
+			return fmt.Errorf("stage %d: compute: %g s, want a finite time above 0", i, s.Compute)
+		}
+		for _, b := range []struct {
+			field string
+			bytes float64
+		}{{"params", s.Params}, {"activations", s.Activations}, {"tensor bytes", s.TensorBytes}} {
+			if !(b.bytes >= 0) || math.IsInf(b.bytes, 0) {
+				return fmt.Errorf("stage %d: %s: %g bytes, want a finite number of 0 or more", i, b.field, b.bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// pair is u_s: the bytes between a replica of stage s and one of stage s+1 in an iteration, both ways; 0 past the last
+// stage.
+func (j Job) pair(s int) float64 {
+	if s+1 >= len(j.Stages) {
+		return 0
+	}
+	return 2 * j.Stages[s].Activations / (float64(j.Stages[s].Replicas) * float64(j.Stages[s+1].Replicas))
+}
+
+// ringBytes is what each of k members of a ring sends to the next one to all-reduce a buffer; 0 for a ring of one.
+func ringBytes(k int32, buffer float64) float64 {
+	return 2 * float64(k-1) / float64(k) * buffer
+}
+
+// ring is what a replica of stage s sends along the ring of its stage.
+func (j Job) ring(s int) float64 { return ringBytes(j.Stages[s].Replicas, j.Stages[s].Params) }
+
+// alone is the time of stage s that no mapping changes: compute and, within each replica, the all-reduce of tensor
+// parallelism, a ring over the replica's GPUs at the bandwidth inside a server.
+func (j Job) alone(s int, links Links) float64 {
+	return j.Stages[s].Compute + ringBytes(j.tensor(), j.Stages[s].TensorBytes)/links.Intra
+}
+
+// add combines the time of one more stage with that of the stages before it.
+func (c Combine) add(alpha, stage float64) float64 {
+	if c == Sum {
+		return alpha + stage
+	}
+	return max(alpha, stage)
+}

@@ -1,0 +1,48 @@
+package comm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Ranks is the mapping of a job whose workers were placed without one: workers[i] of them on piece i. Ranks are laid out
+// stage by stage over the pieces in their order, Tensor workers to a replica. So the order of the pieces carries the
+// mapping: the first pieces hold the first stages, and the same pieces in another order may be faster or slower. Column i
+// of the mapping is piece i.
+//
+// It appends to x[:0], and allocates only if that is too small. It is an error if the workers are not as many as the
+// job's GPUs, or if those of a piece do not make up whole replicas.
+func Ranks(x Mapping, job Job, workers []int32) (Mapping, error) {
+	x = empty(x, len(job.Stages)*len(workers))
+	tensor := job.tensor()
+	placed := 0
+	s, left := 0, job.Stages[0].Replicas
+	for i, w := range workers {
+		if w < 0 || w%tensor != 0 {
+			return x, fmt.Errorf("lay out ranks: piece %d has %d workers, want a multiple of %d (tensor)", i, w, tensor)
+		}
+		placed += int(w)
+		for n := w / tensor; n > 0; {
+			if left == 0 {
+				if s++; s == len(job.Stages) {
+					return x, fmt.Errorf("lay out ranks: %d workers up to piece %d, want %d in all", placed, i, job.GPUs())
+				}
+				left = job.Stages[s].Replicas
+			}
+			take := min(n, left)
+			x[s*len(workers)+i] = take
+			n, left = n-take, left-take
+		}
+	}
+	if want := job.GPUs(); placed != want {
+		return x, fmt.Errorf("lay out ranks: %d workers on %d pieces, want %d", placed, len(workers), want)
+	}
+	return x, nil
+}
+
+// empty is x with n zeros.
+func empty(x Mapping, n int) Mapping {
+	x = slices.Grow(x[:0], n)[:n]
+	clear(x)
+	return x
+}

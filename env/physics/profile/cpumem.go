@@ -1,0 +1,74 @@
+package profile
+
+import "math"
+
+// The fair share of one GPU: a GPU's part of Synergy's server with 8 GPUs, 24 cores and 500 GB (OSDI 2022).
+const (
+	FairCores  = 3.0
+	FairMemGiB = 62.5
+)
+
+// leastSpeed bounds CPUMem from below far outside of what was measured, where the least is 0.1.
+const leastSpeed = 0.01
+
+// Surface is the speed of a model over the CPU cores and the host memory of a GPU. A training step waits for the slowest of
+// four: the CPUs that prepare the input, storage that delivers what memory does not cache, memory that holds the working set
+// at all, and the GPU. Each has a rate, relative to the speed at the fair share; the speed is their smooth minimum
+//
+//	(Σ rate^-Sharpness)^(-1/Sharpness)
+//
+// which is smooth, rises in cores and memory, and saturates below GPU. All fields are above 0.
+type Surface struct {
+	CPU, CPUPower     float64 // rate CPU·cores^CPUPower
+	Fetch, FetchPower float64 // rate Fetch·(GiB/FairMemGiB)^FetchPower
+	Hold, HoldPower   float64 // rate Hold·(GiB/FairMemGiB)^HoldPower
+	GPU               float64 // rate
+	Sharpness         float64
+}
+
+// At returns the speed with that many cores and GiB per GPU, not scaled to 1 at the fair share; at least 0.01.
+func (s Surface) At(cores, memGiB float64) float64 {
+	compiled := s.compile()
+	return compiled.at(cores, memGiB)
+}
+
+// Normalised returns the surface scaled to 1 at the fair share.
+func (s Surface) Normalised() Surface {
+	fair := s.At(FairCores, FairMemGiB)
+	s.CPU /= fair
+	s.Fetch /= fair
+	s.Hold /= fair
+	s.GPU /= fair
+	return s
+}
+
+// surface is a Surface with everything taken to the power of -Sharpness beforehand: each rate is exp(base + slope·log x).
+type surface struct {
+	cpu, cpuSlope, fetch, fetchSlope, hold, holdSlope, gpu, root float64
+}
+
+func (s Surface) compile() surface {
+	q, fair := s.Sharpness, math.Log(FairMemGiB)
+	return surface{
+		cpu: -q * math.Log(s.CPU), cpuSlope: -q * s.CPUPower,
+		fetch: -q * (math.Log(s.Fetch) - s.FetchPower*fair), fetchSlope: -q * s.FetchPower,
+		hold: -q * (math.Log(s.Hold) - s.HoldPower*fair), holdSlope: -q * s.HoldPower,
+		gpu: math.Pow(s.GPU, -q), root: -1 / q,
+	}
+}
+
+func (s *surface) at(cores, memGiB float64) float64 {
+	if !(cores > 0 && memGiB > 0) {
+		return leastSpeed
+	}
+	c, m := math.Log(cores), math.Log(memGiB)
+	sum := s.gpu + math.Exp(s.cpu+s.cpuSlope*c) + math.Exp(s.fetch+s.fetchSlope*m) + math.Exp(s.hold+s.holdSlope*m)
+	return max(leastSpeed, math.Exp(s.root*math.Log(sum)))
+}
+
+// CPUMem returns the family's speed with that many CPU cores and GiB of host memory per GPU, relative to 1 with the fair
+// share of 3 cores and 62.5 GiB. It is above 0, never falls in either, and saturates. It is fitted to Synergy's profile of
+// the model that the family is likened to (MIT licence; OSDI 2022), which was taken on V100 servers.
+func (f *Family) CPUMem(cores, memGiB float64) float64 {
+	return f.surface.at(cores, memGiB)
+}

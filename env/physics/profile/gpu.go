@@ -1,0 +1,51 @@
+package profile
+
+// The GPU types that Gavel measured, as indices of arrays.
+const (
+	V100 = iota
+	P100
+	K80
+	measured
+)
+
+// MeasuredGPUs names the GPU types that Gavel measured, in the order of their indices.
+var MeasuredGPUs = [measured]string{"V100", "P100", "K80"}
+
+// Speeds relative to the V100 that nobody published per job type. They hold for every family.
+const (
+	// Three servers of T4 GPUs equal one of V100 GPUs in compute: Lyra (EuroSys 2023, §7.5).
+	speedT4 = 1.0 / 3
+	// Assumption: between the ratio of memory bandwidth (1555/900 GB/s = 1.7) and that of peak tensor FLOP (312/125 = 2.5)
+	// of NVIDIA's data sheets of the A100 40 GB and the V100 SXM2.
+	speedA100 = 2.0
+)
+
+// index returns the index of a measured GPU type; types that Gavel did not measure count as the V100.
+func index(gpuType string) int {
+	switch gpuType {
+	case "P100":
+		return P100
+	case "K80":
+		return K80
+	}
+	return V100
+}
+
+// GPUSpeed returns how fast the family runs alone on a GPU of that type, relative to 1 on a V100, and whether the type is
+// known: "V100" (also as the traces of Alibaba name it, by its memory, "V100M16" and "V100M32"), "P100" and "K80" after Gavel, "T4" after Lyra and "A100" by assumption, and "" for a type that does not
+// matter. An unknown type counts as a V100.
+func (f *Family) GPUSpeed(gpuType string) (speed float64, ok bool) {
+	switch gpuType {
+	case "V100", "V100M16", "V100M32", "":
+		return 1, true
+	case "P100":
+		return f.speed[P100], true
+	case "K80":
+		return f.speed[K80], true
+	case "T4":
+		return speedT4, true
+	case "A100":
+		return speedA100, true
+	}
+	return 1, false
+}
