@@ -17,6 +17,7 @@ func House() Rules {
 
 			{1, "env/physics"},
 			{1, "env/trace"},
+			{1, "env/inference"},
 
 			{2, "env/sim"},
 

@@ -1,0 +1,148 @@
+package inference
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/internal/stats"
+)
+
+// burstReach is how far on either side the usual rate is looked for.
+const burstReach = 90 * time.Minute
+
+// FitCycle measures a cycle on a series of at least a week whose step divides an hour. A burst is a run of bins above
+// BurstFloor times the median of the three hours around; Hourly and Weekday are ratios of means outside bursts; Spread,
+// Memory and Jitter come from the autocovariances of what is left, in logarithms, at lags 0, 1 and 2. Filled values are
+// not looked at.
+func FitCycle(s Series) (Cycle, error) {
+	if err := s.Check(); err != nil {
+		return Cycle{}, err
+	}
+	if time.Hour%s.Step != 0 || len(s.Values) < int(7*day/s.Step) {
+		return Cycle{}, fmt.Errorf("fit demand cycle: %d steps of %v, want at least a week of parts of an hour",
+			len(s.Values), s.Step)
+	}
+	use := make([]bool, len(s.Values))
+	for i, v := range s.Values {
+		use[i] = v > 0 && !s.IsFilled(i)
+	}
+	var c Cycle
+	c.fitBursts(s, use)
+	if err := c.fitFactors(s, use); err != nil {
+		return Cycle{}, err
+	}
+	if err := c.fitNoise(s, use); err != nil {
+		return Cycle{}, err
+	}
+	return c, c.Check()
+}
+
+// fitBursts measures bursts and takes them out of use.
+func (c *Cycle) fitBursts(s Series, use []bool) {
+	reach := int(burstReach / s.Step)
+	measured := slices.Clone(use)
+	var heights []float64 // one for each burst: its highest factor less BurstFloor
+	bins, at := 0, -2     // at is the last bin in a burst
+	total := 0
+	var around []float64
+	for i, v := range s.Values {
+		if !measured[i] {
+			continue
+		}
+		total++
+		around = around[:0]
+		for j := max(0, i-reach); j <= min(len(measured)-1, i+reach); j++ {
+			if measured[j] {
+				around = append(around, s.Values[j])
+			}
+		}
+		factor := v / stats.Quantile(around, 0.5)
+		if factor < BurstFloor {
+			continue
+		}
+		use[i] = false
+		bins++
+		if at != i-1 {
+			heights = append(heights, 0)
+		}
+		at = i
+		heights[len(heights)-1] = max(heights[len(heights)-1], factor-BurstFloor)
+	}
+	if len(heights) == 0 {
+		return
+	}
+	c.Bursts = float64(len(heights)) / (float64(total) * float64(s.Step) / float64(day))
+	c.BurstHeight = stats.Mean(heights)
+	c.BurstLength = time.Duration(float64(bins) / float64(len(heights)) * float64(s.Step))
+}
+
+// fitFactors measures the mean, the hours and the weekdays.
+func (c *Cycle) fitFactors(s Series, use []bool) error {
+	var mean stats.Welford
+	var hours [24]stats.Welford
+	var days [7]stats.Welford
+	for i, v := range s.Values {
+		if use[i] {
+			mean.Add(v)
+			hours[int(s.At(i)/time.Hour)%24].Add(v)
+		}
+	}
+	c.Mean = mean.Mean()
+	for h := range hours {
+		c.Hourly[h] = hours[h].Mean() / c.Mean
+	}
+	for i, v := range s.Values {
+		if use[i] {
+			days[int(s.At(i)/day)%7].Add(v / c.Hourly[int(s.At(i)/time.Hour)%24])
+		}
+	}
+	for d := range days {
+		c.Weekday[d] = days[d].Mean() / c.Mean
+	}
+	for i, f := range slices.Concat(c.Hourly[:], c.Weekday[:]) {
+		if !(f > 0) {
+			return fmt.Errorf("fit demand cycle: no measured bin outside bursts in hour or weekday %d", i)
+		}
+	}
+	// The means of few and many bins differ a little from 1; the level belongs to Mean.
+	for _, fs := range [...][]float64{c.Hourly[:], c.Weekday[:]} {
+		m := stats.Mean(fs)
+		for i := range fs {
+			fs[i] /= m
+		}
+	}
+	return nil
+}
+
+// fitNoise splits what the cycle leaves into a slow part and jitter.
+func (c *Cycle) fitNoise(s Series, use []bool) error {
+	var mean stats.Welford
+	x := make([]float64, len(s.Values))
+	for i, v := range s.Values {
+		if use[i] {
+			x[i] = math.Log(v / c.at(s.At(i)+s.Step/2))
+			mean.Add(x[i])
+		}
+	}
+	cov := func(lag int) float64 {
+		var w stats.Welford
+		for i := lag; i < len(x); i++ {
+			if use[i] && use[i-lag] {
+				w.Add((x[i] - mean.Mean()) * (x[i-lag] - mean.Mean()))
+			}
+		}
+		return w.Mean()
+	}
+	g0, g1, g2 := cov(0), cov(1), cov(2)
+	keep := g2 / g1
+	if !(g1 > 0) || !(keep > 0 && keep < 1) {
+		c.Jitter = math.Sqrt(max(g0, 0)) // nothing lasts
+		return nil
+	}
+	slow := min(g1*g1/g2, g0)
+	c.Spread, c.Jitter = math.Sqrt(slow), math.Sqrt(g0-slow)
+	c.Memory = time.Duration(-float64(s.Step) / math.Log(keep))
+	return nil
+}

@@ -1,0 +1,51 @@
+package inference_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+const (
+	five   = 5 * time.Minute
+	perDay = 288
+	day    = 24 * time.Hour
+)
+
+// serveGen reads one of ServeGen's services.
+func serveGen(t *testing.T, name string) inference.Series {
+	t.Helper()
+	s, err := inference.ReadServeGen(filepath.Join(sharedtest.Dir(t), "traces/servegen-llm-2025", name+"_traces.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// usage turns rates of a service whose peak takes 95 % of the pool into five-minute usage.
+func usage(t *testing.T, rates inference.Series, seed uint64) inference.Series {
+	t.Helper()
+	s, err := rates.Resample(five, rng.Stream(seed, "resample"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Usage(1, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func filled(s inference.Series) int {
+	n := 0
+	for i := range s.Values {
+		if s.IsFilled(i) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package inference
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ErrLimit is wrapped where a file exceeds what the readers accept.
+var ErrLimit = errors.New("demand trace exceeds a limit")
+
+// Limits of a file, against hostile or mistaken ones. The largest public one holds 162 entries of 2,016 lines.
+const (
+	maxEntries = 1 << 14
+	maxBytes   = 1 << 30 // unpacked
+	maxLine    = 4096
+	maxRate    = 1e12 // requests a second
+)
+
+// limitReader fails, where io.LimitReader would pretend the end.
+type limitReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (l *limitReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("%w: more than %d bytes unpacked", ErrLimit, maxBytes)
+	}
+	return n, err
+}
+
+// unpack reads r through gzip, if its first bytes say so, under the limit of bytes.
+func unpack(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(r)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+		return &limitReader{in, maxBytes}, nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("read gzip header: %w", err)
+	}
+	return &limitReader{z, maxBytes}, nil
+}
+
+// row is one line of a CSV file without quotes, which neither trace has, and the place for errors.
+type row struct {
+	place  string // the file, and the entry of an archive
+	number int    // of the line, from 1
+	fields []string
+	names  []string
+}
+
+// errorf names the line.
+func (r *row) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", r.place, r.number, fmt.Errorf(format, args...))
+}
+
+// bad says that field i does not hold what it should.
+func (r *row) bad(i int, want string) error {
+	v := r.fields[i]
+	if len(v) > 80 {
+		v = v[:80] + "..."
+	}
+	return r.errorf("field %q: value %q, want %s", r.names[i], v, want)
+}
+
+// number parses field i as a finite number from 0 to most.
+func (r *row) float(i int, most float64) (float64, error) {
+	v, err := strconv.ParseFloat(r.fields[i], 64)
+	if err != nil || !(v >= 0 && v <= most) || math.Signbit(v) {
+		return 0, r.bad(i, fmt.Sprintf("a number from 0 to %g", most))
+	}
+	return v, nil
+}
+
+// count parses field i as a whole number from 0 to most.
+func (r *row) count(i int, most int64) (int64, error) {
+	v, err := strconv.ParseInt(r.fields[i], 10, 64)
+	if err != nil || v < 0 || v > most {
+		return 0, r.bad(i, fmt.Sprintf("a whole number from 0 to %d", most))
+	}
+	return v, nil
+}
+
+// eachRow calls f with every line of src that is not blank, split at its commas into one field for each name.
+func eachRow(src io.Reader, place string, names []string, f func(*row) error) error {
+	scan := bufio.NewScanner(src)
+	scan.Buffer(nil, maxLine+2)
+	r := &row{place: place, names: names}
+	for scan.Scan() {
+		r.number++
+		line := scan.Text() // without its line break
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		r.fields = append(r.fields[:0], strings.Split(line, ",")...)
+		if len(r.fields) != len(names) {
+			return r.errorf("%d fields, want %d: %s", len(r.fields), len(names), strings.Join(names, ","))
+		}
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	if err := scan.Err(); err != nil {
+		r.number++
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("%w: more than %d bytes in a line", ErrLimit, maxLine)
+		}
+		return r.errorf("read: %w", err)
+	}
+	return nil
+}

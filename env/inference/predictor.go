@@ -1,0 +1,175 @@
+package inference
+
+import (
+	"fmt"
+	"time"
+)
+
+// Predictor foresees usage one step ahead. It is told each sample of a series in order and asked for the one that
+// follows; it sees nothing else. Samples are fractions of the pool; predictions need not be. It is not safe for
+// concurrent use.
+type Predictor interface {
+	Name() string
+	Reset()            // forgets all samples, not what was fitted
+	Observe(u float64) // the sample of now
+	Predict() float64  // the sample one step from now; 0 before the first Observe
+}
+
+// Forecast tells p the values one by one, from the first. Element i of the result is what p said of value i before
+// seeing it, so element 0 is 0. It resets p first.
+func Forecast(p Predictor, values []float64) []float64 {
+	said := make([]float64, len(values))
+	p.Reset()
+	for i, u := range values {
+		if i > 0 {
+			said[i] = p.Predict()
+		}
+		p.Observe(u)
+	}
+	return said
+}
+
+// history holds the newest samples, oldest first.
+type history struct {
+	keep int
+	u    []float64
+}
+
+func (h *history) reset() { h.u = h.u[:0] }
+
+func (h *history) add(u float64) {
+	if len(h.u) < h.keep {
+		h.u = append(h.u, u)
+		return
+	}
+	copy(h.u, h.u[1:])
+	h.u[len(h.u)-1] = u
+}
+
+// last returns the sample k steps before the newest, or the oldest known; 0 if there is none.
+func (h *history) last(k int) float64 {
+	if len(h.u) == 0 {
+		return 0
+	}
+	return h.u[max(0, len(h.u)-1-k)]
+}
+
+// lastValue predicts that nothing changes.
+type lastValue struct{ u float64 }
+
+// NewLastValue returns the predictor that says the newest sample.
+func NewLastValue() Predictor { return &lastValue{} }
+
+func (p *lastValue) Name() string      { return "last" }
+func (p *lastValue) Reset()            { p.u = 0 }
+func (p *lastValue) Observe(u float64) { p.u = u }
+func (p *lastValue) Predict() float64  { return p.u }
+
+// ewma predicts the exponentially weighted mean.
+type ewma struct {
+	weight, mean float64
+	any          bool
+}
+
+// NewEWMA returns the predictor that says the mean of all samples, the newest weighing weight and each older one
+// 1-weight times the one after it. A weight outside (0,1] panics.
+func NewEWMA(weight float64) Predictor {
+	if !(weight > 0 && weight <= 1) {
+		panic(fmt.Sprintf("inference: EWMA of weight %g, want above 0 and at most 1", weight))
+	}
+	return &ewma{weight: weight}
+}
+
+func (p *ewma) Name() string { return "ewma" }
+func (p *ewma) Reset()       { p.mean, p.any = 0, false }
+func (p *ewma) Observe(u float64) {
+	if !p.any {
+		p.mean, p.any = u, true
+		return
+	}
+	p.mean += p.weight * (u - p.mean)
+}
+func (p *ewma) Predict() float64 { return p.mean }
+
+// seasonal predicts yesterday's sample.
+type seasonal struct {
+	perDay int
+	ring   []float64
+	seen   int
+}
+
+// NewSeasonal returns the predictor that says the sample of the same time the day before, and until it has seen a day
+// the newest one. A step that does not divide a day panics.
+func NewSeasonal(step time.Duration) Predictor {
+	if step <= 0 || day%step != 0 {
+		panic(fmt.Sprintf("inference: steps of %v, want a part of a day", step))
+	}
+	n := int(day / step)
+	return &seasonal{perDay: n, ring: make([]float64, n)}
+}
+
+func (p *seasonal) Name() string { return "seasonal" }
+func (p *seasonal) Reset()       { p.seen = 0 }
+
+func (p *seasonal) Observe(u float64) {
+	p.ring[p.seen%p.perDay] = u
+	p.seen++
+}
+
+func (p *seasonal) Predict() float64 {
+	switch {
+	case p.seen == 0:
+		return 0
+	case p.seen < p.perDay:
+		return p.ring[p.seen-1]
+	}
+	return p.ring[p.seen%p.perDay]
+}
+
+// oracle predicts by looking.
+type oracle struct {
+	values []float64
+	next   int
+}
+
+// NewOracle returns the predictor that knows the series, which must be the one that it is told. It marks what prediction can
+// reach. After the end it says the last value. The values are not copied.
+func NewOracle(values []float64) Predictor { return &oracle{values: values} }
+
+func (p *oracle) Name() string    { return "oracle" }
+func (p *oracle) Reset()          { p.next = 0 }
+func (p *oracle) Observe(float64) { p.next++ }
+
+func (p *oracle) Predict() float64 {
+	if p.next == 0 || len(p.values) == 0 {
+		return 0
+	}
+	return p.values[min(p.next, len(p.values)-1)]
+}
+
+// recurrent feeds an LSTM.
+type recurrent struct {
+	net *LSTM
+	history
+}
+
+// NewRecurrent returns the predictor that asks n. Before it has seen a whole window the first sample stands in for what is
+// missing.
+func NewRecurrent(n *LSTM) Predictor {
+	return &recurrent{n, history{keep: LSTMWindow}}
+}
+
+func (p *recurrent) Name() string      { return "lstm" }
+func (p *recurrent) Reset()            { p.reset() }
+func (p *recurrent) Observe(u float64) { p.add(u) }
+
+func (p *recurrent) Predict() float64 {
+	if len(p.u) == 0 {
+		return 0
+	}
+	var window [LSTMWindow]float64
+	for i := range window {
+		window[i] = p.last(LSTMWindow - 1 - i)
+	}
+	return p.net.Predict(window[:])
+}

@@ -1,0 +1,181 @@
+package inference_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/inference"
+)
+
+const (
+	servers = 520 // Lyra's inference cluster: 4,160 GPUs, eight to a server
+	train   = 10 * perDay
+	bar     = 0.001
+)
+
+// shipped returns the predictors, fitted to the training days. The LSTM is among them if its weights are there.
+func shipped(t *testing.T, u inference.Series) []inference.Predictor {
+	t.Helper()
+	ar, err := inference.FitAR(u.Slice(0, train), inference.AROrder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps := []inference.Predictor{
+		inference.NewLastValue(), inference.NewEWMA(0.5), inference.NewSeasonal(u.Step), inference.NewAutoregressive(ar),
+	}
+	f, err := os.Open("../../train/demand/released/lstm-v1.safetensors")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		t.Fatal(err)
+	default:
+		defer f.Close()
+		net, err := inference.ReadLSTM(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, inference.NewRecurrent(net))
+	}
+	return append(ps, inference.NewOracle(u.Values))
+}
+
+// TestPredictors compares the predictors on days that neither they nor their margins were fitted to, prints the table
+// of docs/inference.md and holds the bar: with its margin no predictor leaves more than 0.1 % of demand unserved, and
+// the oracle none without.
+func TestPredictors(t *testing.T) {
+	made, err := inference.DefaultCycle().Generate(14*perDay, five, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycle, err := made.Usage(1, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| series | predictor | MAE | MSE | lent, no margin | unserved | margin | lent | unserved |\n")
+	table.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	for _, c := range []struct {
+		name  string
+		usage inference.Series
+	}{
+		{"m-large", usage(t, serveGen(t, "language_m-large"), 1)},
+		{"m-small", usage(t, serveGen(t, "language_m-small"), 1)},
+		{"generated", cycle},
+	} {
+		for _, p := range shipped(t, c.usage) {
+			mae, mse := errorsOf(c.usage, p)
+			pool := inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom}
+			plain := outcome(t, c.usage, p, pool)
+			if p.Name() != "oracle" {
+				pool.Margin, err = inference.Calibrate(c.usage.Slice(0, train), p, pool.Headroom, inference.CalibrationTarget, perDay)
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else if plain.Short > 0 {
+				t.Errorf("%s: the oracle leaves %g of demand unserved", c.name, plain.Unserved)
+			}
+			o := outcome(t, c.usage, p, pool)
+			fmt.Fprintf(&table, "| %s | %s | %.4f | %.5f | %.0f | %.2f %% | %.2f | %.0f | %.3f %% |\n", c.name, p.Name(),
+				mae, mse, plain.Lent, 100*plain.Unserved, pool.Margin, o.Lent, 100*o.Unserved)
+			if o.Unserved > bar {
+				t.Errorf("%s: %s with margin %.3f leaves %.3f %% of demand unserved, want at most 0.1 %%",
+					c.name, p.Name(), pool.Margin, 100*o.Unserved)
+			}
+		}
+	}
+	t.Log("\n" + table.String())
+}
+
+// replay says again what another predictor said of the same series: the network need not be asked for each target.
+type replay struct {
+	name string
+	said []float64
+	next int
+}
+
+func (p *replay) Name() string     { return p.name }
+func (p *replay) Reset()           { p.next = 0 }
+func (p *replay) Observe(float64)  { p.next++ }
+func (p *replay) Predict() float64 { return p.said[min(p.next, len(p.said)-1)] }
+
+// TestMargins prints what a margin buys and costs, over twenty ways of splitting the ten-minute bins, and holds that
+// the shipped target keeps the bar in nine of ten.
+func TestMargins(t *testing.T) {
+	const splits = 20
+	var table strings.Builder
+	table.WriteString("| series | predictor | target | margin | lent | unserved | worst split | splits above 0.1 % |\n")
+	table.WriteString("|---|---|---|---|---|---|---|---|\n")
+	for _, name := range []string{"m-large", "m-small"} {
+		rates := serveGen(t, "language_"+name)
+		usages := make([]inference.Series, splits)
+		for seed := range usages {
+			usages[seed] = usage(t, rates, uint64(seed))
+		}
+		fitted := make([][]inference.Predictor, splits)
+		for seed, u := range usages {
+			for _, p := range shipped(t, u) {
+				if p.Name() != "oracle" && p.Name() != "ewma" {
+					fitted[seed] = append(fitted[seed], &replay{name: p.Name(), said: inference.Forecast(p, u.Values)})
+				}
+			}
+		}
+		for i, p := range fitted[0] {
+			for _, target := range []float64{1, 0.001, 0.0003, inference.CalibrationTarget, 0} {
+				var margins, lent, unserved, worst float64
+				above := 0
+				for seed, u := range usages {
+					p := fitted[seed][i]
+					m, err := inference.Calibrate(u.Slice(0, train), p, inference.DefaultHeadroom, target, perDay)
+					if err != nil {
+						t.Fatal(err)
+					}
+					o := outcome(t, u, p, inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom, Margin: m})
+					margins, lent, unserved = margins+m/splits, lent+o.Lent/splits, unserved+o.Unserved/splits
+					worst = max(worst, o.Unserved)
+					if o.Unserved > bar {
+						above++
+					}
+				}
+				of := fmt.Sprintf("%.2f %%", 100*target)
+				if target == 1 {
+					of = "no margin"
+				}
+				fmt.Fprintf(&table, "| %s | %s | %s | %.2f | %.0f | %.3f %% | %.3f %% | %d of %d |\n",
+					name, p.Name(), of, margins, lent, 100*unserved, 100*worst, above, splits)
+				if target == inference.CalibrationTarget && above > splits/10 {
+					t.Errorf("%s: %s leaves more than 0.1 %% unserved in %d of %d splits", name, p.Name(), above, splits)
+				}
+			}
+		}
+	}
+	t.Log("\n" + table.String())
+}
+
+func outcome(t *testing.T, u inference.Series, p inference.Predictor, pool inference.Pool) inference.Outcome {
+	t.Helper()
+	points, err := inference.Plan(u, p, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inference.Account(points, pool.Servers, func(i int) bool {
+		return i >= train && !u.IsFilled(i) && !u.IsFilled(i-1)
+	})
+}
+
+// errorsOf returns the mean absolute and squared errors on the held-out days, in shares of the pool.
+func errorsOf(u inference.Series, p inference.Predictor) (mae, mse float64) {
+	n := 0.0
+	for i, said := range inference.Forecast(p, u.Values) {
+		if i < train || u.IsFilled(i) || u.IsFilled(i-1) {
+			continue
+		}
+		d := said - u.Values[i]
+		mae, mse, n = mae+math.Abs(d), mse+d*d, n+1
+	}
+	return mae / n, mse / n
+}
