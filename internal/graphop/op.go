@@ -1,5 +1,5 @@
 // Package graphop turns pure kernels into Gorgonia operations with symbolic gradients. It is the machinery that attention/graph,
-// coordgraph/graph and agents/learn share; nothing else may link it, because it links Gorgonia.
+// coordgraph/graph, agents/learn and train share; nothing else may link it, because it links Gorgonia.
 package graphop
 
 import (

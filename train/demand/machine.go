@@ -1,0 +1,164 @@
+package demand
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/clustergym/clustergym/attention/graph"
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// machine computes the mean squared error of a network, and its gradient, on batches of a fixed number of samples. Its graph
+// is the network unrolled over the window, with every step reading the same weights; it is built once and runs for all
+// batches. All numbers are float64, as those of inference.LSTM. Not safe for concurrent use.
+type machine struct {
+	rows   int
+	window [inference.LSTMWindow]*G.Node // [B,1] each, in units of the network
+	target *G.Node                       // [B,1]
+	params []*G.Node                     // in the order of inference.LSTM.Params, without the scale
+	said   G.Value                       // [B,1]
+	cost   G.Value
+	vm     G.VM
+}
+
+// newMachine builds and compiles the graph for networks of the given width. Building is not safe to do twice at once.
+func newMachine(width, rows int) (m *machine, err error) {
+	defer func() {
+		// Gorgonia panics on some mistakes in building; they end here as errors.
+		if r := recover(); r != nil {
+			err = fmt.Errorf("build demand graph: %v", r)
+		}
+	}()
+	m = &machine{rows: rows}
+	g := G.NewGraph()
+	node := func(name string, shape ...int) *G.Node {
+		value := tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float64))
+		return G.NewTensor(g, tensor.Float64, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
+	}
+	for t := range m.window {
+		m.window[t] = node(fmt.Sprintf("window.%d", t), rows, 1)
+	}
+	m.target = node("target", rows, 1)
+	named := map[string]*G.Node{}
+	for _, p := range trained(inference.NewLSTM(width, rng.Stream(0))) {
+		named[p.name] = node(p.name, p.shape...)
+		m.params = append(m.params, named[p.name])
+	}
+	zero := node("zero", rows, width) // both states before the window
+	cost, err := m.unroll(named, zero)
+	if err != nil {
+		return nil, fmt.Errorf("build demand graph: %w", err)
+	}
+	G.Read(cost, &m.cost)
+	if _, err := G.Grad(cost, m.params...); err != nil {
+		return nil, fmt.Errorf("build demand gradients: %w", err)
+	}
+	m.vm = G.NewTapeMachine(g, G.BindDualValues(m.params...))
+	return m, nil
+}
+
+// unroll adds the layers over all steps, the head and the loss.
+func (m *machine) unroll(named map[string]*G.Node, zero *G.Node) (*G.Node, error) {
+	xs := m.window[:]
+	for k := range inference.LSTMLayers {
+		w := func(part string) *G.Node { return named[fmt.Sprintf("layer%d.%s", k, part)] }
+		h, c := zero, zero
+		outputs := make([]*G.Node, len(xs))
+		for t, x := range xs {
+			a, err := gates(x, h, w("w"), w("u"), w("b"))
+			if err != nil {
+				return nil, err
+			}
+			if c, err = cell(a, c); err != nil {
+				return nil, err
+			}
+			if h, err = hidden(a, c); err != nil {
+				return nil, err
+			}
+			outputs[t] = h
+		}
+		xs = outputs
+	}
+	said, err := graph.Dense(xs[len(xs)-1], named["head.w"], named["head.b"], graph.None)
+	if err != nil {
+		return nil, err
+	}
+	G.Read(said, &m.said)
+	miss, err := G.Sub(said, m.target)
+	if err != nil {
+		return nil, err
+	}
+	square, err := G.Square(miss)
+	if err != nil {
+		return nil, err
+	}
+	return G.Mean(square)
+}
+
+// close releases the machine.
+func (m *machine) close() error { return m.vm.Close() }
+
+// run computes the mean squared error of n on exactly as many samples as the machine has rows, in units of the network, and
+// writes its gradient into grad, which has the layout of the trained weights one after another.
+func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float64, error) {
+	if len(batch) != m.rows {
+		return 0, fmt.Errorf("run %d samples on a machine for %d", len(batch), m.rows)
+	}
+	for i, p := range trained(n) {
+		copy(values(m.params[i]), p.data)
+	}
+	target := values(m.target)
+	for r, s := range batch {
+		for t, u := range s.window {
+			values(m.window[t])[r] = (u - n.Scale[0]) / n.Scale[1]
+		}
+		target[r] = (s.next - s.window[inference.LSTMWindow-1]) / n.Scale[2]
+	}
+	m.vm.Reset()
+	if err := m.vm.RunAll(); err != nil {
+		return 0, fmt.Errorf("run demand graph: %w", err)
+	}
+	at := 0
+	for _, w := range m.params {
+		g, err := w.Grad()
+		if err != nil {
+			return 0, fmt.Errorf("read gradient of %s: %w", w.Name(), err)
+		}
+		d := g.Data().([]float64)
+		at += copy(grad[at:], d)
+		clear(d) // Gorgonia adds to what is there
+	}
+	return m.cost.Data().(float64), nil
+}
+
+func values(n *G.Node) []float64 { return n.Value().Data().([]float64) }
+
+// weight is a trained tensor of a network, sharing its memory.
+type weight struct {
+	name  string
+	shape []int
+	data  []float64
+}
+
+// trained lists the weights that training moves: all but the scale.
+func trained(n *inference.LSTM) []weight {
+	var ws []weight
+	for _, p := range n.Params() {
+		if p.Name != "scale" {
+			ws = append(ws, weight{p.Name, p.Shape, p.Data.([]float64)})
+		}
+	}
+	return ws
+}
+
+// size is how many numbers training moves.
+func size(n *inference.LSTM) int {
+	total := 0
+	for _, w := range trained(n) {
+		total += len(w.data)
+	}
+	return total
+}
