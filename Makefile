@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 
 GO       ?= go
 FUZZTIME ?= 10s
+SOAK     ?= 10m
 RACEFLAGS ?= # for example -short
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -17,7 +18,7 @@ GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 # Nested modules that build on this one.
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
-.PHONY: help build test race fuzz lint fmt check check-rest bench golden quickstart docs docs-check clean
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench golden quickstart docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +32,9 @@ test: ## run all tests, those of the examples too
 
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m $(RACEFLAGS) ./...
+
+soak: ## play random episodes of all kinds for SOAK (10m)
+	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)
 
 # The go command's fuzzer now and then ends with "context deadline exceeded" when its time is up while a worker is busy. That
 # is no finding (a finding names its failing input): such a target runs again, and has to pass then.

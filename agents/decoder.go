@@ -116,7 +116,8 @@ func (d *Decoder) takes(ts *env.TimeStep, i, t int) int32 {
 	return ts.State.Fits(serverID(i), id, d.spec.Menu[t%len(d.spec.Menu)].Of(request))
 }
 
-// commit leaves legal only the same token on servers of the same type that have not been drawn, and adds the payoffs of the item drawn.
+// commit leaves legal only the same token on servers of the same type that have not been drawn, and adds the payoffs of the
+// item drawn.
 func (d *Decoder) commit(ts *env.TimeStep, a int) {
 	tokens := d.spec.Items()
 	id := ts.Window[a%tokens/len(d.spec.Menu)]

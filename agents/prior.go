@@ -111,9 +111,15 @@ func jobPrior(s *cluster.State, id cluster.JobID, rank int) float32 {
 func place(
 	dst []float32, s *cluster.State, id cluster.JobID, legal []bool, a cluster.Amount, lacking int32, base float32, t, tokens int,
 ) bool {
+	rank := int32(math.MaxInt32) // of the type of GPUs that BestFit would take
+	for i := range s.Servers() {
+		if legal[i*tokens+t] {
+			rank = min(rank, s.TypeRank(id, cluster.ServerID(i)))
+		}
+	}
 	tightest, roomiest := int32(math.MaxInt32), int32(-1)
 	for i := range s.Servers() {
-		if !legal[i*tokens+t] {
+		if !legal[i*tokens+t] || s.TypeRank(id, cluster.ServerID(i)) > rank {
 			continue
 		}
 		free := s.FreeGPUs(cluster.ServerID(i))
@@ -131,6 +137,8 @@ func place(
 		}
 		free, worse := s.FreeGPUs(cluster.ServerID(i)), int32(0)
 		switch {
+		case s.TypeRank(id, cluster.ServerID(i)) > rank:
+			worse = 2 + 3*s.MostGPUs()
 		case tightest == math.MaxInt32: // no server takes all: the roomiest takes most
 			worse = roomiest - free
 		case s.Fits(cluster.ServerID(i), id, a) >= lacking:

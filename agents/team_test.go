@@ -38,7 +38,7 @@ func workload(n int, seed uint64, shares bool) []trace.Job {
 
 func play(t *testing.T, c cluster.Spec, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
 	t.Helper()
-	run, err := sim.New(sim.Config{Cluster: c, Physics: physics.InterServer{Penalty: 0.5}}, jobs)
+	run, err := sim.New(sim.Config{Cluster: c, Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}

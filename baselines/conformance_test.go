@@ -34,10 +34,60 @@ func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
 	}
 }
 
+// harden adds what real clusters have: GPU types, quotas, an inference pool, failures.
+func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
+	second := func(name string, from, to int) time.Duration {
+		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
+	}
+	if rapid.Bool().Draw(t, "types") {
+		for i := range cfg.Cluster.Servers {
+			cfg.Cluster.Servers[i].GPUType = rapid.SampledFrom([]string{"V100", "T4"}).Draw(t, "type")
+		}
+		for i := range jobs {
+			jobs[i].Mixed = rapid.Bool().Draw(t, "mixed")
+			jobs[i].GPUType = rapid.SampledFrom([]string{"", "V100|T4", cfg.Cluster.Servers[0].GPUType}).Draw(t, "types")
+		}
+	}
+	if rapid.Bool().Draw(t, "quotas") {
+		cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}, {Tenant: "b", GPUs: 3}}
+		for i := range jobs {
+			jobs[i].Tenant = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant")
+		}
+	}
+	for i := range jobs {
+		jobs[i].Workers = int32(min(int64(jobs[i].Workers), cfg.Cluster.Capacity(&jobs[i].JobSpec)))
+	}
+	pool := rapid.IntRange(0, 2).Draw(t, "inference servers")
+	for range pool {
+		v := cfg.Cluster.Servers[0]
+		v.Pool = cluster.Inference
+		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
+	}
+	cfg.Grace = second("grace", 0, 3)
+	for at := time.Duration(0); rapid.IntRange(0, 4).Draw(t, "more demand") > 0; at += second("demand after", 1, 20) {
+		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
+	}
+	breakDown(t, cfg)
+}
+
+// breakDown adds failures.
+func breakDown(t *rapid.T, cfg *sim.Config) {
+	second := func(name string, from, to int) time.Duration {
+		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
+	}
+	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
+		from := at + second("fails after", 0, 20)
+		at = from + second("repaired after", 1, 20)
+		id := rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which")
+		gpu := rapid.Int32Range(-1, cfg.Cluster.Servers[id].GPUs-1).Draw(t, "GPU")
+		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
+	}
+}
+
 // Every baseline finishes every job that the cluster can hold, without an error, and is a function of what it sees and its
 // seed: fresh or reset, also in mid-episode, it does the same again.
 func TestBaselines(t *testing.T) {
-	for _, b := range All() {
+	for _, b := range withBorrowers(All()) {
 		t.Run(b.Name, func(t *testing.T) {
 			if p := b.New(); p.Name() != b.Name {
 				t.Errorf("name %q, want %q", p.Name(), b.Name)
@@ -47,6 +97,9 @@ func TestBaselines(t *testing.T) {
 				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(0, 15).Draw(t, "jobs"))
 				if rapid.Bool().Draw(t, "mix") {
 					mix(t, &cfg, jobs)
+				}
+				if rapid.Bool().Draw(t, "hard") {
+					harden(t, &cfg, jobs)
 				}
 				seed := rapid.Uint64().Draw(t, "seed")
 				p := b.New()
@@ -67,6 +120,18 @@ func TestBaselines(t *testing.T) {
 			})
 		})
 	}
+}
+
+// withBorrowers adds each baseline that also borrows from the inference pool.
+func withBorrowers(all []Baseline) []Baseline {
+	for _, b := range slices.Clone(all) {
+		name := b.Name + LoanSuffix
+		all = append(all, Baseline{Name: name, New: func() cluster.Scheduler {
+			s, _ := New(name)
+			return s
+		}})
+	}
+	return all
 }
 
 // Every baseline takes up a cluster that others have run until now, and srtf's fast path decides there as its plan does.

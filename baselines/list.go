@@ -21,20 +21,24 @@ type list struct {
 	name    string
 	skip    bool
 	hold    float64 // 0 holds nothing back
-	order   func(*cluster.JobSpec) (time.Duration, error)
+	order   func(*cluster.State, cluster.JobID) (time.Duration, error)
 	all     line    // without skip
 	some    waiting // with skip
 	fit     cluster.Placement
 	running roster // kept with hold alone
 }
 
-func bySubmit(j *cluster.JobSpec) (time.Duration, error) { return j.Submit, nil }
+func bySubmit(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+	return s.Spec(id).Submit, nil
+}
 
-func byEstimate(j *cluster.JobSpec) (time.Duration, error) {
-	if j.Estimate <= 0 {
-		return 0, fmt.Errorf("job %s has no estimate of its duration, which this order needs", j.Name)
+// byEstimate is what is left to do, by the estimate: all of it, but for a job that was interrupted.
+func byEstimate(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+	left, known := s.Remaining(id)
+	if !known {
+		return 0, fmt.Errorf("job %s has no estimate of its duration, which this order needs", s.Spec(id).Name)
 	}
-	return j.Estimate, nil
+	return left, nil
 }
 
 func (l *list) Name() string { return l.name }
@@ -54,8 +58,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 		if e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue
 		}
-		spec := tx.State().Spec(e.Job)
-		key, err := l.order(spec)
+		key, err := l.order(tx.State(), e.Job)
 		if err != nil {
 			return err
 		}

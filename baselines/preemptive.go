@@ -38,14 +38,11 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 
 // timeLeft is the time a job still needs at its present speed, by its estimate; less than 0 for one that outlived it.
 func timeLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
-	if _, err := byEstimate(s.Spec(id)); err != nil {
-		return 0, err
+	left, err := byEstimate(s, id)
+	if err == nil && s.Phase(id) == cluster.Running {
+		left = s.ExpectedFinish(id) - s.Now()
 	}
-	if s.Phase(id) == cluster.Running {
-		return s.ExpectedFinish(id) - s.Now(), nil
-	}
-	left, _ := s.Remaining(id)
-	return left, nil
+	return left, err
 }
 
 // serviceLeft is the time left times the GPUs asked for.

@@ -46,8 +46,15 @@ func NewHold(times float64) cluster.Scheduler {
 	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times}
 }
 
-// New returns a fresh scheduler by name.
+// New returns a fresh scheduler by name. With "+loan" behind it, it also borrows servers of the inference pool.
 func New(name string) (cluster.Scheduler, error) {
+	if inner, ok := strings.CutSuffix(name, LoanSuffix); ok {
+		s, err := New(inner)
+		if err != nil {
+			return nil, err
+		}
+		return Borrow(s), nil
+	}
 	names := make([]string, 0, 8)
 	for _, b := range All() {
 		if b.Name == name {
@@ -55,5 +62,6 @@ func New(name string) (cluster.Scheduler, error) {
 		}
 		names = append(names, b.Name)
 	}
-	return nil, fmt.Errorf("policy %q: no such baseline, want one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
+		name, strings.Join(names, ", "), LoanSuffix)
 }

@@ -25,6 +25,7 @@ func TestSRTFEqualsPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
 		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
+		breakDown(t, &cfg)
 		fast := &srtf{}
 		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, &plain{})
 		if fast.planned {
@@ -43,11 +44,12 @@ func TestSRTFEqualsPlan(t *testing.T) {
 
 func drawConfig(t *rapid.T) sim.Config {
 	n := rapid.IntRange(1, 4).Draw(t, "servers")
+	restart := sim.Pause(time.Duration(rapid.SampledFrom([]int{0, 0, 3, 40}).Draw(t, "overhead")) * time.Second)
+	restart.FromScratch = rapid.IntRange(0, 3).Draw(t, "keeps work") == 0
 	return sim.Config{
-		Cluster:     cluster.Uniform(n, rapid.IntRange(1, 4).Draw(t, "GPUs a server")),
-		Physics:     rapid.SampledFrom([]physics.Model{physics.Ideal{}, physics.InterServer{Penalty: 0.5}}).Draw(t, "physics"),
-		Overhead:    time.Duration(rapid.SampledFrom([]int{0, 0, 3, 40}).Draw(t, "overhead")) * time.Second,
-		FromScratch: rapid.IntRange(0, 3).Draw(t, "keeps work") == 0,
+		Cluster: cluster.Uniform(n, rapid.IntRange(1, 4).Draw(t, "GPUs a server")),
+		Physics: rapid.SampledFrom([]physics.Model{physics.Ideal(), physics.Compose(physics.InterServer{Penalty: 0.5})}).Draw(t, "physics"),
+		Restart: restart,
 	}
 }
 

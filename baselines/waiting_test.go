@@ -68,7 +68,7 @@ type sorted struct{ list }
 func (p *sorted) Schedule(tx *cluster.Txn) error {
 	var all []ticket
 	for _, id := range tx.State().Pending() {
-		key, err := p.order(tx.State().Spec(id))
+		key, err := p.order(tx.State(), id)
 		if err != nil {
 			return err
 		}
@@ -92,6 +92,9 @@ func TestListsEqualSortedQueue(t *testing.T) {
 				cfg := drawConfig(t)
 				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
 				mix(t, &cfg, jobs)
+				if rapid.Bool().Draw(t, "hard") {
+					harden(t, &cfg, jobs)
+				}
 				p, err := New(name)
 				if err != nil {
 					t.Fatal(err)

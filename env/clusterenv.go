@@ -12,9 +12,11 @@ import (
 
 // Config makes a Cluster environment.
 type Config struct {
-	Sim sim.Config
-	// Jobs returns the workload of a seed; it is kept, not copied, and not changed.
-	Jobs    func(seed uint64) ([]trace.Job, error)
+	Sim sim.Config // its cluster is that of every episode
+	// Jobs returns the workload of a seed, which Sim plays; it is kept, not copied, and not changed.
+	Jobs func(seed uint64) ([]trace.Job, error)
+	// Episode returns the whole episode of a seed, in place of Jobs and of what Sim says beside the cluster.
+	Episode func(seed uint64) (sim.Episode, error)
 	Encoder Encoder // nil: NewEncoder(). It keeps scratch space: every environment needs its own
 	Reward  Reward  // nil: Flow{}
 	// Patience moves time on by that much, at most once a step, where nothing runs, arrives or wakes while agents that could
@@ -43,8 +45,8 @@ var _ Env = (*Cluster)(nil)
 
 // New returns an environment before its first Reset.
 func New(cfg Config) (*Cluster, error) {
-	if cfg.Jobs == nil {
-		return nil, fmt.Errorf("make environment: no workload")
+	if (cfg.Jobs == nil) == (cfg.Episode == nil) {
+		return nil, fmt.Errorf("make environment: no workload, or two: want Jobs or Episode")
 	}
 	if err := cfg.Sim.Cluster.Validate(); err != nil {
 		return nil, fmt.Errorf("make environment: %w", err)
@@ -90,11 +92,14 @@ func (c *Cluster) Log() *sim.Log {
 // Reset implements Env. After an error no episode is in progress.
 func (c *Cluster) Reset(seed uint64, first *TimeStep) error {
 	c.tx = nil
-	jobs, err := c.cfg.Jobs(seed)
+	start, err := c.episode(seed)
 	if err != nil {
 		return fmt.Errorf("reset environment: %w", err)
 	}
-	episode, err := sim.New(c.cfg.Sim, jobs)
+	if n := len(start.Config.Cluster.Servers); n != c.spec.Agents {
+		return fmt.Errorf("reset environment: the episode has %d servers, want the %d agents", n, c.spec.Agents)
+	}
+	episode, err := start.New()
 	if err != nil {
 		return fmt.Errorf("reset environment: %w", err)
 	}
@@ -102,6 +107,14 @@ func (c *Cluster) Reset(seed uint64, first *TimeStep) error {
 	c.begin(first)
 	c.advance(first)
 	return nil
+}
+
+func (c *Cluster) episode(seed uint64) (sim.Episode, error) {
+	if c.cfg.Episode != nil {
+		return c.cfg.Episode(seed)
+	}
+	jobs, err := c.cfg.Jobs(seed)
+	return sim.Episode{Config: c.cfg.Sim, Jobs: jobs}, err
 }
 
 // Step implements Env.

@@ -46,9 +46,10 @@ func NewRound(spec Spec) *Round {
 
 // Apply carries out the joint action. The agents that claim one job are served from the one with the most free GPUs down,
 // the lower agent first among equals: each gives it as many workers as its server takes and the gang still lacks, but leaves
-// one (or one tensor-parallel group) for every claim that follows. Claims beyond that lose, the last first; a gang that its claims do not complete
-// does not start at all, and all of them lose. It returns how many jobs started and the agents whose claim lost, ascending
-// within a job and valid until the next call. Masks must have been checked.
+// one (or one tensor-parallel group) for every claim that follows. Claims beyond that lose, the last first; a gang that its
+// claims do not complete does not start at all, and all of them lose. Of claims on several types of GPUs, for a gang that may
+// hold only one, those on the first type that completes it are served. It returns how many jobs started and the agents whose
+// claim lost, ascending within a job and valid until the next call. Masks must have been checked.
 func (r *Round) Apply(tx *cluster.Txn, window []cluster.JobID, joint []Action) (started int, refused []int32) {
 	for k := range r.claims {
 		r.claims[k] = r.claims[k][:0]
@@ -79,8 +80,9 @@ func (r *Round) start(tx *cluster.Txn, id cluster.JobID, claims cluster.Placemen
 		return cmp.Compare(s.FreeGPUs(b.Server), s.FreeGPUs(a.Server))
 	})
 	left, together := s.Spec(id).Workers, s.Spec(id).Together()
-	n := min(len(claims), int(left/together))
 	lost := len(r.refused)
+	claims = r.oneType(s, id, claims)
+	n := min(len(claims), int(left/together))
 	for _, p := range claims[n:] {
 		r.refused = append(r.refused, int32(p.Server))
 	}
@@ -96,6 +98,33 @@ func (r *Round) start(tx *cluster.Txn, id cluster.JobID, claims cluster.Placemen
 	}
 	slices.Sort(r.refused[lost:])
 	return ok
+}
+
+// oneType keeps, of the claims on a gang that may hold only one type of GPU, those on the first type whose claims complete it,
+// or else those on the type of the first claim. The others lose.
+func (r *Round) oneType(s *cluster.State, id cluster.JobID, claims cluster.Placement) cluster.Placement {
+	chosen := claims[0].Server
+	for _, p := range claims {
+		sum := int32(0)
+		for _, q := range claims {
+			if s.SameType(id, p.Server, q.Server) {
+				sum += q.Workers
+			}
+		}
+		if sum >= s.Spec(id).Workers {
+			chosen = p.Server
+			break
+		}
+	}
+	kept := claims[:0]
+	for _, p := range claims {
+		if s.SameType(id, chosen, p.Server) {
+			kept = append(kept, p)
+		} else {
+			r.refused = append(r.refused, int32(p.Server))
+		}
+	}
+	return kept
 }
 
 // Unpack splits an action other than no-op into the job of the window and the level of the menu.

@@ -80,20 +80,24 @@ type Quantity struct {
 	Unit   string // "" for a count; "%" for a fraction, shown times 100
 	Higher bool   // is better
 	get    func(*Metrics) float64
+	rare   bool // told only where it is not 0
 }
 
 // Quantities lists what comparisons tell, in order.
 func Quantities() []Quantity {
 	return []Quantity{
-		{"mean_jct_s", "mean JCT", "s", false, func(m *Metrics) float64 { return m.MeanJCT }},
-		{"p50_jct_s", "p50 JCT", "s", false, func(m *Metrics) float64 { return m.P50JCT }},
-		{"p95_jct_s", "p95 JCT", "s", false, func(m *Metrics) float64 { return m.P95JCT }},
-		{"p99_jct_s", "p99 JCT", "s", false, func(m *Metrics) float64 { return m.P99JCT }},
-		{"mean_queueing_s", "queueing", "s", false, func(m *Metrics) float64 { return m.MeanQueueing }},
-		{"mean_slowdown", "slowdown", "x", false, func(m *Metrics) float64 { return m.MeanSlowdown }},
-		{"makespan_s", "makespan", "s", false, func(m *Metrics) float64 { return m.Makespan }},
-		{"gpu_utilisation", "utilisation", "%", true, func(m *Metrics) float64 { return m.Utilisation }},
-		{"preemptions", "preemptions", "", false, func(m *Metrics) float64 { return float64(m.Preemptions) }},
+		{"mean_jct_s", "mean JCT", "s", false, func(m *Metrics) float64 { return m.MeanJCT }, false},
+		{"p50_jct_s", "p50 JCT", "s", false, func(m *Metrics) float64 { return m.P50JCT }, false},
+		{"p95_jct_s", "p95 JCT", "s", false, func(m *Metrics) float64 { return m.P95JCT }, false},
+		{"p99_jct_s", "p99 JCT", "s", false, func(m *Metrics) float64 { return m.P99JCT }, false},
+		{"mean_queueing_s", "queueing", "s", false, func(m *Metrics) float64 { return m.MeanQueueing }, false},
+		{"mean_slowdown", "slowdown", "x", false, func(m *Metrics) float64 { return m.MeanSlowdown }, false},
+		{"makespan_s", "makespan", "s", false, func(m *Metrics) float64 { return m.Makespan }, false},
+		{"gpu_utilisation", "utilisation", "%", true, func(m *Metrics) float64 { return m.Utilisation }, false},
+		{"preemptions", "preemptions", "", false, func(m *Metrics) float64 { return float64(m.Preemptions) }, false},
+		{"interruptions", "interruptions", "", false, func(m *Metrics) float64 { return float64(m.Interruptions) }, true},
+		{"mean_lent", "lent", "servers", true, func(m *Metrics) float64 { return m.MeanLent }, true},
+		{"unserved", "unserved", "%", false, func(m *Metrics) float64 { return m.Unserved }, true},
 	}
 }
 

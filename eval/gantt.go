@@ -151,7 +151,7 @@ func segments(log *sim.Log) [][]segment {
 			stop(r.Job, r.At)
 			all[r.Job] = append(all[r.Job], segment{from: r.At, record: r})
 			open[r.Job] = true
-		case sim.Preempt, sim.Finish:
+		case sim.Preempt, sim.Interrupt, sim.Finish:
 			stop(r.Job, r.At)
 		}
 	}
@@ -258,7 +258,7 @@ func waiting(log *sim.Log, until time.Duration, columns int) []float64 {
 			demand[at] = float64(milli) / cluster.WholeGPU
 		}
 		switch r.Kind {
-		case sim.Submit, sim.Preempt:
+		case sim.Submit, sim.Preempt, sim.Interrupt:
 			milli += wants(log, r.Job)
 		case sim.Start:
 			milli -= wants(log, r.Job)

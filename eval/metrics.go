@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/stats"
 )
@@ -15,7 +14,7 @@ const SlowdownFloor = 10 * time.Second
 // Metrics describe one episode. Times are in seconds. JCT, slowdown and their quantiles are over the jobs that finished,
 // queueing delays over those that started; quantiles interpolate (stats.Quantile). Sums are exact before they are divided.
 type Metrics struct {
-	Jobs      int    `json:"jobs"` // of the workload, submitted or not
+	Jobs      int    `json:"jobs"` // of the workload, submitted or not; here and below without warm ones
 	Finished  int    `json:"finished"`
 	Truncated string `json:"truncated,omitempty"` // why the episode was cut off, "" if every job finished
 
@@ -39,11 +38,19 @@ type Metrics struct {
 	Migrations  int `json:"migrations"`
 	Resizes     int `json:"resizes"`
 	Events      int `json:"events"` // records in the log
+
+	Failures      int `json:"failures"`      // of servers and GPUs
+	Interruptions int `json:"interruptions"` // of jobs, by a failure or a seizure
+	Seizures      int `json:"seizures"`      // servers on loan that were taken back by force
+	// MeanLent is how many inference servers were on loan on average, Unserved how much of the inference demand found no server,
+	// as a share of it: a violation.
+	MeanLent float64 `json:"mean_lent"`
+	Unserved float64 `json:"unserved"`
 }
 
 // Measure computes the metrics of an episode from its log alone. A log without finished or started jobs gives zeros.
 func Measure(log *sim.Log) Metrics {
-	m := Metrics{Jobs: len(log.Jobs), Truncated: log.Outcome.Truncated, Events: len(log.Records)}
+	m := Metrics{Jobs: len(log.Jobs) - log.Config.Warm, Truncated: log.Outcome.Truncated, Events: len(log.Records)}
 	for i := range log.Records {
 		switch log.Records[i].Kind {
 		case sim.Preempt:
@@ -52,8 +59,15 @@ func Measure(log *sim.Log) Metrics {
 			m.Migrations++
 		case sim.Resize:
 			m.Resizes++
+		case sim.Fail:
+			m.Failures++
+		case sim.Interrupt:
+			m.Interruptions++
+		case sim.Seize:
+			m.Seizures++
 		}
 	}
+	m.MeanLent, m.Unserved = loaning(log)
 	var jct, queueing []time.Duration
 	var slowdown float64
 	for _, r := range Rows(log) {
@@ -117,61 +131,4 @@ func span(log *sim.Log) (first, last time.Duration) {
 		}
 	}
 	return first, first
-}
-
-// utilisation is GPU-time held over GPU-time available in [from, until].
-func utilisation(log *sim.Log, from, until time.Duration) float64 {
-	type holding struct {
-		since time.Duration
-		milli int64
-	}
-	held := make([]holding, len(log.Jobs))
-	var used, available sum
-	stop := func(id cluster.JobID, at time.Duration) {
-		h := &held[id]
-		used.add(at-h.since, h.milli)
-		*h = holding{}
-	}
-	open, since := int64(0), from // GPUs that training jobs may use
-	servers := log.Config.Cluster.Servers
-	for i := range servers {
-		if servers[i].Pool == cluster.Training {
-			open += int64(servers[i].GPUs)
-		}
-	}
-	lend := func(r *sim.Record, sign int64) {
-		at := min(max(r.At, from), until)
-		available.add(at-since, open*cluster.WholeGPU)
-		open, since = open+sign*int64(servers[r.Server].GPUs), at
-	}
-	for i := range log.Records {
-		r := &log.Records[i]
-		switch r.Kind {
-		case sim.Start, sim.Resize, sim.Migrate:
-			stop(r.Job, r.At)
-			held[r.Job] = holding{r.At, milli(log.Placement(r))}
-		case sim.Preempt, sim.Finish:
-			stop(r.Job, r.At)
-		case sim.Loan:
-			lend(r, 1)
-		case sim.Reclaim:
-			lend(r, -1)
-		}
-	}
-	for id := range held {
-		stop(cluster.JobID(id), until)
-	}
-	available.add(until-since, open*cluster.WholeGPU)
-	if available == (sum{}) {
-		return 0
-	}
-	return used.seconds() / available.seconds()
-}
-
-func milli(p cluster.Placement) int64 {
-	n := int64(0)
-	for i := range p {
-		n += int64(p[i].Workers) * int64(p[i].GPUMilli)
-	}
-	return n
 }

@@ -75,7 +75,7 @@ func timeline(t testing.TB) *sim.Log {
 		}
 		return nil
 	}
-	return episode(t, sim.Config{Cluster: cluster.Uniform(2, 2), Overhead: 5 * s}, jobs, &script{"script", step})
+	return episode(t, sim.Config{Cluster: cluster.Uniform(2, 2), Restart: sim.Pause(5 * s)}, jobs, &script{"script", step})
 }
 
 func TestMeasureKnownTimeline(t *testing.T) {
@@ -211,8 +211,8 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 		}
 		all := baselines.All()
 		policy := all[rapid.IntRange(0, len(all)-1).Draw(t, "policy")]
-		cfg := sim.Config{Cluster: cluster.Uniform(3, 2), Physics: physics.Ideal{},
-			Overhead: time.Duration(rapid.IntRange(0, 3).Draw(t, "overhead")) * time.Second}
+		cfg := sim.Config{Cluster: cluster.Uniform(3, 2), Physics: physics.Ideal(),
+			Restart: sim.Pause(time.Duration(rapid.IntRange(0, 3).Draw(t, "overhead")) * time.Second)}
 		e, err := sim.New(cfg, jobs)
 		if err != nil {
 			t.Fatal(err)
@@ -302,5 +302,52 @@ func TestMeasureLogWithoutEnd(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteGantt(&b, log); err != nil {
 		t.Error(err)
+	}
+}
+
+// An inference pool of two servers: what it needs beyond what it has is unserved, what is on loan or down serves nobody, and
+// training has the GPUs of what is on loan.
+func TestMeasureLoans(t *testing.T) {
+	const s = time.Second
+	one := cluster.Amount{GPUMilli: cluster.WholeGPU}
+	spec := cluster.Uniform(3, 2)
+	spec.Servers[1].Pool, spec.Servers[2].Pool = cluster.Inference, cluster.Inference
+	jobs := []trace.Job{
+		{JobSpec: cluster.JobSpec{Name: "a", Workers: 2, Request: one}, Work: 100 * s},
+		{JobSpec: cluster.JobSpec{Name: "b", Workers: 2, Request: one}, Work: 200 * s},
+	}
+	cfg := sim.Config{
+		Cluster: spec, Grace: 10 * s,
+		Demand:  []sim.Demand{{At: 0, Need: 500, Offer: 1}, {At: 20 * s, Need: 2000, Offer: 0}, {At: 60 * s, Need: 1000, Offer: 0}},
+		Outages: []sim.Outage{{From: 80 * s, To: 90 * s, Server: 2, GPU: -1}, {From: 85 * s, To: 95 * s, Server: 2, GPU: 1}},
+	}
+	step := func(tx *cluster.Txn) error {
+		if tx.Now() > 0 {
+			for _, id := range tx.State().Pending() {
+				if p, fits := tx.State().BestFit(id, nil); fits {
+					if err := tx.Place(id, p); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}
+		if err := tx.Loan(1); err != nil {
+			return err
+		}
+		if err := tx.Place(0, on(0, 2)); err != nil {
+			return err
+		}
+		return tx.Place(1, on(1, 2))
+	}
+	got := Measure(episode(t, cfg, jobs, &script{"script", step}))
+	// b holds server 1 until it is seized at 30 s, starts again on server 0 at 100 s with 170 s left, and ends at 270 s. Servers
+	// short: 1 of 2 from 20 s to 30 s; none from 30 s on but while server 2 is down, when 1 serves 1. Demand: 10 + 80 + 210.
+	if got.MeanLent != 30./270 || got.Unserved != 10./300 || got.Seizures != 1 || got.Interruptions != 1 || got.Failures != 2 {
+		t.Errorf("lent %v, unserved %v, %d seizures, %d interruptions, %d failures: want %v, %v, 1, 1, 2",
+			got.MeanLent, got.Unserved, got.Seizures, got.Interruptions, got.Failures, 30./270, 10./300)
+	}
+	if want := (2*100 + 2*30 + 2*170) / (2*270. + 2*30); math.Abs(got.Utilisation-want) > 1e-12 {
+		t.Errorf("utilisation %v, want %v", got.Utilisation, want)
 	}
 }

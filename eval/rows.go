@@ -32,7 +32,8 @@ func (r *Row) slowdown() float64 {
 	return max(1, float64(r.JCT())/float64(max(r.Work, SlowdownFloor)))
 }
 
-// Rows returns a row for every job of the log by JobID, also for those that never arrived.
+// Rows returns a row for every job of the log by JobID, also for those that never arrived, but not for those that were only
+// there to fill the cluster (sim.Config.Warm).
 func Rows(log *sim.Log) []Row {
 	rows := make([]Row, len(log.Jobs))
 	for i := range rows {
@@ -50,7 +51,7 @@ func Rows(log *sim.Log) []Row {
 			rows[rec.Job].End, rows[rec.Job].Finished = rec.At, true
 		}
 	}
-	return rows
+	return rows[log.Config.Warm:]
 }
 
 // WriteJobs writes the rows of a log as CSV, job_id,submit_s,start_s,end_s,jct_s, in order of JobID. Times are exact decimal

@@ -15,7 +15,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/env/trace"
 )
 
 // Policy makes fresh schedulers under a name. New is called once a case, perhaps concurrently.
@@ -24,18 +23,17 @@ type Policy struct {
 	New  func() (cluster.Scheduler, error)
 }
 
-// Window makes the jobs of one window under a seed: a slice of the caller's own, the same for equal seeds. Jobs may be
-// called concurrently.
+// Window makes the episode of one window under a seed: the caller's own, the same for equal seeds. Episode may be called
+// concurrently.
 type Window struct {
-	Name string
-	Jobs func(seed uint64) ([]trace.Job, error)
+	Name    string
+	Episode func(seed uint64) (sim.Episode, error)
 }
 
 // Plan is what to run: every policy on every window under every seed.
 type Plan struct {
 	Scenario string // a name for the report
 	Split    string // of the workload that the windows are from, for the report
-	Config   sim.Config
 	Windows  []Window
 	Policies []Policy
 	Seeds    []uint64
@@ -68,10 +66,6 @@ type Result struct {
 // NewPlan plans windows of a split of a scenario under its seeds; windows are indices, nil for all that the split has.
 func NewPlan(src *scenario.Source, split scenario.Split, windows []int, policies []Policy) (Plan, error) {
 	s := src.Scenario()
-	cfg, err := s.SimConfig()
-	if err != nil {
-		return Plan{}, err
-	}
 	n := src.Count(split)
 	if n == 0 {
 		return Plan{}, fmt.Errorf("evaluate: scenario %s has no windows of %s", s.Name, split)
@@ -82,16 +76,16 @@ func NewPlan(src *scenario.Source, split scenario.Split, windows []int, policies
 			windows[i] = i
 		}
 	}
-	plan := Plan{Scenario: s.Name, Split: string(split), Config: cfg, Policies: policies, Seeds: slices.Clone(s.Seeds)}
+	plan := Plan{Scenario: s.Name, Split: string(split), Policies: policies, Seeds: slices.Clone(s.Seeds)}
 	for _, i := range windows {
 		if i < 0 || i >= n {
 			return Plan{}, fmt.Errorf("evaluate: window %d of %s, want 0 to %d", i, split, n-1)
 		}
 		plan.Windows = append(plan.Windows, Window{
 			Name: fmt.Sprintf("%s-%d", split, i),
-			Jobs: func(seed uint64) ([]trace.Job, error) {
+			Episode: func(seed uint64) (sim.Episode, error) {
 				e, err := src.Episode(split, i, seed)
-				return e.Jobs, err
+				return e.Episode, err
 			},
 		})
 	}
@@ -232,7 +226,7 @@ func (r *run) report(i int, err error) {
 func (p *Plan) run(ctx context.Context, i int, c Case, out *Result) error {
 	window := p.Windows[i/(len(p.Policies)*len(p.Seeds))]
 	policy := p.Policies[i%len(p.Policies)]
-	log, err := play(ctx, p.Config, window, policy, c.Seed)
+	log, err := play(ctx, window, policy, c.Seed)
 	if err != nil {
 		return fmt.Errorf("evaluate %v: %w", c, err)
 	}
@@ -253,8 +247,8 @@ func (p *Plan) run(ctx context.Context, i int, c Case, out *Result) error {
 	return nil
 }
 
-func play(ctx context.Context, cfg sim.Config, w Window, p Policy, seed uint64) (*sim.Log, error) {
-	jobs, err := w.Jobs(seed)
+func play(ctx context.Context, w Window, p Policy, seed uint64) (*sim.Log, error) {
+	start, err := w.Episode(seed)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +256,7 @@ func play(ctx context.Context, cfg sim.Config, w Window, p Policy, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	episode, err := sim.New(cfg, jobs)
+	episode, err := start.New()
 	if err != nil {
 		return nil, err
 	}

@@ -69,14 +69,22 @@ func count(n int, noun string) string {
 // means returns the cells of the first table: a policy a row.
 func (c *Comparison) means() [][]string {
 	head := []string{"policy"}
-	for _, q := range Quantities() {
-		head = append(head, strings.TrimSpace(q.Label+" "+q.Unit)+" "+q.Arrow())
+	all := Quantities()
+	told := func(i int) bool {
+		return !all[i].rare || slices.ContainsFunc(c.Policies, func(s Summary) bool { return s.Metrics[i].Mean != 0 })
+	}
+	for i, q := range all {
+		if told(i) {
+			head = append(head, strings.TrimSpace(q.Label+" "+q.Unit)+" "+q.Arrow())
+		}
 	}
 	rows := [][]string{head}
 	for _, p := range c.Policies {
 		row := []string{p.label()}
-		for i, q := range Quantities() {
-			row = append(row, q.show(float64(p.Metrics[i].Mean)))
+		for i, q := range all {
+			if told(i) {
+				row = append(row, q.show(float64(p.Metrics[i].Mean)))
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -143,6 +151,8 @@ func percent(n Number) string {
 // show writes a value in the quantity's unit.
 func (q Quantity) show(x float64) string {
 	switch {
+	case q.Unit == "%" && x != 0 && math.Abs(x) < 0.01:
+		return strconv.FormatFloat(100*x, 'f', 3, 64)
 	case q.Unit == "%":
 		return strconv.FormatFloat(100*x, 'f', 1, 64)
 	case x == math.Trunc(x) || math.Abs(x) >= 100:

@@ -32,9 +32,10 @@ type step struct {
 }
 
 // play runs an episode through the environment, sampling, and records every choice and what the prior would cost from there.
-func play(p *agents.Policy, cfg sim.Config, jobs []trace.Job, memory time.Duration, draw *rand.Rand) (*rollout, error) {
+func play(p *agents.Policy, episode sim.Episode, memory time.Duration, draw *rand.Rand) (*rollout, error) {
 	e, err := env.New(env.Config{
-		Sim: cfg, Encoder: p.Encoder(), SkipForced: true, Jobs: func(uint64) ([]trace.Job, error) { return jobs, nil },
+		Sim: episode.Config, Encoder: p.Encoder(), SkipForced: true,
+		Episode: func(uint64) (sim.Episode, error) { return episode, nil },
 	})
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func play(p *agents.Policy, cfg sim.Config, jobs []trace.Job, memory time.Durati
 	if err := e.Reset(0, &ts); err != nil {
 		return nil, err
 	}
-	out, prior, fork := &rollout{}, heuristic(p, jobs), &sim.Sim{}
+	out, prior, fork := &rollout{}, heuristic(p, episode.Jobs), &sim.Sim{}
 	for !ts.Over() {
 		e.Fork(fork)
 		value, err := costOf(fork, prior, memory)
@@ -113,8 +114,8 @@ func cutOff(o sim.Outcome) error {
 func fade(d, memory time.Duration) float64 { return math.Exp(-float64(d) / float64(memory)) }
 
 // follow runs an episode greedily.
-func follow(s cluster.Scheduler, cfg sim.Config, jobs []trace.Job, memory time.Duration) (*curve, error) {
-	run, err := sim.New(cfg, jobs)
+func follow(s cluster.Scheduler, episode sim.Episode, memory time.Duration) (*curve, error) {
+	run, err := episode.New()
 	if err != nil {
 		return nil, err
 	}

@@ -161,21 +161,21 @@ func untrained(tb testing.TB, hold float64, window int) *agents.Policy {
 // Who does as the prior does has no advantage anywhere: the forked simulations, the environment, the discounting and the
 // decoder all tell the same story. Who samples has, and with all credit it is what the rest of the episode cost less.
 func TestFollowingThePriorGainsNothing(t *testing.T) {
-	rules := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.InterServer{Penalty: 0.5}}
+	rules := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
 	const memory = 2 * time.Hour
 	for _, hold := range []float64{0, 1, 3} {
 		for seed := range uint64(3) {
 			p, jobs := untrained(t, hold, 12), mixed(80, seed)
-			r, err := play(p, rules, jobs, memory, nil)
+			r, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, memory, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := follow(heuristic(p, jobs), rules, jobs, memory)
+			want, err := follow(heuristic(p, jobs), sim.Episode{Config: rules, Jobs: jobs}, memory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range []cluster.Scheduler{agents.NewPrior(p), agents.NewTeam(p), baselines.NewHold(hold)} {
-				c, err := follow(s, rules, jobs, memory)
+				c, err := follow(s, sim.Episode{Config: rules, Jobs: jobs}, memory)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +195,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 						hold, seed, i, at.at, s.Gain, at.value, cost)
 				}
 			}
-			other, err := play(p, rules, jobs, memory, rand.New(rand.NewPCG(seed, 7)))
+			other, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, memory, rand.New(rand.NewPCG(seed, 7)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,11 +219,11 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 func TestRolloutsRepeat(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4)}
 	p, jobs := untrained(t, 1, 12), mixed(60, 5)
-	first, err := play(p, rules, jobs, time.Hour, rand.New(rand.NewPCG(1, 1)))
+	first, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, time.Hour, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := play(p, rules, jobs, time.Hour, rand.New(rand.NewPCG(1, 1)))
+	again, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, time.Hour, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestRolloutsRepeat(t *testing.T) {
 func TestRolloutsEnd(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 4)}
 	for seed := range uint64(300) {
-		if _, err := play(untrained(t, 0, 8), rules, mixed(4, seed)[:2], time.Hour, rand.New(rand.NewPCG(seed, 3))); err != nil {
+		if _, err := play(untrained(t, 0, 8), sim.Episode{Config: rules, Jobs: mixed(4, seed)[:2]}, time.Hour, rand.New(rand.NewPCG(seed, 3))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

@@ -152,7 +152,7 @@ func (r *run) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c, err := follow(heuristic(r.policy, e.Jobs), r.sim, e.Jobs, r.cfg.Memory)
+		c, err := follow(heuristic(r.policy, e.Jobs), e.Episode, r.cfg.Memory)
 		if err != nil {
 			return err
 		}

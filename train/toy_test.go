@@ -61,7 +61,7 @@ func TestLearnsWhenToWait(t *testing.T) {
 	defer l.close()
 	exam := func() (minutes []float64) {
 		for i := range lessons {
-			c, err := follow(agents.NewTeam(p), rules, lessons[i].jobs(), memory)
+			c, err := follow(agents.NewTeam(p), sim.Episode{Config: rules, Jobs: lessons[i].jobs()}, memory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestLearnsWhenToWait(t *testing.T) {
 		var samples []learn.Sample
 		for range 64 {
 			for i := range lessons {
-				r, err := play(p, rules, lessons[i].jobs(), memory, draw)
+				r, err := play(p, sim.Episode{Config: rules, Jobs: lessons[i].jobs()}, memory, draw)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -30,7 +30,7 @@ func (r *run) tune() (hold float64, err error) {
 			if err != nil {
 				return 0, err
 			}
-			c, err := follow(baselines.NewHold(hold), r.sim, e.Jobs, r.cfg.Memory)
+			c, err := follow(baselines.NewHold(hold), e.Episode, r.cfg.Memory)
 			if err != nil {
 				return 0, err
 			}

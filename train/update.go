@@ -101,12 +101,12 @@ func (r *run) playAll(ctx context.Context, update string, windows []window) erro
 					return ctx.Err()
 				}
 				draw := rng.Stream(r.cfg.Seed, "train", "rollout", update, strconv.Itoa(w), strconv.Itoa(g))
-				v.group[g], err = play(r.policy, r.sim, v.episode.Jobs, r.cfg.Memory, draw)
+				v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, draw)
 				return err
 			})
 		}
 		tasks.Go(func() (err error) {
-			v.prior, err = follow(heuristic(r.policy, v.episode.Jobs), r.sim, v.episode.Jobs, r.cfg.Memory)
+			v.prior, err = follow(heuristic(r.policy, v.episode.Jobs), v.episode.Episode, r.cfg.Memory)
 			return err
 		})
 	}
@@ -130,7 +130,7 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 			if err != nil {
 				return err
 			}
-			c, err := follow(agents.NewTeam(r.policy), r.sim, e.Jobs, r.cfg.Memory)
+			c, err := follow(agents.NewTeam(r.policy), e.Episode, r.cfg.Memory)
 			if err == nil {
 				ratio[i] = c.over(r.bar[i])
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/env/sim"
 )
 
 func newEnvCmd(a *app) *cobra.Command {
@@ -66,13 +66,13 @@ func (o *envOptions) maker() (envtest.Make, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("scenario %s has no windows of %s", s.Name, split)
 	}
-	jobs := func(seed uint64) ([]trace.Job, error) {
+	episode := func(seed uint64) (sim.Episode, error) {
 		e, err := src.Episode(split, int(seed%uint64(n)), seed)
-		return e.Jobs, err
+		return e.Episode, err
 	}
 	return func() (env.Env, error) {
 		return env.New(env.Config{
-			Sim: cfg, Jobs: jobs, Encoder: &env.StandardEncoder{Window: o.window}, SkipForced: !o.all,
+			Sim: cfg, Episode: episode, Encoder: &env.StandardEncoder{Window: o.window}, SkipForced: !o.all,
 		})
 	}, nil
 }

@@ -13,9 +13,9 @@ import (
 
 // why explains a policy's decisions by facts about the jobs and the cluster: schedulers do not give reasons.
 type why struct {
-	bySubmit   map[cluster.JobID]int      // rank from 1 among the jobs that waited at first
-	byEstimate map[cluster.JobID]int      // of those with an estimate
-	prior      map[cluster.JobID]bool     // jobs that the prior would start; nil if the policy is not learned
+	bySubmit   map[cluster.JobID]int        // rank from 1 among the jobs that waited at first
+	byEstimate map[cluster.JobID]int        // of those with an estimate
+	prior      map[cluster.JobID]bool       // jobs that the prior would start; nil if the policy is not learned
 	capacity   func(*cluster.JobSpec) int64 // workers that the empty cluster takes
 }
 

@@ -31,9 +31,11 @@ func newPolicyCmd(a *app) *cobra.Command {
 
 func newPolicyLsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List the baselines",
-		Long:    long("Lists the built-in policies with a line about each. Exported policies and runs are named by their folder."),
+		Use:   "ls",
+		Short: "List the baselines",
+		Long: long(`
+Lists the built-in policies with a line about each. Exported policies and runs are named by their folder. With +loan behind it, a
+policy also borrows the servers that an inference pool offers.`),
 		Example: "  clustergym policy ls",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runPolicyLs(a) },
@@ -96,6 +98,9 @@ func findPolicy(arg string) (policy, error) {
 }
 
 func newPolicy(what string) (policy, error) {
+	if inner, borrows := strings.CutSuffix(what, baselines.LoanSuffix); borrows {
+		return borrower(inner)
+	}
 	for _, b := range baselines.All() {
 		if b.Name == what {
 			return policy{Policy: eval.Policy{Name: b.Name, New: func() (cluster.Scheduler, error) { return b.New(), nil }}}, nil
@@ -116,6 +121,24 @@ func newPolicy(what string) (policy, error) {
 		return policy{}, usage("policy %q: no such baseline or folder%s", what, didYouMean(what, policyNames()))
 	}
 	return policy{}, fmt.Errorf("policy: %w", err)
+}
+
+// borrower is a policy that also borrows from the inference pool.
+func borrower(what string) (policy, error) {
+	p, err := newPolicy(what)
+	if err != nil {
+		return policy{}, err
+	}
+	inner := p.New
+	p.Name += baselines.LoanSuffix
+	p.New = func() (cluster.Scheduler, error) {
+		s, err := inner()
+		if err != nil {
+			return nil, err
+		}
+		return baselines.Borrow(s), nil
+	}
+	return p, nil
 }
 
 // learnedPolicy reads an exported policy or the best weights of a run.

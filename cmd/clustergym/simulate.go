@@ -83,7 +83,7 @@ job_id,submit_s,start_s,end_s,jct_s. The event log holds all that happened: see 
 
 var (
 	restarts      = []string{string(scenario.FromCheckpoint), string(scenario.FromScratch)}
-	estimateKinds = []string{string(trace.Oracle), string(trace.Noisy), string(trace.None)}
+	estimateKinds = []string{string(trace.Oracle), string(trace.Noisy), string(trace.Profiled), string(trace.None)}
 	oversizeModes = []string{string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)}
 )
 
@@ -127,9 +127,10 @@ func (o *simulateOptions) config() (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, usage("--physics: %w", err)
 	}
+	restart := sim.Pause(o.overhead)
+	restart.FromScratch = o.restart == string(scenario.FromScratch)
 	return sim.Config{
-		Cluster: o.cluster.Spec(), Physics: model, Overhead: o.overhead,
-		FromScratch: o.restart == string(scenario.FromScratch), Horizon: o.horizon,
+		Cluster: o.cluster.Spec(), Physics: model, Restart: restart, Horizon: o.horizon,
 	}, nil
 }
 
@@ -239,7 +240,7 @@ func (s *simulation) print(a *app) error {
 
 // metricRows are the metrics of one episode as a person reads them.
 func metricRows(m *eval.Metrics) [][]string {
-	return [][]string{
+	rows := [][]string{
 		{"jobs", fmt.Sprintf("%d, %d finished", m.Jobs, m.Finished)},
 		{"JCT", fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s, sum %.0f s",
 			human(m.MeanJCT), human(m.P50JCT), human(m.P95JCT), human(m.P99JCT), m.SumJCT)},
@@ -251,6 +252,14 @@ func metricRows(m *eval.Metrics) [][]string {
 		{"preemptions", fmt.Sprint(m.Preemptions)},
 		{"events", fmt.Sprint(m.Events)},
 	}
+	if m.Failures+m.Interruptions > 0 {
+		rows = append(rows, []string{"failures", fmt.Sprintf("%d, %d jobs interrupted", m.Failures, m.Interruptions)})
+	}
+	if m.MeanLent+m.Unserved > 0 || m.Seizures > 0 {
+		rows = append(rows, []string{"inference pool", fmt.Sprintf(
+			"%.1f servers lent on average, %d seized, %.3f %% of demand unserved", m.MeanLent, m.Seizures, 100*m.Unserved)})
+	}
+	return rows
 }
 
 // human is a time in seconds as a person says it.

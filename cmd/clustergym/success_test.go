@@ -48,9 +48,9 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 	trace := file(t, "jobs.csv", jobs)
 	log := filepath.Join(t.TempDir(), "log.jsonl.gz")
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	metrics := []string{"events", "finished", "gpu_utilisation", "jobs", "makespan_s", "mean_jct_s", "mean_queueing_s", "mean_slowdown",
-		"migrations", "p50_jct_s", "p50_queueing_s", "p95_jct_s", "p95_queueing_s", "p99_jct_s", "p99_queueing_s", "policy",
-		"preemptions", "resizes", "sum_jct_s"}
+	metrics := []string{"events", "failures", "finished", "gpu_utilisation", "interruptions", "jobs", "makespan_s", "mean_jct_s",
+		"mean_lent", "mean_queueing_s", "mean_slowdown", "migrations", "p50_jct_s", "p50_queueing_s", "p95_jct_s",
+		"p95_queueing_s", "p99_jct_s", "p99_queueing_s", "policy", "preemptions", "resizes", "seizures", "sum_jct_s", "unserved"}
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -63,8 +63,8 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 			"never_scheduled_rows", "rows", "statuses", "tenants", "trace", "users"}},
 		{[]string{"trace", "import", trace, "-o", filepath.Join(t.TempDir(), "x.csv")}, []string{"bad_rows", "cpu_only_rows", "jobs",
 			"never_scheduled_rows", "out", "rows"}},
-		{[]string{"scenario", "describe", "embedded-small-v1"}, []string{"about", "cpu_only_rows", "gpus", "jobs", "name",
-			"oversize_jobs", "splits", "yaml"}},
+		{[]string{"scenario", "describe", "embedded-small-v1"}, []string{"about", "assumed", "cpu_only_rows", "gpus", "jobs",
+			"name", "oversize_jobs", "physics", "pools", "real", "splits", "windows", "workload", "yaml"}},
 		{[]string{"env", "describe", "-s", "embedded-small-v1"}, []string{"actions", "agents", "global", "item", "job", "menu", "server",
 			"window"}},
 		{[]string{"env", "bench", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",

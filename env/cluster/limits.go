@@ -93,6 +93,14 @@ func (s *State) Quota(id JobID) int64 {
 	return -1
 }
 
+// TypeRank is the place of the server's GPU type in the order in which BestFit tries types for the job: 0 comes first.
+func (s *State) TypeRank(id JobID, server ServerID) int32 {
+	if s.jobs[id].spec.Mixed {
+		return 0
+	}
+	return int32(bits.TrailingZeros16(s.servers[server].kind))
+}
+
 // QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false where it has no quota.
 func (s *State) QuotaLeft(id JobID) (milli int64, ok bool) {
 	if i := s.jobs[id].tenant; i >= 0 {

@@ -14,8 +14,8 @@ type lending struct {
 	deadline time.Duration
 }
 
-// SetOffer states how many servers of the inference pool may be on loan from now on, and by when those beyond must be back.
-// Before the first call all may be.
+// SetOffer states how many servers of the inference pool may be on loan from now on, and by when the first of those beyond must
+// be back. Before the first call all may be.
 func (s *State) SetOffer(servers int32, deadline time.Duration) {
 	s.offer, s.deadline = servers, deadline
 }
@@ -26,7 +26,7 @@ func (s *State) Offer() int32 { return s.offer }
 // Lent counts the servers on loan, also those that are down.
 func (s *State) Lent() int32 { return s.lent }
 
-// Owed returns how many servers on loan must be back and by when; 0 if none.
+// Owed returns how many servers on loan must be back and by when the first of them; 0 if none.
 func (s *State) Owed() (servers int32, deadline time.Duration) {
 	return max(s.lent-s.offer, 0), s.deadline
 }
@@ -81,7 +81,8 @@ func (s *State) lend(id ServerID, on bool) {
 	}
 }
 
-// Seize gives a server on loan back to the inference pool at once; the jobs on it are interrupted and appended to stopped.
+// Seize gives a server on loan back to the inference pool at once; the jobs on it are interrupted and appended to stopped. Never
+// call it while a transaction is open, nor for a server that is not on loan.
 func (s *State) Seize(id ServerID, stopped []JobID) []JobID {
 	stopped = s.evict(id, -1, stopped)
 	s.lend(id, false)
@@ -90,6 +91,7 @@ func (s *State) Seize(id ServerID, stopped []JobID) []JobID {
 
 // Fail takes a GPU of a server, or with gpu -1 the whole server, out of service; the jobs that used it are interrupted, that
 // is stopped and pending again, and appended to stopped, lower ids first. The driver says by SetProgress what they keep.
+// Never call it, or Repair, while a transaction is open.
 func (s *State) Fail(id ServerID, gpu int32, stopped []JobID) []JobID {
 	stopped = s.evict(id, gpu, stopped)
 	s.shelve(id)

@@ -156,11 +156,14 @@ func TestWriteRulesErrors(t *testing.T) {
 		{"a tenant that is not printable", "\n", 0, 0, `write snapshot: quota 0: tenant "\n", want a printable one`},
 		{"less than nothing", "t", -1, 0, `write snapshot: offer of -1 servers, those beyond back by 0s: want 0 or more, by 0s to 876000h0m0s`},
 		{"the past", "t", 0, -1, `write snapshot: offer of 0 servers, those beyond back by -1ns: want`},
+		{"no deadline where nothing is owed", "t", 1, maxTime + 1, ""},
 		{"the far future", "t", 0, maxTime + 1, `write snapshot: offer of 0 servers, those beyond back by 876000h0m0.000000001s: want`},
 	} {
-		spec := Uniform(1, 1)
+		spec := Uniform(2, 1)
+		spec.Servers[1].Pool = Inference
 		spec.Quotas = []Quota{{c.tenant, 1 << 30}}
 		s := with(t, spec)
+		s.lend(1, true)
 		s.SetOffer(c.offer, c.by)
 		var b bytes.Buffer
 		err := s.WriteSnapshot(&b)

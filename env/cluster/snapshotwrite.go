@@ -75,7 +75,7 @@ func (s *State) rulesWritable() error {
 			return fmt.Errorf("quota %d: tenant %q, want a printable one", i, n)
 		}
 	}
-	if s.offer < 0 || s.deadline < 0 || s.deadline > maxTime {
+	if s.offer < 0 || s.lent > s.offer && (s.deadline < 0 || s.deadline > maxTime) {
 		return fmt.Errorf("offer of %d servers, those beyond back by %v: want 0 or more, by 0s to %v", s.offer, s.deadline, maxTime)
 	}
 	return nil
@@ -140,7 +140,9 @@ func (s *State) appendRules(b []byte) []byte {
 	}
 	if s.offer != inference {
 		b = appendInt(b, `,"offer":`, int64(s.offer))
-		b = appendSeconds(append(b, `,"reclaim_by_s":`...), s.deadline)
+		if s.lent > s.offer {
+			b = appendSeconds(append(b, `,"reclaim_by_s":`...), s.deadline)
+		}
 	}
 	for i := range s.tenants {
 		if i == 0 {

@@ -210,7 +210,7 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	}
 	s.occupy(id, s.pieceStorage(p), nil)
 	j.done = s.progressOf(&before)
-	j.since = s.now
+	j.since = max(s.now, before.since) // a job that restarts goes on restarting
 	t.record(kind, id, before)
 	return nil
 }

@@ -166,7 +166,8 @@ func refused(w *walk, _ uint64) error {
 				claimants++
 			}
 		}
-		sure = claimants <= w.ts.State.Spec(w.ts.Window[k]).Workers
+		spec := w.ts.State.Spec(w.ts.Window[k])
+		sure = claimants <= spec.Workers/spec.Together()
 	}
 	return w.through(walkSteps, choose, func() error {
 		for n, i := range w.ts.Refused {

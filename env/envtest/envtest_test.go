@@ -21,7 +21,7 @@ func generated(servers, jobs int, change func(*env.Config)) envtest.Make {
 			return nil, err
 		}
 		cfg := env.Config{
-			Sim: sim.Config{Cluster: cluster.Uniform(servers, 8), Physics: physics.InterServer{Penalty: 0.3}},
+			Sim: sim.Config{Cluster: cluster.Uniform(servers, 8), Physics: physics.Compose(physics.InterServer{Penalty: 0.3})},
 			Jobs: func(seed uint64) ([]trace.Job, error) {
 				w, err := trace.Generate(params, jobs, seed)
 				if err != nil {

@@ -2,6 +2,7 @@ package envtest
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -49,12 +50,14 @@ func (w *walk) plain(at int) error {
 	if id < 0 {
 		return nil
 	}
-	total, s := int64(0), w.ts.State
+	s := w.ts.State
+	var of, rooms []int64 // a server of each type, and the room on its type
 	for i := range w.spec.Agents {
-		total += int64(s.Fits(cluster.ServerID(i), id, amount))
-	}
-	for i := range w.spec.Agents {
-		fits := s.Fits(cluster.ServerID(i), id, amount)
+		like := slices.IndexFunc(of, func(j int64) bool { return s.SameType(id, cluster.ServerID(j), cluster.ServerID(i)) })
+		if like < 0 {
+			like, of, rooms = len(of), append(of, int64(i)), append(rooms, w.room(i, id, amount))
+		}
+		fits, total := s.Fits(cluster.ServerID(i), id, amount), rooms[like]
 		want := fits > 0 && total >= int64(s.Spec(id).Workers)
 		if got := w.ts.Legal(&w.spec, i)[1+at]; got != want {
 			return w.errorf("agent %d, item %d, job %d: legal %v, but the server takes %d and the cluster %d of its %d workers",
@@ -62,6 +65,20 @@ func (w *walk) plain(at int) error {
 		}
 	}
 	return nil
+}
+
+// room counts the workers of a gang that would stand on the agent's server among others.
+func (w *walk) room(agent int, id cluster.JobID, amount cluster.Amount) int64 {
+	s, total := w.ts.State, int64(0)
+	for i := range w.spec.Agents {
+		if s.SameType(id, cluster.ServerID(agent), cluster.ServerID(i)) {
+			total += int64(s.Fits(cluster.ServerID(i), id, amount))
+		}
+	}
+	if milli, ok := s.QuotaLeft(id); ok {
+		total = min(total, milli/int64(amount.GPUMilli))
+	}
+	return total
 }
 
 // probe places the gang of an item on one server alone and takes it back.

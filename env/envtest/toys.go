@@ -53,7 +53,7 @@ func toy(gpus []int, jobs ...trace.Job) Make {
 			spec.Servers = append(spec.Servers, cluster.Uniform(1, n).Servers...)
 		}
 		return env.New(env.Config{
-			Sim:     sim.Config{Cluster: spec, Physics: physics.InterServer{Penalty: 1}},
+			Sim:     sim.Config{Cluster: spec, Physics: physics.Compose(physics.InterServer{Penalty: 1})},
 			Jobs:    func(uint64) ([]trace.Job, error) { return jobs, nil },
 			Encoder: &env.StandardEncoder{Window: 3}, Reward: env.Flow{Scale: time.Second},
 			Patience: 50 * time.Second, SkipForced: true,

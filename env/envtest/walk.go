@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -154,12 +155,21 @@ func (w *walk) complete() (k, l int) {
 	if found == 0 {
 		return -1, -1
 	}
+	k, l = w.spec.Unpack(pick)
+	first := -1
 	for i := range w.joint {
-		if w.ts.Legal(&w.spec, i)[pick] {
+		if !w.ts.Legal(&w.spec, i)[pick] {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		s := w.ts.State
+		if s == nil || s.SameType(w.ts.Window[k], cluster.ServerID(first), cluster.ServerID(i)) {
 			w.joint[i] = pick
 		}
 	}
-	return w.spec.Unpack(pick)
+	return k, l
 }
 
 // needState is the error of checks that look behind the observations.

@@ -1,76 +1,103 @@
 // Package physics says how fast a job runs under a placement. A model reads the state and never changes it; the simulator
-// asks it whenever a placement changes and makes completion times exact under the answer.
+// asks it whenever a placement changes, and asks again for the jobs that the change may slow or speed up, so that completion
+// times are exact.
+//
+// A model is a product of parts, each of which is one influence on speed and can be left out. Every part is 1 for a job that
+// runs alone, with what it asked for, on reference hardware, well placed.
 package physics
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Model gives the speed of a running job: work per time, 1 for the job alone with what it asked for, always above 0.
-// It must depend on the state alone.
+// Model gives the speed of a running job: work per time, always above 0. It must depend on the state alone and be safe for
+// concurrent use.
 type Model interface {
+	// Name is what Parse reads back, for the models that it knows.
 	Name() string
 	Speed(s *cluster.State, job cluster.JobID) float64
+	// Coupled appends the running jobs whose speed may change because a job takes or has left a placement. The job itself
+	// need not be among them, and a job may come twice.
+	Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
+}
+
+// Part is one influence on speed. Factor is above 0.
+type Part interface {
+	Name() string
+	Factor(s *cluster.State, job cluster.JobID) float64
+	Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
+}
+
+// alone is embedded by parts that look at no other job.
+type alone struct{}
+
+// Coupled implements Part.
+func (alone) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	return dst
 }
 
 // Ideal runs every job in proportion to the GPU share it holds of what it asked for, wherever its workers are.
-type Ideal struct{}
+func Ideal() Model { return product{} }
 
-// Name implements Model.
-func (Ideal) Name() string { return "ideal" }
-
-// Speed implements Model.
-func (Ideal) Speed(s *cluster.State, job cluster.JobID) float64 {
-	return share(s, job)
+// Compose returns the model in which every part slows or speeds a job up beside the ideal model: its speed is the ideal one
+// times all factors. With Sharing among the parts, a share of a GPU admits a job and does not cap it, see there.
+func Compose(parts ...Part) Model {
+	m := product{parts: parts}
+	for _, p := range parts {
+		if _, ok := p.(Sharing); ok {
+			m.sliced = true
+		}
+	}
+	return m
 }
 
-func share(s *cluster.State, job cluster.JobID) float64 {
-	held, want := s.Placement(job).GPUs(), s.Spec(job).GPUs()
+type product struct {
+	parts  []Part
+	sliced bool // GPUs are time-sliced: Sharing is among the parts
+}
+
+// Name implements Model.
+func (m product) Name() string {
+	if len(m.parts) == 0 {
+		return "ideal"
+	}
+	names := make([]string, len(m.parts))
+	for i, p := range m.parts {
+		names[i] = p.Name()
+	}
+	return strings.Join(names, " * ")
+}
+
+// Speed implements Model.
+func (m product) Speed(s *cluster.State, job cluster.JobID) float64 {
+	speed := m.share(s, job)
+	for _, p := range m.parts {
+		speed *= p.Factor(s, job)
+	}
+	return speed
+}
+
+// Coupled implements Model.
+func (m product) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	for _, part := range m.parts {
+		dst = part.Coupled(s, p, dst)
+	}
+	return dst
+}
+
+func (m product) share(s *cluster.State, job cluster.JobID) float64 {
+	p, spec := s.Placement(job), s.Spec(job)
+	if m.sliced {
+		if w := p.Workers(); w != spec.Workers {
+			return float64(w) / float64(spec.Workers)
+		}
+		return 1
+	}
+	held, want := p.GPUs(), spec.GPUs()
 	if held == want {
 		return 1
 	}
 	return held / want
-}
-
-// InterServer slows a gang that runs on more servers than it needs: with n servers where m would do, time stretches by
-// 1 + Penalty·(1 - m/n), so by at most 1 + Penalty. m counts servers as large as the cluster's largest. It stands for
-// communication that leaves the server until a model of links does better.
-type InterServer struct {
-	Penalty float64
-}
-
-// Name implements Model.
-func (m InterServer) Name() string { return fmt.Sprintf("inter-server(%g)", m.Penalty) }
-
-// Speed implements Model.
-func (m InterServer) Speed(s *cluster.State, job cluster.JobID) float64 {
-	p := s.Placement(job)
-	speed := share(s, job)
-	if len(p) == 1 {
-		return speed
-	}
-	need := (p.Workers() + s.MostGPUs() - 1) / s.MostGPUs()
-	return speed / (1 + m.Penalty*(1-float64(need)/float64(len(p))))
-}
-
-// Parse returns the model that a Name names: "ideal" or "inter-server(PENALTY)".
-func Parse(name string) (Model, error) {
-	const want = `want "ideal" or "inter-server(PENALTY)" with a penalty of 0 or more`
-	if name == "ideal" {
-		return Ideal{}, nil
-	}
-	number, ok := strings.CutPrefix(name, "inter-server(")
-	number, closed := strings.CutSuffix(number, ")")
-	if !ok || !closed {
-		return nil, fmt.Errorf("physics %q: %s", name, want)
-	}
-	penalty, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(penalty >= 0 && penalty < 1e6) {
-		return nil, fmt.Errorf("physics %q: penalty %q: %s", name, number, want)
-	}
-	return InterServer{Penalty: penalty}, nil
 }

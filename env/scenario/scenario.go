@@ -240,10 +240,9 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	return sim.Config{
-		Cluster: s.Cluster.Spec(), Physics: model, Overhead: s.PreemptOverhead,
-		FromScratch: s.Restart == FromScratch, Horizon: s.Horizon,
-	}, nil
+	restart := sim.Pause(s.PreemptOverhead)
+	restart.FromScratch = s.Restart == FromScratch
+	return sim.Config{Cluster: s.Cluster.Spec(), Physics: model, Restart: restart, Horizon: s.Horizon}, nil
 }
 
 // Write writes the scenario, with every value that it runs with, as YAML that Load reads back.

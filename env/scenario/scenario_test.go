@@ -120,8 +120,8 @@ func TestSettingsChangeAnyKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Workload.Trace != "x.csv" || s.Window.Arrivals != 7 || cfg.Cluster.GPUs() != 32 || cfg.Overhead != 90*time.Second ||
-		!cfg.FromScratch || cfg.Horizon != 24*time.Hour || cfg.Physics.Name() != "inter-server(0.25)" ||
+	if s.Workload.Trace != "x.csv" || s.Window.Arrivals != 7 || cfg.Cluster.GPUs() != 32 || cfg.Restart.Preempt != 90*time.Second ||
+		!cfg.Restart.FromScratch || cfg.Horizon != 24*time.Hour || cfg.Physics.Name() != "inter-server(0.25)" ||
 		s.Estimates != (trace.Estimates{Kind: trace.Noisy, Sigma: .4}) || !slices.Equal(s.Seeds, []uint64{7}) ||
 		!slices.Equal(s.Window.Test, []float64{.8, .9}) || cfg.Cluster.Servers[0].CPUMilli != 96_000 || s.Workload.MaxGPUs != 8 {
 		t.Errorf("settings not taken: %+v", s)

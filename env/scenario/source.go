@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/rng"
 )
@@ -20,8 +21,8 @@ type Source struct {
 
 // Episode is one window of the workload under one seed.
 type Episode struct {
-	Name string      // of the window, for example "test-3"
-	Jobs []trace.Job // in order of id rank, the first submitted at 0; the caller's own
+	Name        string // of the window, for example "test-3"
+	sim.Episode        // its jobs are in order of id rank, the first submitted at 0, and the caller's own
 }
 
 // Open reads or generates the workload, once.
@@ -133,7 +134,11 @@ func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
 	if err := s.scenario.Estimates.Apply(jobs, rng.Stream(seed, "scenario", "estimates", name)); err != nil {
 		return Episode{}, fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
 	}
-	return Episode{Name: name, Jobs: jobs}, nil
+	cfg, err := s.scenario.SimConfig()
+	if err != nil {
+		return Episode{}, err
+	}
+	return Episode{Name: name, Episode: sim.Episode{Config: cfg, Jobs: jobs}}, nil
 }
 
 // cut copies the jobs of a window in order of id rank.

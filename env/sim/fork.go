@@ -20,6 +20,10 @@ func (s *Sim) Fork(dst *Sim) {
 	dst.finish.heap = append(old.finish.heap[:0], s.finish.heap...)
 	dst.finish.place = append(old.finish.place[:0], s.finish.place...)
 	dst.events = append(old.events[:0], s.events...)
+	dst.scratch = scratch{
+		ended: old.ended[:0], launched: old.launched[:0],
+		touched: append(old.touched[:0], s.touched...), fresh: append(old.fresh[:0], s.fresh...),
+	}
 	dst.log = Log{off: true}
 }
 

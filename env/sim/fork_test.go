@@ -25,7 +25,7 @@ func TestForkContinuesLikeTheOriginal(t *testing.T) {
 			jobs[i].Work = time.Duration(1+r.IntN(1200)) * time.Second
 			jobs[i].Estimate = jobs[i].Work
 		}
-		cfg := sim.Config{Cluster: cluster.Uniform(3, 8), Physics: physics.InterServer{Penalty: 0.5}, Overhead: time.Minute}
+		cfg := sim.Config{Cluster: cluster.Uniform(3, 8), Physics: physics.Compose(physics.InterServer{Penalty: 0.5}), Restart: sim.Pause(time.Minute)}
 		for _, name := range []string{"sjfskip", "srtf"} {
 			whole := total(t, cfg, jobs, name, nil)
 			var fork sim.Sim

@@ -20,10 +20,16 @@ const (
 	Loan
 	Reclaim
 	Finish
+	Fail      // a server or a GPU goes out of service
+	Repair    // it is back
+	Interrupt // a job is stopped by a failure or because its server is seized
+	Need      // the inference pool needs and offers so much from now on
+	Seize     // a server on loan is taken back by force, because its deadline has passed
 	End
 )
 
-var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "end", "unsubmitted"}
+var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "fail", "repair",
+	"interrupt", "need", "seize", "end", "unsubmitted"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -31,8 +37,9 @@ func (k Kind) String() string { return kindNames[k] }
 type Record struct {
 	At     time.Duration
 	Kind   Kind
-	Job    cluster.JobID    // of all but loan, reclaim and end
-	Server cluster.ServerID // of loan and reclaim
+	Job    cluster.JobID    // of what a job is about
+	Server cluster.ServerID // of loan, reclaim, seize, fail and repair
+	Index  int32            // of fail and repair: the GPU, -1 for the whole server; of need: into Config.Demand
 	pieces span
 	gpus   span
 }

@@ -95,8 +95,8 @@ func TestUnfinishedLog(t *testing.T) {
 	})
 }
 
-const short = `{"format":"clustergym-log","version":1,"scheduler":"fifo","physics":"ideal","overhead":0,` +
-	`"from_scratch":false,"horizon":50000000000,"jobs":2,"servers":[{"name":"a","gpus":4,"cpu_milli":9,"mem_mib":null,"pool":"training"},` +
+const short = `{"format":"clustergym-log","version":2,"scheduler":"fifo","physics":"ideal",` +
+	`"restart":{"preempt":0,"migrate":0,"resize":0,"from_scratch":false,"interval":0,"save":0},"horizon":50000000000,"jobs":2,"servers":[{"name":"a","gpus":4,"cpu_milli":9,"mem_mib":null,"pool":"training"},` +
 	`{"name":"b-","from":0,"count":2,"gpus":2,"cpu_milli":null,"mem_mib":null,"pool":"inference"}]}
 {"at":0,"kind":"submit","job":1,"name":"x","tenant":"t","workers":2,"gpu_milli":1000,"estimate":5,"work":20000000000,"status":"passed"}
 {"at":0,"kind":"start","job":1,"pieces":[{"server":0,"workers":2,"gpu_milli":1000,"gpus":[0,1]}]}
@@ -140,10 +140,10 @@ func TestServerNames(t *testing.T) {
 
 func TestReadLogErrors(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{`"version":1`, `"version":2`, `line 1: version: 2, want a whole number from 1 to 1`},
+		{`"version":2`, `"version":1`, `line 1: version: 1, want a whole number from 2 to 2`},
 		{`clustergym-log`, `log`, `line 1: format: "log", want "clustergym-log"`},
 		{`"horizon":50000000000,`, ``, `line 1: horizon: nothing, want this field`},
-		{`"physics":"ideal"`, `"physics":"real"`, `line 1: physics "real": want`},
+		{`"physics":"ideal"`, `"physics":"real"`, `line 1: physics "real": part`},
 		{`"gpus":4`, `"gpus":-4`, `line 1: servers[0].gpus: -4, want a whole number from 0`},
 		{`"from":0,`, ``, `line 1: servers[1].from: nothing, want this field`},
 		{`"count":2`, `"count":200000`, `line 1: servers[1].count: 200000, want a whole number from 2 to 131072`},
@@ -231,6 +231,9 @@ type odd struct{}
 
 func (odd) Name() string                                { return "odd" }
 func (odd) Speed(*cluster.State, cluster.JobID) float64 { return 1 }
+func (odd) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	return dst
+}
 
 // Any text is a log that is written back as it was read, and replayed as it was written or refused; or it is an error.
 func FuzzReadLog(f *testing.F) {

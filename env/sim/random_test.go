@@ -2,83 +2,17 @@ package sim_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
-
-// drawConfig draws a small cluster and its rules.
-func drawConfig(t *rapid.T) sim.Config {
-	cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))}
-	for i := range cfg.Cluster.Servers {
-		v := &cfg.Cluster.Servers[i]
-		switch rapid.IntRange(0, 7).Draw(t, "kind of server") {
-		case 0:
-			v.GPUs = 0
-		case 1:
-			v.CPUMilli, v.MemMiB = 8, 8
-		case 2:
-			v.Name = fmt.Sprintf("\"rack\" <%d>\n", i)
-		case 3:
-			v.Pool = cluster.Inference
-		}
-	}
-	cfg.Physics = rapid.SampledFrom([]physics.Model{
-		physics.Ideal{}, physics.InterServer{Penalty: 0.5}, physics.InterServer{Penalty: 1. / 3},
-	}).Draw(t, "physics")
-	cfg.Overhead = drawTime(t, "overhead", 60)
-	cfg.FromScratch = rapid.Bool().Draw(t, "from scratch")
-	if rapid.IntRange(0, 2).Draw(t, "cut off") == 0 {
-		cfg.Horizon = 1 + drawTime(t, "horizon", 9000)
-	}
-	return cfg
-}
-
-// drawTime draws whole seconds, so that there are ties, and now and then any nanosecond.
-func drawTime(t *rapid.T, name string, most int64) time.Duration {
-	if rapid.IntRange(0, 3).Draw(t, name+" in ns") == 0 {
-		return time.Duration(rapid.Int64Range(0, most*int64(time.Second)).Draw(t, name))
-	}
-	return time.Duration(rapid.Int64Range(0, most).Draw(t, name)) * time.Second
-}
-
-// drawJobs draws jobs that the empty cluster could hold; every one has an estimate, of which few are true.
-func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
-	jobs := make([]trace.Job, 0, 10)
-	for i := range rapid.IntRange(0, 10).Draw(t, "jobs") {
-		var j trace.Job
-		j.Name = fmt.Sprintf("%d", i)
-		j.User = rapid.SampledFrom([]string{"", "ann", "böb \"b\""}).Draw(t, "user")
-		j.Submit = drawTime(t, "submit", 100)
-		j.Work = drawTime(t, "work", 4000)
-		j.Estimate = 1 + drawTime(t, "estimate", 4000)
-		if rapid.Bool().Draw(t, "true estimate") {
-			j.Estimate = max(j.Work, 1)
-		}
-		j.Status = rapid.SampledFrom([]trace.Status{trace.Unknown, trace.Passed, trace.Killed}).Draw(t, "status")
-		j.Request.GPUMilli = rapid.SampledFrom([]int32{1000, 1000, 500, 300}).Draw(t, "GPU milli")
-		j.Request.CPUMilli = rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "CPU milli")
-		most := cfg.Cluster.Capacity(&j.JobSpec)
-		if most == 0 {
-			continue
-		}
-		j.Workers = int32(rapid.Int64Range(1, min(most, 6)).Draw(t, "workers"))
-		if rapid.Bool().Draw(t, "elastic") {
-			j.MinWorkers, j.MaxWorkers = 1, j.Workers+2
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs
-}
 
 // drawScheduler draws a baseline or chaos.
 func drawScheduler(t *rapid.T) func() cluster.Scheduler {
@@ -86,7 +20,7 @@ func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	for _, b := range baselines.All() {
 		makers = append(makers, b.New)
 	}
-	i := rapid.IntRange(-2, len(makers)-1).Draw(t, "scheduler")
+	i := rapid.IntRange(-len(makers), len(makers)-1).Draw(t, "scheduler")
 	return makers[max(i, 0)]
 }
 
@@ -113,7 +47,7 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 	}
 	if c.wakes > 0 && c.draw.IntN(2) == 0 {
 		c.wakes--
-		tx.WakeAt(tx.Now() + time.Duration(c.draw.IntN(5000))*time.Second/2)
+		tx.WakeAt(tx.Now() + time.Duration(c.draw.IntN(1000))*time.Second/2)
 	}
 	return nil
 }
@@ -121,26 +55,30 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 // operate tries one operation; a refusal is as good as any answer.
 func (c *chaos) operate(tx *cluster.Txn) {
 	s := tx.State()
-	switch c.draw.IntN(7) {
-	case 0, 1, 2:
+	switch c.draw.IntN(10) {
+	case 0, 1, 2, 3:
 		if id := c.pick(s.Pending()); id >= 0 {
 			tx.Place(id, c.spread(s, id))
 		}
-	case 3:
+	case 4:
 		if id := c.pick(s.Running()); id >= 0 {
 			tx.Preempt(id)
 		}
-	case 4:
+	case 5:
 		if id := c.pick(s.Running()); id >= 0 {
 			tx.Migrate(id, c.spread(s, id))
 		}
-	case 5:
+	case 6:
 		if id := c.pick(s.Running()); id >= 0 {
 			tx.Resize(id, c.spread(s, id))
 		}
-	case 6:
+	case 7:
+		if id := c.pick(s.Running()); id >= 0 {
+			tx.Resize(id, c.regrant(s, id))
+		}
+	default:
 		v := cluster.ServerID(c.draw.IntN(s.Servers()))
-		if tx.Loan(v) != nil {
+		if tx.Loan(v) != nil && c.draw.IntN(4) == 0 {
 			tx.Reclaim(v)
 		}
 	}
@@ -164,16 +102,42 @@ func (c *chaos) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement)
 	for _, i := range c.draw.Perm(s.Servers()) {
 		if fits := min(s.Fits(cluster.ServerID(i), id, amount), left); fits > 0 {
 			n := 1 + c.draw.Int32N(fits)
+			if c.draw.IntN(8) > 0 { // a multiple of those that must stand together
+				n = min(n+spec.Together()-1, left)
+				n -= n % spec.Together()
+			}
 			p = append(p, cluster.Piece{Server: cluster.ServerID(i), Workers: n, Amount: amount})
 			left -= n
 		}
 	}
-	return slices.DeleteFunc(p, func(q cluster.Piece) bool { return left > 0 && c.draw.IntN(8) == 0 })
+	return slices.DeleteFunc(p, func(q cluster.Piece) bool { return q.Workers == 0 || left > 0 && c.draw.IntN(8) == 0 })
+}
+
+// regrant leaves a gang where it is with other shares, cores and memory, on one of its servers or on all.
+func (c *chaos) regrant(s *cluster.State, id cluster.JobID) cluster.Placement {
+	p := slices.Clone(s.Placement(id))
+	for i := range p {
+		if c.draw.IntN(2) == 0 {
+			p[i].CPUMilli = c.draw.Int32N(6000)
+		}
+		if c.draw.IntN(2) == 0 {
+			p[i].MemMiB = c.draw.Int32N(100_000)
+		}
+		if c.draw.IntN(3) == 0 {
+			p[i].GPUMilli = 1 + c.draw.Int32N(cluster.WholeGPU)
+		}
+	}
+	return p
 }
 
 func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, seed uint64) *sim.Log {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
+	return playEpisode(t, sim.Episode{Config: cfg, Jobs: jobs}, sched, seed)
+}
+
+func playEpisode(t rapid.TB, e sim.Episode, sched cluster.Scheduler, seed uint64) *sim.Log {
+	t.Helper()
+	s, err := e.New()
 	if err != nil {
 		t.Fatal(err)
 	}

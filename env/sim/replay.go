@@ -77,7 +77,7 @@ func (p *player) match() error {
 }
 
 func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
-	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server &&
+	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server && x.Index == y.Index &&
 		slices.Equal(a.Placement(x), b.Placement(y)) && slices.Equal(a.GPUs(x), b.GPUs(y)) &&
 		(x.Kind != End || a.Outcome == b.Outcome)
 }
@@ -85,8 +85,12 @@ func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
 // describe says what a record is, without its time.
 func (l *Log) describe(r *Record) string {
 	switch r.Kind {
-	case Loan, Reclaim:
+	case Loan, Reclaim, Seize:
 		return fmt.Sprintf("%v server %d", r.Kind, r.Server)
+	case Fail, Repair:
+		return fmt.Sprintf("%v server %d GPU %d", r.Kind, r.Server, r.Index)
+	case Need:
+		return fmt.Sprintf("need %+v", l.Config.Demand[r.Index])
 	case End:
 		return fmt.Sprintf("end %+v", l.Outcome)
 	case Start, Resize, Migrate:
@@ -107,8 +111,14 @@ func (p *player) propose(tx *cluster.Txn) error {
 			return p.refuse(next, err)
 		}
 	}
-	if next < len(p.old.Records) {
+	for next < len(p.old.Records) && p.old.Records[next].Kind == Need {
+		next++ // the simulator passes over one that changes no offer
+	}
+	switch last := len(p.old.Records) - 1; {
+	case next <= last:
 		p.wake(tx, &p.old.Records[next])
+	case p.old.Records[last].Kind == Need: // the old scheduler failed at a later instant that left no record
+		tx.WakeAt(p.old.Records[last].At + 1)
 	}
 	return nil
 }

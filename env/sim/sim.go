@@ -13,18 +13,6 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Config is a cluster and the rules that it lives by.
-type Config struct {
-	Cluster cluster.Spec
-	Physics physics.Model // nil: ideal
-	// Overhead is how long a job holds its GPUs without progress after a restart, a migration or a resize.
-	Overhead time.Duration
-	// FromScratch makes a preempted job lose its work; otherwise it goes on from where it was.
-	FromScratch bool
-	// Horizon truncates the episode at that instant, 0 for never.
-	Horizon time.Duration
-}
-
 // Outcome is how an episode ended.
 type Outcome struct {
 	Terminated bool   // every job finished
@@ -41,10 +29,25 @@ type Sim struct {
 	left    int             // jobs not finished
 	state   *cluster.State
 	finish  queue
+	faults  []fault         // of Config.Outages, by time
+	fault   int             // into faults
+	demand  int             // into Config.Demand
+	offers  []time.Duration // by that index: when the offer next changes
+	pool    int32           // servers of the inference pool
+	warm    bool            // the scheduler has not yet been told of the jobs that ran from the start
 	events  []cluster.Event
 	wake    time.Duration // never if nobody asked
 	log     Log
 	outcome Outcome
+	scratch
+}
+
+// scratch is reused from call to call.
+type scratch struct {
+	ended    []cluster.JobID
+	touched  []cluster.JobID // jobs whose speed may have changed
+	launched []cluster.JobID // in the transaction being committed, at a speed that knows all of it
+	fresh    []cluster.JobID // first started at this instant
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -53,10 +56,13 @@ const never = time.Duration(math.MaxInt64)
 // A job that the cluster could never hold is an error.
 func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	if cfg.Physics == nil {
-		cfg.Physics = physics.Ideal{}
+		cfg.Physics = physics.Ideal()
 	}
-	if cfg.Overhead < 0 || cfg.Horizon < 0 {
-		return nil, fmt.Errorf("simulate: overhead %v and horizon %v, want 0 or more", cfg.Overhead, cfg.Horizon)
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	if cfg.Warm < 0 || cfg.Warm > len(jobs) {
+		return nil, fmt.Errorf("simulate: %d warm jobs, want 0 to all %d", cfg.Warm, len(jobs))
 	}
 	state, err := cluster.NewState(cfg.Cluster, len(jobs))
 	if err != nil {
@@ -67,7 +73,8 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	}
 	s := &Sim{
 		cfg: cfg, jobs: jobs, arrival: make([]cluster.JobID, len(jobs)), left: len(jobs),
-		state: state, finish: newQueue(len(jobs)), wake: never,
+		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), pool: state.Offer(),
+		wake: never,
 	}
 	for i := range s.arrival {
 		s.arrival[i] = cluster.JobID(i)
@@ -136,18 +143,22 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	switch {
 	case s.left == 0:
 		return s.end(Outcome{Terminated: true})
-	case at == never && s.finish.len() > 0:
-		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
-	case at == never:
+	case at == never && s.finish.len() == 0:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs wait, and nothing runs, arrives or wakes", len(s.state.Pending()))})
 	case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
 		s.state.Advance(max(s.cfg.Horizon, s.state.Now()))
 		return s.end(Outcome{Truncated: horizonReached(s.cfg.Horizon)})
+	case at == never:
+		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
+	}
+	s.pass(at)
+	if at > s.state.Now() {
+		s.fresh = s.fresh[:0]
 	}
 	s.state.Advance(at)
-	for s.finish.len() > 0 && s.finish.min() == at {
-		s.complete(s.finish.pop())
-	}
+	s.completeAll(at)
+	s.breakdowns(at)
+	s.inference(at)
 	for s.next < len(s.arrival) && s.jobs[s.arrival[s.next]].Submit == at {
 		s.arrive(s.arrival[s.next])
 		s.next++
@@ -156,12 +167,22 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		s.wake = never
 		s.events = append(s.events, cluster.Event{Kind: cluster.Woke})
 	}
+	if s.warm {
+		s.warm = false
+		return s.state.Begin(s.state.Introduce()), true
+	}
+	s.respeed()
+	for s.finish.len() > 0 && s.finish.min() == at { // who was within a nanosecond of the end and is faster now
+		s.completeAll(at)
+		s.respeed()
+	}
 	return s.state.Begin(s.events), true
 }
 
 // Peek returns the instant to which Next will move; ok is false if that is the end of an episode that has ended or is stuck.
 func (s *Sim) Peek() (at time.Duration, ok bool) {
-	if at = s.upcoming(); s.left == 0 || at == never {
+	at = s.upcoming()
+	if s.left == 0 || at == never && (s.finish.len() == 0 || s.cfg.Horizon == 0) {
 		return s.state.Now(), false
 	}
 	if s.cfg.Horizon > 0 && at > s.cfg.Horizon {
@@ -179,91 +200,40 @@ func (s *Sim) upcoming() time.Duration {
 	if s.next < len(s.arrival) {
 		at = min(at, s.jobs[s.arrival[s.next]].Submit)
 	}
+	if s.fault < len(s.faults) {
+		at = min(at, s.faults[s.fault].at)
+	}
+	at = min(at, s.nextOffer())
+	if owed, deadline := s.state.Owed(); owed > 0 {
+		at = min(at, max(deadline, s.state.Now()+1))
+	}
+	if s.warm {
+		at = s.state.Now()
+	}
 	return at
 }
 
 func (s *Sim) end(o Outcome) (*cluster.Txn, bool) {
 	s.outcome = o
+	s.pass(s.state.Now())
 	s.log.end(s.state.Now(), o)
 	return nil, false
 }
 
-func (s *Sim) complete(id cluster.JobID) {
-	s.state.Finish(id)
-	s.left--
-	s.log.append(Record{At: s.state.Now(), Kind: Finish, Job: id})
-	s.events = append(s.events, cluster.Event{Kind: cluster.Finished, Job: id})
+// completeAll finishes the jobs whose work is done, then notes whom that frees.
+func (s *Sim) completeAll(at time.Duration) {
+	for s.finish.len() > 0 && s.finish.min() == at {
+		id := s.finish.pop()
+		s.touch(s.state.Placement(id))
+		s.state.Finish(id)
+		s.left--
+		s.log.append(Record{At: at, Kind: Finish, Job: id})
+		s.events = append(s.events, cluster.Event{Kind: cluster.Finished, Job: id})
+	}
 }
 
 func (s *Sim) arrive(id cluster.JobID) {
 	s.state.Submit(id, &s.jobs[id].JobSpec)
 	s.log.append(Record{At: s.state.Now(), Kind: Submit, Job: id})
 	s.events = append(s.events, cluster.Event{Kind: cluster.Arrived, Job: id})
-}
-
-// Commit carries out what the open transaction proposed and closes it.
-func (s *Sim) Commit() {
-	tx := s.state.Txn()
-	s.events = s.events[:0]
-	if at, ok := tx.Wake(); ok {
-		s.wake = min(s.wake, at)
-	}
-	ops := tx.Ops()
-	for i := range ops {
-		s.carryOut(&ops[i])
-	}
-	tx.End()
-}
-
-func (s *Sim) carryOut(o *cluster.Op) {
-	s.log.op(s.state.Now(), o)
-	switch o.Kind {
-	case cluster.OpLoan, cluster.OpReclaim:
-	case cluster.OpPreempt:
-		s.finish.remove(o.Job)
-		if s.cfg.FromScratch {
-			s.state.SetProgress(o.Job, 0, s.state.Now(), 1)
-		}
-	default:
-		if s.state.Phase(o.Job) == cluster.Running {
-			s.launch(o.Job, o.Kind != cluster.OpPlace || s.state.Starts(o.Job) > 1)
-		}
-	}
-}
-
-// launch sets a job going under its present placement.
-func (s *Sim) launch(id cluster.JobID, again bool) {
-	from, done := s.state.Now(), s.state.Progress(id)
-	if again {
-		from = later(from, s.cfg.Overhead)
-	}
-	rate := s.cfg.Physics.Speed(s.state, id)
-	if !(rate > 0) {
-		panic(fmt.Sprintf("sim: physics %s gives job %d the speed %v, want above 0", s.cfg.Physics.Name(), id, rate))
-	}
-	s.state.SetProgress(id, done, from, rate)
-	left := max(s.jobs[id].Work-done, 0)
-	if rate != 1 {
-		left = stretch(left, rate)
-	}
-	if rate != 1 || from != s.state.Now() {
-		s.events = append(s.events, cluster.Event{Kind: cluster.Respeed, Job: id})
-	}
-	s.finish.set(id, later(from, left))
-}
-
-// stretch is the time that so much work takes at a rate, up to never.
-func stretch(work time.Duration, rate float64) time.Duration {
-	if t := math.Ceil(float64(work) / rate); t < float64(never) {
-		return time.Duration(t)
-	}
-	return never
-}
-
-// later is at+d, up to never.
-func later(at, d time.Duration) time.Duration {
-	if d > never-at {
-		return never
-	}
-	return at + d
 }

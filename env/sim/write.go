@@ -18,25 +18,28 @@ import (
 // The format of a written log.
 const (
 	LogFormat  = "clustergym-log"
-	LogVersion = 1
+	LogVersion = 2
 )
 
 // Write writes the log as JSON lines: a header, a line for each record in order, and a line for each job that had not come
 // when the log ended, so that ReadLog gives the same log back from nothing else. Times are integer nanoseconds. Equal logs
 // are written as equal bytes.
 //
-//	{"format":"clustergym-log","version":1,"scheduler":"fifo","physics":"ideal","overhead":0,"from_scratch":false,"horizon":0,
-//	 "jobs":1,"servers":[{"name":"server-","from":0,"count":2,"gpus":8,"cpu_milli":null,"mem_mib":null,"pool":"training"}]}
+//	{"format":"clustergym-log","version":2,"scheduler":"fifo","physics":"ideal",
+//	 "restart":{"preempt":0,"migrate":0,"resize":0,"from_scratch":false,"interval":0,"save":0},"horizon":0,"jobs":1,
+//	 "servers":[{"name":"server-","from":0,"count":2,"gpus":8,"cpu_milli":null,"mem_mib":null,"pool":"training"}]}
 //	{"at":0,"kind":"submit","job":0,"name":"a","workers":2,"gpu_milli":1000,"work":60000000000,"status":"passed"}
 //	{"at":0,"kind":"start","job":0,"pieces":[{"server":0,"workers":2,"gpu_milli":1000,"gpus":[0,1]}]}
 //	{"at":60000000000,"kind":"finish","job":0}
 //	{"at":60000000000,"kind":"end","terminated":true}
 //
 // Servers in a row that are alike and numbered in a row are one group: from 0 on, count of them. A job and a server go by
-// their ids, which are indices. Left out where they are 0 or empty: user, tenant, min_workers, max_workers, cpu_milli,
-// mem_mib, estimate. An episode that was cut off ends with "truncated" and the reason. A job that had not come has the kind
-// "unsubmitted" and its submit time as "at". A physics that physics.Parse does not know and text that is not UTF-8 are
-// errors.
+// their ids, which are indices. Left out where they are 0 or empty: of a job user, tenant, min_workers, max_workers,
+// cpu_milli, mem_mib, gpu_mem_mib, model, group, stages, tensor, gpu_type, mixed and estimate; of a server gpu_type,
+// gpu_mem_mib and rack; of the header warm, grace, per_gpu, quotas ([{"tenant":"t","gpus":8}]), outages
+// ([[from,to,server,gpu]], gpu -1 for all of it) and demand ([[at,need,offer]], need in thousandths of servers). An episode
+// that was cut off ends with "truncated" and the reason. A job that had not come has the kind "unsubmitted" and its submit
+// time as "at". A physics that physics.Parse does not know and text that is not UTF-8 are errors.
 func (l *Log) Write(w io.Writer) error {
 	if l.Config.Physics == nil {
 		return fmt.Errorf("write log: no physics")
@@ -76,14 +79,22 @@ func (l *Log) utf8() error {
 	if !utf8.ValidString(l.Scheduler) {
 		return fmt.Errorf("scheduler %q: not UTF-8", l.Scheduler)
 	}
+	for i, q := range l.Config.Cluster.Quotas {
+		if !utf8.ValidString(q.Tenant) {
+			return fmt.Errorf("quota %d: tenant %q: not UTF-8", i, q.Tenant)
+		}
+	}
 	for i := range l.Config.Cluster.Servers {
-		if n := l.Config.Cluster.Servers[i].Name; !utf8.ValidString(n) {
-			return fmt.Errorf("server %d: name %q: not UTF-8", i, n)
+		if v := &l.Config.Cluster.Servers[i]; !utf8.ValidString(v.Name) || !utf8.ValidString(v.GPUType) {
+			return fmt.Errorf("server %d: name %q, GPU type %q: not UTF-8", i, v.Name, v.GPUType)
 		}
 	}
 	for i := range l.Jobs {
-		if j := &l.Jobs[i]; !utf8.ValidString(j.Name) || !utf8.ValidString(j.User) || !utf8.ValidString(j.Tenant) {
-			return fmt.Errorf("job %d: name %q, user %q, tenant %q: not UTF-8", i, j.Name, j.User, j.Tenant)
+		j := &l.Jobs[i]
+		for _, text := range [...]string{j.Name, j.User, j.Tenant, j.Model, j.Group, j.GPUType} {
+			if !utf8.ValidString(text) {
+				return fmt.Errorf("job %d: %q: not UTF-8", i, text)
+			}
 		}
 	}
 	return nil
@@ -93,8 +104,26 @@ func (l *Log) appendHeader(b []byte) []byte {
 	b = fmt.Appendf(b, `{"format":"%s","version":%d,"scheduler":`, LogFormat, LogVersion)
 	b = appendText(b, l.Scheduler)
 	b = appendText(append(b, `,"physics":`...), l.Config.Physics.Name())
-	b = fmt.Appendf(b, `,"overhead":%d,"from_scratch":%t,"horizon":%d,"jobs":%d,"servers":[`,
-		l.Config.Overhead, l.Config.FromScratch, l.Config.Horizon, len(l.Jobs))
+	c, r := &l.Config, &l.Config.Restart
+	b = fmt.Appendf(b, `,"restart":{"preempt":%d,"migrate":%d,"resize":%d,"from_scratch":%t,"interval":%d,"save":%d}`,
+		r.Preempt, r.Migrate, r.Resize, r.FromScratch, r.Interval, r.Save)
+	b = fmt.Appendf(b, `,"horizon":%d,"jobs":%d`, c.Horizon, len(l.Jobs))
+	b = appendSome(b, `,"warm":`, int64(c.Warm))
+	b = appendSome(b, `,"grace":`, int64(c.Grace))
+	b = appendSome(b, `,"per_gpu":`, int64(c.Cluster.PerGPU))
+	b = appendRows(b, `,"quotas":[`, len(c.Cluster.Quotas), func(b []byte, i int) []byte {
+		b = appendText(append(b, `{"tenant":`...), c.Cluster.Quotas[i].Tenant)
+		return append(appendInt(b, `,"gpus":`, int64(c.Cluster.Quotas[i].GPUs)), '}')
+	})
+	b = appendRows(b, `,"outages":[`, len(c.Outages), func(b []byte, i int) []byte {
+		o := &c.Outages[i]
+		return fmt.Appendf(b, "[%d,%d,%d,%d]", o.From, o.To, o.Server, o.GPU)
+	})
+	b = appendRows(b, `,"demand":[`, len(c.Demand), func(b []byte, i int) []byte {
+		d := &c.Demand[i]
+		return fmt.Appendf(b, "[%d,%d,%d]", d.At, d.Need, d.Offer)
+	})
+	b = append(b, `,"servers":[`...)
 	for all, i := l.Config.Cluster.Servers, 0; i < len(all); {
 		if i > 0 {
 			b = append(b, ',')
@@ -104,6 +133,21 @@ func (l *Log) appendHeader(b []byte) []byte {
 		i += n
 	}
 	return append(b, "]}"...)
+}
+
+// appendRows writes a list, and nothing for one that is empty.
+func appendRows(b []byte, key string, n int, row func(b []byte, i int) []byte) []byte {
+	if n == 0 {
+		return b
+	}
+	b = append(b, key...)
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = row(b, i)
+	}
+	return append(b, ']')
 }
 
 // alike counts the servers from the first on that are one group.
@@ -143,7 +187,11 @@ func appendServers(b []byte, v *cluster.ServerSpec, count int) []byte {
 	b = appendLimit(b, `,"cpu_milli":`, v.CPUMilli)
 	b = appendLimit(b, `,"mem_mib":`, v.MemMiB)
 	b = append(append(b, `,"pool":"`...), v.Pool.String()...)
-	return append(b, `"}`...)
+	b = append(b, '"')
+	b = appendSomeText(b, `,"gpu_type":`, v.GPUType)
+	b = appendSome(b, `,"gpu_mem_mib":`, int64(v.GPUMemMiB))
+	b = appendSome(b, `,"rack":`, int64(v.Rack))
+	return append(b, '}')
 }
 
 func (l *Log) appendRecord(b []byte, r *Record) []byte {
@@ -152,8 +200,17 @@ func (l *Log) appendRecord(b []byte, r *Record) []byte {
 	}
 	b = appendKind(b, r.At, r.Kind)
 	switch r.Kind {
-	case Loan, Reclaim:
+	case Loan, Reclaim, Seize:
 		b = appendInt(b, `,"server":`, int64(r.Server))
+	case Fail, Repair:
+		b = appendInt(b, `,"server":`, int64(r.Server))
+		if r.Index >= 0 {
+			b = appendInt(b, `,"gpu":`, int64(r.Index))
+		}
+	case Need:
+		d := &l.Config.Demand[r.Index]
+		b = appendInt(b, `,"need":`, d.Need)
+		b = appendInt(b, `,"offer":`, int64(d.Offer))
 	case End:
 		if l.Outcome.Terminated {
 			return append(b, `,"terminated":true}`...)
@@ -179,11 +236,15 @@ func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	b = appendKind(b, j.Submit, k)
 	b = appendInt(b, `,"job":`, int64(id))
 	b = appendText(append(b, `,"name":`...), j.Name)
-	if j.User != "" {
-		b = appendText(append(b, `,"user":`...), j.User)
-	}
-	if j.Tenant != "" {
-		b = appendText(append(b, `,"tenant":`...), j.Tenant)
+	b = appendSomeText(b, `,"user":`, j.User)
+	b = appendSomeText(b, `,"tenant":`, j.Tenant)
+	b = appendSomeText(b, `,"model":`, j.Model)
+	b = appendSomeText(b, `,"group":`, j.Group)
+	b = appendSome(b, `,"stages":`, int64(j.Stages))
+	b = appendSome(b, `,"tensor":`, int64(j.Tensor))
+	b = appendSomeText(b, `,"gpu_type":`, j.GPUType)
+	if j.Mixed {
+		b = append(b, `,"mixed":true`...)
 	}
 	b = appendInt(b, `,"workers":`, int64(j.Workers))
 	b = appendSome(b, `,"min_workers":`, int64(j.MinWorkers))
@@ -219,7 +280,8 @@ func appendPieces(b []byte, p cluster.Placement, gpus []int32) []byte {
 func appendAmount(b []byte, a cluster.Amount) []byte {
 	b = appendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
 	b = appendSome(b, `,"cpu_milli":`, int64(a.CPUMilli))
-	return appendSome(b, `,"mem_mib":`, int64(a.MemMiB))
+	b = appendSome(b, `,"mem_mib":`, int64(a.MemMiB))
+	return appendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
 }
 
 func appendInt(b []byte, key string, n int64) []byte {
@@ -232,6 +294,13 @@ func appendSome(b []byte, key string, n int64) []byte {
 		return b
 	}
 	return appendInt(b, key, n)
+}
+
+func appendSomeText(b []byte, key, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return appendText(append(b, key...), text)
 }
 
 func appendLimit(b []byte, key string, n int64) []byte {

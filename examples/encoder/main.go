@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/examples/greedy"
 )
 
@@ -66,9 +66,9 @@ func newEnv(src *scenario.Source, split scenario.Split, encoder env.Encoder) (en
 		Sim:        cfg,
 		Encoder:    encoder,
 		SkipForced: true,
-		Jobs: func(seed uint64) ([]trace.Job, error) {
+		Episode: func(seed uint64) (sim.Episode, error) {
 			e, err := src.Episode(split, int(seed%uint64(src.Count(split))), seed)
-			return e.Jobs, err
+			return e.Episode, err
 		},
 	})
 }

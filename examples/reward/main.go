@@ -12,7 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/examples/greedy"
 )
@@ -110,9 +110,9 @@ func newEnv(src *scenario.Source, reward env.Reward) (*env.Cluster, error) {
 		Sim:        cfg,
 		Reward:     reward,
 		SkipForced: true,
-		Jobs: func(seed uint64) ([]trace.Job, error) {
+		Episode: func(seed uint64) (sim.Episode, error) {
 			e, err := src.Episode(scenario.Test, int(seed), seed)
-			return e.Jobs, err
+			return e.Episode, err
 		},
 	})
 }

@@ -32,8 +32,8 @@ func index(gpuType string) int {
 }
 
 // GPUSpeed returns how fast the family runs alone on a GPU of that type, relative to 1 on a V100, and whether the type is
-// known: "V100" (also as the traces of Alibaba name it, by its memory, "V100M16" and "V100M32"), "P100" and "K80" after Gavel, "T4" after Lyra and "A100" by assumption, and "" for a type that does not
-// matter. An unknown type counts as a V100.
+// known: "V100" (also by its memory, "V100M16" and "V100M32", as Alibaba's traces name it), "P100" and "K80" after Gavel, "T4"
+// after Lyra and "A100" by assumption, and "" for a type that does not matter. An unknown type counts as a V100.
 func (f *Family) GPUSpeed(gpuType string) (speed float64, ok bool) {
 	switch gpuType {
 	case "V100", "V100M16", "V100M32", "":

@@ -1,0 +1,152 @@
+package physics
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// form is how a part is written and made.
+type form struct {
+	name  string
+	about string
+	args  []arg
+	make  func(v []float64) Part
+}
+
+// arg bounds a number between the parentheses.
+type arg struct {
+	name      string
+	low, high float64
+}
+
+var forms = []form{
+	{
+		"inter-server", "a gang spread over n servers where m would do takes up to 1+P times as long", []arg{{"P", 0, 1e6}},
+		func(v []float64) Part { return InterServer{Penalty: v[0]} },
+	},
+	{
+		"gpu-type", "the speed of the job's model on the GPUs that it holds", nil,
+		func([]float64) Part { return GPUType{} },
+	},
+	{
+		"cpu-mem", "the throughput with the CPU and memory that it holds, relative to what it asked for", nil,
+		func([]float64) Part { return CPUMem{} },
+	},
+	{
+		"sharing", "interference of jobs on one GPU, S times as strong as Gavel measured; a share is then no cap",
+		[]arg{{"S", 0, 10}}, func(v []float64) Part { return Sharing{Strength: v[0]} },
+	},
+	{
+		"scaling", "throughput of elastic jobs by their number of workers, after Pollux", nil,
+		func([]float64) Part { return Scaling{} },
+	},
+	{
+		"diminishing", "every worker beyond the smallest gang brings only G", []arg{{"G", 0.01, 1}},
+		func(v []float64) Part { return Diminishing{Gain: v[0]} },
+	},
+	{
+		"network", "communication within servers at I, through NICs at N and racks' shared uplinks at U GB/s",
+		[]arg{{"I", 0.001, 1e6}, {"N", 0.001, 1e6}, {"U", 0.001, 1e6}},
+		func(v []float64) Part { return NewNetwork(v[0], v[1], v[2]) },
+	},
+	{
+		"jitter", "what no profile knows: a factor exp(S z) for each job and number of servers, z normal",
+		[]arg{{"S", 0, 1}}, func(v []float64) Part { return Jitter{Sigma: v[0]} },
+	},
+}
+
+// Parse returns the model that a Name names: "ideal", or parts joined by "*", for example "sharing(0.3) * inter-server(0.5)".
+func Parse(name string) (Model, error) {
+	if name == "ideal" {
+		return Ideal(), nil
+	}
+	var parts []Part
+	seen := map[string]bool{}
+	for text := range strings.SplitSeq(name, "*") {
+		text = strings.TrimSpace(text)
+		part, kind, err := parsePart(text)
+		if err != nil {
+			return nil, fmt.Errorf("physics %q: %w", name, err)
+		}
+		if seen[kind] {
+			return nil, fmt.Errorf("physics %q: part %q comes twice", name, kind)
+		}
+		seen[kind] = true
+		parts = append(parts, part)
+	}
+	return Compose(parts...), nil
+}
+
+func parsePart(text string) (p Part, kind string, err error) {
+	kind, rest, called := strings.Cut(text, "(")
+	for _, f := range forms {
+		if f.name != kind {
+			continue
+		}
+		inner, closed := strings.CutSuffix(rest, ")")
+		if called != closed || called != (len(f.args) > 0) {
+			return nil, kind, fmt.Errorf("part %q, want %s", text, f.usage())
+		}
+		values, err := f.parse(inner)
+		if err != nil {
+			return nil, kind, err
+		}
+		return f.make(values), kind, nil
+	}
+	return nil, kind, fmt.Errorf("part %q, want \"ideal\" alone or parts joined by \"*\" of %s", text, usages())
+}
+
+func (f *form) parse(inner string) ([]float64, error) {
+	if len(f.args) == 0 {
+		return nil, nil
+	}
+	texts := strings.Split(inner, ",")
+	if len(texts) != len(f.args) {
+		return nil, fmt.Errorf("part %q has %d numbers, want %s", f.name, len(texts), f.usage())
+	}
+	values := make([]float64, len(texts))
+	for i, a := range f.args {
+		v, err := strconv.ParseFloat(strings.TrimSpace(texts[i]), 64)
+		if err != nil || !(v >= a.low && v <= a.high) {
+			return nil, fmt.Errorf("part %q: %s %q, want a number from %g to %g", f.name, a.name, texts[i], a.low, a.high)
+		}
+		values[i] = math.Abs(v) // -0 is 0
+	}
+	return values, nil
+}
+
+func (f *form) usage() string {
+	if len(f.args) == 0 {
+		return f.name
+	}
+	names := make([]string, len(f.args))
+	for i, a := range f.args {
+		names[i] = a.name
+	}
+	return f.name + "(" + strings.Join(names, ",") + ")"
+}
+
+// Help says how a part is written and what it does.
+type Help struct {
+	Usage string `json:"usage"`
+	About string `json:"about"`
+}
+
+// Parts lists the parts that Parse knows.
+func Parts() []Help {
+	all := make([]Help, len(forms))
+	for i := range forms {
+		all[i] = Help{forms[i].usage(), forms[i].about}
+	}
+	return all
+}
+
+func usages() string {
+	all := make([]string, len(forms))
+	for i := range forms {
+		all[i] = forms[i].usage()
+	}
+	return strings.Join(all, ", ")
+}

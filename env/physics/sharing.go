@@ -1,0 +1,74 @@
+package physics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics/profile"
+)
+
+// Sharing slows jobs down that share GPUs, by time-slicing as Gavel measured it (OSDI 2020): a share of a GPU admits a job
+// there and does not cap it, so that a job alone on its GPUs runs at full speed whatever share it holds, and beside others at
+// exp(-Strength · sensitivity · Σ pressures of the others). Strength 1 is what was measured on the K80, P100 and V100, about
+// 0.3 what newer GPUs show (docs/physics-fit.md). The slowest worker sets the pace of a gang. A job of unknown model neither
+// slows others nor is slowed.
+type Sharing struct {
+	Strength float64
+}
+
+// Name implements Part.
+func (m Sharing) Name() string { return fmt.Sprintf("sharing(%g)", m.Strength) }
+
+// Factor implements Part.
+func (m Sharing) Factor(s *cluster.State, job cluster.JobID) float64 {
+	var own *profile.Family
+	most := 0.0
+	for _, q := range s.Placement(job) {
+		if q.GPUMilli == cluster.WholeGPU || s.Shared(q.Server) == 0 {
+			continue
+		}
+		if own == nil {
+			if own = profile.Lookup(s.Spec(job).Model); own == nil {
+				return 1
+			}
+		}
+		gpuType := s.Server(q.Server).GPUType
+		sensitivity, _ := own.Vectors(gpuType)
+		for _, g := range s.GPUsOn(job, q.Server) {
+			press := 0.0
+			for _, other := range s.Residents(q.Server) {
+				if other == job || !slices.Contains(s.GPUsOn(other, q.Server), g) {
+					continue
+				}
+				if f := profile.Lookup(s.Spec(other).Model); f != nil {
+					_, p := f.Vectors(gpuType)
+					press += sensitivity[0]*p[0] + sensitivity[1]*p[1]
+				}
+			}
+			most = max(most, press)
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return math.Exp(-m.Strength * most)
+}
+
+// Coupled implements Part: the jobs with shares of GPUs on servers where the placement holds shares.
+func (m Sharing) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	for i := range p {
+		if p[i].GPUMilli == cluster.WholeGPU {
+			continue
+		}
+		for _, other := range s.Residents(p[i].Server) {
+			for _, q := range s.Placement(other) {
+				if q.Server == p[i].Server && q.GPUMilli < cluster.WholeGPU {
+					dst = append(dst, other)
+				}
+			}
+		}
+	}
+	return dst
+}

@@ -1,0 +1,91 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// A fork, taken with a transaction open, goes on exactly as its original does and as an episode does that nobody forked, to
+// the last event, operation, GPU and nanosecond of progress. Peek tells where Next goes.
+func TestForkGoesOnAsItsOriginal(t *testing.T) {
+	played, forks, fork := 0, 0, sim.Sim{} // its memory is used again and again
+	many(t, 6000, func(t *rapid.T) {
+		played++
+		e, seed := drawEpisode(t), rapid.Uint64().Draw(t, "seed")
+		at := rapid.IntRange(0, 12).Draw(t, "decisions before the fork")
+		first, second := drawScheduler(t), func() cluster.Scheduler { return &chaos{} }
+		alone := begin(t, e)
+		goOn(t, alone, first(), seed, at)
+		want := goOn(t, alone, second(), seed+1, -1)
+		forked := begin(t, e)
+		goOn(t, forked, first(), seed, at)
+		if forked.Outcome() == (sim.Outcome{}) {
+			forks++
+		}
+		forked.Fork(&fork)
+		if got := goOn(t, &fork, second(), seed+1, -1); got != want {
+			t.Fatalf("the fork went on with\n%s\nthe original with\n%s", got, want)
+		}
+		if got := goOn(t, forked, second(), seed+1, -1); got != want {
+			t.Fatalf("the original went on with\n%s\nwithout a fork with\n%s", got, want)
+		}
+		if one, two := written(t, alone.Log()), written(t, forked.Log()); one != two {
+			t.Fatalf("the original wrote\n%s\nwithout a fork\n%s", two, one)
+		}
+		if n := len(fork.Log().Records); n > 0 {
+			t.Fatalf("the fork kept %d records, want none", n)
+		}
+	})
+	if t.Logf("%d of %d forks before the end", forks, played); forks < played/20 {
+		t.Errorf("%d of %d forks before the end, want more", forks, played)
+	}
+}
+
+// begin opens the first transaction of an episode.
+func begin(t rapid.TB, e sim.Episode) *sim.Sim {
+	t.Helper()
+	s, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Next()
+	return s
+}
+
+// goOn plays some decisions from the open transaction on, -1 for all there are, leaves the next transaction open, and returns
+// all that could be seen on the way.
+func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decisions int) string {
+	t.Helper()
+	if err := sched.Reset(seed); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for n := 0; n != decisions && s.Outcome() == (sim.Outcome{}); n++ {
+		tx := s.State().Txn()
+		fmt.Fprintln(&b, tx.Now(), tx.Events())
+		if err := sched.Schedule(tx); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range tx.Ops() {
+			fmt.Fprintln(&b, o.Kind, o.Job, o.Server, o.Before(), o.Placement(), o.GPUs())
+		}
+		s.Commit()
+		at, more := s.Peek()
+		if _, ok := s.Next(); s.State().Now() != at || ok && !more {
+			t.Fatalf("peeked at %v (more: %v), came to %v (more: %v)", at, more, s.State().Now(), ok)
+		}
+		st := s.State()
+		for id := range cluster.JobID(st.Jobs()) {
+			if st.Phase(id) != cluster.Unsubmitted {
+				fmt.Fprintln(&b, id, st.Phase(id), st.Progress(id), st.Since(id), st.PlannedRate(id), st.Attained(id), st.GPUs(id))
+			}
+		}
+	}
+	fmt.Fprintln(&b, s.State().Now(), s.Outcome())
+	return b.String()
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// What happens to the cluster without the scheduler's doing: failures, repairs, and the inference pool's demand.
+
+// breakdowns lets the failures and repairs of an instant happen.
+func (s *Sim) breakdowns(at time.Duration) {
+	for ; s.fault < len(s.faults) && s.faults[s.fault].at == at; s.fault++ {
+		f := &s.faults[s.fault]
+		kind, tell := Fail, cluster.Failed
+		if f.repair {
+			kind, tell = Repair, cluster.Repaired
+			s.state.Repair(f.Server, f.GPU)
+		} else {
+			s.touchServer(f.Server)
+			s.ended = s.state.Fail(f.Server, f.GPU, s.ended[:0])
+		}
+		s.log.append(Record{At: at, Kind: kind, Server: f.Server, Index: f.GPU})
+		s.events = append(s.events, cluster.Event{Kind: tell, Server: f.Server})
+		if !f.repair {
+			s.interrupt(at)
+		}
+	}
+}
+
+// interrupt records the jobs in s.ended as stopped and lets them fall back to their last checkpoints.
+func (s *Sim) interrupt(at time.Duration) {
+	for _, id := range s.ended {
+		s.finish.remove(id)
+		kept := s.state.Progress(id)
+		switch every := s.cfg.Restart.Interval; {
+		case s.cfg.Restart.FromScratch:
+			kept = 0
+		case every > 0:
+			kept -= kept % every
+		}
+		s.state.SetProgress(id, kept, at, 1)
+		s.log.append(Record{At: at, Kind: Interrupt, Job: id})
+		s.events = append(s.events, cluster.Event{Kind: cluster.Interrupted, Job: id})
+	}
+}
+
+// inference lets the pool's demand of an instant take effect, and takes back by force what is overdue.
+func (s *Sim) inference(at time.Duration) {
+	s.collect(at)
+	for s.demand < len(s.cfg.Demand) && s.cfg.Demand[s.demand].At == at {
+		s.log.append(Record{At: at, Kind: Need, Index: int32(s.demand)})
+		d := &s.cfg.Demand[s.demand]
+		s.demand++
+		if d.Offer == s.state.Offer() && s.demand > 1 {
+			continue
+		}
+		s.state.SetOffer(d.Offer, never)
+		s.events = append(s.events, cluster.Event{Kind: cluster.Offered})
+		s.collect(at)
+	}
+}
+
+// collect seizes what is overdue and says by when the next server on loan must be back. Each offer leaves Grace from its own
+// instant on: so many servers may be on loan as were offered at any time within Grace before.
+func (s *Sim) collect(at time.Duration) {
+	if owed, _ := s.state.Owed(); owed == 0 {
+		return
+	}
+	allowed := s.state.Offer()
+	for i := s.demand - 1; i >= 0 && later(s.cfg.Demand[i].At, s.cfg.Grace) > at; i-- {
+		allowed = max(allowed, s.offerBefore(i))
+	}
+	s.seize(at, max(s.state.Lent()-allowed, 0))
+	s.remind()
+}
+
+// remind sets the deadline of what is owed: the first instant at which something will be overdue.
+func (s *Sim) remind() {
+	deadline, allowed := never, s.state.Offer()
+	for i := s.demand - 1; i >= 0 && s.state.Lent() > allowed; i-- {
+		deadline, allowed = later(s.cfg.Demand[i].At, s.cfg.Grace), max(allowed, s.offerBefore(i))
+	}
+	s.state.SetOffer(s.state.Offer(), deadline)
+}
+
+// offerBefore is how many servers were offered before a demand.
+func (s *Sim) offerBefore(i int) int32 {
+	if i > 0 {
+		return s.cfg.Demand[i-1].Offer
+	}
+	return s.pool
+}
+
+// seize takes servers on loan back, those with the fewest jobs first, then by id.
+func (s *Sim) seize(at time.Duration, servers int32) {
+	for range servers {
+		best := cluster.ServerID(-1)
+		for i := range s.state.Servers() {
+			id := cluster.ServerID(i)
+			if s.state.OnLoan(id) && (best < 0 || len(s.state.Residents(id)) < len(s.state.Residents(best))) {
+				best = id
+			}
+		}
+		s.touchServer(best)
+		s.ended = s.state.Seize(best, s.ended[:0])
+		s.log.append(Record{At: at, Kind: Seize, Server: best})
+		s.interrupt(at)
+	}
+}
+
+// nextOffer returns when the inference pool offers another number of servers, never if it does not.
+func (s *Sim) nextOffer() time.Duration {
+	if s.demand == len(s.offers) {
+		return never
+	}
+	return s.offers[s.demand]
+}
+
+// offersAfter returns, for every index into the demand, when the offer next changes there or later.
+func offersAfter(demand []Demand) []time.Duration {
+	all := make([]time.Duration, len(demand))
+	next := never
+	for i := len(demand) - 1; i >= 0; i-- {
+		if i == 0 || demand[i].Offer != demand[i-1].Offer {
+			next = demand[i].At
+		}
+		all[i] = next
+	}
+	return all
+}
+
+// pass records the demand before an instant that changed no offer: nobody has anything to decide about it.
+func (s *Sim) pass(until time.Duration) {
+	for ; s.demand < len(s.cfg.Demand) && s.cfg.Demand[s.demand].At < until; s.demand++ {
+		s.log.append(Record{At: s.cfg.Demand[s.demand].At, Kind: Need, Index: int32(s.demand)})
+	}
+}
+
+// Running is where a job ran when the episode began.
+type Running struct {
+	Job       cluster.JobID
+	Placement cluster.Placement
+}
+
+// Warm makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
+// first called, which is told of them as Found. Call it before Next and at most once.
+func (s *Sim) Warm(running []Running) error {
+	if len(running) == 0 {
+		return nil
+	}
+	if s.state.Now() != 0 || len(s.log.Records) > 0 || s.outcome != (Outcome{}) {
+		return fmt.Errorf("simulate: warm start after the episode began")
+	}
+	tx, ok := s.Next()
+	if !ok || tx.Now() != 0 {
+		return fmt.Errorf("simulate: warm start with %d running jobs, but nothing is submitted at 0", len(running))
+	}
+	for _, r := range running {
+		if err := tx.Place(r.Job, r.Placement); err != nil {
+			return fmt.Errorf("simulate: warm start: %w", err)
+		}
+	}
+	s.Commit()
+	s.warm = true
+	return nil
+}

@@ -1,0 +1,179 @@
+package sim_test
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// watcher is a scheduler that writes down all that one can see at each decision, before and after another has decided.
+type watcher struct {
+	cluster.Scheduler
+	jobs  int // ids that it looks at
+	views []view
+}
+
+type view struct {
+	now  int64
+	text string
+}
+
+func (w *watcher) Schedule(tx *cluster.Txn) error {
+	before := look(tx, w.jobs)
+	if err := w.Scheduler.Schedule(tx); err != nil {
+		return err
+	}
+	w.views = append(w.views, view{int64(tx.Now()), before + "decided\n" + look(tx, w.jobs)})
+	return nil
+}
+
+// Of what State offers, these are for drivers, or say how many jobs will ever come, which is known to be no secret.
+var unseen = []string{
+	"Advance", "Submit", "SetProgress", "Finish", "SetOffer", "Seize", "Fail", "Repair", "Restore", "Begin", "Txn", "CopyTo", "Jobs",
+}
+
+// look calls every method of the state with all arguments that there are, and shows what an agent is shown.
+func look(tx *cluster.Txn, jobs int) string {
+	var b strings.Builder
+	at, woken := tx.Wake()
+	fmt.Fprintln(&b, tx.Now(), tx.Events(), tx.Mark(), at, woken)
+	for _, o := range tx.Ops() {
+		fmt.Fprintln(&b, o.Kind, o.Job, o.Server, o.First(), o.Before(), o.Placement(), o.GPUs())
+	}
+	s := tx.State()
+	v := reflect.ValueOf(s)
+	for i := range v.NumMethod() {
+		name := v.Type().Method(i).Name
+		if slices.Contains(unseen, name) {
+			continue
+		}
+		method := v.Method(i)
+		var choices [][]reflect.Value
+		for in := range method.Type().Ins() {
+			choices = append(choices, arguments(s, jobs, in))
+		}
+		each(choices, nil, func(args []reflect.Value) {
+			b.WriteString(name)
+			show(&b, args)
+			b.WriteString(" = ")
+			show(&b, call(method, args))
+			b.WriteByte('\n')
+		})
+	}
+	encoder := env.NewEncoder()
+	spec := encoder.Spec(s.Servers())
+	ts := env.NewTimeStep(&spec)
+	encoder.Encode(s, ts)
+	fmt.Fprintln(&b, ts.Servers, ts.Jobs, ts.Items, ts.Global, ts.Mask, ts.Window)
+	return b.String()
+}
+
+// arguments returns all values of a parameter that are worth a call.
+func arguments(s *cluster.State, jobs int, t reflect.Type) (all []reflect.Value) {
+	add := func(v any) { all = append(all, reflect.ValueOf(v)) }
+	switch t {
+	case reflect.TypeFor[cluster.JobID]():
+		for id := range jobs {
+			add(cluster.JobID(id))
+		}
+	case reflect.TypeFor[cluster.ServerID]():
+		for id := range s.Servers() {
+			add(cluster.ServerID(id))
+		}
+	case reflect.TypeFor[int32](): // a GPU or a rack
+		for n := range int32(3) {
+			add(n)
+		}
+	case reflect.TypeFor[cluster.Amount]():
+		add(cluster.Amount{GPUMilli: 1000})
+		add(cluster.Amount{GPUMilli: 300, CPUMilli: 1000, MemMiB: 1000, GPUMemMiB: 9000})
+	case reflect.TypeFor[cluster.Placement]():
+		add(cluster.Placement(nil))
+		for _, id := range s.Running() {
+			add(slices.Clone(s.Placement(id)))
+		}
+	case reflect.TypeFor[cluster.Shape]():
+		for _, id := range s.Pending() {
+			add(s.Shape(id))
+		}
+	case reflect.TypeFor[[]int32]():
+		add(make([]int32, s.Servers()))
+	case reflect.TypeFor[io.Writer]():
+		add(new(strings.Builder))
+	default:
+		panic(fmt.Sprintf("leak: no arguments of type %v: teach them, or add the method to unseen", t))
+	}
+	return all
+}
+
+// each calls f with every combination.
+func each(choices [][]reflect.Value, args []reflect.Value, f func([]reflect.Value)) {
+	if len(choices) == 0 {
+		f(args)
+		return
+	}
+	for _, v := range choices[0] {
+		each(choices[1:], append(args, v), f)
+	}
+}
+
+// call is a call that may panic, as it does for a job that nobody has heard of.
+func call(method reflect.Value, args []reflect.Value) (results []reflect.Value) {
+	defer func() {
+		if recover() != nil {
+			results = []reflect.Value{reflect.ValueOf("panic")}
+		}
+	}()
+	return method.Call(args)
+}
+
+// show writes values and what they point to. It shows arguments after the call too: some are filled.
+func show(b *strings.Builder, values []reflect.Value) {
+	for _, v := range values {
+		if v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+			v = v.Elem()
+		}
+		fmt.Fprintf(b, " %+v", v)
+	}
+}
+
+// Nothing that a scheduler can get hold of through the transaction, however far it walks, has a type that knows the truth.
+func TestNoTypeThatASchedulerReachesHoldsTheTruth(t *testing.T) {
+	seen, truth := map[reflect.Type]bool{}, reflect.TypeFor[trace.Job]().PkgPath()
+	var walk func(t reflect.Type, path string)
+	walk = func(typ reflect.Type, path string) {
+		if seen[typ] {
+			return
+		}
+		seen[typ] = true
+		if typ.PkgPath() == truth {
+			t.Errorf("%s is a %v", path, typ)
+		}
+		for m := range typ.Methods() {
+			for out := range m.Type.Outs() {
+				walk(out, path+"."+m.Name)
+			}
+		}
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map, reflect.Chan:
+			walk(typ.Elem(), path)
+		case reflect.Struct:
+			for f := range typ.Fields() {
+				if f.IsExported() {
+					walk(f.Type, path+"."+f.Name)
+				}
+			}
+		}
+	}
+	walk(reflect.TypeFor[*cluster.Txn](), "Txn")
+	if !seen[reflect.TypeFor[cluster.JobSpec]()] || !seen[reflect.TypeFor[cluster.ServerSpec]()] {
+		t.Errorf("walked to %d types, want JobSpec and ServerSpec among them", len(seen))
+	}
+}

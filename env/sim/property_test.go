@@ -1,0 +1,110 @@
+package sim_test
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// episodes is how many random ones TestRandomEpisodes plays; a twentieth of it with -short.
+const episodes = 20_000
+
+var soak = flag.Duration("soak", 0, "play random episodes at least for so long")
+
+// Random episodes keep every rule, as their logs alone tell: GPUs, shares, cores, memory, quotas and jobs on a GPU stay
+// within their limits, gangs are whole and on servers that are up and open to them; a job works only while it is placed and
+// does not restart, at a speed above 0 and within what its physics can give, finishes at the first nanosecond at which the
+// integral of its speed is its work, and falls back to its last checkpoint when it is interrupted; failures, repairs,
+// needs, arrivals and deadlines happen at their instants; servers are seized only when their time is up; the end has a cause.
+// The same seed gives the same log, byte for byte, and so do reading the log back and replaying it.
+func TestRandomEpisodes(t *testing.T) {
+	var seen tally
+	many(t, episodes, func(t *rapid.T) {
+		e, scheduler, seed := drawEpisode(t), drawScheduler(t), rapid.Uint64().Draw(t, "seed")
+		log := playEpisode(t, e, scheduler(), seed)
+		books := check(t, log)
+		text := written(t, log)
+		if again := written(t, playEpisode(t, e, scheduler(), seed)); again != text {
+			t.Fatalf("one run wrote\n%s\nthe next\n%s", text, again)
+		}
+		back := read(t, text)
+		if again := written(t, back); again != text {
+			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
+		}
+		replayed, err := sim.Replay(back)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if again := written(t, replayed); again != text {
+			t.Fatalf("wrote\n%s\nreplayed\n%s", text, again)
+		}
+		seen.add(&e, log, books)
+	})
+	seen.report(t)
+}
+
+// many checks a property so many times, or as many as -rapid.checks says if that is not its usual 100, and with -soak again
+// and again until that time is up.
+func many(t *testing.T, times int, property func(*rapid.T)) {
+	t.Helper()
+	if testing.Short() {
+		times /= 4 // rapid divides by 5 more
+	}
+	checks := flag.Lookup("rapid.checks").Value
+	if usual := checks.String(); usual == "100" {
+		if err := checks.Set(strconv.Itoa(times)); err != nil {
+			t.Fatal(err)
+		}
+		defer checks.Set(usual)
+	}
+	until := time.Now().Add(*soak)
+	for again := true; again; again = time.Now().Before(until) {
+		rapid.Check(t, property)
+	}
+}
+
+// tally counts the episodes in which something happened, so that nothing goes untested unnoticed.
+type tally struct {
+	played int
+	with   map[string]int
+}
+
+func (y *tally) add(e *sim.Episode, l *sim.Log, a *audit) {
+	if y.with == nil {
+		y.with = map[string]int{}
+	}
+	y.played++
+	did := map[string]bool{
+		"begin warm": len(e.Running) > 0, "terminate": l.Outcome.Terminated, "end at the horizon": l.Config.Horizon == a.now,
+		"respeed a job": a.respeeds > 0, "share a GPU": a.shared > 0, "cross servers": a.crossed > 0, "lose work": a.lost > 0,
+	}
+	for i := range l.Records {
+		did[l.Records[i].Kind.String()] = true
+	}
+	for name, yes := range did {
+		if yes {
+			y.with[name]++
+		}
+	}
+}
+
+// report holds everything to have happened in one of a hundred episodes.
+func (y *tally) report(t *testing.T) {
+	t.Helper()
+	t.Logf("of %d episodes so many: %v", y.played, y.with)
+	if y.played < 1000 {
+		return
+	}
+	for _, name := range []string{
+		"begin warm", "terminate", "end at the horizon", "respeed a job", "share a GPU", "cross servers", "lose work",
+		"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "fail", "repair", "interrupt", "need", "seize",
+	} {
+		if y.with[name] < y.played/100 {
+			t.Errorf("%d of %d episodes %s, want one of a hundred", y.with[name], y.played, name)
+		}
+	}
+}
