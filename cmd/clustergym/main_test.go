@@ -98,7 +98,7 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		{"a negative overhead", simulate("--trace", good, "--policy", "fifo", "--preempt-overhead", "-1s"), codeUsage, []string{"-1s"}},
 		{"no servers", []string{"simulate", "--trace", good, "--servers", "0", "--gpus-per-server", "2", "--policy", "fifo"},
 			codeUsage, []string{"0 servers"}},
-		{"no such scenario", []string{"eval", "-s", "embedded-smal-v1", "-p", "fifo"}, codeError, []string{`"embedded-small-v1"`}},
+		{"no such scenario", []string{"eval", "-s", "embedded-smal-v1", "-p", "fifo"}, codeUsage, []string{`"embedded-small-v1"`}},
 		{"an unknown key of a scenario", []string{"scenario", "validate", scenario}, codeError,
 			[]string{scenario + ":2:1", `"clustre"`, `did you mean "cluster"?`}},
 		{"an unknown key in --set", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--set", "cluster.server=3"}, codeError,

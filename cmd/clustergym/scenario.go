@@ -1,14 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/progress"
 )
 
 func newScenarioCmd(a *app) *cobra.Command {
@@ -27,96 +27,69 @@ type scenarioOptions struct {
 func (o *scenarioOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
 	o.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
-	complete(cmd, "scenario", scenario.Names)
+	complete(cmd, "scenario", scenario.All)
 }
 
 func (o *scenarioOptions) addSetFlag(cmd *cobra.Command, help string) {
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, help)
 }
 
-// load reads the scenario; the prefix "scenario." of a setting may be left out.
+// load reads the scenario; the prefix "scenario." of a setting may be left out. A name that is none is an error of usage.
 func (o *scenarioOptions) load() (*scenario.Scenario, error) {
 	sets := make([]string, len(o.sets))
 	for i, s := range o.sets {
 		sets[i] = strings.TrimPrefix(s, scenarioPrefix)
 	}
-	return scenario.Load(o.name, sets...)
+	s, err := scenario.Load(o.name, sets...)
+	if errors.Is(err, scenario.ErrUnknown) {
+		return nil, &exitError{codeUsage, err}
+	}
+	return s, err
 }
 
 const scenarioPrefix = "scenario."
 
-func newScenarioLsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List the built-in scenarios",
-		Long:    long("Lists the built-in scenarios with a line about each."),
-		Example: "  clustergym scenario ls",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runScenarioLs(a) },
-	}
-}
-
-func runScenarioLs(a *app) error {
-	type line struct {
-		Name  string `json:"name"`
-		About string `json:"about"`
-		GPUs  int    `json:"gpus"`
-	}
-	var lines []line
-	rows := [][]string{{"scenario", "GPUs", "about"}}
-	for _, name := range scenario.Names() {
-		s, err := scenario.Load(name)
-		if err != nil {
-			return err
-		}
-		lines = append(lines, line{name, s.About, s.Cluster.GPUs()})
-		rows = append(rows, []string{name, fmt.Sprint(s.Cluster.GPUs()), s.About})
-	}
-	if a.json {
-		return a.printJSON(lines)
-	}
-	return a.printRows(rows)
-}
-
 func newScenarioDescribeCmd(a *app) *cobra.Command {
 	var opts scenarioOptions
+	var measure bool
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Show a scenario in full, and its workload",
+		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
 		Long: long(`
-Prints every value that a scenario runs with as YAML, itself a scenario file, and then, as comments, what its workload comes
-to: jobs, windows of each split, and the load of each split on the cluster.`),
-		Example: `  clustergym scenario describe embedded-small-v1
+Prints every value that a scenario runs with as YAML, itself a scenario file, and then, as comments, its card: what is real and
+what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays the test windows under
+sjfskip and adds how much of the mean JCT jobs wait.`),
+		Example: `  clustergym scenario describe embedded-small-v1 --measure
   clustergym scenario describe my.yaml --set cluster.servers=16`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeScenarios,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.name = args[0]
-			return runScenarioDescribe(a, opts)
+			return runScenarioDescribe(cmd.Context(), a, opts, measure)
 		},
 	}
 	opts.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	cmd.Flags().BoolVar(&measure, "measure", false, "play the test windows under sjfskip and add the queueing")
 	return cmd
 }
 
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scenario.Names(), cobra.ShellCompDirectiveDefault
+	return scenario.All(), cobra.ShellCompDirectiveDefault
 }
 
-// splitStats is what a scenario's split comes to.
-type splitStats struct {
-	Split   scenario.Split `json:"split"`
-	Windows int            `json:"windows"`
-	Jobs    int            `json:"jobs"` // of one window
-	Load    float64        `json:"load"` // mean over the windows
+// described is a scenario's card and its YAML.
+type described struct {
+	scenario.Description
+	YAML    string `json:"yaml"`
+	CPUOnly int    `json:"cpu_only_rows"`
 }
 
-func runScenarioDescribe(a *app, opts scenarioOptions) error {
+func runScenarioDescribe(ctx context.Context, a *app, opts scenarioOptions, measure bool) error {
 	s, err := opts.load()
 	if err != nil {
 		return err
 	}
-	var yaml strings.Builder
+	var yaml, card strings.Builder
 	if err := s.Write(&yaml); err != nil {
 		return err
 	}
@@ -124,46 +97,28 @@ func runScenarioDescribe(a *app, opts scenarioOptions) error {
 	if err != nil {
 		return err
 	}
-	splits, err := describeSplits(src)
-	if err != nil {
+	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: src.Report().CPUOnly}
+	if measure {
+		bar := progress.New(a.talk, progress.Options{
+			Quiet: a.quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
+		})
+		d.Queueing, err = measureQueueing(ctx, src, func(n int) { bar.Set(int64(n)) })
+		bar.Finish()
+		if err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(d)
+	}
+	if err := d.WriteText(&card); err != nil {
 		return err
 	}
-	r := src.Report()
-	if a.json {
-		return a.printJSON(map[string]any{
-			"name": s.Name, "about": s.About, "yaml": yaml.String(), "gpus": s.Cluster.GPUs(), "jobs": r.Jobs,
-			"oversize_jobs": src.Oversize(), "cpu_only_rows": r.CPUOnly, "splits": splits,
-		})
-	}
-	a.printf("%s# %d jobs on %d GPUs; %d too large for them, dropped or clamped; %d rows without GPUs set aside\n", yaml.String(),
-		r.Jobs, s.Cluster.GPUs(), src.Oversize(), r.CPUOnly)
-	for _, p := range splits {
-		a.printf("# %s: %d windows of %d jobs, mean load %.2f\n", p.Split, p.Windows, p.Jobs, p.Load)
+	a.printf("%s", d.YAML)
+	for line := range strings.Lines(card.String()) {
+		a.printf("%s\n", strings.TrimRight("# "+line, " \n"))
 	}
 	return nil
-}
-
-func describeSplits(src *scenario.Source) ([]splitStats, error) {
-	s := src.Scenario()
-	var all []splitStats
-	for _, split := range []scenario.Split{scenario.Train, scenario.Validation, scenario.Test} {
-		n := src.Count(split)
-		if n == 0 {
-			continue
-		}
-		sum := 0.0
-		for i := range n {
-			e, err := src.Episode(split, i, 0)
-			if err != nil {
-				return nil, err
-			}
-			if d := trace.Describe(e.Jobs); d.Span > 0 { // a window of one instant has no load
-				sum += d.Load(s.Cluster.GPUs())
-			}
-		}
-		all = append(all, splitStats{split, n, s.Window.Arrivals, sum / float64(n)})
-	}
-	return all, nil
 }
 
 func newScenarioValidateCmd(a *app) *cobra.Command {
@@ -171,7 +126,8 @@ func newScenarioValidateCmd(a *app) *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check scenario files",
 		Long: long(`
-Reads each scenario, checks every key and value, and reads its workload and cuts its windows. Prints a line a scenario.`,
+Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints a
+line a scenario.`,
 			codeSomeFailed),
 		Example:           "  clustergym scenario validate scenarios/*.yaml",
 		Args:              cobra.MinimumNArgs(1),
@@ -189,7 +145,7 @@ func runScenarioValidate(a *app, names []string) error {
 	var lines []line
 	var failed []error
 	for _, name := range names {
-		s, err := scenario.Load(name)
+		s, err := (&scenarioOptions{name: name}).load()
 		if err == nil {
 			_, err = s.Open()
 		}

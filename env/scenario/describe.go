@@ -9,15 +9,33 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Description tells what a scenario's episodes are like.
+// Description tells what a scenario's episodes are like: its card.
 type Description struct {
 	Name     string              `json:"name"`
 	About    string              `json:"about"`
-	GPUs     int                 `json:"gpus"`
+	Real     []string            `json:"real,omitempty"`
+	Assumed  []string            `json:"assumed,omitempty"`
+	GPUs     int                 `json:"gpus"` // of the training servers
+	Pools    []string            `json:"pools"`
+	Physics  string              `json:"physics"`
+	Mix      []string            `json:"mix,omitempty"`
 	Workload string              `json:"workload"`
-	Jobs     int                 `json:"jobs"`     // that fit the cluster, in the whole workload
-	Oversize int                 `json:"oversize"` // dropped or clamped because the empty cluster cannot hold them
+	Jobs     int                 `json:"jobs"`          // that fit the cluster, in the whole workload
+	Oversize int                 `json:"oversize_jobs"` // dropped or clamped because the empty cluster cannot hold them
+	Splits   []SplitDescription  `json:"splits"`
 	Windows  []WindowDescription `json:"windows"`
+	Quotas   []string            `json:"quotas,omitempty"`
+	Queueing *Queueing           `json:"queueing,omitempty"` // over the test windows, where it was measured
+}
+
+// SplitDescription tells what the windows of a split come to.
+type SplitDescription struct {
+	Split    Split   `json:"split"`
+	Windows  int     `json:"windows"`
+	Jobs     int     `json:"total_jobs"` // in them; training windows may share some
+	GPUHours float64 `json:"gpu_hours"`
+	// Load is GPU-time asked for over GPU-time that passes, both summed over the windows.
+	Load float64 `json:"load"`
 }
 
 // WindowDescription tells what one window is like.
@@ -33,42 +51,149 @@ type WindowDescription struct {
 	MostGPUs float64 `json:"most_gpus"` // of the largest job
 }
 
-// Describe measures every window of every split.
+// Describe measures every window of every split. Queueing is left out: Source.Queueing measures it.
 func (s *Source) Describe() Description {
+	own := &s.scenario
 	d := Description{
-		Name: s.scenario.Name, About: s.scenario.About, GPUs: s.scenario.Cluster.GPUs(), Workload: s.workload.Name,
-		Jobs: len(s.workload.Jobs), Oversize: s.oversize,
+		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
+		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.Oversize(),
 	}
-	for _, split := range []Split{Train, Validation, Test} {
-		from, _ := s.bounds(split)
-		for i := range s.Count(split) {
-			jobs := s.cut(split, i)
-			stats := trace.Describe(jobs)
-			w := WindowDescription{
-				Name: fmt.Sprintf("%s-%d", split, i), Jobs: len(jobs), First: from + i*s.scenario.Window.stride(split),
-				Span: stats.Span, GPUHours: stats.GPUHours,
-			}
-			if stats.Span > 0 {
-				w.Load = stats.Load(d.GPUs)
-			}
-			for k := range jobs {
-				w.MostGPUs = max(w.MostGPUs, jobs[k].GPUs())
-			}
+	if s.test != nil {
+		d.Jobs += len(s.test.workload.Jobs)
+	}
+	for _, q := range s.config.Cluster.Quotas {
+		d.Quotas = append(d.Quotas, fmt.Sprintf("%s: %d GPUs", q.Tenant, q.GPUs))
+	}
+	for _, split := range Splits() {
+		sum := SplitDescription{Split: split, Windows: s.Count(split)}
+		passed := 0.0 // GPU-hours
+		for i := range sum.Windows {
+			w := s.describeWindow(split, i, d.GPUs)
 			d.Windows = append(d.Windows, w)
+			sum.Jobs += w.Jobs
+			sum.GPUHours += w.GPUHours
+			passed += w.Span.Hours() * float64(d.GPUs)
 		}
+		if passed > 0 {
+			sum.Load = sum.GPUHours / passed
+		}
+		d.Splits = append(d.Splits, sum)
 	}
 	return d
+}
+
+func (s *Source) describeWindow(split Split, i, gpus int) WindowDescription {
+	w := s.windows[split][i]
+	jobs := s.pool(split).cut(w.from, w.to, 0)
+	stats := trace.Describe(jobs)
+	d := WindowDescription{
+		Name: windowName(split, i), Jobs: len(jobs), First: w.from, Span: stats.Span, GPUHours: stats.GPUHours,
+	}
+	if stats.Span > 0 {
+		d.Load = stats.Load(gpus)
+	}
+	for k := range jobs {
+		d.MostGPUs = max(d.MostGPUs, jobs[k].GPUs())
+	}
+	return d
+}
+
+// pools lists the servers.
+func (s *Source) pools() []string {
+	var pools []string
+	for _, g := range s.scenario.Cluster.groups() {
+		pools = append(pools, g.describe("training"))
+	}
+	if f := &s.scenario.Inference; f.Servers > 0 {
+		pools = append(pools, fmt.Sprintf("%s, demand %s with its peak at %g of the pool, predictor %s, headroom %g",
+			f.group().describe("inference"), f.Demand, f.Peak, f.Predictor, f.Headroom))
+	}
+	return pools
+}
+
+func (g *Group) describe(pool string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d servers of %d", pool, g.Servers, g.GPUsPerServer)
+	if g.GPUType != "" {
+		fmt.Fprintf(&b, " %s", g.GPUType)
+	}
+	b.WriteString(" GPUs")
+	if g.GPUMemGiB > 0 {
+		fmt.Fprintf(&b, " of %d GiB", g.GPUMemGiB)
+	}
+	if g.CPUsPerServer > 0 {
+		fmt.Fprintf(&b, ", %d cores", g.CPUsPerServer)
+	}
+	if g.MemGiBPerServer > 0 {
+		fmt.Fprintf(&b, ", %d GiB of memory", g.MemGiBPerServer)
+	}
+	return b.String()
+}
+
+// describeMix lists the classes of models, then the shares.
+func (w *Workload) describeMix() []string {
+	mix := w.mix()
+	var lines []string
+	for _, c := range mix.Classes {
+		names := make([]string, len(c.Models))
+		for i, m := range c.Models {
+			names[i] = m.Model
+		}
+		bound := "more"
+		if c.UpTo > 0 {
+			bound = fmt.Sprintf("up to %g", c.UpTo)
+		}
+		lines = append(lines, fmt.Sprintf("%s GPU-hours: %s", bound, strings.Join(names, " ")))
+	}
+	for _, share := range []struct {
+		what string
+		of   float64
+	}{
+		{fmt.Sprintf("gangs elastic, %g to %g of what they ask for", mix.Least, mix.Most), mix.Elastic},
+		{"large models cut into stages and tensor-parallel groups", mix.Parallel},
+		{fmt.Sprintf("jobs on any type of GPU, the others on %q", mix.Home), mix.Fungible},
+		{"jobs runs of recurring ones", mix.Recurring},
+	} {
+		if share.of > 0 {
+			lines = append(lines, fmt.Sprintf("%g of the %s", share.of, share.what))
+		}
+	}
+	return lines
 }
 
 // WriteText writes the description as text.
 func (d *Description) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", d.Name, d.About)
-	fmt.Fprintf(&b, "%d GPUs, %d jobs of %s", d.GPUs, d.Jobs, d.Workload)
+	list := func(what string, lines []string) {
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", what)
+		}
+		for _, l := range lines {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
+	}
+	list("Real:", d.Real)
+	list("Assumed:", d.Assumed)
+	list("Servers:", d.Pools)
+	list("Physics:", []string{d.Physics})
+	list("Models and gangs, by a seeded rule:", d.Mix)
+	list("Quotas:", d.Quotas)
+	fmt.Fprintf(&b, "\n%d training GPUs, %d jobs of %s", d.GPUs, d.Jobs, d.Workload)
 	if d.Oversize > 0 {
 		fmt.Fprintf(&b, ", %d too large for the cluster dropped or clamped", d.Oversize)
 	}
-	fmt.Fprintf(&b, "\n\n%-14s %8s %8s %10s %10s %6s %9s\n",
+	b.WriteString("\n")
+	for _, s := range d.Splits {
+		if s.Windows > 0 {
+			fmt.Fprintf(&b, "%s: %d windows, %d jobs, load %.2f\n", s.Split, s.Windows, s.Jobs, s.Load)
+		}
+	}
+	if q := d.Queueing; q != nil {
+		fmt.Fprintf(&b, "queueing under %s over the test windows: %.1f %% of mean JCT (%.0f s of %.0f s)\n",
+			q.Scheduler, 100*q.Share(), q.Queueing, q.JCT)
+	}
+	fmt.Fprintf(&b, "\n%-14s %8s %8s %10s %10s %6s %9s\n",
 		"window", "first", "jobs", "span h", "GPU-hours", "load", "most GPUs")
 	for _, x := range d.Windows {
 		fmt.Fprintf(&b, "%-14s %8d %8d %10.1f %10.0f %6.2f %9g\n",

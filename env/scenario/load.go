@@ -7,63 +7,93 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/clustergym/clustergym/internal/config"
 )
 
-//go:embed builtin/*.yaml
+//go:embed builtin/*.yaml builtin/family/*.yaml
 var builtin embed.FS
 
-// Names returns the names of the built-in scenarios, in alphabetical order.
+// ErrUnknown is wrapped where a name is neither a built-in scenario's nor a file's.
+var ErrUnknown = errors.New("no such scenario")
+
+// Names returns the names of the built-in scenarios that stand alone, in alphabetical order. Families has more.
 func Names() []string {
-	files, err := builtin.ReadDir("builtin")
+	files, err := fs.Glob(builtin, "builtin/*.yaml")
 	if err != nil {
 		panic("scenario: embedded folder: " + err.Error())
 	}
 	names := make([]string, len(files))
 	for i, f := range files {
-		names[i] = strings.TrimSuffix(f.Name(), ".yaml")
+		names[i] = strings.TrimSuffix(path.Base(f), ".yaml")
 	}
 	return names
+}
+
+// All returns the names of all built-in scenarios: those that stand alone, then the families.
+func All() []string {
+	all := Names()
+	for _, f := range Families() {
+		all = append(all, f.Names()...)
+	}
+	return all
 }
 
 // Load reads a built-in scenario by name or a file by path, changes it by the "key=value" settings and validates it. Unknown
 // keys are errors; an error lists all that is wrong with its place.
 func Load(nameOrPath string, sets ...string) (*Scenario, error) {
-	var f fs.File
-	var err error
-	name, dir := nameOrPath, ""
+	if m, ok := parseMember(nameOrPath); ok {
+		return m.read(sets)
+	}
 	switch {
 	case slices.Contains(Names(), nameOrPath):
-		name += ".yaml"
-		f, err = builtin.Open("builtin/" + name)
-	case isPath(nameOrPath):
-		dir = filepath.Dir(nameOrPath)
-		f, err = os.Open(nameOrPath)
-	default:
+		return loadBuiltin(nameOrPath+".yaml", sets)
+	case !isPath(nameOrPath):
 		return nil, unknown(nameOrPath)
 	}
+	f, err := os.Open(nameOrPath)
 	if err != nil {
 		return nil, fmt.Errorf("load scenario: %w", err)
 	}
 	defer f.Close()
-	s, err := read(f, name, sets)
+	s, err := read(f, nameOrPath, sets)
 	if err != nil {
 		return nil, err
 	}
-	s.dir = dir
+	s.dir = filepath.Dir(nameOrPath)
 	return s, nil
+}
+
+func loadBuiltin(name string, sets []string) (*Scenario, error) {
+	f, err := builtin.Open("builtin/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("load scenario: %w", err)
+	}
+	defer f.Close()
+	return read(f, name, sets)
 }
 
 func read(r io.Reader, name string, sets []string) (*Scenario, error) {
 	s := defaults()
-	if _, err := config.Read(r, name, &s, config.Options{Sets: sets}); err != nil {
+	settings, err := config.Read(r, name, &s, config.Options{Sets: sets})
+	if err != nil {
 		return nil, fmt.Errorf("load scenario: %w", err)
+	}
+	for _, d := range []struct {
+		key   string
+		value *time.Duration
+	}{{"migrate_overhead", &s.MigrateOverhead}, {"resize_overhead", &s.ResizeOverhead}} {
+		if given, _ := settings.Get(d.key); given.Source == config.Default {
+			*d.value = s.PreemptOverhead
+		}
+	}
+	if len(s.Workload.Mix.Classes) == 0 {
+		s.Workload.Mix.Classes = nil // Write says [] for none
 	}
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", name, err)
@@ -82,95 +112,9 @@ func isPath(s string) bool {
 
 func unknown(name string) error {
 	hint := ""
-	if near, ok := config.Nearest(name, Names()); ok {
+	if near, ok := config.Nearest(name, All()); ok {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
-	return fmt.Errorf("scenario %q: %swant a .yaml file or one of %s", name, hint, strings.Join(Names(), ", "))
-}
-
-var namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*-v[0-9]+$`)
-
-func isName(s string) bool { return len(s) <= 100 && namePattern.MatchString(s) }
-
-// Overrides are the settings that users change most. A zero value leaves the scenario's.
-type Overrides struct {
-	Trace         string // workload.trace
-	Format        string // workload.format
-	Arrivals      int    // window.arrivals
-	Servers       int    // cluster.servers
-	GPUsPerServer int    // cluster.gpus_per_server
-}
-
-// Sets returns the overrides as settings for Load.
-func (o Overrides) Sets() []string {
-	var sets []string
-	text := func(key, value string) {
-		if value != "" {
-			sets = append(sets, key+"="+value)
-		}
-	}
-	number := func(key string, value int) {
-		if value != 0 {
-			text(key, strconv.Itoa(value))
-		}
-	}
-	text("workload.trace", o.Trace)
-	if o.Trace != "" {
-		sets = append(sets, "workload.format=") // another file, another header
-	}
-	if o.Trace != "" && o.Trace != Embedded {
-		sets = append(sets, "workload.jobs=0", "workload.load=0")
-	}
-	text("workload.format", o.Format)
-	number("window.arrivals", o.Arrivals)
-	number("cluster.servers", o.Servers)
-	number("cluster.gpus_per_server", o.GPUsPerServer)
-	return sets
-}
-
-// SharedVariable names the environment variable that says where the folder of shared traces is.
-const SharedVariable = "CLUSTERGYM_SHARED"
-
-// findTrace returns the file that the workload names: as it stands, beside the scenario's file, or below the traces folder
-// of the shared folder.
-func (s *Scenario) findTrace() (string, error) {
-	name := s.Workload.Trace
-	tried := []string{name}
-	if !filepath.IsAbs(name) {
-		if s.dir != "" && s.dir != "." {
-			tried = append(tried, filepath.Join(s.dir, name))
-		}
-		for _, dir := range sharedDirs() {
-			tried = append(tried, filepath.Join(dir, "traces", name))
-		}
-	}
-	for _, path := range tried {
-		info, err := os.Stat(path)
-		if err == nil && !info.IsDir() {
-			return path, nil
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("workload.trace %q: %w", name, err)
-		}
-	}
-	return "", fmt.Errorf("workload.trace %q: no such file (tried %s): set %s to the folder that holds traces/%s, "+
-		"or workload.trace to a file", name, strings.Join(tried, ", "), SharedVariable, name)
-}
-
-// sharedDirs lists where the shared folder may be: where the variable says, else beside the module or the working folder.
-func sharedDirs() []string {
-	if dir := os.Getenv(SharedVariable); dir != "" {
-		return []string{dir}
-	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil
-	}
-	dirs := []string{filepath.Join(filepath.Dir(cwd), "shared")}
-	for dir := cwd; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && dir != cwd {
-			dirs = append(dirs, filepath.Join(filepath.Dir(dir), "shared"))
-		}
-	}
-	return dirs
+	return fmt.Errorf("scenario %q: %w: %swant a .yaml file, one of %s or of a family such as %s",
+		name, ErrUnknown, hint, strings.Join(Names(), ", "), Families()[0].Names()[0])
 }

@@ -128,73 +128,6 @@ func TestSettingsChangeAnyKey(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
-	cases := []struct {
-		name string
-		sets []string
-		want string
-	}{
-		{"an unknown key suggests the nearest", []string{"cluster.server=3"}, `did you mean "cluster.servers"?`},
-		{"a word where a number belongs", []string{"cluster.servers=many"}, "cluster.servers"},
-		{"no servers", []string{"cluster.servers=0"}, "cluster.servers 0, want 1"},
-		{"a name without version", []string{"name=small"}, `name "small"`},
-		{"splits that share jobs", []string{"window.test=[0.6, 1]"}, "window.test [0.6 1] overlaps window.validation [0.5 0.7]"},
-		{"a split past the end", []string{"window.test=[0.7, 1.2]"}, "0 <= from < to <= 1"},
-		{"a split of one number", []string{"window.test=[0.7]"}, "two fractions"},
-		{"no windows at all", []string{"window.train=[]", "window.validation=[]", "window.test=[]"}, "at least one"},
-		{"an empty window", []string{"window.arrivals=0"}, "window.arrivals 0"},
-		{"an unknown physics", []string{"physics=magic"}, `physics "magic"`},
-		{"an unknown restart", []string{"restart=never"}, `restart "never"`},
-		{"unknown estimates", []string{"estimates.kind=guess"}, `"guess"`},
-		{"an unknown oversize mode", []string{"workload.oversize=squeeze"}, `workload.oversize "squeeze"`},
-		{"a load for a trace", []string{"workload.trace=a.csv", "workload.jobs=0"}, "workload.load 0.5"},
-		{"no load for the embedded workload", []string{"workload.load=0"}, "workload.load 0"},
-		{"no seeds", []string{"seeds=[]"}, "seeds is empty"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := Load(write(t, t.TempDir(), "small.yaml", small), c.sets...)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q in it", err, c.want)
-			}
-		})
-	}
-	_, err := Load("embedded-smal-v1")
-	if err == nil || !strings.Contains(err.Error(), `did you mean "embedded-small-v1"?`) {
-		t.Errorf("mistyped name: %v", err)
-	}
-	_, err = Load(write(t, t.TempDir(), "bad.yaml", small+"\nhorizn: 3h\n"))
-	if err == nil || !strings.Contains(err.Error(), "bad.yaml:") || !strings.Contains(err.Error(), "horizon") {
-		t.Errorf("mistyped key in a file: %v, want the place and a suggestion", err)
-	}
-}
-
-func TestWorkloadsThatCannotBeOpened(t *testing.T) {
-	t.Setenv(SharedVariable, t.TempDir())
-	cases := []struct {
-		name string
-		sets []string
-		want []string
-	}{
-		{"a trace that is missing", []string{"workload.trace=no/such.csv", "workload.jobs=0", "workload.load=0"},
-			[]string{"no/such.csv", SharedVariable}},
-		{"gangs too large for the cluster", []string{"workload.oversize=error", "cluster.servers=1", "cluster.gpus_per_server=1"},
-			[]string{"job ", "workload.oversize"}},
-		{"fewer arrivals than a window", []string{"window.arrivals=21", "workload.max_gpus=8"},
-			[]string{"window.validation", "holds 20 of the"}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := load(t, c.sets...).Open()
-			for _, want := range c.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v, want %q in it", err, want)
-				}
-			}
-		})
-	}
-}
-
 const tiny = "job_id,num_gpu,submit_time,duration\n3,1,50,5\n1,1,20,5\n2,1,20,5\n4,9,60,5\n"
 
 func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
@@ -249,6 +182,7 @@ func TestSplitsShareNoJob(t *testing.T) {
 			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), Stride: rapid.IntRange(0, 30).Draw(t, "stride"),
 			Test: cut[0:2], Train: cut[2:4], Validation: cut[4:6],
 		}
+		own.cutWindows()
 		owner := map[string]Split{}
 		for _, split := range []Split{Train, Validation, Test} {
 			for i := range own.Count(split) {
@@ -302,7 +236,7 @@ func TestEpisodesAreReproducibleAndTheCallersOwn(t *testing.T) {
 	if got := episode(0, 1); !reflect.DeepEqual(got, kept) {
 		t.Error("the same window and seed differ after a caller changed its own jobs")
 	}
-	if got := open(t, "estimates.kind=noisy", "estimates.sigma=0.5"); !reflect.DeepEqual(got.cut(Test, 1), src.cut(Test, 1)) {
+	if got := open(t, "estimates.kind=noisy", "estimates.sigma=0.5"); !reflect.DeepEqual(got.main, src.main) {
 		t.Error("a second Open gives other jobs")
 	}
 	mistake := func(j trace.Job) float64 { return j.Estimate.Seconds() / j.Work.Seconds() }
@@ -334,32 +268,4 @@ func TestOracleEstimatesAreTheWork(t *testing.T) {
 			t.Errorf("job %s: estimate %v of work %v", j.Name, j.Estimate, j.Work)
 		}
 	}
-}
-
-// Whatever a file holds, loading it gives a valid scenario or an error.
-func FuzzLoad(f *testing.F) {
-	f.Add(small)
-	f.Add("name: a-v1\nseeds: [1,\n")
-	f.Add("window: {test: [.nan, 1]}\nworkload: {load: .inf}")
-	for _, name := range Names() {
-		b, err := builtin.ReadFile("builtin/" + name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(b))
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := read(strings.NewReader(text), "f.yaml", nil)
-		if err != nil {
-			return
-		}
-		if err := s.Validate(); err != nil {
-			t.Fatalf("loaded, but not valid: %v", err)
-		}
-		if s.Cluster.Servers <= 1000 {
-			if _, err := s.SimConfig(); err != nil {
-				t.Fatalf("loaded, but no configuration: %v", err)
-			}
-		}
-	})
 }

@@ -2,27 +2,25 @@ package scenario
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"slices"
-	"strconv"
+	"strings"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // Source deals out the episodes of a scenario. Its methods are safe for concurrent use.
 type Source struct {
 	scenario Scenario
-	workload trace.Workload // capped and fitted to the cluster, in order of id rank
-	arrivals []int32        // indices of workload.Jobs in order of arrival
-	oversize int            // jobs dropped or clamped
-}
-
-// Episode is one window of the workload under one seed.
-type Episode struct {
-	Name        string // of the window, for example "test-3"
-	sim.Episode        // its jobs are in order of id rank, the first submitted at 0, and the caller's own
+	main     pool
+	test     *pool // of the test windows, where they have a trace of their own
+	windows  map[Split][]span
+	config   sim.Config // of every episode, but for outages and demand
+	demand   cycle
 }
 
 // Open reads or generates the workload, once.
@@ -38,38 +36,124 @@ func (s *Scenario) open() (*Source, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	w, err := s.read()
-	if err != nil {
+	src := &Source{scenario: *s}
+	if err := src.readAll(); err != nil {
 		return nil, err
 	}
-	caps := trace.WindowSpec{MaxDuration: s.Workload.MaxDuration, MaxGPUs: int32(s.Workload.MaxGPUs)}
-	if w, err = trace.Window(w, caps); err != nil {
+	var err error
+	if src.config, err = s.SimConfig(); err != nil {
 		return nil, err
 	}
-	src := &Source{scenario: *s, workload: w}
-	if err := src.fit(); err != nil {
-		return nil, err
-	}
-	src.arrivals = src.workload.Arrivals()
-	for _, split := range []Split{Train, Validation, Test} {
-		f := s.Window.fractions(split)
-		if len(f) > 0 && src.Count(split) == 0 {
-			from, to := src.bounds(split)
-			return nil, fmt.Errorf("window.%s %v holds %d of the %d arrivals of %s, want at least the %d of one window",
-				split, f, to-from, len(src.arrivals), w.Name, s.Window.Arrivals)
+	src.cutWindows()
+	for _, split := range Splits() {
+		if len(s.Window.fractions(split)) > 0 && src.Count(split) == 0 {
+			return nil, s.Window.shortOf(src.pool(split), split)
 		}
+	}
+	if src.config.Cluster.Quotas, err = src.quotas(); err != nil {
+		return nil, err
+	}
+	if src.demand, err = s.planInference(); err != nil {
+		return nil, err
 	}
 	return src, nil
 }
 
-func (s *Scenario) read() (trace.Workload, error) {
-	if s.Workload.Trace != Embedded {
-		path, err := s.findTrace()
-		if err != nil {
-			return trace.Workload{}, err
-		}
-		return trace.Read(path, trace.Options{Format: s.Workload.Format})
+func (s *Source) cutWindows() {
+	s.windows = map[Split][]span{}
+	for _, split := range Splits() {
+		s.windows[split] = s.scenario.Window.spans(s.pool(split), split)
 	}
+}
+
+// readAll fills the pools.
+func (s *Source) readAll() error {
+	w := &s.scenario.Workload
+	paths := make([][]string, 2)
+	for i, names := range []string{w.Trace, w.TestTrace} {
+		key, format := "workload.trace", w.Format
+		if i == 1 {
+			key, format = "workload.test_trace", w.TestFormat
+		}
+		if names == "" {
+			continue
+		}
+		read, found, err := s.scenario.read(key, names, format)
+		if err != nil {
+			return err
+		}
+		paths[i] = found
+		p := &s.main
+		if i == 1 {
+			s.test = &pool{}
+			p = s.test
+		}
+		if err := s.fill(p, read); err != nil {
+			return err
+		}
+	}
+	return apart(paths[0], paths[1])
+}
+
+// apart refuses a file that is both a trace and a test trace.
+func apart(main, test []string) error {
+	for _, a := range main {
+		x, err := os.Stat(a)
+		if err != nil {
+			return err
+		}
+		for _, b := range test {
+			y, err := os.Stat(b)
+			if err != nil {
+				return err
+			}
+			if os.SameFile(x, y) {
+				return fmt.Errorf("workload.test_trace %q is workload.trace, too: they would share jobs", b)
+			}
+		}
+	}
+	return nil
+}
+
+// read reads the traces of a workload, each with its part of the mix, and where there are several lays them over each other,
+// for as long as all of them last. paths are the files.
+func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workload, paths []string, err error) {
+	if names == Embedded {
+		if w, err = s.generate(); err == nil {
+			w, err = s.shape(w)
+		}
+		return w, nil, err
+	}
+	all, err := files(key, names, key, format)
+	if err != nil {
+		return w, nil, err
+	}
+	parts := make([]trace.Workload, len(all))
+	for i, f := range all {
+		path, err := s.find("traces", f.key, f.name)
+		if err != nil {
+			return w, nil, err
+		}
+		paths = append(paths, path)
+		if parts[i], err = trace.Read(path, trace.Options{Format: f.format}); err == nil {
+			parts[i], err = s.shape(parts[i])
+		}
+		if err != nil {
+			return w, nil, err
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0], paths, nil
+	}
+	end := parts[0].Span()
+	for _, p := range parts {
+		end = min(end, p.Span())
+	}
+	w, err = trace.Window(trace.Merge(names, parts...), trace.WindowSpec{To: end + 1})
+	return w, paths, err
+}
+
+func (s *Scenario) generate() (trace.Workload, error) {
 	params, err := trace.Default().WithLoad(s.Workload.Load, s.Cluster.GPUs())
 	if err != nil {
 		return trace.Workload{}, err
@@ -77,82 +161,112 @@ func (s *Scenario) read() (trace.Workload, error) {
 	return trace.Generate(params, s.Workload.Jobs, s.Workload.Seed)
 }
 
-// fit deals with the jobs that the empty cluster cannot hold.
-func (s *Source) fit() error {
+// longestTrace bounds times of arrival.
+const longestTrace = 100 * 365 * day
+
+// shape cuts, thins and stretches a trace and says what its jobs are.
+func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
+	own := &s.Workload
+	w, err := trace.Window(w, trace.WindowSpec{MaxDuration: own.MaxDuration, MaxGPUs: int32(own.MaxGPUs)})
+	if err != nil {
+		return w, err
+	}
+	if own.Thin < 1 {
+		w = trace.Thin(w, own.Thin, own.Seed)
+		if len(w.Jobs) == 0 {
+			return w, fmt.Errorf("workload.thin %v leaves no job of %s", own.Thin, w.Name)
+		}
+	}
+	if own.Stretch != 1 {
+		for i := range w.Jobs {
+			at := own.Stretch * w.Jobs[i].Submit.Seconds()
+			if at > longestTrace.Seconds() {
+				return w, fmt.Errorf("workload.stretch %v: job %s would arrive after %.3g s, want at most %v",
+					own.Stretch, w.Jobs[i].Name, at, longestTrace)
+			}
+			w.Jobs[i].Submit = time.Duration(math.Round(at*1000)) * time.Millisecond
+		}
+	}
+	mix := own.mix()
+	mix.Apply(w.Jobs, own.Seed)
+	s.size(w.Jobs)
+	return w, nil
+}
+
+// fill takes a workload into a pool: what the empty cluster cannot hold is dealt with, and where estimates come from the past,
+// they come from all of it.
+func (s *Source) fill(p *pool, w trace.Workload) error {
 	spec := s.scenario.Cluster.Spec()
 	room := spec.Rooms()
 	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
-	mode := s.scenario.Workload.Oversize
-	jobs, n, err := trace.Oversize(s.workload.Jobs, fits, mode, int32(s.scenario.Cluster.GPUs()))
-	if err != nil {
-		return fmt.Errorf("%w: set workload.oversize to drop or clamp, or enlarge the cluster", err)
+	kept := make([]trace.Job, 0, len(w.Jobs))
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		if fits(&j.JobSpec) {
+			kept = append(kept, *j)
+			continue
+		}
+		most := int32(max(1, room(&j.JobSpec)))
+		left, n, err := trace.Oversize(w.Jobs[i:i+1], fits, s.scenario.Workload.Oversize, most)
+		if err != nil {
+			return fmt.Errorf("%w: set workload.oversize to drop or clamp, or enlarge the cluster", err)
+		}
+		kept = append(kept, left...)
+		p.oversize += n
 	}
-	s.workload.Jobs, s.oversize = jobs, n
-	s.workload.Report.Jobs = len(jobs)
+	w.Jobs, w.Report.Jobs = kept, len(kept)
+	p.workload, p.arrivals = w, w.Arrivals()
+	if s.scenario.Estimates.Kind == trace.Profiled {
+		return s.scenario.Estimates.Apply(p.workload.Jobs, nil)
+	}
 	return nil
+}
+
+// pool returns what the windows of a split are cut from.
+func (s *Source) pool(split Split) *pool {
+	if split == Test && s.test != nil {
+		return s.test
+	}
+	return &s.main
+}
+
+// quotas bounds the tenants.
+func (s *Source) quotas() ([]cluster.Quota, error) {
+	c := &s.scenario.Cluster
+	if c.QuotaFactor == 0 {
+		return nil, nil
+	}
+	all := s.main.workload.Jobs
+	if s.test != nil {
+		all = slices.Concat(all, s.test.workload.Jobs)
+	}
+	from, to := s.main.bounds(s.scenario.Window.fractions(Train))
+	return c.quotas(all, s.main.cut(from, to, 0))
 }
 
 // Scenario returns the scenario that the source was opened from. Read only.
 func (s *Source) Scenario() *Scenario { return &s.scenario }
 
-// Report counts what became of the rows of the trace, and Oversize how many jobs too large for the cluster were dropped or
-// clamped.
-func (s *Source) Report() trace.Report { return s.workload.Report }
+// Report counts what became of the rows of the trace, without those of a test trace.
+func (s *Source) Report() trace.Report { return s.main.workload.Report }
 
 // Oversize counts the jobs that were dropped or clamped because the empty cluster cannot hold them.
-func (s *Source) Oversize() int { return s.oversize }
-
-// bounds returns the arrivals [from, to) of a split.
-func (s *Source) bounds(split Split) (from, to int) {
-	f := s.scenario.Window.fractions(split)
-	if len(f) != 2 {
-		return 0, 0
+func (s *Source) Oversize() int {
+	n := s.main.oversize
+	if s.test != nil {
+		n += s.test.oversize
 	}
-	n := float64(len(s.arrivals))
-	return int(f[0]*n + 1e-6), int(f[1]*n + 1e-6) // 0.7 of 10 arrivals is 7, whatever binary fractions say
+	return n
 }
 
 // Count returns the number of whole windows of a split, 0 for one that the scenario does not have.
-func (s *Source) Count(split Split) int {
-	from, to := s.bounds(split)
-	w := &s.scenario.Window
-	if to-from < w.Arrivals {
-		return 0
-	}
-	return (to-from-w.Arrivals)/w.stride(split) + 1
-}
+func (s *Source) Count(split Split) int { return len(s.windows[split]) }
 
-// Episode returns the i-th window of a split, its time re-based to the first arrival, with the estimates that the scenario
-// grants. Noisy estimates come from a stream named after the seed and the window, so every policy that runs the same case is
-// told the same.
-func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
-	if n := s.Count(split); i < 0 || i >= n {
-		return Episode{}, fmt.Errorf("scenario %s: window %d of %s, want 0 to %d", s.scenario.Name, i, split, n-1)
+// name of the workload, or of both.
+func (s *Source) name() string {
+	names := []string{s.main.workload.Name}
+	if s.test != nil {
+		names = append(names, "tests: "+s.test.workload.Name)
 	}
-	name := string(split) + "-" + strconv.Itoa(i)
-	jobs := s.cut(split, i)
-	if err := s.scenario.Estimates.Apply(jobs, rng.Stream(seed, "scenario", "estimates", name)); err != nil {
-		return Episode{}, fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
-	}
-	cfg, err := s.scenario.SimConfig()
-	if err != nil {
-		return Episode{}, err
-	}
-	return Episode{Name: name, Episode: sim.Episode{Config: cfg, Jobs: jobs}}, nil
-}
-
-// cut copies the jobs of a window in order of id rank.
-func (s *Source) cut(split Split, i int) []trace.Job {
-	w := &s.scenario.Window
-	from, _ := s.bounds(split)
-	from += i * w.stride(split)
-	picked := slices.Clone(s.arrivals[from : from+w.Arrivals])
-	first := s.workload.Jobs[picked[0]].Submit
-	slices.Sort(picked)
-	jobs := make([]trace.Job, len(picked))
-	for k, id := range picked {
-		jobs[k] = s.workload.Jobs[id]
-		jobs[k].Submit -= first
-	}
-	return jobs
+	return strings.Join(names, ", ")
 }

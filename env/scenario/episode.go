@@ -1,0 +1,56 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// Episode is one window of the workload under one seed. Its jobs, the caller's own, are first the Config.Warm ones that were in
+// the cluster before, then the window's in order of id rank; the first of the window's is submitted at 0. Its cluster is shared
+// by all episodes: read only.
+type Episode struct {
+	Name string // of the window, for example "test-3"
+	sim.Episode
+}
+
+// Episode returns the i-th window of a split, its time re-based to the first arrival, with the estimates that the scenario
+// grants, with failures, inference demand and the jobs that run or wait already. Noisy estimates, failures and the phase of the
+// demand come from streams named after the seed and the window, so every policy that runs the same case meets the same.
+func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
+	return s.episode(split, i, seed, s.scenario.Estimates)
+}
+
+func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estimates) (Episode, error) {
+	if n := s.Count(split); i < 0 || i >= n {
+		return Episode{}, fmt.Errorf("scenario %s: window %d of %s, want 0 to %d", s.scenario.Name, i, split, n-1)
+	}
+	name := windowName(split, i)
+	p, w := s.pool(split), s.windows[split][i]
+	zero := p.submit(w.from)
+	jobs := p.cut(w.from, w.to, zero)
+	before := p.cut(w.warm, w.from, p.submit(w.warm))
+	if estimates.Kind != trace.Profiled { // fill has applied those, with what was known by each submission
+		for k, some := range [][]trace.Job{jobs, before} {
+			parts := [...]string{"estimates", "warm estimates"}
+			if err := estimates.Apply(some, rng.Stream(seed, "scenario", parts[k], name)); err != nil {
+				return Episode{}, fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
+			}
+		}
+	}
+	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs}}
+	if len(before) > 0 {
+		warm, running, err := s.warmUp(before, zero-p.submit(w.warm))
+		if err != nil {
+			return Episode{}, fmt.Errorf("scenario %s: warm up %s: %w", s.scenario.Name, name, err)
+		}
+		e.Jobs, e.Running, e.Config.Warm = slices.Concat(warm, jobs), running, len(warm)
+	}
+	until := s.until(e.Jobs)
+	e.Config.Outages = s.outages(name, seed, until)
+	e.Config.Demand = s.demand.from(rng.Stream(seed, "scenario", "demand", name), until)
+	return e, nil
+}

@@ -1,0 +1,224 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+// openTrace opens a scenario whose trace is the file t.csv beside it.
+func openTrace(t testing.TB, csv, text string, sets ...string) *Source {
+	t.Helper()
+	src, err := tryTrace(t, csv, text, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func tryTrace(t testing.TB, csv, text string, sets ...string) (*Source, error) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "t.csv", csv)
+	s, err := Load(write(t, dir, "s.yaml", text), sets...)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open()
+}
+
+func episode(t testing.TB, src *Source, split Split, i int, seed uint64) Episode {
+	t.Helper()
+	e, err := src.Episode(split, i, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// bytesOf is all that an episode begins with, written out.
+func bytesOf(e *Episode) string {
+	cfg := e.Config
+	cfg.Physics = nil
+	return fmt.Sprintf("%s %d %s %+v %+v %+v", e.Name, e.Config.Warm, e.Config.Physics.Name(), cfg, e.Jobs, e.Running)
+}
+
+func TestTheSameCaseIsTheSameEpisode(t *testing.T) {
+	for _, name := range []string{"loaning-small-v1", "embedded-physics-v1"} {
+		t.Run(name, func(t *testing.T) {
+			sets := []string{"failures.server_between=48h", "failures.server_repair=1h", "window.warm=50", "estimates.kind=noisy",
+				"estimates.sigma=0.3"}
+			a, b := builtinSource(t, name, sets...), builtinSource(t, name, sets...)
+			one, again, other := episode(t, a, Test, 1, 5), episode(t, b, Test, 1, 5), episode(t, a, Test, 1, 6)
+			if bytesOf(&one) != bytesOf(&again) {
+				t.Error("two sources give other episodes of one case")
+			}
+			if len(one.Config.Outages) == 0 || reflect.DeepEqual(one.Config.Outages, other.Config.Outages) {
+				t.Error("another seed gives the same failures, or there are none")
+			}
+			if len(one.Running) == 0 || !reflect.DeepEqual(one.Running, other.Running) {
+				t.Error("another seed gives another warm start, or there is none")
+			}
+			if len(one.Config.Demand) > 0 && reflect.DeepEqual(one.Config.Demand, other.Config.Demand) {
+				t.Error("another seed gives the same demand")
+			}
+		})
+	}
+}
+
+// On 4 GPUs, after 30 s: a of 4 GPUs has 70 s left, b of 2 GPUs waits for its 50 s, d is done.
+const warmText = `
+name: warm-v1
+cluster: {servers: 1, gpus_per_server: 4}
+workload: {trace: t.csv}
+window: {arrivals: 1, warm: 3, test: [0, 1]}
+`
+
+func TestWarmStartByHand(t *testing.T) {
+	src := openTrace(t, "job_id,num_gpu,submit_time,duration\nd,1,0,5\na,4,5,100\nb,2,10,50\nc,1,35,10\n", warmText)
+	e := episode(t, src, Test, 0, 1)
+	if len(e.Jobs) != 3 || e.Config.Warm != 2 {
+		t.Fatalf("%d jobs, %d of them warm, want a, b and c, the first two warm", len(e.Jobs), e.Config.Warm)
+	}
+	a, b, c := e.Jobs[0], e.Jobs[1], e.Jobs[2]
+	if a.Name != "a" || a.Work != 70*time.Second || a.Estimate != a.Work || a.Submit != 0 {
+		t.Errorf("a runs with %v left (estimate %v), want 70s", a.Work, a.Estimate)
+	}
+	if b.Name != "b" || b.Work != 50*time.Second || b.Submit != 0 || c.Name != "c" || c.Submit != 0 {
+		t.Errorf("b waits with %v, c comes at %v, want 50s and 0s", b.Work, c.Submit)
+	}
+	want := []sim.Running{{Job: 0, Placement: cluster.Placement{{Workers: 4, Amount: cluster.Amount{GPUMilli: 1000}}}}}
+	if !reflect.DeepEqual(e.Running, want) {
+		t.Errorf("running %+v, want %+v", e.Running, want)
+	}
+	q, err := src.Queueing(t.Context(), Test, 0, sjfskip, nil)
+	if err != nil || q.Queueing != 70 || q.JCT != 80 {
+		t.Errorf("queueing %+v, %v, want c alone: 70 s of 80 s", q, err)
+	}
+}
+
+// Shares of GPUs that came and went leave holes that no order of placing fills again; a warm start stands whatever they are.
+func TestWarmSharesCanBePlaced(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var b strings.Builder
+		b.WriteString("job_id,num_gpu,submit_time,duration,gpu_milli\n")
+		const jobs = 60
+		for i := range jobs {
+			share := rapid.SampledFrom([]int{200, 300, 400, 500, 600, 1000}).Draw(rt, "share")
+			fmt.Fprintf(&b, "%d,%d,%d,%d,%d\n", i, rapid.IntRange(1, 2).Draw(rt, "workers"), 5*i,
+				rapid.IntRange(1, 200).Draw(rt, "work"), share)
+		}
+		src := openTrace(t, b.String(), warmText, fmt.Sprintf("window.warm=%d", jobs-1))
+		e := episode(t, src, Test, 0, 1)
+		run, err := e.New()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		tx, ok := run.Next()
+		if !ok {
+			rt.Fatal("the episode is over before it began")
+		}
+		found := 0
+		for _, event := range tx.Events() {
+			if event.Kind == cluster.Found {
+				found++
+			}
+		}
+		if found != len(e.Running) || found == 0 && e.Config.Warm > 0 {
+			rt.Fatalf("%d jobs run, %d should, of %d warm ones", found, len(e.Running), e.Config.Warm)
+		}
+	})
+}
+
+// Whatever is switched on, an episode can be played: what runs at its beginning has room, and no job of the window is lost.
+func TestEveryEpisodeCanBePlayed(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(rt, name) }
+		sets := []string{
+			"workload.jobs=200", "workload.models=default", "workload.mix.least=0.5", "workload.mix.most=2", "workload.oversize=drop",
+			"workload.mix.elastic=" + pick("elastic", "0", "0.5"), "workload.mix.parallel=" + pick("parallel", "0", "0.5"),
+			"workload.mix.fungible=" + pick("fungible", "0.5", "1"), "workload.mix.home=V100", "workload.load=" + pick("load", "0.5", "3"),
+			"workload.thin=" + pick("thin", "1", "0.6"), "workload.stretch=" + pick("stretch", "1", "0.1"),
+			"cluster.gpu_type=V100", "cluster.gpu_mem_gib=32", "cluster.servers_per_rack=2", "cluster.jobs_per_gpu=2",
+			"cluster.groups=" + pick("groups", "[]", "[{servers: 2, gpus_per_server: 4, gpu_type: T4, gpu_mem_gib: 16}]"),
+			"inference.servers=" + pick("inference", "0", "3"), "inference.gpus_per_server=2", "inference.gpu_type=T4",
+			"failures.server_between=" + pick("failures", "20h", "2000h"), "failures.server_repair=1h",
+			"window.warm=" + pick("warm", "0", "20"), "checkpoint_interval=30m",
+			"physics=" + pick("physics", "ideal", "gpu-type * cpu-mem * sharing(1) * scaling * network(12,1,2)"),
+		}
+		if pick("by", "arrivals", "time") == "time" {
+			sets = append(sets, "window.arrivals=0", "window.duration=1h", "window.every=30m")
+		}
+		src, err := load(t, sets...).Open()
+		if err != nil {
+			rt.Skip(err) // a draw too short for its windows
+		}
+		split := rapid.SampledFrom(Splits()).Draw(rt, "split")
+		i := rapid.IntRange(0, src.Count(split)-1).Draw(rt, "window")
+		e, err := src.Episode(split, i, rapid.Uint64Range(0, 9).Draw(rt, "seed"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		run, err := e.New()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if err := run.Run(t.Context(), sjfskip(), 1); err != nil {
+			rt.Fatal(err)
+		}
+		if o := run.Outcome(); !o.Terminated {
+			rt.Fatalf("the episode was cut off: %s", o.Truncated)
+		}
+		w := src.windows[split][i]
+		if len(e.Jobs)-e.Config.Warm != w.to-w.from || e.Config.Warm > w.from-w.warm {
+			rt.Fatalf("%d jobs, %d of them warm, from the span %+v", len(e.Jobs), e.Config.Warm, w)
+		}
+	})
+}
+
+// With profiled estimates nothing that happens later changes what is told of a job, and windows know what came before them.
+func TestProfiledEstimatesKnowThePastAlone(t *testing.T) {
+	trace := func(later int) string {
+		var b strings.Builder
+		b.WriteString("job_id,num_gpu,submit_time,duration,user\n")
+		for i := range 40 {
+			work := 60 + 10*i
+			if i >= 20 {
+				work *= later // also a job that is submitted before another's window ends after it
+			}
+			fmt.Fprintf(&b, "%d,1,%d,%d,ada\n", i, 1000*i, work)
+		}
+		return b.String()
+	}
+	text := `
+name: profiled-v1
+cluster: {servers: 8, gpus_per_server: 8}
+workload: {trace: t.csv}
+window: {arrivals: 10, train: [0, 0.5], test: [0.5, 1]}
+estimates: {kind: profiled}
+`
+	one, other := openTrace(t, trace(1), text), openTrace(t, trace(7), text)
+	for i := range 2 {
+		a, b := episode(t, one, Train, i, 1), episode(t, other, Train, i, 2)
+		if !reflect.DeepEqual(a.Jobs, b.Jobs) {
+			t.Errorf("train-%d changes with jobs that come later", i)
+		}
+	}
+	first, second := episode(t, one, Train, 0, 1), episode(t, one, Train, 1, 1)
+	if first.Jobs[0].Estimate != firstGuess || second.Jobs[0].Estimate == firstGuess || second.Jobs[0].Estimate == second.Jobs[0].Work {
+		t.Errorf("estimates %v and %v, want the first guess, then what the first window taught", first.Jobs[0].Estimate,
+			second.Jobs[0].Estimate)
+	}
+	if test := episode(t, one, Test, 0, 1); test.Jobs[0].Estimate == episode(t, other, Test, 1, 1).Jobs[0].Estimate {
+		t.Error("what was learned in a window does not reach the next")
+	}
+}
+
+const firstGuess = trace.FirstGuess

@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Family is the built-in scenarios of one trace that differ in load, interference and elasticity alone. Their names are
+// TRACE-loadNNN-INTERFERENCE-GANGS-v1: the load over the test windows in percent; strong or weak interference on shared GPUs;
+// rigid gangs or, of moldable ones, half elastic.
+type Family struct {
+	Trace string
+	About string
+}
+
+// The axes.
+var (
+	Loads         = []int{70, 90, 110, 150} // percent
+	Interferences = []string{"strong", "weak"}
+	Gangs         = []string{"rigid", "moldable"}
+)
+
+// size is how a trace comes to a load: on so many servers, its arrivals pressed together to so much of their time.
+type size struct {
+	trace   string
+	load    int // percent
+	servers int
+	stretch float64
+}
+
+// sizes brings each trace to each load over all test windows: GPU-time that the windows' jobs ask for over GPU-time that passes
+// in their spans. Where a trace is dense enough, the number of servers is the one that comes nearest to the name. Kalos' gangs
+// are as large as any cluster that it would fill, and openb is a sample that fills no more than a few servers: these keep their
+// cluster, and their arrivals are pressed together. TestSizes derives the table anew; it is frozen because a scenario must not
+// move when a reader or a rule does.
+var sizes = []size{
+	{"venus", 70, 59, 1},
+	{"venus", 90, 46, 1},
+	{"venus", 110, 38, 1},
+	{"venus", 150, 28, 1},
+	{"philly", 70, 22, 1},
+	{"philly", 90, 17, 1},
+	{"philly", 110, 14, 1},
+	{"philly", 150, 10, 1},
+	{"kalos", 70, 64, 0.385},
+	{"kalos", 90, 64, 0.299},
+	{"kalos", 110, 64, 0.245},
+	{"kalos", 150, 64, 0.18},
+	{"openb", 70, 4, 0.32},
+	{"openb", 90, 4, 0.249},
+	{"openb", 110, 4, 0.204},
+	{"openb", 150, 4, 0.15},
+	{"mixed", 70, 42, 1},
+	{"mixed", 90, 33, 1},
+	{"mixed", 110, 27, 1},
+	{"mixed", 150, 20, 1},
+}
+
+// Families returns the families in the order of their tables.
+func Families() []Family {
+	var all []Family
+	for _, s := range sizes {
+		if n := len(all); n > 0 && all[n-1].Trace == s.trace {
+			continue
+		}
+		base, err := loadBuiltin("family/"+s.trace+".yaml", nil)
+		if err != nil {
+			panic("scenario: embedded family: " + err.Error())
+		}
+		all = append(all, Family{s.trace, base.About})
+	}
+	return all
+}
+
+// Names returns the names of the family's scenarios: by load, then interference, then gangs.
+func (f Family) Names() []string {
+	var names []string
+	for _, s := range sizes {
+		if s.trace != f.Trace {
+			continue
+		}
+		for _, interference := range Interferences {
+			for _, gangs := range Gangs {
+				names = append(names, member{s, interference, gangs}.name())
+			}
+		}
+	}
+	return names
+}
+
+// member is one scenario of a family.
+type member struct {
+	size
+	interference, gangs string
+}
+
+func (m member) name() string {
+	return fmt.Sprintf("%s-load%03d-%s-%s-v1", m.trace, m.load, m.interference, m.gangs)
+}
+
+var memberPattern = regexp.MustCompile(`^([a-z0-9]+)-load([0-9]{3})-([a-z]+)-([a-z]+)-v1$`)
+
+// parseMember takes the name of a family's scenario apart.
+func parseMember(name string) (m member, ok bool) {
+	parts := memberPattern.FindStringSubmatch(name)
+	if parts == nil {
+		return m, false
+	}
+	load, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return m, false
+	}
+	i := slices.IndexFunc(sizes, func(s size) bool { return s.trace == parts[1] && s.load == load })
+	if i < 0 || !slices.Contains(Interferences, parts[3]) || !slices.Contains(Gangs, parts[4]) {
+		return m, false
+	}
+	return member{sizes[i], parts[3], parts[4]}, true
+}
+
+// read reads the family's file and sets what the name says.
+func (m member) read(sets []string) (*Scenario, error) {
+	file := "family/" + m.trace + ".yaml"
+	base, err := loadBuiltin(file, nil)
+	if err != nil {
+		return nil, err
+	}
+	own := []string{
+		"name=" + m.name(),
+		fmt.Sprintf("about=%s; load %.1f, %s interference, %s gangs", base.About, float64(m.load)/100, m.interference, m.gangs),
+		"cluster.servers=" + strconv.Itoa(m.servers),
+		"workload.stretch=" + strconv.FormatFloat(m.stretch, 'g', -1, 64),
+	}
+	if m.interference == "weak" {
+		own = append(own, "physics="+strings.Replace(base.Physics, "sharing(1)", "sharing(0.3)", 1))
+	}
+	if m.gangs == "moldable" {
+		own = append(own, "workload.mix.elastic=0.5")
+	}
+	return loadBuiltin(file, append(own, sets...))
+}

@@ -1,0 +1,54 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// SharedVariable names the environment variable that says where the folder of shared traces is.
+const SharedVariable = "CLUSTERGYM_SHARED"
+
+// find returns the file that a key names: as it stands, beside the scenario's file, or below a folder of the shared folder.
+func (s *Scenario) find(folder, key, name string) (string, error) {
+	tried := []string{name}
+	if !filepath.IsAbs(name) {
+		if s.dir != "" && s.dir != "." {
+			tried = append(tried, filepath.Join(s.dir, name))
+		}
+		for _, dir := range sharedDirs() {
+			tried = append(tried, filepath.Join(dir, folder, name))
+		}
+	}
+	for _, path := range tried {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			return path, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("%s %q: %w", key, name, err)
+		}
+	}
+	return "", fmt.Errorf("%s %q: no such file (tried %s): set %s to the folder that holds %s/%s, or %s to a file",
+		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)
+}
+
+// sharedDirs lists where the shared folder may be: where the variable says, else beside the module or the working folder.
+func sharedDirs() []string {
+	if dir := os.Getenv(SharedVariable); dir != "" {
+		return []string{dir}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	dirs := []string{filepath.Join(filepath.Dir(cwd), "shared")}
+	for dir := cwd; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && dir != cwd {
+			dirs = append(dirs, filepath.Join(filepath.Dir(dir), "shared"))
+		}
+	}
+	return dirs
+}

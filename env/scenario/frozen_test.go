@@ -1,0 +1,59 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+// frozen are the first scenarios, with a digest of every job of every window of theirs: published results name them.
+var frozen = map[string]string{
+	"embedded-small-v1":   "cab2d6b2be4e19ae315a19d68536a7477ec560cd226ac4c177aab0e0148e16f9",
+	"venus-contended-v1":  "acdbadb9f72dac985719acf1415ead419060c85698f67c1987c9ef711dcfa244",
+	"philly-contended-v1": "e3d89078a32b308e50422b322f1b81aa0f84399710212b5aee6187ad0d3f3cc3",
+}
+
+func TestTheFirstScenariosNeverChange(t *testing.T) {
+	for name, want := range frozen {
+		t.Run(name, func(t *testing.T) {
+			src := builtinSource(t, name)
+			h := sha256.New()
+			for _, split := range []Split{Train, Validation, Test} {
+				for i := range src.Count(split) {
+					e, err := src.Episode(split, i, 7)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for k := range e.Jobs {
+						j := &e.Jobs[k]
+						fmt.Fprintln(h, e.Name, k, j.Name, j.User, j.Tenant, int64(j.Submit), j.Workers, j.MinWorkers, j.MaxWorkers,
+							j.Request.GPUMilli, j.Request.CPUMilli, j.Request.MemMiB, j.Request.GPUMemMiB, j.Model, j.Group, j.Stages,
+							j.Tensor, j.GPUType, j.Mixed, int64(j.Estimate), int64(j.Work), uint8(j.Status))
+					}
+				}
+			}
+			if got := fmt.Sprintf("%x", h.Sum(nil)); got != want {
+				t.Errorf("digest %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// builtinSource opens a built-in scenario, from the shared traces if need be.
+func builtinSource(t *testing.T, name string, sets ...string) *Source {
+	t.Helper()
+	s, err := Load(name, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Workload.Trace != Embedded {
+		t.Setenv(SharedVariable, sharedtest.Dir(t))
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}

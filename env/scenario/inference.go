@@ -1,0 +1,198 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// Inference is a pool of servers beside the cluster that serves users, and lends what it does not need. Without servers there
+// is none, and the other keys mean nothing.
+type Inference struct {
+	Servers         int    `yaml:"servers"`
+	GPUsPerServer   int    `yaml:"gpus_per_server"`
+	CPUsPerServer   int    `yaml:"cpus_per_server,omitempty"`
+	MemGiBPerServer int    `yaml:"mem_gib_per_server,omitempty"`
+	GPUType         string `yaml:"gpu_type,omitempty"`
+	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`
+	// Demand is Generated, or a file of ServeGen's request rates, found as a trace is.
+	Demand    string        `yaml:"demand"`
+	Peak      float64       `yaml:"peak"` // fraction of the pool that is in use at the peak of the series
+	Predictor Predictor     `yaml:"predictor"`
+	Headroom  float64       `yaml:"headroom"` // fraction of the pool that is never lent
+	Grace     time.Duration `yaml:"grace"`    // to give back what is no longer offered
+}
+
+// Generated is demand that inference.DefaultCycle draws.
+const Generated = "generated"
+
+// Predictor names what the inference scheduler foresees its demand by: one of those below, or a file of the weights of an LSTM
+// that ends in .safetensors, found as a trace is.
+type Predictor string
+
+// The predictors.
+const (
+	LastValue      Predictor = "last"     // nothing changes
+	Seasonal       Predictor = "seasonal" // as yesterday
+	Autoregressive Predictor = "ar"       // linear in the last hour, fitted to the first half of the series
+	OracleDemand   Predictor = "oracle"   // the truth
+)
+
+func (p Predictor) isFile() bool { return strings.HasSuffix(string(p), ".safetensors") }
+
+const (
+	demandStep = 5 * time.Minute // Lyra's (EuroSys 2023, §6)
+	demandDays = 14              // of generated demand
+	// unserved is the share of demand for which margins are set. Half of what is allowed: the second half of a series differs.
+	unserved = 0.0005
+	day      = 24 * time.Hour
+)
+
+func defaultInference() Inference {
+	return Inference{
+		Demand: Generated, Peak: 0.95, Predictor: Autoregressive, Headroom: inference.DefaultHeadroom, Grace: demandStep,
+	}
+}
+
+func (f *Inference) validate() error {
+	if f.Servers == 0 {
+		return nil
+	}
+	var p problems
+	f.group().validate(&p, "inference")
+	p.want(f.Demand != "", "inference.demand is empty, want a file or %q", Generated)
+	p.want(f.Peak > 0 && f.Peak <= 1, "inference.peak %v, want above 0 and at most 1, the pool", f.Peak)
+	all := []Predictor{LastValue, Seasonal, Autoregressive, OracleDemand}
+	p.want(slices.Contains(all, f.Predictor) || f.Predictor.isFile(),
+		"inference.predictor %q, want one of %q or a file .safetensors", f.Predictor, all)
+	p.want(f.Headroom >= 0 && f.Headroom < 1, "inference.headroom %v, want 0 or more and below 1", f.Headroom)
+	p.want(f.Grace >= 0, "inference.grace %v, want 0 or more", f.Grace)
+	return p.err()
+}
+
+func (f *Inference) group() *Group {
+	return &Group{f.Servers, f.GPUsPerServer, f.CPUsPerServer, f.MemGiBPerServer, f.GPUType, f.GPUMemGiB}
+}
+
+// extend adds the pool to a cluster.
+func (f *Inference) extend(spec *cluster.Spec, perRack int) {
+	f.group().extend(spec, cluster.Inference, len(spec.Servers), perRack)
+}
+
+func (f *Inference) grace() time.Duration {
+	if f.Servers == 0 {
+		return 0
+	}
+	return f.Grace
+}
+
+// cycle is the inference scheduler's decisions over a series of demand, one a step, which repeats.
+type cycle []inference.Point
+
+// planInference lets the inference scheduler decide over the whole series. It runs through it twice and the second time counts,
+// so that the cycle's beginning is foreseen from its end.
+func (s *Scenario) planInference() (cycle, error) {
+	f := &s.Inference
+	if f.Servers == 0 {
+		return nil, nil
+	}
+	rates, err := s.rates()
+	if err != nil {
+		return nil, err
+	}
+	usage, err := rates.Usage(1, f.Peak)
+	if err != nil {
+		return nil, fmt.Errorf("inference.demand %q: %w", f.Demand, err)
+	}
+	twice := inference.Series{Step: usage.Step, Values: slices.Concat(usage.Values, usage.Values)}
+	predictor, margin, err := s.predictor(usage, twice.Values)
+	if err != nil {
+		return nil, fmt.Errorf("inference.predictor %q: %w", f.Predictor, err)
+	}
+	points, err := inference.Plan(twice, predictor, inference.Pool{Servers: f.Servers, Headroom: f.Headroom, Margin: margin})
+	if err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	return points[len(usage.Values):], nil
+}
+
+// rates returns the request rates, in steps of the inference scheduler.
+func (s *Scenario) rates() (inference.Series, error) {
+	f := &s.Inference
+	if f.Demand == Generated {
+		return inference.DefaultCycle().Generate(demandDays*int(day/demandStep), demandStep, s.Workload.Seed)
+	}
+	path, err := s.find("traces", "inference.demand", f.Demand)
+	if err != nil {
+		return inference.Series{}, err
+	}
+	series, err := inference.ReadServeGen(path)
+	if err != nil {
+		return series, err
+	}
+	return series.Resample(demandStep, rng.Stream(s.Workload.Seed, "scenario", "resample"))
+}
+
+// predictor makes the predictor, and the margin that it needs. What is fitted is fitted to the first half of the series.
+func (s *Scenario) predictor(usage inference.Series, told []float64) (inference.Predictor, float64, error) {
+	f := &s.Inference
+	first := usage.Slice(0, len(usage.Values)/2)
+	var p inference.Predictor
+	switch f.Predictor {
+	case OracleDemand:
+		return inference.NewOracle(told), 0, nil
+	case Autoregressive:
+		model, err := inference.FitAR(first, inference.AROrder)
+		if err != nil {
+			return nil, 0, err
+		}
+		p = inference.NewAutoregressive(model)
+	case Seasonal:
+		p = inference.NewSeasonal(usage.Step)
+	case LastValue:
+		p = inference.NewLastValue()
+	default:
+		net, err := s.readLSTM()
+		if err != nil {
+			return nil, 0, err
+		}
+		p = inference.NewRecurrent(net)
+	}
+	margin, err := inference.Calibrate(first, p, f.Headroom, unserved, min(int(day/usage.Step), len(first.Values)/2))
+	return p, margin, err
+}
+
+func (s *Scenario) readLSTM() (*inference.LSTM, error) {
+	path, err := s.find("traces", "inference.predictor", string(s.Inference.Predictor))
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return inference.ReadLSTM(file)
+}
+
+// from returns the demand of an episode that begins anywhere in the cycle.
+func (c cycle) from(draw *rand.Rand, until time.Duration) []sim.Demand {
+	if len(c) == 0 {
+		return nil
+	}
+	phase := draw.IntN(len(c))
+	demand := make([]sim.Demand, 1+int(until/demandStep))
+	for k := range demand {
+		p := c[(phase+k)%len(c)]
+		demand[k] = sim.Demand{At: time.Duration(k) * demandStep, Need: p.Need, Offer: p.Offer}
+	}
+	return demand
+}

@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+func TestThePoolStandsAfterTheCluster(t *testing.T) {
+	s := load(t, "inference.servers=3", "inference.gpus_per_server=2", "inference.gpu_type=T4", "inference.grace=2m",
+		"cluster.servers_per_rack=2", "cluster.gpu_type=V100",
+		"cluster.groups=[{servers: 1, gpus_per_server: 8, gpu_type: P100, gpu_mem_gib: 16, cpus_per_server: 4, mem_gib_per_server: 2}]")
+	cfg, err := s.SimConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var racks, gpus []int32
+	var pools []cluster.Pool
+	for _, v := range cfg.Cluster.Servers {
+		racks, gpus, pools = append(racks, v.Rack), append(gpus, v.GPUs), append(pools, v.Pool)
+	}
+	want := []cluster.Pool{0, 0, 0, cluster.Inference, cluster.Inference, cluster.Inference}
+	if !slices.Equal(racks, []int32{1, 1, 2, 3, 3, 4}) || !slices.Equal(gpus, []int32{4, 4, 8, 2, 2, 2}) || !slices.Equal(pools, want) {
+		t.Errorf("racks %v, GPUs %v, pools %v", racks, gpus, pools)
+	}
+	p := cfg.Cluster.Servers[2]
+	if p.GPUType != "P100" || p.GPUMemMiB != 16<<10 || p.CPUMilli != 4000 || p.MemMiB != 2048 || p.Name != "server-2" {
+		t.Errorf("the group's server is %+v", p)
+	}
+	if cfg.Grace != 2*time.Minute || s.Cluster.GPUs() != 16 {
+		t.Errorf("grace %v, %d training GPUs, want 2m and 16", cfg.Grace, s.Cluster.GPUs())
+	}
+}
+
+// Every predictor plans a pool that serves its demand, and lends what the others need not.
+func TestPredictorsServeTheDemand(t *testing.T) {
+	for _, p := range []string{"last", "seasonal", "ar", "oracle"} {
+		t.Run(p, func(t *testing.T) {
+			src := open(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor="+p)
+			o := inference.Account(src.demand, 100, nil)
+			most := 2 * unserved // the second half of the series was not seen
+			if p == "oracle" {
+				most = 0
+			}
+			t.Logf("%.1f servers lent, %.4f %% unserved", o.Lent, 100*o.Unserved)
+			if o.Unserved > most || o.Lent < 5 {
+				t.Errorf("%.4f %% of demand unserved, %.1f servers lent, want at most %.2f %% and at least 5",
+					100*o.Unserved, o.Lent, 100*most)
+			}
+		})
+	}
+}
+
+func TestBuiltinPoolsServeTheirDemand(t *testing.T) {
+	for _, name := range []string{"loaning-small-v1", "loaning-venus-v1"} {
+		src := builtinSource(t, name)
+		n := src.scenario.Inference.Servers
+		o := inference.Account(src.demand, n, nil)
+		t.Logf("%s: %.1f of %d servers lent, %.4f %% unserved", name, o.Lent, n, 100*o.Unserved)
+		if o.Unserved > .001 || o.Lent < .1*float64(n) {
+			t.Errorf("%s: %.4f %% of demand unserved, %.1f of %d servers lent, want at most 0.1 %% and a tenth",
+				name, 100*o.Unserved, o.Lent, n)
+		}
+	}
+}
+
+func TestAnLSTMFromAFile(t *testing.T) {
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := inference.WriteLSTM(&b, inference.NewLSTM(4, rng.Stream(1, "lstm"))); err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, dir, "net.safetensors", b.String())
+	sets := []string{"inference.servers=10", "inference.gpus_per_server=1", "inference.predictor="}
+	with := func(p string) cycle { return open(t, sets[0], sets[1], sets[2]+p).demand }
+	if got, want := with(file), with("last"); !slices.Equal(got, want) { // an untrained network says the last value
+		t.Error("an untrained network plans other than the last value")
+	}
+	bad := write(t, dir, "bad.safetensors", "x")
+	if _, err := load(t, sets[0], sets[1], sets[2]+bad).Open(); err == nil || !strings.Contains(err.Error(), "read LSTM") {
+		t.Errorf("damaged weights: %v", err)
+	}
+}
+
+// The cycle has no cold start: at its beginning the predictor knows its end.
+func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
+	s := load(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor=seasonal")
+	plan, err := s.planInference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rates, err := s.rates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage, err := rates.Usage(1, s.Inference.Peak)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, margin, err := s.predictor(usage, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := inference.Pool{Servers: 100, Headroom: s.Inference.Headroom, Margin: margin}
+	yesterday := usage.Values[len(usage.Values)-int(day/usage.Step)+1]
+	if want := pool.Offer(usage.Values[0], yesterday); plan[0].Offer != want {
+		t.Errorf("the cycle begins with an offer of %d, want %d, by what the day before its beginning was like", plan[0].Offer, want)
+	}
+}
+
+func TestDemandWrapsAround(t *testing.T) {
+	c := cycle{{Need: 1, Offer: 1}, {Need: 2, Offer: 2}, {Need: 3, Offer: 3}}
+	d := c.from(rng.Stream(4, "x"), 40*time.Minute)
+	if len(d) != 9 {
+		t.Fatalf("%d points, want one every 5 minutes up to 40", len(d))
+	}
+	for k := range d {
+		if d[k].At != time.Duration(k)*5*time.Minute || d[k].Need != 1+(d[0].Need-1+int64(k))%3 || int64(d[k].Offer) != d[k].Need {
+			t.Errorf("point %d is %+v after %+v", k, d[k], d[0])
+		}
+	}
+	first := map[int64]bool{}
+	for seed := range uint64(30) {
+		first[c.from(rng.Stream(seed, "x"), 0)[0].Need] = true
+	}
+	if len(first) != 3 {
+		t.Errorf("30 seeds begin at %v, want anywhere in the cycle", first)
+	}
+	if (cycle)(nil).from(nil, time.Hour) != nil {
+		t.Error("demand without a pool")
+	}
+}

@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+func TestMistakesAreNamed(t *testing.T) {
+	cases := []struct {
+		name string
+		sets []string
+		want string
+	}{
+		{"an unknown key suggests the nearest", []string{"cluster.server=3"}, `did you mean "cluster.servers"?`},
+		{"a word where a number belongs", []string{"cluster.servers=many"}, "cluster.servers"},
+		{"no servers", []string{"cluster.servers=0"}, "cluster.servers 0, want 1"},
+		{"a name without version", []string{"name=small"}, `name "small"`},
+		{"splits that share jobs", []string{"window.test=[0.6, 1]"}, "window.test [0.6 1] overlaps window.validation [0.5 0.7]"},
+		{"a split past the end", []string{"window.test=[0.7, 1.2]"}, "0 <= from < to <= 1"},
+		{"a split of one number", []string{"window.test=[0.7]"}, "two fractions"},
+		{"no windows at all", []string{"window.train=[]", "window.validation=[]", "window.test=[]"}, "at least one"},
+		{"an empty window", []string{"window.arrivals=0"}, "window.arrivals 0"},
+		{"an unknown physics", []string{"physics=magic"}, `physics "magic"`},
+		{"an unknown restart", []string{"restart=never"}, `restart "never"`},
+		{"unknown estimates", []string{"estimates.kind=guess"}, `"guess"`},
+		{"an unknown oversize mode", []string{"workload.oversize=squeeze"}, `workload.oversize "squeeze"`},
+		{"a load for a trace", []string{"workload.trace=a.csv", "workload.jobs=0"}, "workload.load 0.5"},
+		{"no load for the embedded workload", []string{"workload.load=0"}, "workload.load 0"},
+		{"no seeds", []string{"seeds=[]"}, "seeds is empty"},
+		{"a group without servers", []string{"cluster.groups=[{gpus_per_server: 4}]"}, "cluster.groups[0].servers 0, want 1"},
+		{"an unknown key of a group", []string{"cluster.groups=[{server: 4}]"}, `did you mean "cluster.groups[0].servers"?`},
+		{"a GPU type of two", []string{"cluster.gpu_type=A|B"}, `cluster.gpu_type "A|B", want`},
+		{"too many servers", []string{"cluster.servers=100000", "inference.servers=100000", "inference.gpus_per_server=1"}, "131072"},
+		{"quotas without training", []string{"cluster.quota_factor=1", "window.train=[]"}, "cluster.quota_factor 1 without window.train"},
+		{"a pool without GPUs", []string{"inference.servers=1"}, "inference.gpus_per_server 0, want 1"},
+		{"an unknown predictor", []string{"inference.servers=1", "inference.predictor=tea"}, `inference.predictor "tea", want one of`},
+		{"a peak above the pool", []string{"inference.servers=1", "inference.peak=1.5"}, "inference.peak 1.5, want above 0"},
+		{"failures without repair", []string{"failures.server_between=1h"}, "failures: server failures every 1h0m0s"},
+		{"saving what is never saved", []string{"checkpoint_save=1s"}, "checkpoint_save 1s without checkpoint_interval"},
+		{"a negative overhead", []string{"resize_overhead=-1s"}, "resize_overhead -1s, want 0"},
+		{"both kinds of windows", []string{"window.duration=1h"}, "window.arrivals 10 beside window.duration 1h0m0s"},
+		{"a stride in arrivals of windows by time", []string{"window.duration=1h", "window.arrivals=0", "window.stride=5"},
+			"window.stride 5: windows by time have window.every"},
+		{"a stride in time of windows by arrivals", []string{"window.every=1h"}, "windows by arrivals have window.stride"},
+		{"nothing left of the jobs", []string{"workload.thin=0"}, "workload.thin 0, want above 0"},
+		{"no time between arrivals", []string{"workload.stretch=0"}, "workload.stretch 0, want 0.000001"},
+		{"unknown models", []string{"workload.models=all"}, `workload.models "all", want nothing or "default"`},
+		{"a share above 1", []string{"workload.mix.elastic=2"}, "workload.mix.elastic 2, want a share"},
+		{"more formats than traces", []string{"workload.test_trace=a.csv", "workload.test_format=native + kalos"},
+			`workload.test_format "native + kalos" names 2 formats`},
+		{"an unknown format of the second trace", []string{"workload.test_trace=a.csv + b.csv", "workload.test_format=native + x"}, `"x"`},
+		{"a format of no test trace", []string{"workload.test_format=native"}, "without workload.test_trace"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(write(t, t.TempDir(), "small.yaml", small), c.sets...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+	_, err := Load("embedded-smal-v1")
+	if err == nil || !strings.Contains(err.Error(), `did you mean "embedded-small-v1"?`) {
+		t.Errorf("mistyped name: %v", err)
+	}
+	_, err = Load(write(t, t.TempDir(), "bad.yaml", small+"\nhorizn: 3h\n"))
+	if err == nil || !strings.Contains(err.Error(), "bad.yaml:") || !strings.Contains(err.Error(), "horizon") {
+		t.Errorf("mistyped key in a file: %v, want the place and a suggestion", err)
+	}
+}
+
+func TestWorkloadsThatCannotBeOpened(t *testing.T) {
+	t.Setenv(SharedVariable, t.TempDir())
+	cases := []struct {
+		name string
+		sets []string
+		want []string
+	}{
+		{"a trace that is missing", []string{"workload.trace=no/such.csv", "workload.jobs=0", "workload.load=0"},
+			[]string{"no/such.csv", SharedVariable}},
+		{"gangs too large for the cluster", []string{"workload.oversize=error", "cluster.servers=1", "cluster.gpus_per_server=1"},
+			[]string{"job ", "workload.oversize"}},
+		{"a test trace that is missing", []string{"workload.test_trace=no/such.csv"}, []string{"workload.test_trace", "no/such.csv"}},
+		{"demand that is missing", []string{"inference.servers=1", "inference.gpus_per_server=1", "inference.demand=no.tgz"},
+			[]string{"inference.demand", "no.tgz", SharedVariable}},
+		{"windows longer than their split", []string{"window.arrivals=0", "window.duration=10000h"},
+			[]string{"window.train", "one window of 10000h0m0s (they last "}},
+		{"no arrivals left to warm a window up", []string{"window.warm=20"}, []string{"after 20 to warm it up"}},
+		{"fewer arrivals than a window", []string{"window.arrivals=21", "workload.max_gpus=8"},
+			[]string{"window.validation", "holds 20 of the"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, c.sets...).Open()
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+// Whatever a file holds, loading it gives a valid scenario or an error.
+func FuzzLoad(f *testing.F) {
+	f.Add(small)
+	f.Add("name: a-v1\nseeds: [1,\n")
+	f.Add("window: {test: [.nan, 1]}\nworkload: {load: .inf}")
+	names, err := fs.Glob(builtin, "builtin/*/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range Names() {
+		names = append(names, "builtin/"+name+".yaml")
+	}
+	for _, name := range names {
+		b, err := builtin.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := read(strings.NewReader(text), "f.yaml", nil)
+		if err != nil {
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("loaded, but not valid: %v", err)
+		}
+		servers := s.Inference.Servers
+		for _, g := range s.Cluster.groups() {
+			servers += g.Servers
+		}
+		if servers > 1000 {
+			return
+		}
+		cfg, err := s.SimConfig()
+		if err != nil {
+			t.Fatalf("loaded, but no configuration: %v", err)
+		}
+		if err := cfg.Cluster.Validate(); err != nil {
+			t.Fatalf("loaded, but no cluster: %v", err)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+func sjfskip() cluster.Scheduler {
+	s, err := baselines.New("sjfskip")
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A scenario is worth comparing schedulers on only if jobs wait: in every built-in above load 0.9 queueing is at least 5 % of
+// mean JCT under sjfskip over the test windows. Of the families that is by name; those that stand alone are contended whatever
+// their load.
+func TestBuiltinsAreContended(t *testing.T) {
+	for _, name := range All() {
+		m, family := parseMember(name)
+		if family && m.load <= 90 || testing.Short() && family && (m.interference != "strong" || m.gangs != "rigid") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			src := builtinSource(t, name)
+			q, err := src.Queueing(t.Context(), Test, 1, sjfskip, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%.1f %% of JCT over %d windows", 100*q.Share(), q.Windows)
+			if q.Share() < .05 || q.Windows != src.Count(Test) {
+				t.Errorf("queueing is %.1f %% of JCT over %d windows, want at least 5 %% over %d",
+					100*q.Share(), q.Windows, src.Count(Test))
+			}
+		})
+	}
+}
+
+// Two jobs of 100 s on one GPU, submitted together: one waits 0 of 100 s, the other 100 of 200 s.
+func TestQueueingByHand(t *testing.T) {
+	src := openTrace(t, "job_id,num_gpu,submit_time,duration\n1,1,0,100\n2,1,0,100\n", `
+name: hand-v1
+cluster: {servers: 1, gpus_per_server: 1}
+workload: {trace: t.csv}
+window: {arrivals: 2, test: [0, 1]}
+estimates: {kind: none}
+`)
+	done := 0
+	q, err := src.Queueing(t.Context(), Test, 1, sjfskip, func(n int) { done = n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Queueing != 50 || q.JCT != 150 || q.Windows != 1 || q.Scheduler != "sjfskip" || done != 1 {
+		t.Errorf("queueing %+v after %d windows, want 50 s of 150 s over one", q, done)
+	}
+}
+
+func TestCards(t *testing.T) {
+	for _, name := range append(Names(), Families()[0].Names()[0]) {
+		s, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Real) == 0 || len(s.Assumed) == 0 {
+			t.Errorf("%s does not say what is real and what is assumed", name)
+		}
+	}
+	src := builtinSource(t, "loaning-small-v1")
+	d := src.Describe()
+	d.Queueing = &Queueing{Scheduler: "sjfskip", Windows: 1, Queueing: 10, JCT: 40}
+	var b strings.Builder
+	if err := d.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Real:", "Assumed:", "training: 8 servers of 8 V100 GPUs of 32 GiB", "inference: 16 servers of 2 T4 GPUs of 16 GiB",
+		"demand generated", "gpu-type * scaling", "up to 1 GPU-hours: resnet18-16", "0.05 of the gangs elastic",
+		`0.21 of the jobs on any type of GPU, the others on "V100"`, "test: 12 windows, 1800 jobs, load 0.8", "25.0 % of mean JCT",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the card lacks %q:\n%s", want, b.String())
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+func TestQuotasFollowTheTrainingSplit(t *testing.T) {
+	csv := "job_id,num_gpu,submit_time,duration,tenant\n1,1,0,300,a\n2,1,1,100,b\n3,2,2,100,b\n4,4,3,1000,b\n5,1,4,10,c\n6,1,5,10,a\n"
+	text := `
+name: quotas-v1
+cluster: {servers: 2, gpus_per_server: 4, quota_factor: 1.2}
+workload: {trace: t.csv}
+window: {arrivals: 1, train: [0, 0.5], test: [0.5, 1]}
+`
+	// Of 600 GPU-seconds in training, a has 300: 1.2 x 0.5 x 8 = 4.8. b has as much, and a gang of 4. c has none, and one GPU.
+	e := episode(t, openTrace(t, csv, text), Test, 0, 1)
+	want := []cluster.Quota{{Tenant: "a", GPUs: 5}, {Tenant: "b", GPUs: 5}, {Tenant: "c", GPUs: 1}}
+	if !reflect.DeepEqual(e.Config.Cluster.Quotas, want) {
+		t.Errorf("quotas %v, want %v", e.Config.Cluster.Quotas, want)
+	}
+	_, err := tryTrace(t, "job_id,num_gpu,submit_time,duration\n1,1,0,300\n2,1,0,300\n", text)
+	if err == nil || !strings.Contains(err.Error(), "quota_factor 1.2") {
+		t.Errorf("jobs without tenants: %v", err)
+	}
+}
+
+func TestThinningAndStretching(t *testing.T) {
+	var csv strings.Builder
+	csv.WriteString("job_id,num_gpu,submit_time,duration\n")
+	for i := range 1000 {
+		fmt.Fprintf(&csv, "%d,1,%d,60\n", i, 60*i)
+	}
+	text := "name: thin-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv}\nwindow: {arrivals: 100, test: [0, 1]}\n"
+	all, half := openTrace(t, csv.String(), text), openTrace(t, csv.String(), text, "workload.thin=0.5")
+	if n := len(half.main.workload.Jobs); n < 430 || n > 570 || len(all.main.workload.Jobs) != 1000 {
+		t.Errorf("%d of 1000 jobs left, want about half", n)
+	}
+	pressed := openTrace(t, csv.String(), text, "workload.stretch=0.25")
+	a, b := episode(t, all, Test, 3, 1), episode(t, pressed, Test, 3, 1)
+	for i := range a.Jobs {
+		if 4*b.Jobs[i].Submit != a.Jobs[i].Submit || b.Jobs[i].Work != a.Jobs[i].Work {
+			t.Fatalf("job %d at %v instead of %v, want a quarter of the time and the same work", i, b.Jobs[i].Submit, a.Jobs[i].Submit)
+		}
+	}
+	if a, b := all.Describe(), pressed.Describe(); int(1000*b.Splits[2].Load+.5) != int(4000*a.Splits[2].Load+.5) {
+		t.Errorf("load %v where it was %v, want four times as much", b.Splits[2].Load, a.Splits[2].Load)
+	}
+}
+
+func TestTestTraces(t *testing.T) {
+	text := "name: apart-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv, test_trace: u.csv}\n" +
+		"window: {arrivals: 2, train: [0, 1], test: [0, 1]}\n"
+	dir := t.TempDir()
+	write(t, dir, "t.csv", "job_id,num_gpu,submit_time,duration\n1,1,0,60\n2,1,5,60\n")
+	write(t, dir, "u.csv", "job_id,num_gpu,submit_time,duration\nx,1,0,60\ny,1,5,60\n")
+	file := write(t, dir, "s.yaml", text)
+	names := func(e Episode) string { return e.Jobs[0].Name + e.Jobs[1].Name }
+	s, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := names(episode(t, src, Train, 0, 1)), names(episode(t, src, Test, 0, 1)); a != "12" || b != "xy" {
+		t.Errorf("training jobs %s, test jobs %s, want 12 and xy", a, b)
+	}
+	if err := os.Link(filepath.Join(dir, "t.csv"), filepath.Join(dir, "same.csv")); err != nil {
+		t.Skip(err)
+	}
+	for _, same := range []string{"t.csv", "same.csv", "u.csv + same.csv"} {
+		s, err := Load(file, "workload.test_trace="+same)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Open(); err == nil || !strings.Contains(err.Error(), "would share jobs") {
+			t.Errorf("test trace %s: %v, want it refused", same, err)
+		}
+	}
+	merged, err := Load(file, "workload.test_trace=", "workload.trace=t.csv + u.csv", "window.train=[0,0.5]", "window.test=[0.5,1]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src, err = merged.Open(); err != nil || len(src.main.arrivals) != 4 {
+		t.Errorf("merged: %v, want 4 arrivals", err)
+	}
+}

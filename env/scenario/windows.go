@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// pool is a workload that windows are cut from.
+type pool struct {
+	workload trace.Workload // capped, mixed and fitted to the cluster, in order of id rank
+	arrivals []int32        // indices of workload.Jobs in order of arrival
+	oversize int            // jobs dropped or clamped
+}
+
+// span is a window: ranks among the arrivals, [from, to), after those that fill the cluster, [warm, from).
+type span struct{ warm, from, to int }
+
+// submit returns when the arrival of a rank comes; of the rank after the last, a moment after that one.
+func (p *pool) submit(rank int) time.Duration {
+	if rank == len(p.arrivals) {
+		return p.workload.Jobs[p.arrivals[rank-1]].Submit + 1
+	}
+	return p.workload.Jobs[p.arrivals[rank]].Submit
+}
+
+// at returns the first rank from lo on, but at most hi, whose arrival comes at t or later.
+func (p *pool) at(t time.Duration, lo, hi int) int {
+	return lo + sort.Search(hi-lo, func(i int) bool { return p.submit(lo+i) >= t })
+}
+
+// bounds returns the arrivals [from, to) of a split.
+func (p *pool) bounds(fractions []float64) (from, to int) {
+	if len(fractions) != 2 {
+		return 0, 0
+	}
+	n := float64(len(p.arrivals))
+	return int(fractions[0]*n + 1e-6), int(fractions[1]*n + 1e-6) // 0.7 of 10 arrivals is 7, whatever binary fractions say
+}
+
+// spans lists the whole windows of a split. All that a window needs, also the arrivals that warm it up, lies within the split,
+// and no arrival serves two test windows in any way.
+func (w *Windows) spans(p *pool, split Split) []span {
+	from, to := p.bounds(w.fractions(split))
+	if from == to {
+		return nil
+	}
+	if w.Duration > 0 {
+		return w.byTime(p, split, from, to)
+	}
+	var all []span
+	stride := w.Stride
+	if split == Test || stride == 0 {
+		stride = w.Arrivals + w.Warm
+	}
+	for at := from; at+w.Warm+w.Arrivals <= to; at += stride {
+		all = append(all, span{at, at + w.Warm, at + w.Warm + w.Arrivals})
+	}
+	return all
+}
+
+// byTime lists the windows that last Duration. One in which nothing arrives is none.
+func (w *Windows) byTime(p *pool, split Split, from, to int) []span {
+	var all []span
+	if from+w.Warm >= to {
+		return nil
+	}
+	every := w.Every
+	if split == Test || every == 0 {
+		every = w.Duration
+	}
+	end := p.submit(to)
+	first := from + w.Warm // that may begin a window
+	for t := p.submit(first); t+w.Duration <= end; {
+		lo := p.at(t, first, to)
+		hi := p.at(t+w.Duration, lo, to)
+		t += every
+		if lo == hi {
+			continue
+		}
+		all = append(all, span{lo - w.Warm, lo, hi})
+		if split == Test && w.Warm > 0 {
+			if first = hi + w.Warm; first >= to {
+				break
+			}
+			t = max(t, p.submit(first))
+		}
+	}
+	return all
+}
+
+// shortOf says of a split why it has no window.
+func (w *Windows) shortOf(p *pool, split Split) error {
+	from, to := p.bounds(w.fractions(split))
+	want := fmt.Sprintf("the %d of one window", w.Arrivals)
+	if w.Warm > 0 {
+		want = fmt.Sprintf("the %d of one window after %d to warm it up", w.Arrivals, w.Warm)
+	}
+	if w.Duration > 0 {
+		span := time.Duration(0)
+		if from < to {
+			span = p.submit(to) - p.submit(from)
+		}
+		want = fmt.Sprintf("one window of %v (they last %v) after %d to warm it up", w.Duration, span, w.Warm)
+	}
+	return fmt.Errorf("window.%s %v holds %d of the %d arrivals of %s, want at least %s",
+		split, w.fractions(split), to-from, len(p.arrivals), p.workload.Name, want)
+}
+
+// cut copies the arrivals [from, to) in order of id rank, submit times counted from zero on.
+func (p *pool) cut(from, to int, zero time.Duration) []trace.Job {
+	picked := slices.Clone(p.arrivals[from:to])
+	slices.Sort(picked)
+	jobs := make([]trace.Job, len(picked))
+	for k, id := range picked {
+		jobs[k] = p.workload.Jobs[id]
+		jobs[k].Submit -= zero
+	}
+	return jobs
+}
