@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -38,26 +37,12 @@ func BenchmarkPhysics(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/%dx", policy, label, times), func(b *testing.B) {
 					start := cpu(b)
 					for b.Loop() {
-						play(b, cfg, jobs, policy)
+						simulate(b, cfg, jobs, policy)
 					}
 					b.ReportMetric(float64(len(jobs))*float64(b.N)/(cpu(b)-start), "jobs/cpu-s")
 				})
 			}
 		}
-	}
-}
-
-func play(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) {
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := baselines.New(policy)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Run(b.Context(), p, 1); err != nil {
-		b.Fatal(err)
 	}
 }
 

@@ -34,7 +34,7 @@ func BenchmarkReference(b *testing.B) {
 				const runs = 5
 				start := cpu(b)
 				for range runs {
-					simulate(b, cluster.Uniform(64, 8), jobs, policy)
+					simulate(b, sim.Config{Cluster: cluster.Uniform(64, 8)}, jobs, policy)
 				}
 				ours += (cpu(b) - start) / runs
 			}
@@ -56,7 +56,7 @@ func BenchmarkGrowth(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%dx", policy, times), func(b *testing.B) {
 				start := cpu(b)
 				for b.Loop() {
-					simulate(b, cluster.Uniform(16*times, 8), jobs, policy)
+					simulate(b, sim.Config{Cluster: cluster.Uniform(16*times, 8)}, jobs, policy)
 				}
 				b.ReportMetric(float64(len(jobs))*float64(b.N)/(cpu(b)-start), "jobs/cpu-s")
 			})
@@ -64,8 +64,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-func simulate(b *testing.B, c cluster.Spec, jobs []trace.Job, policy string) *sim.Log {
-	s, err := sim.New(sim.Config{Cluster: c}, jobs)
+func simulate(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) *sim.Log {
+	s, err := sim.New(cfg, jobs)
 	if err != nil {
 		b.Fatal(err)
 	}
