@@ -133,7 +133,7 @@ func utilisation(log *sim.Log, from, until time.Duration) float64 {
 		switch r.Kind {
 		case sim.Start, sim.Resize, sim.Migrate:
 			stop(r.Job, r.At)
-			held[r.Job] = holding{r.At, milli(log.Placement(r))}
+			held[r.Job] = holding{r.At, log.Placement(r).GPUMilli()}
 		case sim.Preempt, sim.Interrupt, sim.Finish:
 			stop(r.Job, r.At)
 		}
@@ -146,12 +146,4 @@ func utilisation(log *sim.Log, from, until time.Duration) float64 {
 		return 0
 	}
 	return used.seconds() / available.seconds()
-}
-
-func milli(p cluster.Placement) int64 {
-	n := int64(0)
-	for i := range p {
-		n += int64(p[i].Workers) * int64(p[i].GPUMilli)
-	}
-	return n
 }

@@ -7,7 +7,7 @@ package cluster
 // the servers, that takes the gang.
 func (s *State) BestFit(id JobID, dst Placement) (Placement, bool) {
 	j := &s.jobs[id]
-	if j.tenant >= 0 && int64(j.spec.Workers)*int64(j.spec.Request.GPUMilli) > s.tenants[j.tenant].limit-s.tenants[j.tenant].used {
+	if gang := int64(j.spec.Workers); s.within(j, j.spec.Request, gang) < gang {
 		return dst, false
 	}
 	if len(s.types) == 1 || j.spec.Mixed {

@@ -2,7 +2,6 @@ package physics
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -59,33 +58,4 @@ func (m Diminishing) Factor(s *cluster.State, job cluster.JobID) float64 {
 // of is the speed of n workers in proportion to them.
 func (m Diminishing) of(least, n int32) float64 {
 	return (float64(least) + m.Gain*float64(n-least)) / float64(n)
-}
-
-// Jitter makes the true speed of a placement differ from what the other parts say, by exp(Sigma·N(0,1)) cut at two standard
-// deviations, drawn anew for each job and number of servers and the same whenever asked. It stands for what no profile knows:
-// a scheduler that predicts speeds by the profiles errs by it.
-type Jitter struct {
-	alone
-	Sigma float64
-}
-
-// Name implements Part.
-func (m Jitter) Name() string { return fmt.Sprintf("jitter(%g)", m.Sigma) }
-
-// Factor implements Part.
-func (m Jitter) Factor(s *cluster.State, job cluster.JobID) float64 {
-	if m.Sigma == 0 {
-		return 1
-	}
-	x := uint64(0xcbf29ce484222325) // FNV-1a of the name and the number of servers
-	for _, c := range []byte(s.Spec(job).Name) {
-		x = (x ^ uint64(c)) * 0x100000001b3
-	}
-	x = (x ^ uint64(len(s.Placement(job)))) * 0x100000001b3
-	x ^= x >> 32
-	x *= 0xd6e8feb86659fd93
-	x ^= x >> 32
-	sum := x>>48 + x>>32&0xffff + x>>16&0xffff + x&0xffff // of four uniform numbers: near enough to normal
-	z := (float64(sum)/(1<<16) - 2) * math.Sqrt(3)
-	return math.Exp(m.Sigma * min(max(z, -2), 2))
 }

@@ -2,7 +2,6 @@ package physics
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -24,7 +23,7 @@ func (m Sharing) Name() string { return fmt.Sprintf("sharing(%g)", m.Strength) }
 // Factor implements Part.
 func (m Sharing) Factor(s *cluster.State, job cluster.JobID) float64 {
 	var own *profile.Family
-	most := 0.0
+	least := 1.0
 	for _, q := range s.Placement(job) {
 		if q.GPUMilli == cluster.WholeGPU || s.Shared(q.Server) == 0 {
 			continue
@@ -37,23 +36,22 @@ func (m Sharing) Factor(s *cluster.State, job cluster.JobID) float64 {
 		gpuType := s.Server(q.Server).GPUType
 		sensitivity, _ := own.Vectors(gpuType)
 		for _, g := range s.GPUsOn(job, q.Server) {
-			press := 0.0
+			var pressure [2]float64
 			for _, other := range s.Residents(q.Server) {
 				if other == job || !slices.Contains(s.GPUsOn(other, q.Server), g) {
 					continue
 				}
 				if f := profile.Lookup(s.Spec(other).Model); f != nil {
 					_, p := f.Vectors(gpuType)
-					press += sensitivity[0]*p[0] + sensitivity[1]*p[1]
+					pressure[0], pressure[1] = pressure[0]+p[0], pressure[1]+p[1]
 				}
 			}
-			most = max(most, press)
+			if pressure != ([2]float64{}) {
+				least = min(least, profile.Beside(m.Strength, sensitivity, pressure))
+			}
 		}
 	}
-	if most == 0 {
-		return 1
-	}
-	return math.Exp(-m.Strength * most)
+	return least
 }
 
 // Coupled implements Part: the jobs with shares of GPUs on servers where the placement holds shares.

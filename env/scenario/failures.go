@@ -9,19 +9,6 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Failures are means of exponential times, each server and each GPU by itself. 0 between failures: none.
-type Failures struct {
-	ServerBetween time.Duration `yaml:"server_between"`
-	ServerRepair  time.Duration `yaml:"server_repair"`
-	GPUBetween    time.Duration `yaml:"gpu_between"`
-	GPURepair     time.Duration `yaml:"gpu_repair"`
-}
-
-func (f Failures) sim() *sim.Failures {
-	s := sim.Failures(f)
-	return &s
-}
-
 // longest bounds what is drawn in advance of an episode: later nothing fails, and inference demand stays as it is.
 const longest = 400 * 24 * time.Hour
 
@@ -45,11 +32,11 @@ func (s *Source) until(jobs []trace.Job) time.Duration {
 
 // outages draws the failures of an episode.
 func (s *Source) outages(name string, seed uint64, until time.Duration) []sim.Outage {
-	f := s.scenario.Failures
-	if f == (Failures{}) {
+	f := &s.scenario.Failures
+	if *f == (sim.Failures{}) {
 		return nil
 	}
-	return f.sim().Draw(&s.config.Cluster, until, rng.Stream(seed, "scenario", "failures", name))
+	return f.Draw(&s.config.Cluster, until, rng.Stream(seed, "scenario", "failures", name))
 }
 
 // windowName names a window.

@@ -37,7 +37,7 @@ type Scenario struct {
 	// CheckpointInterval is the work between two checkpoints, 0 for no loss; CheckpointSave the time that each takes.
 	CheckpointInterval time.Duration `yaml:"checkpoint_interval,omitempty"`
 	CheckpointSave     time.Duration `yaml:"checkpoint_save,omitempty"`
-	Failures           Failures      `yaml:"failures,omitempty"`
+	Failures           sim.Failures  `yaml:"failures,omitempty"`
 	Inference          Inference     `yaml:"inference,omitempty"`
 	// Horizon truncates every episode at that instant, 0 for never.
 	Horizon   time.Duration   `yaml:"horizon"`

@@ -41,7 +41,7 @@ func (s *Scenario) Validate() error {
 	_, err := physics.Parse(s.Physics)
 	p.add("", err)
 	s.validateRestart(&p)
-	p.add("failures: ", s.Failures.sim().Validate())
+	p.add("failures: ", s.Failures.Validate())
 	p.add("", s.Inference.validate())
 	p.want(s.Horizon >= 0, "horizon %v, want 0 (never) or more", s.Horizon)
 	p.add("", s.Estimates.Validate())

@@ -1,6 +1,11 @@
 package sim
 
-import "github.com/clustergym/clustergym/env/trace"
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/trace"
+)
 
 // Episode is all that an episode begins with.
 type Episode struct {
@@ -16,4 +21,33 @@ func (e *Episode) New() (*Sim, error) {
 		return nil, err
 	}
 	return s, s.Warm(e.Running)
+}
+
+// Running is where a job ran when the episode began.
+type Running struct {
+	Job       cluster.JobID
+	Placement cluster.Placement
+}
+
+// Warm makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
+// first called, which is told of them as Found. Call it before Next and at most once.
+func (s *Sim) Warm(running []Running) error {
+	if len(running) == 0 {
+		return nil
+	}
+	if s.state.Now() != 0 || len(s.log.Records) > 0 || s.outcome != (Outcome{}) {
+		return fmt.Errorf("simulate: warm start after the episode began")
+	}
+	tx, ok := s.Next()
+	if !ok || tx.Now() != 0 {
+		return fmt.Errorf("simulate: warm start with %d running jobs, but nothing is submitted at 0", len(running))
+	}
+	for _, r := range running {
+		if err := tx.Place(r.Job, r.Placement); err != nil {
+			return fmt.Errorf("simulate: warm start: %w", err)
+		}
+	}
+	s.Commit()
+	s.warm = true
+	return nil
 }

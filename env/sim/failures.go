@@ -13,8 +13,10 @@ import (
 // Failures are random failures of servers and of single GPUs, each unit by itself: exponential times between a repair and the
 // next failure, and exponential times to repair. 0 between failures: none.
 type Failures struct {
-	ServerBetween, ServerRepair time.Duration // means
-	GPUBetween, GPURepair       time.Duration
+	ServerBetween time.Duration `yaml:"server_between"` // means
+	ServerRepair  time.Duration `yaml:"server_repair"`
+	GPUBetween    time.Duration `yaml:"gpu_between"`
+	GPURepair     time.Duration `yaml:"gpu_repair"`
 }
 
 // Validate reports the first field that is not usable.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -136,33 +135,4 @@ func (s *Sim) pass(until time.Duration) {
 	for ; s.demand < len(s.cfg.Demand) && s.cfg.Demand[s.demand].At < until; s.demand++ {
 		s.log.append(Record{At: s.cfg.Demand[s.demand].At, Kind: Need, Index: int32(s.demand)})
 	}
-}
-
-// Running is where a job ran when the episode began.
-type Running struct {
-	Job       cluster.JobID
-	Placement cluster.Placement
-}
-
-// Warm makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
-// first called, which is told of them as Found. Call it before Next and at most once.
-func (s *Sim) Warm(running []Running) error {
-	if len(running) == 0 {
-		return nil
-	}
-	if s.state.Now() != 0 || len(s.log.Records) > 0 || s.outcome != (Outcome{}) {
-		return fmt.Errorf("simulate: warm start after the episode began")
-	}
-	tx, ok := s.Next()
-	if !ok || tx.Now() != 0 {
-		return fmt.Errorf("simulate: warm start with %d running jobs, but nothing is submitted at 0", len(running))
-	}
-	for _, r := range running {
-		if err := tx.Place(r.Job, r.Placement); err != nil {
-			return fmt.Errorf("simulate: warm start: %w", err)
-		}
-	}
-	s.Commit()
-	s.warm = true
-	return nil
 }

@@ -84,13 +84,22 @@ func (s *scanner) duration(field string) time.Duration {
 	return time.Duration(s.number(field, 0, int64(maxTime)))
 }
 
+// object reads an object: take is called for each field with its place in names. It must have those in need; seen are those
+// that it has.
+func (s *scanner) object(field string, names []string, need uint32, take func(field int)) (seen uint32) {
+	s.expect('{', field)
+	for n := 0; s.more('}', n, field); n++ {
+		take(s.key(names, &seen))
+	}
+	s.require(names, seen, need)
+	return seen
+}
+
 var restartFields = []string{"preempt", "migrate", "resize", "from_scratch", "interval", "save"}
 
 func (s *scanner) restart() (r Restart) {
-	seen := uint32(0)
-	s.expect('{', "restart")
-	for n := 0; s.more('}', n, "restart"); n++ {
-		switch s.key(restartFields, &seen) {
+	s.object("restart", restartFields, 1<<len(restartFields)-1, func(field int) {
+		switch field {
 		case 0:
 			r.Preempt = s.duration("preempt")
 		case 1:
@@ -104,8 +113,7 @@ func (s *scanner) restart() (r Restart) {
 		case 5:
 			r.Save = s.duration("save")
 		}
-	}
-	s.require(restartFields, seen, 1<<len(restartFields)-1)
+	})
 	return r
 }
 
@@ -115,17 +123,14 @@ func (s *scanner) quotas() (all []cluster.Quota) {
 	s.expect('[', "quotas")
 	for n := 0; s.more(']', n, "quotas"); n++ {
 		var q cluster.Quota
-		seen := uint32(0)
-		s.expect('{', "quotas")
-		for n := 0; s.more('}', n, "quotas"); n++ {
-			switch s.key(quotaFields, &seen) {
+		s.object("quotas", quotaFields, 0b11, func(field int) {
+			switch field {
 			case 0:
 				q.Tenant = s.text("tenant")
 			case 1:
 				q.GPUs = int32(s.number("gpus", 0, math.MaxInt32))
 			}
-		}
-		s.require(quotaFields, seen, 0b11)
+		})
 		all = append(all, q)
 	}
 	return all
@@ -175,10 +180,9 @@ func (p *parser) servers() (all []cluster.ServerSpec) {
 	for n := 0; s.more(']', n, "servers"); n++ {
 		s.path = fmt.Sprintf("servers[%d].", n)
 		var v cluster.ServerSpec
-		seen, from, count := uint32(0), 0, 1
-		s.expect('{', "")
-		for n := 0; s.more('}', n, ""); n++ {
-			switch s.key(serverFields, &seen) {
+		from, count := 0, 1
+		seen := s.object("", serverFields, 0b11111, func(field int) {
+			switch field {
 			case 0:
 				v.Name = s.text("name")
 			case 1:
@@ -200,8 +204,7 @@ func (p *parser) servers() (all []cluster.ServerSpec) {
 			case 9:
 				v.Rack = int32(s.number("rack", 0, cluster.MaxRacks))
 			}
-		}
-		s.require(serverFields, seen, 0b11111)
+		})
 		if grouped := seen >> 5 & 0b11; grouped != 0 {
 			s.require(serverFields, seen, 0b1111111)
 		}
