@@ -99,8 +99,10 @@ func (s *Spec) Capacity(j *JobSpec) int64 {
 // Types returns the types of the cluster's GPUs in the order of its servers.
 func (s *Spec) Types() []string {
 	var types []string
+	known := map[string]bool{}
 	for i := range s.Servers {
-		if t := s.Servers[i].GPUType; !slices.Contains(types, t) {
+		if t := s.Servers[i].GPUType; !known[t] {
+			known[t] = true
 			types = append(types, t)
 		}
 	}
@@ -167,10 +169,12 @@ func (s *Spec) Validate() error {
 	if s.PerGPU < 0 || s.PerGPU > WholeGPU {
 		return fmt.Errorf("cluster allows %d jobs on a GPU, want 0 (as their shares allow) to %d", s.PerGPU, WholeGPU)
 	}
+	named := make(map[string]bool, len(s.Quotas))
 	for i, q := range s.Quotas {
-		if q.GPUs < 0 || slices.ContainsFunc(s.Quotas[:i], func(o Quota) bool { return o.Tenant == q.Tenant }) {
+		if q.GPUs < 0 || named[q.Tenant] {
 			return fmt.Errorf("quota %d: %d GPUs for tenant %q, want 0 or more and each tenant once", i, q.GPUs, q.Tenant)
 		}
+		named[q.Tenant] = true
 	}
 	for i := range s.Servers {
 		v := &s.Servers[i]

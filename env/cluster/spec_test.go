@@ -126,3 +126,20 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 }
+
+// What a hostile file can name so many of is checked in time that grows with it, not with its square.
+func BenchmarkValidateHostile(b *testing.B) {
+	spec := Uniform(MaxServers, 1)
+	for i := range spec.Servers {
+		spec.Servers[i].GPUType = spec.Servers[i].Name
+	}
+	quotas := Uniform(1, 1)
+	for i := range MaxServers {
+		quotas.Quotas = append(quotas.Quotas, Quota{Tenant: spec.Servers[i].Name, GPUs: 1})
+	}
+	for b.Loop() {
+		if spec.Validate() == nil || quotas.Validate() != nil {
+			b.Fatal("want too many types refused, and many quotas taken")
+		}
+	}
+}
