@@ -43,6 +43,7 @@ type State struct {
 	jobs    []job
 	types   []string // of GPUs, by bit
 	tenants []tenant // those with a quota
+	profile Profile
 	lending
 	crossing [][]JobID // by rack: the running jobs that use its uplink, ascending
 	nics     []int64   // by rack: what these have of its servers' NICs, in nicUnit

@@ -53,6 +53,22 @@ func Compose(parts ...Part) Model {
 	return m
 }
 
+// Profiled returns what may be known of a model before a job runs: the model without Jitter. A model that Compose did not make
+// is returned as it is.
+func Profiled(m Model) Model {
+	p, ok := m.(product)
+	if !ok {
+		return m
+	}
+	known := product{sliced: p.sliced}
+	for _, part := range p.parts {
+		if _, secret := part.(Jitter); !secret {
+			known.parts = append(known.parts, part)
+		}
+	}
+	return known
+}
+
 type product struct {
 	parts  []Part
 	sliced bool // GPUs are time-sliced: Sharing is among the parts

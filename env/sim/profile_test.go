@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// What schedulers may know of speed is the physics without what no profile knows; it answers for a placement that is tried.
+func TestProfile(t *testing.T) {
+	model, err := physics.Parse("inter-server(0.5) * jitter(0.3)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []trace.Job{{Work: time.Hour, JobSpec: cluster.JobSpec{
+		Name: "a", Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}}}
+	s, err := New(Config{Cluster: cluster.Uniform(2, 2), Physics: model}, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, _ := s.Next()
+	state := tx.State()
+	for _, c := range []struct {
+		on   cluster.Placement
+		want float64
+	}{
+		{cluster.Placement{{Server: 0, Workers: 2, Amount: jobs[0].Request}}, 1},
+		{cluster.Placement{{Server: 0, Workers: 1, Amount: jobs[0].Request}, {Server: 1, Workers: 1, Amount: jobs[0].Request}}, 1 / 1.25},
+	} {
+		mark := tx.Mark()
+		if err := tx.Place(0, c.on); err != nil {
+			t.Fatal(err)
+		}
+		if got := state.Profile().Speed(state, 0); got != c.want {
+			t.Errorf("on %v: profiled speed %v, want %v", c.on, got, c.want)
+		}
+		if got := model.Speed(state, 0); got == c.want {
+			t.Errorf("on %v: true speed %v, want another than the profiled one", c.on, got)
+		}
+		tx.Rollback(mark)
+	}
+	var fork Sim
+	s.Fork(&fork)
+	if fork.state.Profile() == nil {
+		t.Error("a fork has no profile")
+	}
+}
