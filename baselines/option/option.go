@@ -1,0 +1,143 @@
+// Package option declares, lists and parses the options of a scheduler as package flag does those of a command: each option is
+// bound to a variable, whose value before is the default.
+package option
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Option says what an option is.
+type Option struct {
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	Values  string `json:"values"` // what may be given
+	About   string `json:"about"`
+	Source  string `json:"source"` // where the default comes from: a paper's section, a reconstruction, an own choice
+
+	set func(value string) error
+}
+
+// Set is the options of one scheduler, in the order in which they were declared. The zero value is empty and ready.
+type Set struct{ all []Option }
+
+// All returns the options declared so far.
+func (s *Set) All() []Option { return slices.Clone(s.all) }
+
+func (s *Set) add(o Option) { s.all = append(s.all, o) }
+
+// Float declares a number from low to high.
+func (s *Set) Float(p *float64, name string, low, high float64, about, source string) {
+	values := fmt.Sprintf("%g to %g", low, high)
+	s.add(Option{name, fmt.Sprint(*p), values, about, source, func(text string) error {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= low && v <= high) {
+			return fmt.Errorf("%q, want a number from %s", text, values)
+		}
+		*p = v
+		return nil
+	}})
+}
+
+// Int declares a whole number from low to high.
+func (s *Set) Int(p *int, name string, low, high int, about, source string) {
+	values := fmt.Sprintf("%d to %d", low, high)
+	s.add(Option{name, strconv.Itoa(*p), values, about, source, func(text string) error {
+		v, err := strconv.Atoi(text)
+		if err != nil || v < low || v > high {
+			return fmt.Errorf("%q, want a whole number from %s", text, values)
+		}
+		*p = v
+		return nil
+	}})
+}
+
+// Duration declares a time of 0 or more.
+func (s *Set) Duration(p *time.Duration, name, about, source string) {
+	s.add(Option{name, p.String(), "a time, for example 90s or 5m", about, source, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v < 0 {
+			return fmt.Errorf("%q, want a time of 0 or more, for example 90s or 5m", text)
+		}
+		*p = v
+		return nil
+	}})
+}
+
+// Bool declares true or false.
+func (s *Set) Bool(p *bool, name, about, source string) {
+	s.add(Option{name, strconv.FormatBool(*p), "true, false", about, source, func(text string) error {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q, want true or false", text)
+		}
+		*p = v
+		return nil
+	}})
+}
+
+// Choice declares one of several texts.
+func Choice[T ~string](s *Set, p *T, name string, of []T, about, source string) {
+	names := make([]string, len(of))
+	for i, v := range of {
+		names[i] = string(v)
+	}
+	values := strings.Join(names, ", ")
+	s.add(Option{name, string(*p), values, about, source, func(text string) error {
+		if !slices.Contains(of, T(text)) {
+			return fmt.Errorf("%q, want one of %s", text, values)
+		}
+		*p = T(text)
+		return nil
+	}})
+}
+
+// Text declares what check accepts; values says what that is.
+func (s *Set) Text(p *string, name, values string, check func(string) error, about, source string) {
+	s.add(Option{name, *p, values, about, source, func(text string) error {
+		if err := check(text); err != nil {
+			return err
+		}
+		*p = text
+		return nil
+	}})
+}
+
+// Parse sets options from "name=value:name=value"; an empty text sets none.
+func (s *Set) Parse(text string) error {
+	if text == "" {
+		return nil
+	}
+	var seen []string
+	for part := range strings.SplitSeq(text, ":") {
+		name, value, given := strings.Cut(part, "=")
+		i := slices.IndexFunc(s.all, func(o Option) bool { return o.Name == name })
+		switch {
+		case i < 0:
+			return fmt.Errorf("no option %q, want %s", name, s.names())
+		case !given:
+			return fmt.Errorf("option %s has no value, want %s=%s", name, name, s.all[i].Default)
+		case slices.Contains(seen, name):
+			return fmt.Errorf("option %s comes twice", name)
+		}
+		if err := s.all[i].set(value); err != nil {
+			return fmt.Errorf("option %s: %w", name, err)
+		}
+		seen = append(seen, name)
+	}
+	return nil
+}
+
+func (s *Set) names() string {
+	if len(s.all) == 0 {
+		return "none"
+	}
+	names := make([]string, len(s.all))
+	for i := range s.all {
+		names[i] = s.all[i].Name
+	}
+	return "one of " + strings.Join(names, ", ")
+}
