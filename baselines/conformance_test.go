@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -87,10 +88,17 @@ func breakDown(t *rapid.T, cfg *sim.Config) {
 // Every baseline finishes every job that the cluster can hold, without an error, and is a function of what it sees and its
 // seed: fresh or reset, also in mid-episode, it does the same again.
 func TestBaselines(t *testing.T) {
-	for _, b := range withBorrowers(All()) {
-		t.Run(b.Name, func(t *testing.T) {
-			if p := b.New(); p.Name() != b.Name {
-				t.Errorf("name %q, want %q", p.Name(), b.Name)
+	for _, name := range variants() {
+		t.Run(name, func(t *testing.T) {
+			fresh := func() cluster.Scheduler {
+				p, err := New(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			if p := fresh(); p.Name() != name {
+				t.Errorf("name %q, want %q", p.Name(), name)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				cfg := drawConfig(t)
@@ -102,7 +110,7 @@ func TestBaselines(t *testing.T) {
 					harden(t, &cfg, jobs)
 				}
 				seed := rapid.Uint64().Draw(t, "seed")
-				p := b.New()
+				p := fresh()
 				cut := cfg
 				cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
 				run(t, cut, jobs, p, seed+1)
@@ -114,7 +122,7 @@ func TestBaselines(t *testing.T) {
 				if again := events(run(t, cfg, jobs, p, seed)); !slices.Equal(first, again) {
 					t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
 				}
-				if again := events(run(t, cfg, jobs, b.New(), seed)); !slices.Equal(first, again) {
+				if again := events(run(t, cfg, jobs, fresh(), seed)); !slices.Equal(first, again) {
 					t.Fatalf("schedule\n%q, anew\n%q", first, again)
 				}
 			})
@@ -122,16 +130,15 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// withBorrowers adds each baseline that also borrows from the inference pool.
-func withBorrowers(all []Baseline) []Baseline {
-	for _, b := range slices.Clone(all) {
-		name := b.Name + LoanSuffix
-		all = append(all, Baseline{Name: name, New: func() cluster.Scheduler {
-			s, _ := New(name)
-			return s
-		}})
+// variants lists every baseline by name, as it is, and as it borrows and chooses from the menu where it can.
+func variants() (names []string) {
+	for _, b := range All() {
+		names = append(names, b.Name, b.Name+LoanSuffix)
+		if b.Orders() {
+			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix)
+		}
 	}
-	return all
+	return names
 }
 
 // Every baseline takes up a cluster that others have run until now, and srtf's fast path decides there as its plan does.
@@ -176,7 +183,7 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 		for _, b := range All() {
 			ops(b.New())
 		}
-		if got, want := ops(&srtf{}), ops(&plain{}); got != want {
+		if got, want := ops(newSRTF("srtf", &place.BestFit{})), ops(newPlain()); got != want {
 			t.Fatalf("srtf proposes\n%s, want\n%s\nin\n%s", got, want, text.String())
 		}
 	})
@@ -233,7 +240,7 @@ func TestRandomDrawsFromItsSeed(t *testing.T) {
 	orders := map[string]bool{}
 	for seed := range uint64(5) {
 		cfg := sim.Config{Cluster: cluster.Uniform(1, 1)}
-		one, two := events(run(t, cfg, jobs, &random{}, seed)), events(run(t, cfg, jobs, &random{}, seed))
+		one, two := events(run(t, cfg, jobs, &random{place: &place.BestFit{}}, seed)), events(run(t, cfg, jobs, &random{place: &place.BestFit{}}, seed))
 		if !slices.Equal(one, two) {
 			t.Errorf("seed %d: schedule %q, then %q", seed, one, two)
 		}

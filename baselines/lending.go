@@ -1,6 +1,9 @@
 package baselines
 
 import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -14,11 +17,22 @@ type lending struct {
 	jobs   []cluster.JobID
 }
 
-// LoanSuffix behind a scheduler's name says that it borrows.
-const LoanSuffix = "+loan"
-
 // Borrow lets a scheduler use the inference pool, under its name with LoanSuffix.
 func Borrow(s cluster.Scheduler) cluster.Scheduler { return &lending{inner: s} }
+
+// CutLoan cuts LoanSuffix and its options off a name and returns what lets a scheduler borrow so, nil where the name has no such
+// end.
+func CutLoan(name string) (inner string, borrow func(cluster.Scheduler) cluster.Scheduler, err error) {
+	inner, options, found := cutSuffix(name, LoanSuffix)
+	if !found {
+		return name, nil, nil
+	}
+	var s option.Set
+	if err := s.Parse(options); err != nil {
+		return name, nil, fmt.Errorf("policy %q: %s: %w", name, LoanSuffix, err)
+	}
+	return inner, Borrow, nil
+}
 
 func (l *lending) Name() string            { return l.inner.Name() + LoanSuffix }
 func (l *lending) Reset(seed uint64) error { return l.inner.Reset(seed) }
@@ -71,4 +85,15 @@ func cheapest(s *cluster.State) cluster.ServerID {
 		}
 	}
 	return best
+}
+
+// loans describes LoanSuffix.
+func loans() Baseline {
+	return Baseline{
+		LoanSuffix, "behind any policy: it borrows servers of the inference pool",
+		"Every server that is offered is borrowed. What is owed is given back before the policy decides, first the server whose jobs" +
+			" run on the fewest others besides.",
+		"Lyra (Li et al., EuroSys 2023), §4: server preemption cost", "what the inference pool offers",
+		func(*settings) maker { return nil },
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -24,8 +25,23 @@ type list struct {
 	order   func(*cluster.State, cluster.JobID) (time.Duration, error)
 	all     line    // without skip
 	some    waiting // with skip
-	fit     cluster.Placement
-	running roster // kept with hold alone
+	running roster  // kept with hold alone
+	learn   learner // nil where the order learns nothing
+	place   place.Placer
+}
+
+// learner is what an order learns from the jobs that end.
+type learner interface {
+	Reset(seed uint64)
+	Note(s *cluster.State, e cluster.Event)
+}
+
+// finish lets a placer hand out what is left.
+func finish(p place.Placer, tx *cluster.Txn) error {
+	if f, ok := p.(place.Finisher); ok {
+		return f.Finish(tx)
+	}
+	return nil
 }
 
 func bySubmit(s *cluster.State, id cluster.JobID) (time.Duration, error) {
@@ -43,7 +59,11 @@ func byEstimate(s *cluster.State, id cluster.JobID) (time.Duration, error) {
 
 func (l *list) Name() string { return l.name }
 
-func (l *list) Reset(uint64) error {
+func (l *list) Reset(seed uint64) error {
+	l.place.Reset(seed)
+	if l.learn != nil {
+		l.learn.Reset(seed)
+	}
 	l.all = l.all[:0]
 	l.some.reset()
 	l.running.reset()
@@ -51,26 +71,47 @@ func (l *list) Reset(uint64) error {
 }
 
 func (l *list) Schedule(tx *cluster.Txn) error {
+	if err := l.listen(tx); err != nil {
+		return err
+	}
+	pass := l.block
+	if l.skip {
+		pass = l.fill
+	}
+	if err := pass(tx); err != nil {
+		return err
+	}
+	return finish(l.place, tx)
+}
+
+// listen queues the jobs that wait anew.
+func (l *list) listen(tx *cluster.Txn) error {
+	s := tx.State()
 	for _, e := range tx.Events() {
 		if l.hold > 0 {
-			l.follow(tx.State(), e)
+			l.follow(s, e)
+		}
+		if l.learn != nil {
+			l.learn.Note(s, e)
 		}
 		if e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue
 		}
-		key, err := l.order(tx.State(), e.Job)
+		key, err := l.order(s, e.Job)
 		if err != nil {
 			return err
 		}
 		if t := (ticket{key: key, job: e.Job}); l.skip {
-			l.some.push(tx.State().Shape(e.Job), t)
+			l.some.push(l.place.Kind(s, e.Job), t)
 		} else {
 			l.all.push(t)
 		}
 	}
-	if l.skip {
-		return l.fill(tx)
-	}
+	return nil
+}
+
+// block starts jobs until one does not fit.
+func (l *list) block(tx *cluster.Txn) error {
 	for len(l.all) > 0 {
 		started, err := l.start(tx, l.all[0].job)
 		if err != nil || !started {
@@ -93,6 +134,7 @@ func (l *list) follow(s *cluster.State, e cluster.Event) {
 	}
 }
 
+// fill starts the jobs that fit.
 func (l *list) fill(tx *cluster.Txn) error {
 	l.some.pass()
 	held := ticket{job: -1}
@@ -119,15 +161,8 @@ func (l *list) fill(tx *cluster.Txn) error {
 }
 
 func (l *list) start(tx *cluster.Txn, id cluster.JobID) (started bool, err error) {
-	var fits bool
-	if l.fit, fits = tx.State().BestFit(id, l.fit[:0]); !fits {
-		return false, nil
-	}
-	if err := tx.Place(id, l.fit); err != nil {
-		return false, err
-	}
-	if l.hold > 0 {
+	if started, err = l.place.Place(tx, id); started && l.hold > 0 {
 		l.running.put(tx.State(), id, tx.State().ExpectedFinish(id))
 	}
-	return true, nil
+	return started, err
 }

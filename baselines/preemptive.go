@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -18,13 +19,26 @@ type preemptive struct {
 	order func(*cluster.State, cluster.JobID) (time.Duration, error)
 	// alarm returns when the order of a running job will change by itself, if it will.
 	alarm func(*cluster.State, cluster.JobID) (time.Duration, bool)
+	learn learner // nil where the order learns nothing
 	plan  plan
 }
 
-func (p *preemptive) Name() string       { return p.name }
-func (p *preemptive) Reset(uint64) error { p.plan.barred = nil; return nil }
+func (p *preemptive) Name() string { return p.name }
+
+func (p *preemptive) Reset(seed uint64) error {
+	if p.learn != nil {
+		p.learn.Reset(seed)
+	}
+	p.plan.reset(seed)
+	return nil
+}
 
 func (p *preemptive) Schedule(tx *cluster.Txn) error {
+	if p.learn != nil {
+		for _, e := range tx.Events() {
+			p.learn.Note(tx.State(), e)
+		}
+	}
 	if err := p.plan.run(tx, p.order); err != nil || p.alarm == nil {
 		return err
 	}
@@ -79,7 +93,14 @@ type plan struct {
 	stop    []cluster.JobID
 	start   []cluster.JobID
 	barred  map[cluster.JobID]bool // fits the totals, but no set of servers, in this pass
-	fit     cluster.Placement
+	place   place.Placer
+	amounts bool                // the placer may give other amounts than a job asks for
+	refused map[place.Kind]bool // scratch of fill
+}
+
+func (p *plan) reset(seed uint64) {
+	p.place.Reset(seed)
+	p.barred = nil
 }
 
 // run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
@@ -105,7 +126,7 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (t
 		}
 		if missed < 0 {
 			clear(p.barred)
-			return nil
+			return p.fill(tx)
 		}
 		if p.barred == nil {
 			p.barred = map[cluster.JobID]bool{}
@@ -121,7 +142,7 @@ func (p *plan) choose(s *cluster.State) {
 	for _, t := range p.tickets {
 		runs := s.Phase(t.job) == cluster.Running
 		switch {
-		case room.take(s, t.job, runs, p.barred[t.job]):
+		case !p.barred[t.job] && room.take(s, t.job, p.needs(s, t.job, runs)):
 			if !runs {
 				p.start = append(p.start, t.job)
 			}
@@ -139,15 +160,32 @@ func (p *plan) apply(tx *cluster.Txn) (missed cluster.JobID, err error) {
 		}
 	}
 	for _, id := range p.start {
-		var fits bool
-		if p.fit, fits = tx.State().BestFit(id, p.fit[:0]); !fits {
-			return id, nil
-		}
-		if err := tx.Place(id, p.fit); err != nil {
-			return -1, err
+		started, err := p.place.Place(tx, id)
+		if err != nil || !started {
+			return id, err
 		}
 	}
 	return -1, nil
+}
+
+// fill starts what a placer finds room for although the totals have none: beside other jobs, or with less than it asks for.
+func (p *plan) fill(tx *cluster.Txn) error {
+	if p.amounts {
+		s := tx.State()
+		p.refused = map[place.Kind]bool{}
+		for _, t := range p.tickets {
+			kind := p.place.Kind(s, t.job)
+			if s.Phase(t.job) != cluster.Pending || p.refused[kind] || slices.Contains(p.stop, t.job) {
+				continue
+			}
+			started, err := p.place.Place(tx, t.job)
+			if err != nil {
+				return err
+			}
+			p.refused[kind] = !started
+		}
+	}
+	return finish(p.place, tx)
 }
 
 // room is what is left of the cluster's totals while a plan fills them.
@@ -169,36 +207,60 @@ func totals(s *cluster.State) room {
 	return r
 }
 
-func (r *room) take(s *cluster.State, id cluster.JobID, runs, barred bool) bool {
-	if barred {
-		return false
-	}
-	var use room
-	if runs {
-		for _, p := range s.Placement(id) {
-			use.add(p.Workers, p.Amount)
+// needs is what a job holds of the totals, or would hold. A share of a GPU that nobody else uses counts as all of it where
+// placers give shares to jobs that asked for whole GPUs: such a job is in the way of others as if it held the GPU.
+func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
+	want := s.Spec(id).Request
+	switch {
+	case !runs:
+		u.add(s.Spec(id).Workers, want)
+	case p.amounts:
+		for _, piece := range s.Placement(id) {
+			for _, g := range s.GPUsOn(id, piece.Server) {
+				held := cluster.Amount{GPUMilli: piece.GPUMilli}
+				if int32(s.GPUUse(piece.Server)[g]) == piece.GPUMilli {
+					held.GPUMilli = max(piece.GPUMilli, want.GPUMilli)
+				}
+				u.add(1, held)
+			}
 		}
-	} else {
-		use.add(s.Spec(id).Workers, s.Spec(id).Request)
+		u.held = s.Placement(id).GPUMilli()
+	default:
+		for _, piece := range s.Placement(id) {
+			u.add(piece.Workers, piece.Amount)
+		}
 	}
-	if use.gpuMilli > r.gpuMilli || use.cpu > r.cpu || use.mem > r.mem {
+	if u.held == 0 {
+		u.held = u.gpuMilli
+	}
+	return u
+}
+
+func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
+	if u.gpuMilli > r.gpuMilli || u.cpu > r.cpu || u.mem > r.mem {
 		return false
 	}
 	if limit := s.Quota(id); limit >= 0 {
 		if r.tenants == nil {
 			r.tenants = map[string]int64{}
 		}
-		if r.tenants[s.Spec(id).Tenant]+use.gpuMilli > limit {
+		if r.tenants[s.Spec(id).Tenant]+u.held > limit {
 			return false
 		}
-		r.tenants[s.Spec(id).Tenant] += use.gpuMilli
+		r.tenants[s.Spec(id).Tenant] += u.held
 	}
-	r.gpuMilli, r.cpu, r.mem = r.gpuMilli-use.gpuMilli, r.cpu-use.cpu, r.mem-use.mem
+	r.gpuMilli, r.cpu, r.mem = r.gpuMilli-u.gpuMilli, r.cpu-u.cpu, r.mem-u.mem
 	return true
 }
 
-func (r *room) add(workers int32, a cluster.Amount) {
-	r.gpuMilli += int64(workers) * int64(a.GPUMilli)
-	r.cpu += int64(workers) * int64(a.CPUMilli)
-	r.mem += int64(workers) * int64(a.MemMiB)
+// use is a part of a room.
+type use struct {
+	gpuMilli, cpu, mem int64
+	held               int64 // of GPUs, as a tenant's quota counts it
+}
+
+func (u *use) add(workers int32, a cluster.Amount) {
+	u.gpuMilli += int64(workers) * int64(a.GPUMilli)
+	u.cpu += int64(workers) * int64(a.CPUMilli)
+	u.mem += int64(workers) * int64(a.MemMiB)
 }

@@ -3,20 +3,23 @@ package baselines
 import (
 	"math/rand/v2"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // random starts the waiting jobs that fit in an order drawn anew at every decision point: the floor of every comparison.
 type random struct {
-	draw *rand.Rand
-	ids  []cluster.JobID
-	fit  cluster.Placement
+	name  string
+	draw  *rand.Rand
+	ids   []cluster.JobID
+	place place.Placer
 }
 
-func (*random) Name() string { return "random" }
+func (r *random) Name() string { return r.name }
 
 func (r *random) Reset(seed uint64) error {
+	r.place.Reset(seed)
 	r.draw = rng.Stream(seed, "baselines", "random")
 	return nil
 }
@@ -25,13 +28,9 @@ func (r *random) Schedule(tx *cluster.Txn) error {
 	r.ids = append(r.ids[:0], tx.State().Pending()...)
 	r.draw.Shuffle(len(r.ids), func(i, j int) { r.ids[i], r.ids[j] = r.ids[j], r.ids[i] })
 	for _, id := range r.ids {
-		var fits bool
-		if r.fit, fits = tx.State().BestFit(id, r.fit[:0]); !fits {
-			continue
-		}
-		if err := tx.Place(id, r.fit); err != nil {
+		if _, err := r.place.Place(tx, id); err != nil {
 			return err
 		}
 	}
-	return nil
+	return finish(r.place, tx)
 }

@@ -4,64 +4,159 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Baseline names a scheduler and says what it is.
+// Baseline says what a scheduler is, and makes it.
 type Baseline struct {
-	Name, About string
-	New         func() cluster.Scheduler
+	Name   string
+	About  string // a line for lists
+	Rule   string // how it decides, in two sentences
+	Source string // what it follows, and what of that is reconstructed
+	Needs  string // what it needs to know
+
+	// declare declares the options and returns what makes the scheduler once they are set.
+	declare func(s *settings) maker
 }
 
-// All returns the baselines in the order in which tables list them.
-func All() []Baseline {
-	return []Baseline{
-		{"fifo", "submission order; a job that does not fit blocks the queue", func() cluster.Scheduler {
-			return &list{name: "fifo", order: bySubmit}
-		}},
-		{"fjf", "submission order; a job that does not fit is skipped", NewSkip},
-		{"sjf", "shortest estimated duration first; a job that does not fit blocks the queue", func() cluster.Scheduler {
-			return &list{name: "sjf", order: byEstimate}
-		}},
-		{"sjfskip", "shortest estimated duration first; a job that does not fit is skipped", func() cluster.Scheduler {
-			return &list{name: "sjfskip", order: byEstimate, skip: true}
-		}},
-		{"sjfhold", "sjfskip that holds GPUs for the first job that does not fit against jobs 5 times as long that would delay it",
-			func() cluster.Scheduler { return NewHold(5) }},
-		{"srtf", "preemptive shortest remaining time first", func() cluster.Scheduler { return &srtf{} }},
-		{"srsf", "preemptive shortest remaining service (time x GPUs) first", func() cluster.Scheduler {
-			return &preemptive{name: "srsf", order: serviceLeft}
-		}},
-		{"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
-			func() cluster.Scheduler { return &preemptive{name: "las", order: level, alarm: sinks} }},
-		{"random", "waiting jobs that fit in random order", func() cluster.Scheduler { return &random{} }},
+// maker makes a scheduler of that name.
+type maker func(name string) (cluster.Scheduler, error)
+
+// settings are the options of a baseline and what MenuSuffix changes.
+type settings struct {
+	option.Set
+	menu   func() place.Placer // in the place of the placer, nil without MenuSuffix
+	orders bool                // it has a placer
+}
+
+// Options lists the baseline's options.
+func (b Baseline) Options() []option.Option {
+	var s settings
+	b.declare(&s)
+	return s.All()
+}
+
+// Orders reports whether the baseline says who starts and when and leaves the rest to a placer, so that it takes MenuSuffix.
+func (b Baseline) Orders() bool {
+	var s settings
+	b.declare(&s)
+	return s.orders
+}
+
+// New returns a fresh scheduler with all options at their defaults.
+func (b Baseline) New() cluster.Scheduler {
+	s, err := b.make(b.Name, "", nil)
+	if err != nil {
+		panic(fmt.Sprintf("baselines: defaults of %s: %v", b.Name, err))
 	}
+	return s
 }
 
-// NewSkip returns fjf.
-func NewSkip() cluster.Scheduler { return &list{name: "fjf", order: bySubmit, skip: true} }
-
-// NewHold returns sjfhold with another bound, 1 or more; 0 holds nothing back, which is sjfskip.
-func NewHold(times float64) cluster.Scheduler {
-	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times}
+func (b Baseline) make(name, options string, menu func() place.Placer) (cluster.Scheduler, error) {
+	s := settings{menu: menu}
+	build := b.declare(&s)
+	if err := s.Parse(options); err != nil {
+		return nil, err
+	}
+	if menu != nil && !s.orders {
+		return nil, fmt.Errorf("it chooses amounts itself, want %s behind an order of jobs", MenuSuffix)
+	}
+	return build(name)
 }
 
-// New returns a fresh scheduler by name. With "+loan" behind it, it also borrows servers of the inference pool.
+// What may stand behind a name.
+const (
+	LoanSuffix = "+loan" // it borrows servers of the inference pool
+	MenuSuffix = "+menu" // it gives jobs amounts and workers from a menu instead of what they ask for
+)
+
+// New returns a fresh scheduler by name:
+//
+//	NAME[:option=value]...[+menu[:option=value]...][+loan[:option=value]...]
+//
+// for example "sjfskip", "srtf+menu" or "a-srpt:tau=1:backfill=true+loan:reclaim=scf". All lists the names.
 func New(name string) (cluster.Scheduler, error) {
-	if inner, ok := strings.CutSuffix(name, LoanSuffix); ok {
+	if inner, borrow, err := CutLoan(name); err != nil {
+		return nil, err
+	} else if borrow != nil {
 		s, err := New(inner)
 		if err != nil {
 			return nil, err
 		}
-		return Borrow(s), nil
+		return borrow(s), nil
 	}
-	names := make([]string, 0, 8)
+	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)
+	var menu func() place.Placer
+	if withMenu {
+		var err error
+		if menu, err = parseMenu(menuOptions); err != nil {
+			return nil, fmt.Errorf("policy %q: %s: %w", name, MenuSuffix, err)
+		}
+	}
+	base, options, _ := strings.Cut(base, ":")
+	b, ok := Find(base)
+	if !ok {
+		return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
+			name, strings.Join(Names(), ", "), LoanSuffix)
+	}
+	s, err := b.make(name, options, menu)
+	if err != nil {
+		return nil, fmt.Errorf("policy %q: %w", name, err)
+	}
+	return s, nil
+}
+
+// Known reports whether the name starts with that of a baseline, so that New says what may be wrong with the rest.
+func Known(name string) bool {
+	if at := strings.IndexAny(name, ":+"); at >= 0 {
+		name = name[:at]
+	}
+	_, ok := Find(name)
+	return ok
+}
+
+// Find returns the baseline of that name, without options.
+func Find(name string) (Baseline, bool) {
 	for _, b := range All() {
 		if b.Name == name {
-			return b.New(), nil
+			return b, true
 		}
+	}
+	return Baseline{}, false
+}
+
+// Describe returns the baseline of that name, or what LoanSuffix or MenuSuffix stand for.
+func Describe(name string) (Baseline, bool) {
+	for _, b := range []Baseline{loans(), menus()} {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return Find(name)
+}
+
+// Names lists the baselines in the order of All.
+func Names() []string {
+	var names []string
+	for _, b := range All() {
 		names = append(names, b.Name)
 	}
-	return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
-		name, strings.Join(names, ", "), LoanSuffix)
+	return names
+}
+
+// cutSuffix cuts a suffix and its options off the end of a name.
+func cutSuffix(name, suffix string) (rest, options string, found bool) {
+	at := strings.LastIndex(name, suffix)
+	if at < 0 {
+		return name, "", false
+	}
+	switch behind := name[at+len(suffix):]; {
+	case behind == "":
+		return name[:at], "", true
+	case behind[0] == ':' && !strings.Contains(behind, "+"):
+		return name[:at], behind[1:], true
+	}
+	return name, "", false
 }

@@ -1,6 +1,10 @@
 package baselines
 
 import (
+	"cmp"
+	"fmt"
+
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -11,21 +15,24 @@ import (
 // as changes, not as many as live. Where room is more than a count of GPUs (shares, CPU, memory), plan takes over; both give
 // the same schedule where both apply.
 type srtf struct {
+	name    string
 	wait    waiting
-	running roster            // by expected finish
-	stop    []cluster.JobID   // of the last pass, to wait from the next one on
-	start   []cluster.JobID   // of this pass
-	plan    plan              // for what a count cannot decide
-	planned bool              // plan has taken over
-	fit     cluster.Placement // scratch
+	running roster          // by expected finish
+	stop    []cluster.JobID // of the last pass, to wait from the next one on
+	start   []cluster.JobID // of this pass
+	plan    plan            // for what a count cannot decide
+	planned bool            // plan has taken over
 }
 
-func (*srtf) Name() string { return "srtf" }
+func newSRTF(name string, p place.Placer) *srtf { return &srtf{name: name, plan: plan{place: p}} }
 
-func (p *srtf) Reset(uint64) error {
+func (p *srtf) Name() string { return p.name }
+
+func (p *srtf) Reset(seed uint64) error {
 	p.wait.reset()
 	p.running.reset()
-	*p = srtf{wait: p.wait, running: p.running}
+	p.plan.reset(seed)
+	*p = srtf{name: p.name, wait: p.wait, running: p.running, plan: p.plan}
 	return nil
 }
 
@@ -56,9 +63,8 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 		}
 	}
 	for _, id := range p.start {
-		p.fit, _ = s.BestFit(id, p.fit[:0])
-		if err := tx.Place(id, p.fit); err != nil {
-			return err
+		if started, err := p.plan.place.Place(tx, id); err != nil || !started {
+			return cmp.Or(err, fmt.Errorf("job %d found no servers although enough GPUs are free", id))
 		}
 	}
 	return nil
@@ -91,7 +97,7 @@ func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 
 func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
 	left, err := timeLeft(s, id)
-	p.wait.push(s.Shape(id), ticket{max(left, 0), s.Spec(id).Submit, id})
+	p.wait.push(place.Plain(s, id), ticket{max(left, 0), s.Spec(id).Submit, id})
 	return err
 }
 
@@ -117,10 +123,10 @@ func (p *srtf) choose(s *cluster.State) {
 			free += int64(workersOf(s, id))
 			p.running.drop(id)
 			p.stop = append(p.stop, id)
-			p.wait.refuse(p.wait.line(s.Shape(id)))
-		case p.room(s, free, next, p.wait.shapes[line].Workers):
+			p.wait.refuse(p.wait.line(place.Plain(s, id)))
+		case p.room(s, free, next, p.wait.kinds[line].Shape.Workers):
 			p.wait.pop(line)
-			free -= int64(p.wait.shapes[line].Workers)
+			free -= int64(p.wait.kinds[line].Shape.Workers)
 			p.start = append(p.start, next.job)
 			p.running.put(s, next.job, next.key)
 		default:

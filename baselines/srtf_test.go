@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -13,12 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain is srtf by sorting all live jobs at every decision point.
-type plain struct{ plan plan }
-
-func (*plain) Name() string                     { return "srtf" }
-func (*plain) Reset(uint64) error               { return nil }
-func (p *plain) Schedule(tx *cluster.Txn) error { return p.plan.run(tx, timeLeft) }
+// newPlain returns srtf by sorting all live jobs at every decision point.
+func newPlain() cluster.Scheduler {
+	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &place.BestFit{}}}
+}
 
 // The fast path of srtf and the plain plan give the same schedule, record by record.
 func TestSRTFEqualsPlan(t *testing.T) {
@@ -26,8 +25,8 @@ func TestSRTFEqualsPlan(t *testing.T) {
 		cfg := drawConfig(t)
 		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
 		breakDown(t, &cfg)
-		fast := &srtf{}
-		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, &plain{})
+		fast := newSRTF("srtf", &place.BestFit{})
+		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, newPlain())
 		if fast.planned {
 			t.Fatal("the fast path was not taken")
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -72,38 +73,38 @@ func (l *line) pop() ticket {
 	return top
 }
 
-// waiting holds the waiting jobs in order, apart by shape, so that one refusal answers for all jobs of a shape. Within a pass
-// that only places jobs, room shrinks, so a shape that was refused once stays refused.
+// waiting holds the waiting jobs in order, apart by kind, so that one refusal answers for all jobs of a kind. Within a pass
+// that only places jobs, room shrinks, so a kind that was refused once stays refused.
 type waiting struct {
 	lines   []line
-	shapes  []cluster.Shape
-	find    map[cluster.Shape]int
+	kinds   []place.Kind
+	find    map[place.Kind]int
 	refused []bool // in this pass
 }
 
 func (w *waiting) reset() {
-	*w = waiting{find: map[cluster.Shape]int{}}
+	*w = waiting{find: map[place.Kind]int{}}
 }
 
-func (w *waiting) push(s cluster.Shape, t ticket) {
-	w.lines[w.line(s)].push(t)
+func (w *waiting) push(k place.Kind, t ticket) {
+	w.lines[w.line(k)].push(t)
 }
 
-// line returns the line for jobs of the shape.
-func (w *waiting) line(s cluster.Shape) int {
-	i, ok := w.find[s]
+// line returns the line for jobs of the kind.
+func (w *waiting) line(k place.Kind) int {
+	i, ok := w.find[k]
 	if !ok {
 		i = len(w.lines)
-		w.find[s] = i
-		w.lines, w.shapes, w.refused = append(w.lines, nil), append(w.shapes, s), append(w.refused, false)
+		w.find[k] = i
+		w.lines, w.kinds, w.refused = append(w.lines, nil), append(w.kinds, k), append(w.refused, false)
 	}
 	return i
 }
 
-// pass starts a pass: no shape is refused yet.
+// pass starts a pass: no kind is refused yet.
 func (w *waiting) pass() { clear(w.refused) }
 
-// first returns the line of the first job in order whose shape is not refused, or -1.
+// first returns the line of the first job in order whose kind is not refused, or -1.
 func (w *waiting) first() int {
 	best := -1
 	for i := range w.lines {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"pgregory.net/rapid"
@@ -15,24 +16,24 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
 			ticket
-			shape cluster.Shape
+			kind place.Kind
 		}
 		var w waiting
 		w.reset()
 		var list []job
-		refused := map[cluster.Shape]bool{}
+		refused := map[place.Kind]bool{}
 		next := 0 // no two jobs share an id, and ids do not come in order
 		first := func() int {
-			return slices.IndexFunc(list, func(j job) bool { return !refused[j.shape] })
+			return slices.IndexFunc(list, func(j job) bool { return !refused[j.kind] })
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				j := job{
 					ticket{time.Duration(rapid.IntRange(0, 5).Draw(t, "key")), time.Duration(rapid.IntRange(0, 2).Draw(t, "tie")),
 						cluster.JobID(next * 31 % 101)},
-					cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")},
+					place.Kind{Shape: cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")}},
 				}
-				w.push(j.shape, j.ticket)
+				w.push(j.kind, j.ticket)
 				list, next = append(list, j), next+1
 				slices.SortFunc(list, func(a, b job) int { return a.compare(b.ticket) })
 			},
@@ -45,7 +46,7 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 			"refuse": func(t *rapid.T) {
 				if at := first(); at >= 0 {
 					w.refuse(w.first())
-					refused[list[at].shape] = true
+					refused[list[at].kind] = true
 				}
 			},
 			"pass": func(*rapid.T) {

@@ -36,7 +36,7 @@ Plays every window of a split under every policy and every seed, in parallel, an
 baseline with 95 % confidence intervals over windows. Writes report.html, results.json, results.jsonl, cdf.svg and gantt.svg
 into --out: equal command lines write equal bytes.
 
-A policy is a baseline (see policy ls), prior, or the folder of an exported policy or of a run, whose best weights are used;
+A policy is a baseline (see baselines ls), prior, or the folder of an exported policy or of a run, whose best weights are used;
 name=folder names it in the tables. A learned policy is not judged by the windows that it was trained on: that is refused.`,
 			codeNoRun, codeMismatch),
 		Example: `  clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las

@@ -39,7 +39,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see policy ls, or the folder of an exported policy or of a run")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of an exported policy or of a run")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")

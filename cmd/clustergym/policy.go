@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
@@ -22,53 +20,9 @@ import (
 // prior is the policy that an untrained team follows.
 const prior = "prior"
 
-const aboutPrior = "what a learned team starts from: that of the learned policy beside it, else shortest job first with skip"
-
-func newPolicyCmd(a *app) *cobra.Command {
-	return newGroup("policy", "List policies",
-		"A policy is a baseline by name, `prior`, or the folder of an exported policy or of a training run.", newPolicyLsCmd(a))
-}
-
-func newPolicyLsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "ls",
-		Short: "List the baselines",
-		Long: long(`
-Lists the built-in policies with a line about each. Exported policies and runs are named by their folder. With +loan behind it, a
-policy also borrows the servers that an inference pool offers.`),
-		Example: "  clustergym policy ls",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runPolicyLs(a) },
-	}
-}
-
-func runPolicyLs(a *app) error {
-	type line struct {
-		Name  string `json:"name"`
-		About string `json:"about"`
-	}
-	lines := []line{}
-	for _, b := range baselines.All() {
-		lines = append(lines, line{b.Name, b.About})
-	}
-	lines = append(lines, line{prior, aboutPrior})
-	if a.json {
-		return a.printJSON(lines)
-	}
-	rows := [][]string{{"policy", "about"}}
-	for _, l := range lines {
-		rows = append(rows, []string{l.Name, l.About})
-	}
-	return a.printRows(rows)
-}
-
 // policyNames lists the policies that have a name.
 func policyNames() []string {
-	var names []string
-	for _, b := range baselines.All() {
-		names = append(names, b.Name)
-	}
-	return append(names, prior)
+	return append(baselines.Names(), prior)
 }
 
 // policy is one that a user named.
@@ -81,7 +35,7 @@ type policy struct {
 // findPolicy reads "[name=]policy", where policy is a baseline, prior, or the folder of an exported policy or a run.
 func findPolicy(arg string) (policy, error) {
 	name, what, named := strings.Cut(arg, "=")
-	if !named {
+	if named = named && !baselines.Known(arg); !named { // options of baselines hold = too
 		name, what = "", arg
 	}
 	if named && name == "" || what == "" {
@@ -98,13 +52,16 @@ func findPolicy(arg string) (policy, error) {
 }
 
 func newPolicy(what string) (policy, error) {
-	if inner, borrows := strings.CutSuffix(what, baselines.LoanSuffix); borrows {
-		return borrower(inner)
-	}
-	for _, b := range baselines.All() {
-		if b.Name == what {
-			return policy{Policy: eval.Policy{Name: b.Name, New: func() (cluster.Scheduler, error) { return b.New(), nil }}}, nil
+	if baselines.Known(what) {
+		if _, err := baselines.New(what); err != nil {
+			return policy{}, usage("%v", err)
 		}
+		return policy{Policy: eval.Policy{Name: what, New: func() (cluster.Scheduler, error) { return baselines.New(what) }}}, nil
+	}
+	if inner, borrow, err := baselines.CutLoan(what); err != nil {
+		return policy{}, usage("%v", err)
+	} else if borrow != nil {
+		return borrower(inner, strings.TrimPrefix(what, inner), borrow)
 	}
 	if what == prior {
 		return priorOf(nil)
@@ -124,19 +81,19 @@ func newPolicy(what string) (policy, error) {
 }
 
 // borrower is a policy that also borrows from the inference pool.
-func borrower(what string) (policy, error) {
+func borrower(what, suffix string, borrow func(cluster.Scheduler) cluster.Scheduler) (policy, error) {
 	p, err := newPolicy(what)
 	if err != nil {
 		return policy{}, err
 	}
 	inner := p.New
-	p.Name += baselines.LoanSuffix
+	p.Name += suffix
 	p.New = func() (cluster.Scheduler, error) {
 		s, err := inner()
 		if err != nil {
 			return nil, err
 		}
-		return baselines.Borrow(s), nil
+		return borrow(s), nil
 	}
 	return p, nil
 }

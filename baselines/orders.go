@@ -1,0 +1,137 @@
+package baselines
+
+import (
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// All returns the baselines in the order in which tables list them.
+func All() []Baseline {
+	return orders()
+}
+
+// What schedulers need to know.
+const (
+	needsNothing   = "nothing of a job but its request"
+	needsEstimates = "an estimate of every job's duration"
+)
+
+// orders returns the heuristics that everyone knows.
+func orders() []Baseline {
+	return []Baseline{
+		{
+			"fifo", "submission order; a job that does not fit blocks the queue",
+			"Jobs start in the order of their submission. One that does not fit blocks all behind it.",
+			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsNothing,
+			listOf(&list{order: bySubmit}),
+		},
+		{
+			"fjf", "submission order; a job that does not fit is skipped",
+			"Jobs start in the order of their submission. One that does not fit is passed over until something changes.",
+			"semantics of Tiresias' simulator (Gu et al., NSDI 2019): first job that fits", needsNothing,
+			listOf(&list{order: bySubmit, skip: true}),
+		},
+		{
+			"sjf", "shortest estimated duration first; a job that does not fit blocks the queue",
+			"The waiting job with the shortest estimated duration starts first. One that does not fit blocks all behind it.",
+			"semantics of Lucid's simulator (Hu et al., ASPLOS 2023)", needsEstimates,
+			listOf(&list{order: byEstimate}),
+		},
+		{
+			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
+			"The waiting job with the shortest estimated duration starts first. One that does not fit is passed over.",
+			"semantics of the simulator of Alibaba PAI (Weng et al., NSDI 2022)", needsEstimates,
+			listOf(&list{order: byEstimate, skip: true}),
+		},
+		{
+			"sjfhold", "sjfskip that holds GPUs for the first job that does not fit against jobs 5 times as long that would delay it",
+			"As sjfskip, but GPUs are held for the first job that does not fit. Nothing starts that is over `times` times as long as" +
+				" that job and would not end before it could start.",
+			"the shadow time of EASY backfilling (Lifka, JSSPP 1995); the bound is an own choice", needsEstimates,
+			func(s *settings) maker {
+				l := &list{order: byEstimate, skip: true, hold: 5}
+				s.Float(&l.hold, "times", 0, 1e6, "how much longer than the held job a job may be that delays it; 0 holds nothing back",
+					"own choice, tuned on generated workloads")
+				return listOf(l)(s)
+			},
+		},
+		{
+			"srtf", "preemptive shortest remaining time first",
+			"The live jobs with the least time left that fit the cluster's totals in turn run, the others wait. A running job is" +
+				" preempted for one that has less left.",
+			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
+			func(s *settings) maker {
+				placer := s.placer("bestfit")
+				return func(name string) (cluster.Scheduler, error) {
+					p, amounts := placer()
+					if _, plain := p.(*place.BestFit); plain {
+						return newSRTF(name, p), nil
+					}
+					return &preemptive{name: name, order: timeLeft, plan: plan{place: p, amounts: amounts}}, nil
+				}
+			},
+		},
+		{
+			"srsf", "preemptive shortest remaining service (time x GPUs) first",
+			"As srtf, by the time left times the GPUs asked for. So small jobs go before large ones that are as long.",
+			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
+			preemptiveOf(&preemptive{order: serviceLeft}),
+		},
+		{
+			"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
+			"Jobs sink from one queue to the next when the GPU-time they attained reaches a bound, and within a queue go by submission." +
+				" The first that fit the cluster's totals in turn run, the others wait.",
+			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS, bound of 3,200 GPU-seconds of §6; without its promotion of" +
+				" starved jobs", needsNothing,
+			preemptiveOf(&preemptive{order: level, alarm: sinks}),
+		},
+		{
+			"random", "waiting jobs that fit in random order",
+			"Waiting jobs are tried in an order drawn anew at every decision point. It is the floor of every comparison.",
+			"own", needsNothing,
+			func(s *settings) maker {
+				placer := s.placer("bestfit")
+				return func(name string) (cluster.Scheduler, error) {
+					p, _ := placer()
+					return &random{name: name, place: p}, nil
+				}
+			},
+		},
+	}
+}
+
+// listOf declares a list with a placer.
+func listOf(l *list) func(*settings) maker {
+	return func(s *settings) maker {
+		placer := s.placer("bestfit")
+		return func(name string) (cluster.Scheduler, error) {
+			made := *l
+			made.name = name
+			made.place, _ = placer()
+			return &made, nil
+		}
+	}
+}
+
+// preemptiveOf declares a preemptive order with a placer.
+func preemptiveOf(p *preemptive) func(*settings) maker {
+	return func(s *settings) maker {
+		placer := s.placer("bestfit")
+		return func(name string) (cluster.Scheduler, error) {
+			made := *p
+			made.name = name
+			made.plan.place, made.plan.amounts = placer()
+			return &made, nil
+		}
+	}
+}
+
+// NewSkip returns fjf.
+func NewSkip() cluster.Scheduler {
+	return &list{name: "fjf", order: bySubmit, skip: true, place: &place.BestFit{}}
+}
+
+// NewHold returns sjfhold with another bound, 1 or more; 0 holds nothing back, which is sjfskip.
+func NewHold(times float64) cluster.Scheduler {
+	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times, place: &place.BestFit{}}
+}

@@ -1,0 +1,63 @@
+package baselines
+
+import (
+	"strings"
+	"testing"
+)
+
+// A name with options and suffixes is what the scheduler calls itself, and what does not fit is refused with the reason.
+func TestNew(t *testing.T) {
+	for _, name := range []string{
+		"fifo", "sjfhold:times=3", "srtf+menu", "sjfskip+loan", "las:place=bestfit+loan", "sjfhold:times=3:place=bestfit+menu+loan",
+	} {
+		s, err := New(name)
+		if err != nil || s.Name() != name {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+		if !Known(name) {
+			t.Errorf("%s is not known", name)
+		}
+	}
+	for name, want := range map[string]string{
+		"lifo":              `policy "lifo": no such baseline, want one of fifo, fjf`,
+		"":                  `policy "": no such baseline`,
+		"fifo:speed=1":      `policy "fifo:speed=1": no option "speed", want one of place`,
+		"sjfhold:times=-1":  `option times: "-1", want a number from 0 to 1e+06`,
+		"fifo+loan+menu":    "no such baseline",
+		"fifo+loan:all=1":   `+loan: no option "all"`,
+		"fifo+menu:all=1":   `+menu: no option "all"`,
+		"fifo+lend":         `no such baseline`,
+		"sjfhold:times=3:x": "option",
+	} {
+		if _, err := New(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", name, err, want)
+		}
+	}
+}
+
+// Every baseline is documented, and so is each of its options.
+func TestDescriptions(t *testing.T) {
+	all := All()
+	for _, suffix := range []string{LoanSuffix, MenuSuffix} {
+		b, ok := Describe(suffix)
+		if !ok {
+			t.Fatalf("%s is not described", suffix)
+		}
+		all = append(all, b)
+	}
+	for _, b := range all {
+		for field, text := range map[string]string{"about": b.About, "rule": b.Rule, "source": b.Source, "needs": b.Needs} {
+			if text == "" {
+				t.Errorf("%s: no %s", b.Name, field)
+			}
+		}
+		if n := strings.Count(b.Rule, ".") + strings.Count(b.Rule, ":"); n > 0 && !strings.HasSuffix(b.Rule, ".") {
+			t.Errorf("%s: rule %q, want sentences", b.Name, b.Rule)
+		}
+		for _, o := range b.Options() {
+			if o.About == "" || o.Values == "" || o.Source == "" {
+				t.Errorf("%s: option %+v, want what it is, its values and where its default comes from", b.Name, o)
+			}
+		}
+	}
+}
