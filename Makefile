@@ -79,6 +79,7 @@ quickstart: build ## build, then train and compare a small policy
 	bin/clustergym quickstart
 
 docs: ## write the command reference to docs/cli
+	rm -f docs/cli/*.md
 	$(GO) run ./cmd/clustergym gen-docs docs/cli
 
 docs-check: ## fail if docs/cli is not what the commands say
