@@ -79,8 +79,8 @@ quickstart: build ## build, then train and compare a small policy
 	bin/clustergym quickstart
 
 docs: ## write the command reference to docs/cli
-	rm -f docs/cli/*.md
-	$(GO) run ./cmd/clustergym gen-docs docs/cli
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	$(GO) run ./cmd/clustergym gen-docs "$$tmp" && rm -rf docs/cli && mkdir docs/cli && cp "$$tmp"/*.md docs/cli/
 
 docs-check: ## fail if docs/cli is not what the commands say
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \

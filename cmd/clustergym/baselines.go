@@ -58,10 +58,10 @@ func newBaselinesDescribeCmd(a *app) *cobra.Command {
 		Short: "Tell how a baseline decides, what it needs to know and which options it has",
 		Long: long(`
 Tells how a baseline decides, what it follows, what it needs to know, and its options: each with its default, what may be given
-and where the default comes from. +loan and +menu are described as well. Options stand behind the name, each after a colon.`),
+and where the default comes from. +loan and +menu are described as well. Options stand behind the name, each after a
+colon: sjfhold:times=3.`),
 		Example: `  clustergym baselines describe sjfhold
-  clustergym baselines describe +loan
-  clustergym simulate --scenario embedded-small-v1 --policy sjfhold:times=3`,
+  clustergym baselines describe +loan`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runBaselinesDescribe(a, args[0]) },
 	}

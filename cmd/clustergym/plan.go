@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 )
 
 type planOptions struct {
 	snapshot string
 	policy   string
+	physics  string
 	seed     uint64
 	example  bool
 }
@@ -40,6 +42,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of an exported policy or of a run")
+	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
@@ -104,10 +107,15 @@ func planFile(a *app, opts planOptions) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	model, err := physics.Parse(opts.physics)
+	if err != nil {
+		return nil, usage("--physics: %v", err)
+	}
 	state, err := readSnapshot(a, opts.snapshot)
 	if err != nil {
 		return nil, err
 	}
+	state.SetProfile(physics.Profiled(model))
 	return makePlan(state, p, opts.seed)
 }
 

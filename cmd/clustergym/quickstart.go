@@ -102,7 +102,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	if err := a.write(result.Snapshot, writeExample); err != nil {
 		return err
 	}
-	result.Plan, err = planFile(a, planOptions{snapshot: result.Snapshot, policy: result.Exported.Out, seed: 1})
+	result.Plan, err = planFile(a, planOptions{snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1})
 	if err != nil {
 		return err
 	}
