@@ -6,7 +6,6 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/comm"
-	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
 // Network slows a gang by what its workers send each other: between pipeline stages and in the all-reduce of data-parallel
@@ -113,8 +112,8 @@ func (m Network) reference(k pattern) *reference {
 		return r.(*reference)
 	}
 	r := &reference{}
-	if f := profile.Lookup(k.model); f != nil {
-		r.job = communication(f, k)
+	if job, ok := Communication(k.model, k.workers, k.stages, k.tensor); ok {
+		r.job = job
 		best, err := comm.Best(r.job, k.on, m.links)
 		if err != nil {
 			panic("physics: " + err.Error()) // a validated job that a server of the cluster's largest kind can hold
@@ -123,23 +122,6 @@ func (m Network) reference(k pattern) *reference {
 	}
 	m.known.Store(k, r)
 	return r
-}
-
-// communication splits a model's layers equally over stages and tensor-parallel groups. Tensor parallelism all-reduces the
-// activations of every layer twice forward and twice backward (Megatron-LM, arXiv 1909.08053, §3).
-func communication(f *profile.Family, k pattern) comm.Job {
-	replicas := k.workers / (k.stages * k.tensor)
-	stages := make([]comm.Stage, k.stages)
-	for i := range stages {
-		stages[i] = comm.Stage{
-			Replicas:    replicas,
-			Compute:     f.ComputeSeconds() / float64(k.stages*k.tensor),
-			Params:      f.ParamBytes() / float64(k.stages),
-			Activations: f.ActivationBytes() * float64(replicas),
-			TensorBytes: 4 * f.ActivationBytes() * float64(f.Layers()) / float64(k.stages),
-		}
-	}
-	return comm.Job{Stages: stages, Tensor: k.tensor}
 }
 
 // Coupled implements Part: the gangs that use the uplinks that the placement uses.

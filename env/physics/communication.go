@@ -1,0 +1,31 @@
+package physics
+
+import (
+	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/env/physics/profile"
+)
+
+// Communication returns the parallel configuration of a job that trains the model with so many workers, in stages of groups of
+// tensor workers; 0 stands for 1. The model's layers are split equally over stages and groups, the rest of the workers are
+// replicas of each stage; tensor parallelism all-reduces the activations of every layer twice forward and twice backward
+// (Megatron-LM, arXiv 1909.08053, §3). ok is false where nothing is known of what the job sends: of a model that no profile
+// knows, and where the workers do not make up whole replicas of all stages.
+func Communication(model string, workers, stages, tensor int32) (job comm.Job, ok bool) {
+	f := profile.Lookup(model)
+	stages, tensor = max(stages, 1), max(tensor, 1)
+	if f == nil || workers < 1 || workers%(stages*tensor) != 0 {
+		return comm.Job{}, false
+	}
+	replicas := workers / (stages * tensor)
+	job = comm.Job{Stages: make([]comm.Stage, stages), Tensor: tensor}
+	for i := range job.Stages {
+		job.Stages[i] = comm.Stage{
+			Replicas:    replicas,
+			Compute:     f.ComputeSeconds() / float64(stages*tensor),
+			Params:      f.ParamBytes() / float64(stages),
+			Activations: f.ActivationBytes() * float64(replicas),
+			TensorBytes: 4 * f.ActivationBytes() * float64(f.Layers()) / float64(stages),
+		}
+	}
+	return job, true
+}
