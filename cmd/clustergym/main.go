@@ -100,8 +100,8 @@ ignore those you do not know.`)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result, and errors, as JSON")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no talk and no progress")
 	root.AddCommand(
-		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a), newEnvCmd(a),
-		newTrainCmd(a), newEvalCmd(a), newExportCmd(a), newPlanCmd(a), newDemandCmd(a), newQuickstartCmd(a),
+		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
+		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newExportCmd(a), newPlanCmd(a), newDemandCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), newGenDocsCmd(a),
 	)
 	return root

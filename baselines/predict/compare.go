@@ -1,0 +1,191 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/stats"
+)
+
+// bucket is the jobs of which from to to runs of their recurring job had ended when they were submitted.
+type bucket struct {
+	name     string
+	from, to int
+}
+
+// buckets are the rows of a comparison.
+func buckets() []bucket {
+	return []bucket{{"all", 0, math.MaxInt}, {"0", 0, 0}, {"1-2", 1, 2}, {"3-9", 3, 9}, {"10+", 10, math.MaxInt}}
+}
+
+// EarlierRuns lists the values of Accuracy.Runs in the order of a comparison's rows.
+func EarlierRuns() []string {
+	var names []string
+	for _, b := range buckets() {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// Accuracy is how well a predictor foresaw some jobs.
+type Accuracy struct {
+	Predictor string `json:"predictor"`
+	// Runs is how many runs of their recurring job had ended before: "0" for cold starts, "1-2", "3-9", "10+", or "all".
+	Runs string `json:"earlier_runs"`
+	Jobs int    `json:"jobs"`
+	Cold int    `json:"cold"` // that the predictor itself answered as cold starts
+	// Relative is the median of |predicted - true| / true, Log the mean of |ln predicted - ln true|, and R2 the share of the
+	// variance of ln true among these jobs that is explained: below 0 it is worse than their mean. NaN, null in JSON, without
+	// jobs or variance.
+	Relative Number `json:"median_relative_error"`
+	Log      Number `json:"mean_abs_log_error"`
+	R2       Number `json:"r2_log"`
+}
+
+// Number is a float64 whose NaN is null in JSON.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// Compare asks predictors for the iterations of jobs in order of submission, when they have observed the jobs that had
+// ended by then and no others: jobs end as if none ever queued, at submit + work. It resets the predictors with the seed,
+// and leaves them with all jobs observed. There are five rows for each predictor: all jobs, and those by Accuracy.Runs.
+// done, if not nil, is told now and then how many predictions were made.
+func Compare(
+	ctx context.Context, jobs []trace.Job, predictors []Predictor, seed uint64, done func(n int),
+) ([]Accuracy, error) {
+	var rows []Accuracy
+	earlier := earlierRuns(jobs)
+	for k, p := range predictors {
+		told, cold, err := replay(ctx, jobs, p, seed, func(n int) {
+			if done != nil {
+				done(k*len(jobs) + n)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range buckets() {
+			row := Accuracy{Predictor: p.Name(), Runs: b.name}
+			var truths, guesses []float64
+			for i := range jobs {
+				if earlier[i] < b.from || earlier[i] > b.to {
+					continue
+				}
+				truths, guesses = append(truths, trueIterations(&jobs[i])), append(guesses, told[i])
+				if cold[i] {
+					row.Cold++
+				}
+			}
+			row.measure(truths, guesses)
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// measure fills in the errors.
+func (a *Accuracy) measure(truths, guesses []float64) {
+	a.Jobs = len(truths)
+	var relative, logs, off []float64
+	unexplained := 0.0
+	for i, y := range truths {
+		e := math.Log(guesses[i] / y)
+		relative = append(relative, math.Abs(guesses[i]-y)/y)
+		off = append(off, math.Abs(e))
+		logs = append(logs, math.Log(y))
+		unexplained += e * e
+	}
+	mean, squares := stats.Mean(logs), 0.0
+	for _, y := range logs {
+		squares += (y - mean) * (y - mean)
+	}
+	a.Relative, a.Log = Number(stats.Quantile(relative, .5)), Number(stats.Mean(off))
+	a.R2 = Number(math.NaN())
+	if squares > 0 {
+		a.R2 = Number(1 - unexplained/squares)
+	}
+}
+
+// trueIterations is the iterations of a job by its isolated run time, at least 1.
+func trueIterations(j *trace.Job) float64 {
+	return max(1, j.Work.Seconds()/IterationSeconds(&j.JobSpec))
+}
+
+// Teach resets a predictor with the seed and plays jobs to it as Compare does.
+func Teach(ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done func(n int)) error {
+	_, _, err := replay(ctx, jobs, p, seed, func(n int) {
+		if done != nil {
+			done(n)
+		}
+	})
+	return err
+}
+
+// replay asks and tells one predictor in order of time.
+func replay(
+	ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done func(int),
+) (told []float64, cold []bool, err error) {
+	told, cold = make([]float64, len(jobs)), make([]bool, len(jobs))
+	p.Reset(seed)
+	n := 0
+	err = inTime(ctx, jobs, func(i int32) {
+		told[i], cold[i] = p.Predict(&jobs[i].JobSpec)
+		if n++; n%1000 == 0 {
+			done(n)
+		}
+	}, func(i int32) {
+		p.Observe(&jobs[i].JobSpec, trueIterations(&jobs[i]))
+	})
+	return told, cold, err
+}
+
+// earlierRuns counts, for each job, the runs of its recurring job that had ended at its submission.
+func earlierRuns(jobs []trace.Job) []int {
+	counts := make([]int, len(jobs))
+	ended := map[key]int{}
+	_ = inTime(context.Background(), jobs, func(i int32) {
+		counts[i] = ended[keyOf(&jobs[i].JobSpec)]
+	}, func(i int32) {
+		if k := keyOf(&jobs[i].JobSpec); k != (key{}) {
+			ended[k]++
+		}
+	})
+	return counts
+}
+
+// inTime goes through submissions and ends in order of time, an end before a submission at the same instant. Ends after the
+// last submission come last.
+func inTime(ctx context.Context, jobs []trace.Job, submitted, ended func(i int32)) error {
+	end := func(i int32) time.Duration { return jobs[i].Submit + jobs[i].Work }
+	ends := make([]int32, len(jobs))
+	for i := range ends {
+		ends[i] = int32(i)
+	}
+	slices.SortStableFunc(ends, func(a, b int32) int { return cmp.Compare(end(a), end(b)) })
+	for _, i := range (trace.Workload{Jobs: jobs}).Arrivals() {
+		for end(ends[0]) <= jobs[i].Submit {
+			ended(ends[0])
+			ends = ends[1:]
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		submitted(i)
+	}
+	for _, i := range ends {
+		ended(i)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package predict
+
+import (
+	"math"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// levels are the sets of earlier jobs that the forest compares a job with, the narrowest first. Logarithms of the
+// iterations of a recurring job's runs are kept; of all others, which train different models, those of isolated run times.
+const (
+	ofKey = iota // runs of the recurring job
+	ofUserSize
+	ofUserModel
+	ofUser
+	ofTenant
+	ofModel
+	ofSize
+	ofAll
+	levels
+)
+
+// levelKey names the set of one level. Only what its level goes by is set.
+type levelKey struct {
+	level      uint8
+	key        key
+	user, name string
+	size       int64
+}
+
+// levelOf returns the set of that level that a job belongs to; not ok where the job says nothing of it.
+func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
+	k.level = uint8(level)
+	switch level {
+	case ofKey:
+		k.key = keyOf(s)
+		return k, k.key != key{}
+	case ofUserSize:
+		k.user, k.size = s.User, size(s)
+		return k, s.User != ""
+	case ofUserModel:
+		k.user, k.name = s.User, s.Model
+		return k, s.User != "" && s.Model != ""
+	case ofUser:
+		k.user = s.User
+		return k, s.User != ""
+	case ofTenant:
+		k.name = s.Tenant
+		return k, s.Tenant != ""
+	case ofModel:
+		k.name = s.Model
+		return k, s.Model != ""
+	case ofSize:
+		k.size = size(s)
+	}
+	return k, true
+}
+
+// level is what is known of a set of jobs.
+type level struct {
+	runs  // the latest logarithms
+	count int
+}
+
+// A row of features is: the logarithm of the run time that the group median, or a cold start, comes to; what an iteration
+// takes; the job's GPUs, workers, request and roles; and of each level how many jobs it has had, and the median, mean,
+// last, mean of the last three and deviation of its latest logarithms. Where a level knows nothing its logarithms are the
+// first feature.
+const (
+	jobFeatures   = 8
+	levelFeatures = 6
+	features      = jobFeatures + levels*levelFeatures
+)
+
+// row computes the features of a job, as of now, appending them to dst.
+func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
+	pace := math.Log(IterationSeconds(s))
+	guess := math.Log(f.past.guess(s)) + pace
+	dst = append(dst, float32(guess), float32(pace), float32(size(s)), float32(s.Workers), float32(s.Request.CPUMilli),
+		float32(s.Request.MemMiB), float32(max(s.Stages, 1)), float32(max(s.Tensor, 1)))
+	for l := range levels {
+		k, ok := levelOf(l, s)
+		known := f.levels[k]
+		if !ok || known == nil {
+			dst = append(dst, 0, float32(guess), float32(guess), float32(guess), float32(guess), 0)
+			continue
+		}
+		own := 0.0
+		if l == ofKey {
+			own = pace
+		}
+		mean := known.mean()
+		squares := 0.0
+		for _, x := range known.sorted {
+			squares += (x - mean) * (x - mean)
+		}
+		dst = append(dst, float32(math.Log1p(float64(known.count))), float32(known.median()+own), float32(mean+own),
+			float32(known.last(1)+own), float32(known.last(3)+own), float32(math.Sqrt(squares/float64(known.runs.count()))))
+	}
+	return dst
+}
+
+// learn takes the run time of a job that has ended into its levels.
+func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
+	log, pace := math.Log(iterations), math.Log(IterationSeconds(s))
+	for l := range levels {
+		k, ok := levelOf(l, s)
+		if !ok {
+			continue
+		}
+		known := f.levels[k]
+		if known == nil {
+			known = &level{}
+			f.levels[k] = known
+		}
+		x := log + pace
+		if l == ofKey {
+			x = log
+		}
+		known.add(x, keep)
+		known.count++
+	}
+}

@@ -1,0 +1,212 @@
+package predict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/clustergym/clustergym/baselines/forest"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// ForestConfig is the settings of the forest predictor. A-SRPT's predictor is a random-forest regression of the iterations
+// of recurring jobs (abstract of arXiv:2501.05563); its features, parameters and schedule of training are not known. Every
+// value here, and its default, is a choice of this package, made by predict.Compare on two public traces and on generated
+// workloads.
+type ForestConfig struct {
+	Forest forest.Config // how each forest is grown; its Seed is replaced by one that follows Reset's
+	First  int           // observations before the first training, at least 2
+	Every  int           // observations between two trainings; the early ones are no further apart than half of what there is
+	Window int           // latest observations that a forest is trained on
+	Runs   int           // latest jobs of a set whose run times its features are taken from
+	// Trials is how many runs of a recurring job the forest and the group median are both held against, before the one is asked
+	// for the job that did better; until then it is the forest. 0: always the forest.
+	Trials int
+	Decay  float64 // weight of the latest run in the mean absolute log error by which they are held against each other
+}
+
+// DefaultForest returns 50 trees of medians, of depth 10, with at least 30 observations in a leaf and √p features a split,
+// trained after 100 observations and then every 1000, on the latest 20,000.
+func DefaultForest() ForestConfig {
+	c := forest.Default()
+	c.Trees, c.Depth, c.MinLeaf, c.Median = 50, 10, 30, true
+	return ForestConfig{Forest: c, First: 100, Every: 1000, Window: 20_000, Runs: 32, Trials: 3, Decay: .1}
+}
+
+// Validate reports the first field that is not usable.
+func (c ForestConfig) Validate() error {
+	if err := c.Forest.Validate(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name            string
+		value, from, to int
+	}{
+		{"first", c.First, 2, maxWindow},
+		{"every", c.Every, 1, math.MaxInt32},
+		{"window", c.Window, c.First, maxWindow},
+		{"runs", c.Runs, 1, maxRuns},
+		{"trials", c.Trials, 0, math.MaxInt32},
+	} {
+		if f.value < f.from || f.value > f.to {
+			return fmt.Errorf("forest predictor: %s %d, want %d to %d", f.name, f.value, f.from, f.to)
+		}
+	}
+	if !(c.Decay > 0 && c.Decay <= 1) {
+		return fmt.Errorf("forest predictor: decay %v, want above 0 and at most 1", c.Decay)
+	}
+	return nil
+}
+
+// Limits of a predictor, also of one in a file.
+const (
+	maxWindow = 200_000
+	maxRuns   = 4096
+)
+
+// forestPredictor is what NewForest returns.
+type forestPredictor struct {
+	config ForestConfig
+	seed   uint64
+	loaded *forestState // what Reset goes back to, nil for nothing; never changed
+	forestState
+	asked map[string]*answer // jobs that were asked for and have not ended, by name
+}
+
+// forestState is what the predictor has learned.
+type forestState struct {
+	past    *history
+	levels  map[levelKey]*level
+	contest map[key]contest
+	rows    []float32 // [observation][feature], the latest Window of them
+	targets []float64 // log seconds, by observation
+	seen    int       // observations in all
+	fresh   int       // observations since the last training
+	forest  *forest.Forest
+}
+
+// contest is how the forest and the group median do on one recurring job.
+type contest struct {
+	trials         int
+	forest, median float64 // decayed mean absolute log errors
+}
+
+// answer is what was said of a job when it was asked for first.
+type answer struct {
+	row            []float32
+	trial          bool    // whether both could answer
+	forest, median float64 // log iterations
+}
+
+// maxAsked bounds the memory of jobs that never end.
+const maxAsked = 1 << 17
+
+// NewForest returns an untrained predictor that asks a random forest what jobs like the one in question say of it. A
+// configuration that is not valid panics.
+//
+// The forest learns the logarithm of isolated run time, iterations times what an iteration takes, from features of the job
+// and of the jobs that had ended when it was first asked for; names of jobs must be unique in an episode. Categories (user,
+// tenant, model, recurring job) enter as statistics of their earlier jobs. The hour of the day is left out: windows of a
+// scenario count time from their first arrival, so an hour that was learned says nothing in another window. Estimates are
+// left out, too. Until it has trained for the first time it answers as the group median, and afterwards for a recurring job
+// for which that has done better: see ForestConfig.Trials.
+func NewForest(c ForestConfig) Predictor {
+	if err := c.Validate(); err != nil {
+		panic("predict: " + err.Error())
+	}
+	f := &forestPredictor{config: c}
+	f.Reset(0)
+	return f
+}
+
+func (f *forestPredictor) Name() string { return kindForest }
+
+func (f *forestPredictor) Reset(seed uint64) {
+	f.seed, f.asked = seed, map[string]*answer{}
+	if f.loaded != nil {
+		f.forestState = f.loaded.clone()
+		return
+	}
+	f.forestState = forestState{past: newHistory(), levels: map[levelKey]*level{}, contest: map[key]contest{}}
+}
+
+func (f *forestState) clone() forestState {
+	c := *f
+	c.past, c.contest = f.past.clone(), maps.Clone(f.contest)
+	c.levels = make(map[levelKey]*level, len(f.levels))
+	for k, l := range f.levels {
+		c.levels[k] = &level{*l.runs.clone(), l.count}
+	}
+	// Observations are never changed in place, and what is appended to a clipped slice goes elsewhere.
+	c.rows, c.targets = slices.Clip(f.rows), slices.Clip(f.targets)
+	return c
+}
+
+func (f *forestPredictor) Predict(s *cluster.JobSpec) (iterations float64, cold bool) {
+	known := f.past.runs(s)
+	cold = known.count() == 0
+	a := &answer{row: f.row(make([]float32, 0, features), s)}
+	a.median = math.Log(f.past.guess(s))
+	said := a.median
+	if f.forest != nil {
+		a.trial = !cold
+		a.forest = min(max(f.forest.Predict(a.row)-math.Log(IterationSeconds(s)), 0), math.Log(mostIterations))
+		said = a.forest
+		if c := f.contest[keyOf(s)]; a.trial && f.config.Trials > 0 && c.trials >= f.config.Trials && c.median < c.forest {
+			said = a.median
+		}
+	}
+	if f.asked[s.Name] == nil && len(f.asked) < maxAsked {
+		f.asked[s.Name] = a
+	}
+	return believed(math.Exp(said)), cold
+}
+
+func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
+	iterations = believed(iterations)
+	log := math.Log(iterations)
+	a := f.asked[s.Name]
+	delete(f.asked, s.Name)
+	if a == nil {
+		a = &answer{row: f.row(make([]float32, 0, features), s)}
+	}
+	if a.trial {
+		c := f.contest[keyOf(s)]
+		c.trials++
+		c.forest += f.config.Decay * (math.Abs(a.forest-log) - c.forest)
+		c.median += f.config.Decay * (math.Abs(a.median-log) - c.median)
+		f.contest[keyOf(s)] = c
+	}
+	f.rows = append(f.rows, a.row...)
+	f.targets = append(f.targets, log+math.Log(IterationSeconds(s)))
+	if over := len(f.targets) - f.config.Window; over > 0 {
+		f.rows, f.targets = f.rows[over*features:], f.targets[over:]
+	}
+	f.learn(s, iterations, f.config.Runs)
+	f.past.add(s, iterations)
+	f.seen++
+	f.fresh++
+	f.train()
+}
+
+// train grows a forest if it is time.
+func (f *forestPredictor) train() {
+	n := len(f.targets)
+	due := f.config.First
+	if f.forest != nil {
+		due = min(f.config.Every, max(1, n/2))
+	}
+	if n < f.config.First || f.fresh < due {
+		return
+	}
+	c := f.config.Forest
+	c.Seed = rng.Derive(f.seed, "predict", "forest", strconv.Itoa(f.seen))
+	grown, err := forest.Train(f.rows, f.targets, c)
+	if err != nil {
+		panic("predict: " + err.Error()) // features and targets are finite, and the configuration is valid
+	}
+	f.forest, f.fresh = grown, 0
+}

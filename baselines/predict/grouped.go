@@ -1,0 +1,56 @@
+package predict
+
+import "github.com/clustergym/clustergym/env/cluster"
+
+// grouped answers by one rule about the history, or by the typical job where the rule has no answer.
+type grouped struct {
+	kind   string
+	rule   func(h *history, s *cluster.JobSpec) (iterations float64, ok bool)
+	loaded *history // what Reset goes back to, nil for nothing; never changed
+	past   *history
+}
+
+// NewGranted returns the predictor of what the scenario grants: iterations by JobSpec.Estimate. Under oracle estimates it
+// knows the truth. A job without an estimate is a cold start: see Predictor.
+func NewGranted() Predictor {
+	return newGrouped(kindGranted, func(_ *history, s *cluster.JobSpec) (float64, bool) { return granted(s) })
+}
+
+// NewGroupMean returns the predictor of the mean iterations of the latest 256 runs of a recurring job.
+func NewGroupMean() Predictor { return newGrouped(kindMean, ofRuns((*runs).mean)) }
+
+// NewGroupMedian returns the predictor of their median.
+func NewGroupMedian() Predictor { return newGrouped(kindMedian, ofRuns((*runs).median)) }
+
+func ofRuns(of func(*runs) float64) func(*history, *cluster.JobSpec) (float64, bool) {
+	return func(h *history, s *cluster.JobSpec) (float64, bool) {
+		r := h.runs(s)
+		if r.count() == 0 {
+			return 0, false
+		}
+		return of(r), true
+	}
+}
+
+func newGrouped(kind string, rule func(*history, *cluster.JobSpec) (float64, bool)) *grouped {
+	return &grouped{kind: kind, rule: rule, past: newHistory()}
+}
+
+func (g *grouped) Name() string { return g.kind }
+
+func (g *grouped) Reset(uint64) {
+	if g.loaded != nil {
+		g.past = g.loaded.clone()
+	} else {
+		g.past = newHistory()
+	}
+}
+
+func (g *grouped) Predict(s *cluster.JobSpec) (iterations float64, cold bool) {
+	if x, ok := g.rule(g.past, s); ok {
+		return x, false
+	}
+	return g.past.typical(s), true
+}
+
+func (g *grouped) Observe(s *cluster.JobSpec, iterations float64) { g.past.add(s, iterations) }

@@ -1,0 +1,64 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The kinds of predictors, in options and in files.
+const (
+	kindGranted = "granted"
+	kindMean    = "group-mean"
+	kindMedian  = "group-median"
+	kindForest  = "forest"
+	kindNoisy   = "noisy"
+)
+
+// Extension ends the name of a file that holds a trained predictor.
+const Extension = ".predictor"
+
+// Kinds lists what New makes: granted, group-mean, group-median, forest, noisy(SIGMA) and a file.
+func Kinds() []string {
+	return []string{kindGranted, kindMean, kindMedian, kindForest, "noisy(SIGMA)", "FILE" + Extension}
+}
+
+// New returns an untrained predictor of a kind with its defaults, granted estimates with noise for noisy(SIGMA), such as
+// noisy(0.5), or, for a path that ends in ".predictor", the trained one that the file holds.
+func New(kind string) (Predictor, error) {
+	switch kind {
+	case kindGranted:
+		return NewGranted(), nil
+	case kindMean:
+		return NewGroupMean(), nil
+	case kindMedian:
+		return NewGroupMedian(), nil
+	case kindForest:
+		return NewForest(DefaultForest()), nil
+	}
+	if inside, ok := strings.CutPrefix(kind, "noisy("); ok && strings.HasSuffix(inside, ")") {
+		sigma, err := strconv.ParseFloat(strings.TrimSuffix(inside, ")"), 64)
+		if err != nil || !(sigma >= 0 && sigma <= MaxSigma) {
+			return nil, fmt.Errorf("predictor %q: want noisy(SIGMA) with a number from 0 to %v", kind, MaxSigma)
+		}
+		return NewNoisy(NewGranted(), sigma), nil
+	}
+	if strings.HasSuffix(kind, Extension) {
+		return open(kind)
+	}
+	return nil, fmt.Errorf("predictor %q: want one of %s", kind, strings.Join(Kinds(), ", "))
+}
+
+func open(path string) (p Predictor, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open predictor: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if p, err = Load(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
