@@ -1,0 +1,68 @@
+package asrpt
+
+import (
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/baselines/predict"
+)
+
+// StartRule says when a job may start.
+type StartRule string
+
+// The start rules.
+const (
+	// AtVirtualCompletion: once it has completed on the virtual machine. An empty cluster idles until then. Reconstructed: 70
+	// %.
+	AtVirtualCompletion StartRule = "completion"
+	// ProjectedOrder: from its arrival on, in the order in which jobs complete on the virtual machine if no other arrives.
+	// Reconstructed: 30 %.
+	ProjectedOrder StartRule = "projected"
+)
+
+// StartRules lists them, the default first.
+func StartRules() []StartRule { return []StartRule{AtVirtualCompletion, ProjectedOrder} }
+
+// Work says by which time of an iteration the work on the virtual machine is computed.
+type Work string
+
+// The times of an iteration. Reconstructed: α_min 65 %, the one that the guarantee needs.
+const (
+	WorkMin  Work = "min"  // α_min, of the best placement
+	WorkMax  Work = "max"  // α_max, of the most scattered one
+	WorkMean Work = "mean" // the mean of both
+)
+
+// Works lists them, the default first.
+func Works() []Work { return []Work{WorkMin, WorkMax, WorkMean} }
+
+// Config is the scheduler's options.
+type Config struct {
+	Start StartRule
+	// Backfill lets later jobs start when one does not fit. Reconstructed: 60 % that the first in line blocks the others.
+	Backfill bool
+	Work     Work
+
+	// The delay rule holds a job that found GPUs where it would run slowly: where α_max / α_min is at least Theta and α of the
+	// placement above 1 + Epsilon times α_min, until it has waited Tau times its predicted duration, n·α_min, since it entered
+	// the queue. Tau 0 switches the rule off. That there is a rule is the paper's, its form is reconstructed (45 %), the
+	// defaults are this project's own.
+	Theta, Epsilon, Tau float64
+	// Overtake lets later jobs start while the rule holds one. Reconstructed: 55 %.
+	Overtake bool
+
+	// Comm is what the delay rule believes of communication; NewHeavyEdge has its own.
+	Comm Comm
+	// Predictor predicts iterations, nil for a random forest as [predict.DefaultForest] has it; it is the scheduler's from then
+	// on. From the source: a random forest over recurring jobs.
+	Predictor predict.Predictor
+	// Placer starts jobs, nil for HeavyEdge with Tightest and Comm. It is the scheduler's from then on.
+	Placer place.Placer
+}
+
+// Default returns the defaults.
+func Default() Config {
+	return Config{
+		Start: AtVirtualCompletion, Work: WorkMin,
+		Theta: 1.5, Epsilon: 0.1, Tau: 0.5, Overtake: true,
+		Comm: DefaultComm(),
+	}
+}

@@ -1,0 +1,68 @@
+package asrpt
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// A job is predicted once, before anything that ends later is learned, and observed in iterations of its own.
+func TestDurations(t *testing.T) {
+	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &learning{}
+	d := NewDurations(p)
+	d.Reset(1)
+	specs := named(whole(0, 0, 2), whole(0, 0, 2), whole(0, 0, 1))
+	specs[2].Request.GPUMilli = 250
+	for i := range specs {
+		specs[i].Model = "resnet50-64"
+		s.Submit(cluster.JobID(i), &specs[i].JobSpec)
+	}
+	unit := predict.IterationSeconds(&specs[0].JobSpec)
+	is := func(what string, got time.Duration, iterations, seconds, gpus float64) {
+		t.Helper()
+		if want := iterations * seconds * gpus; math.Abs(got.Seconds()-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v s", what, got, want)
+		}
+	}
+	is("of a job", d.Predicted(s, 0), 20, unit, 1)
+	is("of a job like it", d.Predicted(s, 1), 20, unit, 1)
+	is("GPU-time", d.Workload(s, 1), 20, unit, 2)
+	tx := s.Begin(nil)
+	if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: specs[0].Request}}); err != nil {
+		t.Fatal(err)
+	}
+	tx.End()
+	s.Advance(time.Duration(80 * unit * float64(time.Second)))
+	s.Finish(0)
+	d.Note(s, cluster.Event{Kind: cluster.Respeed, Job: 0})
+	d.Note(s, cluster.Event{Kind: cluster.Finished, Job: 0})
+	if math.Abs(p.sum-80) > 1e-6 || p.seen != 1 {
+		t.Errorf("observed %v iterations of %v jobs, want 80 of 1", p.sum, p.seen)
+	}
+	is("of a job predicted before", d.Predicted(s, 1), 20, unit, 1)
+	is("of a job predicted after", d.Predicted(s, 2), p.sum, predict.IterationSeconds(&specs[2].JobSpec), 1)
+	is("GPU-time of a share", d.Workload(s, 2), p.sum, predict.IterationSeconds(&specs[2].JobSpec), 0.25)
+	if cold, all := d.Cold(); cold != 2 || all != 3 {
+		t.Errorf("%d cold of %d, want 2 of 3", cold, all)
+	}
+	d.Reset(1)
+	if cold, all := d.Cold(); cold != 0 || all != 0 || p.seen != 0 {
+		t.Errorf("after Reset %d cold of %d, %v observed", cold, all, p.seen)
+	}
+}
+
+// Predictions without bound, or of nothing, are times within range.
+func TestDurationsStayInRange(t *testing.T) {
+	for _, seconds := range []float64{math.Inf(1), math.NaN(), 1e300, 0, -1} {
+		if d := duration(seconds); d < 1 || d > 1<<60 {
+			t.Errorf("%v s is %v", seconds, d)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package asrpt
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/physics/comm"
+	"pgregory.net/rapid"
+)
+
+// machine is the virtual machine by looking at all its jobs whenever something happens.
+type machine struct {
+	now  time.Duration
+	jobs []virtualJob
+	done []Completion
+}
+
+func (m *machine) shortest() int {
+	first := -1
+	for i, j := range m.jobs {
+		if first < 0 || cmp.Or(cmp.Compare(j.left, m.jobs[first].left), cmp.Compare(j.released, m.jobs[first].released),
+			cmp.Compare(j.id, m.jobs[first].id)) < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+func (m *machine) advance(to time.Duration) {
+	for m.now < to && len(m.jobs) > 0 {
+		i := m.shortest()
+		step := min(to-m.now, m.jobs[i].left)
+		m.now += step
+		if m.jobs[i].left -= step; m.jobs[i].left == 0 {
+			m.done = append(m.done, Completion{m.jobs[i].id, m.now})
+			m.jobs = slices.Delete(m.jobs, i, i+1)
+		}
+	}
+	m.now = max(m.now, to)
+}
+
+// plain is the scheduler as its specification tells it, with nothing remembered that can be worked out again.
+type plain struct {
+	Config
+	machine
+	entered map[cluster.JobID]time.Duration // of those that wait
+	least   map[cluster.JobID]time.Duration // n·α_min
+}
+
+func (p *plain) Name() string { return "plain" }
+
+func (p *plain) Reset(seed uint64) error {
+	p.Placer.Reset(seed)
+	p.Predictor.Reset(seed)
+	p.machine = machine{}
+	p.entered, p.least = map[cluster.JobID]time.Duration{}, map[cluster.JobID]time.Duration{}
+	return nil
+}
+
+func (p *plain) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	p.advance(s.Now())
+	p.note(tx)
+	for _, id := range p.line(s) {
+		mark := tx.Mark()
+		fits, err := p.Placer.Place(tx, id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !fits && !p.Backfill:
+			return p.wake(tx)
+		case !fits:
+		case p.Tau > 0 && p.delay(tx, id):
+			tx.Rollback(mark)
+			if !p.Overtake {
+				return p.wake(tx)
+			}
+		default:
+			delete(p.entered, id)
+		}
+	}
+	return p.wake(tx)
+}
+
+func (p *plain) note(tx *cluster.Txn) {
+	s := tx.State()
+	gpus := 0
+	for i := range s.Servers() {
+		if v := s.Server(cluster.ServerID(i)); v.Pool == cluster.Training {
+			gpus += int(v.GPUs)
+		}
+	}
+	for _, e := range tx.Events() {
+		spec := s.Spec(e.Job)
+		switch e.Kind {
+		case cluster.Finished:
+			p.Predictor.Observe(spec, max(s.Progress(e.Job).Seconds()/predict.IterationSeconds(spec), 1))
+		case cluster.Arrived:
+			p.entered[e.Job] = s.Now()
+			n, _ := p.Predictor.Predict(spec)
+			best, worst := extremes(s, spec, spec.Workers, p.Comm)
+			p.least[e.Job] = time.Duration(math.Round(n * predict.IterationSeconds(spec) * 1e9))
+			seconds := p.least[e.Job].Seconds()
+			switch p.Work {
+			case WorkMax:
+				seconds *= worst / best
+			case WorkMean:
+				seconds *= (1 + worst/best) / 2
+			}
+			work := math.Round(seconds * spec.GPUs() / float64(max(gpus, 1)) * 1e9)
+			p.jobs = append(p.jobs, virtualJob{time.Duration(max(work, 1)), s.Now(), e.Job})
+		case cluster.Interrupted:
+			p.entered[e.Job] = s.Now()
+		}
+	}
+}
+
+// line is the jobs that may start, in order.
+func (p *plain) line(s *cluster.State) (ids []cluster.JobID) {
+	for _, c := range p.done {
+		if _, waits := p.entered[c.Job]; waits {
+			if p.Start == AtVirtualCompletion && s.Starts(c.Job) == 0 {
+				p.entered[c.Job] = c.At
+			}
+			ids = append(ids, c.Job)
+		}
+	}
+	if p.Start == ProjectedOrder {
+		rest := machine{now: p.now, jobs: slices.Clone(p.jobs)}
+		rest.advance(math.MaxInt64)
+		for _, c := range rest.done {
+			if _, waits := p.entered[c.Job]; waits {
+				ids = append(ids, c.Job)
+			}
+		}
+	}
+	return ids
+}
+
+// delay is the delay rule.
+func (p *plain) delay(tx *cluster.Txn, id cluster.JobID) bool {
+	s := tx.State()
+	spec := s.Spec(id)
+	best, worst := extremes(s, spec, spec.Workers, p.Comm)
+	if worst/best < p.Theta {
+		return false
+	}
+	if alphaOf(s, spec, s.Placement(id), p.Comm) <= (1+p.Epsilon)*(1+1e-9)*best {
+		return false
+	}
+	until := p.entered[id] + time.Duration(math.Round(p.Tau*p.least[id].Seconds()*1e9))
+	if s.Now() >= until {
+		return false
+	}
+	tx.WakeAt(until)
+	return true
+}
+
+func (p *plain) wake(tx *cluster.Txn) error {
+	if i := p.shortest(); i >= 0 && p.Start == AtVirtualCompletion {
+		tx.WakeAt(p.now + p.jobs[i].left)
+	}
+	return nil
+}
+
+func linksOf(c Comm) comm.Links {
+	l := comm.Links{Intra: c.Intra * 1e9, NIC: c.NIC * 1e9}
+	if c.FullNIC {
+		l.NICShare = comm.Full
+	}
+	return l
+}
+
+func graphOf(spec *cluster.JobSpec, workers int32, c Comm) (comm.Job, bool) {
+	job, ok := physics.Communication(spec.Model, workers, spec.Stages, spec.Tensor)
+	if c.Sum {
+		job.Combine = comm.Sum
+	}
+	return job, ok
+}
+
+// extremes is α_min and α_max, which are both 1 for a job that does not communicate.
+func extremes(s *cluster.State, spec *cluster.JobSpec, workers int32, c Comm) (best, worst float64) {
+	job, ok := graphOf(spec, workers, c)
+	if !ok {
+		return 1, 1
+	}
+	best, err := comm.Best(job, s.MostGPUs(), linksOf(c))
+	if err != nil {
+		panic(err)
+	}
+	worst, err = comm.Worst(job, s.MostGPUs(), linksOf(c))
+	if err != nil {
+		panic(err)
+	}
+	return best, max(worst, best)
+}
+
+func alphaOf(s *cluster.State, spec *cluster.JobSpec, p cluster.Placement, c Comm) float64 {
+	job, ok := graphOf(spec, p.Workers(), c)
+	if !ok {
+		return 1
+	}
+	var workers, gpus []int32
+	for _, piece := range p {
+		workers = append(workers, piece.Workers)
+		gpus = append(gpus, s.Server(piece.Server).GPUs)
+	}
+	x, err := comm.Ranks(nil, job, workers)
+	if err != nil {
+		panic(err)
+	}
+	return comm.Alpha(job, x, linksOf(c), gpus, nil)
+}
+
+// The scheduler decides as its specification tells it, whatever the options; with Tau 0 that is without a delay rule.
+func TestSchedulerIsPlain(t *testing.T) {
+	for range 20 { // to draw rare cases: a check takes little time
+		rapid.Check(t, schedulerIsPlain)
+	}
+}
+
+func schedulerIsPlain(t *rapid.T) {
+	cfg := drawConfig(t)
+	jobs := drawJobs(t, cfg.Cluster.GPUs(), 20)
+	if rapid.Bool().Draw(t, "hard") {
+		harden(t, &cfg, jobs)
+	}
+	options := drawOptions(t)
+	with := func() Config {
+		c := options()
+		if c.Placer == nil {
+			c.Placer = NewHeavyEdge(Tightest, c.Comm)
+		}
+		return c
+	}
+	got := timeline(run(t, cfg, jobs, New("a-srpt", with()), 1))
+	sameTimeline(t, "the scheduler", got, timeline(run(t, cfg, jobs, &plain{Config: with()}, 1)))
+}

@@ -1,0 +1,267 @@
+package asrpt
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// New returns the scheduler.
+//
+// A job that arrives is predicted and released on a [Virtual] machine with the work g/G·n·α: g the GPUs it asks for, a
+// share of a GPU counting as such, G those of the training pool, n its predicted iterations. When it completes there it
+// enters the queue, which it leaves in order when the placer starts it and the delay rule does not object.
+//
+// With exact predictions, AtVirtualCompletion, no backfill and no delay, for jobs of whole GPUs of which any will do, and
+// V_i the completions on the virtual machine, g_max the most GPUs of a job and ρ the most α_max/α_min of one,
+//
+//	start_i <= V_i + ρ·G·V_i / (G - g_max + 1)
+//	Σ C_i   <= [1 + ρ·(1 + G/(G - g_max + 1))] · Σ C_i of the best schedule
+//
+// A job that is interrupted or preempted enters the queue again, in the order of V, and does not run on the virtual machine
+// again. A job that already runs when the scheduler first looks is taken to have completed there at that instant; one that
+// waits then is taken to arrive.
+//
+// The α of a placement that was tried is that of env/physics/comm by Config.Comm, not that of the state's profile, so that
+// it depends on the job and its servers alone: not on other jobs, nor on types of GPUs and amounts, against which waiting
+// does not help. It is compared with α_min of as many workers as were placed. Jobs of unknown model do not communicate.
+//
+// The scheduler is deterministic if predictor and placer are.
+func New(name string, c Config) cluster.Scheduler {
+	if c.Predictor == nil {
+		c.Predictor = predict.NewForest(predict.DefaultForest())
+	}
+	if c.Placer == nil {
+		c.Placer = NewHeavyEdge(Tightest, c.Comm)
+	}
+	return &scheduler{name: name, Config: c, beliefs: newBeliefs(c.Comm), durations: NewDurations(c.Predictor)}
+}
+
+type scheduler struct {
+	Config
+	name      string
+	beliefs   *beliefs
+	durations *Durations
+	virtual   Virtual
+	gpus      float64 // of the training pool, 0 before the first decision
+	jobs      []job   // by id
+	queue     []cluster.JobID
+	last      int64 // rank given
+	classes   []class
+	classOf   map[classKey]int32
+	pass      int64 // decision
+	changes   int64 // decisions and starts
+}
+
+// job is what is kept of a job.
+type job struct {
+	class   int32
+	waiting bool  // in the queue, or on the virtual machine to enter it
+	rank    int64 // in the order of completion on the virtual machine, 0 before that
+	entered time.Duration
+}
+
+// class is what jobs have in common that fit the same places and run equally fast there.
+type class struct {
+	stretch float64 // α_max / α_min
+	refused int64   // in that pass the placer found no room
+	slow    int64   // at that number of changes the placer found a place where it runs slowly
+}
+
+type classKey struct {
+	kind    place.Kind
+	pattern pattern
+}
+
+func (a *scheduler) Name() string { return a.name }
+
+func (a *scheduler) Reset(seed uint64) error {
+	a.Placer.Reset(seed)
+	a.durations.Reset(seed)
+	a.virtual.Reset()
+	a.gpus, a.last, a.pass, a.changes = 0, 0, 0, 0
+	a.jobs, a.queue, a.classes = a.jobs[:0], a.queue[:0], a.classes[:0]
+	a.classOf = map[classKey]int32{}
+	return nil
+}
+
+func (a *scheduler) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	if a.gpus == 0 {
+		a.meet(s)
+	}
+	a.complete(s.Now())
+	for _, e := range tx.Events() {
+		a.note(s, e)
+	}
+	if err := a.start(tx); err != nil {
+		return err
+	}
+	if at, ok := a.virtual.Next(); ok && a.Start == AtVirtualCompletion {
+		tx.WakeAt(at)
+	}
+	if f, ok := a.Placer.(place.Finisher); ok {
+		return f.Finish(tx)
+	}
+	return nil
+}
+
+// meet looks at a cluster for the first time.
+func (a *scheduler) meet(s *cluster.State) {
+	gpus := int32(0)
+	for i := range s.Servers() {
+		if v := s.Server(cluster.ServerID(i)); v.Pool == cluster.Training {
+			gpus += v.GPUs
+		}
+	}
+	a.gpus = float64(max(gpus, 1))
+	a.jobs = slices.Grow(a.jobs, s.Jobs())[:s.Jobs()]
+	clear(a.jobs)
+}
+
+// complete moves the virtual machine to the present.
+func (a *scheduler) complete(now time.Duration) {
+	for _, c := range a.virtual.Advance(now) {
+		a.rank(c.Job)
+		if j := &a.jobs[c.Job]; j.waiting {
+			if a.Start == AtVirtualCompletion {
+				j.entered = c.At
+			}
+			a.queue = append(a.queue, c.Job)
+		}
+	}
+}
+
+func (a *scheduler) rank(id cluster.JobID) {
+	a.last++
+	a.jobs[id].rank = a.last
+}
+
+func (a *scheduler) note(s *cluster.State, e cluster.Event) {
+	a.durations.Note(s, e)
+	switch e.Kind {
+	case cluster.Arrived:
+		a.wait(s, e.Job)
+		a.virtual.Add(e.Job, s.Now(), a.work(s, e.Job))
+	case cluster.Found:
+		a.rank(e.Job)
+	case cluster.Interrupted:
+		a.wait(s, e.Job)
+		if rank := a.jobs[e.Job].rank; rank > 0 {
+			at, _ := slices.BinarySearchFunc(a.queue, rank, func(id cluster.JobID, rank int64) int {
+				return cmp.Compare(a.jobs[id].rank, rank)
+			})
+			a.queue = slices.Insert(a.queue, at, e.Job)
+		}
+	}
+}
+
+// wait notes that a job is to start.
+func (a *scheduler) wait(s *cluster.State, id cluster.JobID) {
+	spec := s.Spec(id)
+	key := classKey{a.Placer.Kind(s, id), patternOf(s, spec, spec.Workers)}
+	c, ok := a.classOf[key]
+	if !ok {
+		c = int32(len(a.classes))
+		a.classOf[key] = c
+		a.classes = append(a.classes, class{stretch: a.beliefs.of(s, spec, spec.Workers).stretch()})
+	}
+	j := &a.jobs[id]
+	j.class, j.waiting, j.entered = c, true, s.Now()
+}
+
+// work is the job's time on the virtual machine.
+func (a *scheduler) work(s *cluster.State, id cluster.JobID) time.Duration {
+	alphas := 1.0 // in units of α_min
+	switch stretch := a.classes[a.jobs[id].class].stretch; a.Work {
+	case WorkMax:
+		alphas = stretch
+	case WorkMean:
+		alphas = (1 + stretch) / 2
+	}
+	return duration(a.durations.Predicted(s, id).Seconds() * alphas * s.Spec(id).GPUs() / a.gpus)
+}
+
+// start starts jobs in order.
+func (a *scheduler) start(tx *cluster.Txn) error {
+	a.pass++
+	a.changes++
+	kept, goOn := 0, true
+	for i, id := range a.queue {
+		started := false
+		if goOn {
+			var err error
+			if started, goOn, err = a.try(tx, id); err != nil {
+				return err
+			}
+		}
+		if !started {
+			if !goOn && kept == i {
+				return nil // the rest stays as it is
+			}
+			a.queue[kept] = id
+			kept++
+		}
+	}
+	a.queue = a.queue[:kept]
+	if a.Start != ProjectedOrder || !goOn {
+		return nil
+	}
+	for c := range a.virtual.Projected() {
+		if !a.jobs[c.Job].waiting {
+			continue
+		}
+		if _, goOn, err := a.try(tx, c.Job); err != nil || !goOn {
+			return err
+		}
+	}
+	return nil
+}
+
+// try starts a job if it fits and the delay rule does not object, and says whether to go on with those behind it.
+func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, err error) {
+	s := tx.State()
+	j := &a.jobs[id]
+	c := &a.classes[j.class]
+	if c.refused == a.pass {
+		return false, a.Backfill, nil
+	}
+	until := a.until(s, id)
+	if until > s.Now() && c.slow == a.changes {
+		tx.WakeAt(until)
+		return false, a.Overtake, nil
+	}
+	mark := tx.Mark()
+	fits, err := a.Placer.Place(tx, id)
+	switch {
+	case err != nil:
+		return false, false, err
+	case !fits:
+		c.refused = a.pass
+		return false, a.Backfill, nil
+	case until > s.Now() && a.beliefs.slowdown(s, s.Spec(id), s.Placement(id)) > (1+a.Epsilon)*(1+rounding):
+		tx.Rollback(mark)
+		c.slow = a.changes
+		tx.WakeAt(until)
+		return false, a.Overtake, nil
+	}
+	a.changes++
+	j.waiting = false
+	return true, true, nil
+}
+
+// rounding is by how much times of iterations may differ that should be equal.
+const rounding = 1e-9
+
+// until is when the delay rule no longer holds the job wherever it would run: the present or earlier if it never does.
+func (a *scheduler) until(s *cluster.State, id cluster.JobID) time.Duration {
+	j := &a.jobs[id]
+	if a.Tau <= 0 || a.classes[j.class].stretch < a.Theta {
+		return j.entered
+	}
+	return later(j.entered, duration(a.Tau*a.durations.Predicted(s, id).Seconds()))
+}
