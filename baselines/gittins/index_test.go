@@ -1,0 +1,189 @@
+package gittins
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// learned returns an index without queues over the given seconds, with attained service looked at every so often.
+func learned(growth float64, seconds ...float64) *Index {
+	c := Config{Unit: time.Second, Growth: growth, Least: 1, Window: len(seconds)}
+	for _, s := range seconds {
+		c.History = append(c.History, time.Duration(s*float64(time.Second)))
+	}
+	return NewIndex(c)
+}
+
+// last is the rank of what no job was seen to exceed.
+const last = (span/time.Millisecond - 1) * time.Millisecond
+
+// quantiles returns n equally likely values of a distribution, by the inverse of its distribution function.
+func quantiles(n int, inverse func(p float64) float64) (s []float64) {
+	for i := range n {
+		s = append(s, inverse((float64(i)+0.5)/float64(n)))
+	}
+	return s
+}
+
+func TestRanksByHand(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		seconds  []float64
+		attained time.Duration
+		want     time.Duration
+	}{
+		{"all take 10 s: what is left", []float64{10, 10}, 0, 10 * time.Second},
+		{"all take 10 s, 4 s done", []float64{10, 10}, 4 * time.Second, 6 * time.Second},
+		// Δ = 1: 1 s buys a completion in half of the cases, 2 s each. Δ = 9: 5 s buy one for sure.
+		{"half end after 1 s: try that first", []float64{1, 9}, 0, 2 * time.Second},
+		{"half end after 1 s, this one did not", []float64{1, 9}, time.Second, 8 * time.Second},
+		// Δ = 8: 8 s each in half of the cases, 16 s. Δ = 9: 8.5 s.
+		{"half end after 8 s: go on to the end", []float64{8, 9}, 0, 8500 * time.Millisecond},
+		{"longer than any that was seen", []float64{1, 9}, 16 * time.Second, last},
+	} {
+		if got := learned(2, c.seconds...).Rank(c.attained); got != c.want {
+			t.Errorf("%s: rank %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Of jobs that all take equally long, the one that has attained most goes first: shortest remaining time.
+func TestEqualJobs(t *testing.T) {
+	x := learned(1.1, 1000)
+	for a := time.Duration(0); a < 900*time.Second; a += 50 * time.Second {
+		if x.Rank(a+50*time.Second) >= x.Rank(a) && x.at(a+50*time.Second) != x.at(a) {
+			t.Errorf("rank %v at %v, then %v: want less", x.Rank(a), a, x.Rank(a+50*time.Second))
+		}
+	}
+}
+
+// Where what was attained tells nothing, all jobs rank the same.
+func TestMemorylessJobs(t *testing.T) {
+	x := learned(1.1, quantiles(20000, func(p float64) float64 { return -1000 * math.Log(1-p) })...)
+	for a := time.Duration(0); a < 3000*time.Second; a += 100 * time.Second {
+		if r := x.Rank(a).Seconds(); r < 900 || r > 1100 {
+			t.Errorf("rank %v s at %v, want about the mean of 1000 s", r, a)
+		}
+	}
+}
+
+// Where those that lasted will last, the one that has attained least goes first.
+func TestHeavyTail(t *testing.T) {
+	x := learned(1.1, quantiles(5000, func(p float64) float64 { return 10 * (math.Pow(1-p, -0.5) - 1) })...)
+	least := time.Duration(-1)
+	for a := time.Duration(0); a < 150*time.Second; a += 30 * time.Second {
+		r := x.Rank(a)
+		if r <= least {
+			t.Errorf("rank %v at %v, want more than %v", r, a, least)
+		}
+		least = r
+	}
+}
+
+func TestLevelsBeforeHistory(t *testing.T) {
+	c := Default()
+	x := NewIndex(c)
+	for range c.Least - 1 {
+		x.Observe(time.Second)
+	}
+	for _, v := range []struct{ attained, rank time.Duration }{{0, 0}, {c.Bound - 1, 0}, {c.Bound, 1}, {2 * c.Bound, 1}} {
+		if got := x.Rank(v.attained); got != v.rank {
+			t.Errorf("rank %d at %v, want the level %d", got, v.attained, v.rank)
+		}
+	}
+	if at, ok := x.Next(0); !ok || at != c.Bound {
+		t.Errorf("the rank changes at %v (%v), want at the bound", at, ok)
+	}
+	if at, ok := x.Next(c.Bound); ok {
+		t.Errorf("the rank changes at %v, want never", at)
+	}
+	x.Observe(time.Second)
+	if got := x.Rank(0); got != time.Second {
+		t.Errorf("rank %v after %d jobs of 1 s, want 1 s", got, c.Least)
+	}
+}
+
+// reference works a rank out as it is written, with every Δ up to a later point or without end.
+func reference(points, services []time.Duration, from int) time.Duration {
+	best, a := last, points[from]
+	for _, b := range append(points[from+1:len(points):len(points)], math.MaxInt64) {
+		spent, done := time.Duration(0), 0
+		for _, s := range services {
+			if s > a {
+				spent += min(s, b) - a
+				if s <= b {
+					done++
+				}
+			}
+		}
+		if done > 0 {
+			best = min(best, (spent / time.Duration(done)).Truncate(time.Millisecond))
+		}
+	}
+	return best
+}
+
+// The rank is that of the plain loop at the last point that was reached, queues come first where they count, and a rank
+// stays until Next says that it changes.
+func TestRanksMatchReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := func(name string, low, high int) time.Duration {
+			return time.Duration(rapid.IntRange(low, high).Draw(t, name)) * time.Millisecond
+		}
+		c := Config{
+			Unit: ms("unit", 1, 20), Growth: rapid.Float64Range(1.05, 2).Draw(t, "growth"),
+			Least: 1, Window: rapid.IntRange(1, 12).Draw(t, "window"), Queues: rapid.Bool().Draw(t, "queues"),
+		}
+		if rapid.Bool().Draw(t, "bound") {
+			c.Bound = ms("at", 1, 100)
+		}
+		var all []time.Duration
+		x := NewIndex(c)
+		for range rapid.IntRange(1, 20).Draw(t, "jobs") {
+			all = append(all, ms("service", 1, 150))
+			x.Observe(all[len(all)-1])
+		}
+		all = all[max(0, len(all)-c.Window):]
+		rank := func(at time.Duration) time.Duration {
+			want := reference(x.points, all, x.at(at))
+			if c.Queues && c.Bound > 0 && at >= c.Bound {
+				want += span
+			}
+			return want
+		}
+		at := ms("attained", 0, 200)
+		if got, want := x.Rank(at), rank(at); got != want {
+			t.Fatalf("rank %v at %v, want %v after %v", got, at, want, all)
+		}
+		next, ok := x.Next(at)
+		if ok && (next <= at || x.Rank(next) == x.Rank(at)) {
+			t.Fatalf("rank %v at %v, %v at %v: want a change", x.Rank(at), at, x.Rank(next), next)
+		}
+		for a := at; a < 400*time.Millisecond && (!ok || a < next); a += time.Millisecond {
+			if x.Rank(a) != x.Rank(at) {
+				t.Fatalf("rank %v at %v but %v at %v, want no change before %v", x.Rank(at), at, x.Rank(a), a, next)
+			}
+		}
+		x.Reset()
+		if got := x.Rank(at); got != x.queue(at) {
+			t.Fatalf("rank %v after Reset, want the level", got)
+		}
+	})
+}
+
+// BenchmarkLearn observes a job and ranks 5,000.
+func BenchmarkLearn(b *testing.B) {
+	x := NewIndex(Default())
+	for i := range 2000 {
+		x.Observe(time.Duration(i*i%9973) * time.Minute)
+	}
+	for i := 0; b.Loop(); i++ {
+		x.Observe(time.Duration(i%977) * time.Minute)
+		for k := range 5000 {
+			x.Rank(time.Duration(k) * time.Minute)
+		}
+	}
+}

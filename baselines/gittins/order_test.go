@@ -1,0 +1,56 @@
+package gittins
+
+import (
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// An order learns the GPU-time of jobs that end, and rings when a running job reaches the next rank.
+func TestOrderFollowsAnEpisode(t *testing.T) {
+	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := New(Config{Bound: 100 * time.Second, Queues: true, Unit: 10 * time.Second, Growth: 2, Least: 1, Window: 10})
+	for id := range cluster.JobID(3) {
+		s.Submit(id, &cluster.JobSpec{Workers: 2, Request: cluster.Amount{GPUMilli: 500}})
+		tx := s.Begin(nil)
+		if id < 2 {
+			if err := tx.Place(id, cluster.Placement{{Server: 0, Workers: 2, Amount: cluster.Amount{GPUMilli: 1000}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx.End()
+	}
+	key := func(id cluster.JobID, want time.Duration) {
+		t.Helper()
+		if got, err := o.Key(s, id); err != nil || got != want {
+			t.Errorf("%v: rank %v of job %d (%v), want %v", s.Now(), got, id, err, want)
+		}
+	}
+	alarm := func(id cluster.JobID, want time.Duration, rings bool) {
+		t.Helper()
+		if at, ok := o.Alarm(s, id); ok != rings || ok && at != want {
+			t.Errorf("%v: alarm of job %d at %v (%v), want %v (%v)", s.Now(), id, at, ok, want, rings)
+		}
+	}
+	key(0, 0)
+	alarm(0, 50*time.Second, true) // 2 GPUs reach the bound of 100 GPU-seconds
+	s.Advance(30 * time.Second)
+	s.Finish(0)
+	o.Note(s, cluster.Event{Kind: cluster.Finished, Job: 0})
+	key(2, 60*time.Second) // never ran; jobs take 60 GPU-seconds
+	key(1, 20*time.Second) // has as much; its rank is that of 40 GPU-seconds
+	alarm(1, 40*time.Second, true)
+	s.Advance(40 * time.Second)
+	key(1, last) // nothing is known to last longer
+	alarm(1, 50*time.Second, true)
+	s.Advance(50 * time.Second)
+	key(1, span+last)
+	alarm(1, 0, false)
+	o.Reset(1)
+	key(2, 0)
+	key(1, 1)
+}
