@@ -1,0 +1,330 @@
+package gavel
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+func server(gpus int32, gpuType string) cluster.ServerSpec {
+	return cluster.ServerSpec{
+		Name: gpuType, GPUs: gpus, GPUType: gpuType, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited,
+	}
+}
+
+func job(submit, work time.Duration, workers int32, model string) trace.Job {
+	return trace.Job{Work: work, JobSpec: cluster.JobSpec{
+		Submit: submit, Workers: workers, Model: model, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+	}}
+}
+
+// simulate returns what happened, a line each, and whether all jobs ended.
+func simulate(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) (lines []string, ended bool) {
+	t.Helper()
+	for i := range jobs {
+		jobs[i].Name = fmt.Sprint(i)
+	}
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), p, seed); err != nil {
+		t.Fatal(err)
+	}
+	l := s.Log()
+	gpuType := map[cluster.JobID]string{}
+	for i := range l.Records {
+		if r := &l.Records[i]; len(l.Placement(r)) > 0 {
+			now := cfg.Cluster.Servers[l.Placement(r)[0].Server].GPUType
+			if r.Kind == sim.Migrate && gpuType[r.Job] == now {
+				t.Fatalf("%v: job %d moves within type %s", r.At, r.Job, now)
+			}
+			gpuType[r.Job] = now
+		}
+		if r := &l.Records[i]; r.Kind != sim.Submit && r.Kind != sim.End {
+			lines = append(lines, fmt.Sprintf("%v %v %d %v", r.At, r.Kind, r.Job, l.Placement(r)))
+		}
+	}
+	return lines, l.Outcome.Terminated
+}
+
+// happened leaves the places out.
+func happened(lines []string) (short []string) {
+	for _, line := range lines {
+		head, _, _ := bytes.Cut([]byte(line), []byte(" ["))
+		short = append(short, string(head))
+	}
+	return short
+}
+
+func TestRounds(t *testing.T) {
+	const m = time.Minute
+	for _, c := range []struct {
+		name    string
+		servers []cluster.ServerSpec
+		jobs    []trace.Job
+		set     func(*Config)
+		want    []string
+	}{
+		{"two jobs take turns on one GPU", []cluster.ServerSpec{server(1, "")},
+			[]trace.Job{job(0, 10*m, 1, ""), job(0, 10*m, 1, "")}, nil,
+			[]string{
+				"0s start 0", "6m0s preempt 0", "6m0s start 1",
+				"12m0s preempt 1", "12m0s start 0", "16m0s finish 0", "16m0s start 1", "20m0s finish 1",
+			}},
+		{"GPUs that come free stay idle until the round ends", []cluster.ServerSpec{server(1, "")},
+			[]trace.Job{job(0, 2*m, 1, ""), job(0, m, 1, "")}, func(c *Config) { c.Backfill = false },
+			[]string{"0s start 0", "2m0s finish 0", "6m0s start 1", "7m0s finish 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := Default()
+			if c.set != nil {
+				c.set(&cfg)
+			}
+			lines, ended := simulate(t, sim.Config{Cluster: cluster.Spec{Servers: c.servers}}, c.jobs, New("gavel", cfg), 1)
+			if got := happened(lines); !ended || !slices.Equal(got, c.want) {
+				t.Errorf("schedule %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// cluster that real ones resemble, and jobs that it can hold when all of it is there.
+func draw(t *rapid.T) (sim.Config, []trace.Job) {
+	pick := func(name string, of ...int32) int32 { return rapid.SampledFrom(of).Draw(t, name) }
+	upTo := func(name string, n int) time.Duration {
+		return time.Duration(rapid.IntRange(0, n).Draw(t, name)) * time.Second
+	}
+	var cfg sim.Config
+	for range rapid.IntRange(1, 5).Draw(t, "servers") {
+		v := server(pick("GPUs", 1, 2, 4), rapid.SampledFrom([]string{"V100", "V100", "K80", "P100"}).Draw(t, "type"))
+		if rapid.Bool().Draw(t, "small") {
+			v.CPUMilli, v.MemMiB = 5, 6
+		}
+		v.Name = fmt.Sprint(len(cfg.Cluster.Servers))
+		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
+	}
+	if rapid.Bool().Draw(t, "quotas") {
+		cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}, {Tenant: "b", GPUs: 3}}
+	}
+	if rapid.Bool().Draw(t, "physics") {
+		cfg.Physics = physics.Compose(physics.GPUType{})
+	}
+	cfg.Restart = sim.Pause(time.Duration(pick("pause", 0, 0, 2, 15)) * time.Second)
+	cfg.Restart.FromScratch = pick("scratch", 0, 0, 1) == 1
+	var jobs []trace.Job
+	for range rapid.IntRange(0, 15).Draw(t, "jobs") {
+		j := job(upTo("submit", 60), time.Second+upTo("work", 80), pick("workers", 1, 1, 2, 3, 6, 8),
+			rapid.SampledFrom([]string{"", "lm-20", "resnet50-16"}).Draw(t, "model"))
+		j.Request.GPUMilli = pick("share", 1000, 1000, 500, 300)
+		j.Request.CPUMilli, j.Request.MemMiB = pick("CPU", 0, 0, 2), pick("MiB", 0, 0, 3)
+		j.GPUType = rapid.SampledFrom([]string{"", "", "V100|P100", cfg.Cluster.Servers[0].GPUType}).Draw(t, "allowed")
+		j.Mixed = rapid.Bool().Draw(t, "mixed")
+		j.Tenant = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant")
+		if j.Workers = int32(min(int64(j.Workers), cfg.Cluster.Capacity(&j.JobSpec))); j.Workers > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	pool := rapid.IntRange(0, 2).Draw(t, "pool")
+	for range pool {
+		v := cfg.Cluster.Servers[0]
+		v.Name, v.Pool = fmt.Sprint(len(cfg.Cluster.Servers)), cluster.Inference
+		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
+	}
+	for at := time.Second; pool > 0 && rapid.Bool().Draw(t, "more demand"); at += time.Second + upTo("later", 20) {
+		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
+	}
+	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
+		o := sim.Outage{From: at + upTo("fails", 20)}
+		o.To = o.From + time.Second + upTo("out", 20)
+		o.Server = cluster.ServerID(rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which"))
+		o.GPU = rapid.Int32Range(-1, cfg.Cluster.Servers[o.Server].GPUs-1).Draw(t, "GPU")
+		at = o.To
+		cfg.Outages = append(cfg.Outages, o)
+	}
+	return cfg, jobs
+}
+
+// borrow lends every server that is offered and gives back what is owed, before another scheduler decides.
+type borrow struct{ cluster.Scheduler }
+
+func (b borrow) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	events := slices.Clone(tx.Events())
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		owed, _ := s.Owed()
+		switch {
+		case s.OnLoan(id) && owed > 0:
+			for _, job := range slices.Clone(s.Residents(id)) {
+				if err := tx.Preempt(job); err != nil {
+					return err
+				}
+				events = append(events, cluster.Event{Kind: cluster.Interrupted, Job: job})
+			}
+			if err := tx.Reclaim(id); err != nil {
+				return err
+			}
+		case s.Server(id).Pool == cluster.Inference && !s.OnLoan(id) && !s.Down(id) && s.Lent() < s.Offer():
+			if err := tx.Loan(id); err != nil {
+				return err
+			}
+		}
+	}
+	tx.Tell(events)
+	return b.Scheduler.Schedule(tx)
+}
+
+// Every job ends that the cluster can hold, without an error, whatever the options; and the same happens again after Reset,
+// anew and after another episode.
+func TestGavelEndsEveryJob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := draw(t)
+		c := Config{
+			Round: time.Duration(rapid.SampledFrom([]int{1, 5, 30, 360}).Draw(t, "round")) * time.Second,
+			Aware: rapid.Bool().Draw(t, "aware"), Levels: rapid.IntRange(0, 4).Draw(t, "levels"),
+			Backfill: rapid.Bool().Draw(t, "backfill"),
+		}
+		p := New("gavel", c)
+		if rapid.Bool().Draw(t, "borrow") {
+			p = borrow{p}
+		}
+		cut := cfg
+		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
+		simulate(t, cut, jobs, p, 1)
+		first, ended := simulate(t, cfg, jobs, p, 2)
+		if !ended {
+			t.Fatalf("not every job ended: %q", first)
+		}
+		if again, _ := simulate(t, cfg, jobs, p, 3); !slices.Equal(first, again) {
+			t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+		}
+	})
+}
+
+// A scheduler takes over a cluster that runs: nothing in a snapshot makes it fail.
+func TestGavelFromSnapshot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := draw(t)
+		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
+		for i := range jobs {
+			jobs[i].Name = fmt.Sprint(i)
+		}
+		s, err := sim.New(cfg, jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context(), New("gavel", Default()), 1); err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := s.State().WriteSnapshot(&text); err != nil {
+			t.Fatal(err)
+		}
+		state, err := cluster.ReadSnapshot(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := New("gavel", Default()).Schedule(state.Begin(state.Introduce())); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Over many rounds, jobs that never end get the GPU-time that the program says.
+func TestTimeComesNearToShares(t *testing.T) {
+	cfg := sim.Config{
+		Cluster: cluster.Spec{Servers: []cluster.ServerSpec{server(1, "V100"), server(1, "K80")}},
+		Horizon: 1000 * 6 * time.Minute,
+	}
+	cfg.Cluster.Servers[1].Name = "b"
+	jobs := []trace.Job{
+		job(0, 1e6*time.Hour, 1, "lm-20"), job(0, 1e6*time.Hour, 1, "resnet50-16"), job(0, 1e6*time.Hour, 1, ""),
+	}
+	p := New("gavel", Default()).(*gavel)
+	simulate(t, cfg, jobs, p, 1)
+	for id, j := range p.jobs {
+		want := p.share[p.kinds[j.kind].class]
+		for o := range want {
+			if got := float64(j.got[o]) / float64(cfg.Horizon); got < want[o]-0.01 || got > want[o]+0.01 {
+				t.Errorf("job %d: %v of its time with option %d, want %v", id, got, o, want[o])
+			}
+		}
+	}
+}
+
+// BenchmarkRound is one round at 1,000 servers of three types with 9,000 live jobs, of which 1,500 change places: the
+// sharing out, all of it, and a decision between rounds at which nothing starts.
+func BenchmarkRound(b *testing.B) {
+	models := []string{"", "lm-20", "resnet50-16", "resnet18-64", "transformer-64"}
+	var cfg sim.Config
+	for i := range 1000 {
+		v := server(8, []string{"V100", "P100", "K80"}[i%3])
+		v.Name = fmt.Sprint(i)
+		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
+	}
+	var jobs []trace.Job
+	for i := range 9000 {
+		j := job(0, 1e6*time.Hour, []int32{1, 1, 2, 4, 8, 16}[i%6], models[i%5])
+		j.Name = fmt.Sprint(i)
+		j.Request.CPUMilli = int32(i % 7)
+		jobs = append(jobs, j)
+	}
+	cfg.Horizon = 10 * time.Minute
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := New("gavel", Default()).(*gavel)
+	if err := s.Run(b.Context(), p, 1); err != nil {
+		b.Fatal(err)
+	}
+	state := s.State()
+	state.Advance(12 * time.Minute)
+	b.Run("allocate", func(b *testing.B) {
+		for b.Loop() {
+			p.allocate(p.c.Levels)
+		}
+	})
+	b.Run("between", func(b *testing.B) {
+		p.next = 24 * time.Minute
+		for b.Loop() {
+			if err := p.Schedule(state.Begin(nil)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decide", func(b *testing.B) {
+		ops := 0
+		for b.Loop() {
+			tx := state.Begin(nil)
+			p.stale = true
+			was := make([]turn, len(p.jobs))
+			for i, j := range p.jobs {
+				was[i] = *j
+			}
+			if err := p.decide(tx); err != nil {
+				b.Fatal(err)
+			}
+			ops = len(tx.Ops())
+			tx.Rollback(0)
+			for i, j := range p.jobs {
+				got := j.got
+				*j = was[i]
+				j.got = got
+			}
+		}
+		b.ReportMetric(float64(ops), "ops")
+		b.ReportMetric(float64(len(state.Pending())), "waiting")
+		b.ReportMetric(float64(len(state.Running())), "running")
+	})
+}

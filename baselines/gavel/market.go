@@ -1,0 +1,245 @@
+package gavel
+
+import (
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics/profile"
+)
+
+// market is what the scheduler knows of the cluster and of the kinds of jobs that ask for it. A job's options are the GPU
+// types, in the order of the servers, and where there are several, all of them mixed, as the last.
+type market struct {
+	aware   bool
+	types   []string
+	servers [][]cluster.ServerID // by type
+	typeOf  []int                // by server
+	ready   []int32              // by server, GPUs in order if it is open
+	gpus    []float64            // by type, of ready
+	stocks  []stock
+	kinds   []kind
+	find    map[key]int
+	stale   bool        // share
+	share   [][]float64 // by class of kinds and option
+}
+
+// stock is what equal open servers have.
+type stock struct {
+	at       int // type
+	gpus     int32
+	gpuMem   int32
+	cpu, mem int64
+	servers  int64
+}
+
+// key tells jobs apart that differ in what holds them or in speed.
+type key struct {
+	shape cluster.Shape
+	model string
+}
+
+// kind is jobs that are equal to the scheduler.
+type kind struct {
+	spec  *cluster.JobSpec // of one of them
+	limit int64            // of their tenant, thousandths of GPUs, -1 without bound
+	milli int64            // of each, thousandths of GPUs
+	speed []float64        // by option, also of those that will not do
+	live  int              // jobs
+	mask  uint32           // options that could hold the gang if nothing else ran
+	class int              // in share, -1 before it is part of it
+}
+
+// mixed is the option of a gang on several types.
+func (m *market) mixed() int { return len(m.types) }
+
+// survey looks at the servers, and at what holds every kind of jobs if they have changed.
+func (m *market) survey(s *cluster.State) {
+	if len(m.ready) != s.Servers() {
+		m.build(s)
+	}
+	changed := false
+	for i := range m.ready {
+		id, n := cluster.ServerID(i), int32(0)
+		if s.Open(id) {
+			n = s.Working(id)
+		}
+		changed = changed || n != m.ready[i]
+		m.ready[i] = n
+	}
+	if !changed {
+		return
+	}
+	m.stale = true
+	m.stocks = m.stocks[:0]
+	find := map[stock]int{}
+	clear(m.gpus)
+	for i, n := range m.ready {
+		if n == 0 {
+			continue
+		}
+		v := s.Server(cluster.ServerID(i))
+		k := stock{at: m.typeOf[i], gpus: n, gpuMem: v.GPUMemMiB, cpu: v.CPUMilli, mem: v.MemMiB}
+		at, ok := find[k]
+		if !ok {
+			at = len(m.stocks)
+			find[k] = at
+			m.stocks = append(m.stocks, k)
+		}
+		m.stocks[at].servers++
+		m.gpus[k.at] += float64(n)
+	}
+	for k := range m.kinds {
+		m.measure(&m.kinds[k])
+	}
+}
+
+func (m *market) build(s *cluster.State) {
+	*m = market{aware: m.aware, find: map[key]int{}}
+	at := map[string]int{}
+	for i := range s.Servers() {
+		name := s.Server(cluster.ServerID(i)).GPUType
+		t, ok := at[name]
+		if !ok {
+			t = len(m.types)
+			at[name] = t
+			m.types, m.servers = append(m.types, name), append(m.servers, nil)
+		}
+		m.typeOf = append(m.typeOf, t)
+		m.servers[t] = append(m.servers[t], cluster.ServerID(i))
+		m.ready = append(m.ready, -1)
+	}
+	m.gpus = make([]float64, len(m.types))
+}
+
+// kindOf returns the kind of a job.
+func (m *market) kindOf(s *cluster.State, id cluster.JobID) int {
+	spec := s.Spec(id)
+	k := key{s.Shape(id), spec.Model}
+	i, ok := m.find[k]
+	if ok {
+		return i
+	}
+	i = len(m.kinds)
+	m.find[k] = i
+	family := profile.Lookup(spec.Model)
+	d := kind{
+		spec: spec, limit: s.Quota(id), milli: int64(spec.Workers) * int64(spec.Request.GPUMilli), class: -1,
+		speed: make([]float64, len(m.types)+1),
+	}
+	for t, name := range m.types {
+		d.speed[t] = 1
+		if family != nil && m.aware {
+			d.speed[t], _ = family.GPUSpeed(name)
+		}
+		d.speed[m.mixed()] += d.speed[t] / float64(len(m.types))
+	}
+	m.measure(&d)
+	m.kinds = append(m.kinds, d)
+	return i
+}
+
+// measure finds the options that could hold a gang of the kind. Mixed is one where no type alone is.
+func (m *market) measure(d *kind) {
+	d.mask = 0
+	if d.limit >= 0 && d.milli > d.limit {
+		return
+	}
+	all, of := int64(0), make([]int64, len(m.types))
+	for _, v := range m.stocks {
+		n := v.holds(d.spec)
+		if d.spec.Allows(m.types[v.at]) {
+			of[v.at] += n
+			all += n
+		}
+	}
+	for t, n := range of {
+		if n >= int64(d.spec.Workers) {
+			d.mask |= 1 << t
+		}
+	}
+	if d.mask == 0 && d.spec.Mixed && all >= int64(d.spec.Workers) {
+		d.mask = 1 << m.mixed()
+	}
+}
+
+// holds counts the workers that the servers take when they are empty.
+func (v *stock) holds(spec *cluster.JobSpec) int64 {
+	a := spec.Request
+	if v.gpuMem > 0 && a.GPUMemMiB > v.gpuMem {
+		return 0
+	}
+	n := int64(v.gpus)
+	if a.CPUMilli > 0 {
+		n = min(n, v.cpu/int64(a.CPUMilli))
+	}
+	if a.MemMiB > 0 {
+		n = min(n, v.mem/int64(a.MemMiB))
+	}
+	return v.servers * (n - n%int64(spec.Together()))
+}
+
+// optionOf returns the option that a running job runs with.
+func (m *market) optionOf(s *cluster.State, id cluster.JobID) int {
+	p := s.Placement(id)
+	at := m.typeOf[p[0].Server]
+	for i := range p {
+		if m.typeOf[p[i].Server] != at {
+			return m.mixed()
+		}
+	}
+	return at
+}
+
+// join books a job that comes (1) or goes (-1).
+func (m *market) join(kind, n int) {
+	m.kinds[kind].live += n
+	m.stale = true
+}
+
+// allocate shares the GPUs out anew.
+func (m *market) allocate(levels int) {
+	type same struct {
+		model string
+		milli int64
+		mask  uint32
+	}
+	all := 0.0
+	for _, n := range m.gpus {
+		all += n
+	}
+	blend := make([]float64, len(m.types))
+	for t, n := range m.gpus {
+		blend[t] = n / max(all, 1)
+	}
+	goods := Types(m.gpus...)
+	goods.Uses = append(goods.Uses, blend)
+	find := map[same]int{}
+	var classes []Class
+	for i := range m.kinds {
+		d := &m.kinds[i]
+		d.class = -1
+		if d.live == 0 || d.mask == 0 {
+			continue
+		}
+		k := same{d.spec.Model, d.milli, d.mask}
+		at, ok := find[k]
+		if !ok {
+			at = len(classes)
+			find[k] = at
+			c := Class{GPUs: float64(d.milli) / cluster.WholeGPU, Speed: make([]float64, len(goods.Uses))}
+			for o, speed := range d.speed {
+				if d.mask>>o&1 == 1 {
+					c.Speed[o] = speed
+					if o < len(blend) {
+						c.Norm += speed * blend[o]
+					}
+				}
+			}
+			if c.Norm == 0 {
+				c.Norm = d.speed[m.mixed()]
+			}
+			classes = append(classes, c)
+		}
+		classes[at].Jobs += float64(d.live)
+		d.class = at
+	}
+	m.share, m.stale = Allocate(goods, classes, levels), false
+}

@@ -1,0 +1,250 @@
+package gavel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// attempts is how often a round is planned anew because a gang that fits the totals of a type finds no set of servers there.
+// After that it waits, whoever has been stopped for it. Own choice.
+const attempts = 4
+
+// round is the plan of one round.
+type round struct {
+	live   []cluster.JobID
+	wants  []claim
+	order  []cluster.JobID // those that are to run, as they were chosen
+	barred map[bar]bool    // claims for which no set of servers was found
+	room   room
+}
+
+// claim is a job's wish for an option.
+type claim struct {
+	job      cluster.JobID
+	option   int
+	fresh    bool // the job never ran
+	priority float64
+	share    float64
+	submit   time.Duration
+}
+
+type bar struct {
+	job    cluster.JobID
+	option int
+}
+
+// compare orders claims: jobs that never ran come first, by submission, then the others by priority.
+func (a claim) compare(b claim) int {
+	switch {
+	case a.fresh != b.fresh:
+		if a.fresh {
+			return -1
+		}
+		return 1
+	case a.fresh:
+		return cmp.Or(cmp.Compare(a.submit, b.submit), cmp.Compare(a.job, b.job), cmp.Compare(b.share, a.share),
+			cmp.Compare(a.option, b.option))
+	}
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.submit, b.submit), cmp.Compare(a.job, b.job),
+		cmp.Compare(a.option, b.option))
+}
+
+// slivers are shares that are no more than rounding.
+const slivers = 1e-6
+
+// decide plans a round and carries it out.
+func (p *gavel) decide(tx *cluster.Txn) error {
+	s := tx.State()
+	p.claim(s)
+	clear(p.barred)
+	mark := tx.Mark()
+	for try := 1; ; try++ {
+		p.choose(s)
+		missed, err := p.apply(tx)
+		if err != nil {
+			return err
+		}
+		if missed && try < attempts {
+			tx.Rollback(mark)
+			continue
+		}
+		break
+	}
+	// The longest deprived first among those that still wait.
+	p.waiting = append(p.waiting[:0], s.Pending()...)
+	slices.SortFunc(p.waiting, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(p.served(s, a), p.served(s, b)), cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit),
+			cmp.Compare(a, b))
+	})
+	if err := p.fill(tx); err != nil {
+		return err
+	}
+	for _, id := range p.live {
+		p.know(s, id)
+	}
+	return nil
+}
+
+// served is the part of its time that a job ran.
+func (p *gavel) served(s *cluster.State, id cluster.JobID) float64 {
+	j := p.jobs[id]
+	return float64(j.total) / float64(s.Now()-j.seen+1)
+}
+
+// claim lists what live jobs are due.
+func (p *gavel) claim(s *cluster.State) {
+	p.live = append(append(p.live[:0], s.Pending()...), s.Running()...)
+	for _, id := range p.live {
+		p.know(s, id).count(s.Now())
+	}
+	if p.stale {
+		p.allocate(p.c.Levels)
+	}
+	p.wants = p.wants[:0]
+	for _, id := range p.live {
+		j := p.jobs[id]
+		class := p.kinds[j.kind].class
+		if class < 0 {
+			continue
+		}
+		for o, share := range p.share[class] {
+			if share > slivers {
+				age := float64(s.Now() - j.seen + p.c.Round)
+				p.wants = append(p.wants, claim{
+					job: id, option: o, fresh: j.total == 0, share: share, submit: s.Spec(id).Submit,
+					priority: share * age / float64(j.got[o]+p.c.Round/2),
+				})
+			}
+		}
+	}
+	slices.SortFunc(p.wants, claim.compare)
+}
+
+// choose picks an option for every job that is to run, by the totals of the types.
+func (p *gavel) choose(s *cluster.State) {
+	p.room.open(s, &p.market)
+	p.order = p.order[:0]
+	for _, id := range p.live {
+		j := p.jobs[id]
+		j.pick = -1
+		if s.Phase(id) == cluster.Running && s.Now() < j.until {
+			p.pick(s, id, j.on)
+		}
+	}
+	for i := range p.wants {
+		p.pick(s, p.wants[i].job, p.wants[i].option)
+	}
+	for _, id := range p.live {
+		if s.Phase(id) == cluster.Running {
+			p.pick(s, id, p.jobs[id].on)
+		}
+	}
+}
+
+// pick picks the option for the job if it has none yet and there is room.
+func (p *gavel) pick(s *cluster.State, id cluster.JobID, option int) {
+	j := p.jobs[id]
+	if j.pick >= 0 || p.barred[bar{id, option}] {
+		return
+	}
+	stays := s.Phase(id) == cluster.Running && j.on == option
+	if p.room.take(s, &p.market, id, option, stays) {
+		j.pick = option
+		p.order = append(p.order, id)
+	}
+}
+
+// apply stops, moves and starts jobs as chosen, and reports whether one found no room.
+func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
+	s := tx.State()
+	for _, id := range p.live {
+		if s.Phase(id) == cluster.Running && p.jobs[id].pick < 0 {
+			if err := tx.Preempt(id); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, id := range p.order {
+		j := p.jobs[id]
+		if s.Phase(id) != cluster.Running || j.pick == j.on {
+			continue
+		}
+		if p.search(s, id, j.pick) && s.Placement(id).Workers() == s.Spec(id).Workers {
+			err = tx.Migrate(id, p.fit)
+		} else {
+			err = tx.Preempt(id)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	for _, id := range p.order {
+		if s.Phase(id) != cluster.Pending {
+			continue
+		}
+		if !p.search(s, id, p.jobs[id].pick) {
+			if p.barred == nil {
+				p.barred = map[bar]bool{}
+			}
+			p.barred[bar{id, p.jobs[id].pick}] = true
+			missed = true
+			continue
+		}
+		if err := tx.Place(id, p.fit); err != nil {
+			return false, err
+		}
+	}
+	return missed, nil
+}
+
+// fill starts waiting jobs on GPUs that nobody uses, on the type where they are fastest that has room.
+func (p *gavel) fill(tx *cluster.Txn) error {
+	s := tx.State()
+	p.refused = append(p.refused[:0], make([]bool, len(p.kinds))...)
+	left := p.waiting[:0]
+	for _, id := range p.waiting {
+		if s.Phase(id) != cluster.Pending {
+			continue
+		}
+		if int(id) < len(p.jobs) && p.jobs[id] != nil && p.refused[p.jobs[id].kind] {
+			left = append(left, id)
+			continue
+		}
+		kind := p.know(s, id).kind
+		if len(p.refused) < len(p.kinds) {
+			p.refused = append(p.refused, make([]bool, len(p.kinds)-len(p.refused))...)
+		}
+		if p.refused[kind] || !p.somewhere(s, id) {
+			p.refused[kind] = true
+			left = append(left, id)
+			continue
+		}
+		if err := tx.Place(id, p.fit); err != nil {
+			return err
+		}
+		p.know(s, id)
+	}
+	p.waiting = left
+	return nil
+}
+
+// somewhere searches for room with any option, the fastest first.
+func (p *gavel) somewhere(s *cluster.State, id cluster.JobID) bool {
+	k := &p.kinds[p.jobs[id].kind]
+	for tried := uint32(0); ; {
+		best, most := -1, math.Inf(-1)
+		for o, speed := range k.speed {
+			if (k.mask&^tried)>>o&1 == 1 && speed > most {
+				best, most = o, speed
+			}
+		}
+		if best < 0 || p.search(s, id, best) {
+			return best >= 0
+		}
+		tried |= 1 << best
+	}
+}
