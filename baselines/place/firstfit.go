@@ -1,0 +1,74 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// FirstFit starts jobs as requested on the servers with the lowest ids that have room, each filled before the next: what a
+// scheduler does that looks neither at consolidation nor at fragments. A gang that must be of one GPU type takes that of the
+// first server with room whose type holds all of it. The zero value is ready.
+type FirstFit struct{ filling }
+
+// Name implements Placer.
+func (*FirstFit) Name() string { return "firstfit" }
+
+// Reset implements Placer.
+func (*FirstFit) Reset(uint64) {}
+
+// Kind implements Placer.
+func (*FirstFit) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+
+// Place implements Placer.
+func (f *FirstFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+	if !f.open(tx.State(), id) {
+		return false, nil
+	}
+	return true, tx.Place(id, f.fill(tx.State(), id))
+}
+
+// filling puts a gang on servers in some order, each filled before the next.
+type filling struct {
+	room  []int32            // workers that each server takes
+	order []cluster.ServerID // servers with room, ascending until somebody reorders them
+	fit   cluster.Placement
+}
+
+// open finds the servers that have room for workers of the job and reports whether the whole gang fits.
+func (f *filling) open(s *cluster.State, id cluster.JobID) bool {
+	spec := s.Spec(id)
+	if spec.Request.GPUMilli == cluster.WholeGPU && int64(spec.Workers) > s.FreeTotal() {
+		return false
+	}
+	f.room = slices.Grow(f.room[:0], s.Servers())[:s.Servers()]
+	if s.Room(id, spec.Request, f.room) < int64(spec.Workers) {
+		return false
+	}
+	f.order = f.order[:0]
+	for i, n := range f.room {
+		if n > 0 {
+			f.order = append(f.order, cluster.ServerID(i))
+		}
+	}
+	return true
+}
+
+// fill places the gang on the servers in order. State.Room has seen to it that every type with room holds all of it.
+func (f *filling) fill(s *cluster.State, id cluster.JobID) cluster.Placement {
+	f.fit = f.fit[:0]
+	spec := s.Spec(id)
+	left := spec.Workers
+	for _, server := range f.order {
+		if left == 0 {
+			break
+		}
+		if len(f.fit) > 0 && !s.SameType(id, f.fit[0].Server, server) {
+			continue
+		}
+		n := min(f.room[server], left)
+		f.fit = append(f.fit, cluster.Piece{Server: server, Workers: n, Amount: spec.Request})
+		left -= n
+	}
+	return f.fit
+}
