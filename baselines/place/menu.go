@@ -1,0 +1,260 @@
+package place
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Menu gives jobs amounts and workers from the menu that learned policies choose from, by the predicted effect on the sum of
+// completion times:
+//
+//   - GPUs: its own, with a share that admits a guest where a share is no cap; or what a running job leaves of GPUs
+//   - CPU and memory: those of Tune
+//   - workers of an elastic job: as requested, the fewest, twice as many, the most
+//
+// Each choice costs the job's own run time, with a price on every GPU that it holds for so long, and the delay of the jobs that
+// it slows down, with the price of theirs; the price is the waiting jobs for each GPU of the cluster, times Price. The cheapest
+// is taken, unless it is cheaper still to wait until running jobs end: for GPUs of its own, or for a gang that would have to
+// stand on more servers than it must. Without an estimate all jobs have the same time to go.
+type Menu struct {
+	MenuConfig
+	tune     *Tune
+	partners partners
+	trial    trial
+	ends     ends
+	gpus     float64 // of the cluster
+	best     choice
+	fit      cluster.Placement
+}
+
+// MenuConfig are the options of Menu: all own choices. On training windows of venus and philly Wait, Amounts, Share and Flex
+// mattered; the numbers hardly did.
+type MenuConfig struct {
+	Tune     TuneConfig
+	Price    float64 // of a GPU: 0 or more; 1 is what fluid theory says
+	Patience float64 // how much of the time until GPUs will be free a job counts as the cost of waiting
+	Urgency  float64 // how much of the time that it has waited it adds to that
+	Wait     bool    // whether a gang may wait though it fits, on more servers than it must have
+	Amounts  bool    // whether jobs get other CPU and memory than they ask for
+	Share    bool    // whether jobs share GPUs
+	Flex     bool    // whether elastic jobs get other numbers of workers than they ask for
+	Tries    int     // models of hosts that are tried for a job
+}
+
+// DefaultMenu returns Menu's defaults.
+func DefaultMenu() MenuConfig {
+	tune := DefaultTune()
+	tune.Reserve = 0 // better on most training windows of philly, no different on those of venus
+	return MenuConfig{
+		Tune: tune, Price: 0.1, Patience: 1, Urgency: 0.3, Wait: true, Amounts: true, Share: true, Flex: true, Tries: 4,
+	}
+}
+
+// NewMenu returns the placer.
+func NewMenu(c MenuConfig) *Menu {
+	m := &Menu{MenuConfig: c, tune: NewTune(c.Tune)}
+	m.Reset(0)
+	return m
+}
+
+// Name implements Placer.
+func (*Menu) Name() string { return "menu" }
+
+// Reset implements Placer.
+func (m *Menu) Reset(seed uint64) {
+	m.tune.Reset(seed)
+	m.partners.reset()
+	m.gpus = 0
+}
+
+// Kind implements Placer.
+func (*Menu) Kind(s *cluster.State, id cluster.JobID) Kind { return Flexible(s, id) }
+
+// choice is the best placement so far.
+type choice struct {
+	fit  cluster.Placement
+	cost float64 // seconds
+}
+
+// Place implements Placer.
+func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+	s := tx.State()
+	if m.partners.refresh(tx) {
+		m.ends.refresh(s)
+		m.count(s)
+	}
+	own, r, err := m.find(tx, id)
+	if err != nil {
+		return false, err
+	}
+	c := m.caseOf(s, id, r)
+	m.best = choice{m.best.fit[:0], math.Inf(1)}
+	if wait := m.ends.wait(c.spec.Workers); own == nil || m.Wait && spread(s, own) && len(s.Running()) > 0 && wait > 0 {
+		m.best.cost = m.waiting(s, &c, wait)
+	}
+	if own != nil {
+		if err := m.consider(tx, &c, own); err != nil {
+			return false, err
+		}
+	}
+	if m.Flex && c.spec.Least() < c.spec.Most() {
+		if err := m.resized(tx, &c); err != nil {
+			return false, err
+		}
+	}
+	if m.Share && r.sliced {
+		if err := m.shared(tx, &c); err != nil {
+			return false, err
+		}
+	}
+	if len(m.best.fit) == 0 {
+		return false, nil
+	}
+	if err := tx.Place(id, m.best.fit); err != nil {
+		return false, err
+	}
+	m.partners.started(tx, id)
+	m.ends.started(s, m.best.fit)
+	return true, nil
+}
+
+// find proposes where the job could start on GPUs of its own.
+func (m *Menu) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *response, error) {
+	if m.Amounts {
+		return m.tune.find(tx, id)
+	}
+	s := tx.State()
+	var fits bool
+	if m.fit, fits = s.BestFit(id, m.fit[:0]); !fits {
+		m.fit = nil
+	}
+	r, err := m.tune.bench.of(s, id)
+	return m.fit, r, err
+}
+
+// amount is what each worker gets of CPU and memory to start with.
+func (m *Menu) amount(c *waiter) cluster.Amount {
+	if m.Amounts {
+		return c.response.lean
+	}
+	return c.spec.Request
+}
+
+// Finish implements Finisher.
+func (m *Menu) Finish(tx *cluster.Txn) error {
+	if !m.Amounts {
+		return nil
+	}
+	return m.tune.Finish(tx)
+}
+
+func (m *Menu) count(s *cluster.State) {
+	if m.gpus == 0 {
+		for i := range s.Servers() {
+			m.gpus += float64(s.Server(cluster.ServerID(i)).GPUs)
+		}
+	}
+}
+
+// waiting is what it costs to wait until GPUs are free: all the more, the longer the job has waited in vain.
+func (m *Menu) waiting(s *cluster.State, c *waiter, wait float64) float64 {
+	if c.left == 0 || math.IsInf(wait, 1) {
+		wait = c.work
+	}
+	return c.cost(c.work/c.response.fair, c.workers) + m.Patience*wait + m.Urgency*waited(s, c.id).Seconds()
+}
+
+// waiter is the job at hand.
+type waiter struct {
+	id       cluster.JobID
+	spec     *cluster.JobSpec
+	response *response
+	left     time.Duration // by the estimate, 0 where there is none
+	work     float64       // seconds
+	workers  float64
+	price    float64 // of a GPU
+}
+
+func (m *Menu) caseOf(s *cluster.State, id cluster.JobID, r *response) waiter {
+	c := waiter{id: id, spec: s.Spec(id), response: r, work: time.Hour.Seconds()}
+	if left, known := s.Remaining(id); known {
+		c.left = max(left, time.Second)
+		c.work = c.left.Seconds()
+	}
+	c.workers = c.spec.GPUs()
+	c.price = m.Price * float64(len(s.Pending())-1) / m.gpus
+	return c
+}
+
+// cost is that of so many seconds on so many GPUs.
+func (c *waiter) cost(seconds, gpus float64) float64 { return seconds * (1 + c.price*gpus) }
+
+// consider takes a placement on GPUs of its own if it is better than the best so far.
+func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
+	s := tx.State()
+	if m.Share && c.response.sliced && c.spec.Request.GPUMilli == cluster.WholeGPU {
+		alone(s, p)
+	}
+	_, err := m.measure(tx, c, p, float64(p.Workers())*float64(c.spec.Request.GPUMilli)/cluster.WholeGPU)
+	return err
+}
+
+// measure does so for any placement, which takes so many GPUs that nobody uses. It returns how well the job goes with those
+// beside it: the product of all speeds relative to those alone, above 0.
+func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus float64) (float64, error) {
+	s, mark, delay := tx.State(), tx.Mark(), 0.0
+	m.trial.harms = m.trial.harms[:0]
+	v, ok, err := m.trial.try(tx, c.id, p)
+	if err != nil || !ok {
+		return 1, err
+	}
+	seconds, fit := c.work/v, v/c.response.fair
+	for _, h := range m.trial.harms {
+		overlap := seconds
+		if s.Spec(h.job).Estimate > 0 && c.left > 0 {
+			overlap = min(overlap, max((s.ExpectedFinish(h.job)-s.Now()).Seconds(), 1)*h.before/h.after)
+		}
+		fit *= h.after / h.before
+		delay += c.cost(overlap*(1-h.after/h.before), s.Placement(h.job).GPUs())
+	}
+	tx.Rollback(mark)
+	if cost := c.cost(seconds, gpus) + delay; cost < m.best.cost {
+		m.best = choice{append(m.best.fit[:0], p...), cost}
+	}
+	return fit, nil
+}
+
+// resized considers other numbers of workers.
+func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
+	s := tx.State()
+	sizes := [...]int32{c.spec.Least(), 2 * c.spec.Workers, c.spec.Most()}
+	for i, n := range sizes {
+		if n == c.spec.Workers || n > c.spec.Most() || slices.Contains(sizes[:i], n) {
+			continue
+		}
+		if p, fits := m.tune.fitter.find(s, c.id, n, m.amount(c)); fits {
+			if err := m.consider(tx, c, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shared considers GPUs that others hold a share of, and GPUs of its own for a job that asked for a share.
+func (m *Menu) shared(tx *cluster.Txn, c *waiter) error {
+	s := tx.State()
+	if c.spec.Request.GPUMilli < cluster.WholeGPU {
+		if p, fits := m.tune.fitter.find(s, c.id, c.spec.Workers, m.amount(c)); fits {
+			alone(s, p)
+			if _, err := m.measure(tx, c, p, float64(c.spec.Workers)); err != nil {
+				return err
+			}
+		}
+	}
+	return m.partners.each(s, c.id, c.spec.Workers, m.amount(c), false, m.Tries,
+		func(h host, at cluster.Placement) (float64, error) { return m.measure(tx, c, at, 0) })
+}

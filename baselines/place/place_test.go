@@ -1,0 +1,235 @@
+package place_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+// skip starts the waiting jobs that fit, shortest first, and counts what it does.
+type skip struct {
+	placer place.Placer
+	check  func(tx *cluster.Txn)
+}
+
+func (k *skip) Name() string            { return "skip" }
+func (k *skip) Reset(seed uint64) error { k.placer.Reset(seed); return nil }
+func (k *skip) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	refused := map[place.Kind]bool{}
+	for _, id := range ordered(s) {
+		if kind := k.placer.Kind(s, id); !refused[kind] {
+			before := tx.Mark()
+			ok, err := k.placer.Place(tx, id)
+			if err != nil {
+				return err
+			}
+			if !ok && tx.Mark() != before {
+				return fmt.Errorf("job %d was refused after %d operations", id, tx.Mark()-before)
+			}
+			refused[kind] = !ok
+		}
+	}
+	if f, ok := k.placer.(place.Finisher); ok {
+		if err := f.Finish(tx); err != nil {
+			return err
+		}
+	}
+	if k.check != nil {
+		k.check(tx)
+	}
+	return nil
+}
+
+// outages draws failures of servers and GPUs.
+func outages(t *rapid.T, cfg *sim.Config) {
+	for i := range cfg.Cluster.Servers {
+		if rapid.Bool().Draw(t, "fails") {
+			from := time.Duration(rapid.IntRange(0, 60).Draw(t, "from")) * time.Second
+			cfg.Outages = append(cfg.Outages, sim.Outage{
+				From: from, To: from + time.Duration(rapid.IntRange(1, 60).Draw(t, "for"))*time.Second, Server: cluster.ServerID(i),
+				GPU: rapid.Int32Range(-1, cfg.Cluster.Servers[i].GPUs-1).Draw(t, "GPU"),
+			})
+		}
+	}
+}
+
+// Every job that the empty cluster holds ends, whatever happens; no operation fails; a run is a function of what the placer sees;
+// nobody holds less memory on the GPU than it asked for.
+func TestPlacersFinishEveryJob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := drawConfig(t)
+		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(1, 15).Draw(t, "jobs"))
+		outages(t, &cfg)
+		p := &skip{placer: flexible(t)}
+		run := func() []string {
+			s, err := sim.New(cfg, jobs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.check = func(tx *cluster.Txn) {
+				for _, id := range tx.State().Running() {
+					for _, q := range tx.State().Placement(id) {
+						if q.GPUMemMiB != tx.State().Spec(id).Request.GPUMemMiB {
+							t.Fatalf("job %d holds %+v, want the GPU memory of %+v", id, q, tx.State().Spec(id).Request)
+						}
+					}
+				}
+			}
+			if err := s.Run(t.Context(), p, 1); err != nil {
+				t.Fatal(err)
+			}
+			if !s.Outcome().Terminated {
+				t.Fatalf("outcome %+v, want every job finished", s.Outcome())
+			}
+			var lines []string
+			for i := range s.Log().Records {
+				lines = append(lines, fmt.Sprintf("%+v", s.Log().Records[i]))
+			}
+			return lines
+		}
+		if first, again := run(), run(); !slices.Equal(first, again) {
+			t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+		}
+	})
+}
+
+// On an empty cluster every job that it holds starts, also where waiting, or a partner, would be better.
+func TestPlacersStartOnEmptyCluster(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := drawConfig(t)
+		s := state(t, &cfg, drawJobs(t, &cfg.Cluster, 1))
+		tx := s.Begin(nil)
+		if ok, err := flexible(t).Place(tx, 0); !ok || err != nil {
+			t.Fatalf("job %+v does not start, error %v", *s.Spec(0), err)
+		}
+	})
+}
+
+// Where nothing is to be chosen, every placer does what BestFit does.
+func TestPlacersAreBestFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := drawConfig(t)
+		cfg.Physics = physics.Ideal()
+		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(1, 15).Draw(t, "jobs"))
+		for i := range jobs {
+			jobs[i].MinWorkers, jobs[i].MaxWorkers = 0, 0
+		}
+		starts := func(p place.Placer) []string {
+			s := state(t, &cfg, jobs)
+			tx := s.Begin(nil)
+			if err := (&skip{placer: p}).Schedule(tx); err != nil {
+				t.Fatal(err)
+			}
+			return operations(tx)
+		}
+		if got, want := starts(flexible(t)), starts(&place.BestFit{}); !slices.Equal(got, want) {
+			t.Fatalf("operations\n%q, want BestFit's\n%q", got, want)
+		}
+	})
+}
+
+func operations(tx *cluster.Txn) (lines []string) {
+	for i := range tx.Ops() {
+		o := &tx.Ops()[i]
+		lines = append(lines, fmt.Sprint(o.Kind, o.Job, o.Placement(), o.GPUs()))
+	}
+	return lines
+}
+
+// job is one that asks for whole GPUs.
+func job(model string, workers, cpuMilli int32, estimate time.Duration) trace.Job {
+	return trace.Job{Work: estimate, JobSpec: cluster.JobSpec{
+		Name: model, Model: model, Workers: workers, Estimate: estimate,
+		Request: cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: cpuMilli},
+	}}
+}
+
+// rule is a profile by hand: a speed for each model with so much CPU a worker, times another for each that shares one of its
+// GPUs.
+type rule struct {
+	cpu    map[string]func(cores float64) float64
+	beside map[string]float64 // what is left of it beside another
+	cap    bool               // shares cap
+}
+
+func (r *rule) Speed(s *cluster.State, id cluster.JobID) float64 {
+	p, spec := s.Placement(id), s.Spec(id)
+	v := float64(p.Workers()) / float64(spec.Workers)
+	if f := r.cpu[spec.Model]; f != nil {
+		v *= f(float64(p[0].CPUMilli) / 1000)
+	}
+	if r.cap {
+		v *= p.GPUs() / float64(p.Workers()) / spec.GPUs() * float64(spec.Workers)
+	}
+	if slices.ContainsFunc(s.Running(), func(o cluster.JobID) bool { return o != id && together(s, id, o) }) {
+		v *= r.beside[spec.Model]
+	}
+	return v
+}
+
+func together(s *cluster.State, a, b cluster.JobID) bool {
+	for _, q := range s.Placement(a) {
+		for _, g := range s.GPUsOn(a, q.Server) {
+			if slices.Contains(s.GPUsOn(b, q.Server), g) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *rule) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	for i := range p {
+		dst = append(dst, s.Residents(p[i].Server)...)
+	}
+	return dst
+}
+
+// prepared returns a cluster of so many servers of 2 GPUs and so many cores, the jobs pending on it, and the rule.
+func prepared(t *testing.T, servers int, cores int64, r cluster.Profile, jobs ...trace.Job) *cluster.State {
+	cfg := sim.Config{Cluster: cluster.Uniform(servers, 2), Physics: physics.Ideal()}
+	cfg.Cluster.PerGPU = 2
+	for i := range cfg.Cluster.Servers {
+		cfg.Cluster.Servers[i].CPUMilli = 1000 * cores
+		cfg.Cluster.Servers[i].GPUMemMiB = 16
+	}
+	s := state(t, &cfg, jobs)
+	s.SetProfile(r)
+	return s
+}
+
+// start places jobs in turn, finishes, and says for each what it got.
+func start(t *testing.T, s *cluster.State, p place.Placer, ids ...cluster.JobID) (got []string) {
+	tx := s.Begin(nil)
+	for _, id := range ids {
+		if _, err := p.Place(tx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f, ok := p.(place.Finisher); ok {
+		if err := f.Finish(tx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		line := "waits"
+		if s.Phase(id) == cluster.Running {
+			line = ""
+			for _, q := range s.Placement(id) {
+				line += fmt.Sprintf("%d on %d: GPUs %v cpu %d; ", q.Workers, q.Server, s.GPUsOn(id, q.Server), q.CPUMilli)
+			}
+		}
+		got = append(got, line)
+	}
+	tx.End()
+	return got
+}

@@ -1,0 +1,113 @@
+package place
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// ends foresees when gangs find GPUs on as few servers as can be, if running jobs end as estimated and nothing else starts. A
+// shared GPU is free when the last of its jobs ends. Types of GPUs are not told apart.
+type ends struct {
+	most int32       // GPUs of the largest server
+	free [][]float64 // free[k] is when servers have k GPUs free, ascending, in seconds from now
+	of   [][]float64 // of each server: when its GPUs are free, ascending
+	gpus []float64   // of the server at hand
+}
+
+func (e *ends) refresh(s *cluster.State) {
+	if e.most = s.MostGPUs(); len(e.free) != int(e.most)+1 || len(e.of) != s.Servers() {
+		e.free, e.of = make([][]float64, e.most+1), make([][]float64, s.Servers())
+	}
+	for k := range e.free {
+		e.free[k] = e.free[k][:0]
+	}
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		e.of[i] = e.of[i][:0]
+		if !s.Open(id) {
+			continue
+		}
+		e.foresee(s, id)
+		e.of[i] = append(e.of[i], e.gpus...)
+		for k, at := range e.gpus {
+			e.free[k+1] = append(e.free[k+1], at)
+		}
+	}
+	for k := range e.free {
+		slices.Sort(e.free[k])
+	}
+}
+
+// started notes that a job has taken its placement.
+func (e *ends) started(s *cluster.State, p cluster.Placement) {
+	for i := range p {
+		e.foresee(s, p[i].Server)
+		of := e.of[p[i].Server]
+		for k, at := range e.gpus {
+			if of[k] != at {
+				line := e.free[k+1]
+				from, _ := slices.BinarySearch(line, of[k])
+				line = slices.Delete(line, from, from+1)
+				to, _ := slices.BinarySearch(line, at)
+				e.free[k+1] = slices.Insert(line, to, at)
+				of[k] = at
+			}
+		}
+	}
+}
+
+// foresee fills gpus with when each GPU of a server is free, ascending; never for one that is out of order or held by a job
+// without an estimate.
+func (e *ends) foresee(s *cluster.State, id cluster.ServerID) {
+	e.gpus = e.gpus[:0]
+	for g := range s.Server(id).GPUs {
+		at := 0.0
+		if s.Failed(id, g) {
+			at = math.Inf(1)
+		}
+		e.gpus = append(e.gpus, at)
+	}
+	for _, job := range s.Residents(id) {
+		at := math.Inf(1)
+		if s.Spec(job).Estimate > 0 {
+			at = max((s.ExpectedFinish(job) - s.Now()).Seconds(), 0)
+		}
+		for _, g := range s.GPUsOn(job, id) {
+			e.gpus[g] = max(e.gpus[g], at)
+		}
+	}
+	slices.Sort(e.gpus)
+}
+
+// wait is how many seconds it takes until n GPUs are free on as few servers as can be; infinite if no estimate tells.
+func (e *ends) wait(n int32) float64 {
+	servers, rest := int(n/e.most), n%e.most
+	at := 0.0
+	if rest > 0 { // on one server more than those that are all free
+		if len(e.free[rest]) <= servers {
+			return math.Inf(1)
+		}
+		at = e.free[rest][servers]
+	}
+	if servers > 0 {
+		if len(e.free[e.most]) < servers {
+			return math.Inf(1)
+		}
+		at = max(at, e.free[e.most][servers-1])
+	}
+	return at
+}
+
+// spread reports whether a placement uses more servers than it must.
+func spread(s *cluster.State, p cluster.Placement) bool {
+	most := s.MostGPUs()
+	return len(p) > int((p.Workers()+most-1)/most)
+}
+
+// waited is how long a job has been in the cluster without running, at most.
+func waited(s *cluster.State, id cluster.JobID) time.Duration {
+	return max(s.Now()-s.Spec(id).Submit, 0)
+}
