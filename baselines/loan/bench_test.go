@@ -1,0 +1,80 @@
+package loan_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines/loan"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// nobody decides nothing.
+type nobody struct{}
+
+func (nobody) Name() string                { return "nobody" }
+func (nobody) Reset(uint64) error          { return nil }
+func (nobody) Schedule(*cluster.Txn) error { return nil }
+
+// BenchmarkSchedule is a decision at Lyra's scale: 443 training servers and 520 of inference, all on loan but those offered
+// beyond, with 2,000 jobs or more that run and 5,000 that wait. owed servers go back, jobs stopped and scaled in included.
+func BenchmarkSchedule(b *testing.B) {
+	spec := cluster.Uniform(963, 8)
+	for i := range 520 {
+		spec.Servers[443+i].Pool = cluster.Inference
+	}
+	s, err := cluster.NewState(spec, 9000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	draw := rng.Stream(1, "bench")
+	s.SetOffer(500, 0)
+	tx := s.Begin(nil)
+	for i := range 500 {
+		if err := tx.Loan(cluster.ServerID(443 + i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for id, waiting := cluster.JobID(0), 0; waiting < 5000; id++ {
+		j := &cluster.JobSpec{Name: fmt.Sprint(id), Workers: []int32{1, 1, 2, 2, 4, 8}[draw.IntN(6)],
+			Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}
+		if id%4 == 0 {
+			j.MinWorkers, j.MaxWorkers = (j.Workers+1)/2, j.Workers
+		}
+		s.Submit(id, j)
+		p, fits := s.BestFit(id, nil)
+		if !fits {
+			waiting++
+			continue
+		}
+		if err := tx.Place(id, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+	tx.End()
+	for _, c := range []struct {
+		name   string
+		offer  int32
+		borrow loan.Borrow
+	}{{"nothing", 500, loan.All}, {"needed", 520, loan.Needed}, {"owed 10", 490, loan.All}, {"owed 60", 440, loan.All}} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := loan.Default()
+			cfg.Borrow = c.borrow
+			p := loan.New("nobody", nobody{}, cfg)
+			s.SetOffer(c.offer, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Reset(1); err != nil {
+					b.Fatal(err)
+				}
+				tx := s.Begin(nil)
+				if err := p.Schedule(tx); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(len(tx.Ops())), "ops")
+				tx.Rollback(0)
+			}
+			b.ReportMetric(float64(len(s.Running())), "running")
+		})
+	}
+}

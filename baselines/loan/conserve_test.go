@@ -1,0 +1,100 @@
+package loan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/loan"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// A day of Lyra's inference demand, foreseen truly (EuroSys 2023, §4, §6): a server serves inference or training and never
+// both, no job runs on a server of inference, at least 2 % of the pool are never on loan, and inference always has what it
+// needs. All that the orchestrator does is to scale in and to stop; nothing is taken by force.
+func TestConservation(t *testing.T) {
+	const training, servers, step = 12, 60, 5 * time.Minute
+	usage, err := inference.DefaultCycle().Generate(288, step, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage, err = usage.Usage(1, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom}
+	points, err := inference.Plan(usage, inference.NewOracle(usage.Values), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := sim.Config{Cluster: pool(training, servers), Grace: step, Restart: sim.Pause(63 * time.Second)}
+	for _, p := range points {
+		cfg.Demand = append(cfg.Demand, sim.Demand{At: p.At, Need: p.Need, Offer: p.Offer})
+	}
+	jobs := dayOfJobs()
+	for _, set := range []func(*loan.Config){
+		func(*loan.Config) {},
+		func(c *loan.Config) { c.Policy = loan.SCF },
+		func(c *loan.Config) { c.Policy, c.Flexible = loan.Random, false },
+		func(c *loan.Config) { c.Borrow = loan.Needed },
+		func(c *loan.Config) { c.Period = step },
+		func(c *loan.Config) { c.Period = 7 * time.Minute },
+	} {
+		c := loan.Default()
+		set(&c)
+		l := play(t, cfg, jobs, loan.New("grower", &watch{Scheduler: grower{}, c: c}, c), 1)
+		lent, need, most := map[cluster.ServerID]bool{}, int64(0), 0
+		for i := range l.Records {
+			r := &l.Records[i]
+			switch r.Kind {
+			case sim.Need:
+				need = cfg.Demand[r.Index].Need
+			case sim.Seize:
+				t.Fatalf("%v at %v: server %d is taken by force", c, r.At, r.Server)
+			case sim.Loan:
+				if lent[r.Server] || r.Server < training {
+					t.Fatalf("%v at %v: server %d is lent", c, r.At, r.Server)
+				}
+				lent[r.Server] = true
+			case sim.Reclaim:
+				if !lent[r.Server] {
+					t.Fatalf("%v at %v: server %d goes back", c, r.At, r.Server)
+				}
+				delete(lent, r.Server)
+			}
+			for _, p := range l.Placement(r) {
+				if p.Server >= training && !lent[p.Server] {
+					t.Fatalf("%v at %v: job %d on server %d of inference", c, r.At, r.Job, p.Server)
+				}
+			}
+			// At one instant demand comes first and what is owed goes back behind it.
+			if last := i+1 == len(l.Records) || l.Records[i+1].At > r.At; last && int64(servers-len(lent))*1000 < need {
+				t.Fatalf("%v at %v: %d servers on loan, and inference needs %d / 1000", c, r.At, len(lent), need)
+			}
+			most = max(most, len(lent))
+		}
+		if most > servers-plan.Reserve() || most < servers/4 {
+			t.Errorf("%v: up to %d servers on loan", c, most)
+		}
+		t.Logf("%v: up to %d servers on loan, %d loans, %d returns, %d stops, %d resizes, end at %v", c, most,
+			count(l, sim.Loan), count(l, sim.Reclaim), count(l, sim.Preempt), count(l, sim.Resize), l.Records[len(l.Records)-1].At)
+	}
+}
+
+// dayOfJobs draws jobs of a day that fill training and the servers on loan, every fourth of them elastic.
+func dayOfJobs() (jobs []trace.Job) {
+	draw := rng.Stream(3, "day")
+	for i := range 600 {
+		j := whole(fmt.Sprint(i), draw.IntN(72_000), 600+draw.IntN(15_000), 1+draw.Int32N(8), 0, 0)
+		if i%4 == 0 {
+			j.Workers *= 2
+			j.MinWorkers, j.MaxWorkers = j.Workers/2, j.Workers*2
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}

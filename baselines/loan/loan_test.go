@@ -1,0 +1,330 @@
+package loan_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/loan"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+// watch stands between the orchestrator and the scheduler and holds what the first did against what it told.
+type watch struct {
+	cluster.Scheduler
+	c      loan.Config
+	scaled []cluster.JobID // at the last call
+	asked  time.Duration   // by the scheduler, 0 for no instant
+}
+
+func (w *watch) Reset(seed uint64) error {
+	w.scaled, w.asked = nil, 0
+	return w.Scheduler.Reset(seed)
+}
+
+func (w *watch) Schedule(tx *cluster.Txn) error {
+	s, told := tx.State(), tx.Events()
+	tells := func(kind cluster.EventKind, job cluster.JobID) bool {
+		return slices.Contains(told, cluster.Event{Kind: kind, Job: job})
+	}
+	for _, id := range w.scaled {
+		if s.Phase(id) == cluster.Running && !tells(cluster.Respeed, id) {
+			return fmt.Errorf("not told that job %d has a new rate", id)
+		}
+	}
+	w.scaled = w.scaled[:0]
+	back := map[cluster.ServerID]bool{}
+	for _, o := range tx.Ops() {
+		if o.Kind == cluster.OpReclaim {
+			back[o.Server] = true
+		}
+	}
+	for _, o := range tx.Ops() {
+		left := slices.DeleteFunc(slices.Clone(o.Before()), func(p cluster.Piece) bool { return back[p.Server] })
+		switch o.Kind {
+		case cluster.OpPreempt:
+			if len(left) == len(o.Before()) || w.c.Flexible && left.Workers() >= s.Spec(o.Job).Least() {
+				return fmt.Errorf("job %d on %v is stopped for the return of %v", o.Job, o.Before(), back)
+			}
+			if !tells(cluster.Interrupted, o.Job) {
+				return fmt.Errorf("not told that job %d is stopped", o.Job)
+			}
+		case cluster.OpResize:
+			if !w.c.Flexible || !slices.Equal(o.Placement(), left) || left.Workers() < s.Spec(o.Job).Least() {
+				return fmt.Errorf("job %d goes from %v to %v for the return of %v", o.Job, o.Before(), o.Placement(), back)
+			}
+			if !tells(cluster.Respeed, o.Job) {
+				return fmt.Errorf("not told that job %d is smaller", o.Job)
+			}
+			w.scaled = append(w.scaled, o.Job)
+		}
+	}
+	if owed, _ := s.Owed(); w.c.Period == 0 && owed > 0 {
+		return fmt.Errorf("%d servers are owed, and nothing happens", owed)
+	}
+	if tells(cluster.Woke, 0) != (w.asked > 0 && w.asked <= s.Now()) {
+		return fmt.Errorf("at %v: asked for %v, told %v", s.Now(), w.asked, told)
+	}
+	if w.asked <= s.Now() {
+		w.asked = 0
+	}
+	err := w.Scheduler.Schedule(tx)
+	if at, ok := tx.Wake(); ok && (w.asked == 0 || at < w.asked) {
+		w.asked = at
+	}
+	return err
+}
+
+// With any options, any scheduler that borrows finishes every job that the training servers can hold and never gets an
+// error. What is owed is back in time, unless no time is given. What the orchestrator does to jobs is needed, leaves each
+// its least, and is told. It all is a function of what is seen and the seed: fresh or reset, also in mid-episode, the same
+// happens again.
+func TestSchedulersThatBorrow(t *testing.T) {
+	for _, name := range append(inners(), "opportunistic") {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				cfg, jobs := drawEpisode(t)
+				c := drawOptions(t)
+				fresh := func() cluster.Scheduler {
+					if name == "opportunistic" {
+						return loan.Opportunistic(name, c)
+					}
+					return loan.New(name+"+loan", &watch{Scheduler: inner(name), c: c}, c)
+				}
+				seed := rapid.Uint64().Draw(t, "seed")
+				p := fresh()
+				cut := cfg
+				cut.Horizon = seconds(t, "horizon", 1, 90)
+				play(t, cut, jobs, p, seed+1)
+				l := play(t, cfg, jobs, p, seed)
+				if !l.Outcome.Terminated {
+					t.Fatalf("outcome %+v, want every job finished", l.Outcome)
+				}
+				if n := count(l, sim.Seize); cfg.Grace > 0 && n > 0 {
+					t.Fatalf("%d servers are taken by force", n)
+				}
+				first := timeline(l)
+				if again := timeline(play(t, cfg, jobs, p, seed)); !slices.Equal(first, again) {
+					t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+				}
+				if again := timeline(play(t, cfg, jobs, fresh(), seed)); !slices.Equal(first, again) {
+					t.Fatalf("schedule\n%q, anew\n%q", first, again)
+				}
+			})
+		})
+	}
+}
+
+// A cluster that others ran until now, with servers on loan and perhaps owed, is taken over.
+func TestTakesOver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := drawEpisode(t)
+		cfg.Horizon = seconds(t, "until", 1, 60)
+		s, err := sim.New(cfg, jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context(), loan.New("before", grower{}, loan.Default()), 1); err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := s.State().WriteSnapshot(&text); err != nil {
+			t.Fatal(err)
+		}
+		c := drawOptions(t)
+		for _, name := range inners() {
+			state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			state.SetOffer(rapid.Int32Range(0, state.Offer()).Draw(t, "offer"), state.Now())
+			p := loan.New(name, &watch{Scheduler: inner(name), c: c}, c)
+			if err := p.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Schedule(state.Begin(state.Introduce())); err != nil {
+				t.Fatalf("%s: %v in\n%s", name, err, text.String())
+			}
+			if owed, _ := state.Owed(); owed > 0 {
+				t.Fatalf("%s: %d servers are still owed at the deadline", name, owed)
+			}
+		}
+	})
+}
+
+// pool is a cluster of so many training servers and inference servers of four GPUs.
+func pool(training, inference int) cluster.Spec {
+	spec := cluster.Uniform(training+inference, 4)
+	for i := range inference {
+		spec.Servers[training+i].Pool = cluster.Inference
+	}
+	return spec
+}
+
+// typed gives the servers these GPU types.
+func typed(spec cluster.Spec, types ...string) cluster.Spec {
+	for i := range spec.Servers {
+		spec.Servers[i].GPUType = types[i]
+	}
+	return spec
+}
+
+// of lets a job run on these GPU types.
+func of(types string, j trace.Job) trace.Job { j.GPUType = types; return j }
+
+func whole(name string, submit, work int, workers, least, most int32) trace.Job {
+	return trace.Job{Work: time.Duration(work) * time.Second, JobSpec: cluster.JobSpec{
+		Name: name, Submit: time.Duration(submit) * time.Second, Workers: workers, MinWorkers: least, MaxWorkers: most,
+		Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+	}}
+}
+
+func offers(all ...[2]int) (demand []sim.Demand) {
+	for _, d := range all {
+		demand = append(demand, sim.Demand{At: time.Duration(d[0]) * time.Second, Offer: int32(d[1])})
+	}
+	return demand
+}
+
+func TestEpisodes(t *testing.T) {
+	with := func(set func(*loan.Config)) loan.Config {
+		c := loan.Default()
+		set(&c)
+		return c
+	}
+	for _, c := range []struct {
+		name    string
+		cluster cluster.Spec
+		demand  []sim.Demand
+		options loan.Config
+		jobs    []trace.Job
+		want    string
+	}{
+		{"a job is scaled in, a rigid one stays", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}), loan.Default(),
+			[]trace.Job{whole("a", 0, 30, 4, 2, 8), whole("b", 0, 20, 4, 4, 4), whole("c", 12, 5, 4, 4, 4)}, `
+			0s loan server 1
+			0s loan server 2
+			0s start a 0:4
+			0s start b 1:4
+			0s resize a 0:4 2:4
+			10s resize a 0:4
+			10s reclaim server 2
+			20s finish a
+			20s finish b
+			20s start c 0:4
+			25s finish c`},
+		{"the largest servers first", func() cluster.Spec {
+			spec := pool(1, 3)
+			spec.Servers[2].GPUs, spec.Servers[3].GPUs = 8, 8
+			return spec
+		}(), offers([2]int{0, 2}), with(func(c *loan.Config) { c.First = loan.Largest }),
+			[]trace.Job{whole("a", 0, 5, 8, 8, 8)}, `
+			0s loan server 2
+			0s loan server 3
+			0s start a 2:8
+			5s finish a`},
+		{"the job on two servers is stopped for both", pool(1, 3), offers([2]int{0, 3}, [2]int{10, 1}), loan.Default(),
+			[]trace.Job{whole("x", 0, 40, 4, 0, 0), whole("a", 0, 30, 8, 0, 0), whole("b", 0, 20, 4, 0, 0)}, `
+			0s loan server 1
+			0s loan server 2
+			0s loan server 3
+			0s start x 0:4
+			0s start a 1:4 2:4
+			0s start b 3:4
+			10s preempt a
+			10s reclaim server 1
+			10s reclaim server 2
+			20s finish b
+			40s finish x
+			40s start a 0:4 3:4
+			1m0s finish a`},
+		{"a job that other servers host too costs less", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}), loan.Default(),
+			[]trace.Job{whole("f", 0, 1, 4, 0, 0), whole("y", 0, 20, 4, 0, 0), whole("x", 1, 15, 8, 0, 0)}, `
+			0s loan server 1
+			0s loan server 2
+			0s start f 0:4
+			0s start y 1:4
+			1s finish f
+			1s start x 0:4 2:4
+			10s preempt x
+			10s reclaim server 2
+			20s finish y
+			20s start x 0:4 1:4
+			26s finish x`},
+		{"by period: what can wait waits for the next round, what cannot does not", pool(1, 3),
+			offers([2]int{3, 1}, [2]int{4, 3}, [2]int{15, 2}, [2]int{23, 0}),
+			with(func(c *loan.Config) { c.Period = 10 * time.Second; c.First = loan.Highest }),
+			[]trace.Job{whole("a", 3, 30, 4, 0, 0)}, `
+			3s loan server 3
+			3s start a 0:4
+			10s loan server 2
+			10s loan server 1
+			20s reclaim server 1
+			23s reclaim server 2
+			23s reclaim server 3
+			33s finish a`},
+		{"as needed: two servers for six GPUs of which none is free, one for what then waits", pool(1, 4), offers([2]int{0, 4}),
+			with(func(c *loan.Config) { c.Borrow = loan.Needed }),
+			[]trace.Job{whole("a", 0, 30, 4, 0, 0), whole("b", 1, 20, 6, 0, 0), whole("c", 2, 5, 3, 0, 0)}, `
+			0s start a 0:4
+			1s loan server 1
+			1s loan server 2
+			1s start b 1:4 2:2
+			2s loan server 3
+			2s start c 3:3
+			7s finish c
+			21s finish b
+			30s finish a`},
+		{"as needed: not for a job that may not run there", typed(pool(1, 1), "V100", "T4"), offers([2]int{0, 1}),
+			with(func(c *loan.Config) { c.Borrow = loan.Needed }),
+			[]trace.Job{whole("a", 0, 9, 4, 0, 0), of("V100", whole("b", 1, 9, 4, 0, 0))}, `
+			0s start a 0:4
+			9s finish a
+			9s start b 0:4
+			18s finish b`},
+		{"as needed: all, where GPUs suffice but lie apart and nothing runs; in the next round", func() cluster.Spec {
+			spec := pool(4, 2)
+			for i := range 4 {
+				spec.Servers[i].GPUs = 1
+			}
+			return spec
+		}(), offers([2]int{0, 2}), with(func(c *loan.Config) { c.Borrow, c.Period = loan.Needed, time.Minute }),
+			[]trace.Job{func() trace.Job { j := whole("a", 5, 9, 2, 0, 0); j.Tensor = 2; return j }()}, `
+			1m0s loan server 4
+			1m0s loan server 5
+			1m0s start a 4:2
+			1m9s finish a`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := sim.Config{Cluster: c.cluster, Demand: c.demand, Grace: 6 * time.Second}
+			got := timeline(play(t, cfg, c.jobs, loan.New("grower", &watch{Scheduler: grower{}, c: c.options}, c.options), 1))
+			if want := strings.Split(strings.ReplaceAll(strings.TrimSpace(c.want), "\t", ""), "\n"); !slices.Equal(got, want) {
+				t.Errorf("schedule\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// An option out of range is an error that names it.
+func TestResetRefuses(t *testing.T) {
+	for want, set := range map[string]func(*loan.Config){
+		`policy "best"`: func(c *loan.Config) { c.Policy = "best" },
+		`cost ""`:       func(c *loan.Config) { c.Cost = "" },
+		`limit -1`:      func(c *loan.Config) { c.Limit = -1 },
+		`borrow "some"`: func(c *loan.Config) { c.Borrow = "some" },
+		`first "any"`:   func(c *loan.Config) { c.First = "any" },
+		`period -1s`:    func(c *loan.Config) { c.Period = -time.Second },
+	} {
+		c := loan.Default()
+		set(&c)
+		if err := loan.New("x", grower{}, c).Reset(1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+}

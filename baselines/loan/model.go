@@ -1,0 +1,222 @@
+package loan
+
+import (
+	"math"
+	"slices"
+)
+
+// Job is a job with workers on servers on loan, as numbers alone. Servers on loan are numbered from 0.
+type Job struct {
+	Pieces []Piece // at most one a server
+	// Elsewhere counts the servers that host it besides, ElsewhereMilli the thousandths of GPUs that it holds there.
+	Elsewhere      int
+	ElsewhereMilli int64
+	// Flexible is how many workers it can lose without being stopped, less than it has.
+	Flexible int32
+}
+
+// Piece is what a job holds on one server on loan.
+type Piece struct {
+	Server   int
+	Workers  int32
+	GPUMilli int64 // of all its workers there
+}
+
+// Costs returns the preemption cost of each of so many servers on loan: the sum over the jobs that would be stopped, if the
+// server went back, of what the definition says. Flexible workers do not count: a job that can lose all its workers on the
+// server is not stopped, and the servers that host a job are those that it has left when it has lost as many pieces as it
+// can, small ones first (that Lyra ignores flexible workers is reconstructed; §5.3 releases them before).
+func Costs(by Cost, servers int, jobs []Job) []float64 {
+	return newLedger(by, servers, jobs, true).cost
+}
+
+// tied is the difference up to which costs are equal. They are sums of few fractions.
+const tied = 1e-9
+
+// ledger is who is still where while servers go back one by one, and what each server would cost.
+type ledger struct {
+	by       Cost
+	jobs     []Job
+	on       [][]resident // by server
+	slack    []int32      // by job: workers that it can still lose
+	hosts    []int        // by job: servers of the workers that it cannot lose
+	milli    []int64      // by job: what it holds everywhere
+	gone     []bool       // by job: it is stopped
+	back     []bool       // by server
+	returned []int        // servers in the order in which they went back
+
+	cost []float64 // by server
+	hard []int32   // by server: jobs that are stopped if it goes back
+	soft []int32   // by server: workers that are scaled in then
+
+	sizes   []int32 // scratch
+	touched []int
+	hits    []int32 // by server
+	freed   []int64
+}
+
+// resident is a piece of a job, on whose server it is listed.
+type resident struct{ job, piece int }
+
+func newLedger(by Cost, servers int, jobs []Job, flexible bool) *ledger {
+	l := &ledger{
+		by: by, jobs: jobs, on: make([][]resident, servers),
+		slack: make([]int32, len(jobs)), hosts: make([]int, len(jobs)), milli: make([]int64, len(jobs)),
+		gone: make([]bool, len(jobs)), back: make([]bool, servers),
+		cost: make([]float64, servers), hard: make([]int32, servers), soft: make([]int32, servers),
+		hits: make([]int32, servers), freed: make([]int64, servers),
+	}
+	for j := range jobs {
+		if flexible {
+			l.slack[j] = jobs[j].Flexible
+		}
+		for i, p := range jobs[j].Pieces {
+			l.on[p.Server] = append(l.on[p.Server], resident{j, i})
+		}
+		l.count(j)
+	}
+	for s := range servers {
+		l.price(s)
+	}
+	return l
+}
+
+// count brings up to date what costs know of a job.
+func (l *ledger) count(j int) {
+	job := &l.jobs[j]
+	n, milli, spare := job.Elsewhere, job.ElsewhereMilli, l.slack[j]
+	l.sizes = l.sizes[:0]
+	for _, p := range job.Pieces {
+		if !l.back[p.Server] {
+			l.sizes = append(l.sizes, p.Workers)
+			milli += p.GPUMilli
+		}
+	}
+	if n += len(l.sizes); spare > 0 {
+		slices.Sort(l.sizes)
+		for _, w := range l.sizes {
+			if spare -= w; spare < 0 {
+				break
+			}
+			n--
+		}
+	}
+	l.hosts[j], l.milli[j] = n, milli
+}
+
+// price brings up to date what a server costs.
+func (l *ledger) price(s int) {
+	l.cost[s], l.hard[s], l.soft[s] = 0, 0, 0
+	for _, r := range l.on[s] {
+		p := &l.jobs[r.job].Pieces[r.piece]
+		switch {
+		case l.gone[r.job]:
+			continue
+		case p.Workers <= l.slack[r.job]:
+			l.soft[s] += p.Workers
+			continue
+		}
+		l.hard[s]++
+		switch l.by {
+		case JobCount:
+			l.cost[s]++
+		case GPUFractions:
+			l.cost[s] += float64(p.GPUMilli) / float64(l.milli[r.job])
+		default:
+			l.cost[s] += 1 / float64(l.hosts[r.job])
+		}
+	}
+}
+
+// giveBack lets a server go back. Each job on it is scaled in, or, if it cannot be, stopped on all its servers.
+func (l *ledger) giveBack(s int) {
+	l.back[s] = true
+	l.returned = append(l.returned, s)
+	for _, r := range l.on[s] {
+		if l.gone[r.job] {
+			continue
+		}
+		pieces := l.jobs[r.job].Pieces
+		if w := pieces[r.piece].Workers; w <= l.slack[r.job] {
+			l.slack[r.job] -= w
+		} else {
+			l.gone[r.job] = true
+		}
+		l.count(r.job)
+		for _, p := range pieces {
+			if !l.back[p.Server] {
+				l.price(p.Server)
+			}
+		}
+	}
+}
+
+// cheapest returns the server that goes back next if so many are still to go: the one with the least cost, then the least
+// collateral damage, then the fewest workers to scale in, then the lowest number. Servers that stop nobody thus come first,
+// and idle ones first of them.
+func (l *ledger) cheapest(left int) int {
+	least := math.Inf(1)
+	for s, c := range l.cost {
+		if !l.back[s] {
+			least = min(least, c)
+		}
+	}
+	best, damage := -1, int64(0)
+	for s, c := range l.cost {
+		if l.back[s] || c > least+tied {
+			continue
+		}
+		if d := l.collateral(s, left); best < 0 || d < damage || d == damage && l.soft[s] < l.soft[best] {
+			best, damage = s, d
+		}
+	}
+	return best
+}
+
+// collateral is the collateral damage of giving a server back when so many are still to go, itself included, in thousandths
+// of GPUs: what the jobs that it stops hold on servers that do not go back. Servers that it leaves without a job that would
+// have to be stopped count as going back next, lower numbers first, as long as there is demand. (Lyra, §7.3, defines
+// collateral damage for the whole decision only; this reading for one server is reconstructed, and finds the optimum of its
+// figure 5.)
+func (l *ledger) collateral(s, left int) (milli int64) {
+	l.touched = l.touched[:0]
+	for _, r := range l.on[s] {
+		job := &l.jobs[r.job]
+		if l.gone[r.job] || job.Pieces[r.piece].Workers <= l.slack[r.job] {
+			continue
+		}
+		milli += job.ElsewhereMilli
+		for _, p := range job.Pieces {
+			if p.Server == s || l.back[p.Server] {
+				continue
+			}
+			if l.freed[p.Server] == 0 {
+				l.touched = append(l.touched, p.Server)
+			}
+			milli += p.GPUMilli
+			l.freed[p.Server] += p.GPUMilli
+			if p.Workers > l.slack[r.job] {
+				l.hits[p.Server]++
+			}
+		}
+	}
+	slices.Sort(l.touched)
+	for _, t := range l.touched {
+		if l.hits[t] == l.hard[t] && left > 1 {
+			milli -= l.freed[t]
+			left--
+		}
+		l.hits[t], l.freed[t] = 0, 0
+	}
+	return milli
+}
+
+// stopped lists the jobs that are gone, ascending.
+func (l *ledger) stopped() (jobs []int) {
+	for j, gone := range l.gone {
+		if gone {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}

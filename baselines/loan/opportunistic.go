@@ -1,0 +1,189 @@
+package loan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// DefaultOpportunistic is what Opportunistic does with servers: all that are offered are used, and the inference pool takes
+// any of them back (Random; idle ones first, as it sees which they are), stopping the jobs there. How it chooses is not in
+// the paper.
+func DefaultOpportunistic() Config {
+	c := Default()
+	c.Policy, c.Flexible = Random, false
+	return c
+}
+
+// Opportunistic is Lyra's rival without loans (EuroSys 2023, §7.1): fungible jobs queue for the idle servers of the
+// inference pool, at a lower priority than inference, so that they are stopped when inference needs their server; the other
+// jobs queue for the training cluster. Both queues are in order of submission, and a job that does not fit blocks its queue.
+//
+// In terms of this project inference's idle servers are those that it offers, and using them is a loan; the options say how
+// they are borrowed and given back. A job is fungible if it may run on a GPU type of the inference pool, which every job may
+// where types are not known, and the empty pool holds it as requested. Reconstructed: that no fungible job runs on the
+// training cluster, and its one exception, so that no job waits for ever: when nothing runs anywhere, the first of the two
+// queues' heads that fits starts wherever there is room.
+func Opportunistic(name string, c Config) cluster.Scheduler {
+	return New(name, &opportunist{name: name}, c)
+}
+
+// opportunist places jobs in one pool or the other, whose servers are borrowed for it.
+type opportunist struct {
+	name   string
+	known  bool
+	pools  [2][]cluster.ServerID // by cluster.Pool
+	holds  func(*cluster.JobSpec) int64
+	queues [2][]cluster.JobID // by cluster.Pool, by submission
+	fit    fitter
+}
+
+func (o *opportunist) Name() string { return o.name }
+
+func (o *opportunist) Reset(uint64) error {
+	*o = opportunist{name: o.name}
+	return nil
+}
+
+func (o *opportunist) Schedule(tx *cluster.Txn) error {
+	s := tx.State()
+	o.look(s)
+	for _, e := range tx.Events() {
+		if e.Kind == cluster.Arrived || e.Kind == cluster.Interrupted {
+			o.queue(s, e.Job)
+		}
+	}
+	for pool := range o.queues {
+		for len(o.queues[pool]) > 0 {
+			p, fits := o.fit.in(s, o.queues[pool][0], o.pools[pool])
+			if !fits {
+				break
+			}
+			if err := o.start(tx, pool, p); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.Running()) > 0 {
+		return nil
+	}
+	return o.anywhere(tx)
+}
+
+// look notes the servers of each pool, once.
+func (o *opportunist) look(s *cluster.State) {
+	if o.known {
+		return
+	}
+	o.known = true
+	var pool cluster.Spec
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		v := s.Server(id)
+		o.pools[v.Pool] = append(o.pools[v.Pool], id)
+		if v.Pool == cluster.Inference {
+			pool.Servers = append(pool.Servers, *v)
+		}
+	}
+	o.holds = pool.Rooms()
+}
+
+// queue puts a job in its queue.
+func (o *opportunist) queue(s *cluster.State, id cluster.JobID) {
+	spec := s.Spec(id)
+	q := &o.queues[cluster.Training]
+	if len(o.pools[cluster.Inference]) > 0 && o.holds(spec) >= int64(spec.Workers) {
+		q = &o.queues[cluster.Inference]
+	}
+	at, _ := slices.BinarySearchFunc(*q, id, func(a, b cluster.JobID) int { return bySubmit(s, a, b) })
+	*q = slices.Insert(*q, at, id)
+}
+
+func bySubmit(s *cluster.State, a, b cluster.JobID) int {
+	return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
+}
+
+// start starts the first job of a queue.
+func (o *opportunist) start(tx *cluster.Txn, pool int, p cluster.Placement) error {
+	id := o.queues[pool][0]
+	o.queues[pool] = slices.Delete(o.queues[pool], 0, 1)
+	return tx.Place(id, p)
+}
+
+// anywhere starts the first of the queues' heads that fits.
+func (o *opportunist) anywhere(tx *cluster.Txn) error {
+	s := tx.State()
+	order := []int{0, 1}
+	if a, b := o.queues[0], o.queues[1]; len(a) > 0 && len(b) > 0 && bySubmit(s, b[0], a[0]) < 0 {
+		order = []int{1, 0}
+	}
+	for _, pool := range order {
+		if len(o.queues[pool]) == 0 {
+			continue
+		}
+		if p, fits := s.BestFit(o.queues[pool][0], nil); fits {
+			return o.start(tx, pool, p)
+		}
+	}
+	return nil
+}
+
+// fitter places a job as cluster.State.BestFit does, but on some servers alone: again and again the server with the least
+// room that takes all workers left, else the one with the most, among equals the lowest id; of the first GPU type that takes
+// the gang.
+type fitter struct {
+	room  []int32 // by server of those looked at
+	order []int
+	types []string
+	fit   cluster.Placement
+}
+
+// in returns a placement of the waiting job on the servers, valid until the next call.
+func (f *fitter) in(s *cluster.State, id cluster.JobID, servers []cluster.ServerID) (p cluster.Placement, fits bool) {
+	spec := s.Spec(id)
+	if milli, ok := s.QuotaLeft(id); ok && int64(spec.Workers)*int64(spec.Request.GPUMilli) > milli {
+		return nil, false
+	}
+	f.room, f.types = f.room[:0], f.types[:0]
+	for _, v := range servers {
+		f.room = append(f.room, s.Fits(v, id, spec.Request))
+		if t := s.Server(v).GPUType; !spec.Mixed && !slices.Contains(f.types, t) {
+			f.types = append(f.types, t)
+		}
+	}
+	if spec.Mixed {
+		return f.some(s, spec, servers, func(string) bool { return true })
+	}
+	for _, only := range f.types {
+		if p, fits := f.some(s, spec, servers, func(t string) bool { return t == only }); fits {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// some places the gang on the servers of the types that will do.
+func (f *fitter) some(s *cluster.State, spec *cluster.JobSpec, servers []cluster.ServerID, will func(string) bool) (
+	cluster.Placement, bool,
+) {
+	f.order, f.fit = f.order[:0], f.fit[:0]
+	for i, v := range servers {
+		if f.room[i] > 0 && will(s.Server(v).GPUType) {
+			f.order = append(f.order, i)
+		}
+	}
+	slices.SortStableFunc(f.order, func(a, b int) int { return cmp.Compare(f.room[a], f.room[b]) })
+	for left := spec.Workers; left > 0; {
+		if len(f.order) == 0 {
+			return nil, false
+		}
+		n := min(left, f.room[f.order[len(f.order)-1]])
+		at := slices.IndexFunc(f.order, func(i int) bool { return f.room[i] >= n })
+		i := f.order[at]
+		f.fit = append(f.fit, cluster.Piece{Server: servers[i], Workers: n, Amount: spec.Request})
+		f.order = slices.Delete(f.order, at, at+1)
+		left -= n
+	}
+	return f.fit, true
+}

@@ -1,0 +1,423 @@
+package loan
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/rng"
+	"pgregory.net/rapid"
+)
+
+// on returns a job with so many workers, of a GPU each, on servers.
+func on(workers ...[2]int) (j Job) {
+	for _, w := range workers {
+		j.Pieces = append(j.Pieces, Piece{Server: w[0], Workers: int32(w[1]), GPUMilli: int64(w[1]) * 1000})
+	}
+	return j
+}
+
+// figure5 is the example of Lyra (EuroSys 2023, figure 5 and table 1): jobs a to d on six servers of eight GPUs, from 0
+// here.
+func figure5() []Job {
+	return []Job{
+		on([2]int{0, 8}, [2]int{1, 8}), on([2]int{2, 8}), on([2]int{3, 8}, [2]int{4, 2}), on([2]int{4, 2}, [2]int{5, 8}),
+	}
+}
+
+func TestCostsOfFigure5(t *testing.T) {
+	for by, want := range map[Cost][]float64{
+		JobCount:        {1, 1, 1, 1, 2, 1},
+		GPUFractions:    {0.5, 0.5, 1, 0.8, 0.4, 0.8},
+		ServerFractions: {0.5, 0.5, 1, 0.5, 1, 0.5},
+	} {
+		for s, got := range Costs(by, 6, figure5()) {
+			if math.Abs(got-want[s]) > 1e-12 {
+				t.Errorf("%s: server %d costs %v, want %v", by, s+1, got, want[s])
+			}
+		}
+	}
+}
+
+func TestReclaimFigure5(t *testing.T) {
+	for _, c := range []struct {
+		policy    Policy
+		cost      Cost
+		n         int
+		returned  []int // ascending
+		preempted string
+	}{
+		{Lyra, ServerFractions, 1, []int{4}, "c"},
+		{Lyra, ServerFractions, 2, []int{1, 2}, "a"},
+		{Lyra, ServerFractions, 3, []int{1, 2, 4}, "ac"},
+		{Lyra, ServerFractions, 4, []int{1, 2, 4, 6}, "acd"},
+		{Lyra, ServerFractions, 5, []int{1, 2, 4, 5, 6}, "acd"},
+		{Lyra, ServerFractions, 6, []int{1, 2, 3, 4, 5, 6}, "abcd"},
+		{Lyra, ServerFractions, 9, []int{1, 2, 3, 4, 5, 6}, "abcd"},
+		{Optimal, ServerFractions, 2, []int{1, 2}, "a"},
+		{SCF, ServerFractions, 2, []int{1, 2}, "a"},
+		{Lyra, GPUFractions, 1, []int{5}, "cd"}, // the first choice that the paper warns of
+		{Lyra, GPUFractions, 2, []int{4, 5}, "cd"},
+		{Lyra, JobCount, 2, []int{1, 2}, "a"},
+	} {
+		cfg := Default()
+		cfg.Policy, cfg.Cost = c.policy, c.cost
+		returned, preempted := cfg.Reclaim(6, figure5(), c.n, nil)
+		slices.Sort(returned)
+		names := ""
+		for _, j := range preempted {
+			names += string("abcd"[j])
+		}
+		for i := range returned {
+			returned[i]++
+		}
+		if !slices.Equal(returned, c.returned) || names != c.preempted {
+			t.Errorf("%s by %s, %d servers: %v stop %s, want %v stop %s",
+				c.policy, c.cost, c.n, returned, names, c.returned, c.preempted)
+		}
+	}
+	l := newLedger(ServerFractions, 6, figure5(), true)
+	if l.giveBack(0); l.cost[1] != 0 {
+		t.Errorf("server 2 costs %v after server 1 went back, want 0", l.cost[1])
+	}
+}
+
+// The greedy choice is not the best even of one server where servers host several jobs: one job alone costs 1, three jobs
+// that each stand on four servers 3/4.
+func TestGreedyStopsThreeForOne(t *testing.T) {
+	wide := on([2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}, [2]int{4, 1})
+	jobs := []Job{on([2]int{0, 8}), wide, wide, wide}
+	for policy, want := range map[Policy]int{Lyra: 3, Optimal: 1, SCF: 1} {
+		c := Default()
+		c.Policy = policy
+		if _, preempted := c.Reclaim(5, jobs, 1, nil); len(preempted) != want {
+			t.Errorf("%s stops %d jobs, want %d", policy, len(preempted), want)
+		}
+	}
+}
+
+// Equal costs are decided by collateral damage, then by workers to scale in, then by number.
+func TestTies(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		servers int
+		jobs    []Job
+		n       int
+		first   int
+	}{
+		{"less is freed elsewhere", 2, []Job{away(1, 2, on([2]int{0, 8})), away(1, 1, on([2]int{1, 8}))}, 1, 1},
+		{"a server that others keep busy does not go back", 3,
+			[]Job{on([2]int{0, 8}, [2]int{1, 2}), on([2]int{1, 4}), on([2]int{1, 2}), away(1, 1, on([2]int{2, 8}))}, 2, 2},
+		{"a server that is left idle does", 3, []Job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 2, 1},
+		{"unless there is no demand for it", 3, []Job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 1, 0},
+		{"workers to scale in come behind", 2, []Job{
+			away(1, 1, on([2]int{0, 6})), flexible(2, away(1, 1, on([2]int{0, 2}))), away(1, 2, on([2]int{1, 8})),
+		}, 1, 0},
+	} {
+		if returned, _ := Default().Reclaim(c.servers, c.jobs, c.n, nil); returned[0] != c.first {
+			t.Errorf("%s: %v go back, want %d first", c.name, returned, c.first)
+		}
+	}
+}
+
+// Servers of workers that a job can lose cost nothing, and do not host it.
+func TestCostsIgnoreFlexibleWorkers(t *testing.T) {
+	jobs := []Job{flexible(3, on([2]int{0, 8}, [2]int{1, 2}, [2]int{2, 2})), on([2]int{2, 1})}
+	if got, want := Costs(ServerFractions, 3, jobs), []float64{0.5, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("costs %v, want %v", got, want)
+	}
+}
+
+// Random goes by what it draws.
+func TestRandomDraws(t *testing.T) {
+	c, seen := Default(), map[int]bool{}
+	c.Policy = Random
+	for seed := range uint64(30) {
+		returned, _ := c.Reclaim(6, figure5(), 1, rng.Stream(seed, "draw"))
+		seen[returned[0]] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("servers %v in 30 draws, want each of six", seen)
+	}
+}
+
+// flexible lets a job lose so many workers.
+func flexible(n int32, j Job) Job { j.Flexible = n; return j }
+
+// away gives a job so many servers besides, of so many GPUs in all.
+func away(servers, gpus int, j Job) Job {
+	j.Elsewhere, j.ElsewhereMilli = servers, int64(gpus)*1000
+	return j
+}
+
+func TestFlexibleWorkersGoFirst(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		jobs      []Job
+		n         int
+		returned  []int
+		preempted []int
+	}{
+		{"idle, then the fewest workers, then the lowest number",
+			[]Job{away(1, 1, flexible(9, on([2]int{0, 4}, [2]int{1, 2}, [2]int{3, 2})))}, 3, []int{2, 1, 3}, nil},
+		{"jointly: what one server took is not there for the next",
+			[]Job{flexible(2, on([2]int{0, 2}, [2]int{1, 2})), on([2]int{2, 1}), on([2]int{3, 1})}, 2, []int{0, 1}, []int{0}},
+		{"a rigid neighbour makes a server wait, and of equal ones the one without workers to scale in goes first",
+			[]Job{away(1, 1, flexible(2, on([2]int{0, 1}, [2]int{1, 1}))), on([2]int{0, 1}), on([2]int{2, 1}), on([2]int{3, 1})},
+			2, []int{1, 2}, []int{2}},
+		{"flexible servers do not count as hosts: 1/1 is more than 1/2",
+			[]Job{flexible(1, on([2]int{0, 8}, [2]int{1, 1})), on([2]int{2, 8}, [2]int{3, 8})}, 3, []int{1, 2, 3}, []int{1}},
+		{"the least job of all is scaled in rather than stopped",
+			[]Job{flexible(3, on([2]int{0, 1}, [2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}))}, 3, []int{0, 1, 2}, nil},
+	} {
+		returned, preempted := Default().Reclaim(4, c.jobs, c.n, nil)
+		if !slices.Equal(returned, c.returned) || !slices.Equal(preempted, c.preempted) {
+			t.Errorf("%s: %v stop %v, want %v stop %v", c.name, returned, preempted, c.returned, c.preempted)
+		}
+	}
+	off := Default()
+	off.Flexible = false
+	if _, preempted := off.Reclaim(1, []Job{away(1, 1, flexible(9, on([2]int{0, 4})))}, 1, nil); len(preempted) != 1 {
+		t.Errorf("without scaling in %v are stopped, want the job", preempted)
+	}
+}
+
+// drawJobs draws jobs on a few servers; with alone, no server hosts two of them.
+func drawJobs(t *rapid.T, servers int, alone bool) []Job {
+	var jobs []Job
+	taken := make([]bool, servers)
+	for range rapid.IntRange(0, 9).Draw(t, "jobs") {
+		var j Job
+		total := int32(0)
+		for s := range servers {
+			if alone && taken[s] || rapid.IntRange(0, 2).Draw(t, "on") > 0 {
+				continue
+			}
+			taken[s] = true
+			w := rapid.Int32Range(1, 4).Draw(t, "workers")
+			j.Pieces = append(j.Pieces, Piece{s, w, int64(w) * rapid.SampledFrom([]int64{250, 1000}).Draw(t, "milli")})
+			total += w
+		}
+		if len(j.Pieces) == 0 {
+			continue
+		}
+		if rapid.IntRange(0, 3).Draw(t, "elsewhere too") == 0 {
+			j.Elsewhere, j.ElsewhereMilli, total = 2, 5000, total+5
+		}
+		if rapid.Bool().Draw(t, "elastic") {
+			j.Flexible = rapid.Int32Range(0, total-1).Draw(t, "flexible")
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// best returns the least score of n servers, by trying all.
+func best(servers int, jobs []Job, n int) score {
+	least := score{math.MaxInt, 0}
+	for set := range 1 << servers {
+		if bits.OnesCount(uint(set)) == n {
+			if now := judge(servers, jobs, set); now.better(least) {
+				least = now
+			}
+		}
+	}
+	return least
+}
+
+// judge is the score of a set of servers: a job is stopped if it has more workers there than it can lose.
+func judge(servers int, jobs []Job, set int) (s score) {
+	for _, j := range jobs {
+		lost, kept := int32(0), j.ElsewhereMilli
+		for _, p := range j.Pieces {
+			if set>>p.Server&1 == 1 {
+				lost += p.Workers
+			} else {
+				kept += p.GPUMilli
+			}
+		}
+		if lost > j.Flexible {
+			s.jobs++
+			s.milli += kept
+		}
+	}
+	return s
+}
+
+func setOf(servers []int) (set int) {
+	for _, s := range servers {
+		set |= 1 << s
+	}
+	return set
+}
+
+// Whatever the policy: as many servers go back as are asked for, each once; exactly the jobs stop that would lose more than
+// they can; none stop for one server if some server stops nobody; nothing beats the optimum, which Search finds; and for one
+// server, where no server hosts two jobs, Lyra's policy is the optimum.
+func TestReclaim(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		servers, alone := rapid.IntRange(1, 7).Draw(t, "servers"), rapid.Bool().Draw(t, "no server hosts two jobs")
+		jobs := drawJobs(t, servers, alone)
+		n := rapid.IntRange(1, servers).Draw(t, "n")
+		least := best(servers, jobs, n)
+		for _, policy := range []Policy{Lyra, SCF, Random, Optimal} {
+			c := Default()
+			c.Policy = policy
+			c.Limit = math.MaxInt
+			c.Cost = rapid.SampledFrom([]Cost{ServerFractions, JobCount, GPUFractions}).Draw(t, "cost")
+			returned, preempted := c.Reclaim(servers, jobs, n, rand.New(rand.NewPCG(1, 2)))
+			set := setOf(returned)
+			if len(returned) != n || bits.OnesCount(uint(set)) != n {
+				t.Fatalf("%s: %v go back, want %d servers", policy, returned, n)
+			}
+			got := judge(servers, jobs, set)
+			if damage(servers, jobs, returned, preempted) != got.milli || len(preempted) != got.jobs {
+				t.Fatalf("%s: %v stop %v, want %d jobs and damage %d", policy, returned, preempted, got.jobs, got.milli)
+			}
+			if got.better(least) || policy == Optimal && got != least {
+				t.Fatalf("%s: score %v, want the optimum %v at best", policy, got, least)
+			}
+			if policy == Lyra && n == 1 && alone && got.jobs != least.jobs {
+				t.Fatalf("%d jobs stop for one server, want %d", got.jobs, least.jobs)
+			}
+			if n == 1 && least.jobs == 0 && got.jobs > 0 {
+				t.Fatalf("%s: %d jobs stop for one server, and none need", policy, got.jobs)
+			}
+		}
+	})
+}
+
+// Where every job keeps its least elsewhere, nobody is stopped, whatever goes back and whoever chooses.
+func TestFlexibleServersStopNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		servers := rapid.IntRange(1, 7).Draw(t, "servers")
+		jobs := drawJobs(t, servers, false)
+		for i := range jobs {
+			j := &jobs[i]
+			j.Elsewhere, j.ElsewhereMilli, j.Flexible = 1, 1000, 0
+			for _, p := range j.Pieces {
+				j.Flexible += p.Workers
+			}
+		}
+		c := Default()
+		c.Policy = rapid.SampledFrom([]Policy{Lyra, SCF, Random, Optimal}).Draw(t, "policy")
+		if returned, preempted := c.Reclaim(servers, jobs, servers, nil); preempted != nil {
+			t.Fatalf("%v go back and stop %v", returned, preempted)
+		}
+	})
+}
+
+// busy draws a pool of servers of eight GPUs, full or nearly so, with jobs of these numbers of workers, as far as they find
+// room.
+func busy(draw *rand.Rand, servers, jobs int, sizes []int) []Job {
+	free := make([]int, servers)
+	for s := range free {
+		free[s] = 8
+	}
+	var all []Job
+	for range jobs {
+		var j Job
+		left := sizes[draw.IntN(len(sizes))]
+		for _, s := range draw.Perm(servers) {
+			if n := min(left, free[s]); n > 0 {
+				j.Pieces = append(j.Pieces, Piece{s, int32(n), int64(n) * 1000})
+				free[s], left = free[s]-n, left-n
+			}
+		}
+		if len(j.Pieces) > 0 {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// wideJobs are sizes of jobs many of which take several servers.
+func wideJobs() []int { return []int{1, 1, 2, 4, 8, 8, 16, 32} }
+
+// On average Lyra's policy stops at most as many jobs as SCF, and SCF at most as many as Random, as published. The log shows
+// the means and the gap to the optimum by the number of servers.
+func TestPoliciesOnAverage(t *testing.T) {
+	const servers, instances = 16, 100
+	policies := []Policy{Optimal, Lyra, SCF, Random}
+	var total [4]int
+	t.Logf("jobs stopped, mean of %d instances of %d servers", instances, servers)
+	t.Logf("%3s %8s %8s %8s %8s %8s %8s", "n", "optimal", "lyra", "by jobs", "by gpus", "scf", "random")
+	for n := 1; n <= 8; n++ {
+		mean := map[string]float64{}
+		for i := range instances {
+			jobs := busy(rng.Stream(uint64(i), "busy"), servers, 24, wideJobs())
+			count := func(name string, p Policy, by Cost) int {
+				c := Default()
+				c.Policy, c.Cost, c.Limit = p, by, math.MaxInt
+				_, preempted := c.Reclaim(servers, jobs, n, rng.Stream(uint64(i), "draw"))
+				mean[name] += float64(len(preempted)) / instances
+				return len(preempted)
+			}
+			for k, p := range policies {
+				total[k] += count(string(p), p, ServerFractions)
+			}
+			count("by jobs", Lyra, JobCount)
+			count("by gpus", Lyra, GPUFractions)
+		}
+		t.Logf("%3d %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f  lyra over the optimum: %+.1f %%", n, mean["optimal"], mean["lyra"],
+			mean["by jobs"], mean["by gpus"], mean["scf"], mean["random"], 100*(mean["lyra"]/mean["optimal"]-1))
+	}
+	for k := range 3 {
+		if total[k] > total[k+1] {
+			t.Errorf("%s stops %d jobs, %s %d", policies[k], total[k], policies[k+1], total[k+1])
+		}
+	}
+}
+
+// A search that is cut off says so and is no worse than Lyra's choice.
+func TestSearchCutOff(t *testing.T) {
+	jobs := busy(rng.Stream(1, "busy"), 16, 24, wideJobs())
+	c := Default()
+	_, greedy := c.Reclaim(16, jobs, 6, nil)
+	c.Limit = 10
+	if _, preempted, exact := c.Search(16, jobs, 6); exact || len(preempted) > len(greedy) {
+		t.Errorf("10 nodes: exact %v, %d jobs stop, want false and at most %d", exact, len(preempted), len(greedy))
+	}
+	c.Limit = math.MaxInt
+	if _, _, exact := c.Search(16, jobs, 6); !exact {
+		t.Errorf("without a limit: not exact")
+	}
+}
+
+// The paper's pool: 520 servers, here all on loan, with 2,000 jobs on them.
+func BenchmarkReclaim(b *testing.B) {
+	jobs := busy(rng.Stream(1, "busy"), 520, 2000, []int{1, 1, 1, 1, 2, 2, 2, 4, 4})
+	elastic := slices.Clone(jobs)
+	for i := range elastic {
+		total := int32(0)
+		for _, p := range elastic[i].Pieces {
+			total += p.Workers
+		}
+		if i%4 == 0 {
+			elastic[i].Flexible = total / 2
+		}
+	}
+	if len(jobs) != 2000 {
+		b.Fatalf("%d jobs have found room", len(jobs))
+	}
+	for _, c := range []struct {
+		name string
+		jobs []Job
+	}{{"rigid", jobs}, {"elastic", elastic}} {
+		for _, policy := range []Policy{Lyra, SCF} {
+			for _, n := range []int{10, 60, 260} {
+				b.Run(fmt.Sprintf("%s/%s/%d", c.name, policy, n), func(b *testing.B) {
+					cfg := Default()
+					cfg.Policy = policy
+					b.ReportAllocs()
+					for b.Loop() {
+						cfg.Reclaim(520, c.jobs, n, nil)
+					}
+				})
+			}
+		}
+	}
+}
