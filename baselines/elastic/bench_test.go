@@ -1,0 +1,114 @@
+package elastic_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// BenchmarkLyraDecision is one decision on 1,000 servers of 8 GPUs where 300 elastic jobs run and 5,000 jobs wait. In
+// "busy" the elastic jobs have their base and 8 GPUs are free, as after the end of a job while others wait; in "reshuffle"
+// they have all that they can use, and shrink for those that wait; in "idle" nobody waits, and they grow; in "empty"
+// nothing runs yet.
+func BenchmarkLyraDecision(b *testing.B) {
+	for _, c := range []struct {
+		name            string
+		queued, running int
+		fill            int // GPUs in use
+		full            bool
+	}{
+		{"busy", 5000, 300, 7992, false}, {"reshuffle", 5000, 300, 8000, true}, {"idle", 0, 300, 6000, false},
+		{"empty", 5000, 0, 0, false},
+	} {
+		for _, gather := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/gather=%v", c.name, gather), func(b *testing.B) {
+				s := crowd(b, c.queued, c.running, c.fill, c.full)
+				cfg := elastic.Default()
+				cfg.Gather = gather
+				sched := elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), cfg)
+				if err := sched.Reset(1); err != nil {
+					b.Fatal(err)
+				}
+				events, ops := s.Introduce(), 0
+				b.ReportAllocs()
+				for b.Loop() {
+					tx := s.Begin(events)
+					if err := sched.Schedule(tx); err != nil {
+						b.Fatal(err)
+					}
+					ops = len(tx.Ops())
+					tx.Rollback(0)
+					tx.End()
+				}
+				b.ReportMetric(float64(ops), "ops")
+			})
+		}
+	}
+}
+
+// crowd returns a cluster where elastic jobs run, rigid ones beside them, and others wait.
+func crowd(b *testing.B, queued, running, fill int, full bool) *cluster.State {
+	b.Helper()
+	const gpus = 8
+	s, err := cluster.NewState(cluster.Uniform(1000, gpus), queued+running+8000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	next := cluster.JobID(0)
+	submit := func(workers int32, stretch bool) *cluster.JobSpec {
+		spec := &cluster.JobSpec{
+			Name: fmt.Sprint(next), Workers: workers, Estimate: time.Duration(1+r.IntN(1e5)) * time.Second,
+			Submit: time.Duration(next), Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+		}
+		if stretch {
+			spec.MinWorkers, spec.MaxWorkers = workers/2, workers*2
+		}
+		s.Submit(next, spec)
+		next++
+		return spec
+	}
+	tx := s.Begin(nil)
+	used, at, room := 0, 0, int32(gpus)
+	place := func(id cluster.JobID, workers int32, request cluster.Amount) {
+		var p cluster.Placement
+		for left := workers; left > 0; {
+			n := min(left, room)
+			p = append(p, cluster.Piece{Server: cluster.ServerID(at), Workers: n, Amount: request})
+			left, room = left-n, room-n
+			if room == 0 {
+				at, room = at+1, gpus
+			}
+		}
+		if err := tx.Place(id, p); err != nil {
+			b.Fatal(err)
+		}
+		used += int(workers)
+	}
+	for range running {
+		spec := submit(2+2*r.Int32N(4), true)
+		n := spec.Least()
+		if full {
+			n = spec.Most()
+		}
+		place(next-1, n, spec.Request)
+	}
+	for used < fill {
+		n := min(1+r.Int32N(8), int32(fill-used))
+		spec := submit(n, false)
+		place(next-1, n, spec.Request)
+	}
+	tx.End()
+	for range queued {
+		if r.IntN(20) == 0 {
+			submit(8, true)
+		} else {
+			submit([]int32{1, 1, 1, 2, 4, 8, 8, 16}[r.IntN(8)], false)
+		}
+	}
+	return s
+}

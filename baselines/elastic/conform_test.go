@@ -1,0 +1,371 @@
+package elastic_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+// drawEpisode draws a cluster with what real ones have (types of GPUs, quotas, little CPU and memory, failures, an inference
+// pool) and jobs that its training servers can hold, half of them elastic.
+func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
+	second := func(name string, from, to int) time.Duration {
+		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
+	}
+	cfg := sim.Config{
+		Cluster: cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 5).Draw(t, "GPUs a server")),
+		Physics: rapid.SampledFrom([]physics.Model{
+			physics.Ideal(), physics.Compose(physics.InterServer{Penalty: 0.5}, physics.Sharing{Strength: 1}, physics.GPUType{}),
+		}).Draw(t, "physics"),
+		Restart: sim.Pause(second("overhead", 0, 5)),
+		Grace:   second("grace", 0, 3),
+	}
+	c := &cfg.Cluster
+	types := rapid.Bool().Draw(t, "types")
+	for i := range c.Servers {
+		if types {
+			c.Servers[i].GPUType = rapid.SampledFrom([]string{"V100", "T4"}).Draw(t, "type")
+		}
+		if rapid.IntRange(0, 2).Draw(t, "small server") == 0 {
+			c.Servers[i].CPUMilli, c.Servers[i].MemMiB = 6, 6
+		}
+	}
+	c.PerGPU = int32(rapid.IntRange(0, 2).Draw(t, "jobs a GPU"))
+	c.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}, {Tenant: "b", GPUs: 3}}
+	jobs := make([]trace.Job, rapid.IntRange(1, 15).Draw(t, "jobs"))
+	for i := range jobs {
+		drawJob(t, c, &jobs[i])
+		jobs[i].Name = fmt.Sprint(i)
+	}
+	jobs = slices.DeleteFunc(jobs, func(j trace.Job) bool { return j.Workers == 0 }) // too large for any server
+	pool := rapid.IntRange(0, 3).Draw(t, "inference servers")
+	for range pool {
+		v := c.Servers[0]
+		v.Name = fmt.Sprint("inference-", len(c.Servers))
+		if v.Pool = cluster.Inference; types {
+			v.GPUType = "T4"
+		}
+		c.Servers = append(c.Servers, v)
+	}
+	for at := time.Duration(0); rapid.IntRange(0, 4).Draw(t, "more demand") > 0; at += second("demand after", 1, 20) {
+		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
+	}
+	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
+		from := at + second("fails after", 0, 20)
+		at = from + second("repaired after", 1, 20)
+		id := rapid.IntRange(0, len(c.Servers)-1).Draw(t, "which")
+		gpu := rapid.Int32Range(-1, c.Servers[id].GPUs-1).Draw(t, "GPU")
+		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
+	}
+	return cfg, jobs
+}
+
+func drawJob(t *rapid.T, c *cluster.Spec, j *trace.Job) {
+	j.Submit = time.Duration(rapid.IntRange(0, 60).Draw(t, "submit")) * time.Second
+	j.Work = time.Duration(rapid.IntRange(1, 50).Draw(t, "work")) * time.Second
+	j.Estimate = time.Duration(rapid.IntRange(1, 50).Draw(t, "estimate")) * time.Second
+	j.Tenant = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "tenant")
+	j.Model = rapid.SampledFrom([]string{"", "ResNet-50 (batch size 64)"}).Draw(t, "model")
+	j.Mixed = rapid.Bool().Draw(t, "mixed")
+	j.GPUType = rapid.SampledFrom([]string{"", "", "V100|T4", "V100"}).Draw(t, "GPU type")
+	j.Request = cluster.Amount{
+		GPUMilli: rapid.SampledFrom([]int32{1000, 1000, 600, 250}).Draw(t, "GPU milli"),
+		CPUMilli: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "CPU milli"),
+		MemMiB:   rapid.SampledFrom([]int32{0, 0, 2}).Draw(t, "MiB"),
+	}
+	if rapid.IntRange(0, 4).Draw(t, "tensor parallel") == 0 {
+		j.Tensor = 2
+	}
+	n := int32(min(int64(rapid.IntRange(1, 6).Draw(t, "workers")), c.Capacity(&j.JobSpec)))
+	j.Workers = n - n%j.Together()
+	if j.Tensor == 0 && n > 0 && rapid.Bool().Draw(t, "elastic") {
+		j.MinWorkers = rapid.Int32Range(1, n).Draw(t, "least")
+		j.MaxWorkers = n + rapid.Int32Range(0, 8).Draw(t, "more")
+	}
+}
+
+func drawConfig(t *rapid.T) elastic.Config {
+	on := func(name string) bool { return rapid.Bool().Draw(t, name) }
+	return elastic.Config{
+		Epoch:   time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "epoch")) * time.Second,
+		Elastic: rapid.IntRange(0, 3).Draw(t, "rigid") > 0, Special: on("special"), Decreasing: on("decreasing"),
+		Gather: on("gather"), Faster: on("faster"), Looks: rapid.IntRange(1, 4).Draw(t, "looks"),
+		Pause:   time.Duration(rapid.SampledFrom([]int{0, 0, 1, 60}).Draw(t, "pause of a resize")) * time.Second,
+		Slowest: rapid.SampledFrom([]float64{0, 0, 0.5, 1}).Draw(t, "slowest"),
+	}
+}
+
+func drawLyra(t *rapid.T) elastic.Policy {
+	return elastic.NewLyra(elastic.LyraConfig{
+		Longest: rapid.Bool().Draw(t, "longest"), Together: rapid.Bool().Draw(t, "together"), Loaned: 1.0 / 3,
+	})
+}
+
+// wild wants anything, in any order.
+type wild struct{ r *rand.Rand }
+
+func (*wild) Name() string         { return "wild" }
+func (w *wild) Reset(seed uint64)  { w.r = rand.New(rand.NewPCG(seed, 0)) }
+func (*wild) NeedsEstimates() bool { return false }
+
+func (w *wild) Allocate(s *cluster.State, jobs []elastic.Job) {
+	for i := range jobs {
+		a, b := jobs[max(i-1, 0)].ID, jobs[i].ID
+		if cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b)) >= 0 && i > 0 || jobs[i].Want != 0 {
+			panic(fmt.Sprintf("job %d of %+v: want none wanted and all in the order of submission", i, jobs))
+		}
+	}
+	w.r.Shuffle(len(jobs), func(i, k int) { jobs[i], jobs[k] = jobs[k], jobs[i] })
+	for i := range jobs {
+		if jobs[i].Want = 0; w.r.IntN(3) > 0 {
+			jobs[i].Want = w.r.Int32N(jobs[i].Most + 2)
+		}
+	}
+}
+
+// borrower takes every server that is offered, and gives back what is owed, before the scheduler decides: servers that cost
+// the fewest stops first. With scale, elastic jobs give up workers there instead of being stopped, if enough are left.
+type borrower struct {
+	cluster.Scheduler
+	scale bool
+}
+
+func (b borrower) Schedule(tx *cluster.Txn) error {
+	s, events := tx.State(), slices.Clone(tx.Events())
+	for owed, _ := s.Owed(); owed > 0; owed-- {
+		best, least := cluster.ServerID(-1), 0
+		for i := range s.Servers() {
+			v, stops := cluster.ServerID(i), 0
+			for _, id := range s.Residents(v) {
+				if !b.spares(s, id, v) {
+					stops++
+				}
+			}
+			if s.OnLoan(v) && (best < 0 || stops < least) {
+				best, least = v, stops
+			}
+		}
+		for _, id := range slices.Clone(s.Residents(best)) {
+			if b.spares(s, id, best) {
+				here := func(p cluster.Piece) bool { return p.Server == best }
+				if err := tx.Resize(id, slices.DeleteFunc(slices.Clone(s.Placement(id)), here)); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := tx.Preempt(id); err != nil {
+				return err
+			}
+			events = append(events, cluster.Event{Kind: cluster.Interrupted, Job: id})
+		}
+		if err := tx.Reclaim(best); err != nil {
+			return err
+		}
+	}
+	for i := range s.Servers() {
+		v := cluster.ServerID(i)
+		if s.Server(v).Pool == cluster.Inference && !s.OnLoan(v) && !s.Down(v) && s.Lent() < s.Offer() {
+			if err := tx.Loan(v); err != nil {
+				return err
+			}
+		}
+	}
+	tx.Tell(events)
+	return b.Scheduler.Schedule(tx)
+}
+
+// spares reports whether the job can do without its workers on a server.
+func (b borrower) spares(s *cluster.State, id cluster.JobID, v cluster.ServerID) bool {
+	left := int32(0)
+	for _, p := range s.Placement(id) {
+		if p.Server != v {
+			left += p.Workers
+		}
+	}
+	return b.scale && left >= s.Spec(id).Least()
+}
+
+// guard fails where the scheduler does what it promises not to do.
+type guard struct {
+	cluster.Scheduler
+	elastic bool
+	apart   bool // base and flexible workers
+}
+
+func (g guard) Schedule(tx *cluster.Txn) error {
+	first := len(tx.Ops())
+	if err := g.Scheduler.Schedule(tx); err != nil {
+		return err
+	}
+	resized := map[cluster.JobID]int{}
+	for _, o := range tx.Ops()[first:] {
+		spec, n := tx.State().Spec(o.Job), o.Placement().Workers()
+		switch {
+		case o.Kind == cluster.OpResize && (!g.elastic || spec.Least() == spec.Most()):
+			return fmt.Errorf("job %d is resized, which is not elastic", o.Job)
+		case o.Kind == cluster.OpResize && n == o.Before().Workers():
+			return fmt.Errorf("job %d is resized from %d workers to as many", o.Job, n)
+		case o.Kind != cluster.OpResize && o.Kind != cluster.OpPlace:
+			return fmt.Errorf("%v of job %d", o.Kind, o.Job)
+		case n < spec.Least() || n > spec.Most():
+			return fmt.Errorf("job %d gets %d workers, want %d to %d", o.Job, n, spec.Least(), spec.Most())
+		}
+		if o.Kind == cluster.OpResize {
+			if resized[o.Job]++; resized[o.Job] > 1 {
+				return fmt.Errorf("job %d is resized twice", o.Job)
+			}
+		}
+		if g.apart {
+			if err := apart(tx.State(), &o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// based reports whether base workers run on a server: of the first workers of a job, as many as it needs at least.
+func based(s *cluster.State, v cluster.ServerID) bool {
+	return slices.ContainsFunc(s.Residents(v), func(id cluster.JobID) bool {
+		left := s.Spec(id).Least()
+		for _, p := range s.Placement(id) {
+			if p.Server == v {
+				return left > 0
+			}
+			left -= p.Workers
+		}
+		return false
+	})
+}
+
+// apart fails where flexible workers were put beside base workers on a server on loan, although another server on loan with
+// GPUs of that type and no base workers has still room for one.
+func apart(s *cluster.State, o *cluster.Op) error {
+	for _, p := range o.Placement() {
+		had := slices.IndexFunc(o.Before(), func(q cluster.Piece) bool { return q.Server == p.Server })
+		grew := o.Kind == cluster.OpResize && (had < 0 || o.Before()[had].Workers < p.Workers)
+		if !grew || !s.OnLoan(p.Server) || !based(s, p.Server) {
+			continue
+		}
+		for i := range s.Servers() {
+			v := cluster.ServerID(i)
+			own := slices.ContainsFunc(o.Placement(), func(q cluster.Piece) bool { return q.Server == v })
+			if s.OnLoan(v) && !own && !based(s, v) && s.SameType(o.Job, v, p.Server) && s.Fits(v, o.Job, s.Spec(o.Job).Request) > 0 {
+				return fmt.Errorf("job %d grows on server %d, where bases are, and server %d has room", o.Job, p.Server, v)
+			}
+		}
+	}
+	return nil
+}
+
+func run(
+	t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, seed uint64,
+) (lines []string, end sim.Outcome) {
+	t.Helper()
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context(), sched, seed); err != nil {
+		t.Fatal(err)
+	}
+	l := s.Log()
+	for i := range l.Records {
+		r := &l.Records[i]
+		lines = append(lines, fmt.Sprintf("%v %v %d %v", r.At, r.Kind, r.Job, l.Placement(r)))
+	}
+	return lines, s.Outcome()
+}
+
+// Lyra finishes every job that the cluster can hold, whatever the options, stops nobody, resizes none but elastic jobs
+// within their bounds, and is a function of what it sees: fresh or reset, also in mid-episode, it does the same again.
+func TestLyraFinishesAllJobs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := drawEpisode(t)
+		c := drawConfig(t)
+		p := drawLyra(t)
+		sched := borrower{guard{elastic.New("lyra", p, c), c.Elastic, c.Elastic && c.Special && !c.Gather}, c.Elastic}
+		cut := cfg
+		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
+		run(t, cut, jobs, sched, 1)
+		first, end := run(t, cfg, jobs, sched, 2)
+		if !end.Terminated {
+			t.Fatalf("outcome %+v, want every job finished", end)
+		}
+		if again, _ := run(t, cfg, jobs, sched, 2); !slices.Equal(first, again) {
+			t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+		}
+	})
+}
+
+// Whatever a policy wants, the scheduler proposes nothing that is refused, and keeps its promises.
+func TestSchedulerBearsAnyPolicy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := drawEpisode(t)
+		c := drawConfig(t)
+		sched := guard{elastic.New("wild", &wild{}, c), c.Elastic, c.Elastic && c.Special && !c.Gather}
+		run(t, cfg, jobs, borrower{sched, c.Elastic}, rapid.Uint64().Draw(t, "seed"))
+	})
+}
+
+// A cluster that others have run until now is taken over: what is decided follows from the state alone, so a scheduler that
+// has been there and one that takes over decide alike.
+func TestSchedulerTakesOver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := drawEpisode(t)
+		c := drawConfig(t)
+		c.Epoch = 0
+		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
+		ran := rapid.SampledFrom([]elastic.Policy{&wild{}, elastic.NewLyra(elastic.DefaultLyra())}).Draw(t, "who ran it")
+		s, err := sim.New(cfg, jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context(), borrower{elastic.New("ran", ran, c), c.Elastic}, 1); err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := s.State().WriteSnapshot(&text); err != nil {
+			t.Fatal(err)
+		}
+		decide := func(sched cluster.Scheduler, times int) string {
+			var ops string
+			for range times {
+				state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tx := state.Begin(state.Introduce())
+				if err := sched.Schedule(tx); err != nil {
+					t.Fatal(err)
+				}
+				ops = ""
+				for _, o := range tx.Ops() {
+					ops += fmt.Sprintln(o.Kind, o.Job, o.Placement(), o.GPUs())
+				}
+			}
+			return ops
+		}
+		lyra := func() cluster.Scheduler {
+			p := guard{elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), c), c.Elastic, false}
+			if err := p.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		if once, thrice := decide(lyra(), 1), decide(lyra(), 3); once != thrice {
+			t.Fatalf("a new scheduler proposes\n%s, one that has decided before\n%s", once, thrice)
+		}
+	})
+}

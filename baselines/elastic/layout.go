@@ -1,0 +1,139 @@
+package elastic
+
+import (
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// layout finds servers for workers: best fit, by what kind of worker wants what kind of server first [L §5.3].
+//
+// The first workers of a running job, piece after piece, are its base, as many as it needs at least; those behind are
+// flexible. A server on loan with base workers is of the base group, one with flexible workers alone of the flexible group,
+// and one without workers of neither. So the groups follow from where jobs run, whoever placed them.
+type layout struct {
+	cfg    Config
+	types  gpuTypes
+	based  []int32            // by server: how many jobs have base workers there
+	some   []cluster.ServerID // open servers with a free GPU
+	all    []cluster.ServerID // open servers
+	list   []spot
+	heap   []spot
+	offers []offer
+	fit    cluster.Placement
+	grown  cluster.Placement
+}
+
+// spot is a server that may take workers of a job.
+type spot struct {
+	server cluster.ServerID
+	rank   int8  // the less the better
+	mixes  bool  // base with flexible workers: the last resort
+	gpu    int8  // its type
+	free   int32 // GPUs that nobody uses
+}
+
+// part is the kind of workers that look for servers.
+type part uint8
+
+const (
+	rigid    part = iota // all workers of a job that is not elastic, and the base of one that mixes GPU types
+	base                 // of an elastic job
+	flexible             // beyond the base
+)
+
+// learn takes note of what does not change.
+func (l *layout) learn(s *cluster.State, c Config) {
+	if l.cfg = c; len(l.based) == 0 {
+		l.types, l.based = newGPUTypes(s), make([]int32, s.Servers())
+	}
+}
+
+// wants returns what the first workers of such a job are.
+func (l *layout) wants(spec *cluster.JobSpec) part {
+	if l.cfg.Special && l.least(spec) < spec.Most() && !l.types.mixes(spec) {
+		return base
+	}
+	return rigid
+}
+
+// survey learns where base workers run.
+func (l *layout) survey(s *cluster.State) {
+	clear(l.based)
+	for _, id := range s.Running() {
+		l.label(s, id, 1)
+	}
+}
+
+// label counts a running job's base workers in (1) or out (-1).
+func (l *layout) label(s *cluster.State, id cluster.JobID, sign int32) {
+	left := l.least(s.Spec(id))
+	for _, p := range s.Placement(id) {
+		if left <= 0 {
+			return
+		}
+		l.based[p.Server] += sign
+		left -= p.Workers
+	}
+}
+
+func (l *layout) least(spec *cluster.JobSpec) int32 {
+	if !l.cfg.Elastic {
+		return spec.Most()
+	}
+	return spec.Least()
+}
+
+// open learns which servers have room; from then on room only shrinks.
+func (l *layout) open(s *cluster.State) {
+	l.some, l.all = l.some[:0], l.all[:0]
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.Open(id) {
+			l.all = append(l.all, id)
+			if s.FreeGPUs(id) > 0 {
+				l.some = append(l.some, id)
+			}
+		}
+	}
+}
+
+// rank says how much such workers want a server; mixes that it would join base and flexible workers.
+func (l *layout) rank(s *cluster.State, v cluster.ServerID, p part) (rank int8, mixes bool) {
+	used, onLoan := len(s.Residents(v)) > 0, s.OnLoan(v)
+	if l.cfg.Special && onLoan && used && (p == flexible) == (l.based[v] > 0) {
+		return 4, true
+	}
+	if !used {
+		rank++
+	}
+	if onLoan != (l.cfg.Special && p != rigid) {
+		rank += 2
+	}
+	return rank, false
+}
+
+// collect lists the servers that may take workers of the job.
+func (l *layout) collect(s *cluster.State, spec *cluster.JobSpec, p part) {
+	from := l.all
+	if spec.Request.GPUMilli == cluster.WholeGPU {
+		from = l.some
+	}
+	allowed := l.types.allowed(spec)
+	l.list = l.list[:0]
+	for _, v := range from {
+		c := spot{server: v, gpu: l.types.of[v], free: s.FreeGPUs(v)}
+		if allowed>>c.gpu&1 == 0 || c.free == 0 && spec.Request.GPUMilli == cluster.WholeGPU {
+			continue
+		}
+		c.rank, c.mixes = l.rank(s, v, p)
+		l.list = append(l.list, c)
+	}
+}
+
+func (c *spot) before(d *spot) bool {
+	if c.rank != d.rank {
+		return c.rank < d.rank
+	}
+	if c.free != d.free {
+		return c.free < d.free
+	}
+	return c.server < d.server
+}

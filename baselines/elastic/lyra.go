@@ -1,0 +1,143 @@
+package elastic
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// LyraConfig holds the options of Lyra's allocation. [L] is Lyra (EuroSys 2023).
+type LyraConfig struct {
+	// Longest sorts waiting elastic jobs by their time with the least workers. The default, by that with the most, is
+	// reconstructed: [L §5.2] sorts by running time and knows of elastic jobs the minimum.
+	Longest bool
+	// Together counts all free GPUs in one number, one on a server on loan as Loaned of those of the training pool, which is
+	// the letter of [L §5.2]. By default each type of GPUs is counted by itself and a job takes of one; own choice, because
+	// jobs that must have V100s would otherwise use up the room that T4s give, and a worker takes one GPU of whichever type.
+	Together bool
+	// Loaned is 1/3 in the paper [L §7.5: three servers with T4s are worth one with V100s]. With Together alone.
+	Loaned float64
+}
+
+// DefaultLyra returns the defaults.
+func DefaultLyra() LyraConfig { return LyraConfig{Loaned: 1.0 / 3} }
+
+// NewLyra returns the allocation of Lyra (Li et al., EuroSys 2023, §5.2), in two phases. First waiting jobs that are not
+// elastic and the base of those that are, shortest first; one that does not fit is passed over. GPUs of workers beyond the
+// base of running jobs count as free, so these shrink. Then what is left goes to workers beyond the base, so that the sum
+// of the times that it saves is the largest: a multiple-choice knapsack. It needs estimates.
+//
+// Reconstructed are: work left, not all work, as what a running job saves time on; ties, for fewer GPUs, then lower ids;
+// that jobs that may mix GPU types come last, for which the paper has a sentence alone [L §5.3].
+func NewLyra(c LyraConfig) Policy { return &lyra{LyraConfig: c} }
+
+type lyra struct {
+	LyraConfig
+	stock    stock
+	queue    []entrant
+	admitted []int32 // into jobs
+	groups   []group
+	of       []int32 // groups' jobs
+	moved    []Job
+	knapsack knapsack
+}
+
+// entrant is a waiting job in the first phase.
+type entrant struct {
+	last bool // it mixes GPU types
+	time float64
+	id   cluster.JobID
+	job  int32
+}
+
+func (e *entrant) before(f *entrant) bool {
+	if e.last != f.last {
+		return f.last
+	}
+	if e.time != f.time {
+		return e.time < f.time
+	}
+	return e.id < f.id
+}
+
+func (*lyra) Name() string         { return "lyra" }
+func (*lyra) NeedsEstimates() bool { return true }
+func (l *lyra) Reset(uint64)       { *l = lyra{LyraConfig: l.LyraConfig} }
+
+func (l *lyra) Allocate(s *cluster.State, jobs []Job) {
+	l.stock.count(s, jobs, l.LyraConfig)
+	l.admit(s, jobs)
+	l.extend(s, jobs)
+	l.reorder(jobs)
+}
+
+// admit is the first phase.
+func (l *lyra) admit(s *cluster.State, jobs []Job) {
+	l.queue, l.admitted = l.queue[:0], l.admitted[:0]
+	smallest := int64(1) << 62
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Want = 0; j.Now > 0 {
+			j.Want = j.Base
+			continue
+		}
+		workers := j.Most
+		if l.Longest {
+			workers = j.Base
+		}
+		time := float64(j.Left) * float64(j.Workers) / float64(workers)
+		l.queue = append(l.queue, entrant{l.stock.types.mixes(s.Spec(j.ID)), time, j.ID, int32(i)})
+		smallest = min(smallest, int64(j.Base)*j.GPUMilli)
+	}
+	for q := heapify(l.queue, (*entrant).before); q.len() > 0 && l.stock.milli() >= smallest; {
+		i := q.pop().job
+		if j := &jobs[i]; l.stock.admit(s, j, i) {
+			j.Want = j.Base
+			l.admitted = append(l.admitted, i)
+		}
+	}
+}
+
+// extend is the second phase: one knapsack for each type of GPUs, then one for the jobs that mix types.
+func (l *lyra) extend(s *cluster.State, jobs []Job) {
+	for t := range l.stock.whole {
+		l.pack(s, jobs, int8(t))
+	}
+	l.pack(s, jobs, mixed)
+}
+
+// pack solves the knapsack of the jobs with GPUs of one kind.
+func (l *lyra) pack(s *cluster.State, jobs []Job, kind int8) {
+	l.of, l.groups = l.of[:0], l.groups[:0]
+	for i := range jobs {
+		if j := &jobs[i]; j.Want > 0 && j.Base < j.Most && l.stock.kind[i] == kind {
+			l.of = append(l.of, int32(i))
+		}
+	}
+	slices.SortFunc(l.of, func(a, b int32) int { return cmp.Compare(jobs[a].ID, jobs[b].ID) })
+	shares := false
+	for _, i := range l.of {
+		j := &jobs[i]
+		shares = shares || j.GPUMilli%cluster.WholeGPU != 0
+		l.groups = append(l.groups, group{
+			weight: j.GPUMilli, base: j.Base, extra: int32(min(int64(j.Most-j.Base), l.stock.quota(s, j)/j.GPUMilli)),
+			work: float64(j.Left) * float64(j.Workers),
+		})
+	}
+	for n, k := range l.knapsack.solve(l.groups, l.stock.room(kind, shares)) {
+		jobs[l.of[n]].Want += l.stock.extend(s, &jobs[l.of[n]], l.of[n], k)
+	}
+}
+
+// reorder puts the admitted jobs in the order of their admission, where they stand among the others.
+func (l *lyra) reorder(jobs []Job) {
+	l.moved = l.moved[:0]
+	for _, i := range l.admitted {
+		l.moved = append(l.moved, jobs[i])
+	}
+	slices.Sort(l.admitted)
+	for n, i := range l.admitted {
+		jobs[i] = l.moved[n]
+	}
+}

@@ -1,0 +1,81 @@
+package elastic
+
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// OptimusConfig are the options of Optimus.
+type OptimusConfig struct {
+	// Unknown is the work left of a job without an estimate. Own choice: Optimus fits it to the job's loss curve.
+	Unknown time.Duration
+	// Submission hands out the base demand in the order of submission instead of shortest remaining time first. Own choice:
+	// Optimus starts every job with one worker, and does not say who goes first where they do not all fit.
+	Submission bool
+	// Scaling is the throughput that remaining times are taken from. Own choice: Optimus fits it to the running job.
+	Scaling Scaling
+}
+
+// DefaultOptimus returns the defaults.
+func DefaultOptimus() OptimusConfig { return OptimusConfig{Unknown: time.Hour, Scaling: Profiled} }
+
+// optimus is Optimus-style (Peng et al., EuroSys 2018): base demand for every job, then again and again one worker for the
+// job whose remaining time falls most by it for each unit of the worker's dominant resource, until no worker is left or
+// makes a job faster. The dominant resource of a worker is that of which it takes the largest share of the cluster's total:
+// GPUs, CPU or memory. Parameter servers are not modelled.
+type optimus struct{ OptimusConfig }
+
+// NewOptimus returns the policy.
+func NewOptimus(c OptimusConfig) Policy {
+	c.Scaling.check()
+	return &optimus{c}
+}
+
+func (*optimus) Name() string { return "optimus" }
+func (*optimus) Reset(uint64) {}
+
+func (o *optimus) Allocate(s *cluster.State, jobs []Job) {
+	if !o.Submission {
+		byWorkLeft(jobs)
+	}
+	left := newBudget(s, jobs)
+	left.bases(jobs)
+
+	whole := openResources(s)
+	gains := make([]float64, len(jobs))
+	left.grow(s, jobs, o.Scaling, func(i int32, t throughput) bool {
+		j := &jobs[i]
+		gains[i] = o.saved(t, j) / whole.dominant(s.Spec(j.ID).Request, j.GPUMilli)
+		return gains[i] > 0
+	}, func(i, k int32) bool { return gains[i] >= gains[k] })
+}
+
+// saved is by how many seconds one more worker shortens the job's remaining time.
+func (o *optimus) saved(t throughput, j *Job) float64 {
+	work := j.Left
+	if work <= 0 {
+		work = o.Unknown
+	}
+	return work.Seconds() * t.at(j.Workers) * (1/t.at(j.Want) - 1/t.at(j.Want+1))
+}
+
+// resources are the totals of the servers open to training jobs.
+type resources struct{ gpuMilli, cpuMilli, memMiB int64 }
+
+func openResources(s *cluster.State) (r resources) {
+	r.gpuMilli = openGPUMilli(s)
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.Open(id) {
+			r.cpuMilli = min(r.cpuMilli+s.Server(id).CPUMilli, cluster.Unlimited)
+			r.memMiB = min(r.memMiB+s.Server(id).MemMiB, cluster.Unlimited)
+		}
+	}
+	return r
+}
+
+// dominant is the largest share of a total that a worker takes.
+func (r resources) dominant(a cluster.Amount, gpuMilli int64) float64 {
+	share := func(part, whole int64) float64 { return float64(part) / float64(max(whole, 1)) }
+	return max(share(gpuMilli, r.gpuMilli), share(int64(a.CPUMilli), r.cpuMilli), share(int64(a.MemMiB), r.memMiB))
+}

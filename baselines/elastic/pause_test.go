@@ -1,0 +1,65 @@
+package elastic_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/env/physics"
+)
+
+// Where a resize costs time, jobs give workers up only for a gang that starts, and grow only where that saves them more; where
+// distance costs speed, a gang may wait, and one that grows may move together.
+func TestWhereChangeCosts(t *testing.T) {
+	far := physics.Compose(physics.InterServer{Penalty: 4}) // on two servers instead of one: a third of the speed
+	full := site{training: 1, gpus: 4, runs: []at{{stretchy("a", 1, 3, 900), on([2]int32{0, 3})}}}
+	small := site{training: 1, gpus: 4, runs: []at{{stretchy("a", 1, 3, 900), on([2]int32{0, 2})}}}
+	holes := site{training: 2, gpus: 2, physics: far, runs: []at{
+		{rigid("x", 1, 9), on([2]int32{0, 1})}, {rigid("y", 1, 9), on([2]int32{1, 1})},
+	}}
+	beside := site{training: 2, gpus: 4, physics: far, runs: []at{
+		{stretchy("a", 1, 4, 900), on([2]int32{0, 1})}, {rigid("x", 3, 9), on([2]int32{0, 3})},
+	}}
+	costs := func(pause time.Duration) func(*elastic.Config) {
+		return func(c *elastic.Config) { c.Pause = pause }
+	}
+	for _, c := range []struct {
+		name   string
+		site   site
+		arrive []need
+		policy elastic.Policy
+		option func(*elastic.Config)
+		want   string
+	}{
+		{"at no cost a job gives up what it is not to have", full, []need{rigid("b", 1, 1)}, least{}, costs(0), "a = 0:1, b = 0:1"},
+		{"at a cost it keeps what nobody needs", full, []need{rigid("b", 1, 1)}, least{}, costs(time.Minute), "b = 0:1"},
+		{"and gives up what a gang needs", full, []need{rigid("b", 2, 1)}, least{}, costs(time.Minute), "a = 0:1, b = 0:2"},
+		{"at no cost it grows", small, nil, most{}, costs(0), "a = 0:3"},
+		{"where that saves more than it costs, too", small, nil, most{}, costs(time.Minute), "a = 0:3"}, // 1350 s become 900 s
+		{"else not", small, nil, most{}, costs(10 * time.Minute), ""},
+		{"a gang starts scattered", holes, []need{rigid("b", 2, 1)}, most{}, costs(0), "b = 0:1 1:1"},
+		{"or waits", holes, []need{rigid("b", 2, 1)}, most{}, func(c *elastic.Config) { c.Slowest = 0.5 }, ""},
+		{"unless it is fast enough", holes, []need{rigid("b", 2, 1)}, most{}, func(c *elastic.Config) { c.Slowest = 0.3 }, "b = 0:1 1:1"},
+		{"a job grows where it runs", beside, nil, most{}, func(c *elastic.Config) { c.Faster = false }, "a = 0:1 1:3"},
+		{"or moves to grow", beside, nil, most{}, func(c *elastic.Config) { c.Gather = true }, "a = 1:4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := elastic.Default()
+			c.option(&cfg)
+			if got := strings.Join(decide(t, c.site, c.arrive, c.policy, cfg), ", "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A gang waits for servers near each other only while something else runs.
+func TestScatteredGangStartsAlone(t *testing.T) {
+	apart := site{training: 2, gpus: 1, physics: physics.Compose(physics.InterServer{Penalty: 4})}
+	cfg := elastic.Default()
+	cfg.Slowest = 1
+	if got := strings.Join(decide(t, apart, []need{rigid("b", 2, 1)}, most{}, cfg), ", "); got != "b = 0:1 1:1" {
+		t.Errorf("%q, want it to start", got)
+	}
+}

@@ -1,0 +1,196 @@
+package elastic
+
+import (
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// anyType stands for GPUs of all types together.
+const anyType = -1
+
+// gang proposes where the waiting job starts with n workers: on one type of GPUs, the types that such jobs want first first,
+// and with base and flexible workers apart if that is possible on any type. A job that may mix types does so where no type
+// holds it. The placement is valid until the next call.
+func (l *layout) gang(s *cluster.State, id cluster.JobID, n int32) (cluster.Placement, bool) {
+	spec := s.Spec(id)
+	if spec.Request.GPUMilli == cluster.WholeGPU && int64(n) > s.FreeTotal() {
+		return nil, false
+	}
+	if milli, limited := s.QuotaLeft(id); limited && milli < int64(n)*int64(spec.Request.GPUMilli) {
+		return nil, false
+	}
+	p, order := l.wants(spec), l.types.training
+	if p == base {
+		order = l.types.loan
+	}
+	l.collect(s, spec, p)
+	for _, apart := range [...]bool{true, false} {
+		for _, gpu := range order {
+			if l.fill(s, id, n, gpu, apart) == n {
+				return l.fit, true
+			}
+		}
+		if l.types.mixes(spec) && l.fill(s, id, n, anyType, apart) == n {
+			return l.fit, true
+		}
+	}
+	return nil, false
+}
+
+// fill lists up to n more workers of a job in fit, on the candidates with such GPUs, and returns how many found room.
+func (l *layout) fill(s *cluster.State, id cluster.JobID, n int32, gpu int8, apart bool) int32 {
+	l.heap = l.heap[:0]
+	for _, c := range l.list {
+		if (gpu == anyType || c.gpu == gpu) && !(apart && c.mixes) {
+			l.heap = append(l.heap, c)
+		}
+	}
+	l.fit = l.fit[:0]
+	left := n
+	if l.cfg.Gather {
+		l.gather(s, id, &left)
+		return n - left
+	}
+	order := heapify(l.heap, (*spot).before)
+	for left > 0 && order.len() > 0 {
+		c := order.pop()
+		l.add(s, id, c.server, l.more(s, id, c.server), &left)
+	}
+	return n - left
+}
+
+func (l *layout) add(s *cluster.State, id cluster.JobID, v cluster.ServerID, fits int32, left *int32) {
+	if n := min(fits, *left); n > 0 {
+		l.fit = append(l.fit, cluster.Piece{Server: v, Workers: n, Amount: s.Spec(id).Request})
+		*left -= n
+	}
+}
+
+// gather takes, as long as workers are left, the first spot that takes all of them, else the one that takes most. A job's
+// own servers come before all others.
+func (l *layout) gather(s *cluster.State, id cluster.JobID, left *int32) {
+	l.offers = l.offers[:0]
+	for i := range l.heap {
+		c := &l.heap[i]
+		if n := l.more(s, id, c.server); n > 0 {
+			l.offers = append(l.offers, offer{*c, pieceOn(s.Placement(id), c.server) >= 0, n})
+		}
+	}
+	for *left > 0 && len(l.offers) > 0 {
+		best := 0
+		for i := range l.offers {
+			if l.offers[i].beats(&l.offers[best], *left) {
+				best = i
+			}
+		}
+		last := len(l.offers) - 1
+		l.add(s, id, l.offers[best].server, l.offers[best].fits, left)
+		l.offers[best] = l.offers[last]
+		l.offers = l.offers[:last]
+	}
+}
+
+// offer is a spot that takes so many workers of a job.
+type offer struct {
+	spot
+	own  bool // the job runs there
+	fits int32
+}
+
+func (o *offer) beats(p *offer, left int32) bool {
+	all, others := o.fits >= left, p.fits >= left
+	switch {
+	case o.own != p.own:
+		return o.own
+	case all != others:
+		return all
+	case !all && o.fits != p.fits:
+		return o.fits > p.fits
+	}
+	return o.before(&p.spot)
+}
+
+// more counts the workers of a job that a server takes beside those that it may have there already, each on a GPU of its
+// own.
+func (l *layout) more(s *cluster.State, id cluster.JobID, v cluster.ServerID) int32 {
+	amount := s.Spec(id).Request
+	if i := pieceOn(s.Placement(id), v); i >= 0 {
+		amount = s.Placement(id)[i].Amount
+	}
+	n := s.Fits(v, id, amount)
+	if amount.GPUMilli == cluster.WholeGPU || n == 0 {
+		return n
+	}
+	for _, g := range s.GPUsOn(id, v) { // where another share would fit, but not of this job
+		if int32(s.GPUUse(v)[g])+amount.GPUMilli <= cluster.WholeGPU {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
+// pieceOn returns the index of the piece on a server, or -1.
+func pieceOn(p cluster.Placement, v cluster.ServerID) int {
+	return slices.IndexFunc(p, func(q cluster.Piece) bool { return q.Server == v })
+}
+
+// with proposes a running job's placement with up to n more workers, and says how many. It is valid until the next call.
+func (l *layout) with(s *cluster.State, id cluster.JobID, n int32) (p cluster.Placement, more int32) {
+	spec, now := s.Spec(id), s.Placement(id)
+	if milli, limited := s.QuotaLeft(id); limited {
+		n = int32(min(int64(n), max(milli, 0)/int64(spec.Request.GPUMilli)))
+	}
+	l.collect(s, spec, flexible)
+	gpu := l.types.of[now[0].Server]
+	if spec.Mixed {
+		gpu = anyType
+	}
+	if n <= 0 || len(l.list) == 0 {
+		return nil, 0
+	}
+	if more = l.fill(s, id, n, gpu, true); more < n {
+		more = l.fill(s, id, n, gpu, false)
+	}
+	l.grown = append(l.grown[:0], now...)
+	for _, piece := range l.fit {
+		if i := pieceOn(now, piece.Server); i >= 0 {
+			l.grown[i].Workers += piece.Workers
+		} else {
+			l.grown = append(l.grown, piece)
+		}
+	}
+	return l.grown, more
+}
+
+// without proposes a running job's placement with n workers fewer, all of them flexible: first those on servers on loan that
+// no base holds, then others on loan, then those in the smallest pieces, and of equal ones the last. It is valid until the
+// next call.
+func (l *layout) without(s *cluster.State, id cluster.JobID, n int32) cluster.Placement {
+	l.grown = append(l.grown[:0], s.Placement(id)...)
+	p := l.grown
+	for n > 0 {
+		best, bestRank, bestSpare := -1, 0, int32(0)
+		left := l.least(s.Spec(id)) // of the base
+		for i := range p {
+			spare := p[i].Workers - min(left, p[i].Workers)
+			left -= p[i].Workers - spare
+			if spare == 0 {
+				continue
+			}
+			rank := 2
+			if v := p[i].Server; !l.cfg.Special {
+				rank = 0
+			} else if s.OnLoan(v) {
+				rank = int(min(l.based[v], 1))
+			}
+			if best < 0 || rank < bestRank || rank == bestRank && spare <= bestSpare {
+				best, bestRank, bestSpare = i, rank, spare
+			}
+		}
+		take := min(n, bestSpare)
+		p[best].Workers -= take
+		n -= take
+	}
+	return slices.DeleteFunc(p, func(q cluster.Piece) bool { return q.Workers == 0 })
+}

@@ -1,0 +1,265 @@
+package elastic
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics/profile"
+	"pgregory.net/rapid"
+)
+
+// asked is a job of a test: it may have base to most workers and runs with now, 0 to wait.
+type asked struct {
+	base, most, now int32
+	left            time.Duration // with one worker
+	milli, cpu      int32         // 0 stands for a whole GPU, and for no CPU
+	tenant, model   string
+}
+
+// stand builds the state in which these jobs run or wait, and the list that a policy is given.
+func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job) {
+	t.Helper()
+	s, err := cluster.NewState(spec, len(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []Job
+	for i := range list {
+		a, id := &list[i], cluster.JobID(i)
+		if a.milli == 0 {
+			a.milli = cluster.WholeGPU
+		}
+		s.Submit(id, &cluster.JobSpec{
+			Name: fmt.Sprint(i), Tenant: a.tenant, Model: a.model, Workers: max(a.base, a.now), MinWorkers: a.base,
+			MaxWorkers: a.most, Request: cluster.Amount{GPUMilli: a.milli, CPUMilli: a.cpu}, Estimate: a.left,
+		})
+		if a.now > 0 {
+			p, fits := s.BestFit(id, nil)
+			if !fits {
+				t.Fatalf("job %d does not fit", i)
+			}
+			tx := s.Begin(nil)
+			if err := tx.Place(id, p); err != nil {
+				t.Fatal(err)
+			}
+			tx.End()
+		}
+		if a.now == 0 || a.base < a.most {
+			jobs = append(jobs, Job{
+				ID: id, Base: a.base, Most: a.most, Now: a.now, GPUMilli: int64(a.milli), Left: a.left, Workers: 1,
+			})
+		}
+	}
+	return s, jobs
+}
+
+// wants runs the policy and lists what every job gets, by id.
+func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
+	p.Allocate(s, jobs)
+	want := make([]int32, len(jobs))
+	slices.SortFunc(jobs, func(a, b Job) int { return int(a.ID - b.ID) })
+	for i := range jobs {
+		want[i] = jobs[i].Want
+	}
+	return want
+}
+
+// story is a row of the tables: in which jobs compete for the GPUs of one server.
+type story struct {
+	name   string
+	policy Policy
+	gpus   int
+	quota  int32 // of tenant a, 0 without
+	cpu    int64 // of the server, 0 for no limit
+	age    time.Duration
+	jobs   []asked
+	want   []int32
+}
+
+func tell(t *testing.T, stories []story) {
+	t.Helper()
+	for _, c := range stories {
+		t.Run(c.name, func(t *testing.T) {
+			spec := cluster.Uniform(1, c.gpus)
+			if c.cpu > 0 {
+				spec.Servers[0].CPUMilli = c.cpu
+			}
+			if c.quota > 0 {
+				spec.Quotas = []cluster.Quota{{Tenant: "a", GPUs: c.quota}}
+			}
+			s, jobs := stand(t, spec, c.jobs)
+			s.Advance(c.age)
+			if got := wants(c.policy, s, jobs); !slices.Equal(got, c.want) {
+				t.Errorf("workers %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// variants are the policies with their defaults and with every choice of their options.
+func variants() (all []Policy) {
+	for k := range 8 {
+		all = append(all, NewGandiva(GandivaConfig{Shrink: k&1 > 0, Skip: k&2 > 0, Even: k&4 > 0}))
+	}
+	for _, scaling := range []Scaling{Linear, Profiled} {
+		for _, first := range []bool{false, true} {
+			for _, rule := range []AFSRule{Pairwise, Gain} {
+				all = append(all, NewAFS(AFSConfig{Rule: rule, Submission: first, Scaling: scaling}))
+			}
+			all = append(all, NewOptimus(OptimusConfig{Unknown: time.Minute, Submission: first, Scaling: scaling}))
+		}
+		for _, power := range []float64{-3, -1, 0, 0.5} {
+			c := DefaultPollux()
+			c.Population, c.Generations, c.Power, c.Scaling = 8, 5, power, scaling
+			c.Jobs = 3 + int(power) // 0 to 3
+			all = append(all, NewPollux(c))
+		}
+	}
+	return all
+}
+
+// drawStand draws a cluster and jobs that run on it or wait.
+func drawStand(t *rapid.T) (cluster.Spec, []asked) {
+	spec := cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), rapid.IntRange(1, 8).Draw(t, "GPUs a server"))
+	free := make([]int32, len(spec.Servers))
+	for i := range free {
+		free[i] = spec.Servers[i].GPUs
+	}
+	if rapid.Bool().Draw(t, "quota") {
+		spec.Quotas = []cluster.Quota{{Tenant: "a", GPUs: rapid.Int32Range(1, 8).Draw(t, "quota of a")}}
+	}
+	names := append(profile.Names()[:6], "", "nobody's")
+	var list []asked
+	for range rapid.IntRange(0, 12).Draw(t, "jobs") {
+		a := asked{
+			base: rapid.Int32Range(1, 4).Draw(t, "base"), model: rapid.SampledFrom(names).Draw(t, "model"),
+			left:   time.Duration(rapid.IntRange(0, 100).Draw(t, "left")) * time.Second,
+			milli:  rapid.SampledFrom([]int32{1000, 1000, 1000, 500, 300}).Draw(t, "milli"),
+			tenant: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant"),
+		}
+		a.most = a.base + rapid.Int32Range(0, 12).Draw(t, "range")
+		if i := rapid.IntRange(0, len(free)-1).Draw(t, "where"); a.base <= free[i] && rapid.Bool().Draw(t, "runs") {
+			a.now = rapid.Int32Range(a.base, min(a.most, free[i])).Draw(t, "now")
+			if a.tenant == "a" {
+				a.tenant = ""
+			}
+			free[i] -= a.now // the sum is what matters: whole GPUs are always found
+		}
+		list = append(list, a)
+	}
+	return spec, list
+}
+
+// Every policy gives jobs what they can use, keeps running ones at their base or above, hands out no more than there is,
+// also to a tenant, leaves nobody waiting who would fit beside the others where it may, and decides the same again.
+func TestPoliciesKeepTheRules(t *testing.T) {
+	for k, p := range variants() {
+		t.Run(fmt.Sprint(p.Name(), k), func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				spec, list := drawStand(r)
+				s, jobs := stand(t, spec, list)
+				again := slices.Clone(jobs)
+				p.Reset(1)
+				p.Allocate(s, jobs)
+				checkRules(r, s, p, jobs)
+				p.Reset(1)
+				p.Allocate(s, again)
+				if !slices.Equal(jobs, again) {
+					r.Fatalf("jobs\n%v, again\n%v", jobs, again)
+				}
+			})
+		})
+	}
+}
+
+func checkRules(t *rapid.T, s *cluster.State, p Policy, jobs []Job) {
+	room, quota := int64(s.Servers())*int64(s.Server(0).GPUs)*cluster.WholeGPU, int64(-1)
+	for _, id := range s.Running() {
+		if !slices.ContainsFunc(jobs, func(j Job) bool { return j.ID == id }) {
+			room -= s.Placement(id).GPUMilli()
+		}
+	}
+	tenant := int64(0)
+	for i := range jobs {
+		j := &jobs[i]
+		if !(j.Want == 0 && j.Now == 0) && (j.Want < j.Base || j.Want > j.Most) {
+			t.Fatalf("job %+v: %d workers", *j, j.Want)
+		}
+		room -= int64(j.Want) * j.GPUMilli
+		if limit := s.Quota(j.ID); limit >= 0 {
+			quota = limit
+			tenant += int64(j.Want) * j.GPUMilli
+		}
+	}
+	if room < 0 || quota >= 0 && tenant > quota {
+		t.Fatalf("%d thousandths of GPUs too many handed out, or %d of a quota of %d, in\n%v", -room, tenant, quota, jobs)
+	}
+	if g, ok := p.(*gandiva); ok && !(g.Skip && g.Shrink) {
+		return
+	}
+	for i := range jobs {
+		need := int64(jobs[i].Base) * jobs[i].GPUMilli
+		if limit := s.Quota(jobs[i].ID); jobs[i].Want == 0 && need <= room && (limit < 0 || tenant+need <= limit) {
+			t.Fatalf("job %+v waits although %d thousandths of GPUs are left, in\n%v", jobs[i], room, jobs)
+		}
+	}
+}
+
+// A job that beats all others wins; where that decides everything, as in an order, the contest finds the best at all times.
+func TestContest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 20).Draw(t, "contestants")
+		wins := make([][]bool, n) // of the smaller number over the larger
+		for i := range wins {
+			wins[i] = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "wins")
+		}
+		beats := func(a, b int32) bool { return wins[a][b] }
+		out := make([]bool, n)
+		c := newContest(n, func(a, b int32) bool {
+			if a >= b {
+				t.Fatalf("asked whether %d beats %d", a, b)
+			}
+			return beats(a, b)
+		})
+		for {
+			first, alive := c.first(), 0
+			for i := range int32(n) {
+				champion := !out[i]
+				for k := range int32(n) {
+					if k != i && !out[k] && (i < k && !beats(i, k) || i > k && beats(k, i)) {
+						champion = false
+					}
+				}
+				if champion && first != i {
+					t.Fatalf("%d wins, but %d beats all others", first, i)
+				}
+				if !out[i] {
+					alive++
+				}
+			}
+			if alive == 0 {
+				if first >= 0 {
+					t.Fatalf("%d wins, but all are out", first)
+				}
+				return
+			}
+			if first < 0 || out[first] {
+				t.Fatalf("%d wins, of %v out", first, out)
+			}
+			k := rapid.Int32Range(0, int32(n)-1).Draw(t, "who changes")
+			switch {
+			case out[k] || rapid.Bool().Draw(t, "the winner goes"):
+				out[first] = true
+				c.out(first)
+			default:
+				for i := range wins {
+					wins[i][k], wins[k][i] = rapid.Bool().Draw(t, "wins"), rapid.Bool().Draw(t, "wins")
+				}
+				c.changed(k)
+			}
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package elastic
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// PolluxConfig are the options of Pollux. [C] is public code of Pollux: AdaptDL, and an older version of its policy.
+type PolluxConfig struct {
+	Population  int // allocations that live at a time: 100 [C]
+	Generations int // 250, as Lyra (EuroSys 2023), §7.1, chose for more than 3,500 GPUs; Pollux's preset is 100
+	// Patience ends the search after so many generations without a better allocation, 0 never. Own choice: 50.
+	Patience int
+	// Jobs bounds how many jobs one search decides on, running ones first, then waiting ones in the order of submission that
+	// fit at all. Of the others, running ones keep what they have and waiting ones get their base from what is left. Own
+	// choice: 2,000, which bounds the time of an allocation.
+	Jobs int
+	// Power is the exponent p of the generalised mean of speedups over jobs: -1 [C]. The less, the fairer.
+	Power float64
+	// Floor is added to every speedup, so that the mean tells allocations apart in which jobs wait: 0.001 [C].
+	Floor float64
+	// Delay is what a change of allocation costs a running job: its speedup counts (age-changes·delay)/(age+delay) of itself.
+	// 30s [C]; today's AdaptDL takes off a tenth instead.
+	Delay time.Duration
+	// Mutations is the share of jobs whose workers are drawn anew in each child, at least one job. Own choice: 0.01.
+	Mutations float64
+	// Scaling is the goodput. Own choice: Pollux fits it to the running job.
+	Scaling Scaling
+}
+
+// DefaultPollux returns the defaults.
+func DefaultPollux() PolluxConfig {
+	return PolluxConfig{
+		Population: 100, Generations: 250, Patience: 50, Jobs: 2000,
+		Power: -1, Floor: 1e-3, Delay: 30 * time.Second, Mutations: 0.01, Scaling: Profiled,
+	}
+}
+
+// pollux is Pollux-style (Qiao et al., OSDI 2021): a genetic search for the numbers of workers with the highest fitness,
+// which is the generalised mean of the jobs' speedups over an equal share of the cluster for each. It has no clock: Pollux
+// searches every 60 s, which is Config.Epoch of the Scheduler that asks it.
+//
+// What differs: goodput is throughput here, at a fixed batch a worker, because no trace carries the noise of gradients from
+// which Pollux tells statistical efficiency, so batch sizes are not tuned. The search is over numbers of workers and not
+// over servers, which the Scheduler chooses, and starts from what runs now instead of from the last search's population.
+// Running jobs keep at least their base. A waiting job that starts pays no delay, although the artifact charges it.
+type pollux struct {
+	PolluxConfig
+	draw    *rand.Rand
+	history []changes // by job
+}
+
+// changes is how often a job's workers have changed while it ran.
+type changes struct{ now, count int32 }
+
+// NewPollux returns the policy.
+func NewPollux(c PolluxConfig) Policy {
+	c.Scaling.check()
+	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 || !(c.Floor > 0) || math.IsNaN(c.Power) {
+		panic("elastic: options of pollux out of range")
+	}
+	p := &pollux{PolluxConfig: c}
+	p.Reset(0)
+	return p
+}
+
+func (*pollux) Name() string { return "pollux" }
+
+func (p *pollux) Reset(seed uint64) {
+	p.draw = rng.Stream(seed, "baselines", "pollux")
+	p.history = nil
+}
+
+func (p *pollux) Allocate(s *cluster.State, jobs []Job) {
+	p.follow(s, jobs)
+	left := newBudget(s, jobs)
+	left.keep(jobs)
+	chosen, others := p.choose(left, jobs)
+	for _, j := range others {
+		if j.Now > 0 {
+			left.must(j, min(j.Now-j.Want, left.fits(j)))
+		}
+	}
+	newSearch(p, s, left, chosen).run()
+	for i := range jobs { // whatever starts makes the fitness better
+		if j := &jobs[i]; j.Want == 0 {
+			left.give(j, j.Base)
+		}
+	}
+}
+
+// follow counts the changes of running jobs.
+func (p *pollux) follow(s *cluster.State, jobs []Job) {
+	if n := s.Jobs() - len(p.history); n > 0 {
+		p.history = append(p.history, make([]changes, n)...)
+	}
+	for i := range jobs {
+		h := &p.history[jobs[i].ID]
+		if h.now > 0 && jobs[i].Now != h.now {
+			h.count++
+		}
+		h.now = jobs[i].Now
+	}
+}
+
+// choose parts the jobs that the search decides on from the others, both in the order of jobs.
+func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
+	picked := make([]bool, len(jobs))
+	n := 0
+	for _, running := range []bool{true, false} {
+		for i := range jobs {
+			j := &jobs[i]
+			if n < p.Jobs && running == (j.Now > 0) && (running || left.fits(j) >= j.Base) {
+				picked[i] = true
+				n++
+			}
+		}
+	}
+	for i := range jobs {
+		if picked[i] {
+			chosen = append(chosen, &jobs[i])
+		} else {
+			others = append(others, &jobs[i])
+		}
+	}
+	return chosen, others
+}
+
+// penalty is the factor on the speedup of a running job whose workers change.
+func (p *pollux) penalty(s *cluster.State, id cluster.JobID) float64 {
+	age := (s.Now() - s.Spec(id).Submit).Seconds()
+	count := float64(p.history[id].count) + float64(max(s.Starts(id)-1, 0))
+	delay := p.Delay.Seconds()
+	return max(age-count*delay, 0) / max(age+delay, 1e-9)
+}
+
+// term is what a speedup adds to the mean; more is better.
+func (p *pollux) term(speedup float64) float64 {
+	speedup += p.Floor
+	switch {
+	case p.Power == 0:
+		return math.Log(speedup)
+	case p.Power < 0:
+		return -math.Pow(speedup, p.Power)
+	default:
+		return math.Pow(speedup, p.Power)
+	}
+}
+
+// fitness is the generalised mean of n speedups whose terms add up to the sum.
+func (p *pollux) fitness(sum float64, n int) float64 {
+	mean := sum / float64(n)
+	switch {
+	case p.Power == 0:
+		return math.Exp(mean)
+	case p.Power < 0:
+		return math.Pow(-mean, 1/p.Power)
+	default:
+		return math.Pow(mean, 1/p.Power)
+	}
+}

@@ -1,0 +1,70 @@
+package elastic
+
+import (
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// refusals remembers who found no servers. Of one kind of jobs either all find servers or none, so in a pass one refusal
+// answers for all of the kind that come after. Those of the kind are then out of the epoch, but for the ones that had
+// started.
+type refusals struct {
+	find   map[place.Kind]int32
+	kind   []int32 // by job: its kind + 1, 0 if it was not asked for yet
+	byKind []refusal
+	starts []int32 // by job: the epoch in which it last started
+	epoch  int32
+	passes int32
+}
+
+type refusal struct{ epoch, pass int32 } // the last
+
+// begin begins an epoch.
+func (r *refusals) begin() { r.epoch++ }
+
+// pass begins a pass.
+func (r *refusals) pass() { r.passes++ }
+
+// out reports whether the job is out of this epoch.
+func (r *refusals) out(s *cluster.State, id cluster.JobID) bool {
+	return r.byKind[r.of(s, id)].epoch == r.epoch && r.starts[id] != r.epoch
+}
+
+// known reports whether a job of the kind was refused in this pass.
+func (r *refusals) known(s *cluster.State, id cluster.JobID) bool {
+	return r.byKind[r.of(s, id)].pass == r.passes
+}
+
+// note takes note of whether a job found servers.
+func (r *refusals) note(s *cluster.State, id cluster.JobID, started bool) {
+	if started {
+		r.starts[id] = r.epoch
+		return
+	}
+	r.starts[id] = 0
+	r.byKind[r.of(s, id)] = refusal{r.epoch, r.passes}
+}
+
+// of returns the job's kind.
+func (r *refusals) of(s *cluster.State, id cluster.JobID) int32 {
+	if n := s.Jobs() - len(r.kind); n > 0 {
+		r.kind = append(r.kind, make([]int32, n)...)
+		r.starts = append(r.starts, make([]int32, n)...)
+	}
+	if r.kind[id] > 0 {
+		return r.kind[id] - 1
+	}
+	kind := place.Flexible(s, id)
+	kind.Model = ""
+	n, ok := r.find[kind]
+	if !ok {
+		if r.find == nil {
+			r.find = map[place.Kind]int32{}
+		}
+		n = int32(len(r.byKind))
+		r.find[kind] = n
+		r.byKind = append(r.byKind, refusal{})
+	}
+	r.kind[id] = n + 1
+	return n
+}
