@@ -1,13 +1,15 @@
 package baselines
 
 import (
+	"slices"
+
 	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // All returns the baselines in the order in which tables list them.
 func All() []Baseline {
-	return orders()
+	return slices.Concat(orders(), field(), predicted(), elastics())
 }
 
 // What schedulers need to know.
@@ -23,25 +25,25 @@ func orders() []Baseline {
 			"fifo", "submission order; a job that does not fit blocks the queue",
 			"Jobs start in the order of their submission. One that does not fit blocks all behind it.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsNothing,
-			listOf(&list{order: bySubmit}),
+			listOf(&list{order: bySubmit}, bestFit),
 		},
 		{
 			"fjf", "submission order; a job that does not fit is skipped",
 			"Jobs start in the order of their submission. One that does not fit is passed over until something changes.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019): first job that fits", needsNothing,
-			listOf(&list{order: bySubmit, skip: true}),
+			listOf(&list{order: bySubmit, skip: true}, bestFit),
 		},
 		{
 			"sjf", "shortest estimated duration first; a job that does not fit blocks the queue",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit blocks all behind it.",
 			"semantics of Lucid's simulator (Hu et al., ASPLOS 2023)", needsEstimates,
-			listOf(&list{order: byEstimate}),
+			listOf(&list{order: byEstimate}, bestFit),
 		},
 		{
 			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit is passed over.",
 			"semantics of the simulator of Alibaba PAI (Weng et al., NSDI 2022)", needsEstimates,
-			listOf(&list{order: byEstimate, skip: true}),
+			listOf(&list{order: byEstimate, skip: true}, bestFit),
 		},
 		{
 			"sjfhold", "sjfskip that holds GPUs for the first job that does not fit against jobs 5 times as long that would delay it",
@@ -52,7 +54,7 @@ func orders() []Baseline {
 				l := &list{order: byEstimate, skip: true, hold: 5}
 				s.Float(&l.hold, "times", 0, 1e6, "how much longer than the held job a job may be that delays it; 0 holds nothing back",
 					"own choice, tuned on generated workloads")
-				return listOf(l)(s)
+				return s.list(l, bestFit)
 			},
 		},
 		{
@@ -61,7 +63,7 @@ func orders() []Baseline {
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *settings) maker {
-				placer := s.placer("bestfit")
+				placer := s.placer(bestFit)
 				return func(name string) (cluster.Scheduler, error) {
 					p, amounts := placer()
 					if _, plain := p.(*place.BestFit); plain {
@@ -75,7 +77,7 @@ func orders() []Baseline {
 			"srsf", "preemptive shortest remaining service (time x GPUs) first",
 			"As srtf, by the time left times the GPUs asked for. So small jobs go before large ones that are as long.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
-			preemptiveOf(&preemptive{order: serviceLeft}),
+			preemptiveOf(&preemptive{order: serviceLeft}, bestFit),
 		},
 		{
 			"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
@@ -83,14 +85,14 @@ func orders() []Baseline {
 				" The first that fit the cluster's totals in turn run, the others wait.",
 			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS, bound of 3,200 GPU-seconds of §6; without its promotion of" +
 				" starved jobs", needsNothing,
-			preemptiveOf(&preemptive{order: level, alarm: sinks}),
+			preemptiveOf(&preemptive{order: level, alarm: sinks}, bestFit),
 		},
 		{
 			"random", "waiting jobs that fit in random order",
 			"Waiting jobs are tried in an order drawn anew at every decision point. It is the floor of every comparison.",
 			"own", needsNothing,
 			func(s *settings) maker {
-				placer := s.placer("bestfit")
+				placer := s.placer(bestFit)
 				return func(name string) (cluster.Scheduler, error) {
 					p, _ := placer()
 					return &random{name: name, place: p}, nil
@@ -100,23 +102,25 @@ func orders() []Baseline {
 	}
 }
 
-// listOf declares a list with a placer.
-func listOf(l *list) func(*settings) maker {
-	return func(s *settings) maker {
-		placer := s.placer("bestfit")
-		return func(name string) (cluster.Scheduler, error) {
-			made := *l
-			made.name = name
-			made.place, _ = placer()
-			return &made, nil
-		}
+// listOf declares a list with that placer by default.
+func listOf(l *list, placer string) func(*settings) maker {
+	return func(s *settings) maker { return s.list(l, placer) }
+}
+
+func (s *settings) list(l *list, byDefault string) maker {
+	placer := s.placer(byDefault)
+	return func(name string) (cluster.Scheduler, error) {
+		made := *l
+		made.name = name
+		made.place, _ = placer()
+		return &made, nil
 	}
 }
 
-// preemptiveOf declares a preemptive order with a placer.
-func preemptiveOf(p *preemptive) func(*settings) maker {
+// preemptiveOf declares a preemptive order with that placer by default.
+func preemptiveOf(p *preemptive, placer string) func(*settings) maker {
 	return func(s *settings) maker {
-		placer := s.placer("bestfit")
+		placer := s.placer(placer)
 		return func(name string) (cluster.Scheduler, error) {
 			made := *p
 			made.name = name

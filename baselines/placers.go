@@ -1,6 +1,9 @@
 package baselines
 
 import (
+	"strings"
+
+	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/baselines/place"
 )
@@ -12,19 +15,47 @@ type placer struct {
 	new         func() place.Placer
 }
 
+// The placers that are defaults.
+const (
+	bestFit   = "bestfit"
+	heavyEdge = "heavy-edge" // A-SRPT's
+)
+
 var placers = []placer{
-	{"bestfit", "as few servers as it finds, the fullest that hold the job", false, func() place.Placer { return &place.BestFit{} }},
+	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() place.Placer { return &place.BestFit{} }},
+	{"compact", "on the fewest servers that hold it, waiting for them where that is cheaper than to be scattered", true,
+		func() place.Placer {
+			c := place.DefaultMenu()
+			c.Amounts, c.Share, c.Flex = false, false, false
+			return place.NewMenu(c)
+		}},
+	{"firstfit", "on the servers with the lowest ids", false, func() place.Placer { return &place.FirstFit{} }},
+	{"random", "on servers in random order", false, func() place.Placer { return &place.Random{} }},
+	{heavyEdge, "on few servers, workers that send each other most together (A-SRPT)", false, func() place.Placer {
+		return asrpt.NewHeavyEdge(asrpt.Tightest, asrpt.DefaultComm())
+	}},
+	{"fgd", "where it fragments the cluster least (FGD)", false, func() place.Placer { return place.NewFGD(place.DefaultFGD()) }},
+	{"tune", "with CPU and memory by what they do to its speed (Synergy)", true, func() place.Placer {
+		return place.NewTune(place.DefaultTune())
+	}},
+	{"pack", "beside another job on the same GPUs where none are free (Lucid)", true, func() place.Placer {
+		return place.NewPack(place.DefaultPack())
+	}},
+	{"menu", "with whatever of the menu makes jobs end soonest, see +menu", true, func() place.Placer {
+		return place.NewMenu(place.DefaultMenu())
+	}},
 }
 
 // placer declares the option that chooses one, and returns what makes it.
 func (s *settings) placer(byDefault string) func() (p place.Placer, amounts bool) {
 	s.orders = true
 	name := byDefault
-	names := make([]string, len(placers))
-	for i := range placers {
-		names[i] = placers[i].name
+	var names, abouts []string
+	for _, p := range placers {
+		names, abouts = append(names, p.name), append(abouts, p.name+": "+p.about)
 	}
-	option.Choice(&s.Set, &name, "place", names, "where jobs start, and with how much", "the field's usual choice")
+	option.Choice(&s.Set, &name, "place", names, "where a job starts, and with how much: "+strings.Join(abouts, "; "),
+		"each placer's own source")
 	return func() (place.Placer, bool) {
 		if s.menu != nil {
 			return s.menu(), true
@@ -38,20 +69,54 @@ func (s *settings) placer(byDefault string) func() (p place.Placer, amounts bool
 	}
 }
 
-// parseMenu reads the options of MenuSuffix.
-func parseMenu(options string) (func() place.Placer, error) {
-	var s option.Set
-	if err := s.Parse(options); err != nil {
-		return nil, err
-	}
-	return func() place.Placer { return &place.BestFit{} }, nil
-}
-
 // menus describes MenuSuffix.
 func menus() Baseline {
 	return Baseline{
 		MenuSuffix, "behind an order of jobs: amounts and workers from the menu instead of what jobs ask for",
-		"The order of jobs stays; the placer chooses for each job what it gets.", "own", "what profiles say of speed",
-		func(*settings) maker { return nil },
+		"The order says who is next; the job starts as requested where it fits so, else with what costs least: its own run time, a" +
+			" price on the GPUs that it holds for so long, and the delay of those whose GPUs it shares, unless to wait is cheaper." +
+			" What is left of CPU, memory and GPUs then goes to those that gain most by it.",
+		"own, so that a learned policy is never credited for its menu; CPU and memory after Synergy (OSDI 2022)",
+		"what profiles say of speed; estimates help", func(s *settings) maker {
+			menu(&s.Set)
+			return nil
+		},
 	}
 }
+
+// menu declares the options of MenuSuffix.
+func menu(s *option.Set) *place.MenuConfig {
+	const tuned = "own choice, tuned on training windows"
+	c := place.DefaultMenu()
+	s.Float(&c.Price, "price", 0, 1e6, "of a GPU; 1 is what fluid theory says", tuned)
+	s.Float(&c.Patience, "patience", 0, 1e6,
+		"how much of the time until GPUs will be free a job counts as the cost of waiting", tuned)
+	s.Float(&c.Urgency, "urgency", 0, 1e6, "how much of the time that it has waited it adds to that", tuned)
+	s.Bool(&c.Wait, "wait", "whether a gang may wait though it fits, on more servers than it must have", tuned)
+	s.Bool(&c.Amounts, "amounts", "whether jobs get other CPU and memory than they ask for", "own choice")
+	s.Bool(&c.Share, "share", "whether jobs share GPUs", "own choice")
+	s.Bool(&c.Flex, "flex", "whether elastic jobs get other numbers of workers than they ask for", "own choice")
+	s.Int(&c.Tries, "tries", 1, 100, "models of hosts that are tried for a job", "own choice: it bounds the time of a decision")
+	s.Float(&c.Tune.Knee, "knee", 0.01, 1, "the part of the best speed that is as much as a job gets",
+		"own choice for Synergy's saturation")
+	s.Float(&c.Tune.Floor, "floor", 0.01, 1,
+		"the part of the speed as requested down to which a job makes do with less CPU or memory",
+		"own choice; Synergy's is 1")
+	s.Bool(&c.Tune.Resize, "resize", "whether running jobs get what is left, too", "own choice: a resize may cost time")
+	s.Float(&c.Tune.Gain, "gain", 0, 1e6, "by which speed must grow for that", "own choice")
+	s.Duration(&c.Tune.Left, "left", "how long such a job must have to go", "own choice")
+	return &c
+}
+
+// parseMenu reads the options of MenuSuffix.
+func parseMenu(options string) (func() place.Placer, error) {
+	var s option.Set
+	c := menu(&s)
+	if err := s.Parse(options); err != nil {
+		return nil, err
+	}
+	return func() place.Placer { return place.NewMenu(*c) }, nil
+}
+
+// oneOf joins what may be given.
+func oneOf(names []string) string { return strings.Join(names, ", ") }

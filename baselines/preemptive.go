@@ -128,10 +128,24 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (t
 			clear(p.barred)
 			return p.fill(tx)
 		}
-		if p.barred == nil {
-			p.barred = map[cluster.JobID]bool{}
+		p.bar(s, missed)
+	}
+}
+
+// bar leaves a job out of the next plans of this pass, and with a placer that may ask profiles, which takes long, all like it.
+func (p *plan) bar(s *cluster.State, id cluster.JobID) {
+	if p.barred == nil {
+		p.barred = map[cluster.JobID]bool{}
+	}
+	p.barred[id] = true
+	if !p.amounts {
+		return
+	}
+	kind := p.place.Kind(s, id)
+	for _, t := range p.tickets {
+		if s.Phase(t.job) == cluster.Pending && !slices.Contains(p.stop, t.job) && p.place.Kind(s, t.job) == kind {
+			p.barred[t.job] = true
 		}
-		p.barred[missed] = true
 	}
 }
 

@@ -129,7 +129,7 @@ func Find(name string) (Baseline, bool) {
 
 // Describe returns the baseline of that name, or what LoanSuffix or MenuSuffix stand for.
 func Describe(name string) (Baseline, bool) {
-	for _, b := range []Baseline{loans(), menus()} {
+	for _, b := range []Baseline{borrowers(), menus()} {
 		if b.Name == name {
 			return b, true
 		}

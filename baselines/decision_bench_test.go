@@ -1,0 +1,123 @@
+package baselines_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// BenchmarkDecision reports what a decision of each baseline costs with 1,000 servers of 8 GPUs and 5,000 waiting jobs of one to
+// 16 GPUs, of which a third are elastic: the mean over decision points at which a job comes or goes, the first, which fills the
+// cluster, apart.
+func BenchmarkDecision(b *testing.B) {
+	cfg, jobs := crowd(b, 1000, 5000)
+	for _, base := range baselines.All() {
+		names := []string{base.Name}
+		if base.Orders() {
+			names = append(names, base.Name+baselines.MenuSuffix)
+		}
+		for _, name := range names {
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					sched, err := baselines.New(name)
+					if err != nil {
+						b.Fatal(err)
+					}
+					s, err := sim.New(cfg, jobs)
+					if err != nil {
+						b.Fatal(err)
+					}
+					w := &watched{Scheduler: sched, most: 400}
+					if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
+						b.Fatal(err)
+					}
+					n := float64(w.decisions - 1)
+					b.ReportMetric(w.first.Seconds()*1e3, "first-ms")
+					b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
+					b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
+					b.ReportMetric(float64(w.waiting), "waiting")
+				}
+			})
+		}
+	}
+}
+
+// crowd is a cluster that is full and a queue of about so many jobs that keeps its length.
+func crowd(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
+	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec := cluster.Uniform(servers, 8)
+	spec.PerGPU = 2
+	for i := range spec.Servers {
+		v := &spec.Servers[i]
+		v.GPUType, v.CPUMilli, v.MemMiB = "V100", 24_000, 500<<10
+	}
+	draw, models := rand.New(rand.NewPCG(1, 2)), profile.GavelJobs()
+	var jobs []trace.Job
+	for gpus := 0; gpus < servers*8 || queue > 0; {
+		j := trace.Job{Work: time.Second + time.Duration(draw.ExpFloat64()*float64(3*time.Hour))}
+		j.Name, j.Model, j.User = fmt.Sprint(len(jobs)), models[draw.IntN(len(models))], fmt.Sprint(draw.IntN(50))
+		j.Workers = []int32{1, 1, 1, 1, 2, 4, 8, 16}[draw.IntN(8)]
+		j.Request = cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: 3000, MemMiB: 60 << 10}
+		if len(jobs)%3 == 0 {
+			j.MinWorkers, j.MaxWorkers = (j.Workers+1)/2, 2*j.Workers
+		}
+		j.Estimate = j.Work
+		if gpus += int(j.Workers); gpus >= servers*8 {
+			queue--
+		}
+		jobs = append(jobs, j)
+	}
+	for range 2000 { // about one comes as one goes
+		j := jobs[len(jobs)/2]
+		j.Name = fmt.Sprint(len(jobs))
+		j.Submit = time.Duration(draw.IntN(2000)) * 3 * time.Second
+		jobs = append(jobs, j)
+	}
+	return sim.Config{Cluster: spec, Physics: model}, jobs
+}
+
+var errEnough = errors.New("enough decisions")
+
+// watched measures decisions and ends the episode after a number of them.
+type watched struct {
+	cluster.Scheduler
+	decisions, most int
+	first, rest     time.Duration
+	allocated       uint64 // bytes
+	waiting         int
+}
+
+func (w *watched) Schedule(tx *cluster.Txn) error {
+	if w.decisions == w.most {
+		w.waiting = len(tx.State().Pending())
+		return errEnough
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err := w.Scheduler.Schedule(tx)
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	if w.decisions == 0 {
+		w.first = took
+	} else {
+		w.rest += took
+		w.allocated += after.TotalAlloc - before.TotalAlloc
+	}
+	w.decisions++
+	return err
+}

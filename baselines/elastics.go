@@ -1,0 +1,129 @@
+package baselines
+
+import (
+	"math"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/baselines/loan"
+	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// elastics returns the schedulers that choose how many workers elastic jobs run with: Lyra and its rivals.
+func elastics() []Baseline {
+	return []Baseline{
+		{
+			"lyra", "shortest job first for base demand, a knapsack for what elastic jobs get beyond (Lyra, first called Aryl)",
+			"Base demand is admitted shortest first, taking back workers beyond the base of elastic jobs; what is left goes to elastic" +
+				" jobs by a multiple-choice knapsack over the time that each worker saves. With " + LoanSuffix + " behind it, it is the" +
+				" whole of Lyra: elastic jobs go to servers on loan first, so that giving these back scales jobs in.",
+			"Lyra (Li et al., EuroSys 2023), §5; package baselines/elastic marks what is reconstructed", needsEstimates, declareLyra,
+		},
+		{
+			"gandiva", "submission order; elastic jobs grow while nobody waits (Gandiva, as Lyra compares with it)",
+			"Jobs start in the order of their submission with their least workers. Elastic jobs grow while nobody waits.",
+			"Gandiva (Xiao et al., OSDI 2018), as in Lyra (EuroSys 2023), §7.1", needsNothing, func(s *settings) maker {
+				c := elastic.DefaultGandiva()
+				s.Bool(&c.Shrink, "shrink", "whether jobs that have grown shrink when others come", "reconstructed")
+				s.Bool(&c.Skip, "skip", "whether a job that does not fit is passed over", "own choice")
+				s.Bool(&c.Even, "even", "whether free workers are handed out in turns", "own choice")
+				return s.elastic(0, func() elastic.Policy { return elastic.NewGandiva(c) })
+			},
+		},
+		{
+			"afs", "base demand for all, then workers one by one to who deserves them most (AFS)",
+			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job that wins AFS's" +
+				" comparison of gains in throughput with every other.",
+			"AFS (Hwang et al., NSDI 2021), as in Lyra (EuroSys 2023), §7.1",
+			needsNothing + "; estimates help", func(s *settings) maker {
+				c := elastic.DefaultAFS()
+				option.Choice(&s.Set, &c.Rule, "rule", []elastic.AFSRule{elastic.Pairwise, elastic.Gain},
+					"AFS's inequality between two jobs, or the larger gain in throughput for each GPU", "reconstructed")
+				s.Bool(&c.Submission, "submission", "whether base demand goes by submission instead of shortest first", "own choice")
+				scaling(s, &c.Scaling)
+				return s.elastic(0, func() elastic.Policy { return elastic.NewAFS(c) })
+			},
+		},
+		{
+			"optimus", "base demand for all, then workers one by one where they shorten a job most (Optimus)",
+			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job whose remaining" +
+				" time falls most for each unit of its dominant resource.",
+			"Optimus (Peng et al., EuroSys 2018), without parameter servers", needsNothing + "; estimates help",
+			func(s *settings) maker {
+				c := elastic.DefaultOptimus()
+				s.Duration(&c.Unknown, "unknown", "the time left of a job without an estimate", "own choice")
+				s.Bool(&c.Submission, "submission", "whether base demand goes by submission instead of shortest first", "own choice")
+				scaling(s, &c.Scaling)
+				return s.elastic(0, func() elastic.Policy { return elastic.NewOptimus(c) })
+			},
+		},
+		{
+			"pollux", "numbers of workers by genetic search for the highest mean goodput (Pollux)",
+			"Every minute a genetic search looks for the numbers of workers with the highest generalised mean of speedups over all jobs." +
+				" Goodput is throughput here: batch sizes are not tuned.",
+			"Pollux (Qiao et al., OSDI 2021), as in Lyra (EuroSys 2023), §7.1", needsNothing + "; models tell it how they scale",
+			declarePollux,
+		},
+		{
+			"opportunistic", "submission order; fungible jobs on idle inference servers, the others on training servers",
+			"Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference needs these;" +
+				" the others queue for the training servers. Both queues go by submission, and a job that does not fit blocks its queue.",
+			"Lyra (EuroSys 2023), §7.1: its rival without loans; package baselines/loan marks what is reconstructed", needsNothing,
+			func(s *settings) maker {
+				c := loan.DefaultOpportunistic()
+				loans(&s.Set, &c)
+				return func(name string) (cluster.Scheduler, error) { return loan.Opportunistic(name, c), nil }
+			},
+		},
+	}
+}
+
+// elastic declares the options of carrying out what a policy decides.
+func (s *settings) elastic(epoch time.Duration, policy func() elastic.Policy) maker {
+	c := elastic.Default()
+	c.Epoch, c.Pause, c.Gather, c.Slowest = epoch, time.Minute, true, 0.5
+	s.Duration(&c.Epoch, "epoch", "how often it reallocates; 0 whenever a job comes or ends or the cluster changes",
+		"own choice; Lyra's is unknown (30s to 60s: 60 %), Pollux's is 60s")
+	s.Bool(&c.Elastic, "elastic", "whether jobs run with other numbers of workers than they ask for",
+		"Lyra, §7.4: false is an ablation")
+	s.Bool(&c.Special, "special", "whether elastic jobs go to servers on loan first, base and flexible workers apart", "Lyra, §5.3")
+	s.Bool(&c.Decreasing, "decreasing", "whether jobs with the largest workers are placed first", "Lyra, §5.3")
+	s.Bool(&c.Gather, "gather", "whether a gang goes on as few servers as possible instead of every worker where it fits best",
+		"own choice, for physics in which distance matters")
+	s.Bool(&c.Faster, "faster", "whether jobs grow only where profiles promise speed by it", "own choice")
+	s.Duration(&c.Pause, "pause", "what a resize costs a job, for which it must make up; 0 if nothing",
+		"own choice; Lyra's simulator charges nothing (§7.2)")
+	s.Float(&c.Slowest, "slowest", 0, 1, "the part of its speed in proportion below which a gang waits rather than be scattered",
+		"own choice, for physics in which distance matters")
+	s.Int(&c.Looks, "looks", 1, 100, "how often it plans anew without gangs that found no servers", "own choice")
+	return func(name string) (cluster.Scheduler, error) { return elastic.New(name, policy(), c), nil }
+}
+
+func scaling(s *settings, p *elastic.Scaling) {
+	option.Choice(&s.Set, p, "scaling", []elastic.Scaling{elastic.Profiled, elastic.Linear},
+		"how throughput grows with workers: as the model's profile says, or in proportion", "own choice")
+}
+
+func declareLyra(s *settings) maker {
+	c := elastic.DefaultLyra()
+	s.Bool(&c.Longest, "longest", "whether elastic jobs are sorted by their time with the least workers, not the most",
+		"reconstructed")
+	s.Bool(&c.Together, "together", "whether all GPUs are counted in one number, one on loan as `loaned` of others", "own choice")
+	s.Float(&c.Loaned, "loaned", 0.01, 1, "what a GPU on loan counts, with together=true", "Lyra, §7.5: three servers for one")
+	return s.elastic(0, func() elastic.Policy { return elastic.NewLyra(c) })
+}
+
+func declarePollux(s *settings) maker {
+	c := elastic.DefaultPollux()
+	s.Int(&c.Population, "population", 2, 10_000, "allocations that live at a time", "Pollux's artifact")
+	s.Int(&c.Generations, "generations", 0, 100_000, "of the search", "Lyra, §7.1; Pollux's preset is 100")
+	s.Int(&c.Patience, "patience", 0, 100_000, "generations without a better allocation after which it ends; 0 never", "own choice")
+	s.Int(&c.Jobs, "jobs", 0, 100_000, "jobs that one search decides on", "own choice: it bounds the time of a search")
+	s.Float(&c.Power, "power", -math.MaxInt32, math.MaxInt32, "exponent of the mean; the less, the fairer", "Pollux, §4.2")
+	s.Float(&c.Floor, "floor", 1e-9, 1, "added to every speedup", "Pollux's artifact")
+	s.Duration(&c.Delay, "delay", "what a change costs a running job", "Pollux, §4.2.1")
+	s.Float(&c.Mutations, "mutations", 0, 1, "share of the jobs that change in a child", "own choice")
+	scaling(s, &c.Scaling)
+	return s.elastic(time.Minute, func() elastic.Policy { return elastic.NewPollux(c) })
+}

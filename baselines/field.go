@@ -1,0 +1,72 @@
+package baselines
+
+import (
+	"github.com/clustergym/clustergym/baselines/gavel"
+	"github.com/clustergym/clustergym/baselines/gittins"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// field returns the other schedulers of the field that placers or packages of their own make.
+func field() []Baseline {
+	return []Baseline{
+		{
+			"gittins", "preemptive Gittins index of attained service, learned from the jobs that ended (Tiresias); needs no estimates",
+			"The live jobs with the highest chance of ending for the service it takes go first, by what the jobs that ended have taught." +
+				" The first that fit the cluster's totals run, the others wait.",
+			"Tiresias (Gu et al., NSDI 2019), §3.2 and §3.3: discretised 2D-Gittins", needsNothing, declareGittins,
+		},
+		{
+			"synergy", "srtf that gives jobs CPU and memory by what these do to their speed (Synergy-TUNE)",
+			"Jobs run in the order of srtf. Each starts with the CPU and memory that keep it fast, makes do with less where these are" +
+				" short, and what is left goes to who gains most by it.",
+			"Synergy (Mohan et al., OSDI 2022), TUNE; the order is an option in the paper too: any order takes place=tune",
+			needsEstimates + ", and what profiles say of speed", preemptiveOf(&preemptive{order: timeLeft}, "tune"),
+		},
+		{
+			"lucid", "shortest job first that packs mild pairs on the same GPUs (Lucid-style)",
+			"The waiting job with the shortest estimated duration starts first, one that does not fit is passed over. While no GPUs are" +
+				" free, a job joins a partner with as many GPUs if profiles say that they hardly disturb each other.",
+			"Lucid (Hu et al., ASPLOS 2023): sharing and order; not its profiling partition and its models, for which profiles and" +
+				" estimates stand", needsEstimates + ", and what profiles say of speed", listOf(&list{order: byEstimate, skip: true}, "pack"),
+		},
+		{
+			"fgd", "submission order with skip; jobs start where they fragment the cluster least (FGD)",
+			"Jobs start in the order of their submission, one that does not fit is passed over. Each starts where the GPUs that typical" +
+				" jobs could no longer use grow least.",
+			"Weng et al., USENIX ATC 2023: fragmentation gradient descent; any order takes place=fgd", needsNothing,
+			listOf(&list{order: bySubmit, skip: true}, "fgd"),
+		},
+		{
+			"gavel", "max-min fair shares of time on GPU types by linear programs, in rounds (Gavel)",
+			"A linear program gives every job the share of its time on every GPU type that makes the least served job as well served as" +
+				" possible. Rounds of six minutes run those first that are furthest behind their share, preempting the others.",
+			"Gavel (Narayanan et al., OSDI 2020), §4.1, §4.3 and §5, without space sharing",
+			needsNothing + "; models tell it their speeds",
+			func(s *settings) maker {
+				c := gavel.Default()
+				s.Duration(&c.Round, "round", "how often it is decided anew who runs where", "Gavel, §7")
+				s.Bool(&c.Aware, "aware", "whether it knows how fast models are on GPU types", "Gavel; false is its agnostic rival")
+				s.Int(&c.Levels, "levels", 1, 100, "linear programs that share out the GPUs", "own choice; 1 is Gavel's §4.1")
+				s.Bool(&c.Backfill, "backfill", "whether waiting jobs start between rounds", "own choice")
+				return func(name string) (cluster.Scheduler, error) { return gavel.New(name, c), nil }
+			},
+		},
+	}
+}
+
+func declareGittins(s *settings) maker {
+	c := gittins.Default()
+	s.Duration(&c.Bound, "bound", "GPU-time at which a job sinks into the second queue; 0 for one queue", "Tiresias, §6")
+	s.Bool(&c.Queues, "queues", "whether the queue counts before the index", "Tiresias' simulator")
+	s.Duration(&c.Unit, "unit", "attained GPU-time at which the index is worked out first", "own choice")
+	s.Float(&c.Growth, "growth", 1.01, 100, "from one attained GPU-time at which it is worked out to the next", "own choice")
+	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
+	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
+	placer := s.placer(bestFit)
+	return func(name string) (cluster.Scheduler, error) {
+		o := gittins.New(c)
+		p := &preemptive{name: name, order: o.Key, alarm: o.Alarm, learn: o}
+		p.plan.place, p.plan.amounts = placer()
+		return p, nil
+	}
+}

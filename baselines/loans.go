@@ -1,0 +1,59 @@
+package baselines
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/baselines/loan"
+	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// CutLoan cuts LoanSuffix and its options off a name and returns what lets a scheduler borrow so, nil where the name has no such
+// end.
+func CutLoan(name string) (inner string, borrow func(cluster.Scheduler) cluster.Scheduler, err error) {
+	inner, options, found := cutSuffix(name, LoanSuffix)
+	if !found {
+		return name, nil, nil
+	}
+	var s option.Set
+	c := loan.Default()
+	loans(&s, &c)
+	if err := s.Parse(options); err != nil {
+		return name, nil, fmt.Errorf("policy %q: %s: %w", name, LoanSuffix, err)
+	}
+	suffix := name[len(inner):]
+	return inner, func(s cluster.Scheduler) cluster.Scheduler { return loan.New(s.Name()+suffix, s, c) }, nil
+}
+
+// borrowers describes LoanSuffix.
+func borrowers() Baseline {
+	return Baseline{
+		LoanSuffix, "behind any policy: it borrows servers of the inference pool",
+		"Every server that is offered is borrowed. Of those that are owed, idle ones go back first, then those from which all jobs" +
+			" can be scaled in, then those whose jobs run on the fewest others besides.",
+		"Lyra (Li et al., EuroSys 2023), §4 and §5.3: the resource orchestrator", "what the inference pool offers",
+		func(s *settings) maker {
+			c := loan.Default()
+			loans(&s.Set, &c)
+			return nil
+		},
+	}
+}
+
+// loans declares the options of borrowing and giving back.
+func loans(s *option.Set, c *loan.Config) {
+	option.Choice(s, &c.Policy, "reclaim", []loan.Policy{loan.Lyra, loan.SCF, loan.Random, loan.Optimal},
+		"which servers go back where jobs must be stopped: least preemption cost, fewest jobs, any, or the optimum by search",
+		"Lyra, §4; the others are its rivals")
+	option.Choice(s, &c.Cost, "cost", []loan.Cost{loan.ServerFractions, loan.JobCount, loan.GPUFractions},
+		"what reclaim=lyra adds up over the jobs of a server: 1 / their servers, 1, or the fraction of their GPUs there",
+		"Lyra, §4; the others it rejects")
+	s.Bool(&c.Flexible, "flexible", "whether jobs are scaled in where that spares them a stop", "Lyra, §5.3")
+	s.Int(&c.Limit, "limit", 0, 1<<30, "steps of the search for the optimum", "own choice")
+	option.Choice(s, &c.Borrow, "borrow", []loan.Borrow{loan.All, loan.Needed}, "all that is offered, or what waiting jobs ask for",
+		"Lyra, §6")
+	option.Choice(s, &c.First, "first", []loan.Order{loan.Lowest, loan.Highest, loan.Largest}, "which servers are borrowed first",
+		"own choice; the paper is silent")
+	s.Duration(&c.Period, "period", "between two rounds of borrowing and giving back; 0 at every decision point",
+		"own choice; Lyra's is 5m (§7.1)")
+}
