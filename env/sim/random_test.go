@@ -18,7 +18,7 @@ import (
 func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	makers := []func() cluster.Scheduler{func() cluster.Scheduler { return &chaos{} }}
 	// Those that do different things to a cluster, and quickly; package baselines tests all of them.
-	for _, name := range []string{"fifo", "sjfskip", "sjfhold", "srtf", "srsf", "las", "random", "lucid", "lyra", "gavel"} {
+	for _, name := range []string{"fifo", "sjfskip", "sjfhold", "srtf", "srsf", "las", "random", "lucid", "lyra"} {
 		b, _ := baselines.Find(name)
 		makers = append(makers, b.New)
 	}
