@@ -100,7 +100,7 @@ type plan struct {
 
 func (p *plan) reset(seed uint64) {
 	p.place.Reset(seed)
-	p.barred = nil
+	p.barred, p.refused = map[cluster.JobID]bool{}, map[place.Kind]bool{}
 }
 
 // run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
@@ -124,27 +124,9 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (t
 		if err != nil {
 			return err
 		}
-		if missed < 0 {
+		if !missed {
 			clear(p.barred)
 			return p.fill(tx)
-		}
-		p.bar(s, missed)
-	}
-}
-
-// bar leaves a job out of the next plans of this pass, and with a placer that may ask profiles, which takes long, all like it.
-func (p *plan) bar(s *cluster.State, id cluster.JobID) {
-	if p.barred == nil {
-		p.barred = map[cluster.JobID]bool{}
-	}
-	p.barred[id] = true
-	if !p.amounts {
-		return
-	}
-	kind := p.place.Kind(s, id)
-	for _, t := range p.tickets {
-		if s.Phase(t.job) == cluster.Pending && !slices.Contains(p.stop, t.job) && p.place.Kind(s, t.job) == kind {
-			p.barred[t.job] = true
 		}
 	}
 }
@@ -166,27 +148,48 @@ func (p *plan) choose(s *cluster.State) {
 	}
 }
 
-// apply returns the first job that found no room, or -1.
-func (p *plan) apply(tx *cluster.Txn) (missed cluster.JobID, err error) {
+// apply stops and starts jobs. One that finds no room is barred from the next plan of this pass; missed says that there was
+// one. A placer that may ask profiles takes long: then apply goes on, a kind of jobs that was refused once stays refused, and
+// all that have not started are barred.
+func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 	for _, id := range p.stop {
 		if err := tx.Preempt(id); err != nil {
-			return -1, err
+			return false, err
 		}
 	}
+	s := tx.State()
+	clear(p.refused)
 	for _, id := range p.start {
+		kind := p.place.Kind(s, id)
+		if p.refused[kind] {
+			continue
+		}
 		started, err := p.place.Place(tx, id)
-		if err != nil || !started {
-			return id, err
+		switch {
+		case err != nil:
+			return false, err
+		case !started && !p.amounts:
+			p.barred[id] = true
+			return true, nil
+		case !started:
+			p.refused[kind], missed = true, true
 		}
 	}
-	return -1, nil
+	if missed {
+		for _, t := range p.tickets {
+			if s.Phase(t.job) == cluster.Pending && !slices.Contains(p.stop, t.job) {
+				p.barred[t.job] = true
+			}
+		}
+	}
+	return missed, nil
 }
 
 // fill starts what a placer finds room for although the totals have none: beside other jobs, or with less than it asks for.
 func (p *plan) fill(tx *cluster.Txn) error {
 	if p.amounts {
 		s := tx.State()
-		p.refused = map[place.Kind]bool{}
+		clear(p.refused)
 		for _, t := range p.tickets {
 			kind := p.place.Kind(s, t.job)
 			if s.Phase(t.job) != cluster.Pending || p.refused[kind] || slices.Contains(p.stop, t.job) {
