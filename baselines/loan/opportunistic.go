@@ -54,13 +54,17 @@ func (o *opportunist) Schedule(tx *cluster.Txn) error {
 			o.queue(s, e.Job)
 		}
 	}
-	for pool := range o.queues {
-		for len(o.queues[pool]) > 0 {
-			p, fits := o.fit.in(s, o.queues[pool][0], o.pools[pool])
+	const training, inference = int(cluster.Training), int(cluster.Inference)
+	for _, turn := range [...]struct{ queue, pool int }{{inference, inference}, {training, training}, {inference, training}} {
+		for len(o.queues[turn.queue]) > 0 {
+			if turn.queue != turn.pool && !o.first(s) {
+				break
+			}
+			p, fits := o.fit.in(s, o.queues[turn.queue][0], o.pools[turn.pool])
 			if !fits {
 				break
 			}
-			if err := o.start(tx, pool, p); err != nil {
+			if err := o.start(tx, turn.queue, p); err != nil {
 				return err
 			}
 		}
@@ -69,6 +73,12 @@ func (o *opportunist) Schedule(tx *cluster.Txn) error {
 		return nil
 	}
 	return o.anywhere(tx)
+}
+
+// first reports whether the first fungible job was submitted before all that wait for the training cluster.
+func (o *opportunist) first(s *cluster.State) bool {
+	other := o.queues[cluster.Training]
+	return len(other) == 0 || bySubmit(s, o.queues[cluster.Inference][0], other[0]) < 0
 }
 
 // look notes the servers of each pool, once.

@@ -19,7 +19,7 @@ func TestOpportunistic(t *testing.T) {
 		of("V100", whole("v1", 0, 100, 8, 0, 0)),
 		of("V100|T4", whole("f1", 0, 30, 3, 0, 0)),
 		of("V100|T4", whole("f2", 1, 30, 8, 0, 0)),
-		of("V100|T4", whole("f3", 2, 5, 1, 0, 0)),  // waits behind f2, whatever is free
+		of("V100|T4", whole("f3", 2, 5, 1, 0, 0)),  // waits behind f2, then takes a training server
 		of("V100|T4", whole("big", 3, 5, 9, 0, 0)), // more than the pool can hold
 		of("V100", whole("v2", 3, 5, 1, 0, 0)),     // waits behind it
 	}
@@ -30,17 +30,17 @@ func TestOpportunistic(t *testing.T) {
 	want := strings.ReplaceAll(strings.TrimSpace(`
 		0s loan server 3
 		0s loan server 4
-		0s start v1 0:4 1:4
 		0s start f1 3:3
+		0s start v1 0:4 1:4
 		30s finish f1
 		30s start f2 3:4 4:4
+		30s start f3 2:1
+		35s finish f3
 		50s preempt f2
 		50s reclaim server 3
 		1m20s loan server 3
 		1m20s start f2 3:4 4:4
 		1m30s finish f2
-		1m30s start f3 3:1
-		1m35s finish f3
 		1m40s finish v1
 		1m40s start big 0:4 1:4 2:1
 		1m40s start v2 2:1
@@ -77,15 +77,15 @@ func TestOpportunisticTypes(t *testing.T) {
 	jobs := []trace.Job{of("V100", whole("v", 0, 20, 4, 0, 0)), mixed, whole("one", 1, 5, 2, 0, 0)}
 	cfg := sim.Config{Cluster: typed(pool(1, 2), "V100", "T4", "P4")}
 	got := strings.Join(timeline(play(t, cfg, jobs, loan.Opportunistic("o", loan.DefaultOpportunistic()), 1)), ", ")
-	want := "0s loan server 1, 0s loan server 2, 0s start v 0:4, 0s start mixed 1:4 2:4, 5s finish mixed, 5s start one 1:2, " +
+	want := "0s loan server 1, 0s loan server 2, 0s start mixed 1:4 2:4, 0s start v 0:4, 5s finish mixed, 5s start one 1:2, " +
 		"10s finish one, 20s finish v"
 	if got != want {
 		t.Errorf("schedule %s, want %s", got, want)
 	}
 }
 
-// A job starts in its pool and nowhere else, unless nothing else runs: the fungible ones on the servers of inference, the
-// others on those of training; and in each pool in order of submission.
+// Unless nothing else runs, jobs that are not fungible start on the servers of training and nowhere else, and a fungible one
+// there only before all others that wait for these; and in each queue in order of submission.
 func TestOpportunisticKeepsPoolsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
@@ -114,12 +114,17 @@ func TestOpportunisticKeepsPoolsApart(t *testing.T) {
 				delete(running, r.Job)
 			case sim.Start:
 				for _, p := range l.Placement(r) {
-					if cfg.Cluster.Servers[p.Server].Pool != home && len(running) > 0 {
-						t.Fatalf("at %v job %d starts on %v while %v run", r.At, r.Job, l.Placement(r), running)
+					if cfg.Cluster.Servers[p.Server].Pool == home || len(running) == 0 {
+						continue
+					}
+					if home == cluster.Training || slices.ContainsFunc(waiting[cluster.Training], func(id cluster.JobID) bool {
+						return before(jobs, id, r.Job)
+					}) {
+						t.Fatalf("at %v job %d starts on %v while %v run and %v wait", r.At, r.Job, l.Placement(r), running, waiting)
 					}
 				}
 				for _, id := range waiting[home] {
-					if jobs[id].Submit < jobs[r.Job].Submit || jobs[id].Submit == jobs[r.Job].Submit && id < r.Job {
+					if before(jobs, id, r.Job) {
 						t.Fatalf("at %v job %d starts before %d", r.At, r.Job, id)
 					}
 				}
@@ -128,4 +133,9 @@ func TestOpportunisticKeepsPoolsApart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// before reports whether a job was submitted before another.
+func before(jobs []trace.Job, a, b cluster.JobID) bool {
+	return jobs[a].Submit < jobs[b].Submit || jobs[a].Submit == jobs[b].Submit && a < b
 }
