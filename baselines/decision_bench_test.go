@@ -38,7 +38,7 @@ func BenchmarkDecision(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					w := &watched{Scheduler: sched, most: 400}
+					w := &watched{Scheduler: sched, most: 100}
 					if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
 						b.Fatal(err)
 					}

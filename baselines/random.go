@@ -14,23 +14,34 @@ type random struct {
 	draw  *rand.Rand
 	ids   []cluster.JobID
 	place place.Placer
+
+	refused map[place.Kind]bool // in this pass
 }
 
 func (r *random) Name() string { return r.name }
 
 func (r *random) Reset(seed uint64) error {
 	r.place.Reset(seed)
+	r.refused = map[place.Kind]bool{}
 	r.draw = rng.Stream(seed, "baselines", "random")
 	return nil
 }
 
 func (r *random) Schedule(tx *cluster.Txn) error {
-	r.ids = append(r.ids[:0], tx.State().Pending()...)
+	s := tx.State()
+	clear(r.refused)
+	r.ids = append(r.ids[:0], s.Pending()...)
 	r.draw.Shuffle(len(r.ids), func(i, j int) { r.ids[i], r.ids[j] = r.ids[j], r.ids[i] })
 	for _, id := range r.ids {
-		if _, err := r.place.Place(tx, id); err != nil {
+		kind := r.place.Kind(s, id)
+		if r.refused[kind] {
+			continue
+		}
+		started, err := r.place.Place(tx, id)
+		if err != nil {
 			return err
 		}
+		r.refused[kind] = !started
 	}
 	return finish(r.place, tx)
 }
