@@ -101,7 +101,8 @@ ignore those you do not know.`)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no talk and no progress")
 	root.AddCommand(
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
-		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newExportCmd(a), newPlanCmd(a), newDemandCmd(a), newQuickstartCmd(a),
+		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newReproduceCmd(a), newExportCmd(a), newPlanCmd(a),
+		newDemandCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), newGenDocsCmd(a),
 	)
 	return root

@@ -1,0 +1,166 @@
+package reproduce
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Claim is something that is published, or asked of this project, about rows: an order of them by
+// one metric, which of them is best, or a ratio of two.
+type Claim struct {
+	Text   string
+	Metric Metric
+	// Order lists rows from the best to the worst.
+	Order []string
+	// First lists rows of which the first is the best.
+	First []string
+	// Over and Under are the rows of a ratio, so that it is above 1.
+	Over, Under string
+	Paper       float64 // the published ratio, NaN or 0 for none
+	// Bar is what the ratio should reach here, 0 for four fifths of the published gain.
+	Bar float64
+	// Why explains a difference from the paper.
+	Why string
+}
+
+// Shares of a published gain between which a ratio counts as near it.
+const (
+	fourFifths = .8
+	twice      = 2
+)
+
+func (c *Claim) bar() float64 { return cmp.Or(c.Bar, 1+fourFifths*(c.Paper-1)) }
+
+// The outcomes of a claim.
+const (
+	Holds    = "holds"
+	Exceeds  = "exceeds"  // the bar is reached, and the gain is more than twice the published one: not near it
+	Weaker   = "weaker"   // the direction is the same, and less than the bar
+	Partly   = "partly"   // most neighbours of an order agree, or the first is better than most
+	Reversed = "reversed" // the other way round
+	NotRun   = "not run"  // a row is missing
+)
+
+// Verdict is a claim and what became of it.
+type Verdict struct {
+	Text    string  `json:"text"`
+	Metric  string  `json:"metric"`
+	Paper   float64 `json:"paper,omitempty"` // the published ratio
+	Bar     float64 `json:"bar,omitempty"`
+	Ours    float64 `json:"ours,omitempty"` // the ratio of the means over seeds
+	Shown   string  `json:"shown"`          // the figures behind it
+	Outcome string  `json:"outcome"`
+	Seeds   int     `json:"seeds"` // in which the bar is reached, or the order holds
+	Why     string  `json:"why,omitempty"`
+}
+
+func (c *Claim) judge(rows []Result) Verdict {
+	v := Verdict{Text: c.Text, Metric: c.Metric.Key(), Outcome: NotRun}
+	find := func(key string) *Result {
+		i := slices.IndexFunc(rows, func(r Result) bool { return r.Key == key && r.Error == "" })
+		if i < 0 {
+			return nil
+		}
+		return &rows[i]
+	}
+	switch {
+	case c.Order != nil:
+		c.judgeOrder(&v, find, c.Order, func(i int) int { return i - 1 })
+	case c.First != nil:
+		c.judgeOrder(&v, find, c.First, func(int) int { return 0 })
+	default:
+		c.judgeRatio(&v, find)
+	}
+	if v.Outcome != Holds && v.Outcome != NotRun {
+		v.Why = c.Why
+	}
+	return v
+}
+
+func (c *Claim) judgeRatio(v *Verdict, find func(string) *Result) {
+	v.Paper, v.Bar = c.Paper, c.bar()
+	over, under := find(c.Over), find(c.Under)
+	if over == nil || under == nil {
+		return
+	}
+	ratio := func(over, under Figures) float64 { return over[c.Metric] / under[c.Metric] }
+	ours := ratio(over.Mean, under.Mean)
+	v.Shown = c.Metric.show(over.Mean[c.Metric]) + " / " + c.Metric.show(under.Mean[c.Metric])
+	if math.IsNaN(ours) || math.IsInf(ours, 0) {
+		return
+	}
+	v.Ours = ours
+	switch {
+	case ours >= v.Bar && c.Paper > 1 && ours-1 > twice*(c.Paper-1):
+		v.Outcome = Exceeds
+	case ours >= v.Bar:
+		v.Outcome = Holds
+	case ours > 1:
+		v.Outcome = Weaker
+	default:
+		v.Outcome = Reversed
+	}
+	for i := range over.each {
+		if ratio(over.each[i], under.each[i]) >= v.Bar {
+			v.Seeds++
+		}
+	}
+}
+
+// judgeOrder holds every row but the first against the one that better names.
+func (c *Claim) judgeOrder(v *Verdict, find func(string) *Result, keys []string, better func(i int) int) {
+	var rows []*Result
+	for _, key := range keys {
+		r := find(key)
+		if r == nil || math.IsNaN(r.Mean[c.Metric]) {
+			return
+		}
+		rows = append(rows, r)
+	}
+	agree := 0
+	shown := []string{c.Metric.show(rows[0].Mean[c.Metric])}
+	for i := 1; i < len(rows); i++ {
+		agrees := c.before(rows[better(i)].Mean, rows[i].Mean)
+		if agrees {
+			agree++
+		}
+		sign := " > "
+		switch {
+		case c.First != nil && i == 1:
+			sign = " against "
+		case c.First != nil:
+			sign = ", "
+		case agrees != metricKinds[c.Metric].higher:
+			sign = " < "
+		}
+		shown = append(shown, sign, c.Metric.show(rows[i].Mean[c.Metric]))
+	}
+	v.Shown = strings.Join(shown, "")
+	switch pairs := len(rows) - 1; {
+	case agree == pairs:
+		v.Outcome = Holds
+	case 2*agree > pairs:
+		v.Outcome = Partly
+	default:
+		v.Outcome = Reversed
+	}
+	for seed := range rows[0].each {
+		ok := true
+		for i := 1; i < len(rows); i++ {
+			ok = ok && c.before(rows[better(i)].each[seed], rows[i].each[seed])
+		}
+		if ok {
+			v.Seeds++
+		}
+	}
+}
+
+// before reports whether a is as good as b or better.
+func (c *Claim) before(a, b Figures) bool {
+	if metricKinds[c.Metric].higher {
+		a, b = b, a
+	}
+	return a[c.Metric] <= b[c.Metric]
+}

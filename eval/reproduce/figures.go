@@ -1,0 +1,135 @@
+package reproduce
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Metric is one figure of an episode.
+type Metric uint8
+
+// The metrics. Times are in seconds.
+const (
+	QueueMean Metric = iota // queueing delay: first start - submit
+	QueueMedian
+	Queue95
+	JCTMean // finish - submit
+	JCTMedian
+	JCT95
+	TrainingUse    // GPU-time held on training servers over theirs, from the first submit to the last
+	OverallUse     // GPUs of both pools that training holds or inference needs, over all, in the same time
+	TrainingEnd    // as TrainingUse, to the last finish
+	OverallEnd     // as OverallUse, to the last finish
+	PreemptionRate // preemptions and interruptions over jobs
+	Unforced       // of the servers that went back to inference, the share that went without a job being stopped
+	LoanUse        // GPU-time held on servers on loan over that on loan
+	LentMean       // servers on loan
+	CompletionSum  // of the instants at which jobs finish
+	Unfinished     // jobs that did not finish
+	metrics
+)
+
+// metricKinds says how metrics are written.
+var metricKinds = [metrics]struct {
+	key, label string
+	percent    bool
+	higher     bool // is better
+}{
+	{key: "mean_queueing_s", label: "queue mean"},
+	{key: "p50_queueing_s", label: "median"},
+	{key: "p95_queueing_s", label: "95 %"},
+	{key: "mean_jct_s", label: "JCT mean"},
+	{key: "p50_jct_s", label: "median"},
+	{key: "p95_jct_s", label: "95 %"},
+	{key: "training_use", label: "training use", percent: true, higher: true},
+	{key: "overall_use", label: "overall use", percent: true, higher: true},
+	{key: "training_use_to_end", label: "training, to the end", percent: true, higher: true},
+	{key: "overall_use_to_end", label: "overall, to the end", percent: true, higher: true},
+	{key: "preemption_ratio", label: "preempted", percent: true},
+	{key: "returned_unforced", label: "unforced", percent: true, higher: true},
+	{key: "loan_use", label: "use of loans", percent: true, higher: true},
+	{key: "mean_lent", label: "lent", higher: true},
+	{key: "sum_completion_s", label: "sum of completions"},
+	{key: "unfinished", label: "unfinished"},
+}
+
+// Key names the metric in JSON.
+func (m Metric) Key() string { return metricKinds[m].key }
+
+func (m Metric) String() string { return metricKinds[m].label }
+
+// show writes a value of the metric.
+func (m Metric) show(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case metricKinds[m].percent:
+		return strconv.FormatFloat(100*x, 'f', 1, 64)
+	case math.Abs(x) >= 1e7:
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return group(strconv.FormatFloat(x, 'f', 0, 64))
+}
+
+// group puts a comma between thousands of a number of digits.
+func group(digits string) string {
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Figures are an episode's, or a paper's; NaN where one is not known.
+type Figures [metrics]float64
+
+// known returns figures of which the named ones are known.
+func known(of map[Metric]float64) Figures {
+	f := unknown()
+	for m := range metrics {
+		if x, ok := of[m]; ok {
+			f[m] = x
+		}
+	}
+	return f
+}
+
+func unknown() (f Figures) {
+	for m := range f {
+		f[m] = math.NaN()
+	}
+	return f
+}
+
+// IsZero reports whether no figure is known; JSON leaves it out then.
+func (f Figures) IsZero() bool {
+	for _, x := range f {
+		if !math.IsNaN(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// MarshalJSON writes the known figures by their keys, in the order of the metrics.
+func (f Figures) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for m, x := range f {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		number, err := json.Marshal(x)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(strconv.Quote(Metric(m).Key()) + ":")
+		b.Write(number)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
