@@ -10,6 +10,8 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"pgregory.net/rapid"
@@ -55,8 +57,13 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 			jobs[i].Tenant = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant")
 		}
 	}
+	if rapid.Bool().Draw(t, "rich") {
+		enrich(t, cfg, jobs)
+	}
 	for i := range jobs {
-		jobs[i].Workers = int32(min(int64(jobs[i].Workers), cfg.Cluster.Capacity(&jobs[i].JobSpec)))
+		if jobs[i].Stages < 2 {
+			jobs[i].Workers = int32(min(int64(jobs[i].Workers), cfg.Cluster.Capacity(&jobs[i].JobSpec)))
+		}
 	}
 	pool := rapid.IntRange(0, 2).Draw(t, "inference servers")
 	for range pool {
@@ -69,6 +76,47 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
 	}
 	breakDown(t, cfg)
+}
+
+// enrich adds what physics knows: models, CPU and memory that matter, GPUs that jobs may share, elastic jobs, pipelines.
+func enrich(t *rapid.T, cfg *sim.Config, jobs []job) {
+	model, err := physics.Parse(rapid.SampledFrom([]string{
+		"gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,5)", "cpu-mem * sharing(0.3)", "sharing(1) * diminishing(0.5)",
+	}).Draw(t, "physics of models"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Physics = model
+	cfg.Cluster.PerGPU = rapid.Int32Range(0, 2).Draw(t, "jobs per GPU")
+	for i := range cfg.Cluster.Servers {
+		v := &cfg.Cluster.Servers[i]
+		v.CPUMilli = rapid.SampledFrom([]int64{6000, 24_000}).Draw(t, "CPU milli of a server")
+		v.MemMiB = rapid.SampledFrom([]int64{40_000, cluster.Unlimited}).Draw(t, "MiB of a server")
+		v.GPUMemMiB = rapid.SampledFrom([]int32{0, 16_000}).Draw(t, "MiB of a GPU")
+		v.Rack = rapid.Int32Range(0, 2).Draw(t, "rack")
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Model = rapid.SampledFrom(append(profile.Names()[:6], "gpt2-1.5b", "")).Draw(t, "model")
+		j.User = rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user")
+		j.Request = cluster.Amount{
+			GPUMilli: rapid.SampledFrom([]int32{1000, 1000, 500}).Draw(t, "GPU milli"),
+			CPUMilli: rapid.SampledFrom([]int32{0, 500, 4000}).Draw(t, "CPU milli"),
+			MemMiB:   rapid.SampledFrom([]int32{0, 10_000}).Draw(t, "MiB"),
+		}
+		if f := profile.Lookup(j.Model); f != nil && rapid.Bool().Draw(t, "GPU memory counts") {
+			j.Request.GPUMemMiB = min(f.GPUMemMiB(1), 16_000)
+		}
+		j.Workers = int32(min(int64(j.Workers), cfg.Cluster.Capacity(&j.JobSpec)))
+		switch most := cfg.Cluster.Capacity(&j.JobSpec); rapid.IntRange(0, 3).Draw(t, "kind of job") {
+		case 0:
+			j.MinWorkers, j.MaxWorkers = (j.Workers+1)/2, int32(min(int64(2*j.Workers), most))
+		case 1:
+			if j.Workers%2 == 0 {
+				j.Stages = 2
+			}
+		}
+	}
 }
 
 // breakDown adds failures.
@@ -130,8 +178,12 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// variants lists every baseline by name, as it is, and as it borrows and chooses from the menu where it can.
+// variants lists every baseline by name, as it is, and as it borrows and chooses from the menu where it can, and every placer
+// behind an order that waits and one that preempts.
 func variants() (names []string) {
+	for _, p := range placers {
+		names = append(names, "sjfskip:place="+p.name, "srtf:place="+p.name)
+	}
 	for _, b := range All() {
 		names = append(names, b.Name, b.Name+LoanSuffix)
 		if b.Orders() {
