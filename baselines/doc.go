@@ -1,4 +1,5 @@
-// Package baselines holds the schedulers that learned policies are measured against, one idea a file, each behind
-// cluster.Scheduler, with one registry. They decide when and which; where is cluster.State.BestFit's choice: as few servers
-// as it finds. Orders and what becomes of a job that does not fit are those of the published simulators.
+// Package baselines holds the schedulers that learned policies are measured against, each behind cluster.Scheduler, with one
+// registry that makes them by name, with options. Orders of jobs, which say who starts and when, stand here, one idea a file;
+// where a job starts, and with how much, is up to a placer of package place. Systems that decide both at once, or keep a model of
+// their own, have packages below.
 package baselines

@@ -86,13 +86,14 @@ func menus() Baseline {
 
 // menu declares the options of MenuSuffix.
 func menu(s *option.Set) *place.MenuConfig {
-	const tuned = "own choice, tuned on training windows"
+	const tried = "own choice; on training windows it hardly mattered"
 	c := place.DefaultMenu()
-	s.Float(&c.Price, "price", 0, 1e6, "of a GPU; 1 is what fluid theory says", tuned)
+	s.Float(&c.Price, "price", 0, 1e6, "of a GPU; 1 is what fluid theory says", tried)
 	s.Float(&c.Patience, "patience", 0, 1e6,
-		"how much of the time until GPUs will be free a job counts as the cost of waiting", tuned)
-	s.Float(&c.Urgency, "urgency", 0, 1e6, "how much of the time that it has waited it adds to that", tuned)
-	s.Bool(&c.Wait, "wait", "whether a gang may wait though it fits, on more servers than it must have", tuned)
+		"how much of the time until GPUs will be free a job counts as the cost of waiting", tried)
+	s.Float(&c.Urgency, "urgency", 0, 1e6, "how much of the time that it has waited it adds to that", tried)
+	s.Bool(&c.Wait, "wait", "whether a gang may wait though it fits, on more servers than it must have",
+		"own choice; on training windows it mattered most")
 	s.Bool(&c.Amounts, "amounts", "whether jobs get other CPU and memory than they ask for", "own choice")
 	s.Bool(&c.Share, "share", "whether jobs share GPUs", "own choice")
 	s.Bool(&c.Flex, "flex", "whether elastic jobs get other numbers of workers than they ask for", "own choice")
