@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // WriteCDF draws, for every policy, the share of all jobs that finish within a time of their submission, as SVG. Jobs of all
@@ -16,7 +17,12 @@ func WriteCDF(w io.Writer, results []Result) error {
 	if err != nil {
 		return fmt.Errorf("draw CDF: %w", err)
 	}
-	const width, height, left, right, top, bottom = 860.0, 420.0, 62.0, 150.0, 40.0, 52.0
+	const plot, left, top, bottom = 648.0, 62.0, 40.0, 52.0
+	right := 150.0 // holds the names
+	for _, name := range g.policies {
+		right = max(right, 55+7*float64(utf8.RuneCountInString(name)))
+	}
+	width, height := left+plot+right, max(420, top+20+22*float64(len(g.policies)))
 	var curves [][]time.Duration
 	var jobs []int
 	lo, hi := time.Duration(math.MaxInt64), time.Second
