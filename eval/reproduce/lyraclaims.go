@@ -11,8 +11,8 @@ const (
 		"860 s are queueing"
 	whyPlace = "not explained: rows without the loss of speed on loan and rows with more work than room show no gain of note " +
 		"either; perhaps because reclaiming reads off the state which workers a job can spare, kept apart or not"
-	whyOpportunistic = "Opportunistic starts fungible jobs on inference servers first, where a long one loses all progress whenever " +
-		"it is stopped; between the others shortest first leaves little queueing to tell them apart by"
+	whyOpportunistic = "Opportunistic starts fungible jobs on inference servers first, where a long one loses all progress " +
+		"whenever it is stopped; between the others shortest first leaves little queueing to tell them apart by"
 	whyScenarios = "shortest first leaves so little queueing in all scenarios but FIFO that there is little to tell them " +
 		"apart by"
 	whyCheckpoint = "hardly a job is stopped here; see the rows with more work than the training servers can do"
