@@ -263,7 +263,7 @@ func (w watch) Schedule(tx *cluster.Txn) error {
 
 // Nobody is stopped in vain, also where the GPUs that are free lie apart.
 func TestStopsForSomebody(t *testing.T) {
-	for _, name := range []string{"srtf", "srsf", "las"} {
+	for _, name := range []string{"srtf", "srsf", "las", "gittins", "synergy", "srtf+menu", "las+menu", "srsf:place=pack"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				cfg := drawConfig(t)

@@ -26,6 +26,7 @@ func TestNew(t *testing.T) {
 		"fifo+loan+menu":    "no such baseline",
 		"fifo+loan:all=1":   `+loan: no option "all"`,
 		"fifo+menu:all=1":   `+menu: no option "all"`,
+		"lyra+menu":         "it chooses amounts itself, want +menu behind an order of jobs",
 		"fifo+lend":         `no such baseline`,
 		"sjfhold:times=3:x": "option",
 	} {

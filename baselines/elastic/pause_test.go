@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 )
 
@@ -54,12 +55,28 @@ func TestWhereChangeCosts(t *testing.T) {
 	}
 }
 
+// crawl is physics in which a gang on several servers hardly moves.
+type crawl struct{}
+
+func (crawl) Speed(s *cluster.State, id cluster.JobID) float64 {
+	return 1 / float64(10*len(s.Placement(id)))
+}
+
+func (crawl) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	return dst
+}
+
 // A gang waits for servers near each other only while something else runs.
 func TestScatteredGangStartsAlone(t *testing.T) {
-	apart := site{training: 2, gpus: 1, physics: physics.Compose(physics.InterServer{Penalty: 4})}
 	cfg := elastic.Default()
 	cfg.Slowest = 1
-	if got := strings.Join(decide(t, apart, []need{rigid("b", 2, 1)}, most{}, cfg), ", "); got != "b = 0:1 1:1" {
+	gang := []need{rigid("b", 2, 1)}
+	alone := site{training: 2, gpus: 1, physics: crawl{}}
+	if got := strings.Join(decide(t, alone, gang, most{}, cfg), ", "); got != "b = 0:1 1:1" {
 		t.Errorf("%q, want it to start", got)
+	}
+	busy := site{training: 3, gpus: 1, physics: crawl{}, runs: []at{{rigid("x", 1, 9), on([2]int32{2, 1})}}}
+	if got := decide(t, busy, gang, most{}, cfg); len(got) > 0 {
+		t.Errorf("%q beside another job, want it to wait", got)
 	}
 }
