@@ -113,13 +113,29 @@ func (l *list) listen(tx *cluster.Txn) error {
 // block starts jobs until one does not fit.
 func (l *list) block(tx *cluster.Txn) error {
 	for len(l.all) > 0 {
-		started, err := l.start(tx, l.all[0].job)
+		next, stale, err := l.again(tx.State(), l.all[0])
+		if err != nil {
+			return err
+		}
+		if stale {
+			l.all.pop()
+			l.all.push(next)
+			continue
+		}
+		started, err := l.start(tx, next.job)
 		if err != nil || !started {
 			return err
 		}
 		l.all.pop()
 	}
 	return nil
+}
+
+// again looks a waiting job's key up anew: a job that lost its work when it was stopped was queued before it had lost it.
+func (l *list) again(s *cluster.State, t ticket) (now ticket, stale bool, err error) {
+	now = t
+	now.key, err = l.order(s, t.job)
+	return now, now.key != t.key, err
 }
 
 // follow keeps the running jobs in order of their expected finish.
@@ -140,7 +156,15 @@ func (l *list) fill(tx *cluster.Txn) error {
 	held := ticket{job: -1}
 	bound := math.Inf(1)
 	for i := l.some.first(); i >= 0 && float64(l.some.head(i).key) <= bound; i = l.some.first() {
-		next := l.some.head(i)
+		next, stale, err := l.again(tx.State(), l.some.head(i))
+		if err != nil {
+			return err
+		}
+		if stale {
+			l.some.pop(i)
+			l.some.push(l.some.kinds[i], next)
+			continue
+		}
 		started, err := l.start(tx, next.job)
 		switch {
 		case err != nil:

@@ -1,0 +1,37 @@
+package baselines
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// A job that loses its work with the server that it had on loan waits as long as it has to do then, not as it had before.
+func TestLostWorkCounts(t *testing.T) {
+	whole := func(name string, submit, work int) job {
+		j := job{Work: time.Duration(work) * time.Second}
+		j.Name, j.Submit, j.Workers, j.Estimate = name, time.Duration(submit)*time.Second, 1, j.Work
+		j.Request.GPUMilli = cluster.WholeGPU
+		return j
+	}
+	spec := cluster.Uniform(2, 1)
+	spec.Servers[1].Pool = cluster.Inference
+	cfg := sim.Config{
+		Cluster: spec, Restart: sim.Restart{FromScratch: true}, Grace: time.Second,
+		Demand: []sim.Demand{{Offer: 1}, {At: 40 * time.Second}},
+	}
+	jobs := []job{whole("long", 0, 100), whole("lost", 1, 50), whole("new", 20, 30)}
+	for _, name := range []string{"sjf+loan", "sjfskip+loan"} {
+		p, err := New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(events(run(t, cfg, jobs, p, 1)), ", ")
+		if !strings.Contains(got, "1m40s start 2") || !strings.Contains(got, "2m10s start 1") {
+			t.Errorf("%s: %s, want the new job to start at 1m40s and the lost one at 2m10s", name, got)
+		}
+	}
+}
