@@ -118,6 +118,12 @@ func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
 			x = log
 		}
 		known.add(x, keep)
-		known.count++
+		known.count = more(known.count)
 	}
 }
+
+// mostCount is where counts stop, so that one that a file holds cannot overflow.
+const mostCount = 1 << 53
+
+// more is the next count.
+func more(n int) int { return min(n+1, mostCount) }

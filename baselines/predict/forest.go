@@ -175,7 +175,7 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 	}
 	if a.trial {
 		c := f.contest[keyOf(s)]
-		c.trials++
+		c.trials = more(c.trials)
 		c.forest += f.config.Decay * (math.Abs(a.forest-log) - c.forest)
 		c.median += f.config.Decay * (math.Abs(a.median-log) - c.median)
 		f.contest[keyOf(s)] = c
@@ -187,8 +187,7 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 	}
 	f.learn(s, iterations, f.config.Runs)
 	f.past.add(s, iterations)
-	f.seen++
-	f.fresh++
+	f.seen, f.fresh = more(f.seen), more(f.fresh)
 	f.train()
 }
 

@@ -110,7 +110,7 @@ func (d *decoder) forest() *forestPredictor {
 	d.levels(s, c.Runs)
 	d.contest(s)
 	d.observations(s, c.Window)
-	s.seen = int(d.whole("observations", int64(len(s.targets)), 1<<53))
+	s.seen = int(d.whole("observations", int64(len(s.targets)), mostCount))
 	s.fresh = int(d.whole("observations since training", 0, int64(s.seen)))
 	if grown := d.text("forest"); grown != "" {
 		f, err := forest.Read(strings.NewReader(grown))
@@ -134,7 +134,7 @@ func (d *decoder) levels(s *forestState, most int) {
 		k := levelKey{level: uint8(d.whole("level", 0, levels-1)), key: d.key(), user: d.text("user"), name: d.text("name")}
 		k.size = d.whole("size", math.MinInt64, math.MaxInt64)
 		l := &level{runs: d.runs("log", most, -mostLog, mostLog)}
-		l.count = int(d.whole("jobs", int64(max(1, len(l.latest))), 1<<53))
+		l.count = int(d.whole("jobs", int64(max(1, len(l.latest))), mostCount))
 		if d.err != nil {
 			return
 		}
@@ -151,7 +151,7 @@ func (d *decoder) contest(s *forestState) {
 	for i := range d.size("recurring jobs", 8) {
 		k := d.key()
 		c := contest{
-			trials: int(d.whole("trials", 0, 1<<53)), forest: d.float("error", 0, 2*mostLog), median: d.float("error", 0, 2*mostLog),
+			trials: int(d.whole("trials", 0, mostCount)), forest: d.float("error", 0, 2*mostLog), median: d.float("error", 0, 2*mostLog),
 		}
 		if d.err != nil {
 			return
