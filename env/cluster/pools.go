@@ -35,7 +35,9 @@ func (s *State) Owed() (servers int32, deadline time.Duration) {
 func (s *State) Down(id ServerID) bool { return s.servers[id].down }
 
 // Loan opens a server of the inference pool to training jobs. Beyond what the inference scheduler offers it is infeasible.
-func (t *Txn) Loan(id ServerID) error {
+func (t *Txn) Loan(id ServerID) error { return t.count(t.loan(id)) }
+
+func (t *Txn) loan(id ServerID) error {
 	s := t.s
 	if id < 0 || int(id) >= len(s.servers) {
 		return fmt.Errorf("loan server %d: no such server: %w", id, ErrInfeasible)
@@ -54,7 +56,9 @@ func (t *Txn) Loan(id ServerID) error {
 }
 
 // Reclaim gives a server on loan, free of training jobs, back to the inference pool.
-func (t *Txn) Reclaim(id ServerID) error {
+func (t *Txn) Reclaim(id ServerID) error { return t.count(t.reclaim(id)) }
+
+func (t *Txn) reclaim(id ServerID) error {
 	s := t.s
 	if id < 0 || int(id) >= len(s.servers) {
 		return fmt.Errorf("reclaim server %d: no such server: %w", id, ErrInfeasible)

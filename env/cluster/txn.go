@@ -90,11 +90,13 @@ type Txn struct {
 	ops    []Op
 	wake   time.Duration
 	woken  bool
+	// refused counts operations that the state did not allow.
+	refused int
 }
 
 // Begin opens the state's transaction; events is what the scheduler is told, kept until End.
 func (s *State) Begin(events []Event) *Txn {
-	s.txn.events, s.txn.ops, s.txn.woken = events, s.txn.ops[:0], false
+	s.txn.events, s.txn.ops, s.txn.woken, s.txn.refused = events, s.txn.ops[:0], false, 0
 	return &s.txn
 }
 
@@ -135,6 +137,16 @@ func (t *Txn) Wake() (at time.Duration, ok bool) { return t.wake, t.woken }
 // Ops returns what was proposed, in order. Read only; valid until the transaction ends.
 func (t *Txn) Ops() []Op { return t.ops }
 
+// Refused counts the operations since Begin that the state did not allow, also those that a search only tried.
+func (t *Txn) Refused() int { return t.refused }
+
+func (t *Txn) count(err error) error {
+	if err != nil {
+		t.refused++
+	}
+	return err
+}
+
 // Mark names the present point of the transaction.
 func (t *Txn) Mark() int { return len(t.ops) }
 
@@ -149,7 +161,9 @@ func (t *Txn) Rollback(mark int) {
 }
 
 // Place starts a pending job: the whole gang, or ErrInfeasible. The placement is copied.
-func (t *Txn) Place(id JobID, p Placement) error {
+func (t *Txn) Place(id JobID, p Placement) error { return t.count(t.start(id, p)) }
+
+func (t *Txn) start(id JobID, p Placement) error {
 	if err := t.expect("place", id, Pending); err != nil {
 		return err
 	}
@@ -168,7 +182,9 @@ func (t *Txn) Place(id JobID, p Placement) error {
 }
 
 // Preempt stops a running job, which waits again.
-func (t *Txn) Preempt(id JobID) error {
+func (t *Txn) Preempt(id JobID) error { return t.count(t.preempt(id)) }
+
+func (t *Txn) preempt(id JobID) error {
 	if err := t.expect("preempt", id, Running); err != nil {
 		return err
 	}
@@ -185,12 +201,12 @@ func (t *Txn) Preempt(id JobID) error {
 
 // Migrate moves a running job to another placement of as many workers.
 func (t *Txn) Migrate(id JobID, p Placement) error {
-	return t.move(OpMigrate, id, p)
+	return t.count(t.move(OpMigrate, id, p))
 }
 
 // Resize changes the workers or amounts of a running job within its elastic bounds.
 func (t *Txn) Resize(id JobID, p Placement) error {
-	return t.move(OpResize, id, p)
+	return t.count(t.move(OpResize, id, p))
 }
 
 func (t *Txn) move(kind OpKind, id JobID, p Placement) error {

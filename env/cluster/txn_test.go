@@ -275,3 +275,36 @@ func TestProgressAndService(t *testing.T) {
 		t.Errorf("remaining %v, %v, want 95s", left, ok)
 	}
 }
+
+// Every operation that the state does not allow is counted, until the next transaction begins.
+func TestRefusalsAreCounted(t *testing.T) {
+	s, err := NewState(Spec{Servers: []ServerSpec{{Name: "a", GPUs: 1}, {Name: "b", GPUs: 1, Pool: Inference}}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := Amount{GPUMilli: WholeGPU}
+	for id := range JobID(2) {
+		s.Submit(id, &JobSpec{Workers: 1, Request: one})
+	}
+	here := Placement{{Server: 0, Workers: 1, Amount: one}}
+	tx := s.Begin(nil)
+	for i, op := range []struct {
+		err     error
+		refused bool
+	}{
+		{tx.Place(0, here), false}, {tx.Place(1, here), true}, {tx.Preempt(1), true}, {tx.Migrate(1, here), true},
+		{tx.Resize(0, Placement{}), true}, {tx.Loan(1), false}, {tx.Loan(1), true}, {tx.Reclaim(1), false}, {tx.Reclaim(0), true},
+		{tx.Preempt(0), false},
+	} {
+		if (op.err != nil) != op.refused {
+			t.Fatalf("operation %d: %v", i, op.err)
+		}
+	}
+	if got := tx.Refused(); got != 6 {
+		t.Errorf("%d refused, want 6", got)
+	}
+	tx.End()
+	if got := s.Begin(nil).Refused(); got != 0 {
+		t.Errorf("%d refused in a new transaction", got)
+	}
+}
