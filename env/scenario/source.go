@@ -78,15 +78,20 @@ func (s *Source) readAll() error {
 		if names == "" {
 			continue
 		}
-		read, found, err := s.scenario.read(key, names, format)
-		if err != nil {
-			return err
-		}
-		paths[i] = found
 		p := &s.main
 		if i == 1 {
 			s.test = &pool{}
 			p = s.test
+		}
+		read, found, err := s.scenario.read(key, names, format)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			paths[i] = append(paths[i], f.path)
+		}
+		if p.origins = found; len(found) == 0 {
+			p.origins = []origin{{name: s.scenario.generated()}}
 		}
 		if err := s.fill(p, read); err != nil {
 			return err
@@ -116,8 +121,8 @@ func apart(main, test []string) error {
 }
 
 // read reads the traces of a workload, each with its part of the mix, and where there are several lays them over each other,
-// for as long as all of them last. paths are the files.
-func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workload, paths []string, err error) {
+// for as long as all of them last. from are the files, none for a generated workload.
+func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workload, from []origin, err error) {
 	if names == Embedded {
 		if w, err = s.generate(); err == nil {
 			w, err = s.shape(w)
@@ -134,23 +139,26 @@ func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workloa
 		if err != nil {
 			return w, nil, err
 		}
-		paths = append(paths, path)
 		if parts[i], err = trace.Read(path, trace.Options{Format: f.format}); err == nil {
 			parts[i], err = s.shape(parts[i])
 		}
 		if err != nil {
 			return w, nil, err
 		}
+		from = append(from, origin{name: f.name, path: path})
 	}
 	if len(parts) == 1 {
-		return parts[0], paths, nil
+		return parts[0], from, nil
+	}
+	for i := range parts {
+		from[i].zero = firstSubmit(parts[i].Jobs) // where Merge puts the clock of all
 	}
 	end := parts[0].Span()
 	for _, p := range parts {
 		end = min(end, p.Span())
 	}
 	w, err = trace.Window(trace.Merge(names, parts...), trace.WindowSpec{To: end + 1})
-	return w, paths, err
+	return w, from, err
 }
 
 func (s *Scenario) generate() (trace.Workload, error) {

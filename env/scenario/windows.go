@@ -14,6 +14,7 @@ type pool struct {
 	workload trace.Workload // capped, mixed and fitted to the cluster, in order of id rank
 	arrivals []int32        // indices of workload.Jobs in order of arrival
 	oversize int            // jobs dropped or clamped
+	origins  []origin       // of the jobs
 }
 
 // span is a window: ranks among the arrivals, [from, to), after those that fill the cluster, [warm, from).
