@@ -31,6 +31,7 @@ type Options struct {
 	Interval time.Duration    // between plain lines; 0 means DefaultInterval
 	Now      func() time.Time // the clock; nil means time.Now
 	Terminal *bool            // nil asks the writer
+	Timed    bool             // Left says when it ends: the bar makes no guess of its own
 }
 
 // Bar is one display. Its methods are safe for concurrent use and return at once when quiet.
@@ -42,6 +43,7 @@ type Bar struct {
 	count   int64
 	skipped int64 // done before New, which says nothing of the speed
 	note    string
+	left    time.Duration // until the end, as the caller knows better; 0 if it does not
 	started time.Time
 	printed time.Time // of the last plain line
 	done    bool
@@ -89,6 +91,16 @@ func (b *Bar) Skip(n int64) {
 	b.set(n)
 }
 
+// Left says how long the rest will take, for steps that are not all alike: see Options.Timed.
+func (b *Bar) Left(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = d
+	if b.bar != nil && !b.done {
+		b.describe()
+	}
+}
+
 // Note replaces the text shown beside the count, for example "return -812 kl 0.011". Line ends become spaces.
 func (b *Bar) Note(msg string) {
 	b.mu.Lock()
@@ -98,7 +110,7 @@ func (b *Bar) Note(msg string) {
 	}
 	b.note = strings.Join(strings.Fields(msg), " ")
 	if b.bar != nil {
-		b.bar.Describe(join(b.opts.Label, b.note))
+		b.describe()
 		return
 	}
 	b.tick()
@@ -118,6 +130,14 @@ func (b *Bar) Finish() {
 	}
 	_ = b.bar.Exit()
 	_, _ = fmt.Fprintln(b.w)
+}
+
+func (b *Bar) describe() {
+	text := join(b.opts.Label, b.note)
+	if b.left > 0 {
+		text = join(text, "eta "+b.left.Round(time.Second).String())
+	}
+	b.bar.Describe(text)
 }
 
 func (b *Bar) set(n int64) {
@@ -154,8 +174,11 @@ func (b *Bar) line(now time.Time) {
 	if total := b.opts.Total; total > 0 {
 		count = fmt.Sprintf("%d/%d", b.count, total)
 		share = fmt.Sprintf("%.0f%%", 100*float64(b.count)/float64(total))
-		if rate > 0 && b.count < total {
-			eta := time.Duration(float64(total-b.count) / rate * float64(time.Second))
+		eta := b.left
+		if !b.opts.Timed && rate > 0 && b.count < total {
+			eta = time.Duration(float64(total-b.count) / rate * float64(time.Second))
+		}
+		if eta > 0 {
 			left = "eta " + eta.Round(time.Second).String()
 		}
 	}
@@ -189,6 +212,7 @@ func newTerminalBar(w io.Writer, opts Options) *progressbar.ProgressBar {
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionShowElapsedTimeOnFinish(),
+		progressbar.OptionSetPredictTime(!opts.Timed),
 		progressbar.OptionThrottle(barInterval),
 		progressbar.OptionSetSpinnerChangeInterval(0), // no goroutine: the spinner turns when steps are counted
 		progressbar.OptionSetRenderBlankState(true),

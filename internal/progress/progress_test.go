@@ -60,6 +60,34 @@ func TestPlainLinesComeAtTheInterval(t *testing.T) {
 	}
 }
 
+// Where steps differ the caller knows better than their mean when it ends, on a terminal too.
+func TestTheCallerMaySayWhatIsLeft(t *testing.T) {
+	var out bytes.Buffer
+	c := newClock()
+	opts := withTotal(plain(c))
+	opts.Timed = true
+	b := progress.New(&out, opts)
+	for _, left := range []time.Duration{0, 90 * time.Second} {
+		c.tick(10 * time.Second)
+		b.Left(left)
+		b.Add(1)
+	}
+	want := []string{"train  1/400 it  0%  0.1 it/s  10s", "train  2/400 it  0%  0.1 it/s  20s  eta 1m30s"}
+	if diff := cmp.Diff(want, lines(&out)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	out.Reset()
+	opts = withTotal(onScreen())
+	opts.Timed = true
+	b = progress.New(&out, opts)
+	b.Left(90 * time.Second)
+	b.Set(400)
+	b.Finish()
+	if !strings.Contains(out.String(), "eta 1m30s") {
+		t.Errorf("%q, want the time left", out.String())
+	}
+}
+
 func TestPlainWithoutTotal(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
