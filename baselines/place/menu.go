@@ -235,8 +235,9 @@ func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 		if n == c.spec.Workers || n > c.spec.Most() || slices.Contains(sizes[:i], n) {
 			continue
 		}
-		if p, fits := m.tune.fitter.find(s, c.id, n, m.amount(c)); fits {
-			if err := m.consider(tx, c, p); err != nil {
+		var fits bool
+		if m.fit, fits = s.BestFitAlone(c.id, n, m.amount(c), m.fit[:0]); fits {
+			if err := m.consider(tx, c, m.fit); err != nil {
 				return err
 			}
 		}
@@ -248,9 +249,10 @@ func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 func (m *Menu) shared(tx *cluster.Txn, c *waiter) error {
 	s := tx.State()
 	if c.spec.Request.GPUMilli < cluster.WholeGPU {
-		if p, fits := m.tune.fitter.find(s, c.id, c.spec.Workers, m.amount(c)); fits {
-			alone(s, p)
-			if _, err := m.measure(tx, c, p, float64(c.spec.Workers)); err != nil {
+		var fits bool
+		if m.fit, fits = s.BestFitAlone(c.id, c.spec.Workers, m.amount(c), m.fit[:0]); fits {
+			alone(s, m.fit)
+			if _, err := m.measure(tx, c, m.fit, float64(c.spec.Workers)); err != nil {
 				return err
 			}
 		}

@@ -17,13 +17,13 @@ import (
 // Jobs that asked for no CPU, and jobs to whose profile amounts make no difference, get what they ask for.
 type Tune struct {
 	TuneConfig
-	bench  bench
-	fitter fitter
-	fit    cluster.Placement
-	trial  trial
-	hand   hand
-	ids    []cluster.JobID
-	gpus   []int32
+	bench bench
+	fit   cluster.Placement
+	alone cluster.Placement
+	trial trial
+	hand  hand
+	ids   []cluster.JobID
+	gpus  []int32
 }
 
 // TuneConfig are the options of Tune.
@@ -97,23 +97,22 @@ func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 		return t.fit, r, nil
 	}
 	if r.lean != spec.Request {
-		p, found := t.fitter.find(s, id, spec.Workers, r.lean)
+		var found bool
+		t.alone, found = s.BestFitAlone(id, spec.Workers, r.lean, t.alone[:0])
 		if found && fits {
-			found = len(p) < len(t.fit) && t.speed(tx, id, p) >= t.speed(tx, id, t.fit)
+			found = len(t.alone) < len(t.fit) && t.speed(tx, id, t.alone) >= t.speed(tx, id, t.fit)
 		}
 		if found {
-			return p, r, nil
+			return t.alone, r, nil
 		}
 	}
-	if fits {
-		return t.fit, r, nil
+	if !fits && r.floor != r.lean {
+		t.fit, fits = s.BestFitAlone(id, spec.Workers, r.floor, t.fit[:0])
 	}
-	if r.floor != r.lean {
-		if p, found := t.fitter.find(s, id, spec.Workers, r.floor); found {
-			return p, r, nil
-		}
+	if !fits {
+		return nil, r, nil
 	}
-	return nil, r, nil
+	return t.fit, r, nil
 }
 
 // speed is what the profile says of a placement, 0 where it does not fit.

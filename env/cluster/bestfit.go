@@ -6,16 +6,29 @@ package cluster
 // free GPUs first. Where the cluster has several types of GPUs and the job may hold but one, the first type, in the order of
 // the servers, that takes the gang.
 func (s *State) BestFit(id JobID, dst Placement) (Placement, bool) {
+	spec := s.jobs[id].spec
+	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, dst)
+}
+
+// BestFitAlone does so for n workers of the job, each of which holds the amount on a GPU that nobody else uses.
+func (s *State) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placement, bool) {
+	whole := a
+	whole.GPUMilli = WholeGPU
+	return s.bestFit(id, n, a, whole, dst)
+}
+
+// bestFit places n workers, each of which holds an amount and needs room for another.
+func (s *State) bestFit(id JobID, n int32, hold, need Amount, dst Placement) (Placement, bool) {
 	j := &s.jobs[id]
-	if gang := int64(j.spec.Workers); s.within(j, j.spec.Request, gang) < gang {
+	if s.within(j, hold, int64(n)) < int64(n) || need.GPUMilli == WholeGPU && int64(n) > s.index.free {
 		return dst, false
 	}
 	if len(s.types) == 1 || j.spec.Mixed {
-		return s.bestFit(j, j.kinds, dst)
+		return s.gather(j, j.kinds, n, hold, need, dst)
 	}
 	for i := range s.types {
 		if kind := uint16(1) << i; j.kinds&kind != 0 {
-			if p, fits := s.bestFit(j, kind, dst); fits {
+			if p, fits := s.gather(j, kind, n, hold, need, dst); fits {
 				return p, true
 			}
 		}
@@ -23,30 +36,27 @@ func (s *State) BestFit(id JobID, dst Placement) (Placement, bool) {
 	return dst, false
 }
 
-func (s *State) bestFit(j *job, kinds uint16, dst Placement) (Placement, bool) {
-	left, want := j.spec.Workers, j.spec.Request
-	if want.GPUMilli == WholeGPU && int64(left) > s.index.free {
-		return dst, false
-	}
+// gather takes server after server with GPUs of such kinds.
+func (s *State) gather(j *job, kinds uint16, left int32, hold, need Amount, dst Placement) (Placement, bool) {
 	s.stampNow++
 	for left > 0 {
-		server, fits := s.tightest(j, kinds, left)
+		server, fits := s.tightest(j, kinds, left, need)
 		if server < 0 {
-			if server, fits = s.roomiest(j, kinds); server < 0 {
+			if server, fits = s.roomiest(j, kinds, need); server < 0 {
 				return dst, false
 			}
 		}
 		s.stamp[server] = s.stampNow
 		n := min(fits, left)
-		dst = append(dst, Piece{Server: server, Workers: n, Amount: want})
+		dst = append(dst, Piece{Server: server, Workers: n, Amount: hold})
 		left -= n
 	}
 	return dst, true
 }
 
 // tightest returns the unstamped server of such GPUs with the fewest free ones that takes n workers, or -1.
-func (s *State) tightest(j *job, kinds uint16, n int32) (ServerID, int32) {
-	from, a := n, j.spec.Request
+func (s *State) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int32) {
+	from := n
 	if a.GPUMilli < WholeGPU {
 		from = 0
 	}
@@ -65,8 +75,8 @@ func (s *State) tightest(j *job, kinds uint16, n int32) (ServerID, int32) {
 }
 
 // roomiest returns the unstamped server of such GPUs with the most free ones that takes at least one worker, or -1.
-func (s *State) roomiest(j *job, kinds uint16) (ServerID, int32) {
-	least, a := int32(1), j.spec.Request
+func (s *State) roomiest(j *job, kinds uint16, a Amount) (ServerID, int32) {
+	least := int32(1)
 	if a.GPUMilli < WholeGPU {
 		least = 0
 	}

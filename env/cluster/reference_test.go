@@ -208,27 +208,28 @@ func room(s *State, id JobID, a Amount) (fits []int32, total int64) {
 	return fits, min(total, quota/int64(a.GPUMilli))
 }
 
-// bestFit is BestFit by plain loops over all servers, one GPU type after the other.
-func bestFit(s *State, id JobID) (Placement, bool) {
+// bestFit is BestFit by plain loops over all servers, one GPU type after the other: of n workers that each hold an amount and
+// need room for another.
+func bestFit(s *State, id JobID, n int32, hold, need Amount) (Placement, bool) {
 	l, spec := recount(s, -1), s.Spec(id)
-	if quota, _ := l.left(spec.Tenant); int64(spec.Workers)*int64(spec.Request.GPUMilli) > quota {
+	if quota, _ := l.left(spec.Tenant); int64(n)*int64(hold.GPUMilli) > quota {
 		return nil, false
 	}
 	for _, set := range gangs(s, spec) {
-		if p, fits := l.bestFit(spec, set); fits {
+		if p, fits := l.bestFit(spec, set, n, hold, need); fits {
 			return p, true
 		}
 	}
 	return nil, false
 }
 
-func (l *ledger) bestFit(spec *JobSpec, set []ServerID) (Placement, bool) {
+func (l *ledger) bestFit(spec *JobSpec, set []ServerID, left int32, hold, need Amount) (Placement, bool) {
 	var p Placement
 	used := map[ServerID]bool{}
-	for left := spec.Workers; left > 0; {
+	for left > 0 {
 		best, whole := ServerID(-1), false
 		for _, v := range set {
-			fits := l.takes(v, spec, spec.Request)
+			fits := l.takes(v, spec, need)
 			if fits == 0 || used[v] {
 				continue
 			}
@@ -241,8 +242,8 @@ func (l *ledger) bestFit(spec *JobSpec, set []ServerID) (Placement, bool) {
 			return nil, false
 		}
 		used[best] = true
-		n := min(left, l.takes(best, spec, spec.Request))
-		p, left = append(p, Piece{best, n, spec.Request}), left-n
+		n := min(left, l.takes(best, spec, need))
+		p, left = append(p, Piece{best, n, hold}), left-n
 	}
 	return p, true
 }

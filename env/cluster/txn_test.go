@@ -111,16 +111,25 @@ func (m *machine) place(t *rapid.T) {
 	}
 }
 
-// BestFit chooses the servers that plain loops choose, and Place takes what it proposes.
+// BestFit and BestFitAlone choose the servers that plain loops choose, and Place takes what BestFit proposes.
 func (m *machine) bestFit(t *rapid.T) {
 	id := m.pick(t, Pending)
 	if !m.is(id, Pending) {
 		t.Skip("not pending")
 	}
+	spec := m.s.Spec(id)
 	got, ok := m.s.BestFit(id, nil)
-	want, fits := bestFit(m.s, id)
+	want, fits := bestFit(m.s, id, spec.Workers, spec.Request, spec.Request)
 	if ok != fits || ok && !slices.Equal(got, want) {
-		t.Fatalf("best fit of %+v: %v, %v; want %v, %v", m.s.Spec(id), got, ok, want, fits)
+		t.Fatalf("best fit of %+v: %v, %v; want %v, %v", spec, got, ok, want, fits)
+	}
+	n, hold := rapid.Int32Range(1, 9).Draw(t, "workers alone"), drawAmount(t)
+	need := hold
+	need.GPUMilli = WholeGPU
+	apart, able := m.s.BestFitAlone(id, n, hold, nil)
+	want, fits = bestFit(m.s, id, n, hold, need)
+	if able != fits || able && !slices.Equal(apart, want) {
+		t.Fatalf("best fit of %d workers of %+v, %+v each, alone: %v, %v; want %v, %v", n, spec, hold, apart, able, want, fits)
 	}
 	if ok {
 		m.expect(t, true, func() error { return m.tx.Place(id, got) })
