@@ -134,7 +134,7 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (t
 // choose fills stop and start by the totals.
 func (p *plan) choose(s *cluster.State) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
-	room := totals(s)
+	room := room{Total: s.Total()}
 	for _, t := range p.tickets {
 		runs := s.Phase(t.job) == cluster.Running
 		switch {
@@ -207,21 +207,8 @@ func (p *plan) fill(tx *cluster.Txn) error {
 
 // room is what is left of the cluster's totals while a plan fills them.
 type room struct {
-	gpuMilli, cpu, mem int64
-	tenants            map[string]int64 // of those with a quota, what the jobs taken so far hold
-}
-
-func totals(s *cluster.State) room {
-	var r room
-	for i := range s.Servers() {
-		if id := cluster.ServerID(i); s.Open(id) {
-			v := s.Server(id)
-			r.gpuMilli += int64(s.Working(id)) * cluster.WholeGPU
-			r.cpu = min(r.cpu+v.CPUMilli, cluster.Unlimited)
-			r.mem = min(r.mem+v.MemMiB, cluster.Unlimited)
-		}
-	}
-	return r
+	cluster.Total
+	tenants map[string]int64 // of those with a quota, what the jobs taken so far hold
 }
 
 // needs is what a job holds of the totals, or would hold. A share of a GPU that nobody else uses counts as all of it where
@@ -248,13 +235,13 @@ func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
 		}
 	}
 	if u.held == 0 {
-		u.held = u.gpuMilli
+		u.held = u.GPUMilli
 	}
 	return u
 }
 
 func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
-	if u.gpuMilli > r.gpuMilli || u.cpu > r.cpu || u.mem > r.mem {
+	if u.GPUMilli > r.GPUMilli || u.CPUMilli > r.CPUMilli || u.MemMiB > r.MemMiB {
 		return false
 	}
 	if limit := s.Quota(id); limit >= 0 {
@@ -266,18 +253,18 @@ func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
 		}
 		r.tenants[s.Spec(id).Tenant] += u.held
 	}
-	r.gpuMilli, r.cpu, r.mem = r.gpuMilli-u.gpuMilli, r.cpu-u.cpu, r.mem-u.mem
+	r.GPUMilli, r.CPUMilli, r.MemMiB = r.GPUMilli-u.GPUMilli, r.CPUMilli-u.CPUMilli, r.MemMiB-u.MemMiB
 	return true
 }
 
 // use is a part of a room.
 type use struct {
-	gpuMilli, cpu, mem int64
-	held               int64 // of GPUs, as a tenant's quota counts it
+	cluster.Total
+	held int64 // of GPUs, as a tenant's quota counts it
 }
 
 func (u *use) add(workers int32, a cluster.Amount) {
-	u.gpuMilli += int64(workers) * int64(a.GPUMilli)
-	u.cpu += int64(workers) * int64(a.CPUMilli)
-	u.mem += int64(workers) * int64(a.MemMiB)
+	u.GPUMilli += int64(workers) * int64(a.GPUMilli)
+	u.CPUMilli += int64(workers) * int64(a.CPUMilli)
+	u.MemMiB += int64(workers) * int64(a.MemMiB)
 }

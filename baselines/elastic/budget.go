@@ -12,16 +12,14 @@ import (
 // budget is what the cluster's totals leave for the jobs of one allocation: GPUs in order on open servers, and what their
 // tenants' quotas allow. It knows neither GPU types nor fragments; both show when the jobs are placed.
 type budget struct {
-	state     *cluster.State
-	gpuMilli  int64
-	openMilli int64            // of all open servers, whoever holds it
-	tenants   map[string]int64 // thousandths of GPUs that are left to tenants with a quota
+	state    *cluster.State
+	gpuMilli int64
+	tenants  map[string]int64 // thousandths of GPUs that are left to tenants with a quota
 }
 
 // newBudget counts what is left beside running jobs that are not among these, as if these ran with nothing.
 func newBudget(s *cluster.State, jobs []Job) *budget {
-	b := &budget{state: s, openMilli: openGPUMilli(s)}
-	b.gpuMilli = b.openMilli
+	b := &budget{state: s, gpuMilli: s.Total().GPUMilli}
 	for _, id := range s.Running() {
 		b.gpuMilli -= s.Placement(id).GPUMilli()
 	}
@@ -40,15 +38,6 @@ func newBudget(s *cluster.State, jobs []Job) *budget {
 		}
 	}
 	return b
-}
-
-func openGPUMilli(s *cluster.State) (milli int64) {
-	for i := range s.Servers() {
-		if id := cluster.ServerID(i); s.Open(id) {
-			milli += int64(s.Working(id)) * cluster.WholeGPU
-		}
-	}
-	return milli
 }
 
 func (b *budget) add(id cluster.JobID, milli int64) {

@@ -57,6 +57,7 @@ func (g *gandiva) Allocate(s *cluster.State, jobs []Job) {
 // admit starts waiting jobs in order and reports whether one is left. A job never blocks others that no end of jobs could
 // let start, or that only its tenant's quota keeps out.
 func (g *gandiva) admit(left *budget, jobs []Job) (waits bool) {
+	total := left.state.Total().GPUMilli
 	for i := range jobs {
 		j := &jobs[i]
 		if j.Now > 0 || left.give(j, j.Base) {
@@ -64,7 +65,7 @@ func (g *gandiva) admit(left *budget, jobs []Job) (waits bool) {
 		}
 		waits = true
 		need := int64(j.Base) * j.GPUMilli
-		if !g.Skip && left.gpuMilli < need && need <= left.openMilli {
+		if !g.Skip && left.gpuMilli < need && need <= total {
 			break
 		}
 	}

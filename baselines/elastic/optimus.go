@@ -42,11 +42,11 @@ func (o *optimus) Allocate(s *cluster.State, jobs []Job) {
 	left := newBudget(s, jobs)
 	left.bases(jobs)
 
-	whole := openResources(s)
+	whole := s.Total()
 	gains := make([]float64, len(jobs))
 	left.grow(s, jobs, o.Scaling, func(i int32, t throughput) bool {
 		j := &jobs[i]
-		gains[i] = o.saved(t, j) / whole.dominant(s.Spec(j.ID).Request, j.GPUMilli)
+		gains[i] = o.saved(t, j) / dominant(s.Spec(j.ID).Request, j.GPUMilli, whole)
 		return gains[i] > 0
 	}, func(i, k int32) bool { return gains[i] >= gains[k] })
 }
@@ -60,22 +60,8 @@ func (o *optimus) saved(t throughput, j *Job) float64 {
 	return work.Seconds() * t.at(j.Workers) * (1/t.at(j.Want) - 1/t.at(j.Want+1))
 }
 
-// resources are the totals of the servers open to training jobs.
-type resources struct{ gpuMilli, cpuMilli, memMiB int64 }
-
-func openResources(s *cluster.State) (r resources) {
-	r.gpuMilli = openGPUMilli(s)
-	for i := range s.Servers() {
-		if id := cluster.ServerID(i); s.Open(id) {
-			r.cpuMilli = min(r.cpuMilli+s.Server(id).CPUMilli, cluster.Unlimited)
-			r.memMiB = min(r.memMiB+s.Server(id).MemMiB, cluster.Unlimited)
-		}
-	}
-	return r
-}
-
 // dominant is the largest share of a total that a worker takes.
-func (r resources) dominant(a cluster.Amount, gpuMilli int64) float64 {
+func dominant(a cluster.Amount, gpuMilli int64, t cluster.Total) float64 {
 	share := func(part, whole int64) float64 { return float64(part) / float64(max(whole, 1)) }
-	return max(share(gpuMilli, r.gpuMilli), share(int64(a.CPUMilli), r.cpuMilli), share(int64(a.MemMiB), r.memMiB))
+	return max(share(gpuMilli, t.GPUMilli), share(int64(a.CPUMilli), t.CPUMilli), share(int64(a.MemMiB), t.MemMiB))
 }

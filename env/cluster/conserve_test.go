@@ -34,6 +34,9 @@ func conserve(t rapid.TB, s *State) {
 	if !reflect.DeepEqual(index, s.index) || s.FreeTotal() != l.free() {
 		t.Fatalf("%d free, index %+v, want %d, %+v", s.FreeTotal(), s.index, l.free(), index)
 	}
+	if got, want := s.Total(), l.total(); got != want {
+		t.Fatalf("open servers have %+v, want %+v", got, want)
+	}
 	if owed, _ := s.Owed(); s.Lent() != l.lent() || owed != max(l.lent()-s.Offer(), 0) {
 		t.Fatalf("%d lent, %d owed, want %d of %d offered", s.Lent(), owed, l.lent(), s.Offer())
 	}

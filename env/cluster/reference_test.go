@@ -113,6 +113,23 @@ func (l *ledger) free() int64 {
 	return n
 }
 
+// total counts what the open servers have, GPU by GPU.
+func (l *ledger) total() (t Total) {
+	for _, v := range serverIDs(l.s) {
+		if !l.open(v) {
+			continue
+		}
+		spec := l.s.Server(v)
+		for g := range spec.GPUs {
+			if !l.s.Failed(v, g) {
+				t.GPUMilli += WholeGPU
+			}
+		}
+		t.CPUMilli, t.MemMiB = min(t.CPUMilli+spec.CPUMilli, Unlimited), min(t.MemMiB+spec.MemMiB, Unlimited)
+	}
+	return t
+}
+
 // lent counts the servers on loan.
 func (l *ledger) lent() int32 {
 	n := int32(0)
