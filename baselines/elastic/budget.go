@@ -14,26 +14,17 @@ import (
 type budget struct {
 	state    *cluster.State
 	gpuMilli int64
-	tenants  map[string]int64 // thousandths of GPUs that are left to tenants with a quota
+	tenants  allowance
 }
 
 // newBudget counts what is left beside running jobs that are not among these, as if these ran with nothing.
 func newBudget(s *cluster.State, jobs []Job) *budget {
-	b := &budget{state: s, gpuMilli: s.Total().GPUMilli}
+	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: allowance{}}
 	for _, id := range s.Running() {
 		b.gpuMilli -= s.Placement(id).GPUMilli()
 	}
 	for i := range jobs {
-		id := jobs[i].ID
-		if left, limited := s.QuotaLeft(id); limited {
-			if b.tenants == nil {
-				b.tenants = map[string]int64{}
-			}
-			if _, known := b.tenants[s.Spec(id).Tenant]; !known {
-				b.tenants[s.Spec(id).Tenant] = left
-			}
-		}
-		if s.Phase(id) == cluster.Running {
+		if id := jobs[i].ID; s.Phase(id) == cluster.Running {
 			b.add(id, s.Placement(id).GPUMilli())
 		}
 	}
@@ -42,17 +33,12 @@ func newBudget(s *cluster.State, jobs []Job) *budget {
 
 func (b *budget) add(id cluster.JobID, milli int64) {
 	b.gpuMilli += milli
-	if b.tenants != nil && b.state.Quota(id) >= 0 {
-		b.tenants[b.state.Spec(id).Tenant] += milli
-	}
+	b.tenants.take(b.state, id, -milli)
 }
 
 // fits counts the workers of the job that are left.
 func (b *budget) fits(j *Job) int32 {
-	left := b.gpuMilli
-	if b.tenants != nil && b.state.Quota(j.ID) >= 0 {
-		left = min(left, b.tenants[b.state.Spec(j.ID).Tenant])
-	}
+	left := min(b.gpuMilli, b.tenants.left(b.state, j.ID))
 	return int32(min(max(left, 0)/max(j.GPUMilli, 1), math.MaxInt32))
 }
 

@@ -59,7 +59,7 @@ func newSearch(p *pollux, s *cluster.State, left *budget, jobs []*Job) *search {
 			if e.owner, known = owners[tenant]; !known {
 				e.owner = int32(len(g.quota))
 				owners[tenant] = e.owner
-				g.quota = append(g.quota, left.tenants[tenant])
+				g.quota = append(g.quota, left.tenants.left(s, j.ID))
 			}
 			g.quota[e.owner] += int64(j.Want) * e.milli
 		}

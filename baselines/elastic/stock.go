@@ -1,8 +1,6 @@
 package elastic
 
 import (
-	"math"
-
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -10,11 +8,11 @@ import (
 // by type of GPU, or all together. It knows no fragments; these show when jobs are placed.
 type stock struct {
 	types   gpuTypes
-	whole   []int64          // GPUs, by type
-	part    []int64          // thousandths of GPUs of which others hold a part, by type
-	tenants map[string]int64 // thousandths of GPUs that are left to tenants with a quota
-	kind    []int8           // of the GPUs that a job holds or is promised, by its index: a type, or mixed
-	lent    float64          // GPUs on loan, counted together with the others
+	whole   []int64 // GPUs, by type
+	part    []int64 // thousandths of GPUs of which others hold a part, by type
+	tenants allowance
+	kind    []int8  // of the GPUs that a job holds or is promised, by its index: a type, or mixed
+	lent    float64 // GPUs on loan, counted together with the others
 	cfg     LyraConfig
 }
 
@@ -32,6 +30,7 @@ func (k *stock) count(s *cluster.State, jobs []Job, c LyraConfig) {
 			k.types = gpuTypes{names: []string{""}, of: k.types.of, training: []int8{0}, loan: []int8{0}}
 		}
 		k.whole, k.part = make([]int64, len(k.types.names)), make([]int64, len(k.types.names))
+		k.tenants = allowance{}
 	}
 	clear(k.whole)
 	clear(k.part)
@@ -62,14 +61,6 @@ func (k *stock) count(s *cluster.State, jobs []Job, c LyraConfig) {
 
 // occupied returns the kind of a running job's GPUs and puts those beyond its base into stock.
 func (k *stock) occupied(s *cluster.State, j *Job) int8 {
-	if left, limited := s.QuotaLeft(j.ID); limited {
-		if k.tenants == nil {
-			k.tenants = map[string]int64{}
-		}
-		if _, known := k.tenants[s.Spec(j.ID).Tenant]; !known {
-			k.tenants[s.Spec(j.ID).Tenant] = left
-		}
-	}
 	if j.Now == 0 {
 		return untold
 	}
@@ -78,7 +69,7 @@ func (k *stock) occupied(s *cluster.State, j *Job) int8 {
 		n := max(p[i].Workers-base, 0)
 		base -= p[i].Workers - n
 		k.put(s, p[i].Server, int64(p[i].GPUMilli), int64(n))
-		k.charge(s, j, -int64(n)*int64(p[i].GPUMilli))
+		k.tenants.take(s, j.ID, -int64(n)*int64(p[i].GPUMilli))
 	}
 	if k.types.mixes(s.Spec(j.ID)) {
 		return mixed
@@ -98,20 +89,8 @@ func (k *stock) put(s *cluster.State, v cluster.ServerID, milli, n int64) {
 	}
 }
 
-// charge books thousandths of GPUs with the job's tenant.
-func (k *stock) charge(s *cluster.State, j *Job, milli int64) {
-	if k.tenants != nil && s.Quota(j.ID) >= 0 {
-		k.tenants[s.Spec(j.ID).Tenant] -= milli
-	}
-}
-
 // quota is how many thousandths of GPUs the job's tenant may still take.
-func (k *stock) quota(s *cluster.State, j *Job) int64 {
-	if k.tenants != nil && s.Quota(j.ID) >= 0 {
-		return max(k.tenants[s.Spec(j.ID).Tenant], 0)
-	}
-	return math.MaxInt64 / 4
-}
+func (k *stock) quota(s *cluster.State, j *Job) int64 { return max(k.tenants.left(s, j.ID), 0) }
 
 // milli counts all that is left.
 func (k *stock) milli() (total int64) {
@@ -172,7 +151,7 @@ func (k *stock) admit(s *cluster.State, j *Job, index int32) bool {
 	if k.kind[index] == untold {
 		return false
 	}
-	k.charge(s, j, n*j.GPUMilli)
+	k.tenants.take(s, j.ID, n*j.GPUMilli)
 	return true
 }
 
@@ -184,7 +163,7 @@ func (k *stock) extend(s *cluster.State, j *Job, index, n int32) int32 {
 	} else {
 		k.deduct(t, j.GPUMilli, int64(n))
 	}
-	k.charge(s, j, int64(n)*j.GPUMilli)
+	k.tenants.take(s, j.ID, int64(n)*j.GPUMilli)
 	return n
 }
 
