@@ -5,7 +5,8 @@ package cluster
 type Profile interface {
 	// Speed is work per time, above 0: 1 for a job alone with what it asked for, on reference hardware, well placed.
 	Speed(s *State, job JobID) float64
-	// Coupled appends the running jobs whose speed may change because a job takes or has left a placement; one may come twice.
+	// Coupled appends the running jobs whose speed may change because a job takes or has left a placement. The job itself need
+	// not be among them, and a job may come twice.
 	Coupled(s *State, p Placement, dst []JobID) []JobID
 }
 

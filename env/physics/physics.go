@@ -17,10 +17,7 @@ import (
 type Model interface {
 	// Name is what Parse reads back, for the models that it knows.
 	Name() string
-	Speed(s *cluster.State, job cluster.JobID) float64
-	// Coupled appends the running jobs whose speed may change because a job takes or has left a placement. The job itself
-	// need not be among them, and a job may come twice.
-	Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
+	cluster.Profile
 }
 
 // Part is one influence on speed. Factor is above 0.
