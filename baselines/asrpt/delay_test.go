@@ -37,7 +37,6 @@ func (o *observer) Reset(seed uint64) error {
 // watched is the placer that the scheduler gets.
 type watched struct{ *observer }
 
-func (w watched) Name() string                                       { return w.Placer.Name() }
 func (w watched) Reset(seed uint64)                                  { w.Placer.Reset(seed) }
 func (w watched) Kind(s *cluster.State, id cluster.JobID) place.Kind { return w.Placer.Kind(s, id) }
 func (w watched) Place(tx *cluster.Txn, id cluster.JobID) (ok bool, e error) {

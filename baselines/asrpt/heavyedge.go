@@ -53,9 +53,6 @@ func NewHeavyEdge(servers ServerChoice, c Comm) *HeavyEdge {
 	return &HeavyEdge{servers: servers, beliefs: newBeliefs(c)}
 }
 
-// Name implements place.Placer.
-func (*HeavyEdge) Name() string { return "heavyedge" }
-
 // Reset implements place.Placer.
 func (*HeavyEdge) Reset(uint64) {}
 

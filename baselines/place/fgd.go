@@ -95,9 +95,6 @@ type known struct {
 	frag    int64
 }
 
-// Name implements Placer.
-func (*FGD) Name() string { return "fgd" }
-
 // Reset implements Placer.
 func (f *FGD) Reset(uint64) {
 	*f = FGD{c: f.c, tasks: map[task]int{}, after: map[taking][]known{}, filling: f.filling, best: f.best}

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -180,8 +181,7 @@ func TestPlacersAreHonest(t *testing.T) {
 		func() Placer { return NewFGD(DefaultFGD()) },
 		func() Placer { return NewFGD(FGDConfig{Cover: 0.6, Typical: 2}) },
 	} {
-		name := fresh().Name()
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%T", fresh()), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w, p := newScene(t, drawServers(t), 100), fresh()
 				p.Reset(1)
@@ -297,7 +297,7 @@ func TestTypicalTasks(t *testing.T) {
 // end where fewer than 800 GPUs are free.
 func BenchmarkWhere(b *testing.B) {
 	for _, p := range []Placer{&BestFit{}, &FirstFit{}, &Random{}, NewFGD(DefaultFGD())} {
-		b.Run(p.Name(), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
 			spec := cluster.Uniform(1000, 8)
 			for i := range spec.Servers {
 				spec.Servers[i].CPUMilli, spec.Servers[i].MemMiB = 96000, 500000

@@ -11,9 +11,6 @@ import (
 // first server with room whose type holds all of it. The zero value is ready.
 type FirstFit struct{ filling }
 
-// Name implements Placer.
-func (*FirstFit) Name() string { return "firstfit" }
-
 // Reset implements Placer.
 func (*FirstFit) Reset(uint64) {}
 

@@ -60,9 +60,6 @@ func NewMenu(c MenuConfig) *Menu {
 	return m
 }
 
-// Name implements Placer.
-func (*Menu) Name() string { return "menu" }
-
 // Reset implements Placer.
 func (m *Menu) Reset(seed uint64) {
 	m.tune.Reset(seed)

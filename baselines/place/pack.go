@@ -46,9 +46,6 @@ func NewPack(c PackConfig) *Pack {
 	return p
 }
 
-// Name implements Placer.
-func (*Pack) Name() string { return "pack" }
-
 // Reset implements Placer.
 func (p *Pack) Reset(uint64) {
 	p.bench = bench{knee: 1, floor: 1}

@@ -10,8 +10,6 @@ import (
 // Placer starts waiting jobs. It may keep scratch space and state of its own between calls, and is used by one scheduler at a
 // time.
 type Placer interface {
-	// Name is what options name it by.
-	Name() string
 	// Reset forgets everything but the placer's options; all that it draws follows from the seed.
 	Reset(seed uint64)
 	// Place starts the pending job in the transaction and reports true, or leaves the transaction as it was and reports false.
@@ -45,9 +43,6 @@ func Flexible(s *cluster.State, id cluster.JobID) Kind {
 
 // BestFit starts jobs as requested on as few servers as cluster.State.BestFit finds: consolidation.
 type BestFit struct{ fit cluster.Placement }
-
-// Name implements Placer.
-func (*BestFit) Name() string { return "bestfit" }
 
 // Reset implements Placer.
 func (*BestFit) Reset(uint64) {}

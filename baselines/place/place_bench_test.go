@@ -19,7 +19,7 @@ func BenchmarkPlace(b *testing.B) {
 	for _, p := range []place.Placer{
 		&place.BestFit{}, place.NewTune(place.DefaultTune()), place.NewPack(place.DefaultPack()), place.NewMenu(place.DefaultMenu()),
 	} {
-		b.Run(p.Name(), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
 			b.ReportAllocs()
 			var first, again time.Duration
 			for b.Loop() {

@@ -15,9 +15,6 @@ type Random struct {
 	draw *rand.Rand
 }
 
-// Name implements Placer.
-func (*Random) Name() string { return "random" }
-
 // Reset implements Placer. Without it, seed 0 counts.
 func (r *Random) Reset(seed uint64) { r.draw = rng.Stream(seed, "baselines", "place", "random") }
 

@@ -56,9 +56,6 @@ func NewTune(c TuneConfig) *Tune {
 	return t
 }
 
-// Name implements Placer.
-func (*Tune) Name() string { return "tune" }
-
 // Reset implements Placer.
 func (t *Tune) Reset(uint64) { t.bench = bench{knee: t.Knee, floor: t.Floor} }
 
