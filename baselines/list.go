@@ -36,14 +36,6 @@ type learner interface {
 	Note(s *cluster.State, e cluster.Event)
 }
 
-// finish lets a placer hand out what is left.
-func finish(p place.Placer, tx *cluster.Txn) error {
-	if f, ok := p.(place.Finisher); ok {
-		return f.Finish(tx)
-	}
-	return nil
-}
-
 func bySubmit(s *cluster.State, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
 }
@@ -81,7 +73,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	if err := pass(tx); err != nil {
 		return err
 	}
-	return finish(l.place, tx)
+	return place.Finish(l.place, tx)
 }
 
 // listen queues the jobs that wait anew.

@@ -202,7 +202,7 @@ func (p *plan) fill(tx *cluster.Txn) error {
 			p.refused[kind] = !started
 		}
 	}
-	return finish(p.place, tx)
+	return place.Finish(p.place, tx)
 }
 
 // room is what is left of the cluster's totals while a plan fills them.

@@ -43,5 +43,5 @@ func (r *random) Schedule(tx *cluster.Txn) error {
 		}
 		r.refused[kind] = !started
 	}
-	return finish(r.place, tx)
+	return place.Finish(r.place, tx)
 }

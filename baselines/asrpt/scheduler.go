@@ -104,10 +104,7 @@ func (a *scheduler) Schedule(tx *cluster.Txn) error {
 	if at, ok := a.virtual.Next(); ok && a.Start == AtVirtualCompletion {
 		tx.WakeAt(at)
 	}
-	if f, ok := a.Placer.(place.Finisher); ok {
-		return f.Finish(tx)
-	}
-	return nil
+	return place.Finish(a.Placer, tx)
 }
 
 // meet looks at a cluster for the first time.

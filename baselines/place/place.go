@@ -25,6 +25,14 @@ type Finisher interface {
 	Finish(tx *cluster.Txn) error
 }
 
+// Finish does so if the placer is one.
+func Finish(p Placer, tx *cluster.Txn) error {
+	if f, ok := p.(Finisher); ok {
+		return f.Finish(tx)
+	}
+	return nil
+}
+
 // Kind is what a placer looks at in a job. Extra fields are zero for placers that start every job as requested.
 type Kind struct {
 	Shape       cluster.Shape

@@ -59,10 +59,8 @@ func fill(tb testing.TB, tx *cluster.Txn, p place.Placer) {
 		}
 		refused[kind] = !ok
 	}
-	if f, ok := p.(place.Finisher); ok {
-		if err := f.Finish(tx); err != nil {
-			tb.Fatal(err)
-		}
+	if err := place.Finish(p, tx); err != nil {
+		tb.Fatal(err)
 	}
 }
 

@@ -38,10 +38,8 @@ func (k *skip) Schedule(tx *cluster.Txn) error {
 			refused[kind] = !ok
 		}
 	}
-	if f, ok := k.placer.(place.Finisher); ok {
-		if err := f.Finish(tx); err != nil {
-			return err
-		}
+	if err := place.Finish(k.placer, tx); err != nil {
+		return err
 	}
 	if k.check != nil {
 		k.check(tx)
@@ -215,10 +213,8 @@ func start(t *testing.T, s *cluster.State, p place.Placer, ids ...cluster.JobID)
 			t.Fatal(err)
 		}
 	}
-	if f, ok := p.(place.Finisher); ok {
-		if err := f.Finish(tx); err != nil {
-			t.Fatal(err)
-		}
+	if err := place.Finish(p, tx); err != nil {
+		t.Fatal(err)
 	}
 	for _, id := range ids {
 		line := "waits"
