@@ -82,7 +82,7 @@ func (l *layout) least(spec *cluster.JobSpec) int32 {
 	return spec.Least()
 }
 
-// open learns which servers have room; from then on room only shrinks.
+// open learns which servers have room. What a job leaves that moves is not seen before the next call.
 func (l *layout) open(s *cluster.State) {
 	l.some, l.all = l.some[:0], l.all[:0]
 	for i := range s.Servers() {

@@ -12,23 +12,22 @@ type change struct {
 	to  cluster.Placement
 }
 
-// settle rewrites what was done since the mark so that a job that starts and grows in one epoch starts with all its workers:
-// the driver would charge it for a resize. Every job gets its last placement, in the order of these. In that order each fits,
-// since the others then hold no more than they did when it was found, save for shares of GPUs, whose places the transaction
-// chooses: if one does not, all stays as it was.
+// settle rewrites what was done since the mark as one operation a job, so that one that starts and grows in an epoch starts
+// with all its workers. Every job gets its last placement, in the order of these. In that order each fits, since the others
+// then hold no more than they did when it was found, save for shares of GPUs, whose places the transaction chooses: if one does
+// not, all stays as it was.
 func (e *scheduler) settle(tx *cluster.Txn, mark int) error {
-	again := false
-	e.changes = e.changes[:0]
+	ops := tx.Ops()[mark:]
 	clear(e.last)
-	for i := range tx.Ops()[mark:] {
-		o := &tx.Ops()[mark+i]
-		_, twice := e.last[o.Job]
-		again = again || twice
-		e.last[o.Job] = i
-		e.changes = append(e.changes, change{o.Job, slices.Clone(o.Placement())})
+	for i := range ops {
+		e.last[ops[i].Job] = i
 	}
-	if !again {
+	if len(e.last) == len(ops) {
 		return nil
+	}
+	e.changes = e.changes[:0]
+	for i := range ops {
+		e.changes = append(e.changes, change{ops[i].Job, slices.Clone(ops[i].Placement())})
 	}
 	tx.Rollback(mark)
 	for i, c := range e.changes {
