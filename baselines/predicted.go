@@ -56,14 +56,14 @@ func predicted() []Baseline {
 	}
 }
 
-// predictor declares the option that chooses a predictor of iterations, and returns what makes it.
-func (s *settings) predictor() func() (predict.Predictor, error) {
-	kind := "forest"
-	s.Text(&kind, "predictor", oneOf(predict.Kinds()), func(text string) error {
-		_, err := predict.New(text)
+// predictor declares the option that chooses a predictor of iterations, and returns what gives the chosen one.
+func (s *settings) predictor() func() predict.Predictor {
+	kind, p := "forest", predict.NewForest(predict.DefaultForest())
+	s.Text(&kind, "predictor", oneOf(predict.Kinds()), func(text string) (err error) {
+		p, err = predict.New(text)
 		return err
 	}, "who predicts the iterations of a job", "A-SRPT: random forest regression; its settings are own choices")
-	return func() (predict.Predictor, error) { return predict.New(kind) }
+	return func() predict.Predictor { return p }
 }
 
 func predictedOf(key func(*asrpt.Durations, *cluster.State, cluster.JobID) time.Duration, skip bool) func(*settings) maker {
@@ -71,11 +71,7 @@ func predictedOf(key func(*asrpt.Durations, *cluster.State, cluster.JobID) time.
 		predictor := s.predictor()
 		placer := s.placer(heavyEdge)
 		return func(name string) (cluster.Scheduler, error) {
-			p, err := predictor()
-			if err != nil {
-				return nil, err
-			}
-			durations := asrpt.NewDurations(p)
+			durations := asrpt.NewDurations(predictor())
 			l := &list{name: name, skip: skip, learn: durations}
 			l.order = func(s *cluster.State, id cluster.JobID) (time.Duration, error) { return key(durations, s, id), nil }
 			l.place, _ = placer()
@@ -105,10 +101,7 @@ func declareASRPT(s *settings) maker {
 	placer := s.placer(heavyEdge)
 	return func(name string) (cluster.Scheduler, error) {
 		made := c
-		var err error
-		if made.Predictor, err = predictor(); err != nil {
-			return nil, err
-		}
+		made.Predictor = predictor()
 		made.Placer, _ = placer()
 		return asrpt.New(name, made), nil
 	}
