@@ -73,7 +73,7 @@ func elastics() []Baseline {
 			func(s *settings) maker {
 				c := loan.DefaultOpportunistic()
 				loans(&s.Set, &c)
-				return func(name string) (cluster.Scheduler, error) { return loan.Opportunistic(name, c), nil }
+				return func(name string) cluster.Scheduler { return loan.Opportunistic(name, c) }
 			},
 		},
 	}
@@ -97,7 +97,7 @@ func (s *settings) elastic(epoch time.Duration, policy func() elastic.Policy) ma
 	s.Float(&c.Slowest, "slowest", 0, 1, "the part of its speed in proportion below which a gang waits rather than be scattered",
 		"own choice, for physics in which distance matters")
 	s.Int(&c.Looks, "looks", 1, 100, "how often it plans anew without gangs that found no servers", "own choice")
-	return func(name string) (cluster.Scheduler, error) { return elastic.New(name, policy(), c), nil }
+	return func(name string) cluster.Scheduler { return elastic.New(name, policy(), c) }
 }
 
 func scaling(s *settings, p *elastic.Scaling) {

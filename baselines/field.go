@@ -48,7 +48,7 @@ func field() []Baseline {
 				s.Bool(&c.Aware, "aware", "whether it knows how fast models are on GPU types", "Gavel; false is its agnostic rival")
 				s.Int(&c.Levels, "levels", 1, 100, "linear programs that share out the GPUs", "own choice; 1 is Gavel's §4.1")
 				s.Bool(&c.Backfill, "backfill", "whether waiting jobs start between rounds", "own choice")
-				return func(name string) (cluster.Scheduler, error) { return gavel.New(name, c), nil }
+				return func(name string) cluster.Scheduler { return gavel.New(name, c) }
 			},
 		},
 	}
@@ -63,10 +63,10 @@ func declareGittins(s *settings) maker {
 	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
 	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
 	placer := s.placer(bestFit)
-	return func(name string) (cluster.Scheduler, error) {
+	return func(name string) cluster.Scheduler {
 		o := gittins.New(c)
 		p := &preemptive{name: name, order: o.Key, alarm: o.Alarm, learn: o}
 		p.plan.place, p.plan.amounts = placer()
-		return p, nil
+		return p
 	}
 }

@@ -64,12 +64,12 @@ func orders() []Baseline {
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *settings) maker {
 				placer := s.placer(bestFit)
-				return func(name string) (cluster.Scheduler, error) {
+				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
 					if _, plain := p.(*place.BestFit); plain {
-						return newSRTF(name, p), nil
+						return newSRTF(name, p)
 					}
-					return &preemptive{name: name, order: timeLeft, plan: plan{place: p, amounts: amounts}}, nil
+					return &preemptive{name: name, order: timeLeft, plan: plan{place: p, amounts: amounts}}
 				}
 			},
 		},
@@ -93,9 +93,9 @@ func orders() []Baseline {
 			"own", needsNothing,
 			func(s *settings) maker {
 				placer := s.placer(bestFit)
-				return func(name string) (cluster.Scheduler, error) {
+				return func(name string) cluster.Scheduler {
 					p, _ := placer()
-					return &random{name: name, place: p}, nil
+					return &random{name: name, place: p}
 				}
 			},
 		},
@@ -109,11 +109,11 @@ func listOf(l *list, placer string) func(*settings) maker {
 
 func (s *settings) list(l *list, byDefault string) maker {
 	placer := s.placer(byDefault)
-	return func(name string) (cluster.Scheduler, error) {
+	return func(name string) cluster.Scheduler {
 		made := *l
 		made.name = name
 		made.place, _ = placer()
-		return &made, nil
+		return &made
 	}
 }
 
@@ -121,11 +121,11 @@ func (s *settings) list(l *list, byDefault string) maker {
 func preemptiveOf(p *preemptive, placer string) func(*settings) maker {
 	return func(s *settings) maker {
 		placer := s.placer(placer)
-		return func(name string) (cluster.Scheduler, error) {
+		return func(name string) cluster.Scheduler {
 			made := *p
 			made.name = name
 			made.plan.place, made.plan.amounts = placer()
-			return &made, nil
+			return &made
 		}
 	}
 }

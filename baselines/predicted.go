@@ -70,12 +70,12 @@ func predictedOf(key func(*asrpt.Durations, *cluster.State, cluster.JobID) time.
 	return func(s *settings) maker {
 		predictor := s.predictor()
 		placer := s.placer(heavyEdge)
-		return func(name string) (cluster.Scheduler, error) {
+		return func(name string) cluster.Scheduler {
 			durations := asrpt.NewDurations(predictor())
 			l := &list{name: name, skip: skip, learn: durations}
 			l.order = func(s *cluster.State, id cluster.JobID) (time.Duration, error) { return key(durations, s, id), nil }
 			l.place, _ = placer()
-			return l, nil
+			return l
 		}
 	}
 }
@@ -99,10 +99,10 @@ func declareASRPT(s *settings) maker {
 	s.Float(&c.Comm.Intra, "intra", 1e-3, 1e6, "GB/s of a GPU to the others of its server, for the delay rule", "own choice")
 	s.Float(&c.Comm.NIC, "nic", 1e-3, 1e6, "GB/s of a server, for the delay rule", "own choice")
 	placer := s.placer(heavyEdge)
-	return func(name string) (cluster.Scheduler, error) {
+	return func(name string) cluster.Scheduler {
 		made := c
 		made.Predictor = predictor()
 		made.Placer, _ = placer()
-		return asrpt.New(name, made), nil
+		return asrpt.New(name, made)
 	}
 }

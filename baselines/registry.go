@@ -22,7 +22,7 @@ type Baseline struct {
 }
 
 // maker makes a scheduler of that name.
-type maker func(name string) (cluster.Scheduler, error)
+type maker func(name string) cluster.Scheduler
 
 // settings are the options of a baseline and what MenuSuffix changes.
 type settings struct {
@@ -63,7 +63,7 @@ func (b Baseline) make(name, options string, menu func() place.Placer) (cluster.
 	if menu != nil && !s.orders {
 		return nil, fmt.Errorf("it chooses amounts itself, want %s behind an order of jobs", MenuSuffix)
 	}
-	return build(name)
+	return build(name), nil
 }
 
 // What may stand behind a name.
