@@ -14,7 +14,6 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -120,31 +119,16 @@ func findPredictor(flag, kind string) (predict.Predictor, error) {
 	return nil, usage("--%s: %w", flag, err)
 }
 
-// splitJobs returns all jobs of a split, with the estimates that the scenario grants, their times counted from the first.
+// splitJobs returns all jobs of a split; one that the scenario does not have is an error of usage.
 func splitJobs(s *scenario.Scenario, split scenario.Split, seed uint64) ([]trace.Job, error) {
-	one := *s
-	one.Window = scenario.Windows{Arrivals: 1}
-	fractions := map[scenario.Split][2]*[]float64{
-		scenario.Train:      {&s.Window.Train, &one.Window.Train},
-		scenario.Validation: {&s.Window.Validation, &one.Window.Validation},
-		scenario.Test:       {&s.Window.Test, &one.Window.Test},
-	}[split]
-	if len(*fractions[0]) == 0 {
-		return nil, usage("scenario %s has no %s split", s.Name, split)
-	}
-	*fractions[1] = *fractions[0]
-	// None of these changes which jobs there are.
-	one.Inference, one.Failures, one.Cluster.QuotaFactor = scenario.Inference{}, sim.Failures{}, 0
-	src, err := one.Open()
+	src, err := s.Open()
 	if err != nil {
 		return nil, err
 	}
-	one.Window.Arrivals = src.Count(split) // of one arrival each: now a single window of all
-	if src, err = one.Open(); err != nil {
-		return nil, err
+	if src.Count(split) == 0 {
+		return nil, usage("scenario %s has no %s split", s.Name, split)
 	}
-	e, err := src.Episode(split, 0, seed)
-	return e.Jobs, err
+	return src.Jobs(split, seed)
 }
 
 type predictorCompareOptions struct {

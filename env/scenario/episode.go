@@ -33,12 +33,9 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	zero := p.submit(w.from)
 	jobs := p.cut(w.from, w.to, zero)
 	before := p.cut(w.warm, w.from, p.submit(w.warm))
-	if estimates.Kind != trace.Profiled { // fill has applied those, with what was known by each submission
-		for k, some := range [][]trace.Job{jobs, before} {
-			parts := [...]string{"estimates", "warm estimates"}
-			if err := estimates.Apply(some, rng.Stream(seed, "scenario", parts[k], name)); err != nil {
-				return Episode{}, fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
-			}
+	for k, some := range [][]trace.Job{jobs, before} {
+		if err := s.estimate(some, estimates, seed, [...]string{"estimates", "warm estimates"}[k], name); err != nil {
+			return Episode{}, err
 		}
 	}
 	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs}}
@@ -53,4 +50,28 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	e.Config.Outages = s.outages(name, seed, until)
 	e.Config.Demand = s.demand.from(rng.Stream(seed, "scenario", "demand", name), until)
 	return e, nil
+}
+
+// Jobs returns all jobs of a split, with the estimates that the scenario grants, their times counted from the first; none for a
+// split that the scenario does not have. They are the caller's own.
+func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
+	p := s.pool(split)
+	from, to := p.bounds(s.scenario.Window.fractions(split))
+	if from == to {
+		return nil, nil
+	}
+	jobs := p.cut(from, to, p.submit(from))
+	return jobs, s.estimate(jobs, s.scenario.Estimates, seed, "estimates", windowName(split, 0))
+}
+
+// estimate gives jobs estimates, noisy ones from the stream of a part of a window. Profiled ones they have: fill has applied
+// those, with what was known by each submission.
+func (s *Source) estimate(jobs []trace.Job, e trace.Estimates, seed uint64, part, window string) error {
+	if e.Kind == trace.Profiled {
+		return nil
+	}
+	if err := e.Apply(jobs, rng.Stream(seed, "scenario", part, window)); err != nil {
+		return fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
+	}
+	return nil
 }

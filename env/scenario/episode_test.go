@@ -73,6 +73,29 @@ func TestTheSameCaseIsTheSameEpisode(t *testing.T) {
 	}
 }
 
+// The jobs of a split are those of a window that is all of it.
+func TestJobs(t *testing.T) {
+	const csv = "job_id,num_gpu,submit_time,duration\na,1,0,5\nb,1,5,100\nd,2,35,50\nc,1,25,10\n"
+	const text = `
+name: split-v1
+cluster: {servers: 1, gpus_per_server: 4}
+workload: {trace: t.csv}
+window: {arrivals: 1, test: [0.5, 1]}
+estimates: {kind: noisy, sigma: 0.5}
+`
+	src := openTrace(t, csv, text)
+	jobs, err := src.Jobs(Test, 5)
+	if want := episode(t, openTrace(t, csv, text, "window.arrivals=2"), Test, 0, 5); err != nil || !reflect.DeepEqual(jobs, want.Jobs) {
+		t.Errorf("%+v, %v; want %+v", jobs, err, want.Jobs)
+	}
+	if len(jobs) != 2 || jobs[0].Name != "d" || jobs[0].Submit != 10*time.Second || jobs[0].Estimate == jobs[0].Work {
+		t.Errorf("%+v, want d and c, d 10 s after c, with noise", jobs)
+	}
+	if jobs, err := src.Jobs(Train, 5); err != nil || len(jobs) != 0 {
+		t.Errorf("%+v, %v; want no jobs of a split that there is not", jobs, err)
+	}
+}
+
 // On 4 GPUs, after 30 s: a of 4 GPUs has 70 s left, b of 2 GPUs waits for its 50 s, d is done.
 const warmText = `
 name: warm-v1
