@@ -111,12 +111,12 @@ func (l *layout) rank(s *cluster.State, v cluster.ServerID, p part) (rank int8, 
 }
 
 // collect lists the servers that may take workers of the job.
-func (l *layout) collect(s *cluster.State, spec *cluster.JobSpec, p part) {
-	from := l.all
+func (l *layout) collect(s *cluster.State, id cluster.JobID, p part) {
+	spec, from := s.Spec(id), l.all
 	if spec.Request.GPUMilli == cluster.WholeGPU {
 		from = l.some
 	}
-	allowed := l.types.allowed(spec)
+	allowed := l.types.allowed(s, id)
 	l.list = l.list[:0]
 	for _, v := range from {
 		c := spot{server: v, gpu: l.types.of[v], free: s.FreeGPUs(v)}

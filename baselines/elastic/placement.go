@@ -24,7 +24,7 @@ func (l *layout) gang(s *cluster.State, id cluster.JobID, n int32) (cluster.Plac
 	if p == base {
 		order = l.types.loan
 	}
-	l.collect(s, spec, p)
+	l.collect(s, id, p)
 	for _, apart := range [...]bool{true, false} {
 		for _, gpu := range order {
 			if l.fill(s, id, n, gpu, apart) == n {
@@ -141,7 +141,7 @@ func (l *layout) with(s *cluster.State, id cluster.JobID, n int32) (p cluster.Pl
 	if milli, limited := s.QuotaLeft(id); limited {
 		n = int32(min(int64(n), max(milli, 0)/int64(spec.Request.GPUMilli)))
 	}
-	l.collect(s, spec, flexible)
+	l.collect(s, id, flexible)
 	gpu := l.types.of[now[0].Server]
 	if spec.Mixed {
 		gpu = anyType

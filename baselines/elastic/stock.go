@@ -26,10 +26,9 @@ const (
 func (k *stock) count(s *cluster.State, jobs []Job, c LyraConfig) {
 	if k.cfg = c; len(k.whole) == 0 {
 		if k.types = newGPUTypes(s); c.Together {
-			clear(k.types.of)
-			k.types = gpuTypes{names: []string{""}, of: k.types.of, training: []int8{0}, loan: []int8{0}}
+			k.types = oneType(s)
 		}
-		k.whole, k.part = make([]int64, len(k.types.names)), make([]int64, len(k.types.names))
+		k.whole, k.part = make([]int64, k.types.count()), make([]int64, k.types.count())
 		k.tenants = allowance{}
 	}
 	clear(k.whole)
@@ -129,7 +128,7 @@ func (k *stock) admit(s *cluster.State, j *Job, index int32) bool {
 	if n*j.GPUMilli > k.quota(s, j) {
 		return false
 	}
-	allowed := k.types.allowed(spec)
+	allowed := k.types.allowed(s, j.ID)
 	if k.types.mixes(spec) {
 		if k.sum(j.GPUMilli, allowed) < n {
 			return false
@@ -178,7 +177,7 @@ func (k *stock) sum(milli int64, types uint16) (n int64) {
 }
 
 func (k *stock) deductMixed(s *cluster.State, j *Job, n int64) {
-	allowed := k.types.allowed(s.Spec(j.ID))
+	allowed := k.types.allowed(s, j.ID)
 	for _, t := range k.types.training {
 		if allowed>>t&1 == 1 {
 			m := min(n, k.fits(t, j.GPUMilli))

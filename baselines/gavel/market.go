@@ -11,7 +11,6 @@ type market struct {
 	aware   bool
 	types   []string
 	servers [][]cluster.ServerID // by type
-	typeOf  []int                // by server
 	ready   []int32              // by server, GPUs in order if it is open
 	gpus    []float64            // by type, of ready
 	stocks  []stock
@@ -76,7 +75,7 @@ func (m *market) survey(s *cluster.State) {
 			continue
 		}
 		v := s.Server(cluster.ServerID(i))
-		k := stock{at: m.typeOf[i], gpus: n, gpuMem: v.GPUMemMiB, cpu: v.CPUMilli, mem: v.MemMiB}
+		k := stock{at: s.TypeOf(cluster.ServerID(i)), gpus: n, gpuMem: v.GPUMemMiB, cpu: v.CPUMilli, mem: v.MemMiB}
 		at, ok := find[k]
 		if !ok {
 			at = len(m.stocks)
@@ -92,21 +91,15 @@ func (m *market) survey(s *cluster.State) {
 }
 
 func (m *market) build(s *cluster.State) {
-	*m = market{aware: m.aware, find: map[key]int{}}
-	at := map[string]int{}
+	n := len(s.Types())
+	*m = market{
+		aware: m.aware, types: s.Types(), servers: make([][]cluster.ServerID, n), gpus: make([]float64, n), find: map[key]int{},
+	}
 	for i := range s.Servers() {
-		name := s.Server(cluster.ServerID(i)).GPUType
-		t, ok := at[name]
-		if !ok {
-			t = len(m.types)
-			at[name] = t
-			m.types, m.servers = append(m.types, name), append(m.servers, nil)
-		}
-		m.typeOf = append(m.typeOf, t)
-		m.servers[t] = append(m.servers[t], cluster.ServerID(i))
+		id := cluster.ServerID(i)
+		m.servers[s.TypeOf(id)] = append(m.servers[s.TypeOf(id)], id)
 		m.ready = append(m.ready, -1)
 	}
-	m.gpus = make([]float64, len(m.types))
 }
 
 // kindOf returns the kind of a job.
@@ -179,9 +172,9 @@ func (v *stock) holds(spec *cluster.JobSpec) int64 {
 // optionOf returns the option that a running job runs with.
 func (m *market) optionOf(s *cluster.State, id cluster.JobID) int {
 	p := s.Placement(id)
-	at := m.typeOf[p[0].Server]
+	at := s.TypeOf(p[0].Server)
 	for i := range p {
-		if m.typeOf[p[i].Server] != at {
+		if s.TypeOf(p[i].Server) != at {
 			return m.mixed()
 		}
 	}

@@ -24,7 +24,8 @@ func (r *room) open(s *cluster.State, m *market) {
 	clear(r.tenants)
 	for i, n := range m.ready {
 		if n > 0 {
-			v, of := s.Server(cluster.ServerID(i)), &r.of[m.typeOf[i]]
+			id := cluster.ServerID(i)
+			v, of := s.Server(id), &r.of[s.TypeOf(id)]
 			of.milli += int64(n) * cluster.WholeGPU
 			of.cpu = min(of.cpu+v.CPUMilli, cluster.Unlimited)
 			of.mem = min(of.mem+v.MemMiB, cluster.Unlimited)
@@ -57,7 +58,7 @@ func (r *room) take(s *cluster.State, m *market, id cluster.JobID, option int, s
 		for _, q := range s.Placement(id) {
 			var piece amount
 			piece.add(int64(q.Workers), q.Amount)
-			r.of[m.typeOf[q.Server]].sub(piece)
+			r.of[s.TypeOf(q.Server)].sub(piece)
 		}
 	default:
 		if !r.spread(all) {

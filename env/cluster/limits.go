@@ -109,12 +109,21 @@ func (s *State) Quota(id JobID) int64 {
 	return -1
 }
 
+// Types returns the types of the cluster's GPUs in the order of its servers, at most 16. Read only.
+func (s *State) Types() []string { return s.types }
+
+// TypeOf returns the type of the server's GPUs, by its place in Types.
+func (s *State) TypeOf(id ServerID) int { return bits.TrailingZeros16(s.servers[id].kind) }
+
+// TypesFor returns the GPU types that will do for the job: bit i stands for the i-th of Types.
+func (s *State) TypesFor(id JobID) uint16 { return s.jobs[id].kinds }
+
 // TypeRank is the place of the server's GPU type in the order in which BestFit tries types for the job: 0 comes first.
 func (s *State) TypeRank(id JobID, server ServerID) int32 {
 	if s.jobs[id].spec.Mixed {
 		return 0
 	}
-	return int32(bits.TrailingZeros16(s.servers[server].kind))
+	return int32(s.TypeOf(server))
 }
 
 // QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false where it has no quota.

@@ -52,6 +52,10 @@ func (m *machine) lookAt(t *rapid.T, l *ledger, id JobID) {
 		if got, want := s.SameType(id, v, 0), spec.Mixed || s.Server(v).GPUType == s.Server(0).GPUType; got != want {
 			t.Fatalf("%+v on servers 0 and %d: same type %v, want %v", *spec, v, got, want)
 		}
+		name := s.Server(v).GPUType
+		if at := s.TypeOf(v); s.Types()[at] != name || (s.TypesFor(id)>>at&1 == 1) != spec.Allows(name) {
+			t.Fatalf("%+v on server %d: type %d of %q will do: %b", *spec, v, at, s.Types(), s.TypesFor(id))
+		}
 	}
 	if milli, bound := s.QuotaLeft(id); bound {
 		if left, is := l.left(spec.Tenant); milli != left || !is {
