@@ -217,7 +217,7 @@ func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
 	want := s.Spec(id).Request
 	switch {
 	case !runs:
-		u.add(s.Spec(id).Workers, want)
+		u.Add(s.Spec(id).Workers, want)
 	case p.amounts:
 		for _, piece := range s.Placement(id) {
 			for _, g := range s.GPUsOn(id, piece.Server) {
@@ -225,13 +225,13 @@ func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
 				if int32(s.GPUUse(piece.Server)[g]) == piece.GPUMilli {
 					held.GPUMilli = max(piece.GPUMilli, want.GPUMilli)
 				}
-				u.add(1, held)
+				u.Add(1, held)
 			}
 		}
 		u.held = s.Placement(id).GPUMilli()
 	default:
 		for _, piece := range s.Placement(id) {
-			u.add(piece.Workers, piece.Amount)
+			u.Add(piece.Workers, piece.Amount)
 		}
 	}
 	if u.held == 0 {
@@ -241,7 +241,7 @@ func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
 }
 
 func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
-	if u.GPUMilli > r.GPUMilli || u.CPUMilli > r.CPUMilli || u.MemMiB > r.MemMiB {
+	if !r.Holds(u.Total) {
 		return false
 	}
 	if limit := s.Quota(id); limit >= 0 {
@@ -253,7 +253,7 @@ func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
 		}
 		r.tenants[s.Spec(id).Tenant] += u.held
 	}
-	r.GPUMilli, r.CPUMilli, r.MemMiB = r.GPUMilli-u.GPUMilli, r.CPUMilli-u.CPUMilli, r.MemMiB-u.MemMiB
+	r.Sub(u.Total)
 	return true
 }
 
@@ -261,10 +261,4 @@ func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
 type use struct {
 	cluster.Total
 	held int64 // of GPUs, as a tenant's quota counts it
-}
-
-func (u *use) add(workers int32, a cluster.Amount) {
-	u.GPUMilli += int64(workers) * int64(a.GPUMilli)
-	u.CPUMilli += int64(workers) * int64(a.CPUMilli)
-	u.MemMiB += int64(workers) * int64(a.MemMiB)
 }

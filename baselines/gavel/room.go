@@ -4,21 +4,13 @@ import "github.com/clustergym/clustergym/env/cluster"
 
 // room is what is left of the totals of every type while a round is planned.
 type room struct {
-	of      []amount         // by type
+	of      []cluster.Total  // by type
 	tenants map[string]int64 // of those with a quota, thousandths of GPUs that are taken
-}
-
-type amount struct{ milli, cpu, mem int64 }
-
-func (a *amount) add(workers int64, b cluster.Amount) {
-	a.milli += workers * int64(b.GPUMilli)
-	a.cpu += workers * int64(b.CPUMilli)
-	a.mem += workers * int64(b.MemMiB)
 }
 
 func (r *room) open(s *cluster.State, m *market) {
 	if len(r.of) != len(m.types) {
-		r.of = make([]amount, len(m.types))
+		r.of = make([]cluster.Total, len(m.types))
 	}
 	clear(r.of)
 	clear(r.tenants)
@@ -26,9 +18,9 @@ func (r *room) open(s *cluster.State, m *market) {
 		if n > 0 {
 			id := cluster.ServerID(i)
 			v, of := s.Server(id), &r.of[s.TypeOf(id)]
-			of.milli += int64(n) * cluster.WholeGPU
-			of.cpu = min(of.cpu+v.CPUMilli, cluster.Unlimited)
-			of.mem = min(of.mem+v.MemMiB, cluster.Unlimited)
+			of.GPUMilli += int64(n) * cluster.WholeGPU
+			of.CPUMilli = min(of.CPUMilli+v.CPUMilli, cluster.Unlimited)
+			of.MemMiB = min(of.MemMiB+v.MemMiB, cluster.Unlimited)
 		}
 	}
 }
@@ -36,29 +28,29 @@ func (r *room) open(s *cluster.State, m *market) {
 // take takes what a job holds where it stays, or what it asks for, if that is left.
 func (r *room) take(s *cluster.State, m *market, id cluster.JobID, option int, stays bool) bool {
 	spec := s.Spec(id)
-	var all amount
+	var all cluster.Total
 	if stays {
 		for _, q := range s.Placement(id) {
-			all.add(int64(q.Workers), q.Amount)
+			all.Add(q.Workers, q.Amount)
 		}
 	} else {
-		all.add(int64(spec.Workers), spec.Request)
+		all.Add(spec.Workers, spec.Request)
 	}
 	limit := s.Quota(id)
-	if limit >= 0 && r.tenants[spec.Tenant]+all.milli > limit {
+	if limit >= 0 && r.tenants[spec.Tenant]+all.GPUMilli > limit {
 		return false
 	}
 	switch {
 	case option < len(r.of):
-		if of := &r.of[option]; all.milli > of.milli || all.cpu > of.cpu || all.mem > of.mem {
+		if !r.of[option].Holds(all) {
 			return false
 		}
-		r.of[option].sub(all)
+		r.of[option].Sub(all)
 	case stays:
 		for _, q := range s.Placement(id) {
-			var piece amount
-			piece.add(int64(q.Workers), q.Amount)
-			r.of[s.TypeOf(q.Server)].sub(piece)
+			var piece cluster.Total
+			piece.Add(q.Workers, q.Amount)
+			r.of[s.TypeOf(q.Server)].Sub(piece)
 		}
 	default:
 		if !r.spread(all) {
@@ -69,27 +61,26 @@ func (r *room) take(s *cluster.State, m *market, id cluster.JobID, option int, s
 		if r.tenants == nil {
 			r.tenants = map[string]int64{}
 		}
-		r.tenants[spec.Tenant] += all.milli
+		r.tenants[spec.Tenant] += all.GPUMilli
 	}
 	return true
 }
 
-func (a *amount) sub(b amount) { a.milli, a.cpu, a.mem = a.milli-b.milli, a.cpu-b.cpu, a.mem-b.mem }
-
 // spread takes from all types in proportion to the GPUs that they have left.
-func (r *room) spread(all amount) bool {
-	var left amount
+func (r *room) spread(all cluster.Total) bool {
+	var left cluster.Total
 	for _, of := range r.of {
-		left.milli += max(of.milli, 0)
-		left.cpu = min(left.cpu+max(of.cpu, 0), cluster.Unlimited)
-		left.mem = min(left.mem+max(of.mem, 0), cluster.Unlimited)
+		left.GPUMilli += max(of.GPUMilli, 0)
+		left.CPUMilli = min(left.CPUMilli+max(of.CPUMilli, 0), cluster.Unlimited)
+		left.MemMiB = min(left.MemMiB+max(of.MemMiB, 0), cluster.Unlimited)
 	}
-	if all.milli > left.milli || all.cpu > left.cpu || all.mem > left.mem {
+	if !left.Holds(all) {
 		return false
 	}
 	for t := range r.of {
-		part := float64(max(r.of[t].milli, 0)) / float64(left.milli)
-		r.of[t].sub(amount{int64(part * float64(all.milli)), int64(part * float64(all.cpu)), int64(part * float64(all.mem))})
+		part := float64(max(r.of[t].GPUMilli, 0)) / float64(left.GPUMilli)
+		some := func(of int64) int64 { return int64(part * float64(of)) }
+		r.of[t].Sub(cluster.Total{GPUMilli: some(all.GPUMilli), CPUMilli: some(all.CPUMilli), MemMiB: some(all.MemMiB)})
 	}
 	return true
 }

@@ -46,22 +46,6 @@ func (s *State) room(v *server, j *job, a Amount) int32 {
 	return n - n%j.spec.Together()
 }
 
-// Total is an amount on all servers together.
-type Total struct{ GPUMilli, CPUMilli, MemMiB int64 }
-
-// Total returns what the servers open to training jobs have, whoever holds it, without GPUs out of order. CPU and memory that
-// are not modelled somewhere are Unlimited.
-func (s *State) Total() (t Total) {
-	for i := range s.servers {
-		if v := &s.servers[i]; v.open() {
-			t.GPUMilli += int64(s.Working(ServerID(i))) * WholeGPU
-			t.CPUMilli = min(t.CPUMilli+v.spec.CPUMilli, Unlimited)
-			t.MemMiB = min(t.MemMiB+v.spec.MemMiB, Unlimited)
-		}
-	}
-	return t
-}
-
 // Room counts the workers of a pending job, each holding the amount, that each server takes, into fits, and returns how many
 // the whole takes. Of a gang that must be of one GPU type, a type that does not hold all of it counts 0 on its servers; the
 // whole then takes what the best type takes.
