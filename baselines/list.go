@@ -12,12 +12,17 @@ import (
 // list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all behind it, or, with skip,
 // is passed over.
 //
-//	fifo     submit, id                blocks
-//	fjf      submit, id                skips (first job that fits)
-//	sjf      estimated duration, id    blocks
-//	sjfskip  estimated duration, id    skips
-//	sjfhold  estimated duration, id    skips, but holds GPUs for the first job that did not fit: no job starts that is more
-//	                                   than hold times as long and would not end before that job could start
+//	fifo                   submit, id              blocks
+//	fjf, fgd, wcs-subtime  submit, id              skips (first job that fits)
+//	sjf                    estimated duration, id  blocks
+//	sjfskip, lucid         estimated duration, id  skips
+//	sjfhold                estimated duration, id  skips, but holds GPUs for the first job that did not fit: no job starts
+//	                                               that is more than hold times as long and would not end before that one
+//	                                               could start
+//	spjf                   predicted duration, id  blocks
+//	wcs-duration           predicted duration, id  skips
+//	spwf                   predicted GPU-time, id  blocks
+//	wcs-workload           predicted GPU-time, id  skips
 type list struct {
 	name    string
 	skip    bool

@@ -12,8 +12,10 @@ import (
 // preemptive gives the cluster to the live jobs, waiting or running, first in order: those that fit the cluster's totals in
 // turn run, the others wait, whether they ran or not. A running job that stays is not moved.
 //
-//	srsf  remaining time x GPUs, submit, id
-//	las   level of attained service, submit, id (see levels)
+//	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
+//	srsf           remaining time x GPUs, submit, id
+//	las            level of attained service, submit, id (see levels)
+//	gittins        rank of attained service, submit, id (see package gittins)
 type preemptive struct {
 	name  string
 	order func(*cluster.State, cluster.JobID) (time.Duration, error)
