@@ -55,12 +55,6 @@ func QuantileSorted(xs []float64, p float64) float64 {
 	return xs[i] + f*(xs[i+1]-xs[i])
 }
 
-// RatioOfMeans returns mean(num)/mean(den), the ratio to report for costs such as "0.86 of FIFO's JCT": unlike the mean of
-// ratios it is not ruled by the cases with a tiny denominator. It is NaN if either is empty or both means are zero.
-func RatioOfMeans(num, den []float64) float64 {
-	return Mean(num) / Mean(den)
-}
-
 // Welford gathers the mean and the variance of a stream in one pass without cancellation (Welford 1962). The zero value is
 // ready to use; it is not safe for concurrent use. Its fields are exported so that a checkpoint can hold it.
 type Welford struct {

@@ -47,11 +47,12 @@ func TestQuantile(t *testing.T) {
 func TestProgrammerMistakesPanic(t *testing.T) {
 	r := rng.Stream(1)
 	for name, f := range map[string]func(){
-		"quantile above 1":       func() { stats.Quantile([]float64{1}, 1.1) },
-		"quantile NaN":           func() { stats.Quantile([]float64{1}, nan) },
-		"level 95":               func() { stats.PairedCI([]float64{1, 2}, 95, 10, r) },
-		"no resamples":           func() { stats.PairedCI([]float64{1, 2}, 0.95, 0, r) },
-		"ratio of unequal sides": func() { stats.RatioCI([]float64{1, 2}, []float64{1}, 0.95, 10, r) },
+		"quantile above 1":    func() { stats.Quantile([]float64{1}, 1.1) },
+		"quantile NaN":        func() { stats.Quantile([]float64{1}, nan) },
+		"level 95":            func() { stats.PairedCI([]float64{1, 2}, 95, 10, r) },
+		"no resamples":        func() { stats.PairedCI([]float64{1, 2}, 0.95, 0, r) },
+		"IQM at level 0":      func() { stats.IQMCI([][]float64{{1, 2}}, 0, 10, r) },
+		"IQM of no resamples": func() { stats.IQMCI([][]float64{{1, 2}}, 0.95, 0, r) },
 	} {
 		func() {
 			defer func() {
@@ -133,96 +134,5 @@ func TestWelfordKeepsDigits(t *testing.T) {
 	}
 	if w.Var() != 30 {
 		t.Errorf("variance %v, want 30: cancellation", w.Var())
-	}
-}
-
-func TestRatioOfMeans(t *testing.T) {
-	if got := stats.RatioOfMeans([]float64{1, 200}, []float64{2, 400}); got != 0.5 {
-		t.Errorf("ratio %v, want 0.5", got)
-	}
-	if got := stats.RatioOfMeans(nil, nil); !math.IsNaN(got) {
-		t.Errorf("ratio of nothing is %v, want NaN", got)
-	}
-}
-
-func TestPairedCIOfFew(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		diffs  []float64
-		lo, hi float64
-	}{
-		{"none", nil, nan, nan},
-		{"one bounds nothing", []float64{5}, -inf, inf},
-		{"a NaN spoils it", []float64{1, nan, 2}, nan, nan},
-		{"equal differences leave no doubt", []float64{2, 2, 2}, 2, 2},
-		// mean 3, s = sqrt(2.5), t(4, 0.975) = 2.7764451052
-		{"five by Student's t", []float64{1, 2, 3, 4, 5}, 3 - 2.7764451051977987*math.Sqrt(0.5), 3 + 2.7764451051977987*math.Sqrt(0.5)},
-	} {
-		lo, hi := stats.PairedCI(c.diffs, 0.95, 100, nil)
-		if !near(lo, c.lo) || !near(hi, c.hi) {
-			t.Errorf("%s: [%v, %v], want [%v, %v]", c.name, lo, hi, c.lo, c.hi)
-		}
-	}
-}
-
-// The bootstrap is a function of the data and the stream, and agrees with resampling written out by hand.
-func TestPairedCIAgainstPlainLoop(t *testing.T) {
-	diffs := make([]float64, 30)
-	data := rng.Stream(4, "data")
-	for i := range diffs {
-		diffs[i] = data.ExpFloat64()
-	}
-	lo, hi := stats.PairedCI(diffs, 0.9, 500, rng.Stream(4, "boot"))
-
-	r := rng.Stream(4, "boot")
-	means := make([]float64, 500)
-	for k := range means {
-		for range diffs {
-			means[k] += diffs[r.IntN(len(diffs))] / float64(len(diffs))
-		}
-	}
-	if wantLo, wantHi := stats.Quantile(means, 0.05), stats.Quantile(means, 0.95); !near(lo, wantLo) || !near(hi, wantHi) {
-		t.Errorf("[%v, %v], want [%v, %v]", lo, hi, wantLo, wantHi)
-	}
-	if mean := stats.Mean(diffs); lo >= mean || hi <= mean {
-		t.Errorf("[%v, %v] does not hold the mean %v", lo, hi, mean)
-	}
-}
-
-// Over many samples of known mean, about as many 90 % intervals hold it as promised, for few and for many differences.
-func TestPairedCICovers(t *testing.T) {
-	const trials = 400
-	for _, n := range []int{5, 9, 10, 30} {
-		r := rng.Stream(9, "coverage")
-		hits := 0
-		for range trials {
-			diffs := make([]float64, n)
-			for i := range diffs {
-				diffs[i] = 2 + 3*r.NormFloat64()
-			}
-			if lo, hi := stats.PairedCI(diffs, 0.9, 200, r); lo <= 2 && 2 <= hi {
-				hits++
-			}
-		}
-		if share := float64(hits) / trials; share < 0.8 || share > 0.95 {
-			t.Errorf("%d differences: %.3f of the 90 %% intervals hold the mean", n, share)
-		}
-	}
-}
-
-func TestRatioCI(t *testing.T) {
-	den := make([]float64, 40)
-	num := make([]float64, 40)
-	r := rng.Stream(2)
-	for i := range den {
-		den[i] = 1 + r.ExpFloat64()
-		num[i] = 0.8*den[i] + 0.05*r.NormFloat64()
-	}
-	lo, hi := stats.RatioCI(num, den, 0.95, 400, r)
-	if ratio := stats.RatioOfMeans(num, den); lo >= ratio || hi <= ratio || hi-lo > 0.1 {
-		t.Errorf("[%v, %v] around %v", lo, hi, ratio)
-	}
-	if lo, hi := stats.RatioCI(num[:1], den[:1], 0.95, 10, r); !math.IsNaN(lo) || !math.IsNaN(hi) {
-		t.Errorf("one pair gave [%v, %v], want NaN", lo, hi)
 	}
 }
