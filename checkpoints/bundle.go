@@ -81,6 +81,15 @@ type Provenance struct {
 	Trace    string `json:"trace"`
 	Git      string `json:"git"`
 	Go       string `json:"go"`
+	// Seen are the parts of traces that the policy was trained and chosen on, so that it is not judged by them.
+	Seen []Period `json:"seen,omitempty"`
+}
+
+// Period is a part of a trace, in seconds since its first job: [From, To).
+type Period struct {
+	Trace string  `json:"trace"`
+	From  float64 `json:"from_s"`
+	To    float64 `json:"to_s"`
 }
 
 // Weights identifies the weights file.

@@ -80,6 +80,7 @@ func writeRecipe(cfg *Config, hold float64, s *scenario.Scenario, src *scenario.
 	}
 	r := Recipe{Train: *cfg, Hold: hold}
 	r.Workload.Jobs, r.Workload.Digest = jobs, digest
+	r.Workload.Seen = append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
 	err = enc.Encode(r)
 	if err != nil {
 		return nil, fmt.Errorf("write recipe: %w", err)
@@ -223,21 +224,29 @@ func unpack(s agents.Shape, c checkpoints.Checkpoint) (st state, params, top age
 	return st, params, top, err
 }
 
-// record appends the update's metrics and stores a checkpoint when one is due.
+// record appends the update's metrics, where there is a clock its time and its events, and stores a checkpoint when one is due.
 func (r *run) record(m *Metrics) error {
 	if err := r.books.append(metricsName, m); err != nil {
 		return err
 	}
+	due := r.due(m.Update)
 	if r.opt.Clock != nil {
+		now := r.opt.Clock()
 		line := struct {
 			Update  int     `json:"update"`
-			Seconds float64 `json:"wall_s"`
-		}{m.Update, r.opt.Clock()}
+			Seconds float64 `json:"wall_s"` // since the run began or was resumed
+		}{m.Update, now.Sub(r.began).Seconds()}
 		if err := r.books.append(timingName, line); err != nil {
 			return err
 		}
+		if due {
+			r.watch.weights(r.policy.Params)
+		}
+		if err := r.watch.record(m, now); err != nil {
+			return err
+		}
 	}
-	if !r.due(m.Update) {
+	if !due {
 		return nil
 	}
 	return r.save()

@@ -315,9 +315,9 @@ func TestConfigBounds(t *testing.T) {
 func TestBooks(t *testing.T) {
 	cfg, opt := tiny(t)
 	var told []Metrics
-	opt.Progress = func(m *Metrics) { told = append(told, *m) }
-	now := 0.0
-	opt.Clock = func() float64 { now += 1.5; return now }
+	now := time.Unix(1_700_000_000, 0)
+	opt.Progress = func(m *Metrics) { told, now = append(told, *m), now.Add(1500*time.Millisecond) }
+	opt.Clock = func() time.Time { return now }
 	mustRun(t, cfg, opt)
 	text := string(results(t, opt.Dir)[metricsName])
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -333,7 +333,7 @@ func TestBooks(t *testing.T) {
 		}
 	}
 	timing, err := os.ReadFile(filepath.Join(opt.Dir, timingName))
-	if err != nil || !strings.HasPrefix(string(timing), "{\"update\":1,\"wall_s\":1.5}\n") || strings.Contains(text, "wall") {
+	if err != nil || !strings.HasPrefix(string(timing), "{\"update\":1,\"wall_s\":0}\n{\"update\":2,\"wall_s\":1.5}\n") || strings.Contains(text, "wall") {
 		t.Errorf("timing %q (%v)", timing, err)
 	}
 }

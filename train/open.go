@@ -21,6 +21,8 @@ type Recipe struct {
 	Workload struct {
 		Jobs   int    `yaml:"training_jobs"`
 		Digest string `yaml:"sha256"`
+		// Seen are the periods of the training and validation windows.
+		Seen []scenario.Period `yaml:"seen"`
 	} `yaml:"workload"`
 	Hold     float64           `yaml:"hold"` // of the tuned prior
 	Scenario scenario.Scenario `yaml:"-"`
@@ -90,6 +92,9 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 	}
 	training = checkpoints.Provenance{
 		Scenario: r.Scenario.Name, Seed: r.Train.Seed, Updates: st.Update, Trace: r.Scenario.Workload.Trace,
+	}
+	for _, p := range r.Workload.Seen {
+		training.Seen = append(training.Seen, checkpoints.Period(p))
 	}
 	return p, training, nil
 }

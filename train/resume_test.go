@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
 // tiny is a run of a second: four servers, windows of forty jobs, a network of a few hundred weights, batches of two chunks.
@@ -51,7 +52,7 @@ func results(tb testing.TB, dir string) map[string][]byte {
 	tb.Helper()
 	out := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == timingName {
+		if err != nil || d.IsDir() || d.Name() == timingName || strings.HasPrefix(d.Name(), tbevent.Prefix) {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
@@ -217,7 +218,7 @@ func TestChild(t *testing.T) {
 	opt.Dir, opt.Workers = dir, 2
 	_, err := os.Stat(filepath.Join(dir, recipeName))
 	opt.Resume = err == nil
-	opt.Clock = func() float64 { return 1 }
+	opt.Clock = time.Now
 	opt.Progress = func(m *Metrics) { fmt.Println("update", m.Update) }
 	mustRun(t, cfg, opt)
 }
@@ -254,6 +255,7 @@ func TestKillAndResume(t *testing.T) {
 		case err == nil:
 			t.Logf("%d kills, %d of them before the first checkpoint", kills, begun)
 			same(t, dir, opt.Dir)
+			watched(t, dir)
 			return
 		case errors.As(err, &exit) && exit.ExitCode() == -1:
 			kills++

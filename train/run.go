@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -19,30 +20,17 @@ var ErrMismatch = errors.New("does not continue this run")
 
 // Options say how to run, not what results.
 type Options struct {
-	Dir      string // of the run: run.yaml, metrics.jsonl, timing.jsonl, checkpoints/
+	Dir      string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
 	Resume   bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
 	Workers  int    // cores to use, 0 for all; does not change the result
 	Scenario *scenario.Scenario
 	// Progress is told of every finished update, and on resuming of the last one before.
 	Progress func(*Metrics)
-	// Clock returns wall-clock seconds for timing.jsonl; nil writes none.
-	Clock func() float64
+	// Clock tells the time for timing.jsonl and the event file, which runs that are otherwise equal do not share; nil writes
+	// neither.
+	Clock func() time.Time
 	// Stop ends the run after the update in progress, with a checkpoint; nil never does.
 	Stop <-chan struct{}
-}
-
-// Metrics is one update: a line of metrics.jsonl. Wall-clock figures are not among them; they go to timing.jsonl.
-type Metrics struct {
-	Update     int      `json:"update"`
-	Choices    int      `json:"choices"`              // decisions among several legal ones, seen
-	Return     float64  `json:"return"`               // mean over episodes: negative job-hours
-	Relative   float64  `json:"relative_jct"`         // mean JCT of the sampled policy over the prior's on the same windows
-	Validation *float64 `json:"validation,omitempty"` // the same of the greedy policy on the validation windows, if it was due
-	Entropy    float64  `json:"entropy"`              // nats a choice
-	KL         float64  `json:"kl"`                   // from the policy that played
-	Clipped    float64  `json:"clipped"`              // share of choices
-	Norm       float64  `json:"grad_norm"`            // mean before clipping
-	Waits      float64  `json:"waits"`                // share of choices that left startable jobs waiting
 }
 
 // Run trains and returns the policy that did best on the scenario's validation windows, the untrained one among the
@@ -54,7 +42,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 	if err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
 	}
-	defer r.learner.close()
+	defer r.close()
 	for r.update < cfg.Updates {
 		select {
 		case <-opt.Stop:
@@ -88,10 +76,17 @@ type run struct {
 	policy  *agents.Policy // its parameters are the learner's
 	learner *learner
 	books   *books
-	update  int // finished
+	watch   *watch    // nil without a clock, and when nothing is left to do
+	began   time.Time // by the clock, or continued
+	update  int       // finished
 	top     agents.Params
 	topJCT  float64  // relative JCT of top on validation, +Inf before the first
 	bar     []*curve // the prior on the validation windows
+}
+
+func (r *run) close() {
+	r.learner.close()
+	r.watch.close()
 }
 
 // best returns the policy to hand out.
@@ -139,7 +134,13 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if r.learner, err = newLearner(&r.cfg, r.policy, len(r.sim.Cluster.Servers), tokens, opt.Workers); err != nil {
 		return nil, err
 	}
-	if err = r.begin(ctx); err != nil {
+	if opt.Clock != nil {
+		r.began = opt.Clock()
+	}
+	if err = r.begin(ctx); err == nil && opt.Clock != nil && r.update < cfg.Updates {
+		r.watch, err = openWatch(opt.Dir, r.update, r.began)
+	}
+	if err != nil {
 		r.learner.close()
 	}
 	return r, err

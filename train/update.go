@@ -30,6 +30,7 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 	}
 	progress := float64(r.update) / float64(r.cfg.Updates)
 	draw := rng.Stream(r.cfg.Seed, "train", "learn", strconv.Itoa(m.Update))
+	r.watch.samples(samples)
 	if len(samples) > 0 {
 		if err := r.learner.improve(samples, progress, draw, m); err != nil {
 			return nil, err
@@ -69,15 +70,18 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 		return nil, err
 	}
 	var all []learn.Sample
+	var returns []float64
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
 			all = append(all, g.samples...)
 			m.Return -= g.curve.total
+			returns = append(returns, -g.curve.total)
 			m.Relative += g.curve.over(v.prior)
 		}
 	}
+	r.watch.returns(returns)
 	n := float64(r.cfg.Windows * r.cfg.Rollouts)
 	m.Return /= n
 	m.Relative /= n

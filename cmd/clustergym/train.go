@@ -38,7 +38,8 @@ func newTrainCmd(a *app) *cobra.Command {
 		Long: long(`
 Trains a policy on the training windows of a scenario and keeps the weights that do best on its validation windows. The same
 settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or killed, and
-resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl and checkpoints.
+resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, and event files by which TensorBoard shows the
+run while it goes on: tensorboard --logdir FOLDER.
 
 An interrupt finishes the update in progress and saves; a second one ends at once.
 
@@ -126,10 +127,9 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
-	began := time.Now()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Resume: opts.resume, Workers: opts.workers, Scenario: s, Stop: ctx.Done(),
-		Clock: func() float64 { return time.Since(began).Seconds() },
+		Clock: time.Now,
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
 				bar.Skip(int64(m.Update))

@@ -1,0 +1,44 @@
+package train
+
+// Term is one of the numbers that tell how a training goes, and where it is told.
+type Term struct {
+	Key   string // in metrics.jsonl, the JSON name of a field of Metrics; "" for what event files alone tell
+	Tag   string // in event files; "" for the update itself, which is their step
+	Unit  string
+	Means string
+}
+
+// Tags of event files that are no field of Metrics.
+const (
+	tagDecisions     = "train/decisions"
+	tagReturns       = "train/returns"
+	tagAdvantages    = "train/advantages"
+	tagProbabilities = "train/probabilities"
+	tagWeights       = "weights/" // and the part
+)
+
+// Glossary returns all of them, those of Metrics first, in its order. It is what event files take their tags and descriptions
+// from, and what docs/training.md shows.
+func Glossary() []Term {
+	return []Term{
+		{"update", "", "updates", "finished so far"},
+		{"choices", "train/choices", "decisions", "of the update's episodes, among several legal ones"},
+		{"return", "train/return", "job-hours", "mean over episodes of the negative sum of completion times; higher is better"},
+		{"relative_jct", "train/relative_jct", "ratio",
+			"mean JCT of the sampled policy over the prior's on the same windows; lower is better"},
+		{"validation", "validation/relative_jct", "ratio",
+			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
+		{"entropy", "update/entropy", "nats", "of a decision, mean over the last epoch"},
+		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},
+		{"clipped", "update/clipped", "share", "of the last epoch's decisions whose probability ratio left the clip range"},
+		{"grad_norm", "update/grad_norm", "norm", "of the gradient before clipping, mean over the update's batches"},
+		{"waits", "train/waits", "share", "of the last epoch's decisions that left startable jobs waiting"},
+
+		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
+		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
+		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, before scaling: a histogram"},
+		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
+		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
+			"server, token, tokens_to_servers, servers_to_tokens, servers_to_servers, item, bid, pair, stop"},
+	}
+}

@@ -1,0 +1,124 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/internal/tbevent"
+)
+
+// watch writes the event file of a run, for TensorBoard. Nothing of the run depends on it, and a nil watch sees nothing.
+type watch struct {
+	file      *tbevent.Writer
+	decisions int // so far
+}
+
+// openWatch begins an event file that goes on after the update. It is a new one each time, because the last may end in a torn
+// record; its start takes back what that told of updates which are to be done again.
+func openWatch(dir string, update int, now time.Time) (*watch, error) {
+	before, err := ReadMetrics(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{}
+	for i := range before[:min(update, len(before))] {
+		w.decisions += before[i].Choices
+	}
+	if w.file, err = tbevent.Create(dir, now); err != nil {
+		return nil, err
+	}
+	if err := w.file.Start(int64(update)+1, now); err != nil {
+		return nil, errors.Join(err, w.file.Close())
+	}
+	for _, t := range Glossary() {
+		if t.Tag != "" {
+			w.file.Describe(t.Tag, t.Unit+": "+t.Means)
+		}
+	}
+	return w, nil
+}
+
+func (w *watch) close() {
+	if w != nil {
+		_ = w.file.Close() // every event went to the file at once
+	}
+}
+
+// returns sees those of an update's episodes.
+func (w *watch) returns(x []float64) {
+	if w != nil {
+		w.file.Histogram(tagReturns, slices.Values(x))
+	}
+}
+
+// samples sees what an update is about to learn from.
+func (w *watch) samples(s []learn.Sample) {
+	if w == nil {
+		return
+	}
+	w.file.Histogram(tagAdvantages, each(s, func(s *learn.Sample) float64 { return s.Gain }))
+	w.file.Histogram(tagProbabilities, each(s, func(s *learn.Sample) float64 { return math.Exp(s.LogProb) }))
+}
+
+func each[T any](list []T, value func(*T) float64) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := range list {
+			if !yield(value(&list[i])) {
+				return
+			}
+		}
+	}
+}
+
+// weights sees those of each part of the network, which stand one after another.
+func (w *watch) weights(p agents.Params) {
+	if w == nil {
+		return
+	}
+	part := func(i int) string { name, _, _ := strings.Cut(p[i].Name, "."); return name }
+	for from, to := 0, 0; from < len(p); from = to {
+		for to < len(p) && part(to) == part(from) {
+			to++
+		}
+		w.file.Histogram(tagWeights+part(from), func(yield func(float64) bool) {
+			for _, param := range p[from:to] {
+				for _, x := range param.Data {
+					if !yield(float64(x)) {
+						return
+					}
+				}
+			}
+		})
+	}
+}
+
+// record writes what was seen of the update, and its metrics under their tags.
+func (w *watch) record(m *Metrics, now time.Time) error {
+	if w == nil {
+		return nil
+	}
+	values := map[string]float64{} // by key; what was left out of the metrics is not there
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(text, &values)
+	}
+	if err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	for _, t := range Glossary() {
+		if x, ok := values[t.Key]; ok && t.Tag != "" {
+			w.file.Scalar(t.Tag, x)
+		}
+	}
+	w.decisions += m.Choices
+	w.file.Scalar(tagDecisions, float64(w.decisions))
+	return w.file.Append(int64(m.Update), now)
+}
