@@ -12,6 +12,7 @@ import (
 // Commit carries out what the open transaction proposed and closes it.
 func (s *Sim) Commit() {
 	tx := s.state.Txn()
+	s.refused += tx.Refused()
 	s.events = s.events[:0]
 	if at, ok := tx.Wake(); ok {
 		s.wake = min(s.wake, at)

@@ -12,7 +12,28 @@ import (
 // Replay runs the simulator again with exactly the operations of a log at their instants and returns the new log, which is
 // equal to the old one, byte for byte when written. Anything in the log that the cluster and its rules do not allow or would
 // not have brought about is an error that names the record, and its line if the log was read from a file.
-func Replay(log *Log) (*Log, error) {
+func Replay(log *Log) (*Log, error) { return replay(log, Look{}) }
+
+// Look is what Visit calls at every decision of a log, nil for nothing: Before with the state that the scheduler saw, After with
+// its operations proposed, too. Neither may change anything. After returns whether to go on. done is how many records came
+// before the decision's own.
+type Look struct {
+	Before func(tx *cluster.Txn, done int)
+	After  func(tx *cluster.Txn, done int) (more bool)
+}
+
+// Visit runs the simulator again as Replay does, for as long as somebody wants to look.
+func Visit(log *Log, look Look) error {
+	_, err := replay(log, look)
+	if errors.Is(err, errSeenEnough) {
+		return nil
+	}
+	return err
+}
+
+var errSeenEnough = errors.New("seen enough")
+
+func replay(log *Log, look Look) (*Log, error) {
 	s, err := New(log.Config, log.Jobs)
 	if err != nil {
 		return nil, fmt.Errorf("replay log: %w", err)
@@ -31,8 +52,14 @@ func Replay(log *Log) (*Log, error) {
 		if p.at == len(log.Records) {
 			return &s.log, nil // the old scheduler failed here
 		}
+		if look.Before != nil {
+			look.Before(tx, p.at)
+		}
 		if err := p.propose(tx); err != nil {
 			return nil, err
+		}
+		if look.After != nil && !look.After(tx, p.at) {
+			return nil, errSeenEnough
 		}
 		s.Commit()
 		if err := p.match(); err != nil {
@@ -59,6 +86,16 @@ type player struct {
 func (p *player) refuse(i int, why error) error {
 	r := &p.old.Records[i]
 	return fmt.Errorf("replay log: record %d (line %d): %s at %v: %w", i, i+2, p.old.describe(r), r.At, why)
+}
+
+// FirstDifference returns the index of the first record in which two logs of the same episode differ; ok is false if they do not.
+func FirstDifference(a, b *Log) (i int, ok bool) {
+	for i := range min(len(a.Records), len(b.Records)) {
+		if !sameRecord(a, &a.Records[i], b, &b.Records[i]) {
+			return i, true
+		}
+	}
+	return min(len(a.Records), len(b.Records)), len(a.Records) != len(b.Records)
 }
 
 // match compares what the simulator has recorded since the last call with the old log.

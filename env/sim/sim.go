@@ -38,6 +38,7 @@ type Sim struct {
 	events  []cluster.Event
 	wake    time.Duration // never if nobody asked
 	log     Log
+	refused int // operations
 	outcome Outcome
 	scratch
 }
@@ -131,6 +132,10 @@ func (s *Sim) State() *cluster.State { return s.state }
 
 // Log returns the record so far. It grows with the episode. Read only.
 func (s *Sim) Log() *Log { return &s.log }
+
+// Refused counts the operations so far that the cluster did not allow, also those that a search only tried. The log does not
+// have them.
+func (s *Sim) Refused() int { return s.refused }
 
 // Outcome returns how the episode ended, the zero value before that.
 func (s *Sim) Outcome() Outcome { return s.outcome }
