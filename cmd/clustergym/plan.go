@@ -10,12 +10,14 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/eval/explain"
 )
 
 type planOptions struct {
 	snapshot string
 	policy   string
 	physics  string
+	job      string
 	seed     uint64
 	example  bool
 }
@@ -27,7 +29,9 @@ func newPlanCmd(a *app) *cobra.Command {
 		Short: "Show what a policy would do with a cluster now",
 		Long: long(`
 Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why, and
-why the other jobs wait. It changes nothing.
+why the other jobs wait. It changes nothing. A start also tells the next best server, with the GPUs that would be left there,
+and a job that could have started instead. --job explains one job at length, server by server. docs/what-if.md tells how to
+read it; whatif plays the snapshot on to its end.
 
 A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds; a null CPU or memory of a
 server is not modelled; a waiting job has the state "pending". A job may also have min_workers, max_workers and a tenant, and a
@@ -35,6 +39,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 `, codeNoRun, codeMismatch),
 		Example: `  clustergym plan --example > cluster.json
   clustergym plan --snapshot cluster.json --policy sjfskip
+  clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
   clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runPlan(a, opts) },
@@ -43,6 +48,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of an exported policy or of a run")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
+	f.StringVar(&opts.job, "job", "", "explain this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
@@ -71,7 +77,7 @@ type plannedOp struct {
 	Server    string         `json:"server,omitempty"` // of loan and reclaim
 	Workers   int32          `json:"workers,omitempty"`
 	Placement []plannedPiece `json:"placement,omitempty"`
-	Why       string         `json:"why"`
+	explain.Step
 }
 
 type plannedPiece struct {
@@ -84,39 +90,52 @@ type plannedPiece struct {
 type waiting struct {
 	Job     string `json:"job"`
 	Workers int32  `json:"workers"`
-	Why     string `json:"why"`
+	explain.Wait
 }
 
 func runPlan(a *app, opts planOptions) error {
 	if opts.example {
 		return writeExample(a.out)
 	}
-	p, err := planFile(a, opts)
+	state, out, why, err := planState(a, opts)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(p)
+	if opts.job != "" {
+		id, err := findJob(state, opts.job)
+		if err != nil {
+			return err
+		}
+		return explainJob(a, out, why, id)
 	}
-	return p.print(a)
+	if a.json {
+		return a.printJSON(out)
+	}
+	return out.print(a)
 }
 
 // planFile asks the policy about the snapshot.
 func planFile(a *app, opts planOptions) (*plan, error) {
+	_, out, _, err := planState(a, opts)
+	return out, err
+}
+
+func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
 	p, err := findPolicy(opts.policy)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	model, err := physics.Parse(opts.physics)
 	if err != nil {
-		return nil, usage("--physics: %v", err)
+		return nil, nil, nil, usage("--physics: %v", err)
 	}
 	state, err := readSnapshot(a, opts.snapshot)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	state.SetProfile(physics.Profiled(model))
-	return makePlan(state, p, opts.seed)
+	out, why, err := makePlan(state, p, opts.seed)
+	return state, out, why, err
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
@@ -137,7 +156,7 @@ func readSnapshot(a *app, path string) (*cluster.State, error) {
 }
 
 // decide asks a policy for its decisions on a state, lets look see the transaction, and takes everything back.
-func decide(s *cluster.State, p policy, seed uint64, look func(*cluster.Txn)) error {
+func decide(s *cluster.State, p policy, seed uint64, look func(*cluster.Txn) error) error {
 	sched, err := p.New()
 	if err != nil {
 		return err
@@ -146,9 +165,8 @@ func decide(s *cluster.State, p policy, seed uint64, look func(*cluster.Txn)) er
 		return fmt.Errorf("reset %s: %w", p.Name, err)
 	}
 	tx := s.Begin(s.Introduce())
-	err = sched.Schedule(tx)
-	if err == nil {
-		look(tx)
+	if err = sched.Schedule(tx); err == nil {
+		err = look(tx)
 	}
 	tx.Rollback(0)
 	tx.End()
@@ -159,22 +177,24 @@ func decide(s *cluster.State, p policy, seed uint64, look func(*cluster.Txn)) er
 }
 
 // makePlan asks the policy, and for a learned one also the prior that it started from, to say where they differ.
-func makePlan(s *cluster.State, p policy, seed uint64) (*plan, error) {
-	w := newWhy(s)
+func makePlan(s *cluster.State, p policy, seed uint64) (*plan, *explain.Decision, error) {
+	facts := explain.New(s)
 	if p.learned != nil {
-		prior, err := priorOf(p.learned)
+		from, err := priorOf(p.learned)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		w.prior = map[cluster.JobID]bool{}
-		err = decide(s, prior, seed, func(tx *cluster.Txn) {
+		starts := map[cluster.JobID]bool{}
+		err = decide(s, from, seed, func(tx *cluster.Txn) error {
 			for i := range tx.Ops() {
-				w.prior[tx.Ops()[i].Job] = true
+				starts[tx.Ops()[i].Job] = true
 			}
+			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		facts.Beside("the prior", starts)
 	}
 	out := &plan{
 		Policy: p.Name, Now: s.Now().Seconds(), FreeBefore: s.FreeTotal(), Ops: []plannedOp{}, Waiting: []waiting{},
@@ -184,18 +204,25 @@ func makePlan(s *cluster.State, p policy, seed uint64) (*plan, error) {
 			out.GPUs += int64(s.Server(id).GPUs)
 		}
 	}
-	return out, decide(s, p, seed, func(tx *cluster.Txn) { out.fill(tx, w) })
+	var why *explain.Decision
+	err := decide(s, p, seed, func(tx *cluster.Txn) (err error) {
+		if why, err = facts.Decision(tx.Ops()); err == nil {
+			out.fill(tx, why)
+		}
+		return err
+	})
+	return out, why, err
 }
 
 // fill notes what the transaction proposes and what it leaves.
-func (p *plan) fill(tx *cluster.Txn, w *why) {
+func (p *plan) fill(tx *cluster.Txn, why *explain.Decision) {
 	s, ops := tx.State(), tx.Ops()
 	for i := range ops {
-		p.Ops = append(p.Ops, describeOp(s, &ops[i], w))
+		p.Ops = append(p.Ops, describeOp(s, &ops[i], why.Steps[i]))
 	}
-	for _, id := range bySubmission(s, s.Pending()) {
-		spec := s.Spec(id)
-		p.Waiting = append(p.Waiting, waiting{spec.Name, spec.Workers, w.waits(s, id)})
+	for _, w := range why.Waiting {
+		spec := s.Spec(w.Job)
+		p.Waiting = append(p.Waiting, waiting{spec.Name, spec.Workers, w})
 	}
 	p.FreeAfter = s.FreeTotal()
 	if at, ok := tx.Wake(); ok {
@@ -204,18 +231,14 @@ func (p *plan) fill(tx *cluster.Txn, w *why) {
 	}
 }
 
-func describeOp(s *cluster.State, o *cluster.Op, w *why) plannedOp {
-	op := plannedOp{Op: o.Kind.String()}
+func describeOp(s *cluster.State, o *cluster.Op, why explain.Step) plannedOp {
+	op := plannedOp{Op: o.Kind.String(), Step: why}
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
 		op.Server = s.Server(o.Server).Name
 		return op
-	case cluster.OpPreempt:
-		op.Why = w.preempted(s, o.Job)
 	case cluster.OpPlace:
-		op.Op, op.Why = "start", w.started(s, o.Job)
-	default:
-		op.Why = w.facts(s, o.Job)
+		op.Op = "start"
 	}
 	op.Job = s.Spec(o.Job).Name
 	gpus := o.GPUs()
@@ -234,10 +257,10 @@ func (p *plan) print(a *app) error {
 		p.FreeAfter)
 	var rows [][]string
 	for _, o := range p.Ops {
-		rows = append(rows, []string{o.Op, o.Job + o.Server, o.where(), o.Why})
+		rows = append(rows, []string{o.Op, o.Job + o.Server, o.where(), o.Text})
 	}
 	for _, j := range p.Waiting {
-		rows = append(rows, []string{"wait", j.Job, "-", j.Why})
+		rows = append(rows, []string{"wait", j.Job, "-", j.Text})
 	}
 	if len(rows) == 0 {
 		a.printf("no job waits, and the policy proposes nothing\n")
@@ -257,12 +280,14 @@ func clock(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
 }
 
-func (o *plannedOp) where() string {
-	if len(o.Placement) == 0 {
+func (o *plannedOp) where() string { return where(o.Placement) }
+
+func where(pieces []plannedPiece) string {
+	if len(pieces) == 0 {
 		return "-"
 	}
 	var parts []string
-	for _, p := range o.Placement {
+	for _, p := range pieces {
 		gpus := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.GPUs), " ", ","), "[]")
 		parts = append(parts, fmt.Sprintf("%s:%s", p.Server, gpus))
 	}

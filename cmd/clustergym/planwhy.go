@@ -1,172 +1,107 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
 )
 
-// why explains a policy's decisions by facts about the jobs and the cluster: schedulers do not give reasons.
-type why struct {
-	bySubmit   map[cluster.JobID]int        // rank from 1 among the jobs that waited at first
-	byEstimate map[cluster.JobID]int        // of those with an estimate
-	prior      map[cluster.JobID]bool       // jobs that the prior would start; nil if the policy is not learned
-	capacity   func(*cluster.JobSpec) int64 // workers that the empty cluster takes
+// jobPlan is the result of plan --job.
+type jobPlan struct {
+	Policy  string           `json:"policy"`
+	Now     float64          `json:"now_s"`
+	Job     string           `json:"job"`
+	Ops     []plannedOp      `json:"ops"`               // that concern the job
+	Waiting *waiting         `json:"waiting,omitempty"` // if it then waits
+	Where   []plannedPiece   `json:"runs_on,omitempty"` // if it then runs
+	Servers []explain.Server `json:"servers"`           // as it finds them; none for a job that goes on running
 }
 
-func newWhy(s *cluster.State) *why {
-	w := &why{bySubmit: map[cluster.JobID]int{}, byEstimate: map[cluster.JobID]int{}}
-	waiting := bySubmission(s, s.Pending())
-	for i, id := range waiting {
-		w.bySubmit[id] = i + 1
+// findJob returns the job of that name.
+func findJob(s *cluster.State, name string) (cluster.JobID, error) {
+	var names []string
+	for i := range s.Jobs() {
+		if id := cluster.JobID(i); s.Spec(id).Name == name {
+			return id, nil
+		}
+		names = append(names, s.Spec(cluster.JobID(i)).Name)
 	}
-	waiting = slices.DeleteFunc(waiting, func(id cluster.JobID) bool { return s.Spec(id).Estimate == 0 })
-	slices.SortStableFunc(waiting, func(a, b cluster.JobID) int {
-		x, _ := s.Remaining(a)
-		y, _ := s.Remaining(b)
-		return cmp.Compare(x, y)
-	})
-	for i, id := range waiting {
-		w.byEstimate[id] = i + 1
+	if len(names) == 0 {
+		return 0, usage("--job %q: the snapshot has no jobs", name)
 	}
-	var spec cluster.Spec
-	for i := range s.Servers() {
-		if id := cluster.ServerID(i); s.Open(id) {
-			spec.Servers = append(spec.Servers, *s.Server(id))
+	names = names[:min(len(names), 20)]
+	return 0, usage("--job %q: no such job in the snapshot%s", name, didYouMean(name, names))
+}
+
+// explainJob prints what the policy does with one job, and every server as the job finds it.
+func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error {
+	s := why.After()
+	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []plannedOp{}, Servers: why.Servers(id)}
+	for _, o := range p.Ops {
+		if o.Job == out.Job {
+			out.Ops = append(out.Ops, o)
 		}
 	}
-	w.capacity = spec.Capacity
-	return w
-}
-
-// bySubmission returns jobs by submission, then id.
-func bySubmission(s *cluster.State, jobs []cluster.JobID) []cluster.JobID {
-	jobs = slices.Clone(jobs)
-	slices.SortFunc(jobs, func(a, b cluster.JobID) int {
-		return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
-	})
-	return jobs
-}
-
-// facts says who the job is: what an order of jobs may go by.
-func (w *why) facts(s *cluster.State, id cluster.JobID) string {
-	var parts []string
-	if rank, ok := w.bySubmit[id]; ok {
-		waited := human((s.Now() - s.Spec(id).Submit).Seconds())
-		parts = append(parts, fmt.Sprintf("%s to come of %d, %s ago", ordinal(rank), len(w.bySubmit), waited))
-	}
-	left, known := s.Remaining(id)
-	if rank, ok := w.byEstimate[id]; ok {
-		shortest := strings.TrimPrefix(ordinal(rank)+" shortest", "first ")
-		parts = append(parts, fmt.Sprintf("%s with %s left", shortest, human(left.Seconds())))
-	} else if known {
-		parts = append(parts, human(left.Seconds())+" left")
-	} else {
-		parts = append(parts, "no estimate")
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (w *why) started(s *cluster.State, id cluster.JobID) string {
-	p := s.Placement(id)
-	text := fmt.Sprintf("%s; %s", w.facts(s, id), leaves(s, p))
-	switch {
-	case w.prior == nil:
-	case w.prior[id]:
-		text += "; the prior starts it too"
-	default:
-		text += "; the prior would let it wait"
-	}
-	return text
-}
-
-// leaves says how a placement fills its servers.
-func leaves(s *cluster.State, p cluster.Placement) string {
-	if len(p) == 0 {
-		return "nowhere"
-	}
-	if len(p) > 1 {
-		left := int32(0)
-		for i := range p {
-			left += s.FreeGPUs(p[i].Server)
-		}
-		return fmt.Sprintf("takes %d servers and leaves %s free there", len(p), count(int64(left), "GPU"))
-	}
-	name, left := s.Server(p[0].Server).Name, s.FreeGPUs(p[0].Server)
-	if left == 0 {
-		return "fills " + name
-	}
-	return fmt.Sprintf("fits %s with %s left", name, count(int64(left), "GPU"))
-}
-
-func (w *why) preempted(s *cluster.State, id cluster.JobID) string {
-	return fmt.Sprintf("gives its GPUs to jobs that the policy puts first; %s, %s of GPU time attained", w.facts(s, id),
-		human(s.Attained(id).Seconds()))
-}
-
-// waits says why a job waits when the policy is done.
-func (w *why) waits(s *cluster.State, id cluster.JobID) string {
-	spec := s.Spec(id)
-	room, largest, free := int64(0), int32(0), int64(0)
-	for i := range s.Servers() {
-		server := cluster.ServerID(i)
-		fits := s.Fits(server, id, spec.Request)
-		room += int64(fits)
-		largest = max(largest, fits)
-		if s.Open(server) {
-			free += int64(s.FreeGPUs(server))
+	for i := range p.Waiting {
+		if p.Waiting[i].Job == out.Job {
+			out.Waiting = &p.Waiting[i]
 		}
 	}
-	need := fmt.Sprintf("needs %s", gpusOf(spec))
-	switch most := w.capacity(spec); {
-	case most < int64(spec.Least()):
-		return fmt.Sprintf("%s; the empty cluster takes only %d of its workers", need, most)
-	case room < int64(spec.Least()) && spec.Request.GPUMilli == cluster.WholeGPU && free > room:
-		return fmt.Sprintf("%s; %d are free, but CPU and memory last for %d workers", need, free, room)
-	case room < int64(spec.Least()):
-		return fmt.Sprintf("%s; %d fit, at most %d on one server", need, room, largest)
+	for _, piece := range s.Placement(id) {
+		out.Where = append(out.Where, plannedPiece{
+			s.Server(piece.Server).Name, piece.Workers, append([]int32{}, s.GPUsOn(id, piece.Server)...), s.FreeGPUs(piece.Server),
+		})
 	}
-	text := fmt.Sprintf("%s, and %d fit: held back by the policy; %s", need, room, w.facts(s, id))
-	if w.prior[id] {
-		text += "; the prior would start it"
+	if out.Servers == nil {
+		out.Servers = []explain.Server{}
 	}
-	return text
+	if a.json {
+		return a.printJSON(out)
+	}
+	return out.print(a)
 }
 
-func gpusOf(spec *cluster.JobSpec) string {
-	if spec.Request.GPUMilli == cluster.WholeGPU {
-		return count(int64(spec.Workers), "GPU")
+func (p *jobPlan) print(a *app) error {
+	a.printf("%s at %s: %s\n\n", p.Policy, clock(p.Now), p.Job)
+	for _, o := range p.Ops {
+		a.printf("%s  %s  %s\n", o.Op, o.where(), o.Text)
 	}
-	return fmt.Sprintf("%s of %d/%d", count(int64(spec.Workers), "GPU share"), spec.Request.GPUMilli, cluster.WholeGPU)
+	if p.Waiting != nil {
+		a.printf("wait  %s\n", p.Waiting.Text)
+	} else if len(p.Ops) == 0 {
+		a.printf("goes on running on %s\n", where(p.Where))
+	}
+	if len(p.Servers) == 0 {
+		return nil
+	}
+	a.printf("\n")
+	rows := [][]string{{"server", "free", "takes", "because"}}
+	for _, v := range p.Servers {
+		because := exclusions[v.Why]
+		if v.Workers > 0 {
+			because = fmt.Sprintf("chosen for %d", v.Workers)
+		}
+		rows = append(rows, []string{v.Server, fmt.Sprintf("%d of %d", v.Free, v.GPUs), fmt.Sprint(v.Takes), because})
+	}
+	return a.printRows(rows)
 }
 
-// count is a number of things: "1 GPU", "2 GPUs".
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-func ordinal(n int) string {
-	suffix := "th"
-	switch {
-	case n == 1:
-		return "first"
-	case n%100/10 == 1:
-	case n%10 == 1:
-		suffix = "st"
-	case n%10 == 2:
-		suffix = "nd"
-	case n%10 == 3:
-		suffix = "rd"
-	}
-	return fmt.Sprintf("%d%s", n, suffix)
+// exclusions says in words what keeps a job from a server.
+var exclusions = map[explain.Exclusion]string{
+	explain.Failed:      "it is down",
+	explain.NotLent:     "it serves inference and is not on loan",
+	explain.OtherType:   "its GPU type will not do",
+	explain.SmallGPU:    "its GPUs have too little memory for the job",
+	explain.QuotaLeft:   "the tenant's quota is used up",
+	explain.NoGPU:       "no GPU is free for it",
+	explain.TooFewGPUs:  "too few GPUs for workers that stand together",
+	explain.FullGPU:     "its GPUs have as many jobs as they may",
+	explain.NoGPUMemory: "too little memory free on its GPUs",
+	explain.NoCPU:       "too little CPU",
+	explain.NoMemory:    "too little memory",
 }
 
 // writeExample writes a snapshot of a small busy cluster.

@@ -1,0 +1,107 @@
+package explain_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/eval/explain"
+)
+
+func job(name string, workers int32, submit, work time.Duration) trace.Job {
+	return trace.Job{JobSpec: cluster.JobSpec{
+		Name: name, Workers: workers, Submit: submit, Estimate: work, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+	}, Work: work}
+}
+
+func schedule(t interface {
+	Helper()
+	Fatal(args ...any)
+}, policy string, jobs []trace.Job,
+) *sim.Log {
+	t.Helper()
+	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(2, 4)}, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sched, err := baselines.New(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), sched, 1); err != nil {
+		t.Fatal(err)
+	}
+	return s.Log()
+}
+
+// At 10 s two jobs wait that do not both fit; what either policy starts, and why the other's job waits, is told.
+func TestWhereSchedulesPart(t *testing.T) {
+	jobs := []trace.Job{
+		job("first", 8, 0, 60*time.Second), job("long", 6, 10*time.Second, time.Hour), job("short", 4, 20*time.Second, time.Minute),
+	}
+	got, err := explain.Differ(schedule(t, "fifo", jobs), schedule(t, "sjfskip", jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.At != time.Minute || got.Job != "long" {
+		t.Errorf("at %v about %s, want 1m0s about long", got.At, got.Job)
+	}
+	want := []string{"fifo: starts job long on server-0 (4 GPUs), server-1 (2 GPUs)", "sjfskip: starts job short on server-0 (4 GPUs)"}
+	if diff := cmp.Diff(want, got.What); diff != "" {
+		t.Errorf("what (-want +got):\n%s", diff)
+	}
+	if len(got.Why) != 2 || !strings.HasPrefix(got.Why[0], "fifo: first to come of 2") || !strings.Contains(got.Why[1], "shortest") {
+		t.Errorf("why %q", got.Why)
+	}
+}
+
+// A preemption that the other does not make: it does nothing then, and the job that profits waits.
+func TestWhereOneDoesNothing(t *testing.T) {
+	jobs := []trace.Job{job("long", 8, 0, time.Hour), job("short", 4, 10*time.Second, time.Minute)}
+	got, err := explain.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"srtf: preempts job long", "sjfskip: nothing more at that instant"}
+	if diff := cmp.Diff(want, got.What); diff != "" || got.At != 10*time.Second {
+		t.Errorf("at %v, what (-want +got):\n%s", got.At, diff)
+	}
+}
+
+// Whatever the jobs, a difference is found if and only if the schedules differ, at the instant of the first record in which
+// they do; a schedule does not differ from itself.
+func TestDifferFindsTheFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var jobs []trace.Job
+		at := time.Duration(0)
+		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
+			at += time.Duration(rapid.IntRange(0, 40).Draw(t, "gap")) * time.Second
+			work := time.Duration(rapid.IntRange(1, 200).Draw(t, "work")) * time.Second
+			jobs = append(jobs, job(string(rune('a'+i)), int32(rapid.IntRange(1, 8).Draw(t, "workers")), at, work))
+		}
+		names := rapid.SampledFrom([][2]string{{"fifo", "sjfskip"}, {"srtf", "las"}, {"fifo", "srtf"}, {"random", "sjf"}}).Draw(t, "policies")
+		a, b := schedule(t, names[0], jobs), schedule(t, names[1], jobs)
+		if d, err := explain.Differ(a, a); d != nil || err != nil {
+			t.Fatalf("a schedule differs from itself: %+v, %v", d, err)
+		}
+		d, err := explain.Differ(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, differ := sim.FirstDifference(a, b)
+		if differ != (d != nil) {
+			t.Fatalf("record %d differs %v, found %+v", i, differ, d)
+		}
+		if differ && (d.At != min(a.Records[i].At, b.Records[i].At) || len(d.What) != 2 || d.What[0] == d.What[1] || len(d.Why) == 0) {
+			t.Fatalf("record %d at %v and %v, found %+v", i, a.Records[i].At, b.Records[i].At, d)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Ends are found as the shadow time of EASY backfilling is (Lifka, JSSPP 1995; see cluster.Shadow), but by where GPUs become
+// free and not by their number alone: running jobs end in the order of their estimates, on a copy, until the job fits.
+
+const never = time.Duration(1) << 62
+
+// rooms says of each waiting job that does not fit when it would. Jobs of one shape have the same answer.
+func rooms(s *cluster.State, waiting []Wait) {
+	type key struct {
+		cluster.Shape
+		least int32
+		hole  bool // it fits, and waits for a server that holds it whole
+	}
+	keyOf := func(w *Wait) key { return key{s.Shape(w.Job), s.Spec(w.Job).Least(), w.Code == Spread} }
+	var open []key
+	found, asker := map[key]*Room{}, map[key]cluster.JobID{}
+	for i := range waiting {
+		w := &waiting[i]
+		if w.Code == HeldBack || w.Code == NeverFits {
+			continue
+		}
+		k := keyOf(w)
+		if _, asked := asker[k]; !asked {
+			open = append(open, k)
+			asker[k] = w.Job
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	var later cluster.State
+	s.CopyTo(&later)
+	for n, id := range byEnd(s) {
+		at := s.Placement(id)
+		later.Finish(id)
+		open = slices.DeleteFunc(open, func(k key) bool {
+			fits := startable(&later, asker[k])
+			if k.hole {
+				fits = whole(&later, asker[k], at)
+			}
+			if fits {
+				found[k] = roomOf(s, id, n)
+			}
+			return fits
+		})
+		if len(open) == 0 {
+			break
+		}
+	}
+	for i := range waiting {
+		if w := &waiting[i]; w.Code != HeldBack && w.Code != NeverFits {
+			w.Room = found[keyOf(w)]
+		}
+	}
+}
+
+func roomOf(s *cluster.State, id cluster.JobID, before int) *Room {
+	p := s.Placement(id)
+	r := &Room{Wait: max(endOf(s, id)-s.Now(), 0), Job: s.Spec(id).Name, GPUs: p.GPUs(), Before: before, milli: p.GPUMilli()}
+	r.Seconds = r.Wait.Seconds()
+	for i := range p {
+		r.Servers = append(r.Servers, s.Server(p[i].Server).Name)
+	}
+	return r
+}
+
+// byEnd returns the running jobs with an estimate in the order in which they end by it.
+func byEnd(s *cluster.State) []cluster.JobID {
+	var ends []cluster.JobID
+	for _, id := range s.Running() {
+		if s.Spec(id).Estimate > 0 {
+			ends = append(ends, id)
+		}
+	}
+	slices.SortFunc(ends, func(a, b cluster.JobID) int { return cmp.Or(cmp.Compare(endOf(s, a), endOf(s, b)), cmp.Compare(a, b)) })
+	return ends
+}
+
+// endOf is ExpectedFinish, at most never, however slow the job is.
+func endOf(s *cluster.State, id cluster.JobID) time.Duration {
+	left, _ := s.Remaining(id)
+	if float64(left)/s.PlannedRate(id) > float64(never/2) {
+		return never
+	}
+	return s.ExpectedFinish(id)
+}
+
+// startable reports whether a waiting job fits now, with as many workers as it asks for or fewer if it may.
+func startable(s *cluster.State, id cluster.JobID) bool {
+	if spec := s.Spec(id); spec.Least() < spec.Workers {
+		return fits(s, id, spec.Request).room >= int64(spec.Least())
+	}
+	_, ok := s.BestFit(id, nil)
+	return ok
+}
+
+// whole reports whether one of the placement's servers takes the whole job.
+func whole(s *cluster.State, id cluster.JobID, p cluster.Placement) bool {
+	spec := s.Spec(id)
+	for i := range p {
+		if s.Fits(p[i].Server, id, spec.Request) >= spec.Workers {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+// Package explain says why a scheduler's decision on a cluster is as it is, by facts about the jobs and the servers: schedulers
+// do not give reasons. It reads a cluster.State and the operations of a transaction, and decides nothing.
+//
+// Facts are gathered before the scheduler decides; Facts.Decision then plays its operations again on a copy, one by one, so
+// that each is explained by the state in which it was proposed. All is deterministic.
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Facts are what a state says before a scheduler decides on it: a copy of it, and the ranks of the waiting jobs. Not safe for
+// concurrent use.
+type Facts struct {
+	before     cluster.State
+	bySubmit   []cluster.JobID       // the waiting jobs by submission
+	byEstimate []cluster.JobID       // those with an estimate, by what is left of it
+	submitted  map[cluster.JobID]int // rank in bySubmit, from 1
+	shortest   map[cluster.JobID]int // rank in byEstimate, from 1
+	beside     string
+	besides    map[cluster.JobID]bool
+}
+
+// New gathers the facts of a state in which nothing is decided yet. The state is copied.
+func New(s *cluster.State) *Facts {
+	f := &Facts{submitted: map[cluster.JobID]int{}, shortest: map[cluster.JobID]int{}}
+	s.CopyTo(&f.before)
+	f.bySubmit = bySubmission(s, s.Pending())
+	for i, id := range f.bySubmit {
+		f.submitted[id] = i + 1
+	}
+	f.byEstimate = slices.DeleteFunc(slices.Clone(f.bySubmit), func(id cluster.JobID) bool { return s.Spec(id).Estimate == 0 })
+	slices.SortStableFunc(f.byEstimate, func(a, b cluster.JobID) int {
+		x, _ := s.Remaining(a)
+		y, _ := s.Remaining(b)
+		return cmp.Compare(x, y)
+	})
+	for i, id := range f.byEstimate {
+		f.shortest[id] = i + 1
+	}
+	return f
+}
+
+// Beside names another policy and the jobs that it would start on the same state: reasons then say where the two differ.
+func (f *Facts) Beside(name string, starts map[cluster.JobID]bool) {
+	f.beside, f.besides = name, starts
+}
+
+// bySubmission returns jobs by submission, then id.
+func bySubmission(s *cluster.State, jobs []cluster.JobID) []cluster.JobID {
+	jobs = slices.Clone(jobs)
+	slices.SortFunc(jobs, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
+	})
+	return jobs
+}
+
+// Decision explains the operations of a transaction on the state, and why the jobs that then wait do. It keeps nothing of the
+// slice. Operations that the state does not allow, because they are of another state, are an error.
+func (f *Facts) Decision(ops []cluster.Op) (*Decision, error) {
+	d := &Decision{facts: f, Steps: make([]Step, len(ops)), Waiting: []Wait{}}
+	f.before.CopyTo(&d.after)
+	tx := d.after.Begin(nil)
+	for i := range ops {
+		o := &ops[i]
+		d.ops = append(d.ops, op{o.Kind, o.Job, o.Server, slices.Clone(o.Placement())})
+	}
+	stay := d.stay()
+	for i := range d.ops {
+		o, step := &d.ops[i], &d.Steps[i]
+		step.Kind, step.Job, step.Server = o.kind, o.job, o.server
+		if o.kind == cluster.OpPlace {
+			d.passOver(step, stay)
+			step.RunnerUp = runnerUp(&d.after, o.job, o.placement)
+		}
+		was := o.note(&d.after)
+		if err := o.do(tx); err != nil {
+			return nil, fmt.Errorf("explain operation %d: %w", i, err)
+		}
+		d.explain(i, was)
+	}
+	tx.End()
+	d.waits()
+	return d, nil
+}
+
+// Decision is an explained decision.
+type Decision struct {
+	Steps   []Step // one for each operation, in their order
+	Waiting []Wait // the jobs that wait when all operations are done, by submission
+
+	facts *Facts
+	ops   []op
+	after cluster.State // when all operations are done
+}
+
+// After is the state when all operations are done. Read only; it lasts as long as the decision.
+func (d *Decision) After() *cluster.State { return &d.after }
+
+// op is an operation as it can be done again.
+type op struct {
+	kind      cluster.OpKind
+	job       cluster.JobID
+	server    cluster.ServerID
+	placement cluster.Placement
+}
+
+func (o *op) do(tx *cluster.Txn) error {
+	switch o.kind {
+	case cluster.OpPlace:
+		return tx.Place(o.job, o.placement)
+	case cluster.OpPreempt:
+		return tx.Preempt(o.job)
+	case cluster.OpMigrate:
+		return tx.Migrate(o.job, o.placement)
+	case cluster.OpResize:
+		return tx.Resize(o.job, o.placement)
+	case cluster.OpLoan:
+		return tx.Loan(o.server)
+	case cluster.OpReclaim:
+		return tx.Reclaim(o.server)
+	}
+	return fmt.Errorf("operation %d: no such kind", o.kind)
+}
+
+// stay returns the jobs that waited before and wait when all operations are done, by submission.
+func (d *Decision) stay() []cluster.JobID {
+	started := map[cluster.JobID]bool{}
+	for i := range d.ops {
+		if d.ops[i].kind == cluster.OpPlace {
+			started[d.ops[i].job] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(d.facts.bySubmit), func(id cluster.JobID) bool { return started[id] })
+}
+
+// moment is the state before the i-th operation.
+func (d *Decision) moment(i int) *cluster.State {
+	s := new(cluster.State)
+	d.facts.before.CopyTo(s)
+	tx := s.Begin(nil)
+	for k := range d.ops[:i] {
+		_ = d.ops[k].do(tx) // it was done before
+	}
+	tx.End()
+	return s
+}

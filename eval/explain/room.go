@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Exclude returns how many workers of a waiting job a server takes now, as requested, and if none, what keeps the job from it.
+func Exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
+	spec, v := s.Spec(id), s.Server(server)
+	a, group := spec.Request, spec.Together()
+	if n := s.Fits(server, id, a); n > 0 {
+		return n, notExcluding
+	}
+	quota, limited := s.QuotaLeft(id)
+	share, inMemory := cluster.Amount{GPUMilli: a.GPUMilli}, cluster.Amount{GPUMilli: a.GPUMilli, GPUMemMiB: a.GPUMemMiB}
+	gpus := freeFor(s, server, a)
+	switch {
+	case s.Down(server):
+		return 0, Failed
+	case !s.Open(server):
+		return 0, NotLent
+	case !spec.Allows(v.GPUType):
+		return 0, OtherType
+	case v.GPUMemMiB > 0 && a.GPUMemMiB > v.GPUMemMiB:
+		return 0, SmallGPU
+	case limited && quota < int64(group)*int64(a.GPUMilli):
+		return 0, QuotaLeft
+	case gpus == 0:
+		return 0, NoGPU
+	case gpus < group:
+		return 0, TooFewGPUs
+	case s.Fits(server, id, share) == 0:
+		return 0, FullGPU
+	case s.Fits(server, id, inMemory) == 0:
+		return 0, NoGPUMemory
+	case a.CPUMilli > 0 && s.FreeCPU(server)/int64(a.CPUMilli) < int64(group):
+		return 0, NoCPU
+	}
+	return 0, NoMemory
+}
+
+// freeFor counts the server's GPUs on which the amount's share is free.
+func freeFor(s *cluster.State, server cluster.ServerID, a cluster.Amount) int32 {
+	if a.GPUMilli == cluster.WholeGPU {
+		return s.FreeGPUs(server)
+	}
+	n := int32(0)
+	for _, used := range s.GPUUse(server) {
+		if int32(used)+a.GPUMilli <= cluster.WholeGPU {
+			n++
+		}
+	}
+	return n
+}
+
+// hold is what a cluster takes of a job.
+type hold struct {
+	room int64 // workers, of the best GPU type where the gang must be of one
+	all  int64 // of all types
+	most int32 // on one server
+}
+
+// measure asks takes of every server and adds up by GPU type.
+func measure(s *cluster.State, id cluster.JobID, takes func(cluster.ServerID) int32) (h hold) {
+	var ofType []int64
+	for i := range s.Servers() {
+		server := cluster.ServerID(i)
+		n := takes(server)
+		rank := int(s.TypeRank(id, server))
+		for len(ofType) <= rank {
+			ofType = append(ofType, 0)
+		}
+		ofType[rank] += int64(n)
+		h.all += int64(n)
+		h.most = max(h.most, n)
+	}
+	h.room = slices.Max(ofType)
+	return h
+}
+
+// fits is what the cluster takes now of workers that each hold an amount, within the tenant's quota.
+func fits(s *cluster.State, id cluster.JobID, a cluster.Amount) hold {
+	h := measure(s, id, func(v cluster.ServerID) int32 { return s.Fits(v, id, a) })
+	if quota, limited := s.QuotaLeft(id); limited {
+		h.room = min(h.room, max(quota, 0)/int64(a.GPUMilli))
+	}
+	return h
+}
+
+// shares is what there would be if only free shares of GPUs counted, wherever the job may run.
+func shares(s *cluster.State, id cluster.JobID) int64 {
+	spec := s.Spec(id)
+	h := measure(s, id, func(v cluster.ServerID) int32 {
+		if !s.Open(v) || !spec.Allows(s.Server(v).GPUType) {
+			return 0
+		}
+		return freeFor(s, v, spec.Request)
+	})
+	return h.room
+}
+
+// empty is the cluster as it stands, without its jobs: servers that training jobs may use, with their GPUs that are in order.
+type empty struct {
+	capacity func(*cluster.JobSpec) int64
+	kinds    []func(*cluster.JobSpec) int64 // of one server of each kind
+}
+
+func newEmpty(s *cluster.State) *empty {
+	var all cluster.Spec
+	seen := map[cluster.ServerSpec]bool{}
+	e := &empty{}
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		if !s.Open(id) {
+			continue
+		}
+		v := *s.Server(id)
+		v.GPUs, v.Name, v.Rack = s.Working(id), "", 0
+		all.Servers = append(all.Servers, v)
+		if !seen[v] {
+			seen[v] = true
+			one := cluster.Spec{Servers: []cluster.ServerSpec{v}}
+			e.kinds = append(e.kinds, one.Rooms())
+		}
+	}
+	e.capacity = all.Rooms()
+	return e
+}
+
+// one is how many workers of the job a single empty server takes at most.
+func (e *empty) one(spec *cluster.JobSpec) int64 {
+	most := int64(0)
+	for _, capacity := range e.kinds {
+		most = max(most, capacity(spec))
+	}
+	return most
+}

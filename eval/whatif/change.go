@@ -1,0 +1,139 @@
+package whatif
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+// Change is what is other than in the snapshot.
+type Change struct {
+	Add    []Servers
+	Remove []string // names of servers that fail now and never come back: what runs on them is interrupted and waits
+}
+
+// Servers are equal servers of the training pool.
+type Servers struct {
+	Count, GPUs int32
+	Type        string // of their GPUs, "" if it is not known
+}
+
+// ParseServers reads "4x8" or "4x8:V100": four servers of eight GPUs, of that type.
+func ParseServers(text string) (Servers, error) {
+	size, kind, typed := strings.Cut(text, ":")
+	n, gpus, ok := strings.Cut(size, "x")
+	count, err := strconv.ParseInt(n, 10, 32)
+	each, err2 := strconv.ParseInt(gpus, 10, 32)
+	if !ok || err != nil || err2 != nil || count < 1 || count > cluster.MaxServers || each < 1 || each > cluster.MaxGPUs ||
+		typed && kind == "" {
+		return Servers{}, fmt.Errorf("servers %q: want SERVERSxGPUS or SERVERSxGPUS:TYPE, for example 4x8", text)
+	}
+	return Servers{int32(count), int32(each), kind}, nil
+}
+
+func (c *Change) none() bool { return len(c.Add) == 0 && len(c.Remove) == 0 }
+
+// String says it in a few words: "as it is", "4 servers more", "4 servers more and 1 less".
+func (c *Change) String() string {
+	more := int64(0)
+	for _, a := range c.Add {
+		more += int64(a.Count)
+	}
+	switch {
+	case c.none():
+		return "as it is"
+	case len(c.Remove) == 0:
+		return phrase.Count(more, "server") + " more"
+	case more == 0:
+		return phrase.Count(len(c.Remove), "server") + " less"
+	}
+	return fmt.Sprintf("%s more and %d less", phrase.Count(more, "server"), len(c.Remove))
+}
+
+// spec returns the cluster with the servers added, and which are removed.
+func (c *Change) spec(s *cluster.State) (spec cluster.Spec, removed []bool, err error) {
+	ids := map[string]cluster.ServerID{}
+	for i := range s.Servers() {
+		v := s.Server(cluster.ServerID(i))
+		ids[v.Name] = cluster.ServerID(i)
+		spec.Servers = append(spec.Servers, *v)
+	}
+	removed = make([]bool, s.Servers(), s.Servers()+len(c.Add))
+	for _, name := range c.Remove {
+		id, known := ids[name]
+		if !known || removed[id] {
+			return spec, nil, fmt.Errorf("remove server %q: want the name of a server in the snapshot, once", name)
+		}
+		removed[id] = true
+	}
+	n := 0
+	for _, a := range c.Add {
+		like := a.like(s)
+		if total := len(spec.Servers) + int(a.Count); total > cluster.MaxServers {
+			return spec, nil, fmt.Errorf("add %d servers: %d in all, want at most %d", a.Count, total, cluster.MaxServers)
+		}
+		for range a.Count {
+			for ; ; n++ {
+				like.Name = fmt.Sprintf("added-%d", n)
+				if _, taken := ids[like.Name]; !taken {
+					break
+				}
+			}
+			n++
+			spec.Servers, removed = append(spec.Servers, like), append(removed, false)
+		}
+	}
+	return spec, removed, nil
+}
+
+// like is one of the servers to add: with the CPU and memory of the first training server in the snapshot that has as many GPUs
+// of that type, unlimited if there is none, and with a link into the network of its own.
+func (a *Servers) like(s *cluster.State) cluster.ServerSpec {
+	for i := range s.Servers() {
+		v := *s.Server(cluster.ServerID(i))
+		if v.Pool == cluster.Training && v.GPUs == a.GPUs && v.GPUType == a.Type {
+			v.Rack = 0
+			return v
+		}
+	}
+	return cluster.ServerSpec{GPUs: a.GPUs, GPUType: a.Type, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited}
+}
+
+// quotas returns the bounds of the tenants that have jobs in the snapshot.
+func quotas(s *cluster.State, jobs []cluster.JobID) []cluster.Quota {
+	var all []cluster.Quota
+	for _, id := range jobs {
+		tenant := s.Spec(id).Tenant
+		known := slices.ContainsFunc(all, func(q cluster.Quota) bool { return q.Tenant == tenant })
+		if milli := s.Quota(id); milli >= 0 && !known {
+			all = append(all, cluster.Quota{Tenant: tenant, GPUs: int32(milli / cluster.WholeGPU)})
+		}
+	}
+	return all
+}
+
+// perGPU returns how many jobs may share a GPU; 0 where none of them does. A state tells it in a snapshot alone.
+func perGPU(s *cluster.State, jobs []cluster.JobID) (int32, error) {
+	shares := func(id cluster.JobID) bool {
+		share := func(p cluster.Piece) bool { return p.GPUMilli < cluster.WholeGPU }
+		return s.Spec(id).Request.GPUMilli < cluster.WholeGPU || slices.ContainsFunc(s.Placement(id), share)
+	}
+	if !slices.ContainsFunc(jobs, shares) {
+		return 0, nil
+	}
+	var text bytes.Buffer
+	if err := s.WriteSnapshot(&text); err != nil {
+		return 0, err
+	}
+	var rules struct {
+		PerGPU int32 `json:"per_gpu"`
+	}
+	err := json.Unmarshal(text.Bytes(), &rules)
+	return rules.PerGPU, err
+}

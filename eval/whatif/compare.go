@@ -1,0 +1,200 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Result is one play, or two and the difference between them. Times are in seconds from the instant of the snapshot; what is
+// null did not happen.
+type Result struct {
+	Now        float64   `json:"now_s"`
+	Jobs       int       `json:"jobs"`     // in the snapshot
+	Compared   int       `json:"compared"` // those that finish in both plays: means and their differences are over these
+	Base       Side      `json:"base"`
+	Change     *Side     `json:"change,omitempty"`
+	Difference *Totals   `json:"difference,omitempty"` // change - base
+	Effects    []Effect  `json:"effects"`              // every job, the most affected first; of one play, by start
+	Assumed    []Assumed `json:"assumed"`              // in either play
+}
+
+// Side is one play in short.
+type Side struct {
+	Policy  string `json:"policy"`
+	Cluster string `json:"cluster"` // what was changed, in words
+	Servers int    `json:"servers"`
+	GPUs    int64  `json:"gpus"`
+	Ended   string `json:"ended,omitempty"` // why the play was cut off
+	Totals
+}
+
+// Totals are the figures of a play. Utilisation is GPU-time held over GPU-time there for training jobs until the last finish.
+type Totals struct {
+	MeanWait      float64 `json:"mean_wait_s"` // without GPUs, from the snapshot on, also after a preemption
+	MeanJCT       float64 `json:"mean_jct_s"`  // finish - submission: includes the age that a job has already
+	Makespan      float64 `json:"makespan_s"`  // until the last finish
+	Utilisation   float64 `json:"gpu_utilisation"`
+	Held          float64 `json:"gpu_hours"`
+	Preemptions   int     `json:"preemptions"`
+	Migrations    int     `json:"migrations"`
+	Resizes       int     `json:"resizes"`
+	Interruptions int     `json:"interruptions"`
+	Unfinished    int     `json:"unfinished"`
+}
+
+// Effect is what becomes of one job in each play.
+type Effect struct {
+	Job     string   `json:"job"`
+	Workers int32    `json:"workers"`
+	Ran     bool     `json:"running"` // in the snapshot
+	Age     float64  `json:"age_s"`
+	Base    Fate     `json:"base"`
+	Change  *Fate    `json:"change,omitempty"`
+	Earlier *float64 `json:"earlier_s,omitempty"` // how much earlier it finishes with the change, below 0 if later
+}
+
+// Fate is what becomes of a job in one play.
+type Fate struct {
+	Start  *float64 `json:"start_s"` // 0 for one that goes on running
+	Finish *float64 `json:"finish_s"`
+	Wait   float64  `json:"wait_s"`
+	Stops  int      `json:"stops"`                     // preemptions and interruptions
+	AtOnce bool     `json:"stopped_at_once,omitempty"` // it runs in the snapshot, and the first thing is that it is stopped
+	Never  Never    `json:"never,omitempty"`
+}
+
+// Compare puts two plays of one snapshot side by side; change may be nil. Now is the instant of the snapshot.
+func Compare(now time.Duration, base, change *Outcome) *Result {
+	r := &Result{Now: now.Seconds(), Jobs: len(base.Jobs), Effects: []Effect{}, Assumed: []Assumed{}}
+	r.Assumed = append(r.Assumed, base.Assumed...)
+	if change != nil {
+		for _, a := range change.Assumed {
+			if !slices.Contains(r.Assumed, a) {
+				r.Assumed = append(r.Assumed, a)
+			}
+		}
+	}
+	both := func(i int) bool { return base.Jobs[i].Finished && (change == nil || change.Jobs[i].Finished) }
+	for i := range base.Jobs {
+		if both(i) {
+			r.Compared++
+		}
+	}
+	r.Base = base.side(both)
+	order := make([]int, len(base.Jobs))
+	for i := range order {
+		order[i] = i
+	}
+	if change == nil {
+		slices.SortStableFunc(order, func(a, b int) int { return base.Jobs[a].before(&base.Jobs[b]) })
+	} else {
+		other := change.side(both)
+		r.Change, r.Difference = &other, other.minus(&r.Base.Totals)
+		slices.SortStableFunc(order, func(a, b int) int {
+			x, y := shift(&base.Jobs[a], &change.Jobs[a]), shift(&base.Jobs[b], &change.Jobs[b])
+			return cmp.Or(cmp.Compare(y.ends, x.ends), cmp.Compare(y.finish, x.finish), cmp.Compare(y.start, x.start))
+		})
+	}
+	for _, i := range order {
+		j := &base.Jobs[i]
+		e := Effect{Job: j.Name, Workers: j.Workers, Ran: j.Ran, Age: j.Age.Seconds(), Base: j.fate()}
+		if change != nil {
+			fate := change.Jobs[i].fate()
+			e.Change = &fate
+			if both(i) {
+				earlier := (j.Finish - change.Jobs[i].Finish).Seconds()
+				e.Earlier = &earlier
+			}
+		}
+		r.Effects = append(r.Effects, e)
+	}
+	return r
+}
+
+// before orders jobs by start, those that never start last.
+func (j *Job) before(k *Job) int {
+	late := func(j *Job) int {
+		if j.Started {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(late(j), late(k)), cmp.Compare(j.Start, k.Start), cmp.Compare(j.ID, k.ID))
+}
+
+// moved is how much a change moves a job.
+type moved struct {
+	ends          int // 1 if it finishes in one play alone
+	finish, start time.Duration
+}
+
+func shift(a, b *Job) moved {
+	switch {
+	case a.Finished != b.Finished:
+		return moved{ends: 1}
+	case !a.Finished:
+		return moved{start: (a.Start - b.Start).Abs()}
+	}
+	return moved{finish: (a.Finish - b.Finish).Abs(), start: (a.Start - b.Start).Abs()}
+}
+
+func (j *Job) fate() Fate {
+	f := Fate{Wait: j.Wait.Seconds(), Stops: j.Stops, AtOnce: j.AtOnce, Never: j.Never}
+	if j.Started {
+		start := j.Start.Seconds()
+		f.Start = &start
+	}
+	if j.Finished {
+		finish := j.Finish.Seconds()
+		f.Finish = &finish
+	}
+	return f
+}
+
+// side sums an outcome up, its means over the jobs that count.
+func (o *Outcome) side(counts func(int) bool) Side {
+	t := Totals{
+		Makespan: o.Makespan.Seconds(), Held: o.Held, Preemptions: o.Preemptions, Migrations: o.Migrations, Resizes: o.Resizes,
+		Interruptions: o.Interruptions,
+	}
+	n := 0
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if !j.Finished {
+			t.Unfinished++
+		}
+		if counts(i) {
+			n++
+			t.MeanWait += j.Wait.Seconds()
+			t.MeanJCT += j.JCT().Seconds()
+		}
+	}
+	if n > 0 {
+		t.MeanWait /= float64(n)
+		t.MeanJCT /= float64(n)
+	}
+	if o.Open > 0 {
+		t.Utilisation = o.Held / o.Open
+	}
+	return Side{Policy: o.Policy, Cluster: o.Change, Servers: o.Servers, GPUs: o.GPUs, Ended: o.Ended, Totals: t}
+}
+
+func (t *Totals) minus(u *Totals) *Totals {
+	return &Totals{
+		MeanWait: t.MeanWait - u.MeanWait, MeanJCT: t.MeanJCT - u.MeanJCT, Makespan: t.Makespan - u.Makespan,
+		Utilisation: t.Utilisation - u.Utilisation, Held: t.Held - u.Held, Preemptions: t.Preemptions - u.Preemptions,
+		Migrations: t.Migrations - u.Migrations, Resizes: t.Resizes - u.Resizes, Interruptions: t.Interruptions - u.Interruptions,
+		Unfinished: t.Unfinished - u.Unfinished,
+	}
+}
+
+// state is where the job stands in the snapshot.
+func (e *Effect) state() string {
+	if e.Ran {
+		return cluster.Running.String()
+	}
+	return cluster.Pending.String()
+}

@@ -1,0 +1,258 @@
+package whatif
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+)
+
+// drawState draws a small busy cluster at two hours: servers of two types and both pools, some failed, CPU modelled or not, a
+// quota, elastic jobs, shares of GPUs; of its jobs some run, with some of their work done.
+func drawState(t *rapid.T) *cluster.State {
+	spec := cluster.Spec{PerGPU: rapid.SampledFrom([]int32{0, 2}).Draw(t, "jobs a GPU")}
+	for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
+		v := cluster.ServerSpec{
+			Name: fmt.Sprintf("s%d", i), GPUs: rapid.Int32Range(0, 4).Draw(t, "GPUs"), MemMiB: cluster.Unlimited,
+			CPUMilli: rapid.SampledFrom([]int64{cluster.Unlimited, 6}).Draw(t, "CPU"),
+			GPUType:  rapid.SampledFrom([]string{"A", "A", "B"}).Draw(t, "type"),
+			Rack:     rapid.Int32Range(0, 2).Draw(t, "rack"),
+		}
+		if rapid.IntRange(0, 3).Draw(t, "pool") == 0 {
+			v.Pool = cluster.Inference
+		}
+		spec.Servers = append(spec.Servers, v)
+	}
+	if rapid.Bool().Draw(t, "quota") {
+		spec.Quotas = []cluster.Quota{{Tenant: "t", GPUs: rapid.Int32Range(0, 5).Draw(t, "quota of t")}}
+	}
+	n := rapid.IntRange(0, 8).Draw(t, "jobs")
+	s, err := cluster.NewState(spec, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range spec.Servers {
+		id := cluster.ServerID(i)
+		switch rapid.IntRange(0, 9).Draw(t, "server state") {
+		case 0:
+			s.Fail(id, -1, nil)
+		case 1:
+			if v.GPUs > 0 {
+				s.Fail(id, rapid.Int32Range(0, v.GPUs-1).Draw(t, "GPU out of order"), nil)
+			}
+		case 2, 3, 4:
+			tx := s.Begin(nil)
+			_ = tx.Loan(id) // of a training server it is refused
+			tx.End()
+		}
+	}
+	if rapid.Bool().Draw(t, "offer") {
+		s.SetOffer(rapid.Int32Range(0, 3).Draw(t, "servers offered"), 3*time.Hour)
+	}
+	for i := range n {
+		id := cluster.JobID(i)
+		s.Advance(s.Now() + time.Duration(rapid.IntRange(0, 900).Draw(t, "gap"))*time.Second)
+		j := &cluster.JobSpec{
+			Name: fmt.Sprintf("j%d", i), Submit: s.Now(), Workers: rapid.Int32Range(1, 4).Draw(t, "workers"),
+			Request:  cluster.Amount{GPUMilli: rapid.SampledFrom([]int32{1000, 1000, 1000, 500}).Draw(t, "share")},
+			Estimate: time.Duration(rapid.IntRange(0, 5000).Draw(t, "estimate")) * time.Second,
+			Tenant:   rapid.SampledFrom([]string{"", "t"}).Draw(t, "tenant"),
+			GPUType:  rapid.SampledFrom([]string{"", "", "A", "B"}).Draw(t, "types that will do"),
+		}
+		j.Request.CPUMilli = rapid.Int32Range(0, 2).Draw(t, "CPU a worker")
+		if rapid.Bool().Draw(t, "elastic") {
+			j.MinWorkers, j.MaxWorkers = 1, j.Workers+1
+		}
+		s.Submit(id, j)
+		tx := s.Begin(nil)
+		if p, ok := s.BestFit(id, nil); ok && rapid.Bool().Draw(t, "runs") {
+			if err := tx.Place(id, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx.End()
+	}
+	s.Advance(max(2*time.Hour, s.Now()))
+	return s
+}
+
+var drawn = rapid.SampledFrom([]string{"fifo", "sjfskip", "srtf", "las", "fifo+loan"})
+
+// Without a change nothing is different, and the same play gives the same bytes. What is played did not change the snapshot.
+func TestNoChangeIsNoDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		var before, after bytes.Buffer
+		if err := s.WriteSnapshot(&before); err != nil {
+			t.Fatal(err)
+		}
+		policy := named(drawn.Draw(t, "policy"))
+		model, err := physics.Parse(rapid.SampledFrom([]string{"ideal", "inter-server(0.5)"}).Draw(t, "physics"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{
+			Assume: time.Hour, Physics: model, Most: 20000,
+			Restart: time.Duration(rapid.IntRange(0, 60).Draw(t, "restart")) * time.Second,
+		}
+		var texts []string
+		var plays []*Outcome
+		for range 2 {
+			out, err := Play(t.Context(), s, policy, Change{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := json.Marshal(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plays, texts = append(plays, out), append(texts, string(b))
+			check(t, s, out)
+		}
+		if texts[0] != texts[1] {
+			t.Fatalf("the same play gives\n%s\nand\n%s", texts[0], texts[1])
+		}
+		r := Compare(s.Now(), plays[0], plays[1])
+		if *r.Difference != (Totals{}) {
+			t.Fatalf("difference %+v without a change", *r.Difference)
+		}
+		for _, e := range r.Effects {
+			if !e.same() || e.Earlier != nil && *e.Earlier != 0 {
+				t.Fatalf("effect %+v without a change", e)
+			}
+		}
+		if err := s.WriteSnapshot(&after); err != nil {
+			t.Fatal(err)
+		}
+		if before.String() != after.String() {
+			t.Fatalf("the snapshot has changed:\n%s\n%s", before.String(), after.String())
+		}
+	})
+}
+
+// check holds an outcome to what is true of every play.
+func check(t *rapid.T, s *cluster.State, o *Outcome) {
+	if len(o.Jobs) != len(s.Pending())+len(s.Running()) {
+		t.Fatalf("%d jobs, want those that wait and run", len(o.Jobs))
+	}
+	last := time.Duration(0)
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if j.Finished == (j.Never != "") || j.Finished && (!j.Started || j.Finish < j.Start || j.Wait > j.Finish) {
+			t.Fatalf("job %+v", *j)
+		}
+		if j.Finished && !j.Ran && j.Stops == 0 && j.Wait != j.Start {
+			t.Fatalf("job %s waits for %v and starts at %v", j.Name, j.Wait, j.Start)
+		}
+		if j.Finished {
+			last = max(last, j.Finish)
+		}
+	}
+	if o.Makespan != last || o.Held > o.Open*1.000001 {
+		t.Fatalf("makespan %v, want %v; %v of %v GPU-hours held", o.Makespan, last, o.Held, o.Open)
+	}
+}
+
+// At the instant of the snapshot a play starts and stops the very jobs that the policy would start and stop if it were asked on
+// the snapshot itself. The policies do not go by what jobs have attained, and all jobs can run.
+func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		for i := range s.Jobs() {
+			if s.Spec(cluster.JobID(i)).Estimate == 0 {
+				t.Skip("no estimate")
+			}
+		}
+		policy := named(rapid.SampledFrom([]string{"fifo", "sjf", "sjfskip", "sjfhold", "srtf", "fjf"}).Draw(t, "policy"))
+		out, err := Play(t.Context(), s, policy, Change{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var played, asked []string
+		for i := range out.Jobs {
+			if j := &out.Jobs[i]; j.Never == NeverFits {
+				t.Skip("left out")
+			} else if j.Started && j.Start == 0 {
+				played = append(played, j.Name)
+			}
+		}
+		if owed, _ := s.Owed(); owed > 0 {
+			t.Skip("servers are taken back")
+		}
+		for _, a := range out.Assumed {
+			if a.Why == Shrunk {
+				t.Skip("a job asks for fewer workers")
+			}
+		}
+		sched, err := policy.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sched.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		tx := s.Begin(s.Introduce())
+		if err := sched.Schedule(tx); err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Jobs() {
+			if id := cluster.JobID(i); s.Phase(id) == cluster.Running {
+				asked = append(asked, s.Spec(id).Name)
+			}
+		}
+		if strings.Join(played, " ") != strings.Join(asked, " ") {
+			t.Fatalf("%s: %v run at first in the play, %v if it is asked", policy.Name, played, asked)
+		}
+	})
+}
+
+// Whatever can be read as a snapshot can be played or is refused, and never panics.
+func FuzzWhatIf(f *testing.F) {
+	add := func(servers, jobs, rules string) {
+		f.Add([]byte(fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)), byte(0))
+	}
+	one := server("a", 2, "")
+	add(one, runs("x", "a", 1, 60, "")+","+waits("c", 2, 30, ""), "")
+	add(server("a", 2, `, "out_of_order": [1], "rack": 1, "gpu_type": "A", "gpu_mem_mib": 10`),
+		runs("x", "a", 1, -60, `, "speed": 1e-300, "gpu_milli": 500`)+","+waits("c", 2, 3e9, `, "min_workers": 1, "tenant": "t"`),
+		`, "per_gpu": 2, "quotas": [{"tenant": "t", "gpus": 1}]`)
+	add(server("a", 1, `, "pool": "inference", "on_loan": true, "down": true`)+","+one, waits("c", 2, 30, `, "tensor": 2`),
+		`, "offer": 0, "reclaim_by_s": 1020`)
+	f.Add([]byte(`{"version": 1, "now_s": 3153600000, "servers": [`+one+`], "jobs": [{"id": "z", "submit_s": 0, "workers": 1,
+		"state": "pending", "progress_s": 3153600000, "estimate_s": 1}]}`), byte(3))
+	f.Add([]byte(`{"version": 1, "now_s": 0, "servers": [`+one+`], "jobs": [{"id": "z", "submit_s": 0, "workers": 1,
+		"state": "pending", "estimate_s": 1}]}`), byte(2))
+	f.Fuzz(func(t *testing.T, text []byte, how byte) {
+		s, err := cluster.ReadSnapshot(bytes.NewReader(text))
+		if err != nil || s.Servers() > 50 || s.Jobs() > 50 {
+			return
+		}
+		policy := named([]string{"fifo", "srtf", "las", "sjfskip+loan"}[how%4])
+		change := Change{}
+		if how&4 != 0 {
+			change.Add = []Servers{{2, 3, "A"}}
+		}
+		if how&8 != 0 {
+			change.Remove = []string{s.Server(0).Name}
+		}
+		o := Options{Assume: time.Hour, Most: 2000}
+		base, err := Play(t.Context(), s, policy, Change{}, o)
+		if err != nil {
+			return
+		}
+		other, err := Play(t.Context(), s, policy, change, o)
+		if err != nil {
+			return
+		}
+		if err := Compare(s.Now(), base, other).WriteText(new(bytes.Buffer), -1); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

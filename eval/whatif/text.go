@@ -1,0 +1,233 @@
+package whatif
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+// WriteText writes the result for people, with at most so many jobs; all of them if most is below 0.
+func (r *Result) WriteText(w io.Writer, most int) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // has the first error, for the end
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
+	at := time.Duration(r.Now * float64(time.Second)).Round(time.Second)
+	say("%s at %s, played to the end: a forecast, nothing is changed", phrase.Count(r.Jobs, "job"), at)
+	for _, line := range r.assumptions() {
+		say("%s", line)
+	}
+	say("")
+	r.totals(say)
+	if r.Compared < r.Jobs {
+		say("\nmeans are over the %s", r.compared())
+	}
+	if r.Change != nil {
+		say("\n%s", r.verdict())
+	}
+	shown := r.Effects
+	if r.Change != nil {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e Effect) bool { return e.same() })
+	}
+	moved := len(shown)
+	if most >= 0 {
+		shown = shown[:min(moved, most)]
+	}
+	if len(shown) > 0 {
+		say("")
+		r.effects(shown, say)
+	}
+	if len(shown) < moved {
+		of := phrase.Count(moved, "job")
+		if r.Change != nil {
+			of = "the " + of + " affected"
+		}
+		say("\n%d of %s; --all shows them all", len(shown), of)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write what-if: %w", err)
+	}
+	return nil
+}
+
+func (r *Result) compared() string {
+	if r.Change == nil {
+		return phrase.Count(r.Compared, "job") + " that finish"
+	}
+	return phrase.Count(r.Compared, "job") + " that finish in both"
+}
+
+func (r *Result) assumptions() (lines []string) {
+	for _, guess := range []struct {
+		why   Guess
+		words string
+	}{
+		{NoEstimate, "no estimate, and the one assumed is taken"},
+		{Overrun, "outlived the estimate, and is taken to need as long again as it ran"},
+		{Shrunk, "asks for more workers than the working servers hold, and is taken to ask for as many as they do"},
+	} {
+		var names []string
+		for _, a := range r.Assumed {
+			if a.Why == guess.why && !slices.Contains(names, a.Job) {
+				names = append(names, a.Job)
+			}
+		}
+		if len(names) > 0 {
+			lines = append(lines, fmt.Sprintf("assumed: %s (%s)", guess.words, some(names)))
+		}
+	}
+	return lines
+}
+
+func (s *Side) name() string { return s.Policy + ", " + s.Cluster }
+
+func (r *Result) totals(say func(string, ...any)) {
+	cells := func(label string, of func(*Side) string, difference func(*Totals) string) {
+		line := []string{label, of(&r.Base)}
+		if r.Change != nil {
+			line = append(line, of(r.Change), difference(r.Difference))
+		}
+		say("%s", strings.TrimRight(strings.Join(line, "\t"), "\t "))
+	}
+	none := func(*Totals) string { return "" }
+	number := func(label string, of func(*Totals) int, always bool) {
+		if !always && of(&r.Base.Totals) == 0 && (r.Change == nil || of(&r.Change.Totals) == 0) {
+			return
+		}
+		cells(label, func(s *Side) string { return fmt.Sprint(of(&s.Totals)) },
+			func(d *Totals) string { return plus("%+d", of(d)) })
+	}
+	times := func(label string, of func(*Totals) float64) {
+		cells(label, func(s *Side) string { return phrase.Seconds(of(&s.Totals)) },
+			func(d *Totals) string { return signed(of(d)) })
+	}
+	cells("", (*Side).name, func(*Totals) string { return "difference" })
+	cells("servers", func(s *Side) string { return fmt.Sprint(s.Servers) }, none)
+	cells("GPUs", func(s *Side) string { return fmt.Sprint(s.GPUs) }, none)
+	times("mean wait from now on", func(t *Totals) float64 { return t.MeanWait })
+	times("mean JCT, with age", func(t *Totals) float64 { return t.MeanJCT })
+	times("until the last finish", func(t *Totals) float64 { return t.Makespan })
+	cells("GPU utilisation", func(s *Side) string { return fmt.Sprintf("%.1f%%", 100*s.Utilisation) },
+		func(d *Totals) string { return plus("%+.1f points", 100*d.Utilisation) })
+	cells("GPU-hours held", func(s *Side) string { return fmt.Sprintf("%.1f", s.Held) },
+		func(d *Totals) string { return plus("%+.1f", d.Held) })
+	number("preemptions", func(t *Totals) int { return t.Preemptions }, true)
+	number("migrations", func(t *Totals) int { return t.Migrations }, false)
+	number("resizes", func(t *Totals) int { return t.Resizes }, false)
+	number("interruptions", func(t *Totals) int { return t.Interruptions }, false)
+	number("jobs that never finish", func(t *Totals) int { return t.Unfinished }, false)
+	for _, s := range []*Side{&r.Base, r.Change} {
+		if s != nil && s.Ended != "" {
+			say("%s: stopped early, %s", s.name(), s.Ended)
+		}
+	}
+}
+
+// plus formats a difference; one that shows as 0 is "0".
+func plus(format string, d any) string {
+	if text := fmt.Sprintf(format, d); strings.ContainsAny(text, "123456789") {
+		return text
+	}
+	return "0"
+}
+
+// verdict is the difference in a sentence: "2 servers more save 40.0min of mean waiting".
+func (r *Result) verdict() string {
+	what, save, cost, others := r.Change.Cluster, "saves", "costs", ""
+	switch {
+	case r.Base.Policy == r.Change.Policy && r.Change.Cluster == r.Base.Cluster:
+		return "nothing is different"
+	case r.Base.Policy != r.Change.Policy:
+		what = r.Change.Policy
+		if r.Change.Cluster != r.Base.Cluster {
+			what += " with " + r.Change.Cluster
+		}
+	case strings.Contains(what, "servers") || strings.Contains(what, " and "):
+		save, cost = "save", "cost"
+	}
+	switch n := r.Difference.Unfinished; {
+	case n > 0:
+		others = fmt.Sprintf(" to the others, and %s more never finish", phrase.Count(n, "job"))
+	case n < 0:
+		others = fmt.Sprintf(" to those that finish in both, and %s fewer never finish", phrase.Count(-n, "job"))
+	}
+	switch seconds := r.Difference.MeanWait; {
+	case math.Abs(seconds) < 1e-9:
+		return fmt.Sprintf("%s %s no mean waiting%s", what, save, others)
+	case seconds < 0:
+		return fmt.Sprintf("%s %s %s of mean waiting%s", what, save, phrase.Seconds(-seconds), others)
+	default:
+		return fmt.Sprintf("%s %s %s of mean waiting%s", what, cost, phrase.Seconds(seconds), others)
+	}
+}
+
+// same reports whether a job fares the same in both plays.
+func (e *Effect) same() bool {
+	equal := func(a, b *float64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return equal(e.Base.Start, e.Change.Start) && equal(e.Base.Finish, e.Change.Finish) && e.Base.Never == e.Change.Never &&
+		e.Base.AtOnce == e.Change.AtOnce
+}
+
+func (r *Result) effects(shown []Effect, say func(string, ...any)) {
+	if r.Change == nil {
+		say("job\tnow\tstarts\tfinishes")
+	} else {
+		say("job\tnow\tstarts\tfinishes\tstarts then\tfinishes then\tdifference")
+	}
+	for i := range shown {
+		e := &shown[i]
+		line := append([]string{e.Job, e.state()}, e.Base.cells(e.Ran)...)
+		if c := e.Change; c != nil {
+			line = append(append(line, c.cells(e.Ran)...), e.difference())
+		}
+		say("%s", strings.Join(line, "\t"))
+	}
+}
+
+func (e *Effect) difference() string {
+	switch {
+	case e.Earlier == nil && e.Base.Finish == nil && e.Change.Finish == nil:
+		return "-"
+	case e.Earlier == nil && e.Base.Finish == nil:
+		return "finishes at last"
+	case e.Earlier == nil:
+		return "no longer finishes"
+	case *e.Earlier == 0:
+		return "finishes as before"
+	case *e.Earlier > 0:
+		return phrase.Seconds(*e.Earlier) + " earlier"
+	}
+	return phrase.Seconds(-*e.Earlier) + " later"
+}
+
+func (f *Fate) cells(ran bool) []string {
+	start, finish := "never", "never"
+	switch {
+	case f.Start == nil:
+	case *f.Start == 0 && ran && !f.AtOnce:
+		start = "runs on"
+	case *f.Start == 0:
+		start = "now"
+	default:
+		start = "in " + phrase.Seconds(*f.Start)
+	}
+	if f.Finish != nil {
+		finish = "in " + phrase.Seconds(*f.Finish)
+	}
+	return []string{start, finish}
+}
+
+// signed is a length of time with its sign.
+func signed(seconds float64) string {
+	switch {
+	case math.Abs(seconds) < 1e-9:
+		return "0s"
+	case seconds < 0:
+		return "-" + phrase.Seconds(-seconds)
+	}
+	return "+" + phrase.Seconds(seconds)
+}
