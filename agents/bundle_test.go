@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,7 +24,8 @@ func TestBundleDecidesTheSame(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "policy")
-	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40}
+	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40,
+		Seen: []checkpoints.Period{{Trace: "venus.csv", From: 0.5, To: 86400}}}
 	if err := agents.Save(dir, p, "today", training); err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +33,22 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.Name != "learned" || q.Hold != 3 || q.Window != p.Window || m.Training != training || m.Created != "today" {
+	if q.Name != "learned" || q.Hold != 3 || q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
 		t.Fatalf("read back %s, hold %v, window %d, %+v", q.Name, q.Hold, q.Window, m)
+	}
+	other := *p
+	other.Params = p.Params.Clone()
+	other.Name = "another"
+	if q.Digest() != p.Digest() || other.Digest() != p.Digest() {
+		t.Error("the same policy has another digest, read back or under another name")
+	}
+	for what, change := range map[string]func(){
+		"a weight": func() { other.Params[0].Data[0]++ }, "the bound of the prior": func() { other.Hold++ }, "the window": func() { other.Window++ },
+	} {
+		before := other.Digest()
+		if change(); other.Digest() == before {
+			t.Errorf("the digest does not tell %s", what)
+		}
 	}
 	jobs := workload(200, 3, true)
 	want := text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p)))

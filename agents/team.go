@@ -1,6 +1,10 @@
 package agents
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
@@ -25,6 +29,17 @@ type Policy struct {
 // Encoder returns a fresh encoder that shows what the policy reads.
 func (p *Policy) Encoder() *env.StandardEncoder {
 	return &env.StandardEncoder{Window: p.Window, Menu: p.Menu}
+}
+
+// Digest identifies what the policy decides by, its name apart.
+func (p *Policy) Digest() string {
+	h := sha256.New()
+	// JSON parts the fields; neither it nor a hash can fail on numbers that are finite.
+	_ = json.NewEncoder(h).Encode([]any{network, priorName, p.Shape, p.Window, p.Menu, p.Hold})
+	for _, t := range p.Params.Tensors() {
+		_ = binary.Write(h, binary.LittleEndian, t.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // NewPolicy returns an untrained policy: the prior, with the weights it would start to train from.

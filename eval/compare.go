@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/stats"
 )
@@ -21,7 +22,7 @@ const (
 // Comparison sets every policy of some results against one of them.
 //
 // The unit of the statistics is the window: seeds of one window share its arrivals, so they are averaged before windows are
-// compared and counted. Intervals are those of stats.PairedCI at Level.
+// compared and counted. Intervals are those of stats.PairedCI at Level. Middle alone looks at seeds.
 type Comparison struct {
 	Scenario string    `json:"scenario"`
 	Split    string    `json:"split,omitempty"`
@@ -47,6 +48,9 @@ type Metric struct {
 	// window, absent where a baseline is 0. Both are absent for the baseline itself.
 	Diff     *Difference `json:"diff,omitempty"`
 	Relative *Difference `json:"relative_pct,omitempty"`
+	// Middle is the inter-quartile mean of the differences in percent, one a window and seed, with the interval of the stratified
+	// bootstrap over seeds: what is typical, whatever a few windows do, and how much of it is the draw of seeds.
+	Middle *Difference `json:"iqm_relative_pct,omitempty"`
 	// Wins, Ties and the rest count windows in which the policy is better than, equal to and worse than the baseline.
 	Wins int `json:"wins"`
 	Ties int `json:"ties"`
@@ -73,43 +77,34 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// Quantity is one thing that comparisons tell of every policy.
-type Quantity struct {
-	Key    string // as in the JSON of Metrics
-	Label  string // of a column
-	Unit   string // "" for a count; "%" for a fraction, shown times 100
-	Higher bool   // is better
-	get    func(*Metrics) float64
-	rare   bool // told only where it is not 0
-}
-
-// Quantities lists what comparisons tell, in order.
-func Quantities() []Quantity {
-	return []Quantity{
-		{"mean_jct_s", "mean JCT", "s", false, func(m *Metrics) float64 { return m.MeanJCT }, false},
-		{"p50_jct_s", "p50 JCT", "s", false, func(m *Metrics) float64 { return m.P50JCT }, false},
-		{"p95_jct_s", "p95 JCT", "s", false, func(m *Metrics) float64 { return m.P95JCT }, false},
-		{"p99_jct_s", "p99 JCT", "s", false, func(m *Metrics) float64 { return m.P99JCT }, false},
-		{"mean_queueing_s", "queueing", "s", false, func(m *Metrics) float64 { return m.MeanQueueing }, false},
-		{"mean_slowdown", "slowdown", "x", false, func(m *Metrics) float64 { return m.MeanSlowdown }, false},
-		{"makespan_s", "makespan", "s", false, func(m *Metrics) float64 { return m.Makespan }, false},
-		{"gpu_utilisation", "utilisation", "%", true, func(m *Metrics) float64 { return m.Utilisation }, false},
-		{"preemptions", "preemptions", "", false, func(m *Metrics) float64 { return float64(m.Preemptions) }, false},
-		{"interruptions", "interruptions", "", false, func(m *Metrics) float64 { return float64(m.Interruptions) }, true},
-		{"mean_lent", "lent", "servers", true, func(m *Metrics) float64 { return m.MeanLent }, true},
-		{"unserved", "unserved", "%", false, func(m *Metrics) float64 { return m.Unserved }, true},
+// CompareAll compares the results of a plan against the baseline, scenario by scenario.
+func CompareAll(results []Result, baseline string) ([]Comparison, error) {
+	var all []Comparison
+	for _, some := range ByScenario(results) {
+		c, err := Compare(some, baseline)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
 	}
+	return all, nil
 }
 
-// Arrow points where better values lie.
-func (q Quantity) Arrow() string {
-	if q.Higher {
-		return "↑"
+// ByScenario parts the results of a plan, in its order.
+func ByScenario(results []Result) [][]Result {
+	var all [][]Result
+	for from := 0; from < len(results); {
+		to := from + 1
+		for to < len(results) && results[to].Scenario == results[from].Scenario {
+			to++
+		}
+		all = append(all, results[from:to:to])
+		from = to
 	}
-	return "↓"
+	return all
 }
 
-// Compare summarises the results of one plan against the baseline, one of its policies. Every policy must have a result for
+// Compare summarises the results of one scenario against the baseline, one of the policies. Every policy must have a result for
 // every window and seed.
 func Compare(results []Result, baseline string) (Comparison, error) {
 	g, err := arrange(results)
@@ -127,7 +122,11 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 	for p, name := range g.policies {
 		s := Summary{Policy: name, Truncated: g.truncated(p)}
 		for _, q := range Quantities() {
-			s.Metrics = append(s.Metrics, compare(q, g.perWindow(p, q), g.perWindow(base, q), p == base))
+			m := compare(q, g.perWindow(p, q), g.perWindow(base, q), p == base)
+			if p != base {
+				m.Middle = g.middle(p, base, q)
+			}
+			s.Metrics = append(s.Metrics, m)
 		}
 		c.Policies = append(c.Policies, s)
 	}
@@ -162,6 +161,24 @@ func compare(q Quantity, own, base []float64, same bool) Metric {
 func difference(diffs []float64, name string) *Difference {
 	lo, hi := stats.PairedCI(diffs, Level, resamples, rng.Stream(bootstrapSeed, "eval", name))
 	return &Difference{Number(stats.Mean(diffs)), Number(lo), Number(hi)}
+}
+
+// middle compares a policy with the baseline case by case; nil where a baseline is 0.
+func (g *grid) middle(policy, base int, q Quantity) *Difference {
+	strata := make([][]float64, len(g.windows))
+	var all []float64
+	for w := range strata {
+		for s := range g.seeds {
+			is, was := q.get(&(*g.at(policy, w, s)).Metrics), q.get(&(*g.at(base, w, s)).Metrics)
+			if was == 0 {
+				return nil
+			}
+			strata[w] = append(strata[w], 100*(is-was)/was)
+		}
+		all = append(all, strata[w]...)
+	}
+	lo, hi := stats.IQMCI(strata, Level, resamples, rng.Stream(bootstrapSeed, "eval", "iqm", q.Key))
+	return &Difference{Number(stats.IQM(all)), Number(lo), Number(hi)}
 }
 
 // grid is a plan's results by policy, window and seed.
@@ -241,4 +258,25 @@ func (g *grid) truncated(policy int) int {
 		}
 	}
 	return n
+}
+
+// Best is the policy other than the baseline with the lowest mean JCT; the baseline, where there is no other.
+func (c *Comparison) Best() string {
+	best, lowest := c.Baseline, Number(0)
+	for _, p := range c.Policies {
+		if jct := p.Metrics[0].Mean; p.Policy != c.Baseline && (best == c.Baseline || jct < lowest) {
+			best, lowest = p.Policy, jct
+		}
+	}
+	return best
+}
+
+// Subtitle says what the numbers stand on.
+func (c *Comparison) Subtitle() string {
+	windows := phrase.Count(len(c.Windows), "window")
+	if c.Split != "" {
+		windows += " of the " + c.Split + " split, which shares no job with the other splits"
+	}
+	return fmt.Sprintf("The same arrivals, seeds and initial state under every policy: %s, %s each. Baseline: %s.",
+		windows, phrase.Count(len(c.Seeds), "seed"), c.Baseline)
 }

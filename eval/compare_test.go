@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -49,7 +53,8 @@ func TestComparePairsWindows(t *testing.T) {
 	}{
 		{"mean", float64(m.Mean), (1350 + 2400 + 3150) / 3.}, {"difference", float64(m.Diff.Mean), -(150 + 600 + 1350) / 3.},
 		{"relative", float64(m.Relative.Mean), -20}, {"low", float64(m.Relative.Lo), -20 - half},
-		{"high", float64(m.Relative.Hi), -20 + half}, {"wins", float64(m.Wins), 3}, {"ties", float64(m.Ties), 0},
+		{"high", float64(m.Relative.Hi), -20 + half}, {"wins", float64(m.Wins), 3},
+		{"inter-quartile mean", float64(m.Middle.Mean), -20}, {"its low end: seeds agree", float64(m.Middle.Lo), -20}, {"ties", float64(m.Ties), 0},
 	} {
 		if math.Abs(x.got-x.want) > 1e-9*max(1, math.Abs(x.want)) {
 			t.Errorf("%s %v, want %v", x.name, x.got, x.want)
@@ -58,13 +63,84 @@ func TestComparePairsWindows(t *testing.T) {
 	if m.Relative.Separable() {
 		t.Error("an interval that holds 0 is called separable")
 	}
-	queueing, utilisation, preemptions := c.Policies[1].Metrics[4], c.Policies[1].Metrics[7], c.Policies[1].Metrics[8]
+	of := func(key string) Metric { return c.Policies[1].Metrics[slices.Index(quantityKeys(), key)] }
+	queueing, utilisation, preemptions := of("mean_queueing_s"), of("gpu_utilisation"), of("preemptions")
 	if !queueing.Relative.Separable() || utilisation.Wins != 3 || preemptions.Wins != 0 || preemptions.Relative != nil {
 		t.Errorf("queueing %+v, utilisation %+v, preemptions %+v", queueing, utilisation, preemptions)
 	}
 	if base := c.Policies[0].Metrics[0]; base.Diff != nil || base.Ties != 3 {
 		t.Errorf("the baseline against itself is %+v", base)
 	}
+}
+
+// Every figure of a comparison is what plain loops over the results give.
+func TestCompareAgainstPlainLoops(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		windows, seeds := rapid.IntRange(1, 6).Draw(t, "windows"), rapid.IntRange(1, 4).Draw(t, "seeds")
+		var results []Result
+		jct := map[string][][]float64{}
+		for w := range windows {
+			for _, policy := range []string{"base", "a", "b"} {
+				jct[policy] = append(jct[policy], nil)
+				for seed := range seeds {
+					x := float64(rapid.IntRange(1, 50).Draw(t, "mean JCT"))
+					jct[policy][w] = append(jct[policy][w], x)
+					results = append(results, Result{
+						Case: Case{"s-v1", "test", fmt.Sprint(w), policy, uint64(seed)}, Metrics: Metrics{MeanJCT: x, Preemptions: 1},
+					})
+				}
+			}
+		}
+		// In which order the results come does not matter to the figures.
+		shuffled := rapid.Permutation(results).Draw(t, "results")
+		c, err := Compare(shuffled, "base")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Policies {
+			name, m := c.Policies[i].Policy, c.Policies[i].Metrics[0]
+			mean, diff, relative, wins, ties := 0.0, 0.0, 0.0, 0, 0
+			var all []float64
+			for w := range windows {
+				own, base := 0.0, 0.0
+				for s := range seeds {
+					own, base = own+jct[name][w][s]/float64(seeds), base+jct["base"][w][s]/float64(seeds)
+					all = append(all, 100*(jct[name][w][s]/jct["base"][w][s]-1))
+				}
+				mean, diff = mean+own/float64(windows), diff+(own-base)/float64(windows)
+				relative += 100 * (own/base - 1) / float64(windows)
+				switch {
+				case math.Abs(own-base) < 1e-9:
+					ties++
+				case own < base:
+					wins++
+				}
+			}
+			near := func(what string, got Number, want float64) {
+				if math.Abs(float64(got)-want) > 1e-6 {
+					t.Fatalf("%s of %s: %v, want %v", what, name, got, want)
+				}
+			}
+			near("mean", m.Mean, mean)
+			if name == "base" {
+				continue
+			}
+			near("difference", m.Diff.Mean, diff)
+			near("relative difference", m.Relative.Mean, relative)
+			slices.Sort(all)
+			middle, cut := 0.0, len(all)/4
+			for _, x := range all[cut : len(all)-cut] {
+				middle += x / float64(len(all)-2*cut)
+			}
+			near("inter-quartile mean", m.Middle.Mean, middle)
+			if m.Wins+m.Ties < wins || m.Wins > wins+ties {
+				t.Fatalf("%s wins %d and ties %d, want %d and %d", name, m.Wins, m.Ties, wins, ties)
+			}
+			if !(m.Relative.Lo <= m.Relative.Mean && m.Relative.Mean <= m.Relative.Hi) {
+				t.Fatalf("the interval of %s, %+v, does not hold its mean", name, *m.Relative)
+			}
+		}
+	})
 }
 
 func TestQuantitiesAreThoseOfTheJSON(t *testing.T) {
@@ -121,7 +197,7 @@ func TestTable(t *testing.T) {
 			}
 			golden(t, name+".txt", b.Bytes())
 			b.Reset()
-			if err := WriteJSON(&b, c, results[:1]); err != nil {
+			if err := WriteJSON(&b, []Comparison{c}, results[:1]); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+".json", b.Bytes())

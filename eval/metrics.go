@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -11,8 +13,9 @@ import (
 // SlowdownFloor is the shortest run time that a bounded slowdown divides by, so that jobs of a second do not rule its mean.
 const SlowdownFloor = 10 * time.Second
 
-// Metrics describe one episode. Times are in seconds. JCT, slowdown and their quantiles are over the jobs that finished,
-// queueing delays over those that started; quantiles interpolate (stats.Quantile). Sums are exact before they are divided.
+// Metrics describe one episode. Times are in seconds. JCT, slowdown, fairness and their quantiles are over the jobs that
+// finished, queueing delays over those that started; quantiles interpolate (stats.Quantile). Sums are exact before they are
+// divided.
 type Metrics struct {
 	Jobs      int    `json:"jobs"` // of the workload, submitted or not; here and below without warm ones
 	Finished  int    `json:"finished"`
@@ -30,20 +33,37 @@ type Metrics struct {
 	Makespan     float64 `json:"makespan_s"` // last finish - first submit
 	// MeanSlowdown is the mean bounded slowdown: JCT / max(isolated run time, SlowdownFloor), at least 1.
 	MeanSlowdown float64 `json:"mean_slowdown"`
+	P50Slowdown  float64 `json:"p50_slowdown"`
+	P95Slowdown  float64 `json:"p95_slowdown"`
+	P99Slowdown  float64 `json:"p99_slowdown"`
+	// P99FTF is of finish-time fairness: JCT over the time with a fair share of the cluster, which is max(isolated run time,
+	// SlowdownFloor) times the contention of the job's lifetime: the GPU-time that all jobs asked for over the GPU-time open
+	// to training, at least 1. Unfair is the share of jobs that a fair share would have served better.
+	P99FTF float64 `json:"p99_ftf"`
+	Unfair float64 `json:"unfair"`
 	// Utilisation is GPU-time held over GPU-time available to training jobs from the first submit to the last finish (of an
 	// episode that did not end so: to its last record). A job holds its GPUs also while it restarts.
 	Utilisation float64 `json:"gpu_utilisation"`
+	// Fragmentation is how much of the GPU-time that was available and not held in that time was of no use to a job drawn from
+	// the workload, because of where it was: the measure of FGD (USENIX ATC 2023) by GPUs and their types alone.
+	Fragmentation float64 `json:"fragmentation"`
 
 	Preemptions int `json:"preemptions"`
 	Migrations  int `json:"migrations"`
 	Resizes     int `json:"resizes"`
-	Events      int `json:"events"` // records in the log
+	// Refused counts the operations proposed that the state refused, a search's own tries included. No log tells of them: it is
+	// known to Run alone, and 0 from Measure.
+	Refused int `json:"refused"`
+	Events  int `json:"events"` // records in the log
 
 	Failures      int `json:"failures"`      // of servers and GPUs
 	Interruptions int `json:"interruptions"` // of jobs, by a failure or a seizure
-	Seizures      int `json:"seizures"`      // servers on loan that were taken back by force
-	// MeanLent is how many inference servers were on loan on average, Unserved how much of the inference demand found no server,
-	// as a share of it: a violation.
+
+	Loans    int `json:"loans"`    // servers lent
+	Reclaims int `json:"reclaims"` // servers given back
+	Seizures int `json:"seizures"` // servers on loan that were taken back by force
+	// MeanLent is how many inference servers were on loan on average from the first demand on, Unserved how much of the demand
+	// found no server, as a share of it: a violation.
 	MeanLent float64 `json:"mean_lent"`
 	Unserved float64 `json:"unserved"`
 }
@@ -51,70 +71,91 @@ type Metrics struct {
 // Measure computes the metrics of an episode from its log alone. A log without finished or started jobs gives zeros.
 func Measure(log *sim.Log) Metrics {
 	m := Metrics{Jobs: len(log.Jobs) - log.Config.Warm, Truncated: log.Outcome.Truncated, Events: len(log.Records)}
-	for i := range log.Records {
-		switch log.Records[i].Kind {
-		case sim.Preempt:
-			m.Preemptions++
-		case sim.Migrate:
-			m.Migrations++
-		case sim.Resize:
-			m.Resizes++
-		case sim.Fail:
-			m.Failures++
-		case sim.Interrupt:
-			m.Interruptions++
-		case sim.Seize:
-			m.Seizures++
-		}
-	}
-	m.MeanLent, m.Unserved = loaning(log)
-	var jct, queueing []time.Duration
-	var slowdown float64
-	for _, r := range Rows(log) {
-		if r.Started {
-			queueing = append(queueing, r.Start-r.Submit)
-		}
-		if r.Finished {
-			jct = append(jct, r.JCT())
-			slowdown += r.slowdown()
-		}
-	}
-	m.Finished = len(jct)
-	s := summarise(jct)
-	m.SumJCT, m.MeanJCT, m.P50JCT, m.P95JCT, m.P99JCT = s.sum, s.mean, s.p50, s.p95, s.p99
-	s = summarise(queueing)
-	m.MeanQueueing, m.P50Queueing, m.P95Queueing, m.P99Queueing = s.mean, s.p50, s.p95, s.p99
-	if len(jct) > 0 {
-		m.MeanSlowdown = slowdown / float64(len(jct))
-	}
 	first, last := span(log)
 	m.Makespan = max(0, last-first).Seconds()
 	until := last
 	if n := len(log.Records); n > 0 && !log.Outcome.Terminated {
-		until = log.Records[len(log.Records)-1].At
+		until = log.Records[n-1].At
 	}
-	m.Utilisation = utilisation(log, first, until)
+	rows := newRows(log)
+	m.replay(log, rows, first, until)
+	m.describe(rows[log.Config.Warm:])
 	return m
 }
 
-// summary is what is told of one kind of time, in seconds; zeros for none.
-type summary struct{ sum, mean, p50, p95, p99 float64 }
+// describe fills in what is told of jobs one by one.
+func (m *Metrics) describe(rows []Row) {
+	jct, queueing := make([]float64, 0, len(rows)), make([]float64, 0, len(rows))
+	slowdown := make([]float64, 0, len(rows))
+	var jcts, queueings sum
+	for i := range rows {
+		r := &rows[i]
+		if r.Started {
+			queueing = append(queueing, (r.Start - r.Submit).Seconds())
+			queueings.add(r.Start-r.Submit, 1)
+		}
+		if r.Finished {
+			jct = append(jct, r.JCT().Seconds())
+			jcts.add(r.JCT(), 1)
+			slowdown = append(slowdown, r.slowdown())
+		}
+	}
+	m.Finished, m.SumJCT = len(jct), jcts.seconds()
+	if len(jct) > 0 {
+		m.MeanJCT, m.MeanSlowdown = m.SumJCT/float64(len(jct)), stats.Mean(slowdown)
+		m.P50JCT, m.P95JCT, m.P99JCT = tails(jct)
+		m.P50Slowdown, m.P95Slowdown, m.P99Slowdown = tails(slowdown)
+	}
+	if len(queueing) > 0 {
+		m.MeanQueueing = queueings.seconds() / float64(len(queueing))
+		m.P50Queueing, m.P95Queueing, m.P99Queueing = tails(queueing)
+	}
+}
 
-func summarise(times []time.Duration) summary {
-	if len(times) == 0 {
-		return summary{}
+// replay goes through the records and fills in the rows, what is counted, what is told of the time between two instants, and
+// what is told of inference to the end of the log.
+func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
+	now := newLevel(log)
+	frag := newFragments(log, &now.pools)
+	fair := fairness{began: make([]began, len(log.Jobs)), rho: make([]float64, 0, len(log.Jobs))}
+	var used sum
+	var lent loans
+	var count [sim.End + 1]int
+	since := time.Duration(0)
+	for i := range log.Records {
+		r := &log.Records[i]
+		if r.At > since {
+			lent.pass(r.At-since, &now)
+			if d := min(r.At, until) - max(since, from); d > 0 {
+				used.add(d, now.held)
+				fair.pass(d, &now)
+				frag.pass(d)
+			}
+			since = r.At
+		}
+		now.follow(log, r)
+		frag.follow(i)
+		count[r.Kind]++
+		switch r.Kind {
+		case sim.Submit:
+			fair.submit(r.Job)
+		case sim.Start:
+			note(rows, r)
+		case sim.Finish:
+			note(rows, r)
+			if int(r.Job) >= log.Config.Warm {
+				fair.finish(&rows[r.Job])
+			}
+		case sim.Need:
+			lent.began = true
+		}
 	}
-	var total sum
-	seconds := make([]float64, len(times))
-	slices.Sort(times)
-	for i, d := range times {
-		total.add(d, 1)
-		seconds[i] = d.Seconds()
-	}
-	return summary{
-		sum: total.seconds(), mean: total.seconds() / float64(len(times)),
-		p50: stats.QuantileSorted(seconds, .5), p95: stats.QuantileSorted(seconds, .95), p99: stats.QuantileSorted(seconds, .99),
-	}
+	m.Preemptions, m.Migrations, m.Resizes = count[sim.Preempt], count[sim.Migrate], count[sim.Resize]
+	m.Failures, m.Interruptions = count[sim.Fail], count[sim.Interrupt]
+	m.Loans, m.Reclaims, m.Seizures = count[sim.Loan], count[sim.Reclaim], count[sim.Seize]
+	m.Utilisation, m.Fragmentation = used.over(fair.open), frag.share()
+	m.P99FTF, m.Unfair = fair.result()
+	m.MeanLent, m.Unserved = lent.lent.over(lent.elapsed), lent.short.over(lent.wanted)
 }
 
 // span returns the first submit and the last finish.
@@ -132,3 +173,44 @@ func span(log *sim.Log) (first, last time.Duration) {
 	}
 	return first, first
 }
+
+// tails returns the quantiles that are told of many things, none of them negative.
+func tails(xs []float64) (p50, p95, p99 float64) {
+	xs = ranked(xs, .5, .95, .99)
+	return stats.QuantileSorted(xs, .5), stats.QuantileSorted(xs, .95), stats.QuantileSorted(xs, .99)
+}
+
+// ranked returns numbers, none negative, of which those stand where sorting would put them that the quantiles read. Sorting
+// all takes several times as long: it only deals them out to buckets in order and sorts the buckets that are read.
+func ranked(xs []float64, quantiles ...float64) []float64 {
+	if len(xs) < buckets {
+		return slices.Sorted(slices.Values(xs))
+	}
+	least, most := math.Float64bits(slices.Min(xs)), math.Float64bits(slices.Max(xs)) // in the order of the numbers
+	shift := max(bits.Len64(most-least)-bits.Len(buckets-1), 0)
+	bucket := func(x float64) int { return int((math.Float64bits(x) - least) >> shift) }
+	var ends [buckets]int
+	for _, x := range xs {
+		ends[bucket(x)]++
+	}
+	for i := 1; i < buckets; i++ {
+		ends[i] += ends[i-1]
+	}
+	begins := ends
+	dealt := make([]float64, len(xs))
+	for _, x := range xs {
+		i := &begins[bucket(x)]
+		*i--
+		dealt[*i] = x
+	}
+	for _, p := range quantiles {
+		at := int(float64(len(xs)-1) * p)
+		for _, k := range [2]int{at, min(at+1, len(xs)-1)} {
+			b := bucket(dealt[k])
+			slices.Sort(dealt[begins[b]:ends[b]])
+		}
+	}
+	return dealt
+}
+
+const buckets = 1 << 12

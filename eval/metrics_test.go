@@ -3,7 +3,11 @@ package eval
 import (
 	"bytes"
 	"math"
+	"math/big"
+	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/stats"
 	"pgregory.net/rapid"
 )
 
@@ -86,28 +91,35 @@ func TestMeasureKnownTimeline(t *testing.T) {
 		Jobs: 3, Finished: 3,
 		SumJCT: 60 + 25 + 20.5, MeanJCT: 105.5 / 3, P50JCT: 25, P95JCT: 25 + .9*35, P99JCT: 25 + .98*35,
 		MeanQueueing: 5, P50Queueing: 0, P95Queueing: .9 * 15, P99Queueing: .98 * 15,
-		Makespan: 60, MeanSlowdown: (2 + 1 + 2.05) / 3,
+		Makespan: 60, MeanSlowdown: (2 + 1 + 2.05) / 3, P50Slowdown: 2, P95Slowdown: 2 + .9*.05, P99Slowdown: 2 + .98*.05,
+		// All jobs ask for 2 GPUs from 10 to 20, 6 to 30, 7 to 45, 3 to 50.5 and 2 to 70, of 4: a 240.5 of 240, b 165 of 100, c
+		// 121.5 of 82 GPU-seconds. b has less than its fair share of time, a and c more.
+		P99FTF: .02*20.5/(10*121.5/82) + .98*60/(30*240.5/240), Unfair: 2. / 3,
 		Utilisation: (2*10 + 4*25 + 2*25 + 5.5) / (4. * 60),
-		Preemptions: 1, Migrations: 1, Events: 3 + 4 + 1 + 1 + 3 + 1,
+		// 2 free GPUs of a server are of use to all jobs, the 1 beside c to c alone.
+		Fragmentation: 5.5 * 2 / 3 / (2*10 + 5.5 + 2*19.5),
+		Preemptions:   1, Migrations: 1, Events: 3 + 4 + 1 + 1 + 3 + 1,
 	}
 	if !near(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-// near compares metrics up to the rounding of the quantiles.
+// near compares metrics up to the rounding of divisions.
 func near(a, b Metrics) bool {
-	for _, q := range []struct{ a, b *float64 }{
-		{&a.P95JCT, &b.P95JCT}, {&a.P99JCT, &b.P99JCT}, {&a.P95Queueing, &b.P95Queueing}, {&a.P99Queueing, &b.P99Queueing},
-		{&a.MeanSlowdown, &b.MeanSlowdown}, {&a.Utilisation, &b.Utilisation}, {&a.P50JCT, &b.P50JCT},
-		{&a.P50Queueing, &b.P50Queueing},
-	} {
-		if math.Abs(*q.a-*q.b) > 1e-9*max(1, math.Abs(*q.b)) {
+	if a.Truncated != b.Truncated {
+		return false
+	}
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range x.NumField() {
+		switch x, y := x.Field(i), y.Field(i); {
+		case x.CanInt() && x.Int() != y.Int():
+			return false
+		case x.CanFloat() && !(math.Abs(x.Float()-y.Float()) <= 1e-9*max(1, math.Abs(y.Float()))):
 			return false
 		}
-		*q.a = *q.b
 	}
-	return a == b
+	return true
 }
 
 func TestJobsAreExactDecimals(t *testing.T) {
@@ -143,7 +155,8 @@ func TestTruncatedEpisodeCountsWhatHappened(t *testing.T) {
 	got := Measure(log)
 	want := Metrics{
 		Jobs: 4, Finished: 1, Truncated: "horizon 50s", SumJCT: 10, MeanJCT: 10, P50JCT: 10, P95JCT: 10, P99JCT: 10,
-		Makespan: 10, MeanSlowdown: 1, Utilisation: (10. + 50) / 100, Events: 3 + 2 + 1 + 1,
+		Makespan: 10, MeanSlowdown: 1, P50Slowdown: 1, P95Slowdown: 1, P99Slowdown: 1, P99FTF: 2. / 3, // 30 GPU-seconds of 20
+		Utilisation: (10. + 50) / 100, Fragmentation: .25, Events: 3 + 2 + 1 + 1,
 	}
 	if !near(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -177,8 +190,8 @@ func TestLoanedServersCountAsAvailableWhileTheyAreLent(t *testing.T) {
 		return nil
 	}
 	m := Measure(episode(t, sim.Config{Cluster: spec}, []trace.Job{job("a", 0, 40*s, 1)}, &script{"lender", step}))
-	if want := 40. / (40 + 20); math.Abs(m.Utilisation-want) > 1e-12 {
-		t.Errorf("utilisation %v, want %v", m.Utilisation, want)
+	if want := 40. / (40 + 20); math.Abs(m.Utilisation-want) > 1e-12 || m.Loans != 1 || m.Reclaims != 1 {
+		t.Errorf("utilisation %v, %d loans, %d reclaims, want %v, 1 and 1", m.Utilisation, m.Loans, m.Reclaims, want)
 	}
 }
 
@@ -199,6 +212,36 @@ func TestSumIsExactBeyond64Bits(t *testing.T) {
 	if want := 3e8*year.Seconds() + .5; s.seconds() != want {
 		t.Errorf("got %v, want %v", s.seconds(), want)
 	}
+}
+
+// Differences and comparisons of sums are those of integers without a limit.
+func TestSumsCompareExactly(t *testing.T) {
+	whole := func(s sum) *big.Int {
+		x := new(big.Int).SetUint64(s.hi)
+		return x.Or(x.Lsh(x, 64), new(big.Int).SetUint64(s.lo))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom([]uint64{0, 1, 2, math.MaxUint64, math.MaxUint64 - 1, 1 << 63})
+		some := rapid.OneOf(word, rapid.Uint64())
+		a, b := sum{some.Draw(t, "a"), some.Draw(t, "a")}, sum{some.Draw(t, "b"), some.Draw(t, "b")}
+		d, e := time.Duration(some.Draw(t, "d")>>1), time.Duration(some.Draw(t, "e")>>1)
+		x, y := whole(a), whole(b)
+		if got := a.compare(b); got != x.Cmp(y) {
+			t.Fatalf("%v compared with %v is %d", x, y, got)
+		}
+		if a.compare(b) >= 0 && whole(a.since(b)).Cmp(new(big.Int).Sub(x, y)) != 0 {
+			t.Fatalf("%v - %v is %v", x, y, whole(a.since(b)))
+		}
+		product := a.times(uint64(d))
+		z := new(big.Int).Lsh(new(big.Int).SetUint64(product[0]), 128)
+		if z.Add(z, whole(sum{product[1], product[2]})).Cmp(x.Mul(x, big.NewInt(int64(d)))) != 0 {
+			t.Fatalf("%v times %d is %v, want %v", whole(a), d, z, x)
+		}
+		y.Mul(y, big.NewInt(int64(e)))
+		if got := a.exceeds(d, b, e); got != (x.Cmp(y) > 0) {
+			t.Fatalf("%v exceeds %v: %v", x, y, got)
+		}
+	})
 }
 
 // Whatever the workload and the policy, the metrics are those of plain loops over seconds and jobs.
@@ -227,10 +270,10 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 	})
 }
 
-// plainly measures a terminated log whose times are whole seconds, second by second.
+// plainly measures a terminated log whose times are whole seconds, second by second. GPUs are whole.
 func plainly(log *sim.Log) Metrics {
 	m := Metrics{Jobs: len(log.Jobs), Events: len(log.Records)}
-	var jcts, queueings []float64
+	var jcts, queueings, slowdowns []float64
 	firstSubmit, lastFinish := math.Inf(1), 0.0
 	for id, j := range log.Jobs {
 		start, end := math.Inf(1), 0.0
@@ -253,36 +296,77 @@ func plainly(log *sim.Log) Metrics {
 		submit := j.Submit.Seconds()
 		firstSubmit, lastFinish = min(firstSubmit, submit), max(lastFinish, end)
 		jcts, queueings = append(jcts, end-submit), append(queueings, start-submit)
+		slowdowns = append(slowdowns, max(1, (end-submit)/max(10, j.Work.Seconds())))
 		m.SumJCT += end - submit
-		m.MeanQueueing += start - submit
-		m.MeanSlowdown += max(1, (end-submit)/max(10, j.Work.Seconds())) / float64(len(log.Jobs))
+		m.MeanQueueing += (start - submit) / float64(len(log.Jobs))
+		m.MeanSlowdown += slowdowns[id] / float64(len(log.Jobs))
 	}
-	m.MeanJCT, m.MeanQueueing = m.SumJCT/float64(len(jcts)), m.MeanQueueing/float64(len(jcts))
+	m.MeanJCT = m.SumJCT / float64(len(jcts))
 	m.Makespan = lastFinish - firstSubmit
-	busy, slots := 0, 0
+	m.P50JCT, m.P95JCT, m.P99JCT = plainTails(jcts)
+	m.P50Queueing, m.P95Queueing, m.P99Queueing = plainTails(queueings)
+	m.P50Slowdown, m.P95Slowdown, m.P99Slowdown = plainTails(slowdowns)
+	busy, slots, free, lost := 0., 0., 0., 0.
+	asked := map[float64]float64{} // by second
 	for second := firstSubmit; second < lastFinish; second++ {
-		running := make([]bool, len(log.Jobs))
-		for _, r := range log.Records {
-			if r.At.Seconds() <= second && r.Kind != sim.Submit && r.Kind != sim.End {
-				running[r.Job] = r.Kind == sim.Start || r.Kind == sim.Migrate
+		running := make([]*sim.Record, len(log.Jobs))
+		for i, r := range log.Records {
+			if r.At.Seconds() <= second && r.Kind != sim.End {
+				running[r.Job] = nil
+				if r.Kind == sim.Start || r.Kind == sim.Migrate {
+					running[r.Job] = &log.Records[i]
+				}
 			}
 		}
-		for id, on := range running {
-			if on {
-				busy += int(log.Jobs[id].Workers)
+		idle := make([]int32, len(log.Config.Cluster.Servers))
+		for i, v := range log.Config.Cluster.Servers {
+			idle[i] = v.GPUs
+			slots += float64(v.GPUs)
+		}
+		for id, r := range running {
+			if r != nil {
+				busy += float64(log.Jobs[id].Workers)
+				for _, p := range log.Placement(r) {
+					idle[p.Server] -= p.Workers
+				}
 			}
 		}
-		slots += log.Config.Cluster.GPUs()
+		for id, j := range log.Jobs {
+			if submit := j.Submit.Seconds(); submit <= second && second < submit+jcts[id] {
+				asked[second] += float64(j.Workers)
+			}
+			for i, n := range idle {
+				if free += float64(n); n < min(j.Workers, log.Config.Cluster.Servers[i].GPUs) {
+					lost += float64(n)
+				}
+			}
+		}
 	}
-	m.Utilisation = float64(busy) / float64(slots)
-	m.P50JCT, m.P95JCT, m.P99JCT = plainQuantile(jcts, .5), plainQuantile(jcts, .95), plainQuantile(jcts, .99)
-	m.P50Queueing, m.P95Queueing = plainQuantile(queueings, .5), plainQuantile(queueings, .95)
-	m.P99Queueing = plainQuantile(queueings, .99)
+	m.Utilisation = busy / slots
+	if free > 0 {
+		m.Fragmentation = lost / free
+	}
+	var rho []float64
+	for id, j := range log.Jobs {
+		contention := 0.
+		for second := range int(jcts[id]) {
+			contention += asked[j.Submit.Seconds()+float64(second)] / float64(log.Config.Cluster.GPUs()) / jcts[id]
+		}
+		rho = append(rho, jcts[id]/max(10, j.Work.Seconds())/max(1, contention))
+		if rho[id] > 1+1e-9 {
+			m.Unfair += 1 / float64(len(log.Jobs))
+		}
+	}
+	m.P99FTF = plainQuantile(rho, .99)
 	return m
 }
 
+func plainTails(xs []float64) (p50, p95, p99 float64) {
+	return plainQuantile(xs, .5), plainQuantile(xs, .95), plainQuantile(xs, .99)
+}
+
 func plainQuantile(xs []float64, p float64) float64 {
-	slices.Sort(xs)
+	xs = slices.Sorted(slices.Values(xs))
 	h := p * float64(len(xs)-1)
 	lo := int(math.Floor(h))
 	hi := min(lo+1, len(xs)-1)
@@ -300,7 +384,7 @@ func TestMeasureLogWithoutEnd(t *testing.T) {
 		t.Errorf("%d finished, utilisation %v; want 1 and %v", got.Finished, got.Utilisation, want)
 	}
 	var b bytes.Buffer
-	if err := WriteGantt(&b, log); err != nil {
+	if err := WriteJobs(&b, log); err != nil {
 		t.Error(err)
 	}
 }
@@ -318,7 +402,7 @@ func TestMeasureLoans(t *testing.T) {
 	}
 	cfg := sim.Config{
 		Cluster: spec, Grace: 10 * s,
-		Demand:  []sim.Demand{{At: 0, Need: 500, Offer: 1}, {At: 20 * s, Need: 2000, Offer: 0}, {At: 60 * s, Need: 1000, Offer: 0}},
+		Demand:  []sim.Demand{{At: 0, Need: 500, Offer: 1}, {At: 20 * s, Need: 2000}, {At: 60 * s, Need: 1000}},
 		Outages: []sim.Outage{{From: 80 * s, To: 90 * s, Server: 2, GPU: -1}, {From: 85 * s, To: 95 * s, Server: 2, GPU: 1}},
 	}
 	step := func(tx *cluster.Txn) error {
@@ -343,11 +427,104 @@ func TestMeasureLoans(t *testing.T) {
 	got := Measure(episode(t, cfg, jobs, &script{"script", step}))
 	// b holds server 1 until it is seized at 30 s, starts again on server 0 at 100 s with 170 s left, and ends at 270 s. Servers
 	// short: 1 of 2 from 20 s to 30 s; none from 30 s on but while server 2 is down, when 1 serves 1. Demand: 10 + 80 + 210.
-	if got.MeanLent != 30./270 || got.Unserved != 10./300 || got.Seizures != 1 || got.Interruptions != 1 || got.Failures != 2 {
-		t.Errorf("lent %v, unserved %v, %d seizures, %d interruptions, %d failures: want %v, %v, 1, 1, 2",
-			got.MeanLent, got.Unserved, got.Seizures, got.Interruptions, got.Failures, 30./270, 10./300)
+	if got.MeanLent != 30./270 || got.Unserved != 10./300 || got.Loans != 1 || got.Reclaims != 0 ||
+		got.Seizures != 1 || got.Interruptions != 1 || got.Failures != 2 {
+		t.Errorf("lent %v, unserved %v, %d loans, %d reclaims, %d seizures, %d interruptions, %d failures: "+
+			"want %v, %v, 1, 0, 1, 1, 2",
+			got.MeanLent, got.Unserved, got.Loans, got.Reclaims, got.Seizures, got.Interruptions, got.Failures, 30./270, 10./300)
 	}
 	if want := (2*100 + 2*30 + 2*170) / (2*270. + 2*30); math.Abs(got.Utilisation-want) > 1e-12 {
 		t.Errorf("utilisation %v, want %v", got.Utilisation, want)
+	}
+}
+
+// Dealing to buckets gives the very quantiles of sorting.
+func TestTailsAreThoseOfSortedNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		sizes := []int{1, 2, 3, 50, buckets - 1, buckets, buckets + 1, 3 * buckets}
+		xs := make([]float64, rapid.SampledFrom(sizes).Draw(t, "numbers"))
+		from, spread := rapid.Float64Range(0, 1e9).Draw(t, "from"), rapid.Float64Range(0, 30).Draw(t, "spread")
+		zeros := rapid.Float64Range(0, 1).Draw(t, "share of zeros")
+		for i := range xs {
+			if xs[i] = from + math.Exp(spread*draw.NormFloat64()); draw.Float64() < zeros {
+				xs[i] = 0
+			}
+		}
+		sorted := slices.Sorted(slices.Values(xs))
+		a, b, c := tails(xs)
+		for i, got := range []float64{a, b, c} {
+			if p := []float64{.5, .95, .99}[i]; got != stats.QuantileSorted(sorted, p) {
+				t.Fatalf("quantile %v is %v, want %v", p, got, stats.QuantileSorted(sorted, p))
+			}
+		}
+	})
+}
+
+// A log of 50,000 jobs on 512 GPUs, and what measuring it costs.
+func BenchmarkMeasure(b *testing.B) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	workers := []int32{1, 1, 1, 1, 1, 2, 2, 4, 8, 16}
+	jobs := make([]trace.Job, 50_000)
+	at := time.Duration(0)
+	for i := range jobs {
+		at += time.Duration(draw.ExpFloat64() * float64(25*time.Second)).Truncate(time.Second)
+		jobs[i] = job("", at, time.Second+time.Duration(draw.ExpFloat64()*float64(time.Hour)).Truncate(time.Second),
+			workers[draw.IntN(len(workers))])
+		if jobs[i].Workers == 1 && draw.IntN(4) == 0 {
+			jobs[i].Request.GPUMilli = 250 + 250*draw.Int32N(3)
+		}
+	}
+	sched, err := baselines.New("sjfskip")
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := episode(b, sim.Config{Cluster: cluster.Uniform(64, 8)}, jobs, sched)
+	b.ReportAllocs()
+	for b.Loop() {
+		Measure(log)
+	}
+}
+
+// Every number of Metrics is a quantity, found under its JSON key, or one of the few that nobody compares.
+func TestEveryNumberIsAQuantity(t *testing.T) {
+	apart := []string{"jobs", "finished", "sum_jct_s", "events", "failures"}
+	seen := map[string]bool{}
+	fields := reflect.TypeFor[Metrics]()
+	for i := range fields.NumField() {
+		var m Metrics
+		key, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+		switch f := reflect.ValueOf(&m).Elem().Field(i); {
+		case f.CanInt():
+			f.SetInt(7)
+		case f.CanFloat():
+			f.SetFloat(7)
+		default:
+			continue
+		}
+		var told []string
+		for _, q := range Quantities() {
+			switch q.Value(&m) {
+			case 7:
+				told = append(told, q.Key)
+			case 0:
+			default:
+				t.Errorf("%s is %v if %s is 7", q.Key, q.Value(&m), key)
+			}
+		}
+		if slices.Contains(apart, key) {
+			told = append(told, key)
+		}
+		if !slices.Equal(told, []string{key}) {
+			t.Errorf("%s is told as %q", key, told)
+		}
+		seen[key] = true
+	}
+	labels := map[string]bool{}
+	for _, q := range Quantities() {
+		if !seen[q.Key] || labels[q.Label] || !strings.HasSuffix(q.About, ".") || strings.Count(q.About, ". ") > 0 {
+			t.Errorf("%+v: want a key of Metrics, a label of its own and one sentence", q)
+		}
+		labels[q.Label] = true
 	}
 }

@@ -18,9 +18,9 @@ type pools struct {
 	onLoan    int64   // servers
 }
 
-func newPools(log *sim.Log) *pools {
+func newPools(log *sim.Log) pools {
 	servers := log.Config.Cluster.Servers
-	p := &pools{servers: servers, lent: make([]bool, len(servers)), down: make([]bool, len(servers)),
+	p := pools{servers: servers, lent: make([]bool, len(servers)), down: make([]bool, len(servers)),
 		broken: make([]int64, len(servers))}
 	for i := range servers {
 		p.count(cluster.ServerID(i), 1)
@@ -28,122 +28,117 @@ func newPools(log *sim.Log) *pools {
 	return p
 }
 
+// trains reports whether training jobs may use a server.
+func (p *pools) trains(id cluster.ServerID) bool {
+	return !p.down[id] && (p.lent[id] || p.servers[id].Pool == cluster.Training)
+}
+
 // count adds (1) or takes away (-1) what a server gives in its present state.
 func (p *pools) count(id cluster.ServerID, sign int64) {
-	v := &p.servers[id]
 	if p.lent[id] {
 		p.onLoan += sign
 	}
 	switch {
-	case p.down[id]:
-	case v.Pool == cluster.Training || p.lent[id]:
-		p.open += sign * (int64(v.GPUs) - p.broken[id])
-	default:
+	case p.trains(id):
+		p.open += sign * (int64(p.servers[id].GPUs) - p.broken[id])
+	case !p.down[id]:
 		p.inference += sign
 	}
 }
 
-// follow takes a record into account. Before anything changes it calls changing.
-func (p *pools) follow(r *sim.Record, changing func()) {
-	var change func()
-	switch r.Kind {
-	case sim.Loan, sim.Reclaim, sim.Seize:
-		change = func() { p.lent[r.Server] = r.Kind == sim.Loan }
-	case sim.Fail, sim.Repair:
-		change = func() {
-			switch {
-			case r.Index < 0:
-				p.down[r.Server] = r.Kind == sim.Fail
-			case r.Kind == sim.Fail:
-				p.broken[r.Server]++
-			default:
-				p.broken[r.Server]--
-			}
-		}
-	default:
-		return
-	}
-	changing()
+// follow takes a record into account that is about a server.
+func (p *pools) follow(r *sim.Record) {
 	p.count(r.Server, -1)
-	change()
+	switch {
+	case r.Kind == sim.Loan || r.Kind == sim.Reclaim || r.Kind == sim.Seize:
+		p.lent[r.Server] = r.Kind == sim.Loan
+	case r.Index < 0:
+		p.down[r.Server] = r.Kind == sim.Fail
+	case r.Kind == sim.Fail:
+		p.broken[r.Server]++
+	default:
+		p.broken[r.Server]--
+	}
 	p.count(r.Server, 1)
 }
 
-// loaning returns the mean number of servers on loan and the share of the inference demand that was not served, both over the
-// time from the first demand to the end of the log. A server that is down serves nobody; single GPUs out of order are not
-// counted against inference.
-func loaning(log *sim.Log) (meanLent, unserved float64) {
-	p := newPools(log)
-	need, since, began := int64(0), time.Duration(0), false
-	var lent, short, wanted, elapsed sum
-	pass := func(at time.Duration) {
-		if began {
-			d := at - since
-			elapsed.add(d, 1)
-			lent.add(d, p.onLoan)
-			wanted.add(d, need)
-			short.add(d, max(need-thousand*p.inference, 0))
-		}
-		since = at
+// level is the state of an episode between two records. What jobs ask for and hold is in thousandths of GPUs.
+type level struct {
+	pools
+	queue   int64 // jobs that wait
+	waiting int64 // what they ask for
+	asked   int64 // what all jobs ask for that were submitted and have not finished
+	held    int64
+	need    int64 // of the inference pool, in thousandths of servers
+	jobs    []demand
+}
+
+// demand is what a job asks for and what it holds.
+type demand struct{ asks, holds int64 }
+
+func newLevel(log *sim.Log) level {
+	n := level{pools: newPools(log), jobs: make([]demand, len(log.Jobs))}
+	for i := range n.jobs {
+		n.jobs[i].asks = wants(log, cluster.JobID(i))
 	}
-	for i := range log.Records {
-		r := &log.Records[i]
-		p.follow(r, func() { pass(r.At) })
-		if r.Kind == sim.Need {
-			pass(r.At)
-			need, began = log.Config.Demand[r.Index].Need, true
-		}
-		if i == len(log.Records)-1 {
-			pass(r.At)
-		}
+	return n
+}
+
+// wants is what a job asks for.
+func wants(log *sim.Log, id cluster.JobID) int64 {
+	j := &log.Jobs[id]
+	return int64(j.Workers) * int64(j.Request.GPUMilli)
+}
+
+// follow takes a record into account.
+func (n *level) follow(log *sim.Log, r *sim.Record) {
+	switch r.Kind {
+	case sim.Submit:
+		n.asked += n.jobs[r.Job].asks
+		n.wait(r.Job, 1)
+	case sim.Start:
+		n.wait(r.Job, -1)
+		n.hold(r.Job, log.Placement(r).GPUMilli())
+	case sim.Resize, sim.Migrate:
+		n.hold(r.Job, log.Placement(r).GPUMilli())
+	case sim.Preempt, sim.Interrupt:
+		n.wait(r.Job, 1)
+		n.hold(r.Job, 0)
+	case sim.Finish:
+		n.asked -= n.jobs[r.Job].asks
+		n.hold(r.Job, 0)
+	case sim.Loan, sim.Reclaim, sim.Seize, sim.Fail, sim.Repair:
+		n.pools.follow(r)
+	case sim.Need:
+		n.need = log.Config.Demand[r.Index].Need
 	}
-	if elapsed != (sum{}) {
-		meanLent = lent.seconds() / elapsed.seconds()
+}
+
+func (n *level) wait(id cluster.JobID, sign int64) {
+	n.queue += sign
+	n.waiting += sign * n.jobs[id].asks
+}
+
+func (n *level) hold(id cluster.JobID, milli int64) {
+	n.held += milli - n.jobs[id].holds
+	n.jobs[id].holds = milli
+}
+
+// loans adds up what inference needs, gets and lends, from the first demand to the end of the log. A server that is down
+// serves nobody; single GPUs out of order are not counted against inference.
+type loans struct {
+	began                        bool
+	lent, short, wanted, elapsed sum
+}
+
+func (l *loans) pass(d time.Duration, n *level) {
+	if !l.began {
+		return
 	}
-	if wanted != (sum{}) {
-		unserved = short.seconds() / wanted.seconds()
-	}
-	return meanLent, unserved
+	l.elapsed.add(d, 1)
+	l.lent.add(d, n.onLoan)
+	l.wanted.add(d, n.need)
+	l.short.add(d, max(n.need-thousand*n.inference, 0))
 }
 
 const thousand = 1000 // thousandths of a server
-
-// utilisation is GPU-time held over GPU-time available in [from, until].
-func utilisation(log *sim.Log, from, until time.Duration) float64 {
-	type holding struct {
-		since time.Duration
-		milli int64
-	}
-	held := make([]holding, len(log.Jobs))
-	var used, available sum
-	stop := func(id cluster.JobID, at time.Duration) {
-		h := &held[id]
-		used.add(at-h.since, h.milli)
-		*h = holding{}
-	}
-	p, since := newPools(log), from
-	pass := func(at time.Duration) {
-		at = min(max(at, from), until)
-		available.add(at-since, p.open*cluster.WholeGPU)
-		since = at
-	}
-	for i := range log.Records {
-		r := &log.Records[i]
-		p.follow(r, func() { pass(r.At) })
-		switch r.Kind {
-		case sim.Start, sim.Resize, sim.Migrate:
-			stop(r.Job, r.At)
-			held[r.Job] = holding{r.At, log.Placement(r).GPUMilli()}
-		case sim.Preempt, sim.Interrupt, sim.Finish:
-			stop(r.Job, r.At)
-		}
-	}
-	for id := range held {
-		stop(cluster.JobID(id), until)
-	}
-	pass(until)
-	if available == (sum{}) {
-		return 0
-	}
-	return used.seconds() / available.seconds()
-}

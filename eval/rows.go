@@ -35,23 +35,33 @@ func (r *Row) slowdown() float64 {
 // Rows returns a row for every job of the log by JobID, also for those that never arrived, but not for those that were only
 // there to fill the cluster (sim.Config.Warm).
 func Rows(log *sim.Log) []Row {
+	rows := newRows(log)
+	for i := range log.Records {
+		note(rows, &log.Records[i])
+	}
+	return rows[log.Config.Warm:]
+}
+
+// newRows returns a row for every job before anything has happened.
+func newRows(log *sim.Log) []Row {
 	rows := make([]Row, len(log.Jobs))
 	for i := range rows {
 		j := &log.Jobs[i]
 		rows[i] = Row{Job: cluster.JobID(i), Name: j.Name, Work: j.Work, Submit: j.Submit}
 	}
-	for i := range log.Records {
-		rec := &log.Records[i]
-		switch rec.Kind {
-		case sim.Start:
-			if row := &rows[rec.Job]; !row.Started {
-				row.Start, row.Started = rec.At, true
-			}
-		case sim.Finish:
-			rows[rec.Job].End, rows[rec.Job].Finished = rec.At, true
+	return rows
+}
+
+// note takes a record into account.
+func note(rows []Row, r *sim.Record) {
+	switch r.Kind {
+	case sim.Start:
+		if row := &rows[r.Job]; !row.Started {
+			row.Start, row.Started = r.At, true
 		}
+	case sim.Finish:
+		rows[r.Job].End, rows[r.Job].Finished = r.At, true
 	}
-	return rows[log.Config.Warm:]
 }
 
 // WriteJobs writes the rows of a log as CSV, job_id,submit_s,start_s,end_s,jct_s, in order of JobID. Times are exact decimal

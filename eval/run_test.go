@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 func policies(names ...string) []Policy {
 	var ps []Policy
 	for _, name := range names {
-		ps = append(ps, Policy{name, func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		ps = append(ps, Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
 	}
 	return ps
 }
@@ -48,10 +49,10 @@ func TestParallelEqualsSerial(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		plan := smallPlan(t, "fifo", "sjfskip", "srtf", "random")
 		plan.Workers = workers
-		calls := 0
-		results, err := Run(t.Context(), plan, func(n int, r *Result) {
-			if calls++; n != calls || r.Policy == "" {
-				t.Errorf("call %d says that %d are done, of %+v", calls, n, r.Case)
+		calls := -1
+		results, err := Run(t.Context(), plan, func(p Progress) {
+			if calls++; p.Done != calls || p.Of != len(plan.Cases()) || p.Kept != 0 || p.Left != 0 {
+				t.Errorf("call %d says %+v", calls, p)
 			}
 		})
 		if err != nil {
@@ -96,18 +97,27 @@ func TestSeedsReachWorkloadsAndPolicies(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheirCaseAndDoNotDependOnWorkers(t *testing.T) {
+// A case that fails is named and does not stop the others; which do fail does not depend on who was faster.
+func TestCasesThatFailAreNamedAndTheOthersRun(t *testing.T) {
 	broken := errors.New("broken")
 	for _, workers := range []int{1, 2, 8} {
 		plan := smallPlan(t, "fifo")
 		plan.Workers = workers
-		plan.Policies = append(plan.Policies, Policy{"bad", func() (cluster.Scheduler, error) {
-			return &script{"bad", func(tx *cluster.Txn) error { return broken }}, nil
+		plan.Policies = append(plan.Policies, Policy{Name: "bad", New: func() (cluster.Scheduler, error) {
+			return &script{"bad", func(*cluster.Txn) error { return broken }}, nil
 		}})
-		_, err := Run(t.Context(), plan, nil)
-		want := "evaluate embedded-small-v1 test-0 under bad, seed 1: "
-		if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), want) {
+		results, err := Run(t.Context(), plan, nil)
+		var failed *FailedError
+		if !errors.As(err, &failed) || !errors.Is(err, broken) {
+			t.Fatalf("%d workers: error %v", workers, err)
+		}
+		n := len(plan.Cases()) / 2
+		want := fmt.Sprintf("%d of %d cases failed\n  evaluate embedded-small-v1 test-0 under bad, seed 1: ", n, 2*n)
+		if len(failed.Cases) != n || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d workers: error %v, want %q before it", workers, err, want)
+		}
+		if len(results) != n || slices.ContainsFunc(results, func(r Result) bool { return r.Policy != "fifo" }) {
+			t.Errorf("%d workers: %d results, want the %d of fifo", workers, len(results), n)
 		}
 	}
 }
@@ -116,7 +126,11 @@ func TestCancelledRunSaysHowFarItCame(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	plan := smallPlan(t, "fifo")
 	plan.Workers = 1
-	_, err := Run(ctx, plan, func(int, *Result) { cancel() })
+	_, err := Run(ctx, plan, func(p Progress) {
+		if p.Done == 1 {
+			cancel()
+		}
+	})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), fmt.Sprintf("1 of %d cases", len(plan.Cases()))) {
 		t.Errorf("error %v", err)
 	}
@@ -129,11 +143,13 @@ func TestPlansThatCannotBeComparedAreRefused(t *testing.T) {
 		want   string
 	}{
 		{"no policies", func(p *Plan) { p.Policies = nil }, "0 policies"},
-		{"no seeds", func(p *Plan) { p.Seeds = nil }, "0 seeds"},
-		{"no windows", func(p *Plan) { p.Windows = nil }, "0 windows"},
+		{"no seeds", func(p *Plan) { p.Suites[0].Seeds = nil }, "0 seeds"},
+		{"no windows", func(p *Plan) { p.Suites[0].Windows = nil }, "0 windows"},
 		{"a policy twice", func(p *Plan) { p.Policies = append(p.Policies, p.Policies[0]) }, `policy "fifo" stands twice`},
-		{"a seed twice", func(p *Plan) { p.Seeds = []uint64{4, 4} }, "seed 4 stands twice"},
-		{"a window twice", func(p *Plan) { p.Windows[1] = p.Windows[0] }, `window "test-0" stands twice`},
+		{"a seed twice", func(p *Plan) { p.Suites[0].Seeds = []uint64{4, 4} }, "seed 4 stands twice"},
+		{"a scenario twice", func(p *Plan) { p.Suites = append(p.Suites, p.Suites[0]) }, `scenario "embedded-small-v1" stands twice`},
+		{"no scenarios", func(p *Plan) { p.Suites = nil }, "0 scenarios"},
+		{"a window twice", func(p *Plan) { p.Suites[0].Windows[1] = p.Suites[0].Windows[0] }, `window "test-0" stands twice`},
 		{"a negative number of workers", func(p *Plan) { p.Workers = -1 }, "-1 workers"},
 	}
 	for _, c := range cases {
@@ -172,7 +188,7 @@ func TestBuiltinScenariosAreContended(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				plan.Seeds = plan.Seeds[:1]
+				plan.Suites[0].Seeds = plan.Suites[0].Seeds[:1]
 				results, err := Run(t.Context(), plan, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -19,9 +21,43 @@ func (s *sum) add(d time.Duration, n int64) {
 	s.hi, _ = bits.Add64(s.hi, hi, carry)
 }
 
+// since returns what was added after the sum was earlier.
+func (s sum) since(earlier sum) sum {
+	lo, borrow := bits.Sub64(s.lo, earlier.lo, 0)
+	hi, _ := bits.Sub64(s.hi, earlier.hi, borrow)
+	return sum{hi, lo}
+}
+
 // seconds rounds the sum to a float64; a sum of whole seconds below 2^53 of them is exact.
 func (s sum) seconds() float64 {
 	const second = uint64(time.Second)
 	whole, rest := bits.Div64(s.hi%second, s.lo, second)
 	return float64(s.hi/second)*(1<<64) + float64(whole) + float64(rest)/float64(second)
+}
+
+// float rounds the sum to a float64, in nanoseconds.
+func (s sum) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }
+
+func (s sum) compare(t sum) int { return cmp.Or(cmp.Compare(s.hi, t.hi), cmp.Compare(s.lo, t.lo)) }
+
+// exceeds reports whether s·d is more than t·e, exactly. No time is negative.
+func (s sum) exceeds(d time.Duration, t sum, e time.Duration) bool {
+	a, b := s.times(uint64(d)), t.times(uint64(e))
+	return slices.Compare(a[:], b[:]) > 0
+}
+
+// times returns a product in 192 bits, high words first.
+func (s sum) times(n uint64) [3]uint64 {
+	high, middle := bits.Mul64(s.hi, n)
+	over, low := bits.Mul64(s.lo, n)
+	middle, carry := bits.Add64(middle, over, 0)
+	return [3]uint64{high + carry, middle, low}
+}
+
+// over returns s / t, 0 if t is 0.
+func (s sum) over(t sum) float64 {
+	if t == (sum{}) {
+		return 0
+	}
+	return s.seconds() / t.seconds()
 }

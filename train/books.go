@@ -2,8 +2,6 @@ package train
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,12 +72,12 @@ func writeRecipe(cfg *Config, hold float64, s *scenario.Scenario, src *scenario.
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	digest, jobs, err := workloadDigest(src)
+	digest, err := src.Digest()
 	if err != nil {
 		return nil, err
 	}
 	r := Recipe{Train: *cfg, Hold: hold}
-	r.Workload.Jobs, r.Workload.Digest = jobs, digest
+	r.Workload.Digest = digest
 	r.Workload.Seen = append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
 	err = enc.Encode(r)
 	if err != nil {
@@ -90,27 +88,6 @@ func writeRecipe(cfg *Config, hold float64, s *scenario.Scenario, src *scenario.
 		return nil, fmt.Errorf("write recipe: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-// workloadDigest is over the first and last training windows: enough to notice another trace.
-func workloadDigest(src *scenario.Source) (digest string, jobs int, err error) {
-	h := sha256.New()
-	for _, i := range []int{0, src.Count(scenario.Train) - 1} {
-		e, err := src.Episode(scenario.Train, i, 0)
-		if err != nil {
-			return "", 0, err
-		}
-		for k := range e.Jobs {
-			j := &e.Jobs[k]
-			for _, v := range []int64{int64(j.Submit), int64(j.Work), int64(j.Workers), int64(j.Request.GPUMilli)} {
-				if err := binary.Write(h, binary.LittleEndian, v); err != nil {
-					return "", 0, err
-				}
-			}
-		}
-		jobs += len(e.Jobs)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), jobs, nil
 }
 
 // difference lists the lines in which two recipes differ.

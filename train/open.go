@@ -19,7 +19,6 @@ import (
 type Recipe struct {
 	Train    Config `yaml:"train"`
 	Workload struct {
-		Jobs   int    `yaml:"training_jobs"`
 		Digest string `yaml:"sha256"`
 		// Seen are the periods of the training and validation windows.
 		Seen []scenario.Period `yaml:"seen"`

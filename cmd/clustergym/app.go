@@ -62,8 +62,17 @@ func (a *app) printJSON(v any) error {
 }
 
 // printRows prints aligned columns.
-func (a *app) printRows(rows [][]string) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+func (a *app) printRows(rows [][]string) error { return writeRows(a.out, rows) }
+
+// sayRows tells the user something in aligned columns.
+func (a *app) sayRows(rows [][]string) {
+	if !a.quiet {
+		_ = writeRows(a.talk, rows) // as with say
+	}
+}
+
+func writeRows(to io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush has the error
 	}

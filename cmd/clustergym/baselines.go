@@ -62,6 +62,9 @@ and where the default comes from. +loan and +menu are described as well. Options
 colon: sjfhold:times=3.`),
 		Example: `  clustergym baselines describe sjfhold
   clustergym baselines describe +loan`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return baselines.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runBaselinesDescribe(a, args[0]) },
 	}

@@ -2,69 +2,108 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 type evalOptions struct {
-	scenario scenarioOptions
-	policies []string
-	baseline string
-	seeds    int
-	split    string
-	windows  int
-	workers  int
-	out      string
-	overlap  bool
+	scenarios []string
+	sets      []string
+	policies  []string
+	baseline  string
+	seeds     int
+	split     string
+	windows   int
+	workers   int
+	out       string
+	overlap   bool
+	gate      string
+	parquet   bool
+	figures   []string
+	fresh     bool
+	markdown  bool
 }
 
 func newEvalCmd(a *app) *cobra.Command {
 	var opts evalOptions
 	cmd := &cobra.Command{
-		Use:   "eval --scenario S --policies A,B,...",
+		Use:   "eval --scenario S,... --policies A,B,...",
 		Short: "Compare policies on the same arrivals",
 		Long: long(`
-Plays every window of a split under every policy and every seed, in parallel, and prints means and paired differences from the
-baseline with 95 % confidence intervals over windows. Writes report.html, results.json, results.jsonl, cdf.svg and gantt.svg
-into --out: equal command lines write equal bytes.
+Plays every window of a split of every scenario under every policy and every seed, in parallel, and prints means and paired
+differences from the baseline with 95 % confidence intervals over windows. The folder --out gets
+
+  report.html    one page that opens offline: tables, distributions, learning curves, schedules to look into
+  results.json   the comparisons; results.jsonl a line a case, and with --parquet results.parquet a row a case
+  figures/       each figure by itself, as SVG or what --figures says
+  schedules/     event logs of the first window of each scenario: see replay
+  timing.jsonl   how long cases and decisions took
+  journal.jsonl  the finished cases
+
+Equal command lines write equal bytes, but for timing.jsonl. An evaluation that is killed goes on where it was when it is
+started again, and one with a policy more plays only that: finished cases of the same scenario, policy and program are kept.
 
 A policy is a baseline (see baselines ls), prior, or the folder of an exported policy or of a run, whose best weights are used;
-name=folder names it in the tables. A learned policy is not judged by the windows that it was trained on: that is refused.`,
-			codeNoRun, codeMismatch),
+name=folder names it in the tables. A learned policy is not judged by jobs that it was trained or chosen on: that is refused.
+
+A gate is a YAML file of bounds, each with the reason for it:
+
+  bounds:
+    - policy: learned
+      metric: mean_jct_s        # a key of results.json
+      of: relative              # to the baseline, in percent; or mean, the default
+      at: hi                    # end of the interval: lo, hi or mean, the default
+      max: -2                   # or min, or both
+      why: -5.1 [-7.2, -3.0] on 2026-11-21`,
+			codeSomeFailed, codeGate, codeNoRun, codeMismatch),
 		Example: `  clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las
-  clustergym eval --scenario venus-contended-v1 --policies fifo,srtf,learned=runs/venus --seeds 5 --out runs/venus/report`,
+  clustergym eval --scenario venus-contended-v1,philly-contended-v1 --policies fifo,srtf,learned=runs/venus --seeds 5
+  clustergym eval --scenario venus-contended-v1 --policies learned=runs/venus --gate gate.yaml --figures png,pdf`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd.Context(), a, opts) },
 	}
-	opts.scenario.addFlags(cmd)
 	f := cmd.Flags()
+	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
+	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
 	f.StringSliceVarP(&opts.policies, "policies", "p", nil, "the policies to compare, separated by commas")
 	f.StringVar(&opts.baseline, "baseline", "sjfskip", "the policy that the others are set against; it joins them if need be")
 	f.IntVar(&opts.seeds, "seeds", 0, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
 	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
-	f.IntVar(&opts.windows, "windows", 0, "how many windows to play, from the first on, 0 for all")
-	f.IntVar(&opts.workers, "workers", 0, "episodes at a time, 0 for one a core")
-	f.StringVarP(&opts.out, "out", "o", "", "folder of the report (default runs/eval-SCENARIO)")
-	f.BoolVar(&opts.overlap, "allow-overlap", false, "also judge learned policies by windows that they were trained on")
+	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
+	f.IntVar(&opts.workers, "workers", 0, "episodes at a time, 0 for one a core; does not change the results")
+	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
+	f.BoolVar(&opts.overlap, "allow-overlap", false, "also judge learned policies by jobs that they were trained or chosen on")
+	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
+	f.BoolVar(&opts.parquet, "parquet", false, "also write results.parquet")
+	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")
+	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, whatever the folder has")
+	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
 	require(cmd, "scenario", "policies")
-	complete(cmd, "policies", policyNames)
+	completeList(cmd, "scenario", scenario.All)
+	completeList(cmd, "policies", policyNames)
 	complete(cmd, "baseline", policyNames)
 	complete(cmd, "split", splitNames)
+	completeList(cmd, "figures", figureNames)
 	return cmd
 }
 
-// evaluated is the result of eval. All single results are in the file results.json of the report's folder.
+// evaluated is the result of eval. All single results are in the file results.jsonl of its folder.
 type evaluated struct {
-	Report     string          `json:"report"`
-	Comparison eval.Comparison `json:"comparison"`
+	Out         string            `json:"out"`
+	Report      string            `json:"report"`
+	Comparisons []eval.Comparison `json:"comparisons"`
+	Latency     []latency         `json:"decision_latency"`
+	Failed      []string          `json:"failed,omitempty"` // cases, each with its error
+	Gate        []eval.Verdict    `json:"gate,omitempty"`
 }
 
 func runEval(ctx context.Context, a *app, opts evalOptions) error {
@@ -72,133 +111,96 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(result)
+	switch {
+	case a.json:
+		err = a.printJSON(result)
+	case opts.markdown:
+		err = result.printMarkdown(a)
+	default:
+		err = result.print(a)
 	}
-	if err := result.Comparison.WriteTable(a.out); err != nil {
-		return err
-	}
-	a.say("\nreport: %s", result.Report)
-	return nil
+	return errors.Join(err, result.verdict())
 }
 
-// evaluate runs the comparison and writes its report.
-func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error) {
-	if err := opts.validate(); err != nil {
-		return nil, err
+// verdict is what the exit status says: what failed first, then what broke a bound.
+func (e *evaluated) verdict() error {
+	if n := len(e.Failed); n > 0 {
+		return &exitError{codeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
+			strings.Join(e.Failed, "\n  "))}
 	}
-	policies, err := findPolicies(opts.policies, opts.baseline)
-	if err != nil {
-		return nil, err
+	broken := 0
+	for i := range e.Gate {
+		if !e.Gate[i].Met {
+			broken++
+		}
 	}
-	s, err := opts.scenario.load()
-	if err != nil {
-		return nil, err
+	if broken > 0 {
+		return &exitError{codeGate, fmt.Errorf("%d of %s broken", broken, phrase.Count(len(e.Gate), "bound"))}
 	}
-	if err := opts.checkOverlap(a, s, policies); err != nil {
-		return nil, err
-	}
-	src, err := s.Open()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := opts.plan(src, policies)
-	if err != nil {
-		return nil, err
-	}
-	a.say("%s: %d windows of %s, %d seeds, %d policies", s.Name, len(plan.Windows), plan.Split, len(plan.Seeds), len(plan.Policies))
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes",
-	})
-	results, err := eval.Run(ctx, plan, func(n int, _ *eval.Result) { bar.Set(int64(n)) })
-	bar.Finish()
-	if err != nil {
-		return nil, err
-	}
-	comparison, err := eval.Compare(results, opts.baseline)
-	if err != nil {
-		return nil, err
-	}
-	out := opts.out
-	if out == "" {
-		out = filepath.Join("runs", "eval-"+s.Name)
-	}
-	report := eval.Report{Comparison: comparison, Results: results, Scenario: s, Featured: featured(policies)}
-	if err := eval.WriteReport(out, report); err != nil {
-		return nil, err
-	}
-	return &evaluated{filepath.Join(out, "report.html"), comparison}, nil
+	return nil
 }
 
 func (o *evalOptions) validate() error {
 	if err := oneOf("split", o.split, splitNames()...); err != nil {
 		return err
 	}
-	if len(o.policies) == 0 {
-		return usage("--policies is empty: want at least one")
+	if len(o.policies) == 0 || len(o.scenarios) == 0 {
+		return usage("--scenario and --policies: want at least one of each")
 	}
 	if o.seeds < 0 || o.windows < 0 || o.workers < 0 {
 		return usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
 	}
+	for _, f := range o.figures {
+		if err := oneOf("figures", f, figureNames()...); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// plan says what to run.
-func (o *evalOptions) plan(src *scenario.Source, policies []policy) (eval.Plan, error) {
-	split := scenario.Split(o.split)
-	var windows []int
+// folder is where the results go.
+func (o *evalOptions) folder(suites []suite) string {
+	switch {
+	case o.out != "":
+		return o.out
+	case len(suites) == 1:
+		return filepath.Join("runs", "eval-"+suites[0].source.Scenario().Name)
+	}
+	return filepath.Join("runs", "eval")
+}
+
+// command is the line that evaluates the same again.
+func (o *evalOptions) command() string {
+	words := []string{"clustergym eval --scenario", strings.Join(o.scenarios, ",")}
+	for _, s := range o.sets {
+		words = append(words, "--set", s)
+	}
+	words = append(words, "--policies", strings.Join(o.policies, ","), "--baseline", o.baseline)
+	if o.split != string(scenario.Test) {
+		words = append(words, "--split", o.split)
+	}
 	if o.windows > 0 {
-		if n := src.Count(split); o.windows > n {
-			return eval.Plan{}, usage("--windows %d: the split %s of %s has %d", o.windows, split, src.Scenario().Name, n)
-		}
-		for i := range o.windows {
-			windows = append(windows, i)
-		}
-	}
-	var list []eval.Policy
-	for _, p := range policies {
-		list = append(list, p.Policy)
-	}
-	plan, err := eval.NewPlan(src, split, windows, list)
-	if err != nil {
-		return eval.Plan{}, err
+		words = append(words, "--windows", fmt.Sprint(o.windows))
 	}
 	if o.seeds > 0 {
-		plan.Seeds = plan.Seeds[:0]
-		for i := range o.seeds {
-			plan.Seeds = append(plan.Seeds, uint64(i+1))
-		}
+		words = append(words, "--seeds", fmt.Sprint(o.seeds))
 	}
-	plan.Workers = o.workers
-	return plan, plan.Validate()
+	return strings.Join(words, " ")
 }
 
-// checkOverlap refuses to judge a learned policy by its training windows, and says so where it cannot be told.
-func (o *evalOptions) checkOverlap(a *app, s *scenario.Scenario, policies []policy) error {
-	moved := slices.ContainsFunc(o.scenario.sets, func(set string) bool {
-		key := strings.TrimPrefix(set, scenarioPrefix)
-		return strings.HasPrefix(key, "window.") || strings.HasPrefix(key, "workload.")
-	})
-	for _, p := range policies {
-		switch {
-		case p.learned == nil || p.training.Trace != s.Workload.Trace:
-		case p.training.Scenario == s.Name && o.split == string(scenario.Train) && !o.overlap:
-			return &exitError{codeMismatch, fmt.Errorf("policy %s was trained on the windows of train of %s: "+
-				"take --split test, or --allow-overlap to see how well it knows them", p.Name, s.Name)}
-		case p.training.Scenario != s.Name || moved:
-			a.say("policy %s was trained on other windows of the same trace (%s of %s): whether they share jobs with these is not known",
-				p.Name, p.training.Scenario, p.training.Trace)
-		}
+// readGate reads the bounds, nil if there are none.
+func (o *evalOptions) readGate() (*eval.Gate, error) {
+	if o.gate == "" {
+		return nil, nil
 	}
-	return nil
-}
-
-// featured is the policy whose schedule the report shows: the first learned one.
-func featured(policies []policy) string {
-	for _, p := range policies {
-		if p.learned != nil {
-			return p.Name
-		}
+	f, err := os.Open(o.gate)
+	if err != nil {
+		return nil, fmt.Errorf("read gate: %w", err)
 	}
-	return ""
+	defer f.Close()
+	g, err := eval.ReadGate(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.gate, err)
+	}
+	return g, nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
 // tiny trains within a second.
@@ -30,7 +32,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "timing.jsonl" {
+		if err != nil || d.IsDir() || d.Name() == "timing.jsonl" || strings.HasPrefix(d.Name(), tbevent.Prefix) {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
@@ -99,7 +101,8 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 
 	// What is drawn carries the name that the user gave.
 	must(t, "eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "-p", "run=runs/one", "--out", "named")
-	contains(t, read(t, "named/gantt.svg"), ">run<")
+	contains(t, read(t, "named/figures/embedded-small-v1-gantt.svg"), ">run<")
+	contains(t, read(t, "named/figures/learning.svg"), ">run<")
 
 	if err := os.WriteFile("cluster.json", []byte(must(t, "plan", "--example").out), 0o666); err != nil {
 		t.Fatal(err)
@@ -110,10 +113,19 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 
 	// Judging a policy by what it was trained on is refused, unless asked for.
 	own := []string{"eval", "-s", "embedded-small-v1", "--split", "train", "--windows", "1", "--seeds", "1", "-p", "runs/one/policy"}
-	if s := command(t, own...); s.code != codeMismatch || !strings.Contains(s.talk, "was trained on") {
+	if s := command(t, own...); s.code != codeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs of train") {
 		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", s.code, codeMismatch, s.talk)
 	}
 	must(t, append(own, "--allow-overlap")...)
+	// So are the same jobs in the test windows of another cut of the trace, and those that it was chosen by.
+	for _, cut := range [][]string{
+		{"--set", "window.train=[]", "--set", "window.validation=[]", "--set", "window.test=[0.1, 1]"}, {"--split", "validation"},
+	} {
+		s := command(t, append([]string{"eval", "-s", "embedded-small-v1", "-p", "runs/one/policy", "--windows", "1"}, cut...)...)
+		if s.code != codeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs") {
+			t.Errorf("%v: exit code %d, want %d\n%s", cut, s.code, codeMismatch, s.talk)
+		}
+	}
 
 	// A damaged policy is refused.
 	weights := filepath.Join("runs", "one", "policy", "weights.safetensors")

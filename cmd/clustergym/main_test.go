@@ -196,6 +196,7 @@ func TestDocsAreReproducible(t *testing.T) {
 	}
 }
 
+// What a shell offers: names, and in a list those that it does not hold yet.
 func TestCompletionOffersNames(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -206,9 +207,22 @@ func TestCompletionOffersNames(t *testing.T) {
 		{[]string{"plan", "--policy", ""}, "prior"},
 		{[]string{"trace", "stats", "--format", ""}, "helios"},
 		{[]string{"scenario", "describe", ""}, "venus-contended-v1"},
+		{[]string{"baselines", "describe", ""}, "lyra"},
+		{[]string{"whatif", "--against", ""}, "srtf"},
+		{[]string{"eval", "--policies", "fifo,las,"}, "fifo,las,sjfskip"},
+		{[]string{"eval", "--scenario", "venus-contended-v1,loan"}, "venus-contended-v1,loaning-small-v1"},
+		{[]string{""}, "whatif\tForecast a cluster under another policy or on other servers"},
 	} {
 		if s := must(t, append([]string{"__complete"}, c.args...)...); !strings.Contains(s.out, c.want+"\n") {
 			t.Errorf("%v: no %s in\n%s", c.args, c.want, s.out)
+		}
+	}
+	if out := must(t, "__complete", "eval", "--policies", "fifo,las,").out; strings.Contains(out, "fifo,las,las\n") {
+		t.Errorf("a policy is offered twice:\n%s", out)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if s := must(t, "completion", shell); !strings.Contains(s.out, "clustergym") {
+			t.Errorf("%s: no completion", shell)
 		}
 	}
 }

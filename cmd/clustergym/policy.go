@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +32,7 @@ type policy struct {
 	eval.Policy
 	learned  *agents.Policy         // nil for a baseline
 	training checkpoints.Provenance // of a learned one
+	run      string                 // folder in which it was trained, "" if that is not known
 }
 
 // findPolicy reads "[name=]policy", where policy is a baseline, prior, or the folder of an exported policy or a run.
@@ -56,7 +59,9 @@ func newPolicy(what string) (policy, error) {
 		if _, err := baselines.New(what); err != nil {
 			return policy{}, usage("%v", err)
 		}
-		return policy{Policy: eval.Policy{Name: what, New: func() (cluster.Scheduler, error) { return baselines.New(what) }}}, nil
+		digest, err := optionFiles(what)
+		create := func() (cluster.Scheduler, error) { return baselines.New(what) }
+		return policy{Policy: eval.Policy{Name: what, Digest: digest, New: create}}, err
 	}
 	if inner, borrow, err := baselines.CutLoan(what); err != nil {
 		return policy{}, usage("%v", err)
@@ -104,10 +109,38 @@ func learnedPolicy(dir string) (policy, error) {
 	if err != nil {
 		return policy{}, err
 	}
-	return policy{
-		Policy:  eval.Policy{Name: p.Name, New: func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }},
-		learned: p, training: training,
-	}, nil
+	create := func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }
+	out := policy{
+		Policy: eval.Policy{Name: p.Name, Digest: p.Digest(), New: create}, learned: p, training: training,
+	}
+	for _, from := range []string{dir, filepath.Dir(filepath.Clean(dir))} { // a bundle lies in its run's folder
+		if out.run == "" && isRun(from) {
+			out.run = from
+		}
+	}
+	return out, nil
+}
+
+// optionFiles is a digest of the files that the options of a baseline name, "" if there are none.
+func optionFiles(name string) (string, error) {
+	h := sha256.New()
+	any := false
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == ':' || r == '=' || r == '+' }) {
+		info, err := os.Stat(word)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(word)
+		if err != nil {
+			return "", fmt.Errorf("policy %s: %w", name, err)
+		}
+		any = true
+		h.Write(text)
+	}
+	if !any {
+		return "", nil
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // priorOf is the prior of a learned policy, of one with the usual window and menu for nil.
@@ -119,7 +152,7 @@ func priorOf(p *agents.Policy) (policy, error) {
 		}
 	}
 	create := func() (cluster.Scheduler, error) { return agents.NewPrior(p), nil }
-	return policy{Policy: eval.Policy{Name: prior, New: create}}, nil
+	return policy{Policy: eval.Policy{Name: prior, Digest: p.Digest(), New: create}}, nil
 }
 
 // findPolicies reads a list of policies. The prior among them is that of the first learned one. The baseline joins them
@@ -157,7 +190,7 @@ func findPolicies(args []string, baseline string) ([]policy, error) {
 			if err != nil {
 				return nil, err
 			}
-			all[i].New = p.New
+			all[i].New, all[i].Digest = p.New, p.Digest
 		}
 	}
 	return all, nil

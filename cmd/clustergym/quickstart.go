@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
 type quickstartOptions struct {
@@ -90,8 +91,8 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s", quickstartScenario,
 		result.Exported.Out)
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
-		scenario: scenarioOptions{name: quickstartScenario}, policies: policies, baseline: "sjfskip",
-		split: string(scenario.Test), workers: opts.workers, out: at("report"),
+		scenarios: []string{quickstartScenario}, policies: policies, baseline: "sjfskip",
+		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
 	})
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (q *quickstarted) print(a *app) error {
 	if a.json {
 		return a.printJSON(q)
 	}
-	if err := q.Evaluated.Comparison.WriteTable(a.out); err != nil {
+	if err := q.Evaluated.print(a); err != nil {
 		return err
 	}
 	a.printf("\n")
@@ -128,6 +129,13 @@ func (q *quickstarted) print(a *app) error {
 func (o *quickstartOptions) room() (string, error) {
 	made := []string{"run.yaml", "metrics.jsonl", "timing.jsonl", "checkpoints", "policy", "report", "cluster.json"}
 	if o.force {
+		events, err := filepath.Glob(filepath.Join(o.dir, tbevent.Prefix+"*"))
+		if err != nil {
+			return "", err
+		}
+		for _, path := range events {
+			made = append(made, filepath.Base(path))
+		}
 		for _, name := range made {
 			if err := os.RemoveAll(filepath.Join(o.dir, name)); err != nil {
 				return "", fmt.Errorf("clear %s: %w", o.dir, err)

@@ -48,9 +48,10 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 	trace := file(t, "jobs.csv", jobs)
 	log := filepath.Join(t.TempDir(), "log.jsonl.gz")
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	metrics := []string{"events", "failures", "finished", "gpu_utilisation", "interruptions", "jobs", "makespan_s", "mean_jct_s",
-		"mean_lent", "mean_queueing_s", "mean_slowdown", "migrations", "p50_jct_s", "p50_queueing_s", "p95_jct_s",
-		"p95_queueing_s", "p99_jct_s", "p99_queueing_s", "policy", "preemptions", "resizes", "seizures", "sum_jct_s", "unserved"}
+	metrics := []string{"events", "failures", "finished", "fragmentation", "gpu_utilisation", "interruptions", "jobs", "loans",
+		"makespan_s", "mean_jct_s", "mean_lent", "mean_queueing_s", "mean_slowdown", "migrations", "p50_jct_s", "p50_queueing_s",
+		"p50_slowdown", "p95_jct_s", "p95_queueing_s", "p95_slowdown", "p99_ftf", "p99_jct_s", "p99_queueing_s", "p99_slowdown",
+		"policy", "preemptions", "reclaims", "refused", "resizes", "seizures", "sum_jct_s", "unfair", "unserved"}
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -70,7 +71,7 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 		{[]string{"env", "bench", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",
 			"agents", "environment", "episodes", "legal_mean", "pending_mean", "reset_cpu_s", "step_cpu_s", "steps", "steps_per_cpu_s",
 			"window", "window_mean"}},
-		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "1", "--seeds", "1"}, []string{"comparison", "report"}},
+		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "1", "--seeds", "1"}, []string{"comparisons", "decision_latency", "out", "report"}},
 		{[]string{"plan", "--snapshot", snapshot, "--policy", "las"}, []string{"free_gpus_after", "free_gpus_before", "gpus", "now_s", "ops",
 			"policy", "waiting", "wake_s"}},
 		{[]string{"version"}, []string{"go", "platform", "version"}},
@@ -180,20 +181,6 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	contains(t, must(t, "env", "check", "--toys").out, "packing", "deterministic", "passed")
 }
 
-func TestEvalWritesAReportThatIsTheSameAgain(t *testing.T) {
-	t.Chdir(t.TempDir())
-	args := []string{"eval", "-s", "embedded-small-v1", "-p", "fifo,first=srtf", "--windows", "2", "--seeds", "1", "--out"}
-	s := must(t, append(args, "one")...)
-	contains(t, s.out, "fifo", "first", "sjfskip", "2 windows x 1 seed")
-	contains(t, s.talk, "6/6", filepath.Join("one", "report.html"))
-	must(t, append(args, "two", "--workers", "1", "--quiet")...)
-	for _, name := range []string{"report.html", "results.json", "results.jsonl", "cdf.svg", "gantt.svg"} {
-		if read(t, filepath.Join("one", name)) != read(t, filepath.Join("two", name)) {
-			t.Errorf("%s differs from run to run", name)
-		}
-	}
-}
-
 func TestPlanSaysWhatWhereAndWhy(t *testing.T) {
 	example := must(t, "plan", "--example").out
 	snapshot := file(t, "cluster.json", example)
@@ -202,7 +189,7 @@ func TestPlanSaysWhatWhereAndWhy(t *testing.T) {
 		want   []string
 	}{
 		{"fifo", []string{"needs 16 GPUs; 11 fit, at most 6 on one server", "needs 1 GPU, and 11 fit: held back"}},
-		{"sjfskip", []string{"start  debug-loader", "server-2:3", "shortest with 5.0min left; fits server-2 with 2 GPUs left",
+		{"sjfskip", []string{"start  debug-loader", "server-2:3", "shortest with 5.0min left; fits server-2 with 4 GPUs left",
 			"11 of 32 GPUs free, then 4; nothing is changed"}},
 		{"srtf", []string{"preempt  pretrain-7b", "gives its GPUs to jobs that the policy puts first", "fills server-0"}},
 		{"las", []string{"takes 2 servers", "ask again at"}},

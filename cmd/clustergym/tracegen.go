@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 func nativeWriter(jobs []trace.Job) func(io.Writer) error {
@@ -162,7 +163,7 @@ func runTraceFit(a *app, opts fitOptions) error {
 	for _, c := range report.Classes {
 		a.say("gangs of up to %d: %d jobs, distribution functions at most %.3f apart", c.MaxWorkers, c.Jobs, c.KS)
 		for i, q := range trace.ClassQuantiles() {
-			a.say("  p%-3.0f seen %-9s fitted %s", 100*q, human(c.Seen[i]), human(c.Fitted[i]))
+			a.say("  p%-3.0f seen %-9s fitted %s", 100*q, phrase.Seconds(c.Seen[i]), phrase.Seconds(c.Fitted[i]))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 type statsOptions struct {
@@ -138,10 +139,10 @@ func (s *traceStats) table() [][]string {
 	rows = append(rows, []string{"users", fmt.Sprintf("%d of %d tenants", s.Users, s.Tenants)})
 	var parts []string
 	for _, q := range s.Durations {
-		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.Quantile, human(q.Seconds)))
+		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.Quantile, phrase.Seconds(q.Seconds)))
 	}
-	rows = append(rows, []string{"durations", fmt.Sprintf("mean %s, %s, max %s", human(s.MeanDuration),
-		strings.Join(parts, ", "), human(s.MaxDuration))})
+	rows = append(rows, []string{"durations", fmt.Sprintf("mean %s, %s, max %s", phrase.Seconds(s.MeanDuration),
+		strings.Join(parts, ", "), phrase.Seconds(s.MaxDuration))})
 	parts = parts[:0]
 	for _, c := range s.Statuses {
 		parts = append(parts, fmt.Sprintf("%s %d", c.Status, c.Jobs))

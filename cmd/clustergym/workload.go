@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -129,6 +130,23 @@ func complete(cmd *cobra.Command, flag string, words func() []string) {
 		return words(), cobra.ShellCompDirectiveDefault
 	})
 	if err != nil {
+		panic("clustergym: complete --" + flag + ": " + err.Error())
+	}
+}
+
+// completeList completes the last of several words that commas part, with those that do not stand there yet.
+func completeList(cmd *cobra.Command, flag string, words func() []string) {
+	offer := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var all []string
+		for _, word := range words() {
+			if !strings.Contains(","+before, ","+word+",") {
+				all = append(all, before+word)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
 		panic("clustergym: complete --" + flag + ": " + err.Error())
 	}
 }

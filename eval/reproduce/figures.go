@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"github.com/clustergym/clustergym/internal/table"
 )
 
 // Metric is one figure of an episode.
@@ -70,15 +72,7 @@ func (m Metric) show(x float64) string {
 	case math.Abs(x) >= 1e7:
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
-	return group(strconv.FormatFloat(x, 'f', 0, 64))
-}
-
-// group puts a comma between thousands of a number of digits.
-func group(digits string) string {
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return table.Thousands(strconv.FormatFloat(x, 'f', 0, 64))
 }
 
 // Figures are an episode's, or a paper's; NaN where one is not known.

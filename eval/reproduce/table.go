@@ -5,7 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/table"
 )
 
 // WriteText writes the report as aligned text.
@@ -14,10 +15,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "%s\n%s\n", r.Title, r.legend())
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n%s\n", t.name)
-		align(&b, t.cells)
+		table.Text(&b, 2, t.cells)
 	}
 	b.WriteString("\nwhat is published, and whether it holds here\n")
-	align(&b, r.claims())
+	table.Text(&b, 2, r.claims())
 	for _, note := range r.notes() {
 		b.WriteString("\n" + note + "\n")
 	}
@@ -31,10 +32,10 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# %s\n\n%s\n", r.Title, r.legend())
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n## %s\n\n", t.name)
-		pipes(&b, t.cells)
+		table.Markdown(&b, t.cells)
 	}
 	b.WriteString("\n## What is published, and whether it holds here\n\n")
-	pipes(&b, r.claims())
+	table.Markdown(&b, r.claims())
 	for _, note := range r.notes() {
 		b.WriteString("\n" + note + "\n")
 	}
@@ -60,14 +61,14 @@ func (r *Report) legend() string {
 	return s
 }
 
-// table is the rows that stand together.
-type table struct {
+// section is the rows that stand together.
+type section struct {
 	name  string
 	cells [][]string
 }
 
-func (r *Report) tables() []table {
-	var all []table
+func (r *Report) tables() []section {
+	var all []section
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if len(all) == 0 || all[len(all)-1].name != row.Table {
@@ -75,7 +76,7 @@ func (r *Report) tables() []table {
 			for _, m := range r.columns {
 				head = append(head, m.String())
 			}
-			all = append(all, table{row.Table, [][]string{head}})
+			all = append(all, section{row.Table, [][]string{head}})
 		}
 		t := &all[len(all)-1]
 		t.cells = append(t.cells, row.cells(r.columns))
@@ -148,45 +149,4 @@ func (r *Report) notes() []string {
 		notes = append(notes, fmt.Sprintf("%s: %s.", strings.Join(claims, "; "), c.Why))
 	}
 	return notes
-}
-
-// align writes rows with the first column to the left and the others to the right, two blanks apart.
-func align(b *strings.Builder, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i == 0:
-				line.WriteString(cell + pad)
-			case i == 1:
-				line.WriteString("  " + cell + pad)
-			default:
-				line.WriteString("  " + pad + cell)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-}
-
-// pipes writes rows as a Markdown table.
-func pipes(b *strings.Builder, rows [][]string) {
-	line := func(cells []string) {
-		b.WriteString("|")
-		for _, c := range cells {
-			b.WriteString(" " + strings.ReplaceAll(c, "|", "\\|") + " |")
-		}
-		b.WriteString("\n")
-	}
-	line(rows[0])
-	b.WriteString("|" + strings.Repeat("---|", len(rows[0])) + "\n")
-	for _, row := range rows[1:] {
-		line(row)
-	}
 }

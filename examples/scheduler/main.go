@@ -41,7 +41,7 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	plan.Seeds = plan.Seeds[:1] // none of these draws
+	plan.Suites[0].Seeds = []uint64{1} // none of these draws
 	results, err := eval.Run(ctx, plan, nil)
 	if err != nil {
 		return err

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/eval/parquet"
+	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/train"
+)
+
+// noFigures is the format that writes none.
+const noFigures = "none"
+
+func figureNames() []string { return append(figure.Formats(), noFigures) }
+
+// write fills the folder of an evaluation.
+func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, results []eval.Result) error {
+	a := &app{}
+	at := func(name string) string { return filepath.Join(e.Out, name) }
+	put := func(name string, fill func(io.Writer) error) error { return a.write(at(name), fill) }
+	err := cmp.Or(
+		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, results) }),
+		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),
+	)
+	if err == nil && o.parquet {
+		err = put("results.parquet", func(w io.Writer) error { return parquet.Write(w, results) })
+	}
+	if err != nil {
+		return err
+	}
+	curves, err := learningCurves(policies)
+	if err != nil {
+		return err
+	}
+	page := report.Report{Title: "Evaluation", Version: version, Command: o.command(), Curves: curves, Notes: origins(policies)}
+	for i, some := range eval.ByScenario(results) {
+		k := slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == some[0].Scenario })
+		s, err := section(&e.Comparisons[i], some, suites[k].source.Scenario(), policies)
+		if err != nil {
+			return err
+		}
+		page.Sections = append(page.Sections, s)
+	}
+	if len(page.Sections) == 1 {
+		page.Title = page.Sections[0].Comparison.Scenario
+	}
+	for i := range page.Sections {
+		if err := o.draw(put, &page.Sections[i]); err != nil {
+			return err
+		}
+	}
+	if err := o.drawCurves(put, curves); err != nil {
+		return err
+	}
+	e.Report = at("report.html")
+	return put("report.html", page.Write)
+}
+
+// origins says of the learned policies what they have seen.
+func origins(policies []policy) []string {
+	var notes []string
+	for _, p := range policies {
+		if p.learned == nil {
+			continue
+		}
+		var parts []string
+		for _, s := range seen(p.training) {
+			parts = append(parts, s.String())
+		}
+		text := "is not known"
+		if len(parts) > 0 {
+			text = "was " + strings.Join(parts, "; ")
+		}
+		notes = append(notes, fmt.Sprintf("What %s was trained and chosen on %s.", p.Name, text))
+	}
+	return notes
+}
+
+// section is what the report says of one scenario.
+func section(c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy) (report.Section, error) {
+	out := report.Section{Comparison: *c, Results: results, Scenario: s}
+	var shown []*eval.Result
+	for i := range results {
+		if results[i].Log != nil {
+			shown = append(shown, &results[i])
+		}
+	}
+	if len(shown) == 0 {
+		return out, nil
+	}
+	out.Shown = shown[0].Case
+	// The page opens with the featured policy above the baseline.
+	rank := func(r *eval.Result) int {
+		switch r.Policy {
+		case featured(c, policies):
+			return 0
+		case c.Baseline:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(shown, func(a, b *eval.Result) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, r := range shown[:min(len(shown), mostSchedules)] {
+		out.Schedules = append(out.Schedules, r.Log)
+	}
+	var err error
+	out.Differs, err = partings(out.Schedules)
+	return out, err
+}
+
+// mostSchedules bounds how many schedules a page holds, and so its size.
+const mostSchedules = 6
+
+// partings says where each two of the schedules first differ.
+func partings(logs []*sim.Log) ([]report.Difference, error) {
+	var all []report.Difference
+	for i, a := range logs {
+		for _, b := range logs[i+1:] {
+			d, err := explain.Differ(a, b)
+			if err != nil {
+				return nil, err
+			}
+			if d != nil {
+				all = append(all, report.Difference{
+					Above: a.Scheduler, Below: b.Scheduler, At: d.At, Job: d.Job, What: d.What, Why: d.Why,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// featured is the policy whose schedule is shown first: the first learned one, else the one with the lowest mean JCT.
+func featured(c *eval.Comparison, policies []policy) string {
+	for _, p := range policies {
+		if p.learned != nil {
+			return p.Name
+		}
+	}
+	return c.Best()
+}
+
+// learningCurves reads how the learned policies came on.
+func learningCurves(policies []policy) ([]report.Curve, error) {
+	var all []report.Curve
+	for _, p := range policies {
+		if p.run == "" {
+			continue
+		}
+		metrics, err := train.ReadMetrics(p.run)
+		if err != nil {
+			return nil, err
+		}
+		c := report.Curve{Policy: p.Name}
+		for _, m := range metrics {
+			c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
+			if m.Validation != nil {
+				c.Validation = append(c.Validation, report.Point{X: m.Update, Y: *m.Validation})
+			}
+		}
+		if len(c.Update) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// drawTo writes a figure in every format asked for.
+func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name string, f *figure.Figure, err error) error {
+	for _, format := range o.figures {
+		if err != nil || format == noFigures {
+			return err
+		}
+		err = put(filepath.Join("figures", name+"."+format), func(w io.Writer) error { return f.Write(w, format) })
+	}
+	return err
+}
+
+// draws reports whether any figure is asked for.
+func (o *evalOptions) draws() bool { return !slices.Contains(o.figures, noFigures) }
+
+// draw writes the figures of one scenario.
+func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *report.Section) error {
+	if !o.draws() {
+		return nil
+	}
+	c := &s.Comparison
+	to := func(kind string, f *figure.Figure, err error) error {
+		return o.drawTo(put, c.Scenario+"-"+kind, f, err)
+	}
+
+	f, err := figure.CDF(distributions(c, s.Results))
+	if err := to("cdf", f, err); err != nil {
+		return err
+	}
+	if names, diffs := differences(c); len(names) > 0 {
+		f, err := figure.Differences(names, diffs, "mean JCT against "+c.Baseline+", %")
+		if err := to("differences", f, err); err != nil {
+			return err
+		}
+	}
+	if len(s.Schedules) == 0 {
+		return nil
+	}
+	f, err = figure.Gantt(s.Schedules[:min(2, len(s.Schedules))]...)
+	if err := to("gantt", f, err); err != nil {
+		return err
+	}
+	names, lines := timelines(s.Schedules)
+	f, err = figure.Timeline(names, lines)
+	return to("timeline", f, err)
+}
+
+func (o *evalOptions) drawCurves(put func(string, func(io.Writer) error) error, curves []report.Curve) error {
+	if !o.draws() || len(curves) == 0 {
+		return nil
+	}
+	var lines, points []figure.Line
+	for _, c := range curves {
+		line, dots := figure.Line{Name: c.Policy, Y: c.Train}, figure.Line{Name: c.Policy}
+		for _, u := range c.Update {
+			line.X = append(line.X, float64(u))
+		}
+		for _, p := range c.Validation {
+			dots.X, dots.Y = append(dots.X, float64(p.X)), append(dots.Y, p.Y)
+		}
+		lines, points = append(lines, line), append(points, dots)
+	}
+	f, err := figure.Curves(lines, points)
+	return o.drawTo(put, "learning", f, err)
+}
+
+// distributions are the completion times of each policy.
+func distributions(c *eval.Comparison, results []eval.Result) []figure.Line {
+	xs := eval.CDFTimes(results, 400)
+	var lines []figure.Line
+	for _, p := range c.Policies {
+		lines = append(lines, figure.Line{Name: p.Policy, X: xs, Y: eval.CDF(results, p.Policy, xs)})
+	}
+	return lines
+}
+
+// differences are those in mean JCT that there are.
+func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
+	for _, p := range c.Policies {
+		if d := p.Metrics[0].Relative; d != nil && len(c.Windows) > 1 {
+			names, diffs = append(names, p.Policy), append(diffs, *d)
+		}
+	}
+	return names, diffs
+}
+
+// timelineParts is how finely figures show queues over time.
+const timelineParts = 500
+
+func timelines(logs []*sim.Log) (names []string, lines []eval.Timeline) {
+	until := time.Duration(0)
+	for _, log := range logs {
+		until = max(until, log.Records[len(log.Records)-1].At)
+	}
+	for _, log := range logs {
+		names, lines = append(names, log.Scheduler), append(lines, eval.NewTimeline(log, until, timelineParts))
+	}
+	return names, lines
+}

@@ -1,0 +1,38 @@
+package eval
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page lists every quantity as the code has it; -update writes its table anew.
+func TestDocsListTheQuantities(t *testing.T) {
+	const path = "../docs/evaluation.md"
+	const head = "| key | in tables | unit | better | what it is |\n|---|---|---|---|---|\n"
+	table := head
+	for _, q := range Quantities() {
+		better := "lower"
+		if q.Higher {
+			better = "higher"
+		}
+		table += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", q.Key, q.Label, q.Unit, better, q.About)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	if strings.Contains(page, table) {
+		return
+	}
+	from := strings.Index(page, head)
+	if !*update || from < 0 {
+		t.Fatalf("%s lacks\n%s", path, table)
+	}
+	to := from + strings.Index(page[from:], "\n\n") + 1
+	if err := os.WriteFile(path, []byte(page[:from]+table+page[to:]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

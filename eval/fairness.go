@@ -1,0 +1,58 @@
+package eval
+
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/stats"
+)
+
+// fairness measures finish-time fairness: rho, a job's completion time over the time that it would have taken with a fair
+// share of the cluster (Themis, NSDI 2020), which is its isolated run time times the contention of its lifetime:
+//
+//	rho = JCT / (max(isolated run time, SlowdownFloor) · n),  n = max(1, asked / open)
+//
+// where asked is the GPU-time that all jobs in the system asked for between its submission and its finish, open the GPU-time
+// that training jobs could have used in that time. A job with a rho above 1 would have done better with its fair share.
+//
+// The factor n is the one of the simulator of Shockwave (NSDI 2023), max(1, mean number of jobs in the system / number of
+// GPUs), but it counts the GPUs that jobs ask for, since here jobs ask for several GPUs or for shares of one, and the GPUs
+// that are open, since here servers fail and are lent. Own too: the floor, which is that of the bounded slowdown, so that
+// jobs of a second do not rule the tail. If nothing was open in all that time, a fair share takes for ever, and rho is 0.
+type fairness struct {
+	asked, open sum // so far, in thousandths of a GPU
+	began       []began
+	rho         []float64 // of finished jobs, without warm ones
+	unfair      int       // of them
+}
+
+// began is what the sums were when a job was submitted.
+type began struct{ asked, open sum }
+
+func (f *fairness) pass(d time.Duration, n *level) {
+	f.asked.add(d, n.asked)
+	f.open.add(d, n.open*cluster.WholeGPU)
+}
+
+func (f *fairness) submit(id cluster.JobID) { f.began[id] = began{f.asked, f.open} }
+
+func (f *fairness) finish(r *Row) {
+	jct, work := r.JCT(), max(r.Work, SlowdownFloor)
+	asked, open := f.asked.since(f.began[r.Job].asked), f.open.since(f.began[r.Job].open)
+	n := 1.0
+	if asked.compare(open) > 0 {
+		n = asked.float() / open.float()
+	}
+	f.rho = append(f.rho, float64(jct)/(float64(work)*n))
+	if jct > work && open.exceeds(jct, asked, work) {
+		f.unfair++
+	}
+}
+
+// result returns the 99th percentile of rho and the share of jobs that have more than 1; zeros if none finished.
+func (f *fairness) result() (p99, unfair float64) {
+	if len(f.rho) == 0 {
+		return 0, 0
+	}
+	return stats.QuantileSorted(ranked(f.rho, .99), .99), float64(f.unfair) / float64(len(f.rho))
+}

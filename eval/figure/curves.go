@@ -1,0 +1,145 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curves draws learning curves: X is the number of updates, Y the mean JCT relative to that of the prior, which a line at 1
+// stands for. Points are validations. They take the colour of the line of their name, or one of their own.
+func Curves(lines []Line, points []Line) (*Figure, error) {
+	if len(lines)+len(points) == 0 {
+		return nil, fmt.Errorf("draw learning curves: no lines")
+	}
+	box := bounds{xlo: 0, xhi: 1, ylo: 1, yhi: 1}
+	for _, list := range [][]Line{lines, points} {
+		for i := range list {
+			if err := list[i].check(); err != nil {
+				return nil, fmt.Errorf("draw learning curves: %w", err)
+			}
+			box.add(&list[i])
+		}
+	}
+	pad := max(.06*(box.yhi-box.ylo), .02)
+	box.ylo, box.yhi = box.ylo-pad, box.yhi+pad
+
+	of, entries := curveEntries(lines, points)
+	return withLegend("Learning curves: mean JCT relative to the prior's over updates", column, entries, func() []panel {
+		p := newPlot()
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = box.xlo, box.xhi, box.ylo, box.yhi
+		p.X.Label.Text, p.Y.Label.Text = "update", "mean JCT / prior’s"
+		x, y := numberTicks(box.xlo, box.xhi, 6, ""), numberTicks(box.ylo, box.yhi, 6, "")
+		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x), plot.ConstantTicks(y)
+		prior := draw.LineStyle{Color: grey, Width: .7}
+		p.Add(grid{x, y}, path{[]float64{box.xlo, box.xhi}, []float64{1, 1}, prior})
+		for i := range lines {
+			p.Add(path{lines[i].X, lines[i].Y, solid(i)})
+		}
+		for i := range points {
+			p.Add(marks{&points[i], of[i]})
+		}
+		return []panel{{plot: p, height: 124}}
+	}), nil
+}
+
+// curveEntries names the lines, each with the mark of its validations, and returns which line each of points belongs to.
+func curveEntries(lines, points []Line) (of []int, entries []entry) {
+	marked := make([]bool, len(lines))
+	var alone []entry
+	for i := range points {
+		k := slices.IndexFunc(lines, func(l Line) bool { return l.Name == points[i].Name })
+		if k >= 0 {
+			marked[k] = true
+		} else {
+			k = len(lines) + i
+			alone = append(alone, markEntry(points[i].Name+", validation", k%shapes, solid(k).Color))
+		}
+		of = append(of, k)
+	}
+	for i := range lines {
+		e := lineEntry(lines[i].Name, solid(i))
+		if marked[i] {
+			line, point := e.swatch, markEntry("", i%shapes, solid(i).Color).swatch
+			e.swatch = func(c draw.Canvas, left, right, y vg.Length) {
+				line(c, left, right, y)
+				point(c, left, right, y)
+			}
+		}
+		entries = append(entries, e)
+	}
+	if slices.Contains(marked, true) {
+		entries = append(entries, markEntry("validation", 0, grey))
+	}
+	return of, append(entries, alone...)
+}
+
+func markEntry(name string, shape int, line color.Color) entry {
+	return entry{plain(name), func(c draw.Canvas, left, right, y vg.Length) {
+		mark(c, vg.Point{X: (left + right) / 2, Y: y}, shape, line, white)
+	}}
+}
+
+// solid is the line of the i-th policy where it is too rough for dashes.
+func solid(i int) draw.LineStyle {
+	l := stroke(i)
+	l.Dashes, l.Width = nil, .8
+	return l
+}
+
+// bounds is a rectangle that grows.
+type bounds struct{ xlo, xhi, ylo, yhi float64 }
+
+func (b *bounds) add(l *Line) {
+	for i := range l.X {
+		b.xlo, b.xhi = min(b.xlo, l.X[i]), max(b.xhi, l.X[i])
+		b.ylo, b.yhi = min(b.ylo, l.Y[i]), max(b.yhi, l.Y[i])
+	}
+}
+
+// marks draws a shape at every point, except where it would hide behind the one before.
+type marks struct {
+	*Line
+	policy int
+}
+
+func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	last := vg.Point{X: vg.Length(math.Inf(-1))}
+	for i := range m.X {
+		at := vg.Point{X: x(m.X[i]), Y: y(m.Y[i])}
+		if abs(at.X-last.X) < .3 && abs(at.Y-last.Y) < .3 {
+			continue
+		}
+		mark(c, at, m.policy%shapes, solid(m.policy).Color, white)
+		last = at
+	}
+}
+
+// The shapes of marks: a square first.
+const shapes = 4
+
+// mark marks a point with a shape. None has an arc: a PDF would draw that apart from the path that it is in.
+func mark(c draw.Canvas, at vg.Point, shape int, line, fill color.Color) {
+	corners := [shapes][]vg.Point{
+		{{X: -2, Y: -2}, {X: 2, Y: -2}, {X: 2, Y: 2}, {X: -2, Y: 2}},
+		{{X: 0, Y: -2.8}, {X: 2.8, Y: 0}, {X: 0, Y: 2.8}, {X: -2.8, Y: 0}},
+		{{X: -2.4, Y: -1.8}, {X: 2.4, Y: -1.8}, {X: 0, Y: 2.4}},
+		{{X: -2.4, Y: 1.8}, {X: 0, Y: -2.4}, {X: 2.4, Y: 1.8}},
+	}[shape]
+	var p vg.Path
+	p.Move(at.Add(corners[0]))
+	for _, corner := range corners[1:] {
+		p.Line(at.Add(corner))
+	}
+	p.Close()
+	c.SetColor(fill)
+	c.Fill(p)
+	c.SetLineStyle(draw.LineStyle{Color: line, Width: 1})
+	c.Stroke(p)
+}

@@ -1,0 +1,97 @@
+// Package figure draws evaluations for papers and pages: distributions of job completion times, learning curves, queues
+// and utilisation over time, differences from a baseline, and schedules. Every figure is written as SVG, PNG or PDF with
+// the same look. Figures hold no time of their making: the same data gives the same bytes.
+package figure
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a drawing of some size, ready to be written any number of times.
+type Figure struct {
+	title         string // says what it shows to those who cannot see it
+	width, height vg.Length
+	draw          func(sheet)
+}
+
+// sheet is what figures are drawn on. Images on it are allowed unless it says vector.
+type sheet struct {
+	draw.Canvas
+	vector bool
+}
+
+const (
+	column = 252 * vg.Length(1) // the width of a column of a paper, in points
+	page   = 504 * vg.Length(1) // the width of a page of it
+	dpi    = 192                // of PNGs: two pixels for each of a screen
+)
+
+// whole is the least whole number of points of a length.
+func whole(l vg.Length) vg.Length { return vg.Length(math.Ceil(float64(l))) }
+
+// Formats lists what Write accepts. Each is the extension of its files, without the dot.
+func Formats() []string { return []string{"svg", "png", "pdf"} }
+
+// Write writes the figure in one of Formats. Equal figures give equal bytes. Letters that neither the Latin alphabets of
+// western Europe nor this package's own labels need become question marks in a PDF.
+func (f *Figure) Write(w io.Writer, format string) error {
+	var err error
+	switch format {
+	case "svg":
+		c := vgsvg.New(f.width, f.height)
+		f.drawOn(c, false)
+		err = writeSVG(w, c, f.title)
+	case "png":
+		c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
+		f.drawOn(c, false)
+		_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	case "pdf":
+		err = writePDF(w, f)
+	default:
+		return fmt.Errorf("write figure: format %q, want one of %s", format, strings.Join(Formats(), ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("write figure as %s: %w", format, err)
+	}
+	return nil
+}
+
+func (f *Figure) drawOn(c vg.CanvasSizer, vector bool) {
+	s := sheet{draw.New(c), vector}
+	s.SetColor(white)
+	s.Fill(s.Rectangle.Path())
+	f.draw(s)
+}
+
+// Line is a curve with a name: the points (X[i], Y[i]).
+type Line struct {
+	Name string
+	X, Y []float64
+}
+
+// check insists on as many X as Y, all of them numbers, and on X that do not descend.
+func (l *Line) check() error {
+	if len(l.X) != len(l.Y) {
+		return fmt.Errorf("line %q has %d x and %d y", l.Name, len(l.X), len(l.Y))
+	}
+	for i := range l.X {
+		if !finite(l.X[i]) || !finite(l.Y[i]) {
+			return fmt.Errorf("line %q: point %d is (%v, %v), want numbers", l.Name, i, l.X[i], l.Y[i])
+		}
+		if i > 0 && l.X[i] < l.X[i-1] {
+			return fmt.Errorf("line %q: x[%d] = %v comes after %v, want ascending x", l.Name, i, l.X[i], l.X[i-1])
+		}
+	}
+	return nil
+}
+
+// finite also refuses numbers with which no axis can reckon.
+func finite(x float64) bool { return math.Abs(x) < 1e150 }

@@ -1,0 +1,138 @@
+package figure
+
+import (
+	"fmt"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// parts is how finely the strips of waiting demand are drawn.
+const parts = 500
+
+// Gantt draws schedules one above the other on one axis of time: a row is a GPU, a box is a job on it, white lines part
+// the servers, and the strip below each schedule is the demand that waits. A job has the same colour in all of them. Jobs
+// that share a GPU are stacked within its row. The ground of a schedule ends with its log. Servers of an inference pool
+// are darker while they serve it and tinted while they are on loan; what is down is hatched.
+//
+// Up to 30,000 boxes the figure is made of paths. Beyond, SVG and PNG hold each schedule as an image in which a point has
+// the mean colour of what falls into it; a PDF, which is compressed, keeps its paths.
+func Gantt(logs ...*sim.Log) (*Figure, error) {
+	if len(logs) == 0 {
+		return nil, fmt.Errorf("draw Gantt chart: no log")
+	}
+	var until time.Duration
+	gpus := 0
+	for i, log := range logs {
+		if n := len(log.Records); n > 0 {
+			until = max(until, log.Records[n-1].At)
+		}
+		if log.Config.Cluster.GPUs() == 0 {
+			return nil, fmt.Errorf("draw Gantt chart: the cluster of log %d has no GPU", i)
+		}
+		gpus = max(gpus, log.Config.Cluster.GPUs())
+	}
+	if until <= 0 {
+		return nil, fmt.Errorf("draw Gantt chart: the logs hold no time")
+	}
+	g := gantt{until: until.Seconds(), height: min(max(2.5*vg.Length(gpus), 60), 190)}
+	boxes := 0
+	for _, log := range logs {
+		s := newSchedule(log)
+		s.demand = eval.NewTimeline(log, until, parts)
+		for _, n := range s.demand.Waiting {
+			g.most = max(g.most, n)
+		}
+		boxes += len(s.boxes)
+		g.schedules = append(g.schedules, s)
+	}
+	g.image = boxes > 30_000
+	g.legend = newLegend(g.entries(), page)
+	return &Figure{
+		title: "Gantt chart of GPUs over time", width: page,
+		height: whole(g.legend.height + stackHeight(g.panels(true))),
+		draw:   func(s sheet) { stack(g.legend.draw(s.Canvas), g.panels(s.vector)) },
+	}, nil
+}
+
+type gantt struct {
+	schedules []*schedule
+	until     float64   // seconds
+	height    vg.Length // of a schedule
+	most      float64   // GPUs waiting
+	image     bool      // instead of paths, where it may be
+	legend    legend
+}
+
+// entries explain the grounds that appear in some schedule.
+func (g *gantt) entries() []entry {
+	var found [grounds]bool
+	for _, s := range g.schedules {
+		for _, a := range s.areas {
+			found[a.ground] = true
+		}
+	}
+	var entries []entry
+	for i, name := range [grounds]string{serving: "serving inference", onLoan: "on loan", down: "out of order"} {
+		if !found[i] {
+			continue
+		}
+		entries = append(entries, entry{name, func(c draw.Canvas, left, right, y vg.Length) {
+			paintGround(c, ground(i), []vg.Rectangle{{Min: vg.Point{X: left, Y: y - 3}, Max: vg.Point{X: right, Y: y + 3}}})
+		}})
+	}
+	return entries
+}
+
+func (g *gantt) panels(vector bool) []panel {
+	x := timeTicks(0, g.until, 12, false)
+	var panels []panel
+	for _, s := range g.schedules {
+		jobs, strip := newPlot(), newPlot()
+		for _, p := range []*plot.Plot{jobs, strip} {
+			p.X.Min, p.X.Max = 0, g.until
+			p.X.Tick.Marker = plot.ConstantTicks(nil)
+		}
+		jobs.Y.Min, jobs.Y.Max = 0, s.rows()
+		jobs.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
+		jobs.Y.Label.Text, jobs.Y.Tick.Marker = "server", plot.ConstantTicks(s.serverTicks())
+		jobs.Add(rows{s, g.image && !vector})
+
+		top := max(g.most, 1)
+		strip.Y.Min, strip.Y.Max = 0, top
+		strip.Y.Label.Text = "GPUs\nwaiting"
+		strip.Y.Label.TextStyle.Font.Size = tickSize
+		strip.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: top, Label: fmt.Sprintf("%.4g", top)}}
+		strip.Add(grid{x: x}, area{coarse(&s.demand, quantity(0), true)})
+		panels = append(panels,
+			panel{plot: jobs, height: g.height, above: 12, head: s.head}, panel{plot: strip, height: 27, above: -2})
+	}
+	last := panels[len(panels)-1].plot
+	last.X.Label.Text, last.X.Tick.Marker = "time since the first submission", plot.ConstantTicks(x)
+	return panels
+}
+
+// head writes the scheduler's name and how it did above its schedule.
+func (s *schedule) head(c draw.Canvas) {
+	name, about := letters(labelSize, ink), letters(tickSize, grey)
+	about.XAlign = draw.XRight
+	room := c.Max.X - c.Min.X - about.Width(s.about) - 2*gap
+	c.FillText(name, vg.Point{X: c.Min.X, Y: c.Min.Y + 4}, fit(s.name, name, room))
+	c.FillText(about, vg.Point{X: c.Max.X, Y: c.Min.Y + 4}, s.about)
+}
+
+// serverTicks marks the middles of servers, about eight of them.
+func (s *schedule) serverTicks() []plot.Tick {
+	var marks []plot.Tick
+	n := len(s.first) - 1
+	step := max(1, (n+7)/8)
+	for i := 0; i < n; i += step {
+		marks = append(marks, plot.Tick{Value: (s.first[i] + s.first[i+1]) / 2, Label: fmt.Sprint(i)})
+	}
+	return marks
+}

@@ -1,0 +1,161 @@
+package figure
+
+import (
+	"image"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// jobColours are the fills of jobs, even in lightness so that none stands out.
+func jobColours() []color.NRGBA {
+	return []color.NRGBA{
+		{0x4e, 0x79, 0xa7, 0xff}, {0xf2, 0x8e, 0x2b, 0xff}, {0x59, 0xa1, 0x4f, 0xff}, {0xe1, 0x57, 0x59, 0xff},
+		{0x76, 0xb7, 0xb2, 0xff}, {0xed, 0xc9, 0x48, 0xff}, {0xb0, 0x7a, 0xa1, 0xff}, {0xff, 0x9d, 0xa7, 0xff},
+		{0x9c, 0x75, 0x5f, 0xff}, {0x7c, 0x9b, 0xd1, 0xff}, {0x8c, 0xb3, 0x69, 0xff}, {0xd3, 0x72, 0x95, 0xff},
+	}
+}
+
+// rows draws a schedule.
+type rows struct {
+	*schedule
+	image bool
+}
+
+func (r rows) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	fillRect(c, c.Min.X, c.Min.Y, x(r.end), c.Max.Y, color.NRGBA{0xf1, 0xf2, 0xf4, 0xff})
+	r.paintGrounds(c, x, y, serving, onLoan)
+	if r.image {
+		c.DrawImage(c.Rectangle, r.raster(p.X.Max, c.Size()))
+	} else {
+		r.paintBoxes(c, x, y)
+	}
+	r.paintGrounds(c, x, y, down)
+	if servers := len(r.first) - 1; c.Size().Y/vg.Length(servers) >= 2.5 {
+		for _, row := range r.first[1:servers] {
+			c.StrokeLine2(draw.LineStyle{Color: white, Width: .6}, c.Min.X, y(row), c.Max.X, y(row))
+		}
+	}
+}
+
+// paintBoxes fills all boxes of a colour as one path. Boxes end a little early, so that jobs of one colour stay apart.
+func (r rows) paintBoxes(c draw.Canvas, x, y func(float64) vg.Length) {
+	paths := make([]vg.Path, len(jobColours()))
+	for _, b := range r.boxes {
+		left, right, bottom, top := x(b.from), x(b.to), y(b.bottom), y(b.top)
+		right = max(right-min(.25, (right-left)/8), left+.15)
+		bottom += min(.25, (top-bottom)/8)
+		addRect(&paths[b.colour], left, bottom, right, top)
+	}
+	for i, path := range paths {
+		if len(path) > 0 {
+			c.SetColor(jobColours()[i])
+			c.Fill(path)
+		}
+	}
+}
+
+// raster paints the boxes into an image of about the resolution of print, each point the mean of what falls into it.
+func (r rows) raster(until float64, size vg.Point) *image.NRGBA {
+	width := int(size.X / vg.Inch * dpi)
+	high, n := int(size.Y/vg.Inch*dpi), int(r.rows())
+	height := max(high/n, 1) * n // whole points a row where there is room
+	if n > high {
+		height = high
+	}
+	sum := make([][4]float64, width*height) // red, green, blue and coverage
+	colours := jobColours()
+	for _, b := range r.boxes {
+		left, right := b.from/until*float64(width), b.to/until*float64(width)
+		top, bottom := b.top/r.rows()*float64(height), b.bottom/r.rows()*float64(height)
+		fill := colours[b.colour]
+		for v := int(top); v < height && float64(v) < bottom; v++ {
+			tall := min(bottom, float64(v+1)) - max(top, float64(v))
+			for h := int(left); h < width && float64(h) < right; h++ {
+				cover := tall * (min(right, float64(h+1)) - max(left, float64(h)))
+				s := &sum[v*width+h]
+				s[0] += cover * float64(fill.R)
+				s[1] += cover * float64(fill.G)
+				s[2] += cover * float64(fill.B)
+				s[3] += cover
+			}
+		}
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for i, s := range sum {
+		if s[3] <= 0 {
+			continue
+		}
+		// Few levels make small files, and differ less than neighbouring jobs.
+		level := func(v float64) uint8 { return uint8(min(math.Round(v/8)*8, 255)) }
+		img.SetNRGBA(i%width, i/width, color.NRGBA{level(s[0] / s[3]), level(s[1] / s[3]), level(s[2] / s[3]), level(255 * s[3])})
+	}
+	return img
+}
+
+func (r rows) paintGrounds(c draw.Canvas, x, y func(float64) vg.Length, kinds ...ground) {
+	for _, kind := range kinds {
+		var rects []vg.Rectangle
+		for _, a := range r.areas {
+			if a.ground == kind {
+				rects = append(rects, vg.Rectangle{
+					Min: vg.Point{X: x(a.from), Y: y(a.bottom)}, Max: vg.Point{X: x(a.to), Y: y(a.top)},
+				})
+			}
+		}
+		paintGround(c, kind, rects)
+	}
+}
+
+// paintGround fills rectangles in the manner of a kind of ground.
+func paintGround(c draw.Canvas, kind ground, rects []vg.Rectangle) {
+	if len(rects) == 0 {
+		return
+	}
+	var fill, hatch vg.Path
+	for _, r := range rects {
+		addRect(&fill, r.Min.X, r.Min.Y, r.Max.X, r.Max.Y)
+		if kind == down {
+			addHatch(&hatch, r)
+		}
+	}
+	c.SetColor([grounds]color.Color{
+		serving: color.NRGBA{0xd9, 0xdd, 0xe4, 0xff}, onLoan: color.NRGBA{0xff, 0xf0, 0xc2, 0xff},
+		down: color.NRGBA{0x9a, 0x9a, 0x9a, 0xff},
+	}[kind])
+	c.Fill(fill)
+	if len(hatch) > 0 {
+		c.SetLineStyle(draw.LineStyle{Color: ink, Width: .4})
+		c.Stroke(hatch)
+	}
+}
+
+// addHatch adds rising lines through a rectangle, at distances that do not depend on where it is.
+func addHatch(p *vg.Path, r vg.Rectangle) {
+	const distance = 2.5
+	low, high := r.Min.X-r.Max.Y, r.Max.X-r.Min.Y // of x-y
+	for d := vg.Length(math.Ceil(float64(low/distance))) * distance; d < high; d += distance {
+		x0, x1 := max(r.Min.X, d+r.Min.Y), min(r.Max.X, d+r.Max.Y)
+		p.Move(vg.Point{X: x0, Y: x0 - d})
+		p.Line(vg.Point{X: x1, Y: x1 - d})
+	}
+}
+
+func addRect(p *vg.Path, left, bottom, right, top vg.Length) {
+	p.Move(vg.Point{X: left, Y: bottom})
+	p.Line(vg.Point{X: right, Y: bottom})
+	p.Line(vg.Point{X: right, Y: top})
+	p.Line(vg.Point{X: left, Y: top})
+	p.Close()
+}
+
+func fillRect(c draw.Canvas, left, bottom, right, top vg.Length, fill color.Color) {
+	var p vg.Path
+	addRect(&p, left, bottom, right, top)
+	c.SetColor(fill)
+	c.Fill(p)
+}

@@ -1,0 +1,242 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// schedule is a log laid out: time in seconds to the right, GPUs in rows downwards.
+type schedule struct {
+	name, about string
+	first       []float64 // rows above each server, and all of them
+	boxes       []box
+	areas       []groundArea
+	end         float64 // of the log
+	demand      eval.Timeline
+}
+
+// box is what a job holds from one instant to another on rows side by side. A row may be a part of one.
+type box struct {
+	from, to    float64
+	top, bottom float64
+	colour      int
+}
+
+func (s *schedule) rows() float64 { return s.first[len(s.first)-1] }
+
+func newSchedule(log *sim.Log) *schedule {
+	s := &schedule{name: plain(log.Scheduler), about: about(log)}
+	if s.name == "" {
+		s.name = "schedule"
+	}
+	s.first = make([]float64, len(log.Config.Cluster.Servers)+1)
+	for i := range log.Config.Cluster.Servers {
+		s.first[i+1] = s.first[i] + float64(log.Config.Cluster.Servers[i].GPUs)
+	}
+	s.layBoxes(log)
+	s.layGrounds(log)
+	return s
+}
+
+func about(log *sim.Log) string {
+	m := eval.Measure(log)
+	s := fmt.Sprintf("mean JCT %s, makespan %s, utilisation %.0f%%",
+		shortTime(m.MeanJCT), shortTime(m.Makespan), 100*m.Utilisation)
+	if m.Truncated != "" {
+		s += ", cut off: " + plain(m.Truncated)
+	}
+	return s
+}
+
+// part is a share of a GPU for a while.
+type part struct {
+	eval.Stay
+	row    float64
+	milli  int32
+	colour int
+}
+
+// layBoxes lays out what jobs held: GPUs side by side become one box, as do stays one after the other on the same GPUs.
+func (s *schedule) layBoxes(log *sim.Log) {
+	var held []eval.Box
+	var shares []part
+	for id, stays := range eval.Stays(log) {
+		own := len(s.boxes) // the first box of the stay before
+		colour := colour(log.Jobs[id].Name)
+		for _, stay := range stays {
+			held = eval.Boxes(held[:0], log, stay.Record)
+			from := len(s.boxes)
+			for _, b := range held {
+				top := s.first[b.Server] + float64(b.GPU)
+				if b.GPUMilli < cluster.WholeGPU {
+					for i := range b.Count {
+						shares = append(shares, part{stay, top + float64(i), b.GPUMilli, colour})
+					}
+					continue
+				}
+				s.boxes = append(s.boxes, box{stay.From.Seconds(), stay.To.Seconds(), top, top + float64(b.Count), colour})
+			}
+			s.boxes = append(s.boxes[:from], joinRows(s.boxes[from:])...)
+			if !s.extend(own, from) {
+				own = from
+			}
+		}
+	}
+	s.layShares(shares)
+}
+
+// joinRows joins boxes of one stay whose rows meet, across servers too.
+func joinRows(boxes []box) []box {
+	slices.SortFunc(boxes, func(a, b box) int { return cmp.Compare(a.top, b.top) })
+	joined := boxes[:0]
+	for _, b := range boxes {
+		if n := len(joined); n > 0 && joined[n-1].bottom == b.top {
+			joined[n-1].bottom = b.bottom
+			continue
+		}
+		joined = append(joined, b)
+	}
+	return joined
+}
+
+// extend lets the boxes [own, from) last as long as those from on, which it drops, if they are the same rows without a
+// break.
+func (s *schedule) extend(own, from int) bool {
+	before, now := s.boxes[own:from], s.boxes[from:]
+	same := len(now) > 0 && slices.EqualFunc(before, now, func(a, b box) bool {
+		return a.to == b.from && a.top == b.top && a.bottom == b.bottom
+	})
+	if same {
+		for i := range before {
+			before[i].to = now[i].to
+		}
+		s.boxes = s.boxes[:from]
+	}
+	return same
+}
+
+// layShares stacks the shares of each GPU: one takes the lowest thousandths that are free when it starts, in several
+// pieces if need be.
+func (s *schedule) layShares(shares []part) {
+	slices.SortStableFunc(shares, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.From, b.From))
+	})
+	type piece struct {
+		lo, hi int32
+		until  time.Duration
+	}
+	var taken []piece // of the GPU at hand, ascending
+	for i, p := range shares {
+		if i > 0 && shares[i-1].row != p.row {
+			taken = taken[:0]
+		}
+		taken = slices.DeleteFunc(taken, func(t piece) bool { return t.until <= p.From })
+		at, want := int32(0), p.milli
+		for k := 0; k <= len(taken) && want > 0; k++ {
+			end := int32(cluster.WholeGPU)
+			if k < len(taken) {
+				end = taken[k].lo
+			}
+			if size := min(want, end-at); size > 0 {
+				s.boxes = append(s.boxes, box{
+					p.From.Seconds(), p.To.Seconds(),
+					p.row + float64(at)/cluster.WholeGPU, p.row + float64(at+size)/cluster.WholeGPU, p.colour,
+				})
+				taken = slices.Insert(taken, k, piece{at, at + size, p.To})
+				want -= size
+				k++
+			}
+			if k < len(taken) {
+				at = taken[k].hi
+			}
+		}
+	}
+}
+
+// colour is a job's in every schedule: it depends on the name alone.
+func colour(name string) int {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return int(h.Sum32() % uint32(len(jobColours())))
+}
+
+// ground is what a server is used for, besides training, where no job is.
+type ground int
+
+const (
+	serving ground = iota // the inference pool
+	onLoan
+	down
+	grounds
+)
+
+type groundArea struct {
+	ground
+	from, to    float64
+	top, bottom float64
+}
+
+// layGrounds lays out which servers served inference, were on loan or out of order, and when.
+func (s *schedule) layGrounds(log *sim.Log) {
+	servers := log.Config.Cluster.Servers
+	pool := make([]time.Duration, len(servers)) // since when a server is in the pool or on loan
+	lent := make([]bool, len(servers))
+	broken := map[[2]int32]time.Duration{}
+	add := func(g ground, id cluster.ServerID, gpu int32, from, to time.Duration) {
+		top, bottom := s.first[id], s.first[id+1]
+		if gpu >= 0 {
+			top += float64(gpu)
+			bottom = top + 1
+		}
+		if to > from {
+			s.areas = append(s.areas, groundArea{g, from.Seconds(), to.Seconds(), top, bottom})
+		}
+	}
+	pass := func(id cluster.ServerID, at time.Duration) {
+		if servers[id].Pool == cluster.Inference {
+			g := serving
+			if lent[id] {
+				g = onLoan
+			}
+			add(g, id, -1, pool[id], at)
+		}
+		pool[id] = at
+	}
+	end := time.Duration(0)
+	if n := len(log.Records); n > 0 {
+		end = log.Records[n-1].At
+	}
+	s.end = end.Seconds()
+	for i := range log.Records {
+		r := &log.Records[i]
+		switch r.Kind {
+		case sim.Loan, sim.Reclaim, sim.Seize:
+			pass(r.Server, r.At)
+			lent[r.Server] = r.Kind == sim.Loan
+		case sim.Fail:
+			broken[[2]int32{int32(r.Server), r.Index}] = r.At
+		case sim.Repair:
+			key := [2]int32{int32(r.Server), r.Index}
+			if from, ok := broken[key]; ok {
+				add(down, r.Server, r.Index, from, r.At)
+				delete(broken, key)
+			}
+		}
+	}
+	for i := range servers {
+		id := cluster.ServerID(i)
+		pass(id, end)
+		for gpu := int32(-1); gpu < servers[i].GPUs; gpu++ {
+			if from, ok := broken[[2]int32{int32(id), gpu}]; ok {
+				add(down, id, gpu, from, end)
+			}
+		}
+	}
+}

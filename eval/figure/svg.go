@@ -1,0 +1,36 @@
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// fonts are those with the widths of Liberation Sans, by which the text was laid out, before any other.
+const fonts = `"Liberation Sans",Arimo,Arial,Helvetica,sans-serif`
+
+// writeSVG writes the canvas with a title for those who hear it, and with fonts to fall back to.
+func writeSVG(w io.Writer, c *vgsvg.Canvas, title string) error {
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	title = html.EscapeString(title)
+	head, body, ok := strings.Cut(b.String(), ">\n<g ")
+	if !ok {
+		return fmt.Errorf("find the first group of the document")
+	}
+	head = strings.Replace(head, "<svg ", fmt.Sprintf("<svg role=\"img\" aria-label=\"%s\" font-family='%s' ", title, fonts), 1)
+	body = strings.NewReplacer(
+		// Every text says the same at length, without a font to fall back to.
+		"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
+		// An image fills its rectangle, and it is a PNG.
+		"<image ", `<image preserveAspectRatio="none" `, "data:image/jpg;", "data:image/png;",
+	).Replace(body)
+	_, err := fmt.Fprintf(w, "%s>\n<title>%s</title>\n<g %s", head, title, body)
+	return err
+}

@@ -1,0 +1,246 @@
+package eval
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// fragments measures fragmentation as FGD does (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): what is free of a
+// server's GPUs and of no use to a job is all of it, if the job does not fit there, else what is free of the GPUs that have
+// less free than a worker needs. The fragmentation of the cluster is the sum over its servers of the mean over the jobs of the
+// workload; its share over a time is the integral of it over the integral of what is free.
+//
+// A job that one server cannot hold is here as much of it as the server can: the paper's tasks know no gangs. It counts with
+// the workers and the share that it asks for, whatever elastic sizes would do. Only GPUs that are open to training are free.
+// Only GPUs and their types decide what fits: cores, memory, the memory of GPUs and bounds on the jobs of a GPU do not.
+type fragments struct {
+	log    *sim.Log
+	pools  *pools
+	jobs   int64 // in the mix
+	shares int   // distinct ones in the mix
+	fits   [cluster.WholeGPU + 1]int16
+	kinds  []*kind   // by server
+	held   [][]int16 // by server and GPU, in thousandths; all of it more while the GPU is out of order
+	stock  []stock   // by server and how many shares fit
+	placed []int32   // by job, 1 + the index of the record that put it where it is, 0 if it is nowhere
+	server []footing
+	now    footing
+	// changed are the servers that are to be measured again.
+	changed []cluster.ServerID
+
+	lost, total sum
+}
+
+// stock is the GPUs of a server that so many of the mix's shares fit in, the smallest first, and what is free of them.
+type stock struct{ gpus, free int32 }
+
+// footing is what is free, in thousandths, and what is fragmented, in thousandths times jobs of the mix.
+type footing struct {
+	free, lost int64
+	stale      bool
+}
+
+// kind is what equal servers are to the mix.
+type kind struct {
+	gpus    int32
+	gpuType string
+	// takes holds, by share and by a number of GPUs, how many jobs ask for the share and for no more GPUs on one such server.
+	takes [][]int64
+}
+
+// shape is all of a job that counts, and how many jobs have it.
+type shape struct {
+	milli, workers, together int32
+	gpuType                  string
+	jobs                     int64
+}
+
+// mixOf counts the shapes of jobs.
+func mixOf(jobs []trace.Job) (mix []shape) {
+	at := map[shape]int{}
+	var recent [256]int // indices into mix, since looking in the map takes longer
+	for i := range jobs {
+		j := &jobs[i]
+		s := shape{j.Request.GPUMilli, j.Workers, j.Together(), j.GPUType, 0}
+		k := &recent[uint32(s.milli+31*s.workers)%uint32(len(recent))]
+		if *k >= len(mix) || !mix[*k].like(&s) {
+			n, known := at[s]
+			if !known {
+				n = len(mix)
+				at[s], mix = n, append(mix, s)
+			}
+			*k = n
+		}
+		mix[*k].jobs++
+	}
+	return mix
+}
+
+func (s *shape) like(t *shape) bool {
+	return s.milli == t.milli && s.workers == t.workers && s.together == t.together && s.gpuType == t.gpuType
+}
+
+func newFragments(log *sim.Log, p *pools) *fragments {
+	servers, jobs := log.Config.Cluster.Servers, log.Jobs[log.Config.Warm:]
+	f := &fragments{
+		log: log, pools: p, jobs: int64(len(jobs)), kinds: make([]*kind, len(servers)), held: make([][]int16, len(servers)),
+		placed: make([]int32, len(log.Jobs)), server: make([]footing, len(servers)),
+	}
+	mix := mixOf(jobs)
+	for i := range mix {
+		f.fits[mix[i].milli] = 1
+	}
+	for milli, asked := range f.fits {
+		f.shares += int(asked)
+		f.fits[milli] = int16(f.shares)
+	}
+	f.stock = make([]stock, len(servers)*(f.shares+1))
+	gpus := make([]int16, log.Config.Cluster.GPUs())
+	var kinds []*kind
+	for i := range servers {
+		v := &servers[i]
+		f.held[i], gpus = gpus[:v.GPUs], gpus[v.GPUs:]
+		f.stockOf(cluster.ServerID(i))[f.shares] = stock{v.GPUs, v.GPUs * cluster.WholeGPU}
+		at := slices.IndexFunc(kinds, func(k *kind) bool { return k.gpus == v.GPUs && k.gpuType == v.GPUType })
+		if at < 0 {
+			at, kinds = len(kinds), append(kinds, f.newKind(v, mix))
+		}
+		f.kinds[i] = kinds[at]
+		f.look(cluster.ServerID(i))
+	}
+	return f
+}
+
+func (f *fragments) newKind(v *cluster.ServerSpec, mix []shape) *kind {
+	k := &kind{gpus: v.GPUs, gpuType: v.GPUType, takes: make([][]int64, f.shares)}
+	for i := range k.takes {
+		k.takes[i] = make([]int64, v.GPUs+1)
+	}
+	for i := range mix {
+		m := &mix[i]
+		here := min(m.workers, v.GPUs)
+		here -= here % m.together
+		if spec := (cluster.JobSpec{GPUType: m.gpuType}); here > 0 && spec.Allows(v.GPUType) {
+			k.takes[f.fits[m.milli]-1][here] += m.jobs
+		}
+	}
+	for _, takes := range k.takes {
+		for n := range v.GPUs {
+			takes[n+1] += takes[n]
+		}
+	}
+	return k
+}
+
+func (f *fragments) stockOf(id cluster.ServerID) []stock {
+	n := f.shares + 1
+	return f.stock[int(id)*n : int(id)*n+n]
+}
+
+// pass lets time pass.
+func (f *fragments) pass(d time.Duration) {
+	for _, id := range f.changed {
+		f.measure(id)
+	}
+	f.changed = f.changed[:0]
+	f.total.add(d, f.now.free)
+	f.lost.add(d, f.now.lost)
+}
+
+// share returns which part of what was free was fragmented.
+func (f *fragments) share() float64 { return f.lost.over(f.total) / float64(max(f.jobs, 1)) }
+
+// follow takes the i-th record into account, which the pools have followed.
+func (f *fragments) follow(i int) {
+	r := &f.log.Records[i]
+	switch r.Kind {
+	case sim.Start, sim.Resize, sim.Migrate:
+		f.leave(r.Job)
+		f.placed[r.Job] = int32(i + 1)
+		f.hold(r, 1)
+	case sim.Preempt, sim.Interrupt, sim.Finish:
+		f.leave(r.Job)
+	case sim.Fail, sim.Repair:
+		if r.Index >= 0 && r.Kind == sim.Fail {
+			f.take(r.Server, r.Index, cluster.WholeGPU)
+		} else if r.Index >= 0 {
+			f.take(r.Server, r.Index, -cluster.WholeGPU)
+		}
+		f.look(r.Server)
+	case sim.Loan, sim.Reclaim, sim.Seize:
+		f.look(r.Server)
+	}
+}
+
+func (f *fragments) leave(id cluster.JobID) {
+	if i := f.placed[id]; i > 0 {
+		f.hold(&f.log.Records[i-1], -1)
+		f.placed[id] = 0
+	}
+}
+
+// hold gives (1) a job what a record says or takes it away (-1).
+func (f *fragments) hold(r *sim.Record, sign int32) {
+	gpus := f.log.GPUs(r)
+	for _, q := range f.log.Placement(r) {
+		if q.GPUMilli == cluster.WholeGPU {
+			// Nothing else is on these GPUs, whichever they are. If one has failed, that has been counted as well, of a GPU that
+			// was in use: it is put right here, as the job is stopped at the same instant.
+			row := &f.stockOf(q.Server)[f.shares]
+			row.gpus -= sign * q.Workers
+			row.free -= sign * q.Workers * cluster.WholeGPU
+		} else {
+			for _, g := range gpus[:q.Workers] {
+				f.take(q.Server, g, int16(sign*q.GPUMilli))
+			}
+		}
+		gpus = gpus[q.Workers:]
+		f.look(q.Server)
+	}
+}
+
+// take holds more of a GPU that nobody has whole.
+func (f *fragments) take(id cluster.ServerID, gpu int32, milli int16) {
+	held, row := &f.held[id][gpu], f.stockOf(id)
+	was := max(cluster.WholeGPU-*held, 0)
+	*held += milli
+	is := max(cluster.WholeGPU-*held, 0)
+	before, after := &row[f.fits[was]], &row[f.fits[is]]
+	before.gpus--
+	before.free -= int32(was)
+	after.gpus++
+	after.free += int32(is)
+}
+
+// look lets a server be measured again before time passes.
+func (f *fragments) look(id cluster.ServerID) {
+	if v := &f.server[id]; !v.stale {
+		v.stale = true
+		f.changed = append(f.changed, id)
+	}
+}
+
+func (f *fragments) measure(id cluster.ServerID) {
+	v := &f.server[id]
+	f.now.free -= v.free
+	f.now.lost -= v.lost
+	*v = footing{}
+	if !f.pools.trains(id) {
+		return
+	}
+	useful, n, free := int64(0), int32(0), int64(0)
+	row := f.stockOf(id)
+	for i, takes := range slices.Backward(f.kinds[id].takes) {
+		n += row[i+1].gpus // that have room for a worker with the share
+		free += int64(row[i+1].free)
+		useful += takes[n] * free
+	}
+	v.free = free + int64(row[0].free)
+	v.lost = v.free*f.jobs - useful
+	f.now.free += v.free
+	f.now.lost += v.lost
+}

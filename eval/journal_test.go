@@ -1,0 +1,236 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// contents reads the files of a folder by name, but for those that hold wall-clock times.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == timingName {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("%s: the files %v differ from %v", what, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// journaled is a small plan with a clock that counts its calls, and a count of the cases that are played.
+func journaled(t *testing.T, dir string, played *int, names ...string) Plan {
+	plan := smallPlan(t, names...)
+	plan.Journal, plan.Build, plan.Workers = dir, "a build", 1
+	ticks := time.Duration(0)
+	plan.Clock = func() time.Duration { ticks += time.Millisecond; return ticks }
+	for i := range plan.Policies {
+		create := plan.Policies[i].New
+		plan.Policies[i].New = func() (cluster.Scheduler, error) { *played++; return create() }
+	}
+	return plan
+}
+
+func encoded(t *testing.T, results []Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteJSONL(&b, results); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Log != nil {
+			if err := r.Log.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.String()
+}
+
+// A run that is stopped anywhere, even with a line half written, goes on and ends with the same results and the same bytes as
+// one that nobody disturbed, and no finished case is played twice.
+func TestResumedEqualsUndisturbed(t *testing.T) {
+	var played int
+	whole := t.TempDir()
+	plan := journaled(t, whole, &played, "fifo", "srtf", "random")
+	want, err := Run(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, stop := range []int{0, 1, 7, len(want) - 1, len(want)} {
+		played = 0
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := Run(ctx, journaled(t, dir, &played, "fifo", "srtf", "random"), func(p Progress) {
+			if p.Done == stop {
+				cancel()
+			}
+		})
+		if (err == nil) != (stop == len(want)) {
+			t.Fatalf("stopped after %d cases: error %v", stop, err)
+		}
+		tear(t, filepath.Join(dir, journalName), r)
+		tear(t, filepath.Join(dir, timingName), r)
+		kept := -1
+		got, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf", "random"), func(p Progress) {
+			if kept < 0 {
+				kept = p.Kept
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept != stop || played != len(want) {
+			t.Errorf("stopped after %d cases: %d were kept, and %d played in all, want %d", stop, kept, played, len(want))
+		}
+		if encoded(t, got) != encoded(t, want) {
+			t.Errorf("stopped after %d cases: other results", stop)
+		}
+		same(t, fmt.Sprintf("stopped after %d cases", stop), contents(t, dir), contents(t, whole))
+		for i := range got {
+			if got[i].Timing == nil || got[i].Timing.Decisions == 0 {
+				t.Fatalf("stopped after %d cases: no timing of %v", stop, got[i].Case)
+			}
+		}
+	}
+}
+
+// tear appends the beginning of a line.
+func tear(t *testing.T, path string, r *rand.Rand) {
+	t.Helper()
+	f, err := appendTo(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := `{"key":"0123456789abcdef0123456789abcdef","result":{"scenario":"embedded`
+	_, err = f.WriteString(line[:r.IntN(len(line))])
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is played again is what may have changed, and nothing else.
+func TestOnlyNewCasesArePlayed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Plan)
+		again  int // of 8 cases a policy
+	}{
+		{"the same plan", func(*Plan) {}, 0},
+		{"a policy more", func(p *Plan) { p.Policies = append(p.Policies, policies("las")...) }, 8},
+		{"a policy less", func(p *Plan) { p.Policies = p.Policies[:1] }, 0},
+		{"other weights", func(p *Plan) { p.Policies[1].Digest = "other" }, 8},
+		{"another scenario of the same name", func(p *Plan) { p.Suites[0].Digest = "other" }, 16},
+		{"another build", func(p *Plan) { p.Build = "another" }, 16},
+		{"a seed more", func(p *Plan) { p.Suites[0].Seeds = append(p.Suites[0].Seeds, 3) }, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, played := t.TempDir(), 0
+			plan := journaled(t, dir, &played, "fifo", "srtf")
+			if n := len(plan.Cases()); n != 16 {
+				t.Fatalf("%d cases, want 16", n)
+			}
+			if _, err := Run(t.Context(), plan, nil); err != nil {
+				t.Fatal(err)
+			}
+			changed := smallPlan(t, "fifo", "srtf")
+			changed.Journal, changed.Build = dir, plan.Build
+			c.change(&changed)
+			kept := -1
+			if _, err := Run(t.Context(), changed, func(p Progress) {
+				if kept < 0 {
+					kept = p.Kept
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if again := len(changed.Cases()) - kept; again != c.again {
+				t.Errorf("%d cases played, want %d", again, c.again)
+			}
+			fresh := t.TempDir()
+			changed.Journal = fresh
+			if _, err := Run(t.Context(), changed, nil); err != nil {
+				t.Fatal(err)
+			}
+			same(t, c.name, contents(t, dir), contents(t, fresh))
+		})
+	}
+}
+
+// A schedule that is gone or damaged is made again, with its case.
+func TestLostSchedulesArePlayedAgain(t *testing.T) {
+	dir, played := t.TempDir(), 0
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, dir)
+	found, err := filepath.Glob(filepath.Join(dir, schedulesName, "*"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("schedules %v, %v, want one a policy", found, err)
+	}
+	if err := errors.Join(os.Remove(found[0]), os.WriteFile(found[1], []byte("no gzip"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	played = 0
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil || played != 2 {
+		t.Errorf("%d cases played (%v), want 2", played, err)
+	}
+	same(t, "after the loss", contents(t, dir), want)
+}
+
+func TestJournalThatCannotBeWrittenIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	if _, err := Run(t.Context(), journaled(t, file, &played, "fifo"), nil); err == nil || played > 0 {
+		t.Errorf("error %v after %d cases, want one before the first", err, played)
+	}
+}
+
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(`{"key":"x","result":{"scenario":"a","seed":1,"mean_jct_s":1}}`))
+	f.Add([]byte("{\n\x00}\n[]"))
+	f.Add([]byte(`{"key":null,"result":null}`))
+	plan := Plan{Suites: []Suite{{Scenario: "a", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}}}, Policies: []Policy{{Name: "p"}}}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		for _, name := range []string{journalName, timingName} {
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan.Journal = dir
+		tasks := plan.tasks()
+		j, err := openJournal(&plan, tasks, make([]*Result, len(tasks)))
+		if err == nil {
+			j.close()
+		}
+	})
+}

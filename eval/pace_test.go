@@ -1,0 +1,58 @@
+package eval
+
+import (
+	"testing"
+	"time"
+)
+
+// With cases that take what they are said to, the estimate is right as soon as each policy was seen once, although one policy
+// is a hundred times as slow as the other; a mean over all cases would be far off.
+func TestLeftForeseesUnequalCases(t *testing.T) {
+	cost := []float64{1, 100}
+	plan := Plan{
+		Suites:   []Suite{{Scenario: "s", Windows: make([]Window, 10), Seeds: []uint64{1, 2}}},
+		Policies: []Policy{{Name: "quick"}, {Name: "slow"}},
+	}
+	now := 0.0
+	plan.Clock = func() time.Duration { return time.Duration(now * float64(time.Second)) }
+	r := run{plan: &plan, tasks: plan.tasks(), workers: 1}
+	r.results = make([]*Result, len(r.tasks))
+	total := 10 * 2 * (cost[0] + cost[1])
+	for i := range r.tasks {
+		c := &r.tasks[i]
+		r.pace.begin(i, plan.Clock())
+		r.next = i + 1
+		if i > 2 { // half-way through a case what has passed of it is taken off
+			now += cost[c.policy] / 2
+			if left := r.left().Seconds(); left < total-now-1e-6 || left > total-now+1e-6 {
+				t.Fatalf("in case %d: %v s left, want %v", i, left, total-now)
+			}
+			now += cost[c.policy] / 2
+		} else {
+			now += cost[c.policy]
+		}
+		r.pace.end(i)
+		r.results[i] = &Result{Timing: &Timing{Wall: cost[c.policy]}}
+		r.pace.add(c, r.results[i])
+		if left := r.left().Seconds(); i > 0 && (left < total-now-1e-6 || left > total-now+1e-6) {
+			t.Fatalf("after case %d: %v s left, want %v", i, left, total-now)
+		}
+	}
+}
+
+// Several workers share the work, but the longest case takes its time.
+func TestLeftWithWorkers(t *testing.T) {
+	plan := Plan{
+		Suites:   []Suite{{Scenario: "s", Windows: make([]Window, 2), Seeds: []uint64{1}}},
+		Policies: []Policy{{Name: "quick"}, {Name: "slow"}},
+		Clock:    func() time.Duration { return 0 },
+	}
+	r := run{plan: &plan, tasks: plan.tasks(), workers: 8, next: 2}
+	r.results = make([]*Result, len(r.tasks))
+	for i, wall := range []float64{2, 10} {
+		r.pace.add(&r.tasks[i], &Result{Timing: &Timing{Wall: wall}})
+	}
+	if left := r.left(); left != 10*time.Second {
+		t.Errorf("%v left for cases of 2 s and 10 s, want the longer", left)
+	}
+}

@@ -1,0 +1,230 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a browser may take for all that one test asks of it.
+const patience = 90 * time.Second
+
+// browser is a page in headless Chromium, and what it complained of and asked the network for.
+type browser struct {
+	tb  testing.TB
+	ctx context.Context
+
+	mu       sync.Mutex
+	problems []string
+	requests []string
+}
+
+// chromium finds the browser. Without one the test is skipped, but not where it must run.
+func chromium(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		tb.Fatal("no chromium in the path: CI needs one")
+	}
+	tb.Skip("no chromium in the path: install Debian's package chromium to run this test")
+	return ""
+}
+
+// step is something to do in a browser.
+type step = chromedp.Action[chromedp.Void]
+
+// call makes a step of a command of the protocol.
+func call[P, R any](command cdp.Command[P, R], params P) step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+// start opens a browser that listens for errors and requests.
+func start(tb testing.TB) *browser {
+	tb.Helper()
+	path := chromium(tb)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	tb.Cleanup(cancel)
+	flags := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.Flag("headless", "new"), chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(tb.TempDir()))
+	ctx, cancel = chromedp.NewExecAllocator(ctx, flags...)
+	tb.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	tb.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			tb.Logf("close the browser: %v", err)
+		}
+		cancel()
+	})
+	b := &browser{tb: tb, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.listen); err != nil {
+		tb.Fatal(err)
+	}
+	b.do(call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{}))
+	return b
+}
+
+// open writes a report to a file and goes there.
+func (b *browser) open(r *Report) {
+	b.tb.Helper()
+	var html bytes.Buffer
+	if err := r.Write(&html); err != nil {
+		b.tb.Fatal(err)
+	}
+	file := filepath.Join(b.tb.TempDir(), "report.html")
+	if err := os.WriteFile(file, html.Bytes(), 0o666); err != nil {
+		b.tb.Fatal(err)
+	}
+	b.mu.Lock()
+	b.requests = nil
+	b.mu.Unlock()
+	b.do(chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String()),
+		chromedp.WaitReady(chromedp.CSS(`html[data-ready=true]`)))
+	b.settle()
+}
+
+// screen sets the size of the window. A phone has touch and more pixels.
+func (b *browser) screen(width, height int64, phone bool) {
+	b.tb.Helper()
+	if phone {
+		b.do(chromedp.EmulateViewport(width, height, chromedp.EmulateScale(2), chromedp.EmulateMobile, chromedp.EmulateTouch))
+	} else {
+		b.do(chromedp.EmulateViewport(width, height))
+	}
+}
+
+// media sets the colour scheme and the medium, "" for the screen.
+func (b *browser) media(scheme, medium string) {
+	b.tb.Helper()
+	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: medium, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	}))
+	b.settle()
+}
+
+func (b *browser) listen(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.problems = append(b.problems, "exception: "+exception(e.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		if kind := string(e.Type); kind == "error" || kind == "warning" || kind == "assert" {
+			for _, a := range e.Args {
+				b.problems = append(b.problems, fmt.Sprintf("console %s: %s %s", e.Type, a.Value, a.Description))
+			}
+		}
+	case *log.EventEntryAdded:
+		b.problems = append(b.problems, fmt.Sprintf("log %s: %s", e.Entry.Level, e.Entry.Text))
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	}
+}
+
+func exception(d *runtime.ExceptionDetails) string {
+	if d.Exception != nil {
+		return d.Text + " " + d.Exception.Description
+	}
+	return d.Text
+}
+
+// do takes steps; one that fails ends the test.
+func (b *browser) do(steps ...step) {
+	b.tb.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.fail(err)
+	}
+}
+
+func (b *browser) fail(err error) {
+	b.tb.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tb.Fatalf("browser: %v; the page complained of %q", err, b.problems)
+}
+
+// clean checks that the page complained of nothing and asked for nothing but itself.
+func (b *browser) clean() {
+	b.tb.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.problems {
+		b.tb.Error(p)
+	}
+	for i, r := range b.requests {
+		if i > 0 || !strings.HasPrefix(r, "file:") {
+			b.tb.Errorf("the page asked for %.120q", r)
+		}
+	}
+	if len(b.requests) == 0 {
+		b.tb.Error("no request seen, not even for the page: the network is not watched")
+	}
+}
+
+// ask evaluates an expression, or a promise.
+func ask[T any](b *browser, expression string) T {
+	b.tb.Helper()
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.fail(fmt.Errorf("%s: %w", expression, err))
+	}
+	return out
+}
+
+// settle waits until all that was to be drawn is drawn.
+func (b *browser) settle() {
+	b.tb.Helper()
+	ask[bool](b, `new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => r(true), 30))))`)
+}
+
+// shoot keeps a picture of the whole page, in $CLUSTERGYM_ARTEFACTS if that is set.
+func (b *browser) shoot(name string) {
+	b.tb.Helper()
+	b.keep(name, chromedp.FullScreenshot(100))
+}
+
+// shootWindow keeps a picture of what the window shows.
+func (b *browser) shootWindow(name string) {
+	b.tb.Helper()
+	b.keep(name, chromedp.CaptureScreenshot())
+}
+
+func (b *browser) keep(name string, picture chromedp.Action[[]byte]) {
+	b.tb.Helper()
+	dir := os.Getenv("CLUSTERGYM_ARTEFACTS")
+	if dir == "" {
+		dir = b.tb.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		b.tb.Fatal(err)
+	}
+	png, err := chromedp.Run(b.ctx, picture)
+	if err != nil {
+		b.fail(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "report-"+name+".png"), png, 0o666); err != nil {
+		b.tb.Fatal(err)
+	}
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/clustergym/clustergym/eval"
+)
+
+// figures is what the page's script is told, besides the packs.
+type figures struct {
+	Policies []string        `json:"policies"` // the index of one is its colour
+	Sections []sectionFigure `json:"sections"`
+	Curves   []curveFigure   `json:"curves"`
+}
+
+type sectionFigure struct {
+	CDF     *cdfFigure      `json:"cdf,omitempty"`
+	Forest  []forestFigure  `json:"forest,omitempty"`
+	Differs []differsFigure `json:"differs,omitempty"`
+}
+
+// cdfFigure has the share of jobs that finish within each time, in seconds, by policy.
+type cdfFigure struct {
+	X      []float64   `json:"x"`
+	Policy []string    `json:"policy"`
+	Y      [][]float64 `json:"y"`
+}
+
+// forestFigure is one metric's differences from the baseline, in percent.
+type forestFigure struct {
+	Label string      `json:"label"`
+	Arrow string      `json:"arrow"`
+	Rows  []forestRow `json:"rows"`
+}
+
+type forestRow struct {
+	Policy string       `json:"policy"`
+	Mean   eval.Number  `json:"mean"`
+	Lo     *eval.Number `json:"lo,omitempty"`
+	Hi     *eval.Number `json:"hi,omitempty"`
+	Bold   bool         `json:"bold,omitempty"`
+}
+
+type differsFigure struct {
+	Above string   `json:"above"`
+	Below string   `json:"below"`
+	At    float64  `json:"at"` // seconds
+	Job   string   `json:"job"`
+	What  []string `json:"what"`
+	Why   []string `json:"why"`
+}
+
+type curveFigure struct {
+	Policy     string        `json:"policy"`
+	X          []int         `json:"x"`
+	Y          []eval.Number `json:"y"`
+	Validation []pointFigure `json:"validation"`
+}
+
+type pointFigure struct {
+	X int         `json:"x"`
+	Y eval.Number `json:"y"`
+}
+
+// figures returns the JSON of what the page draws besides schedules. encoding/json escapes what could end a script element.
+func (r *Report) figures(policies []string) (string, error) {
+	all := figures{Policies: policies, Sections: []sectionFigure{}, Curves: []curveFigure{}}
+	for i := range r.Sections {
+		s := &r.Sections[i]
+		f := sectionFigure{CDF: cdf(s.Results), Forest: forest(&s.Comparison)}
+		for _, d := range s.Differs {
+			f.Differs = append(f.Differs, differsFigure{d.Above, d.Below, d.At.Seconds(), d.Job, d.What, d.Why})
+		}
+		all.Sections = append(all.Sections, f)
+	}
+	for _, c := range r.Curves {
+		f := curveFigure{Policy: c.Policy, X: c.Update}
+		for _, y := range c.Train {
+			f.Y = append(f.Y, eval.Number(y))
+		}
+		for _, p := range c.Validation {
+			f.Validation = append(f.Validation, pointFigure{p.X, eval.Number(p.Y)})
+		}
+		all.Curves = append(all.Curves, f)
+	}
+	b, err := json.Marshal(all)
+	return string(b), err
+}
+
+// cdfPoints is how finely a distribution is drawn.
+const cdfPoints = 240
+
+// cdf samples the distribution of every policy's completion times at times that are even on a logarithmic axis.
+func cdf(results []eval.Result) *cdfFigure {
+	f := &cdfFigure{}
+	lo, hi := math.Inf(1), 1.0
+	known := map[string]bool{}
+	for i := range results {
+		r := &results[i]
+		if !known[r.Policy] {
+			known[r.Policy] = true
+			f.Policy = append(f.Policy, r.Policy)
+		}
+		if n := len(r.JCTPercentiles); n > 0 {
+			lo, hi = min(lo, r.JCTPercentiles[0]), max(hi, r.JCTPercentiles[n-1])
+		}
+	}
+	if math.IsInf(lo, 1) {
+		return nil
+	}
+	lo = min(max(lo, 1), hi/10)
+	for i := range cdfPoints {
+		f.X = append(f.X, lo*math.Pow(hi/lo, float64(i)/(cdfPoints-1)))
+	}
+	f.X[cdfPoints-1] = hi // exactly: the longest job counts
+	for _, policy := range f.Policy {
+		ys := eval.CDF(results, policy, f.X)
+		for i := range ys {
+			ys[i] = math.Round(ys[i]*1e5) / 1e5
+		}
+		f.Y = append(f.Y, ys)
+	}
+	for i := range f.X {
+		f.X[i], _ = strconv.ParseFloat(strconv.FormatFloat(f.X[i], 'g', 5, 64), 64)
+	}
+	return f
+}
+
+// forest reads the table of differences: what it shows is what is drawn.
+func forest(c *eval.Comparison) []forestFigure {
+	if len(c.Policies) < 2 {
+		return nil
+	}
+	rows := c.Differences()
+	var all []forestFigure
+	for i, text := range rows[0] {
+		h := parseHead(text)
+		if h.Arrow == "" {
+			continue // not a difference
+		}
+		f := forestFigure{Label: h.Label, Arrow: h.Arrow}
+		for _, r := range rows[1:] {
+			if x, ok := parseForest(r[i]); ok {
+				x.Policy = strings.TrimSuffix(r[0], "†")
+				f.Rows = append(f.Rows, x)
+			}
+		}
+		if len(f.Rows) > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// parseForest reads "-12.3 [-14.1, -10.4] *".
+func parseForest(text string) (forestRow, bool) {
+	text, bold := strings.CutSuffix(strings.TrimSpace(text), " *")
+	mean, interval, ok := strings.Cut(text, " [")
+	x, err := strconv.ParseFloat(mean, 64)
+	if err != nil {
+		return forestRow{}, false
+	}
+	r := forestRow{Mean: eval.Number(x), Bold: bold}
+	lo, hi, pair := strings.Cut(strings.TrimSuffix(interval, "]"), ", ")
+	if !ok || !pair {
+		return r, true
+	}
+	a, errA := strconv.ParseFloat(lo, 64)
+	b, errB := strconv.ParseFloat(hi, 64)
+	if errA == nil && errB == nil {
+		low, high := eval.Number(a), eval.Number(b)
+		r.Lo, r.Hi = &low, &high
+	}
+	return r, true
+}

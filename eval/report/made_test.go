@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// generated returns an episode of generated jobs on a cluster that they overload a little.
+func generated(tb testing.TB, jobs, servers int, load float64, seed uint64) sim.Episode {
+	tb.Helper()
+	params, err := trace.Default().WithLoad(load, 8*servers)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w, err := trace.Generate(params, jobs, seed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range w.Jobs {
+		w.Jobs[i].Estimate = w.Jobs[i].Work
+		w.Jobs[i].Workers = min(w.Jobs[i].Workers, int32(8*servers))
+	}
+	return sim.Episode{
+		Config: sim.Config{Cluster: cluster.Uniform(servers, 8), Restart: sim.Pause(time.Minute)}, Jobs: w.Jobs,
+	}
+}
+
+// play runs an episode under a baseline.
+func play(tb testing.TB, e sim.Episode, policy string) *sim.Log {
+	tb.Helper()
+	sched, err := baselines.New(policy)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := e.New()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := s.Run(tb.Context(), sched, 1); err != nil {
+		tb.Fatal(err)
+	}
+	return s.Log()
+}
+
+// result measures a log as eval.Run does.
+func result(log *sim.Log, scenario, window, policy string) eval.Result {
+	r := eval.Result{
+		Case:    eval.Case{Scenario: scenario, Split: "test", Window: window, Policy: policy, Seed: 1},
+		Metrics: eval.Measure(log),
+	}
+	var jct []float64
+	for _, row := range eval.Rows(log) {
+		if row.Finished {
+			jct = append(jct, row.JCT().Seconds())
+		}
+	}
+	slices.Sort(jct)
+	for i := range 101 {
+		if len(jct) > 0 {
+			r.JCTPercentiles = append(r.JCTPercentiles, jct[i*(len(jct)-1)/100])
+		}
+	}
+	return r
+}
+
+// section runs policies on windows of generated jobs. Those of the first window are its schedules.
+func section(tb testing.TB, name string, windows, jobs, servers int, policies ...string) Section {
+	tb.Helper()
+	var s Section
+	for w := range windows {
+		episode := generated(tb, jobs, servers, 0.95, uint64(w+1))
+		for _, policy := range policies {
+			log := play(tb, episode, policy)
+			s.Results = append(s.Results, result(log, name, fmt.Sprintf("test-%d", w), policy))
+			if w == 0 {
+				s.Schedules = append(s.Schedules, log)
+			}
+		}
+	}
+	s.compare(tb, policies[0])
+	return s
+}
+
+func (s *Section) compare(tb testing.TB, baseline string) {
+	tb.Helper()
+	c, err := eval.Compare(s.Results, baseline)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.Comparison, s.Shown = c, s.Results[0].Case
+}
+
+// builtin runs policies on a window of a scenario that comes with the program.
+func builtin(tb testing.TB, name string, overrides []string, policies ...string) Section {
+	tb.Helper()
+	sc, err := scenario.Load(name, overrides...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	src, err := sc.Open()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := Section{Scenario: sc}
+	for _, policy := range policies {
+		log := play(tb, e.Episode, policy)
+		s.Results = append(s.Results, result(log, name, "test-0", policy))
+		s.Schedules = append(s.Schedules, log)
+	}
+	s.compare(tb, policies[0])
+	return s
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+)
+
+// A pack carries columns of numbers into the page. Before it is compressed (gzip) and written as base64 it is
+//
+//	uint32       length n of the head, little-endian
+//	n bytes      the head: JSON, {"columns": [{"name", "width", "count"}, ...], ...} and whatever else belongs to it
+//	per column   width planes of count bytes each: byte 0 of every number, then byte 1 of every number, ...
+//
+// A number is unsigned and little-endian; width is 1, 2 or 4 bytes, the least that holds the column's largest. Planes compress
+// better than numbers one after the other, because high bytes are mostly alike. A column of width 0 is a text of count bytes.
+// page/data.js reads it. What the columns are says schedules.go.
+type pack struct {
+	Columns []column `json:"columns"`
+	bytes   bytes.Buffer
+}
+
+type column struct {
+	Name  string `json:"name"`
+	Width int    `json:"width"`
+	Count int    `json:"count"`
+}
+
+// numbers adds a column.
+func (p *pack) numbers(name string, values []uint32) {
+	top := uint32(0)
+	for _, v := range values {
+		top |= v
+	}
+	width := 4
+	switch {
+	case top < 1<<8:
+		width = 1
+	case top < 1<<16:
+		width = 2
+	}
+	p.Columns = append(p.Columns, column{name, width, len(values)})
+	for plane := range width {
+		for _, v := range values {
+			p.bytes.WriteByte(byte(v >> (8 * plane)))
+		}
+	}
+}
+
+// text adds a column of text: the JSON of a value.
+func (p *pack) text(name string, value any) error {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", name, err)
+	}
+	p.Columns = append(p.Columns, column{name, 0, len(b)})
+	p.bytes.Write(b)
+	return nil
+}
+
+// encode closes the pack under a head, a struct that embeds it.
+func (p *pack) encode(head any) (string, error) {
+	h, err := json.Marshal(head)
+	if err != nil {
+		return "", fmt.Errorf("pack: %w", err)
+	}
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression) // without a time: equal packs are equal bytes
+	if err != nil {
+		return "", fmt.Errorf("pack: %w", err)
+	}
+	for _, b := range [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(len(h))), h, p.bytes.Bytes()} {
+		if _, err := z.Write(b); err != nil {
+			return "", fmt.Errorf("pack: %w", err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		return "", fmt.Errorf("pack: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
+}

@@ -1,0 +1,186 @@
+// Package report writes what an evaluation found as one HTML page that needs nothing else: no network, no other file. The page
+// has the tables, distributions of completion times, learning curves, and schedules to look into. It measures nothing: tables
+// come from eval.Comparison and schedules from event logs.
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// Report is what a page tells. Equal reports are equal bytes.
+type Report struct {
+	Title   string
+	Version string // of the program
+	Command string // the command line that wrote it
+	// Sections are the scenarios, one after the other.
+	Sections []Section
+	Curves   []Curve
+	Notes    []string // for all sections
+}
+
+// Section is one scenario.
+type Section struct {
+	Comparison eval.Comparison
+	Results    []eval.Result      // those that were compared
+	Scenario   *scenario.Scenario // shown in full, if not nil
+	Shown      eval.Case          // window and seed of the schedules
+	// Schedules are those to look at, under the names of their schedulers: the same jobs on the same cluster. The page shows two
+	// of them at a time, one above the other, at first the first two; of one it shows that one. Those that take no time are not
+	// shown.
+	Schedules []*sim.Log
+	Differs   []Difference // where pairs of schedules first differ
+}
+
+// Difference is the first decision in which two schedules differ.
+type Difference struct {
+	Above, Below string // the schedules, by name
+	At           time.Duration
+	Job          string   // that it is about
+	What         []string // a line each: what either did
+	Why          []string // a line each
+}
+
+// Curve is how a policy came on in training.
+type Curve struct {
+	Policy string
+	Update []int
+	// Train is the mean JCT of the sampled policy by update, relative to that of the prior.
+	Train      []float64
+	Validation []Point
+}
+
+// Point is a value after an update.
+type Point struct {
+	X int     // the update
+	Y float64 // mean JCT, relative to that of the prior
+}
+
+// Write writes the page. Schedules of different jobs or clusters are an error.
+func (r *Report) Write(w io.Writer) error {
+	policies := r.policies()
+	figures, err := r.figures(policies)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	view := pageView{
+		Title: r.Title, Version: r.Version, Command: r.Command, Notes: r.Notes, Curves: len(r.Curves) > 0,
+		Style: template.CSS(style()), Script: template.JS(script()), Policy: securityPolicy(), Figures: template.JS(figures),
+	}
+	for i := range r.Sections {
+		s, err := r.Sections[i].view(i, policies, len(r.Sections) == 1 && r.Title == r.Sections[0].Comparison.Scenario)
+		if err != nil {
+			return fmt.Errorf("write report: %s: %w", r.Sections[i].Comparison.Scenario, err)
+		}
+		view.Sections = append(view.Sections, s)
+	}
+	view.Terms = terms(view.Sections)
+	view.Folded = slices.ContainsFunc(view.Terms, func(t term) bool { return t.More })
+	if err := pageTemplate().Execute(w, view); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// policies are all that the report speaks of, in order of appearance: the index of one is its colour.
+func (r *Report) policies() []string {
+	var all []string
+	add := func(name string) {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	for i := range r.Sections {
+		s := &r.Sections[i]
+		for _, p := range s.Comparison.Policies {
+			add(p.Policy)
+		}
+		for _, log := range s.Schedules {
+			add(log.Scheduler)
+		}
+	}
+	for _, c := range r.Curves {
+		add(c.Policy)
+	}
+	return all
+}
+
+// pageView is what the template shows.
+type pageView struct {
+	Title, Version, Command string
+	Notes                   []string
+	Curves                  bool
+	Style                   template.CSS
+	Script                  template.JS
+	Policy                  template.HTMLAttr
+	Figures                 template.JS
+	Sections                []sectionView
+	Terms                   []term
+	Folded                  bool // some terms are of folded columns
+}
+
+type sectionView struct {
+	Index                    int
+	Single                   bool // the page has no other and is named after it
+	Name, Split, Subtitle    string
+	Means, Differences       table
+	Baseline, Windows        string
+	Level                    float64
+	Compared, CDF            bool
+	Notes                    []string
+	Pack                     template.HTML // base64
+	ShownCase                string
+	Schedules                []string
+	Loans, Failures, Differs bool
+	Scenario                 string
+}
+
+func (s *Section) view(i int, policies []string, single bool) (sectionView, error) {
+	c := &s.Comparison
+	v := sectionView{
+		Index: i, Name: c.Scenario, Single: single, Split: c.Split, Subtitle: c.Subtitle(), Means: meansTable(c, policies),
+		Notes: c.Notes(), CDF: slices.ContainsFunc(s.Results, func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }),
+		Differs: len(s.Differs) > 0,
+	}
+	if len(c.Policies) > 1 {
+		v.Compared, v.Differences = true, differencesTable(c, policies)
+		v.Baseline, v.Level, v.Windows = c.Baseline, 100*c.Level, count(len(c.Windows), "window")
+	}
+	if slices.ContainsFunc(s.Schedules, func(l *sim.Log) bool { return end(l) > 0 && l.Config.Cluster.GPUs() > 0 }) {
+		text, err := packSchedules(s.Schedules)
+		if err != nil {
+			return v, err
+		}
+		v.Pack = template.HTML(text)
+		v.ShownCase = fmt.Sprintf("%s, seed %d", s.Shown.Window, s.Shown.Seed)
+		for _, log := range s.Schedules {
+			v.Schedules = append(v.Schedules, log.Scheduler)
+			v.Failures = v.Failures || slices.ContainsFunc(log.Records, func(r sim.Record) bool { return r.Kind == sim.Fail })
+		}
+		v.Loans = hasInference(s.Schedules[0])
+	}
+	if s.Scenario != nil {
+		var yaml bytes.Buffer
+		if err := s.Scenario.Write(&yaml); err != nil {
+			return v, err
+		}
+		v.Scenario = strings.TrimRight(yaml.String(), "\n")
+	}
+	return v, nil
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// generatedReport is of three policies on windows of generated jobs, with all that a page may have.
+func generatedReport(tb testing.TB, windows, jobs int) *Report {
+	tb.Helper()
+	s := section(tb, "generated-v1", windows, jobs, 16, "sjfskip", "srtf", "fifo")
+	s.Differs = []Difference{{
+		Above: "srtf", Below: "sjfskip", At: 30 * time.Hour, Job: "217",
+		What: []string{"srtf preempts job 217 on server-0:0-7", "sjfskip lets it run"},
+		Why:  []string{"job 218 has 12 min left, job 217 has 6 h"},
+	}}
+	learned := Curve{Policy: "learned"}
+	for i := range 100 {
+		learned.Update = append(learned.Update, i)
+		learned.Train = append(learned.Train, 0.8+0.3/(1+float64(i)/20)+0.01*float64(i%7))
+		if i%10 == 0 {
+			learned.Validation = append(learned.Validation, Point{i, 0.79 + 0.25/(1+float64(i)/20)})
+		}
+	}
+	return &Report{
+		Title: "generated-v1", Version: "v0.0.0", Command: "clustergym eval --scenario generated-v1 --policies sjfskip,srtf,fifo",
+		Sections: []Section{s}, Curves: []Curve{learned}, Notes: []string{"These jobs are generated."},
+	}
+}
+
+func write(tb testing.TB, r *Report) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestEqualReportsAreEqualBytes(t *testing.T) {
+	first, second := write(t, generatedReport(t, 2, 300)), write(t, generatedReport(t, 2, 300))
+	if !bytes.Equal(first, second) {
+		t.Errorf("%d and %d bytes that differ", len(first), len(second))
+	}
+}
+
+// The page names no other file and no host, and shows what it was given.
+func TestPageNeedsNothingElse(t *testing.T) {
+	page := string(write(t, generatedReport(t, 2, 300)))
+	body := strings.ReplaceAll(page, "http://www.w3.org/2000/svg", "")
+	for _, foreign := range []string{"http:", "https:", " src=", "url(", "@import", "ZgotmplZ", "import(", "fetch("} {
+		if strings.Contains(body, foreign) {
+			t.Errorf("the page holds %q", foreign)
+		}
+	}
+	for _, want := range []string{"default-src &#39;none&#39;", "default-src 'none'"} {
+		if strings.Contains(page, want) {
+			return
+		}
+	}
+	t.Error("the page has no policy that forbids the network")
+}
+
+// hostile is a report in which every text tries to become markup.
+const attack = `</script></style></title><img src=x onerror="document.title='broken'">` + "`'\"&\u2028"
+
+func hostileReport(tb testing.TB) *Report {
+	tb.Helper()
+	log := shares(tb)
+	log.Scheduler = attack
+	for i := range log.Jobs {
+		j := &log.Jobs[i]
+		j.Name, j.User, j.Tenant, j.Model, j.GPUType = attack+j.Name, attack, attack, attack, attack
+	}
+	for i := range log.Config.Cluster.Servers {
+		log.Config.Cluster.Servers[i].Name = attack
+	}
+	below := *log
+	below.Scheduler = attack + "2"
+	var s Section
+	for _, l := range []*sim.Log{log, &below} {
+		for _, window := range []string{attack, attack + "2"} {
+			s.Results = append(s.Results, result(l, attack, window, l.Scheduler))
+			s.Results[len(s.Results)-1].Truncated = attack
+		}
+	}
+	s.compare(tb, attack)
+	s.Schedules = []*sim.Log{log, &below}
+	s.Shown = eval.Case{Window: attack}
+	s.Differs = []Difference{{attack, attack + "2", time.Minute, log.Jobs[3].Name, []string{attack}, []string{attack}}}
+	return &Report{
+		Title: attack, Version: attack, Command: attack, Sections: []Section{s}, Notes: []string{attack},
+		Curves: []Curve{{Policy: attack, Update: []int{0, 1}, Train: []float64{1, 0.9}}},
+	}
+}
+
+func TestHostileTextStaysText(t *testing.T) {
+	page := string(write(t, hostileReport(t)))
+	if strings.Contains(page, "<img") || strings.Contains(page, "onerror=\"") {
+		t.Error("an attack became markup")
+	}
+	if n := strings.Count(page, "</script>"); n != 3 { // figures, the script, one pack
+		t.Errorf("%d script elements end, want 3", n)
+	}
+}
+
+// A page may lack any of its parts.
+func TestPagesWithoutSomeParts(t *testing.T) {
+	full := generatedReport(t, 1, 200)
+	bare := full.Sections[0]
+	bare.Schedules, bare.Results, bare.Differs = nil, nil, nil
+	for name, r := range map[string]*Report{
+		"nothing":      {},
+		"only curves":  {Curves: full.Curves},
+		"bare section": {Sections: []Section{bare}},
+		"empty curve":  {Curves: []Curve{{Policy: "untrained"}}},
+		"empty log":    {Sections: []Section{{Comparison: bare.Comparison, Schedules: []*sim.Log{{Scheduler: "idle"}}}}},
+	} {
+		if page := write(t, r); !bytes.HasSuffix(bytes.TrimSpace(page), []byte("</html>")) {
+			t.Errorf("%s: the page does not end", name)
+		}
+	}
+}
+
+// large is two schedules of fifty thousand jobs with many preemptions.
+func large(tb testing.TB) *Report {
+	tb.Helper()
+	e := generated(tb, 50_000, 32, 0.95, 1)
+	var s Section
+	for _, policy := range []string{"srtf", "las"} {
+		log := play(tb, e, policy)
+		s.Results = append(s.Results, result(log, "generated-v1", "test-0", policy))
+		s.Schedules = append(s.Schedules, log)
+	}
+	s.compare(tb, "srtf")
+	return &Report{Title: "fifty thousand jobs", Sections: []Section{s}}
+}
+
+func BenchmarkWriteLarge(b *testing.B) {
+	r := large(b)
+	var page bytes.Buffer
+	for b.Loop() {
+		page.Reset()
+		if err := r.Write(&page); err != nil {
+			b.Fatal(err)
+		}
+	}
+	stays := 0
+	for _, log := range r.Sections[0].Schedules {
+		for _, all := range eval.Stays(log) {
+			stays += len(all)
+		}
+	}
+	b.ReportMetric(float64(page.Len()), "bytes")
+	b.ReportMetric(float64(stays), "stays")
+}

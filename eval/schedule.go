@@ -1,0 +1,72 @@
+package eval
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// Stay is a job on the same GPUs from one instant to another, perhaps the same one.
+type Stay struct {
+	From, To time.Duration
+	Record   *sim.Record // that put it there: a start, resize or migration
+	End      sim.Kind    // what ended it: Finish, Preempt, Interrupt, Resize or Migrate; End if the log ended first
+}
+
+// Stays lists, by JobID, where the jobs of a log were and when, in order of time. Those of warm jobs are among them.
+func Stays(log *sim.Log) [][]Stay {
+	all := make([][]Stay, len(log.Jobs))
+	open := make([]bool, len(log.Jobs))
+	stop := func(id cluster.JobID, at time.Duration, why sim.Kind) {
+		if open[id] {
+			last := &all[id][len(all[id])-1]
+			last.To, last.End, open[id] = at, why, false
+		}
+	}
+	for i := range log.Records {
+		r := &log.Records[i]
+		switch r.Kind {
+		case sim.Start, sim.Resize, sim.Migrate:
+			stop(r.Job, r.At, r.Kind)
+			all[r.Job] = append(all[r.Job], Stay{From: r.At, Record: r})
+			open[r.Job] = true
+		case sim.Preempt, sim.Interrupt, sim.Finish:
+			stop(r.Job, r.At, r.Kind)
+		}
+	}
+	if n := len(log.Records); n > 0 {
+		for id := range open {
+			stop(cluster.JobID(id), log.Records[n-1].At, sim.End)
+		}
+	}
+	return all
+}
+
+// Box is what a job holds on GPUs side by side on one server: Count of them from GPU on, GPUMilli of each.
+type Box struct {
+	Server     cluster.ServerID
+	GPU, Count int32
+	GPUMilli   int32
+}
+
+// Boxes appends what a record gives its job to dst, in the order of its pieces, GPUs ascending, in as few boxes as hold it.
+func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
+	gpus := log.GPUs(r)
+	for _, p := range log.Placement(r) {
+		held := gpus[:p.Workers]
+		if gpus = gpus[p.Workers:]; !slices.IsSorted(held) { // shares go to the fullest GPUs first
+			held = slices.Sorted(slices.Values(held))
+		}
+		for i := 0; i < len(held); {
+			k := i + 1
+			for k < len(held) && held[k] == held[k-1]+1 {
+				k++
+			}
+			dst = append(dst, Box{p.Server, held[i], int32(k - i), p.GPUMilli})
+			i = k
+		}
+	}
+	return dst
+}

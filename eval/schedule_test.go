@@ -1,0 +1,140 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+func TestStaysAndBoxesOfAKnownTimeline(t *testing.T) {
+	log := timeline(t)
+	want := []string{
+		"10s to 20s until preempt: [{0 0 2 1000}]; 45s to 1m10s until finish: [{0 0 2 1000}]",
+		"20s to 45s until finish: [{0 0 2 1000} {1 0 2 1000}]",
+		"45s to 45.25s until migrate: [{1 0 1 1000}]; 45.25s to 50.5s until finish: [{1 0 1 1000}]",
+	}
+	if got := told(log); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	at := slices.IndexFunc(log.Records, func(r sim.Record) bool { return r.Kind == sim.Migrate })
+	log.Records = log.Records[:at+1]
+	want[0] = "10s to 20s until preempt: [{0 0 2 1000}]; 45s to 45.25s until end: [{0 0 2 1000}]"
+	want[2] = "45s to 45.25s until migrate: [{1 0 1 1000}]; 45.25s to 45.25s until end: [{1 0 1 1000}]"
+	if got := told(log); !slices.Equal(got, want) {
+		t.Errorf("cut off: got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// told writes the stays of every job.
+func told(log *sim.Log) (lines []string) {
+	for _, stays := range Stays(log) {
+		var b []string
+		for _, s := range stays {
+			b = append(b, fmt.Sprintf("%v to %v until %v: %v", s.From, s.To, s.End, Boxes(nil, log, s.Record)))
+		}
+		lines = append(lines, strings.Join(b, "; "))
+	}
+	return lines
+}
+
+// A gang of shares takes the GPU that is shared already before those that are free, and so names it first.
+func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
+	const s = time.Second
+	jobs := []trace.Job{job("whole", 0, 10*s, 2), job("share", 0, 60*s, 1), job("gang", 10*s, 60*s, 3)}
+	jobs[1].Request.GPUMilli, jobs[2].Request.GPUMilli = 500, 500
+	all := &script{"all", func(tx *cluster.Txn) error {
+		for _, id := range slices.Clone(tx.State().Pending()) {
+			if err := tx.Place(id, cluster.Placement{{Workers: jobs[id].Workers, Amount: jobs[id].Request}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	log := episode(t, sim.Config{Cluster: cluster.Uniform(1, 3)}, jobs, all)
+	r := &log.Records[slices.IndexFunc(log.Records, func(r sim.Record) bool { return r.Kind == sim.Start && r.Job == 2 })]
+	gpus := slices.Clone(log.GPUs(r))
+	if slices.IsSorted(gpus) {
+		t.Fatalf("the gang holds %v, want another order", gpus)
+	}
+	if got, want := Boxes([]Box{{Count: 9}}, log, r), []Box{{Count: 9}, {0, 0, 3, 500}}; !slices.Equal(got, want) {
+		t.Errorf("GPUs %v are boxes %v, want %v", gpus, got, want)
+	}
+	if !slices.Equal(log.GPUs(r), gpus) {
+		t.Errorf("the log's GPUs became %v", log.GPUs(r))
+	}
+}
+
+// Every box lies on GPUs that its record names, all of them are covered once, and no two boxes of a piece touch.
+func TestBoxesCoverThePlacement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		log := drawLog(t)
+		for i := range log.Records {
+			r := &log.Records[i]
+			type slot struct {
+				server        cluster.ServerID
+				gpu, gpuMilli int32
+			}
+			left := map[slot]bool{}
+			gpus := log.GPUs(r)
+			for _, p := range log.Placement(r) {
+				for range p.Workers {
+					left[slot{p.Server, gpus[0], p.GPUMilli}] = true
+					gpus = gpus[1:]
+				}
+			}
+			boxes := Boxes(nil, log, r)
+			for k, b := range boxes {
+				if k > 0 && boxes[k-1].Server == b.Server && boxes[k-1].GPU+boxes[k-1].Count >= b.GPU {
+					t.Fatalf("boxes %v and %v touch", boxes[k-1], b)
+				}
+				for g := range b.Count {
+					if s := (slot{b.Server, b.GPU + g, b.GPUMilli}); !left[s] {
+						t.Fatalf("box %v covers GPU %d, which is not held, or held twice", b, s.gpu)
+					} else {
+						delete(left, s)
+					}
+				}
+			}
+			if len(left) > 0 {
+				t.Fatalf("boxes %v leave out %v", boxes, left)
+			}
+		}
+	})
+}
+
+// At every instant a job stays where the last record about it has put it, and it stays once.
+func TestStaysAreWhereRecordsPutJobs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		log := drawLog(t)
+		stays := Stays(log)
+		scenes(log, func(from, to time.Duration, c scene) {
+			for id := range log.Jobs {
+				var here []*sim.Record
+				for _, s := range stays[id] {
+					if s.From <= from && s.To >= to {
+						here = append(here, s.Record)
+					} else if s.From < to && s.To > from {
+						t.Fatalf("job %d: a stay from %v to %v ends or begins within %v to %v", id, s.From, s.To, from, to)
+					}
+				}
+				if r := c.placed[cluster.JobID(id)]; len(here) > 1 || r != nil && !slices.Contains(here, r) || r == nil && len(here) > 0 {
+					t.Fatalf("job %d from %v to %v: stays %v, but is where %v put it", id, from, to, here, r)
+				}
+			}
+		})
+		for id, all := range stays {
+			for i, s := range all {
+				if i > 0 && s.From < all[i-1].To || s.From > s.To || s.Record.At != s.From || int(s.Record.Job) != id {
+					t.Fatalf("job %d: stay %d is %+v after %+v", id, i, s, all[:i])
+				}
+			}
+		}
+	})
+}

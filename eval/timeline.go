@@ -1,0 +1,89 @@
+package eval
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// Timeline tells of an episode over time. Its slices have an element for each of equally long parts of [0, Until), equal to
+// the nanosecond. What waits for no time at all is not waiting. Beyond the log's last record no job waits or holds anything,
+// and the rest stays as it was.
+type Timeline struct {
+	Until   time.Duration
+	Waiting []float64 // GPUs that waiting jobs ask for, at most
+	Queue   []float64 // jobs that wait, at most
+	Held    []float64 // GPUs that jobs hold, on average
+	Open    []float64 // GPUs that training jobs may use, on average
+	Lent    []float64 // inference servers on loan, on average
+	Need    []float64 // inference servers that the inference pool needs, on average
+}
+
+// NewTimeline reads a log, cut or continued to an end, in a number of parts. If the end is not after 0 all is 0.
+func NewTimeline(log *sim.Log, until time.Duration, parts int) Timeline {
+	t := Timeline{Until: until}
+	for _, s := range []*[]float64{&t.Waiting, &t.Queue, &t.Held, &t.Open, &t.Lent, &t.Need} {
+		*s = make([]float64, parts)
+	}
+	if until <= 0 || parts == 0 {
+		return t
+	}
+	now := newLevel(log)
+	since := time.Duration(0)
+	for i := range log.Records {
+		r := &log.Records[i]
+		if at := min(r.At, until); at > since {
+			t.fill(since, at, &now)
+			since = at
+		}
+		now.follow(log, r)
+	}
+	now.queue, now.waiting, now.held = 0, 0, 0
+	t.fill(since, until, &now)
+	for i := range parts {
+		if width := float64(t.bound(i+1) - t.bound(i)); width > 0 {
+			for _, s := range [][]float64{t.Held, t.Open, t.Lent, t.Need} {
+				s[i] /= width
+			}
+		}
+	}
+	return t
+}
+
+// bound returns where a part begins.
+func (t *Timeline) bound(i int) time.Duration {
+	hi, lo := bits.Mul64(uint64(t.Until), uint64(i))
+	at, _ := bits.Div64(hi, lo, uint64(len(t.Held)))
+	return time.Duration(at)
+}
+
+// part returns the first part that ends after an instant before Until.
+func (t *Timeline) part(at time.Duration) int {
+	hi, lo := bits.Mul64(uint64(at), uint64(len(t.Held)))
+	i, _ := bits.Div64(hi, lo, uint64(t.Until))
+	for t.bound(int(i)+1) <= at { // bounds are rounded down
+		i++
+	}
+	return int(i)
+}
+
+// fill adds what holds in [from, to) to the parts that it touches.
+func (t *Timeline) fill(from, to time.Duration, n *level) {
+	if from >= to {
+		return
+	}
+	for i := t.part(from); from < to; i++ {
+		end := min(t.bound(i+1), to)
+		if d := float64(end - from); d > 0 {
+			t.Waiting[i] = max(t.Waiting[i], float64(n.waiting)/cluster.WholeGPU)
+			t.Queue[i] = max(t.Queue[i], float64(n.queue))
+			t.Held[i] += d * float64(n.held) / cluster.WholeGPU
+			t.Open[i] += d * float64(n.open)
+			t.Lent[i] += d * float64(n.onLoan)
+			t.Need[i] += d * float64(n.need) / thousand
+		}
+		from = end
+	}
+}
