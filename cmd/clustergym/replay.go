@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,30 +16,36 @@ import (
 )
 
 type replayOptions struct {
-	log    string
-	verify bool
-	gantt  string
+	logs    []string
+	verify  bool
+	drawing drawOptions
 }
 
 func newReplayCmd(a *app) *cobra.Command {
 	var opts replayOptions
 	cmd := &cobra.Command{
-		Use:   "replay LOG",
-		Short: "Run an event log again and measure it",
+		Use:   "replay LOG [LOG2]",
+		Short: "Run an event log again, measure and draw it",
 		Long: long(`
 Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log that the
 cluster and its rules do not allow is refused, with the line. --verify also insists that the log of the second run, when
-written, equals the file byte for byte.`),
+written, equals the file byte for byte.
+
+Two logs are measured side by side, and --show and --gantt draw them one above the other on one axis of time; --json then
+prints a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.
+A log may be compressed, and holds at most 2 GiB when unpacked.`),
 		Example: `  clustergym replay log.jsonl.gz --verify
-  clustergym replay log.jsonl --gantt schedule.svg --json`,
-		Args: cobra.ExactArgs(1),
+  clustergym replay log.jsonl --gantt schedule.svg --json
+  clustergym replay fifo.jsonl srtf.jsonl --show
+  clustergym replay srtf.jsonl --perfetto srtf.json.gz`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			opts.log = args[0]
+			opts.logs = args
 			return runReplay(a, opts)
 		},
 	}
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the second run writes the same bytes")
-	cmd.Flags().StringVar(&opts.gantt, "gantt", "", "draw the schedule as SVG")
+	opts.drawing.addFlags(cmd)
 	return cmd
 }
 
@@ -50,68 +57,132 @@ type replayed struct {
 }
 
 func runReplay(a *app, opts replayOptions) error {
-	text, err := readMaybeGzip(a, opts.log)
-	if err != nil {
-		return fmt.Errorf("read log: %w", err)
+	if err := opts.drawing.validate(a, len(opts.logs)); err != nil {
+		return err
 	}
-	old, err := sim.ReadLog(bytes.NewReader(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", opts.log, err)
+	if len(opts.logs) > 1 && opts.logs[0] == "-" && opts.logs[1] == "-" {
+		return usage("standard input holds one log: want a file for the other")
 	}
-	log, err := sim.Replay(old)
-	if err != nil {
-		return fmt.Errorf("%s: %w", opts.log, err)
-	}
-	if opts.verify {
-		var again bytes.Buffer
-		if err := log.Write(&again); err != nil {
+	var logs []*sim.Log
+	var results []replayed
+	for _, path := range opts.logs {
+		log, err := replay(a, path, opts.verify)
+		if err != nil {
 			return err
 		}
-		if err := sameLines(text, again.Bytes()); err != nil {
-			return fmt.Errorf("%s: %w", opts.log, err)
-		}
+		logs = append(logs, log)
+		results = append(results, replayed{Policy: log.Scheduler, Verified: opts.verify, Metrics: eval.Measure(log)})
 	}
-	if opts.gantt != "" {
-		if err := a.write(opts.gantt, func(w io.Writer) error { return eval.WriteGantt(w, log) }); err != nil {
-			return err
-		}
+	if err := opts.drawing.draw(a, logs...); err != nil {
+		return err
 	}
-	result := replayed{Policy: log.Scheduler, Verified: opts.verify, Metrics: eval.Measure(log)}
 	if a.json {
-		return a.printJSON(result)
+		if len(results) == 1 {
+			return a.printJSON(results[0])
+		}
+		return a.printJSON(results)
 	}
 	verdict := "every operation is allowed"
 	if opts.verify {
 		verdict = "the same bytes"
 	}
-	rows := append([][]string{{"policy", result.Policy}}, metricRows(&result.Metrics)...)
-	return a.printRows(append(rows, []string{"replay", verdict}))
+	var columns [][][]string
+	for i := range results {
+		rows := append([][]string{{"policy", results[i].Policy}}, metricRows(&results[i].Metrics)...)
+		columns = append(columns, append(rows, []string{"replay", verdict}))
+	}
+	return a.printRows(sideBySide(columns))
 }
 
-// readMaybeGzip reads a file, "-" for standard input, and unpacks it if it is gzip.
-func readMaybeGzip(a *app, path string) ([]byte, error) {
+// replay reads a log, "-" for standard input, and runs it again.
+func replay(a *app, path string, verify bool) (*sim.Log, error) {
 	in := a.in
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read log: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
+	log, err := replayFrom(in, verify)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return log, nil
+}
+
+func replayFrom(in io.Reader, verify bool) (*sim.Log, error) {
+	in, err := unpack(in, maxLogText)
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	var text bytes.Buffer
+	if verify {
+		in = io.TeeReader(in, &text)
+	}
+	old, err := sim.ReadLog(in)
+	if err != nil {
+		return nil, err
+	}
+	log, err := sim.Replay(old)
+	if err != nil || !verify {
+		return log, err
+	}
+	var again bytes.Buffer
+	if err := log.Write(&again); err != nil {
+		return nil, err
+	}
+	return log, sameLines(text.Bytes(), again.Bytes())
+}
+
+// sideBySide joins tables whose rows begin with a label: a row holds what each table has beside the label.
+func sideBySide(tables [][][]string) [][]string {
+	rows := tables[0]
+	for i, table := range tables[1:] {
+		for _, row := range table {
+			at := slices.IndexFunc(rows, func(r []string) bool { return r[0] == row[0] })
+			if at < 0 {
+				at = len(rows) - 1 // before the verdict
+				rows = slices.Insert(rows, at, append([]string{row[0]}, make([]string, i+1)...))
+			}
+			rows[at] = append(rows[at], row[1:]...)
+		}
+	}
+	return rows
+}
+
+// maxLogText is how long a log may be, unpacked: some bytes can unpack to very many.
+const maxLogText = 2 << 30
+
+// unpack reads what is gzip as what it holds, and all else as it is, up to so many bytes.
+func unpack(in io.Reader, limit int64) (io.Reader, error) {
 	buf := bufio.NewReader(in)
 	if magic, _ := buf.Peek(2); string(magic) != "\x1f\x8b" {
-		return io.ReadAll(buf)
+		return &bounded{buf, limit, limit}, nil
 	}
 	z, err := gzip.NewReader(buf)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	return &bounded{z, limit, limit}, nil
+}
+
+// bounded is a reader that fails when there is more than its limit.
+type bounded struct {
+	in          io.Reader
+	left, limit int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
 	}
-	return b, nil
+	n, err := b.in.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, fmt.Errorf("more than %d bytes", b.limit)
+	}
+	return n, err
 }
 
 // sameLines reports the first line in which two texts differ.

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -33,7 +34,7 @@ type simulateOptions struct {
 	seed      uint64
 	jobsOut   string
 	logOut    string
-	gantt     string
+	drawing   drawOptions
 }
 
 func newSimulateCmd(a *app) *cobra.Command {
@@ -45,11 +46,13 @@ func newSimulateCmd(a *app) *cobra.Command {
 Plays every job of a trace on a cluster of equal servers under one policy and prints what came of it. The same command line
 gives the same schedule, byte for byte.
 
-Nothing but --jobs-out, --log-out and --gantt is written. jobs.csv has a row for every job, on the trace's own clock:
-job_id,submit_s,start_s,end_s,jct_s. The event log holds all that happened: see replay.`, codeNoRun, codeMismatch),
+Nothing but --jobs-out, --log-out, --gantt and --perfetto is written. jobs.csv has a row for every job, on the trace's own
+clock: job_id,submit_s,start_s,end_s,jct_s. The event log holds all that happened: see replay. --show draws the schedule as
+text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`, codeNoRun, codeMismatch),
 		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
-      --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json`,
+      --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json
+  clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy srtf --show --perfetto srtf.json.gz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSimulate(cmd.Context(), a, opts) },
 	}
@@ -71,7 +74,7 @@ job_id,submit_s,start_s,end_s,jct_s. The event log holds all that happened: see 
 	f.Uint64Var(&opts.seed, "seed", 1, "of noisy estimates and of policies that draw")
 	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job")
 	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
-	f.StringVar(&opts.gantt, "gantt", "", "draw the schedule as SVG")
+	opts.drawing.addFlags(cmd)
 	require(cmd, "trace", "servers", "gpus-per-server", "policy")
 	complete(cmd, "policy", policyNames)
 	complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
@@ -138,6 +141,9 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
+	if err := opts.drawing.validate(a, 1); err != nil {
+		return err
+	}
 	cfg, err := opts.config()
 	if err != nil {
 		return err
@@ -165,11 +171,13 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
-	log, cpu, err := simulate(ctx, cfg, jobs, policy.Policy, opts.seed)
+	episode, cpu, err := simulate(ctx, cfg, jobs, policy.Policy, opts.seed)
 	if err != nil {
 		return err
 	}
+	log := episode.Log()
 	result.Metrics, result.CPU = eval.Measure(log), cpu.Seconds()
+	result.Refused = episode.Refused()
 	if err := opts.save(a, log); err != nil {
 		return err
 	}
@@ -188,10 +196,10 @@ func limitMemory() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// simulate plays the jobs and returns the log and the CPU time that it took, without that of what came before.
+// simulate plays the jobs and returns the episode and the CPU time that it took, without that of what came before.
 func simulate(
 	ctx context.Context, cfg sim.Config, jobs []trace.Job, p eval.Policy, seed uint64,
-) (*sim.Log, time.Duration, error) {
+) (*sim.Sim, time.Duration, error) {
 	sched, err := p.New()
 	if err != nil {
 		return nil, 0, err
@@ -205,7 +213,7 @@ func simulate(
 	if err := episode.Run(ctx, sched, seed); err != nil {
 		return nil, 0, err
 	}
-	return episode.Log(), cpuTime() - began, nil
+	return episode, cpuTime() - began, nil
 }
 
 func (o *simulateOptions) save(a *app, log *sim.Log) error {
@@ -215,7 +223,6 @@ func (o *simulateOptions) save(a *app, log *sim.Log) error {
 	}{
 		{o.jobsOut, func(w io.Writer) error { return eval.WriteJobs(w, log) }},
 		{o.logOut, log.Write},
-		{o.gantt, func(w io.Writer) error { return eval.WriteGantt(w, log) }},
 	} {
 		if f.path == "" {
 			continue
@@ -224,7 +231,7 @@ func (o *simulateOptions) save(a *app, log *sim.Log) error {
 			return err
 		}
 	}
-	return nil
+	return o.drawing.draw(a, log)
 }
 
 func (s *simulation) print(a *app) error {
@@ -243,11 +250,11 @@ func metricRows(m *eval.Metrics) [][]string {
 	rows := [][]string{
 		{"jobs", fmt.Sprintf("%d, %d finished", m.Jobs, m.Finished)},
 		{"JCT", fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s, sum %.0f s",
-			human(m.MeanJCT), human(m.P50JCT), human(m.P95JCT), human(m.P99JCT), m.SumJCT)},
+			phrase.Seconds(m.MeanJCT), phrase.Seconds(m.P50JCT), phrase.Seconds(m.P95JCT), phrase.Seconds(m.P99JCT), m.SumJCT)},
 		{"queueing", fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s",
-			human(m.MeanQueueing), human(m.P50Queueing), human(m.P95Queueing), human(m.P99Queueing))},
+			phrase.Seconds(m.MeanQueueing), phrase.Seconds(m.P50Queueing), phrase.Seconds(m.P95Queueing), phrase.Seconds(m.P99Queueing))},
 		{"slowdown", fmt.Sprintf("mean %.2f", m.MeanSlowdown)},
-		{"makespan", human(m.Makespan)},
+		{"makespan", phrase.Seconds(m.Makespan)},
 		{"GPU utilisation", fmt.Sprintf("%.1f %%", 100*m.Utilisation)},
 		{"preemptions", fmt.Sprint(m.Preemptions)},
 		{"events", fmt.Sprint(m.Events)},
@@ -260,17 +267,4 @@ func metricRows(m *eval.Metrics) [][]string {
 			"%.1f servers lent on average, %d seized, %.3f %% of demand unserved", m.MeanLent, m.Seizures, 100*m.Unserved)})
 	}
 	return rows
-}
-
-// human is a time in seconds as a person says it.
-func human(seconds float64) string {
-	switch {
-	case seconds < 120:
-		return fmt.Sprintf("%.3gs", seconds)
-	case seconds < 2*3600:
-		return fmt.Sprintf("%.1fmin", seconds/60)
-	case seconds < 48*3600:
-		return fmt.Sprintf("%.1fh", seconds/3600)
-	}
-	return fmt.Sprintf("%.1fd", seconds/86400)
 }
