@@ -18,7 +18,7 @@ GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 # Nested modules that build on this one.
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench golden quickstart docs docs-check clean
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench golden quickstart results results-check docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,7 +67,7 @@ fmt: ## format the code
 
 check: test check-rest ## everything that CI runs
 
-check-rest: race fuzz lint docs-check
+check-rest: race fuzz lint docs-check results-check
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -77,6 +77,25 @@ golden: ## compare the heuristics with the exact schedules
 
 quickstart: build ## build, then train and compare a small policy
 	bin/clustergym quickstart
+
+# What the README's table shows. Traces that are not there make it fail, in CI, or leave the table unchecked.
+RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-moldable-v1,loaning-venus-v1 \
+  --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior
+PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
+
+results: build ## play what the README's table shows, and write it there
+	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
+	awk -v table="$$table" '/<!-- end of results -->/ {skip = 0} !skip {print} \
+	  /<!-- results -->/ {skip = 1; while ((getline line < table) > 0) print line}' README.md > README.md.new; \
+	mv README.md.new README.md
+
+results-check: build ## fail if the README's table is not what its command prints
+	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \
+	  echo "results-check: no traces in $${CLUSTERGYM_SHARED:-../shared}, the README's table is not checked"; exit 0; \
+	fi; \
+	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
+	awk '/<!-- end of results -->/ {show = 0} show {print} /<!-- results -->/ {show = 1}' README.md | diff "$$table" - \
+	  || { echo "the README's results are out of date: run make results"; exit 1; }
 
 docs: ## write the command reference to docs/cli
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
