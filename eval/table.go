@@ -21,10 +21,11 @@ func compared(key string) bool {
 func (c *Comparison) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(c.title() + "\n\n")
-	table.Text(&b, 1, c.Means(false))
+	means, differences := c.Means(), c.Differences()
+	table.Text(&b, 1, means.text())
 	if len(c.Policies) > 1 {
 		b.WriteString("\n" + c.Legend() + "\n\n")
-		table.Text(&b, 1, c.Differences())
+		table.Text(&b, 1, differences.text())
 	}
 	for _, note := range c.Notes() {
 		b.WriteString("\n" + note + "\n")
@@ -63,90 +64,37 @@ func (c *Comparison) Notes() []string {
 	return notes
 }
 
-// Means returns the cells of the first table, a policy a row: the main quantities, or all. Those that are rare are told only
-// where they are not 0.
-func (c *Comparison) Means(everything bool) [][]string {
-	head := []string{"policy"}
-	all := Quantities()
-	told := func(i int) bool {
-		never := func() bool {
-			return !slices.ContainsFunc(c.Policies, func(s Summary) bool { return s.Metrics[i].Mean != 0 })
-		}
-		return (everything || all[i].Main) && !(all[i].rare && never())
-	}
-	for i, q := range all {
-		if told(i) {
-			head = append(head, strings.TrimSpace(q.Label+" "+q.Unit)+" "+q.Arrow())
+// text writes the main columns as cells of text. Where cells may have a star each ends in one or a blank, so that numbers align.
+func (t *Table) text() [][]string {
+	rows := [][]string{{"policy"}}
+	for _, c := range t.Columns {
+		if c.Main {
+			rows[0] = append(rows[0], strings.Join(strings.Fields(c.Label+" "+c.Unit+" "+c.Arrow), " "))
 		}
 	}
-	rows := [][]string{head}
-	for _, p := range c.Policies {
-		row := []string{p.label()}
-		for i, q := range all {
-			if told(i) {
-				row = append(row, q.show(float64(p.Metrics[i].Mean)))
+	for _, r := range t.Rows {
+		name := r.Policy
+		if r.Cut {
+			name += "†"
+		}
+		row := []string{name}
+		for i, c := range r.Cells {
+			column := t.Columns[i]
+			if !column.Main {
+				continue
 			}
+			text := strings.TrimSpace(c.Text + " " + c.Range)
+			switch {
+			case column.starred && c.Bold:
+				text += " *"
+			case column.starred:
+				text += "  "
+			}
+			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// Differences returns the cells of the second table: a policy other than the baseline a row.
-func (c *Comparison) Differences() [][]string {
-	head := []string{"policy"}
-	for _, q := range Quantities() {
-		if compared(q.Key) {
-			head = append(head, q.Label+" "+q.Arrow())
-		}
-	}
-	head = slices.Insert(head, 2, "IQM of JCT ↓")
-	rows := [][]string{append(head, "wins")}
-	for _, p := range c.Policies {
-		if p.Policy == c.Baseline {
-			continue
-		}
-		row := []string{p.label()}
-		for _, m := range p.Metrics {
-			if compared(m.Key) {
-				row = append(row, m.Relative.show())
-			}
-		}
-		row = slices.Insert(row, 2, p.Metrics[0].Middle.middle())
-		rows = append(rows, append(row, fmt.Sprintf("%d/%d", p.Metrics[0].Wins, len(c.Windows))))
-	}
-	return rows
-}
-
-func (s *Summary) label() string {
-	if s.Truncated > 0 {
-		return s.Policy + "†"
-	}
-	return s.Policy
-}
-
-// show writes a difference in percent; every cell ends in a star or a blank, so that numbers align.
-func (d *Difference) show() string {
-	if d == nil {
-		return "-  "
-	}
-	s := percent(d.Mean)
-	if !math.IsInf(float64(d.Lo), 0) {
-		s += " [" + percent(d.Lo) + ", " + percent(d.Hi) + "]"
-	}
-	if d.Separable() {
-		return s + " *"
-	}
-	return s + "  "
-}
-
-// middle writes an inter-quartile mean, with its interval where seeds differ. It has no star: windows are not drawn again.
-func (d *Difference) middle() string {
-	if d == nil || d.Lo == d.Hi || math.IsInf(float64(d.Lo), 0) {
-		text, _, _ := strings.Cut(d.show(), " [")
-		return text
-	}
-	return strings.TrimRight(d.show(), " *")
 }
 
 func percent(n Number) string {
@@ -191,8 +139,8 @@ func Markdown(all []Comparison, key string) string {
 			}
 			cell := strings.TrimSpace(q.show(float64(p.Metrics[k].Mean)) + " " + q.Unit)
 			if p.Policy != c.Baseline {
-				var bold bool
-				if cell, bold = strings.CutSuffix(strings.TrimSpace(p.Metrics[k].Relative.show()), " *"); bold {
+				d := p.Metrics[k].Relative.cell()
+				if cell = strings.TrimSpace(d.Text + " " + d.Range); d.Bold {
 					cell = "**" + cell + "**"
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/clustergym/clustergym/eval"
 )
@@ -129,50 +128,29 @@ func cdf(results []eval.Result) *cdfFigure {
 	return f
 }
 
-// forest reads the table of differences: what it shows is what is drawn.
+// forest draws what the table of differences shows.
 func forest(c *eval.Comparison) []forestFigure {
 	if len(c.Policies) < 2 {
 		return nil
 	}
-	rows := c.Differences()
+	t := c.Differences()
 	var all []forestFigure
-	for i, text := range rows[0] {
-		h := parseHead(text)
-		if h.Arrow == "" {
-			continue // not a difference
-		}
+	for i, h := range t.Columns {
 		f := forestFigure{Label: h.Label, Arrow: h.Arrow}
-		for _, r := range rows[1:] {
-			if x, ok := parseForest(r[i]); ok {
-				x.Policy = strings.TrimSuffix(r[0], "†")
-				f.Rows = append(f.Rows, x)
+		for _, r := range t.Rows {
+			d := r.Cells[i].Difference
+			if d == nil {
+				continue
 			}
+			x := forestRow{Policy: r.Policy, Mean: d.Mean, Bold: r.Cells[i].Bold}
+			if r.Cells[i].Range != "" {
+				x.Lo, x.Hi = &d.Lo, &d.Hi
+			}
+			f.Rows = append(f.Rows, x)
 		}
 		if len(f.Rows) > 0 {
 			all = append(all, f)
 		}
 	}
 	return all
-}
-
-// parseForest reads "-12.3 [-14.1, -10.4] *".
-func parseForest(text string) (forestRow, bool) {
-	text, bold := strings.CutSuffix(strings.TrimSpace(text), " *")
-	mean, interval, ok := strings.Cut(text, " [")
-	x, err := strconv.ParseFloat(mean, 64)
-	if err != nil {
-		return forestRow{}, false
-	}
-	r := forestRow{Mean: eval.Number(x), Bold: bold}
-	lo, hi, pair := strings.Cut(strings.TrimSuffix(interval, "]"), ", ")
-	if !ok || !pair {
-		return r, true
-	}
-	a, errA := strconv.ParseFloat(lo, 64)
-	b, errB := strconv.ParseFloat(hi, 64)
-	if errA == nil && errB == nil {
-		low, high := eval.Number(a), eval.Number(b)
-		r.Lo, r.Hi = &low, &high
-	}
-	return r, true
 }

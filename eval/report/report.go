@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 // Report is what a page tells. Equal reports are equal bytes.
@@ -147,13 +148,13 @@ type sectionView struct {
 func (s *Section) view(i int, policies []string, single bool) (sectionView, error) {
 	c := &s.Comparison
 	v := sectionView{
-		Index: i, Name: c.Scenario, Single: single, Split: c.Split, Subtitle: c.Subtitle(), Means: meansTable(c, policies),
+		Index: i, Name: c.Scenario, Single: single, Split: c.Split, Subtitle: c.Subtitle(), Means: newTable(c, c.Means(), policies),
 		Notes: c.Notes(), CDF: slices.ContainsFunc(s.Results, func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }),
 		Differs: len(s.Differs) > 0,
 	}
 	if len(c.Policies) > 1 {
-		v.Compared, v.Differences = true, differencesTable(c, policies)
-		v.Baseline, v.Level, v.Windows = c.Baseline, 100*c.Level, count(len(c.Windows), "window")
+		v.Compared, v.Differences = true, newTable(c, c.Differences(), policies)
+		v.Baseline, v.Level, v.Windows = c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window")
 	}
 	if slices.ContainsFunc(s.Schedules, func(l *sim.Log) bool { return end(l) > 0 && l.Config.Cluster.GPUs() > 0 }) {
 		text, err := packSchedules(s.Schedules)
@@ -176,11 +177,4 @@ func (s *Section) view(i int, policies []string, single bool) (sectionView, erro
 		v.Scenario = strings.TrimRight(yaml.String(), "\n")
 	}
 	return v, nil
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -39,37 +39,23 @@ type cell struct {
 	Bold, More  bool
 }
 
-// meansTable shows the main quantities at once and all on request.
-func meansTable(c *eval.Comparison, policies []string) table {
-	return newTable(c, c.Means(true), c.Means(false)[0], policies)
-}
-
-func differencesTable(c *eval.Comparison, policies []string) table {
-	rows := c.Differences()
-	return newTable(c, rows, rows[0], policies)
-}
-
-// newTable turns rows of text, the first of them the head, into a table. Columns that are not among the main ones are folded.
-func newTable(c *eval.Comparison, rows [][]string, main, policies []string) table {
+// newTable turns a part of a comparison into a table. Columns that are not among the main ones are folded.
+func newTable(c *eval.Comparison, from eval.Table, policies []string) table {
 	var t table
-	for _, text := range rows[0] {
-		h := parseHead(text)
-		if h.More = !slices.Contains(main, text); h.More {
+	for _, h := range append([]eval.Column{{Label: "policy", Main: true}}, from.Columns...) {
+		if !h.Main {
 			t.Folded++
 		}
-		t.Head = append(t.Head, h)
+		t.Head = append(t.Head, headCell{h.Label, h.Unit, h.Arrow, h.About, !h.Main})
 	}
-	for _, cells := range rows[1:] {
-		name, cut := strings.CutSuffix(cells[0], "†")
-		r := row{Policy: breakable(name), Look: look(slices.Index(policies, name)), Baseline: name == c.Baseline,
-			Long: utf8.RuneCountInString(name) > 24}
-		if cut {
+	for _, from := range from.Rows {
+		r := row{Policy: breakable(from.Policy), Look: look(slices.Index(policies, from.Policy)),
+			Baseline: from.Policy == c.Baseline, Long: utf8.RuneCountInString(from.Policy) > 24}
+		if from.Cut {
 			r.Mark = "†"
 		}
-		for i, text := range cells[1:] {
-			x := parseCell(text)
-			x.More = t.Head[i+1].More
-			r.Cells = append(r.Cells, x)
+		for i, x := range from.Cells {
+			r.Cells = append(r.Cells, cell{minus(x.Text), minus(x.Range), x.Bold, t.Head[i+1].More})
 		}
 		t.Rows = append(t.Rows, r)
 	}
@@ -90,33 +76,6 @@ func breakable(name string) []string {
 
 // look names the colour and the dash of the policy with that index, as page/format.js does.
 func look(i int) string { return fmt.Sprintf("p%d d%d", i%8, (i+i/8)%4) }
-
-// parseHead splits "mean JCT s ↓".
-func parseHead(text string) headCell {
-	h := headCell{Label: text}
-	for _, arrow := range []string{"↑", "↓"} {
-		if label, ok := strings.CutSuffix(h.Label, " "+arrow); ok {
-			h.Label, h.Arrow = label, arrow
-		}
-	}
-	for _, q := range eval.Quantities() {
-		if unit, ok := strings.CutPrefix(h.Label, q.Label); ok && strings.TrimSpace(unit) == q.Unit {
-			h.Label, h.Unit, h.About = q.Label, q.Unit, q.About
-			break
-		}
-	}
-	return h
-}
-
-// parseCell splits what a text table shows: "-12.3 [-14.1, -10.4] *".
-func parseCell(text string) cell {
-	text, bold := strings.CutSuffix(strings.TrimSpace(text), " *")
-	mean, interval, ok := strings.Cut(text, " [")
-	if !ok {
-		return cell{Mean: minus(mean), Bold: bold}
-	}
-	return cell{Mean: minus(mean), Range: minus("[" + interval), Bold: bold}
-}
 
 // minus sets the sign that numbers have in print.
 func minus(number string) string {
