@@ -45,6 +45,16 @@ func TestGateChecksBounds(t *testing.T) {
 			t.Errorf("%s: met %v, want %v", g.bound, met, g.met)
 		}
 	}
+	single, err := Compare(made()[:4], "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range gateOf(t, "bounds: [{policy: new, metric: mean_jct_s, of: relative, at: lo, max: 100, why: made}]").Check(
+		[]Comparison{single}) {
+		if v.Met {
+			t.Errorf("the low end of an interval over one window meets a bound: %+v", v)
+		}
+	}
 	v := gateOf(t, "bounds: [{policy: gone, metric: mean_jct_s, max: 1e9, why: made}]").Check([]Comparison{c})
 	if len(v) != 1 || v[0].Met {
 		t.Errorf("a policy without results: %+v, want a broken bound", v)

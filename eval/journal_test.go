@@ -120,6 +120,34 @@ func TestResumedEqualsUndisturbed(t *testing.T) {
 	}
 }
 
+// In the end the journal stands in the order of the plan, whichever case was done first.
+func TestJournalDoesNotTellWhoWasFaster(t *testing.T) {
+	var want map[string]string
+	for _, workers := range []int{1, 2} {
+		plan := smallPlan(t, "fifo", "srtf")
+		plan.Journal, plan.Workers = t.TempDir(), workers
+		overtaken := make(chan struct{})
+		first := plan.Policies[0].New
+		plan.Policies[0].New = func() (cluster.Scheduler, error) {
+			if workers > 1 {
+				<-overtaken
+			}
+			return first()
+		}
+		if _, err := Run(t.Context(), plan, func(p Progress) {
+			if p.Done == 1 {
+				close(overtaken)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = contents(t, plan.Journal)
+		}
+		same(t, fmt.Sprintf("%d workers", workers), contents(t, plan.Journal), want)
+	}
+}
+
 // tear appends the beginning of a line.
 func tear(t *testing.T, path string, r *rand.Rand) {
 	t.Helper()

@@ -43,6 +43,8 @@ func TestPeriodsTellSharedJobs(t *testing.T) {
 		{"another cut", []string{"window.test=[0.4, 1]", "window.train=[0, 0.4]", "window.validation=[]"}, true},
 		{"stretched", []string{"workload.stretch=4"}, false},
 		{"stretched and cut", []string{"workload.stretch=0.5", "window.test=[0.45, 1]", "window.train=[0, 0.4]", "window.validation=[]"}, true},
+		{"the same jobs four times as late", []string{"workload.stretch=4", "window.test=[0.2, 0.4]", "window.train=[]",
+			"window.validation=[]"}, true},
 		{"thinned", []string{"workload.thin=0.5"}, false},
 		{"tests on all", []string{"window.test=[0, 1]", "window.train=[]", "window.validation=[]"}, true},
 	} {
