@@ -20,8 +20,8 @@ func Example() {
 	// Output:
 	// policy         mean JCT mean queueing       p99 JCT   mean JCT against fifo
 	// fifo             12.3 h         9.6 h        55.3 h   -
-	// sjfskip           3.6 h         0.9 h        50.0 h   -39 % [-55, -23]
-	// backfill          4.1 h         1.5 h        52.6 h   -37 % [-53, -22]
+	// sjfskip           3.6 h         0.9 h        50.0 h   -39 % [-60, -20]
+	// backfill          4.1 h         1.5 h        52.6 h   -37 % [-57, -19]
 }
 
 // Jobs start out of turn only where the first that waits still starts as promised.
