@@ -46,7 +46,7 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, res
 	page := report.Report{Title: "Evaluation", Version: version, Command: o.command(), Curves: curves, Notes: origins(policies)}
 	for i, some := range eval.ByScenario(results) {
 		k := slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == some[0].Scenario })
-		s, err := section(&e.Comparisons[i], some, suites[k].source.Scenario(), policies)
+		s, err := section(&e.Comparisons[i], some, suites[k].source.Scenario(), policies, len(suites))
 		if err != nil {
 			return err
 		}
@@ -87,8 +87,10 @@ func origins(policies []policy) []string {
 	return notes
 }
 
-// section is what the report says of one scenario.
-func section(c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy) (report.Section, error) {
+// section is what the report says of one scenario of several.
+func section(
+	c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy, suites int,
+) (report.Section, error) {
 	out := report.Section{Comparison: *c, Results: results, Scenario: s}
 	var shown []*eval.Result
 	for i := range results {
@@ -111,7 +113,12 @@ func section(c *eval.Comparison, results []eval.Result, s *scenario.Scenario, po
 		return 2
 	}
 	slices.SortStableFunc(shown, func(a, b *eval.Result) int { return cmp.Compare(rank(a), rank(b)) })
-	for _, r := range shown[:min(len(shown), mostSchedules)] {
+	stays := 0
+	for i, r := range shown {
+		stays += len(r.Log.Records) / 3 // of a job that is not disturbed: submitted, started, finished
+		if i >= 2 && (i >= mostSchedules || stays > mostStays/suites) {
+			break
+		}
 		out.Schedules = append(out.Schedules, r.Log)
 	}
 	var err error
@@ -119,8 +126,11 @@ func section(c *eval.Comparison, results []eval.Result, s *scenario.Scenario, po
 	return out, err
 }
 
-// mostSchedules bounds how many schedules a page holds, and so its size.
-const mostSchedules = 6
+// How many schedules of a scenario a page holds beyond the first two, and how many stays in all: a stay takes about 12 bytes.
+const (
+	mostSchedules = 6
+	mostStays     = 500_000
+)
 
 // partings says where each two of the schedules first differ.
 func partings(logs []*sim.Log) ([]report.Difference, error) {
