@@ -4,8 +4,20 @@ import "slices"
 
 // CopyTo makes dst an independent copy of the state, its open transaction's operations included, reusing dst's memory. The
 // specifications of jobs and servers are shared.
-func (s *State) CopyTo(dst *State) {
+func (s *State) CopyTo(dst *State) { s.copyTo(dst, len(s.jobs)-s.known) }
+
+// ExtendTo is CopyTo for a copy that expects so many jobs more than were submitted: those keep their ids, and the others have
+// the ids from the returned one on, whatever the state itself expects.
+func (s *State) ExtendTo(dst *State, more int) (next JobID) {
+	s.copyTo(dst, more)
+	return JobID(s.known)
+}
+
+func (s *State) copyTo(dst *State, more int) {
 	old := *dst
+	for _, id := range old.running {
+		old.recycle(old.jobs[id].pieces, old.jobs[id].gpus)
+	}
 	*dst = *s
 	dst.servers = slices.Grow(old.servers[:0], len(s.servers))[:len(s.servers)]
 	for i := range s.servers {
@@ -16,7 +28,7 @@ func (s *State) CopyTo(dst *State) {
 		v.used = append(was.used[:0], v.used...)
 		v.jobs = append(was.jobs[:0], v.jobs...)
 		if v.failed != nil {
-			v.failed = slices.Clone(v.failed)
+			v.failed = append(was.failed[:0], v.failed...)
 		}
 		if v.gpuMem != nil {
 			v.gpuMem = append(was.gpuMem[:0], v.gpuMem...)
@@ -30,21 +42,29 @@ func (s *State) CopyTo(dst *State) {
 	for i := range s.crossing {
 		dst.crossing[i] = append(dst.crossing[i][:0], s.crossing[i]...)
 	}
-	dst.jobs = append(old.jobs[:0], s.jobs...)
+	same := 0 // jobs that are done and that dst has from an earlier copy of this very state
+	if old.of == s.life {
+		same = old.same
+	}
+	dst.jobs = slices.Grow(old.jobs[:same], s.known+more-same)[:s.known+more]
+	copy(dst.jobs[same:], s.jobs[same:s.known])
+	clear(dst.jobs[s.known:])
+	dst.life, dst.of, dst.same = new(byte), s.life, s.settled
 	dst.pending = append(old.pending[:0], s.pending...)
 	dst.running = append(old.running[:0], s.running...)
 	dst.stamp = slices.Grow(old.stamp[:0], len(s.stamp))[:len(s.stamp)]
 	clear(dst.stamp)
 	dst.stampNow = 0
-	// What jobs hold now is copied; the storage of what they held before is not taken over.
-	dst.freedP, dst.freedG = old.freedP[:0], old.freedG[:0]
+	// What jobs hold now is copied into what dst's jobs held.
+	dst.freedP, dst.freedG = old.freedP, old.freedG
 	for _, id := range s.running {
 		j := &dst.jobs[id]
-		j.pieces, j.gpus = slices.Clone(j.pieces), slices.Clone(j.gpus)
+		j.pieces, j.gpus = dst.pieceStorage(j.pieces), append(dst.gpuStorage(), j.gpus...)
 	}
 	dst.txn = s.txn
 	dst.txn.s = dst
-	dst.txn.events = append(old.txn.events[:0], s.txn.events...)
+	dst.told = append(old.told[:0], s.txn.events...) // what Begin was given is not dst's
+	dst.txn.events = dst.told
 	dst.txn.ops = append(old.txn.ops[:0], s.txn.ops...)
 	for i := range dst.txn.ops {
 		o := &dst.txn.ops[i]

@@ -33,9 +33,14 @@ func (s *State) Restore(id JobID, p Placement, gpus []int32) error {
 	s.enlist(&s.running, id)
 	s.occupy(id, s.pieceStorage(p), append(s.gpuStorage(), gpus...))
 	j.phase, j.since, j.rate = Running, s.now, 1
-	j.starts++
+	if j.starts++; j.starts == 1 {
+		j.first = longAgo
+	}
 	return nil
 }
+
+// longAgo is before every instant.
+const longAgo = -1
 
 // holdable reports the first GPU that cannot take a worker of the piece.
 func (s *server) holdable(p *Piece, gpus []int32) error {

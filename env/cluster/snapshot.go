@@ -107,7 +107,7 @@ func restoreSnapshot(v any) (_ *State, err error) {
 			}
 		}
 		own := &s.jobs[i]
-		own.starts, own.done, own.served, own.rate = j.starts, j.done, j.served, j.rate
+		own.starts, own.first, own.done, own.served, own.rate = j.starts, longAgo, j.done, j.served, j.rate
 	}
 	return s, nil
 }

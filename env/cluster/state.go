@@ -23,6 +23,7 @@ type job struct {
 	phase     Phase
 	kinds     uint16        // bits of the GPU types that will do
 	starts    int32         // how often it was placed after waiting
+	first     time.Duration // when it was first placed, if starts > 0; long ago if that was before it was restored
 	at        int32         // its place in State.pending or State.running
 	tenant    int32         // into State.tenants, -1 without a quota
 	pieces    Placement     // while running
@@ -41,6 +42,9 @@ type State struct {
 	servers []server
 	index   index
 	jobs    []job
+	known   int // ids of submitted jobs are below
+	settled int // jobs below are done and change no more
+	lineage
 	types   []string // of GPUs, by bit
 	tenants []tenant // those with a quota
 	profile Profile
@@ -50,10 +54,18 @@ type State struct {
 	pending  []JobID
 	running  []JobID
 	txn      Txn
+	told     []Event     // storage of what a copy's transaction tells
 	freedP   []Placement // storage of finished jobs, reused
 	freedG   [][]int32
 	stamp    []int32 // marks servers during BestFit
 	stampNow int32
+}
+
+// lineage lets a copy be copied into again without the jobs that were done by then.
+type lineage struct {
+	life *byte // another for every state that is made or copied into
+	of   *byte // the life of which this is a copy
+	same int   // jobs below were settled then
 }
 
 // NewState returns an empty cluster that expects jobs with ids below jobs.
@@ -68,6 +80,7 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	s := &State{
 		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)), types: spec.Types(),
 		tenants: newTenants(spec.Quotas), jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
+		lineage: lineage{life: new(byte)},
 	}
 	if racks > 0 {
 		s.crossing, s.nics = make([][]JobID, racks+1), make([]int64, racks+1)
@@ -101,7 +114,29 @@ func (s *State) Submit(id JobID, spec *JobSpec) {
 		panic(fmt.Sprintf("cluster: submit job %d twice", id))
 	}
 	j.spec, j.phase, j.kinds, j.tenant = spec, Pending, s.kindsOf(spec), s.tenantOf(spec)
+	s.known = max(s.known, int(id)+1)
 	s.enlist(&s.pending, id)
+}
+
+// Revise replaces what may be known of a submitted job that is not done. What a running job holds stays as it is. As Submit,
+// the state keeps the pointer. The tenant must stay the same.
+func (s *State) Revise(id JobID, spec *JobSpec) {
+	j := &s.jobs[id]
+	if j.phase != Pending && j.phase != Running || j.spec.Tenant != spec.Tenant {
+		panic(fmt.Sprintf("cluster: revise job %d, which is %v, of tenant %q", id, j.phase, spec.Tenant))
+	}
+	j.spec, j.kinds = spec, s.kindsOf(spec)
+}
+
+// Withdraw ends a pending job that will not run any more.
+func (s *State) Withdraw(id JobID) {
+	j := &s.jobs[id]
+	if j.phase != Pending {
+		panic(fmt.Sprintf("cluster: withdraw job %d, which does not wait", id))
+	}
+	s.delist(&s.pending, j.at)
+	j.phase = Done
+	s.settle()
 }
 
 // SetProgress states that the running job does rate units of work per unit of time from the instant from on (now or later)
@@ -109,6 +144,13 @@ func (s *State) Submit(id JobID, spec *JobSpec) {
 func (s *State) SetProgress(id JobID, done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	j.done, j.since, j.rate = done, from, rate
+}
+
+// Course returns what SetProgress stated last of a job, or what an operation made of it since: the work that it had done at
+// the instant from, which may be past or to come, and its rate while it runs.
+func (s *State) Course(id JobID) (done, from time.Duration, rate float64) {
+	j := &s.jobs[id]
+	return j.done, j.since, j.rate
 }
 
 // Finish ends a running job and frees what it held.
@@ -122,6 +164,13 @@ func (s *State) Finish(id JobID) {
 	s.delist(&s.running, j.at)
 	s.recycle(j.pieces, j.gpus)
 	j.pieces, j.gpus, j.phase = nil, nil, Done
+	s.settle()
+}
+
+func (s *State) settle() {
+	for s.settled < s.known && s.jobs[s.settled].phase == Done {
+		s.settled++
+	}
 }
 
 // Now is the instant.
@@ -183,6 +232,12 @@ func (s *State) Spec(id JobID) *JobSpec { return s.jobs[id].spec }
 
 // Starts counts how often the job was placed.
 func (s *State) Starts(id JobID) int { return int(s.jobs[id].starts) }
+
+// Fresh reports whether the job was first placed at this very instant, also if it was stopped or moved since.
+func (s *State) Fresh(id JobID) bool {
+	j := &s.jobs[id]
+	return j.starts > 0 && j.first == s.now
+}
 
 // Placement returns where a running job runs. Read only; valid until the next change.
 func (s *State) Placement(id JobID) Placement { return s.jobs[id].pieces }

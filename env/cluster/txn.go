@@ -111,7 +111,7 @@ func (t *Txn) End() {
 		}
 		t.ops[i] = Op{}
 	}
-	t.ops, t.events = t.ops[:0], nil
+	t.ops, t.events, t.woken = t.ops[:0], nil, false
 }
 
 // State returns what may be known now, with all operations so far in effect. Read only.
@@ -176,7 +176,9 @@ func (t *Txn) start(id JobID, p Placement) error {
 	s.enlist(&s.running, id)
 	s.occupy(id, s.pieceStorage(p), nil)
 	j.phase, j.since, j.rate = Running, s.now, 1
-	j.starts++
+	if j.starts++; j.starts == 1 {
+		j.first = s.now
+	}
 	t.record(OpPlace, id, before)
 	return nil
 }

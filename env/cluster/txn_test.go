@@ -233,6 +233,7 @@ func (m *machine) commit(t *rapid.T) {
 		m.breaks(t)
 	}
 	m.lend(t)
+	m.grow(t)
 	for i := range m.s.Jobs() {
 		if m.s.Phase(JobID(i)) == Unsubmitted && rapid.Bool().Draw(t, "submit") {
 			name := string(rune('a' + i))

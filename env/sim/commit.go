@@ -69,9 +69,6 @@ func (s *Sim) respeed() {
 
 func (s *Sim) carryOut(o *cluster.Op) {
 	s.log.op(s.state.Now(), o)
-	if o.First() {
-		s.fresh = append(s.fresh, o.Job)
-	}
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
 	case cluster.OpPreempt:
@@ -91,7 +88,7 @@ func (s *Sim) carryOut(o *cluster.Op) {
 // overhead is how long a job that an operation placed stands still.
 func (s *Sim) overhead(o *cluster.Op) time.Duration {
 	switch {
-	case slices.Contains(s.fresh, o.Job):
+	case s.state.Fresh(o.Job):
 		return 0
 	case o.Kind == cluster.OpMigrate:
 		return s.cfg.Restart.Migrate
@@ -127,11 +124,16 @@ func (s *Sim) speed(id cluster.JobID) float64 {
 // run lets a job work from an instant on, at a rate and after the work it has done.
 func (s *Sim) run(id cluster.JobID, done, from time.Duration, rate float64) {
 	s.state.SetProgress(id, done, from, rate)
-	left := max(s.jobs[id].Work-done, 0)
+	s.finish.set(id, s.ends(id, done, from, rate))
+}
+
+// ends is when the job will have done its work.
+func (s *Sim) ends(id cluster.JobID, done, from time.Duration, rate float64) time.Duration {
+	left := max(s.work(id)-done, 0)
 	if rate != 1 {
 		left = stretch(left, rate)
 	}
-	s.finish.set(id, later(from, left))
+	return later(from, left)
 }
 
 // stretch is the time that so much work takes at a rate, up to never.

@@ -60,6 +60,11 @@ type Demand struct {
 }
 
 func (c *Config) validate() error {
+	return c.validateOn(len(c.Cluster.Servers), func(id cluster.ServerID) *cluster.ServerSpec { return &c.Cluster.Servers[id] })
+}
+
+// validateOn reports the first thing that cannot be on a cluster of so many servers, whatever the configuration's own is.
+func (c *Config) validateOn(servers int, spec func(cluster.ServerID) *cluster.ServerSpec) error {
 	r := &c.Restart
 	for _, d := range []struct {
 		name  string
@@ -76,8 +81,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("checkpoint save %v without an interval, want both or none", r.Save)
 	}
 	pool := int32(0)
-	for i := range c.Cluster.Servers {
-		if c.Cluster.Servers[i].Pool == cluster.Inference {
+	for i := range servers {
+		if spec(cluster.ServerID(i)).Pool == cluster.Inference {
 			pool++
 		}
 	}
@@ -87,17 +92,17 @@ func (c *Config) validate() error {
 				i, d.At, d.Need, d.Offer, pool)
 		}
 	}
-	return c.validateOutages()
+	return c.validateOutages(servers, spec)
 }
 
-func (c *Config) validateOutages() error {
+func (c *Config) validateOutages(servers int, spec func(cluster.ServerID) *cluster.ServerSpec) error {
 	type unit struct {
 		server cluster.ServerID
 		gpu    int32
 	}
 	last := map[unit]Outage{}
 	for i, o := range c.Outages {
-		if o.Server < 0 || int(o.Server) >= len(c.Cluster.Servers) || o.GPU < -1 || o.GPU >= c.Cluster.Servers[o.Server].GPUs {
+		if o.Server < 0 || int(o.Server) >= servers || o.GPU < -1 || o.GPU >= spec(o.Server).GPUs {
 			return fmt.Errorf("outage %d: server %d, GPU %d: no such unit", i, o.Server, o.GPU)
 		}
 		before, again := last[unit{o.Server, o.GPU}]

@@ -19,17 +19,18 @@ func (s *Sim) Fork(dst *Sim) {
 	s.state.CopyTo(dst.state)
 	dst.finish.heap = append(old.finish.heap[:0], s.finish.heap...)
 	dst.finish.place = append(old.finish.place[:0], s.finish.place...)
+	dst.works = append(old.works[:0], s.works...)
 	dst.events = append(old.events[:0], s.events...)
 	dst.scratch = scratch{
 		ended: old.ended[:0], launched: old.launched[:0],
-		touched: append(old.touched[:0], s.touched...), fresh: append(old.fresh[:0], s.fresh...),
+		touched: append(old.touched[:0], s.touched...),
 	}
 	dst.log = Log{off: true}
 }
 
-// Continue lets a scheduler play a forked episode to its end, from the open transaction on. The scheduler is reset and first
-// told of the jobs that run and wait. passed, if not nil, is called for every stretch of time with the number of jobs in the
-// system during it.
+// Continue lets a scheduler play a forked or resumed episode to its end, from the open transaction on. The scheduler is reset
+// and first told of the jobs that run and wait. passed, if not nil, is called for every stretch of time with the number of jobs
+// in the system during it.
 func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, to time.Duration, jobs int)) error {
 	if err := sched.Reset(seed); err != nil {
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)

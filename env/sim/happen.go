@@ -67,6 +67,10 @@ func (s *Sim) collect(at time.Duration) {
 	if owed, _ := s.state.Owed(); owed == 0 {
 		return
 	}
+	if at < s.due {
+		s.remind()
+		return
+	}
 	allowed := s.state.Offer()
 	for i := s.demand - 1; i >= 0 && later(s.cfg.Demand[i].At, s.cfg.Grace) > at; i-- {
 		allowed = max(allowed, s.offerBefore(i))
@@ -81,15 +85,18 @@ func (s *Sim) remind() {
 	for i := s.demand - 1; i >= 0 && s.state.Lent() > allowed; i-- {
 		deadline, allowed = later(s.cfg.Demand[i].At, s.cfg.Grace), max(allowed, s.offerBefore(i))
 	}
+	if deadline = max(deadline, s.due); s.state.Lent() > allowed {
+		deadline = s.due
+	}
 	s.state.SetOffer(s.state.Offer(), deadline)
 }
 
 // offerBefore is how many servers were offered before a demand.
 func (s *Sim) offerBefore(i int) int32 {
-	if i > 0 {
-		return s.cfg.Demand[i-1].Offer
+	if i == s.ahead {
+		return s.offered
 	}
-	return s.pool
+	return s.cfg.Demand[max(i-1, 0)].Offer
 }
 
 // seize takes servers on loan back, those with the fewest jobs first, then by id.

@@ -37,6 +37,7 @@ func (w *watcher) Schedule(tx *cluster.Txn) error {
 // Of what State offers, these are for drivers, or say how many jobs will ever come, which is known to be no secret.
 var unseen = []string{
 	"Advance", "Submit", "SetProgress", "Finish", "SetOffer", "Seize", "Fail", "Repair", "Restore", "Begin", "Txn", "CopyTo", "Jobs",
+	"ExtendTo", "AddServers", "Revise", "Withdraw",
 	"SetProfile", "Profile", // the physics of the episode, without what no profile knows
 }
 

@@ -24,8 +24,10 @@ type Outcome struct {
 type Sim struct {
 	cfg     Config
 	jobs    []trace.Job
-	arrival []cluster.JobID // by submit time, then id
+	first   cluster.JobID   // the id of jobs[0]
+	arrival []int32         // indices of jobs by submit time, then id; nil if they are in that order
 	next    int             // into arrival
+	works   []time.Duration // of the jobs before the first, which an episode that was resumed already has
 	left    int             // jobs not finished
 	state   *cluster.State
 	finish  queue
@@ -33,7 +35,9 @@ type Sim struct {
 	fault   int             // into faults
 	demand  int             // into Config.Demand
 	offers  []time.Duration // by that index: when the offer next changes
-	pool    int32           // servers of the inference pool
+	ahead   int             // into Config.Demand: the first that was still to come when the episode began
+	offered int32           // servers offered until then
+	due     time.Duration   // when the first of those that were owed when the episode began must be back
 	warm    bool            // the scheduler has not yet been told of the jobs that ran from the start
 	events  []cluster.Event
 	wake    time.Duration // never if nobody asked
@@ -48,7 +52,6 @@ type scratch struct {
 	ended    []cluster.JobID
 	touched  []cluster.JobID // jobs whose speed may have changed
 	launched []cluster.JobID // in the transaction being committed, at a speed that knows all of it
-	fresh    []cluster.JobID // first started at this instant
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -74,14 +77,14 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	}
 	state.SetProfile(physics.Profiled(cfg.Physics))
 	s := &Sim{
-		cfg: cfg, jobs: jobs, arrival: make([]cluster.JobID, len(jobs)), left: len(jobs),
-		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), pool: state.Offer(),
+		cfg: cfg, jobs: jobs, arrival: make([]int32, len(jobs)), left: len(jobs),
+		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), offered: state.Offer(),
 		wake: never,
 	}
 	for i := range s.arrival {
-		s.arrival[i] = cluster.JobID(i)
+		s.arrival[i] = int32(i)
 	}
-	slices.SortFunc(s.arrival, func(a, b cluster.JobID) int {
+	slices.SortFunc(s.arrival, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(jobs[a].Submit, jobs[b].Submit), cmp.Compare(a, b))
 	})
 	s.log = newLog(cfg, jobs)
@@ -158,15 +161,12 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
 	}
 	s.pass(at)
-	if at > s.state.Now() {
-		s.fresh = s.fresh[:0]
-	}
 	s.state.Advance(at)
 	s.completeAll(at)
 	s.breakdowns(at)
 	s.inference(at)
-	for s.next < len(s.arrival) && s.jobs[s.arrival[s.next]].Submit == at {
-		s.arrive(s.arrival[s.next])
+	for s.next < len(s.jobs) && s.jobs[s.coming()].Submit == at {
+		s.arrive(s.coming())
 		s.next++
 	}
 	if s.wake <= at {
@@ -203,8 +203,8 @@ func (s *Sim) upcoming() time.Duration {
 	if s.finish.len() > 0 {
 		at = min(at, s.finish.min())
 	}
-	if s.next < len(s.arrival) {
-		at = min(at, s.jobs[s.arrival[s.next]].Submit)
+	if s.next < len(s.jobs) {
+		at = min(at, s.jobs[s.coming()].Submit)
 	}
 	if s.fault < len(s.faults) {
 		at = min(at, s.faults[s.fault].at)
@@ -238,8 +238,25 @@ func (s *Sim) completeAll(at time.Duration) {
 	}
 }
 
-func (s *Sim) arrive(id cluster.JobID) {
-	s.state.Submit(id, &s.jobs[id].JobSpec)
+// coming is the index of the job that is submitted next.
+func (s *Sim) coming() int {
+	if s.arrival == nil {
+		return s.next
+	}
+	return int(s.arrival[s.next])
+}
+
+// work is the isolated run time of a job.
+func (s *Sim) work(id cluster.JobID) time.Duration {
+	if id < s.first {
+		return s.works[id]
+	}
+	return s.jobs[id-s.first].Work
+}
+
+func (s *Sim) arrive(i int) {
+	id := s.first + cluster.JobID(i)
+	s.state.Submit(id, &s.jobs[i].JobSpec)
 	s.log.append(Record{At: s.state.Now(), Kind: Submit, Job: id})
 	s.events = append(s.events, cluster.Event{Kind: cluster.Arrived, Job: id})
 }
