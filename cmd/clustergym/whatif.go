@@ -39,8 +39,7 @@ It is a forecast. A job ends when its estimate says: one without an estimate nee
 estimate is taken to need as long again as it ran. Nothing more is submitted, nothing more fails, and what has failed stays
 so; what the inference pool offers stays as it is. Speeds come from --physics, not from the snapshot. A removed server fails
 at once: jobs on it are interrupted and wait with the work that they have left. Added servers resemble those of the snapshot
-with as many GPUs of that type. What jobs have attained so far is not carried over: policies that go by it (las and its
-like) take running jobs for new ones. plan --example prints a snapshot to try it on, and docs/what-if.md has the limits.
+with as many GPUs of that type. plan --example prints a snapshot to try it on, and docs/what-if.md has the limits.
 `, codeNoRun, codeMismatch),
 		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
   clustergym whatif --snapshot cluster.json --policy fifo --against srtf --restart 60s

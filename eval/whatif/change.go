@@ -1,8 +1,6 @@
 package whatif
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,27 +54,26 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s more and %d less", phrase.Count(more, "server"), len(c.Remove))
 }
 
-// spec returns the cluster with the servers added, and which are removed.
-func (c *Change) spec(s *cluster.State) (spec cluster.Spec, removed []bool, err error) {
+// apply makes the change in a state and returns the jobs that it stops.
+func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
 	ids := map[string]cluster.ServerID{}
 	for i := range s.Servers() {
-		v := s.Server(cluster.ServerID(i))
-		ids[v.Name] = cluster.ServerID(i)
-		spec.Servers = append(spec.Servers, *v)
+		ids[s.Server(cluster.ServerID(i)).Name] = cluster.ServerID(i)
 	}
-	removed = make([]bool, s.Servers(), s.Servers()+len(c.Add))
+	var removed []cluster.ServerID
 	for _, name := range c.Remove {
 		id, known := ids[name]
-		if !known || removed[id] {
-			return spec, nil, fmt.Errorf("remove server %q: want the name of a server in the snapshot, once", name)
+		if !known || slices.Contains(removed, id) {
+			return nil, fmt.Errorf("remove server %q: want the name of a server in the snapshot, once", name)
 		}
-		removed[id] = true
+		removed = append(removed, id)
 	}
 	n := 0
+	var added []cluster.ServerSpec
 	for _, a := range c.Add {
 		like := a.like(s)
-		if total := len(spec.Servers) + int(a.Count); total > cluster.MaxServers {
-			return spec, nil, fmt.Errorf("add %d servers: %d in all, want at most %d", a.Count, total, cluster.MaxServers)
+		if total := s.Servers() + len(added) + int(a.Count); total > cluster.MaxServers {
+			return nil, fmt.Errorf("add %d servers: %d in all, want at most %d", a.Count, total, cluster.MaxServers)
 		}
 		for range a.Count {
 			for ; ; n++ {
@@ -86,10 +83,18 @@ func (c *Change) spec(s *cluster.State) (spec cluster.Spec, removed []bool, err 
 				}
 			}
 			n++
-			spec.Servers, removed = append(spec.Servers, like), append(removed, false)
+			added = append(added, like)
 		}
 	}
-	return spec, removed, nil
+	if len(added) > 0 {
+		if err := s.AddServers(added); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range removed {
+		stopped = s.Fail(id, -1, stopped)
+	}
+	return stopped, nil
 }
 
 // like is one of the servers to add: with the CPU and memory of the first training server in the snapshot that has as many GPUs
@@ -103,37 +108,4 @@ func (a *Servers) like(s *cluster.State) cluster.ServerSpec {
 		}
 	}
 	return cluster.ServerSpec{GPUs: a.GPUs, GPUType: a.Type, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited}
-}
-
-// quotas returns the bounds of the tenants that have jobs in the snapshot.
-func quotas(s *cluster.State, jobs []cluster.JobID) []cluster.Quota {
-	var all []cluster.Quota
-	for _, id := range jobs {
-		tenant := s.Spec(id).Tenant
-		known := slices.ContainsFunc(all, func(q cluster.Quota) bool { return q.Tenant == tenant })
-		if milli := s.Quota(id); milli >= 0 && !known {
-			all = append(all, cluster.Quota{Tenant: tenant, GPUs: int32(milli / cluster.WholeGPU)})
-		}
-	}
-	return all
-}
-
-// perGPU returns how many jobs may share a GPU; 0 where none of them does. A state tells it in a snapshot alone.
-func perGPU(s *cluster.State, jobs []cluster.JobID) (int32, error) {
-	shares := func(id cluster.JobID) bool {
-		share := func(p cluster.Piece) bool { return p.GPUMilli < cluster.WholeGPU }
-		return s.Spec(id).Request.GPUMilli < cluster.WholeGPU || slices.ContainsFunc(s.Placement(id), share)
-	}
-	if !slices.ContainsFunc(jobs, shares) {
-		return 0, nil
-	}
-	var text bytes.Buffer
-	if err := s.WriteSnapshot(&text); err != nil {
-		return 0, err
-	}
-	var rules struct {
-		PerGPU int32 `json:"per_gpu"`
-	}
-	err := json.Unmarshal(text.Bytes(), &rules)
-	return rules.PerGPU, err
 }

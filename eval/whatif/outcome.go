@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/sim"
 )
 
 // Outcome is what came of a play. Times count from the instant of the snapshot and are exact to the microsecond.
@@ -77,143 +76,22 @@ const (
 	Shrunk     Guess = "fewer-workers" // it asks for more than the working servers hold: for as many as they do
 )
 
-// outcome reads the log of the play.
+// outcome closes the books.
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
-	o := &Outcome{Policy: policy, Change: c.String(), Ended: ended, Jobs: st.out, Assumed: st.assumed}
-	log := st.episode.Log()
-	b := books{stage: st, out: o, lent: make([]bool, len(st.removed)), down: make([]bool, len(st.removed)),
-		gpus: make([]int64, len(st.removed))}
-	for i, v := range log.Config.Cluster.Servers {
-		b.gpus[i] = int64(v.GPUs)
+	o := &st.out
+	o.Policy, o.Change, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs
+	if o.Servers < 0 { // no time has passed
+		o.Servers, o.GPUs = st.servers, st.open
 	}
-	for i := range log.Records {
-		b.read(log, &log.Records[i])
-	}
-	o.Servers, o.GPUs = b.servers, b.first
-	for i := range st.out {
-		j := &st.out[i]
-		if !j.Finished {
+	for i := range o.Jobs {
+		if j := &o.Jobs[i]; !j.Finished {
 			if j.Never == "" {
 				j.Never = CutOff
 			}
 			if !j.running {
-				j.Wait += b.at - j.since
+				j.Wait += st.at - j.since
 			}
 		}
 	}
 	return o
-}
-
-// books adds up a log, record by record.
-type books struct {
-	*stage
-	out     *Outcome
-	lent    []bool
-	down    []bool
-	gpus    []int64 // in order
-	at      time.Duration
-	begun   bool
-	servers int
-	first   int64 // GPUs open at the beginning
-	held    int64 // thousandths of GPUs, now
-	used    float64
-	there   float64
-}
-
-func (b *books) read(log *sim.Log, r *sim.Record) {
-	at := max(r.At-b.begin, 0).Round(time.Microsecond) // the play begins a nanosecond late
-	if at > b.at {
-		if !b.begun {
-			b.begun, b.servers, b.first = true, b.openServers(), b.open()
-		}
-		hours := (at - b.at).Hours()
-		b.used += hours * float64(b.held) / cluster.WholeGPU
-		b.there += hours * float64(b.open())
-		b.at = at
-	}
-	o := b.out
-	switch r.Kind {
-	case sim.Loan, sim.Reclaim, sim.Seize:
-		b.lent[r.Server] = r.Kind == sim.Loan
-	case sim.Fail:
-		if r.Index < 0 {
-			b.down[r.Server] = true
-		} else {
-			b.gpus[r.Server]--
-		}
-	case sim.Start, sim.Migrate, sim.Resize:
-		b.take(r.Job, log.Placement(r).GPUMilli())
-		if r.Kind == sim.Migrate {
-			o.Migrations++
-		}
-		if r.Kind == sim.Resize {
-			o.Resizes++
-		}
-	case sim.Preempt:
-		o.Preemptions++
-		b.stop(r.Job)
-	case sim.Interrupt:
-		o.Interruptions++
-		b.stop(r.Job)
-	case sim.Finish:
-		j := b.job(r.Job)
-		b.held -= j.held
-		j.held, j.running, j.Finished, j.Finish = 0, false, true, at
-		o.Makespan, o.Held, o.Open = at, b.used, b.there
-	case sim.End:
-		if !b.begun {
-			b.servers, b.first = b.openServers(), b.open()
-		}
-	}
-}
-
-func (b *books) job(id cluster.JobID) *Job { return &b.stage.out[b.source[id]] }
-
-func (b *books) take(id cluster.JobID, milli int64) {
-	j := b.job(id)
-	b.held += milli - j.held
-	j.held = milli
-	if j.running {
-		return
-	}
-	j.Wait += b.at - j.since
-	j.running, j.since = true, b.at
-	if !j.Started {
-		j.Started, j.Start = true, b.at
-	}
-}
-
-func (b *books) stop(id cluster.JobID) {
-	j := b.job(id)
-	b.held -= j.held
-	j.held, j.running, j.since = 0, false, b.at
-	j.Stops++
-	if b.at == 0 { // it had no time to run
-		j.Started, j.AtOnce = false, j.AtOnce || j.Ran
-	}
-}
-
-func (b *books) isOpen(i int) bool {
-	pool := b.config.Cluster.Servers[i].Pool
-	return !b.down[i] && (pool == cluster.Training || b.lent[i])
-}
-
-func (b *books) open() int64 {
-	n := int64(0)
-	for i := range b.gpus {
-		if b.isOpen(i) {
-			n += b.gpus[i]
-		}
-	}
-	return n
-}
-
-func (b *books) openServers() int {
-	n := 0
-	for i := range b.gpus {
-		if b.isOpen(i) {
-			n++
-		}
-	}
-	return n
 }

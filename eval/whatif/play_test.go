@@ -48,6 +48,16 @@ func waits(id string, workers, seconds int, more string) string {
 		id, workers, seconds, more)
 }
 
+// shares are jobs that share a GPU, named after it and their shares; "200+" stands for another of the same share.
+func shares(gpu int, milli ...string) string {
+	var jobs []string
+	for _, m := range milli {
+		job := runs(fmt.Sprintf("%d-%s", gpu, m), "a", 1, 60, `, "gpu_milli": `+strings.TrimSuffix(m, "+"))
+		jobs = append(jobs, strings.Replace(job, "[0]", fmt.Sprintf("[%d]", gpu), 1))
+	}
+	return strings.Join(jobs, ",")
+}
+
 func named(name string) eval.Policy {
 	return eval.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 }
@@ -132,6 +142,8 @@ func TestASnapshotCarriesOver(t *testing.T) {
 			server("b", 1, ""), runs("x", "a", 1, 60, ""), `, "offer": 0`, "fifo", Change{}, Options{}, "x 0-60!"},
 		{"a quota", server("a", 2, ""), runs("x", "a", 1, 60, `, "tenant": "t"`) + "," + waits("c", 1, 30, `, "tenant": "t"`),
 			`, "quotas": [{"tenant": "t", "gpus": 1}]`, "fifo", Change{}, Options{}, "x 0-60, c 60-90"},
+		{"a job beyond its tenant's quota", server("a", 2, ""), waits("big", 2, 10, `, "tenant": "t"`) + "," + waits("c", 1, 30, ""),
+			`, "quotas": [{"tenant": "t", "gpus": 1}]`, "fifo", Change{}, Options{}, "big never, c 0-30"},
 		{"GPU types", server("a", 1, `, "gpu_type": "A"`) + "," + server("b", 1, `, "gpu_type": "B"`),
 			runs("x", "a", 1, 60, "") + "," + waits("c", 1, 30, `, "gpu_type": "A"`), "", "fifo", Change{}, Options{},
 			"x 0-60, c 60-90"},
@@ -160,7 +172,19 @@ func TestASnapshotCarriesOver(t *testing.T) {
 		{"a server for another", server("a", 1, ""), runs("x", "a", 1, 60, ""), "", "fifo",
 			Change{Add: []Servers{{1, 2, ""}}, Remove: []string{"a"}}, Options{}, "x 0-60!"},
 		{"all servers less", server("a", 1, ""), runs("x", "a", 1, 60, "") + "," + waits("c", 1, 30, ""), "", "fifo",
-			Change{Remove: []string{"a"}}, Options{}, "x never, c never"},
+			Change{Remove: []string{"a"}}, Options{}, "x never!, c never"},
+		{"a job that runs with other amounts than it asks for", `{"name": "a", "gpus": 1, "cpu_milli": 10, "mem_mib": null}`,
+			strings.Replace(runs("x", "a", 1, 60, `, "cpu_milli": 20`), `"workers": 1, "gpus"`, `"workers": 1, "cpu_milli": 5, "gpus"`, 1),
+			"", "fifo", Change{}, Options{}, "x 0-60"},
+		{"shares of GPUs that no rule would put so", server("a", 2, ""), shares(0, "500", "300", "200") + "," +
+			shares(1, "400", "300", "300+"), "", "fifo", Change{}, Options{},
+			"0-500 0-60, 0-300 0-60, 0-200 0-60, 1-400 0-60, 1-300 0-60, 1-300+ 0-60"},
+		{"what jobs have attained", server("a", 1, ""), runs("x", "a", 1, 60, `, "attained_s": 1000000`) + "," + waits("c", 1, 30, ""), "",
+			"las", Change{}, Options{}, "x 30-90!, c 0-30"},
+		{"what jobs have attained that wait", server("a", 1, ""), runs("x", "a", 1, 60, `, "attained_s": 100`) + "," +
+			waits("c", 1, 30, `, "attained_s": 1000000, "starts": 1`), "", "las", Change{}, Options{}, "x 0-60, c 60-90"},
+		{"a job that waits to start again", server("a", 1, ""), waits("c", 1, 30, `, "starts": 1`) + "," + waits("d", 1, 30, ""), "", "fifo",
+			Change{}, Options{Restart: 7 * time.Second}, "c 0-37, d 37-67"},
 		{"a policy that wakes though nothing can run", server("a", 1, `, "pool": "inference"`), waits("c", 1, 30, ""), `, "offer": 0`,
 			"las", Change{}, Options{}, "c never"},
 		{"no jobs", server("a", 1, ""), "", "", "fifo", Change{}, Options{}, ""},
@@ -187,6 +211,12 @@ func TestPhysicsSaysHowFast(t *testing.T) {
 		if got := tell(play(t, s, "fifo", Change{}, Options{Physics: model})); got != want {
 			t.Errorf("%s: %s, want %s", physic, got, want)
 		}
+		s.SetProfile(physics.Ideal())
+		eyes := &spy{}
+		see := eval.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}
+		if _, err := Play(t.Context(), s, see, Change{}, Options{Physics: model, Most: 1}); err != nil || eyes.profile != physic {
+			t.Errorf("a policy knows %s, %v; want %s", eyes.profile, err, physic)
+		}
 	}
 }
 
@@ -204,9 +234,6 @@ func TestWhatCannotBePlayedIsSaid(t *testing.T) {
 		{"a server twice", one, waits("c", 1, 1, ""), "fifo", Change{Remove: []string{"a", "a"}}, `remove server "a"`},
 		{"too many servers", one, waits("c", 1, 1, ""), "fifo", Change{Add: []Servers{{cluster.MaxServers, 1, ""}}}, "at most"},
 		{"a type that is two", one, waits("c", 1, 1, ""), "fifo", Change{Add: []Servers{{1, 1, "A|B"}}}, "one type"},
-		{"other amounts than asked for", `{"name": "a", "gpus": 1, "cpu_milli": 10, "mem_mib": null}`,
-			strings.Replace(runs("x", "a", 1, 60, `, "cpu_milli": 20`), `"workers": 1, "gpus"`, `"workers": 1, "cpu_milli": 5, "gpus"`, 1),
-			"fifo", Change{}, "other amounts"},
 	} {
 		s := snapshot(t, c.servers, c.jobs, "")
 		_, err := Play(t.Context(), s, named(c.policy), c.change, Options{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/eval"
 )
 
 // drawState draws a small busy cluster at two hours: servers of two types and both pools, some failed, CPU modelled or not, a
@@ -161,7 +162,7 @@ func check(t *rapid.T, s *cluster.State, o *Outcome) {
 }
 
 // At the instant of the snapshot a play starts and stops the very jobs that the policy would start and stop if it were asked on
-// the snapshot itself. The policies do not go by what jobs have attained, and all jobs can run.
+// the snapshot itself. All jobs can run.
 func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -170,7 +171,7 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 				t.Skip("no estimate")
 			}
 		}
-		policy := named(rapid.SampledFrom([]string{"fifo", "sjf", "sjfskip", "sjfhold", "srtf", "fjf"}).Draw(t, "policy"))
+		policy := named(rapid.SampledFrom([]string{"fifo", "sjf", "sjfskip", "sjfhold", "srtf", "fjf", "las"}).Draw(t, "policy"))
 		out, err := Play(t.Context(), s, policy, Change{}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -211,6 +212,51 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 			t.Fatalf("%s: %v run at first in the play, %v if it is asked", policy.Name, played, asked)
 		}
 	})
+}
+
+// A policy is first asked about the jobs of the snapshot just as they are there, to the last GPU, whatever servers are added.
+func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, change := drawState(t), Change{}
+		if rapid.Bool().Draw(t, "more servers") {
+			change.Add = []Servers{{2, 5, "C"}}
+		}
+		eyes := &spy{}
+		out, err := Play(t.Context(), s, eval.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
+			Options{Assume: time.Hour, Most: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range out.Jobs {
+			id := out.Jobs[i].ID
+			if got, want := eyes.saw[id], describe(s, id); out.Jobs[i].Never != NeverFits && got != want {
+				t.Fatalf("job %s: %s, in the snapshot %s", out.Jobs[i].Name, got, want)
+			}
+		}
+	})
+}
+
+// spy does nothing and notes what it is shown first.
+type spy struct {
+	saw     map[cluster.JobID]string
+	profile string
+}
+
+func (*spy) Name() string       { return "spy" }
+func (*spy) Reset(uint64) error { return nil }
+
+func (y *spy) Schedule(tx *cluster.Txn) error {
+	if s := tx.State(); y.saw == nil {
+		y.saw, y.profile = map[cluster.JobID]string{}, s.Profile().(physics.Model).Name()
+		for _, e := range tx.Events() {
+			y.saw[e.Job] = describe(s, e.Job)
+		}
+	}
+	return nil
+}
+
+func describe(s *cluster.State, id cluster.JobID) string {
+	return fmt.Sprint(s.Now(), s.Phase(id), s.Spec(id).Submit, s.Placement(id), s.GPUs(id), s.Progress(id), s.Attained(id), s.Starts(id), s.Fresh(id))
 }
 
 // Whatever can be read as a snapshot can be played or is refused, and never panics.
