@@ -1,13 +1,6 @@
 package env
 
-import (
-	"cmp"
-	"math"
-	"slices"
-	"time"
-
-	"github.com/clustergym/clustergym/env/cluster"
-)
+import "github.com/clustergym/clustergym/env/cluster"
 
 // StandardEncoder shows the cluster as ratios without units of size, so that a policy carries over to other clusters.
 //
@@ -21,31 +14,24 @@ type StandardEncoder struct {
 	fits   capacity
 	ready  []candidate // could start now
 	held   []candidate // could not
-	head   head
+
+	outlook   outlook
+	demand    demand
+	speeds    speeds
+	head      head
+	shown     []shown // by place in the window
+	rank      []int32 // likewise: waiting jobs before it in order
+	turn      []int32 // likewise: submitted before it
+	marks     []mark
+	before    []int32
+	typeSpeed []float32 // by type of GPUs: mean speed of the jobs shown
+	hosts     []host    // scratch
 }
 
 var _ Encoder = (*StandardEncoder)(nil)
 
 // NewEncoder returns the standard encoder with its defaults.
 func NewEncoder() *StandardEncoder { return &StandardEncoder{} }
-
-type candidate struct {
-	job cluster.JobID
-	key time.Duration
-}
-
-func (c candidate) compare(o candidate) int {
-	return cmp.Or(cmp.Compare(c.key, o.key), cmp.Compare(c.job, o.job))
-}
-
-// Order is the key by which the window is sorted: the estimated remaining time, or the submit time where there is no
-// estimate; ties break by id.
-func Order(s *cluster.State, id cluster.JobID) time.Duration {
-	if left, ok := s.Remaining(id); ok {
-		return left
-	}
-	return s.Spec(id).Submit
-}
 
 // Spec implements Encoder.
 func (e *StandardEncoder) Spec(servers int) Spec {
@@ -62,79 +48,31 @@ func (e *StandardEncoder) Spec(servers int) Spec {
 	return e.spec
 }
 
-// Encode implements Encoder. It allocates nothing once its buffers have grown.
+// Encode implements Encoder. It allocates nothing once its buffers have grown and the kinds of jobs are known.
 func (e *StandardEncoder) Encode(s *cluster.State, ts *TimeStep) {
 	e.fits.reset(s)
+	e.outlook.look(s)
+	e.demand.count(s)
+	e.speeds.read(s, e.Menu)
 	e.choose(s, ts.Window)
+	e.prepare(s, ts.Window)
 	if e.head.there = false; len(e.held) > 0 {
-		e.head.find(s, e.held[0].job)
+		e.head.find(s, e.held[0].job, &e.outlook)
 	}
 	clear(ts.Servers)
 	clear(ts.Jobs)
 	clear(ts.Items)
 	clear(ts.Global)
 	for i := range e.spec.Agents {
-		observeServer(s, cluster.ServerID(i), ts.Servers[i*len(serverFeatures):])
+		e.observeServer(cluster.ServerID(i), ts.Servers[i*len(serverFeatures):])
 	}
 	for k, id := range ts.Window {
 		if id >= 0 {
-			observeJob(s, id, e.startable(id), &e.head, ts.Jobs[k*len(jobFeatures):])
+			e.observeJob(k, id, ts.Jobs[k*len(jobFeatures):])
 		}
 	}
 	e.items(s, ts)
-	observeGlobal(s, len(e.ready), &e.head, ts.Window, ts.Global)
-}
-
-// choose fills the window.
-func (e *StandardEncoder) choose(s *cluster.State, window []cluster.JobID) {
-	e.ready, e.held = e.ready[:0], e.held[:0]
-	n := len(window)
-	for _, id := range s.Pending() {
-		c := candidate{id, Order(s, id)}
-		if e.startable(id) {
-			e.ready = keep(e.ready, c, n)
-		} else {
-			e.held = keep(e.held, c, n)
-		}
-	}
-	ready := min(len(e.ready), max(n-len(e.held), n-n/4))
-	held := min(len(e.held), n-ready)
-	k := 0
-	for r, h := 0, 0; r < ready || h < held; k++ {
-		if h == held || r < ready && e.ready[r].compare(e.held[h]) < 0 {
-			window[k] = e.ready[r].job
-			r++
-		} else {
-			window[k] = e.held[h].job
-			h++
-		}
-	}
-	for ; k < n; k++ {
-		window[k] = -1
-	}
-}
-
-// keep inserts c into the sorted best n.
-func keep(best []candidate, c candidate, n int) []candidate {
-	if len(best) == n {
-		if c.compare(best[n-1]) > 0 {
-			return best
-		}
-		best = best[:n-1]
-	}
-	at, _ := slices.BinarySearchFunc(best, c, candidate.compare)
-	return slices.Insert(best, at, c)
-}
-
-// startable reports whether one level alone would hold the whole gang now.
-func (e *StandardEncoder) startable(id cluster.JobID) bool {
-	spec := e.fits.state.Spec(id)
-	for l := range e.Menu {
-		if e.fits.total(id, e.Menu[l].Of(spec.Request)) >= int64(spec.Workers) {
-			return true
-		}
-	}
-	return false
+	e.observeGlobal(ts.Window, ts.Global)
 }
 
 // items fills the mask and the features of the legal items.
@@ -148,27 +86,36 @@ func (e *StandardEncoder) items(s *cluster.State, ts *TimeStep) {
 		if id < 0 {
 			continue
 		}
-		spec := s.Spec(id)
-		left, known := s.Remaining(id)
-		end := logTime(left)
 		for l := range levels {
-			amount := e.Menu[l].Of(spec.Request)
-			c := e.fits.of(id, amount)
-			if c.total < int64(spec.Workers) {
+			c := e.claim(s, k, id, l)
+			if c.rooms.total < int64(c.workers) {
 				continue
 			}
-			for i, fits := range c.fits {
-				if fits == 0 {
-					continue
+			at := k*levels + l
+			for i, fits := range c.rooms.fits {
+				if fits > 0 {
+					ts.Mask[i*actions+1+at] = true
+					server := ts.Servers[i*len(serverFeatures):]
+					e.observeItem(cluster.ServerID(i), fits, &c, server, ts.Items[(i*e.spec.Items()+at)*width:])
 				}
-				at := k*levels + l
-				ts.Mask[i*actions+1+at] = true
-				server := ts.Servers[i*len(serverFeatures):]
-				row := ts.Items[(i*e.spec.Items()+at)*width:]
-				observeItem(s, cluster.ServerID(i), spec.Workers, fits, amount, end, known, server, row)
 			}
 		}
 	}
+}
+
+// claim gathers what the items of a job at a level share.
+func (e *StandardEncoder) claim(s *cluster.State, k int, id cluster.JobID, level int) claim {
+	spec, j := s.Spec(id), &e.shown[k]
+	c := claim{shown: j, workers: spec.Workers, amount: e.Menu[level].Of(spec.Request), log: logTime(j.left)}
+	c.rooms = e.fits.of(id, c.amount)
+	if e.head.there {
+		c.delays = logTime(e.head.delay(int64(c.workers)*int64(c.amount.GPUMilli), j.end()))
+	}
+	if j.kind != nil {
+		types := len(e.typeSpeed)
+		c.speed = j.kind.speed[level*types : (level+1)*types]
+	}
+	return c
 }
 
 // capacity remembers, for the shapes and amounts that were asked about, how many workers each server takes.
@@ -183,6 +130,8 @@ type counted struct {
 	amount cluster.Amount
 	total  int64
 	fits   []int32
+	alone  int32   // servers that take the whole gang
+	racks  []int64 // workers that each rack takes
 }
 
 func (c *capacity) reset(s *cluster.State) { c.state, c.used = s, 0 }
@@ -204,13 +153,23 @@ func (c *capacity) of(id cluster.JobID, a cluster.Amount) *counted {
 	c.used++
 	n.shape, n.amount = shape, a
 	n.total = c.state.Room(id, a, n.fits)
+	n.sum(c.state)
 	return n
 }
 
-// logTime maps a duration to [0, 1]: 0 for nothing, about a half for an hour and a half, 1 for a hundred days.
-func logTime(d time.Duration) float32 {
-	return float32(min(math.Log1p(float64(max(d, 0))/float64(time.Minute))/logTimeSpan, 1))
+// sum adds up what the servers take.
+func (n *counted) sum(s *cluster.State) {
+	n.alone = 0
+	clear(n.racks)
+	for i, fits := range n.fits {
+		if fits >= n.shape.Workers {
+			n.alone++
+		}
+		if r := int(s.Server(cluster.ServerID(i)).Rack); r > 0 {
+			for len(n.racks) <= r {
+				n.racks = append(n.racks, 0)
+			}
+			n.racks[r] += int64(fits)
+		}
+	}
 }
-
-// logTimeSpan is log1p of a hundred days in minutes.
-const logTimeSpan = 11.877575

@@ -14,7 +14,7 @@ import (
 // Every number is within its declared bounds, whatever the state.
 func TestObservationsAreInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sc := drawScene(t)
+		sc := drawWorld(t)
 		spec, ts := encode(drawEncoder(t), sc.build(t, identity(len(sc.servers))))
 		for _, x := range []struct {
 			name     string
@@ -37,7 +37,7 @@ func TestObservationsAreInRange(t *testing.T) {
 // Relabelling the servers permutes their rows and changes nothing else.
 func TestServersMayBeRelabelled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sc := drawScene(t)
+		sc := drawWorld(t)
 		e := drawEncoder(t)
 		order := rapid.Permutation(identity(len(sc.servers))).Draw(t, "order")
 		spec, a := encode(e, sc.build(t, identity(len(sc.servers))))

@@ -3,115 +3,218 @@ package env
 import (
 	"math"
 	"time"
-
-	"github.com/clustergym/clustergym/env/cluster"
 )
 
 func feature(name, unit string, low, high float64) Feature { return Feature{name, unit, low, high} }
 
+// The places of a server's features.
+const (
+	serverGPUs = iota
+	serverFree
+	serverFreeCPU
+	serverFreeMem
+	serverResidents
+	serverNextEnd
+	serverLastEnd
+	serverMeanEnd
+	serverBlind
+	serverHalfFree
+	serverFreedSoon
+	serverFreedLater
+	serverEmpty
+	serverShared
+	serverGuestRoom
+	serverGPUSpeed
+	serverRackFree
+	serverUplink
+	serverOnLoan
+	serverDue
+)
+
 var serverFeatures = []Feature{
-	feature("gpus", "of the largest server's", 0, 1),
-	feature("free_gpus", "of its own", 0, 1),
-	feature("free_cpu", "of its own", 0, 1),
-	feature("free_mem", "of its own", 0, 1),
-	feature("residents", "jobs a GPU", 0, 2),
-	feature("next_end", "log time until a resident ends", 0, 1),
-	feature("last_end", "log time until all residents end", 0, 1),
-	feature("empty", "flag", 0, 1),
-	feature("on_loan", "flag", 0, 1),
+	serverGPUs:       feature("gpus", "of the largest server's", 0, 1),
+	serverFree:       feature("free_gpus", "of its own", 0, 1),
+	serverFreeCPU:    feature("free_cpu", "of its own", 0, 1),
+	serverFreeMem:    feature("free_mem", "of its own", 0, 1),
+	serverResidents:  feature("residents", "jobs a GPU", 0, 2),
+	serverNextEnd:    feature("next_end", "log time until a resident ends", 0, 1),
+	serverLastEnd:    feature("last_end", "log time until all residents end", 0, 1),
+	serverMeanEnd:    feature("mean_end", "mean over residents of the log time until they end", 0, 1),
+	serverBlind:      feature("unestimated", "residents without an estimate, of all", 0, 1),
+	serverHalfFree:   feature("half_free", "log time until half of its GPUs are free, 1 if not foreseen", 0, 1),
+	serverFreedSoon:  feature("freed_10m", "GPUs in use that are free within 10 min, of its own", 0, 1),
+	serverFreedLater: feature("freed_1h", "GPUs in use that are free within 1 h, of its own", 0, 1),
+	serverEmpty:      feature("empty", "flag", 0, 1),
+	serverShared:     feature("shared", "GPUs that two jobs or more use, of its own", 0, 1),
+	serverGuestRoom:  feature("guest_room", "GPUs with one job and a share left, of its own", 0, 1),
+	serverGPUSpeed:   feature("gpu_speed", "mean speed here of jobs shown, of their best; 1 if not known", 0, 1),
+	serverRackFree:   feature("rack_free", "free GPUs of its rack, of the rack's", 0, 1),
+	serverUplink:     feature("uplink", "links of its rack's servers that gangs use across racks, of all", 0, 1),
+	serverOnLoan:     feature("on_loan", "flag", 0, 1),
+	serverDue:        feature("due", "1 less log time until a server on loan must be back", 0, 1),
 }
 
-func observeServer(s *cluster.State, id cluster.ServerID, row []float32) {
-	v := s.Server(id)
-	if v.GPUs == 0 || !s.Open(id) {
-		return
-	}
-	residents := s.Residents(id)
-	next, last := time.Duration(math.MaxInt64), time.Duration(0)
-	for _, job := range residents {
-		if s.Spec(job).Estimate > 0 {
-			end := max(s.ExpectedFinish(job)-s.Now(), 0)
-			next, last = min(next, end), max(last, end)
-		}
-	}
-	row[0] = float32(v.GPUs) / float32(s.MostGPUs())
-	row[1] = float32(s.FreeGPUs(id)) / float32(v.GPUs)
-	row[2] = ratio(s.FreeCPU(id), v.CPUMilli)
-	row[3] = ratio(s.FreeMem(id), v.MemMiB)
-	row[4] = min(float32(len(residents))/float32(v.GPUs), 2)
-	if last > 0 {
-		row[5], row[6] = logTime(next), logTime(last)
-	}
-	row[7] = flag(len(residents) == 0)
-	row[8] = flag(s.OnLoan(id))
-}
+// The places of a job's features.
+const (
+	jobPresent = iota
+	jobRemaining
+	jobEstimated
+	jobAge
+	jobWorkers
+	jobLogWorkers
+	jobGPUShare
+	jobDemand
+	jobService
+	jobAttained
+	jobStartable
+	jobRestarts
+	jobBehindHead
+	jobOverstays
+	jobRank
+	jobTurn
+	jobAlike
+	jobShrinks
+	jobGrows
+	jobHalfGPU
+	jobHalfCPU
+	jobQuotaUsed
+	jobTypes
+	jobHosts
+	jobHole
+)
 
 var jobFeatures = []Feature{
-	feature("present", "flag", 0, 1),
-	feature("remaining", "log time by the estimate", 0, 1),
-	feature("estimated", "flag", 0, 1),
-	feature("age", "log time since submission", 0, 1),
-	feature("workers", "of the largest server's GPUs", 0, 2),
-	feature("log_workers", "log2 / 10", 0, 1),
-	feature("gpu_share", "GPUs a worker", 0, 1),
-	feature("demand", "of the free GPUs", 0, 2),
-	feature("service", "log of remaining time x GPUs", 0, 1),
-	feature("attained", "log GPU-time held so far", 0, 1),
-	feature("startable", "flag", 0, 1),
-	feature("restarts", "starts so far / 4", 0, 1),
-	feature("behind_head", "remaining against the first held job's, tanh of log ratio", -1, 1),
-	feature("overstays", "remaining against the first held job's wait, tanh of log ratio", -1, 1),
+	jobPresent:    feature("present", "flag", 0, 1),
+	jobRemaining:  feature("remaining", "log time by the estimate", 0, 1),
+	jobEstimated:  feature("estimated", "flag", 0, 1),
+	jobAge:        feature("age", "log time since submission", 0, 1),
+	jobWorkers:    feature("workers", "of the largest server's GPUs", 0, 2),
+	jobLogWorkers: feature("log_workers", "log2 / 10", 0, 1),
+	jobGPUShare:   feature("gpu_share", "GPUs a worker", 0, 1),
+	jobDemand:     feature("demand", "of the free GPUs", 0, 2),
+	jobService:    feature("service", "log of remaining time x GPUs", 0, 1),
+	jobAttained:   feature("attained", "log GPU-time held so far", 0, 1),
+	jobStartable:  feature("startable", "flag", 0, 1),
+	jobRestarts:   feature("restarts", "starts so far / 4", 0, 1),
+	jobBehindHead: feature("behind_head", "remaining against the first held job's, tanh of log ratio", -1, 1),
+	jobOverstays:  feature("overstays", "remaining against the first held job's wait, tanh of log ratio", -1, 1),
+	jobRank:       feature("rank", "waiting jobs before it in order, of all", 0, 1),
+	jobTurn:       feature("turn", "waiting jobs submitted before it, of all", 0, 1),
+	jobAlike:      feature("alike", "waiting jobs of its size class, of all", 0, 1),
+	jobShrinks:    feature("shrinks", "workers that it can do without, of those asked for", 0, 1),
+	jobGrows:      feature("grows", "workers beyond those asked for, of the most it can use", 0, 1),
+	jobHalfGPU:    feature("half_gpu", "speed lost on half the GPU share beside a job like it", 0, 1),
+	jobHalfCPU:    feature("half_cpu", "speed lost with half the CPU", 0, 1),
+	jobQuotaUsed:  feature("quota_used", "of its tenant's quota", 0, 1),
+	jobTypes:      feature("types", "GPUs of types that will do, of all", 0, 1),
+	jobHosts:      feature("hosts", "servers that could hold it alone now, of all", 0, 1),
+	jobHole:       feature("hole", "log time until free servers could hold it, 1 if not foreseen", 0, 1),
 }
 
-func observeJob(s *cluster.State, id cluster.JobID, startable bool, h *head, row []float32) {
-	spec := s.Spec(id)
-	left, known := s.Remaining(id)
-	gpus := spec.GPUs()
-	row[0] = 1
-	if known {
-		row[1] = logTime(left)
-		row[8] = logTime(time.Duration(float64(left) * gpus))
-	}
-	row[2] = flag(known)
-	row[3] = logTime(s.Now() - spec.Submit)
-	row[4] = min(float32(spec.Workers)/float32(s.MostGPUs()), 2)
-	row[5] = float32(min(math.Log2(float64(spec.Workers))/10, 1))
-	row[6] = float32(spec.Request.GPUMilli) / cluster.WholeGPU
-	row[7] = float32(min(gpus/max(float64(s.FreeTotal()), 0.5), 2))
-	row[9] = logTime(s.Attained(id))
-	row[10] = flag(startable)
-	row[11] = min(float32(s.Starts(id))/4, 1)
-	if h.there && known {
-		row[12], row[13] = against(left, h.left), against(left, h.wait)
-	}
-}
+// The places of an item's features.
+const (
+	itemLegal = iota
+	itemTakes
+	itemLeaves
+	itemFills
+	itemOutlasts
+	itemLoss
+	itemHarm
+	itemPartner
+	itemBreaks
+	itemDelays
+	itemBlocks
+	itemWaste
+	itemRackTakes
+)
 
 var itemFeatures = []Feature{
-	feature("legal", "flag", 0, 1),
-	feature("takes", "of the gang", 0, 1),
-	feature("leaves", "free GPUs left, of the server's", 0, 1),
-	feature("fills", "flag: no free GPU left", 0, 1),
-	feature("outlasts", "job's end against the residents', tanh of log ratio", -1, 1),
+	itemLegal:     feature("legal", "flag", 0, 1),
+	itemTakes:     feature("takes", "of the gang", 0, 1),
+	itemLeaves:    feature("leaves", "free GPUs left, of the server's", 0, 1),
+	itemFills:     feature("fills", "flag: it takes the last free GPU", 0, 1),
+	itemOutlasts:  feature("outlasts", "job's end against the residents', tanh of log ratio", -1, 1),
+	itemLoss:      feature("loss", "speed lost here, of the job's best as requested", -1, 1),
+	itemHarm:      feature("harm", "speed that the worst hit job beside it loses, of its own", 0, 1),
+	itemPartner:   feature("partner", "job's end against that of the job beside it, tanh of log ratio", -1, 1),
+	itemBreaks:    feature("breaks", "flag: it takes a part of the only server that is free", 0, 1),
+	itemDelays:    feature("delays", "log time by which the GPUs of the first held job come later", 0, 1),
+	itemBlocks:    feature("blocks", "log time by which the first server that could hold it does so later", 0, 1),
+	itemWaste:     feature("waste", "free GPUs left that jobs waiting cannot fill, of the server's", 0, 1),
+	itemRackTakes: feature("rack_takes", "of the gang, by all servers of the rack", 0, 1),
 }
 
-// observeItem fills the row of a server that takes fits workers of a job, each holding a; end is the job's logTime.
-func observeItem(s *cluster.State, id cluster.ServerID, workers, fits int32, a cluster.Amount, end float32, known bool,
-	server, row []float32,
-) {
-	n := min(workers, fits)
-	row[0] = 1
-	row[1] = float32(n) / float32(workers)
-	if a.GPUMilli == cluster.WholeGPU {
-		free := s.FreeGPUs(id) - n
-		row[2] = float32(free) / float32(s.Server(id).GPUs)
-		row[3] = flag(free == 0)
-	} else {
-		row[2] = server[1]
+// The places of the global features. Of four that stand together, each is of a size class.
+const (
+	globalBusy = iota
+	globalQueue
+	globalBacklog
+	globalReady
+	globalHole
+	globalLargest
+	globalHead
+	globalHeadWait
+	globalHeadLacks
+	globalDaySin
+	globalDayCos
+	globalDemand
+	globalRecent     = globalDemand + classes
+	globalInflow     = globalRecent + classes
+	globalWhole      = globalInflow + 1
+	globalWholeSoon  = globalInflow + 2
+	globalWholeLater = globalInflow + 3
+	globalFragments  = globalInflow + 4
+	globalOwed       = globalInflow + 5
+)
+
+var globalFeatures = []Feature{
+	globalBusy:       feature("busy", "GPUs in use, of all", 0, 1),
+	globalQueue:      feature("queue", "log10 of waiting jobs / 4", 0, 1),
+	globalBacklog:    feature("backlog", "log10 of GPUs waited for per GPU of the cluster, shifted", 0, 1),
+	globalReady:      feature("ready", "startable jobs, of the window", 0, 1),
+	globalHole:       feature("largest_hole", "free GPUs of the emptiest server, of the largest server's", 0, 1),
+	globalLargest:    feature("largest_wait", "workers of the largest job shown, of the largest server's GPUs", 0, 2),
+	globalHead:       feature("head", "flag: a job is held back", 0, 1),
+	globalHeadWait:   feature("head_wait", "log time until the first held job could start", 0, 1),
+	globalHeadLacks:  feature("head_lacks", "GPUs that the first held job lacks, of those it needs", 0, 1),
+	globalDaySin:     feature("day_sin", "time of day", -1, 1),
+	globalDayCos:     feature("day_cos", "time of day", -1, 1),
+	globalDemand:     feature("demand_one", "as backlog, by jobs of one worker", 0, 1),
+	globalDemand + 1: feature("demand_half", "as backlog, by gangs of up to half a server", 0, 1),
+	globalDemand + 2: feature("demand_server", "as backlog, by gangs of up to a server", 0, 1),
+	globalDemand + 3: feature("demand_more", "as backlog, by gangs of more than a server", 0, 1),
+	globalRecent:     feature("recent_one", "as demand_one, by jobs here that came within 1 h", 0, 1),
+	globalRecent + 1: feature("recent_half", "as demand_half, by jobs here that came within 1 h", 0, 1),
+	globalRecent + 2: feature("recent_server", "as demand_server, by jobs here that came within 1 h", 0, 1),
+	globalRecent + 3: feature("recent_more", "as demand_more, by jobs here that came within 1 h", 0, 1),
+	globalInflow:     feature("inflow", "GPUs asked for within 1 h against those free in 1 h, tanh of log ratio", -1, 1),
+	globalWhole:      feature("whole", "servers that are free, of all", 0, 1),
+	globalWholeSoon:  feature("whole_10m", "servers in use that are free within 10 min, of all", 0, 1),
+	globalWholeLater: feature("whole_1h", "servers in use that are free within 1 h, of all", 0, 1),
+	globalFragments:  feature("fragments", "free GPUs on servers in use, of the free", 0, 1),
+	globalOwed:       feature("owed", "servers on loan that must be back, of those on loan", 0, 1),
+}
+
+const day = 24 * time.Hour
+
+// soon and later are the horizons of features that look ahead or back for a fixed time.
+const (
+	soon  = 10 * time.Minute
+	later = time.Hour
+)
+
+func ratio(part, all int64) float32 {
+	if all == 0 {
+		return 0
 	}
-	if known && server[7] == 0 {
-		// A difference of logs, scaled so that a factor of e counts a half: tanh saturates beyond a factor of about 100.
-		row[4] = tanh((end - server[6]) * logTimeSpan / 2)
+	return float32(float64(part) / float64(all))
+}
+
+func flag(b bool) float32 {
+	if b {
+		return 1
 	}
+	return 0
 }
 
 // tanh is a rational approximation within 0.03 of the hyperbolic tangent, monotone and exactly -1 and 1 beyond 3.
@@ -120,65 +223,24 @@ func tanh(x float32) float32 {
 	return min(max(x*(27+x*x)/(27+9*x*x), -1), 1) // rounding may exceed 1
 }
 
-var globalFeatures = []Feature{
-	feature("busy", "GPUs in use, of all", 0, 1),
-	feature("queue", "log10 of waiting jobs / 4", 0, 1),
-	feature("backlog", "log10 of GPUs waited for per GPU of the cluster, shifted", 0, 1),
-	feature("ready", "startable jobs, of the window", 0, 1),
-	feature("largest_hole", "free GPUs of the emptiest server, of the largest server's", 0, 1),
-	feature("largest_wait", "workers of the largest job shown, of the largest server's GPUs", 0, 2),
-	feature("head", "flag: a job is held back", 0, 1),
-	feature("head_wait", "log time until the first held job could start", 0, 1),
-	feature("head_lacks", "GPUs that the first held job lacks, of those it needs", 0, 1),
-	feature("day_sin", "time of day", -1, 1),
-	feature("day_cos", "time of day", -1, 1),
+// against compares a duration with another: tanh of the log of their ratio, about 0.9 at a factor of 5.
+func against(d, other time.Duration) float32 {
+	return tanh((logTime(d) - logTime(other)) * logTimeSpan)
 }
 
-func observeGlobal(s *cluster.State, ready int, h *head, window []cluster.JobID, row []float32) {
-	total, hole := int64(0), int32(0)
-	for i := range s.Servers() {
-		if id := cluster.ServerID(i); s.Open(id) {
-			total += int64(s.Server(id).GPUs)
-			hole = max(hole, s.FreeGPUs(id))
-		}
-	}
-	backlog, largest := 0.0, int32(0)
-	for _, id := range s.Pending() {
-		backlog += s.Spec(id).GPUs()
-	}
-	for _, id := range window {
-		if id >= 0 {
-			largest = max(largest, s.Spec(id).Workers)
-		}
-	}
-	most := float32(max(s.MostGPUs(), 1))
-	if total > 0 {
-		row[0] = float32(total-s.FreeTotal()) / float32(total)
-		row[2] = float32(min(math.Log10(1+10*backlog/float64(total))/3, 1))
-	}
-	row[1] = float32(min(math.Log10(1+float64(len(s.Pending())))/4, 1))
-	row[3] = float32(ready) / float32(len(window))
-	row[4] = float32(hole) / most
-	row[5] = min(float32(largest)/most, 2)
-	sin, cos := math.Sincos(2 * math.Pi * float64(s.Now()%day) / float64(day))
-	if h.there {
-		row[6], row[7], row[8] = 1, logTime(h.wait), h.lacks
-	}
-	row[9], row[10] = float32(sin), float32(cos)
+// logTime maps a duration to [0, 1]: 0 for nothing, about a half for six hours, 1 for a hundred days.
+func logTime(d time.Duration) float32 {
+	return float32(min(math.Log1p(float64(max(d, 0))/float64(time.Minute))/logTimeSpan, 1))
 }
 
-const day = 24 * time.Hour
+// logTimeSpan is log1p of a hundred days in minutes.
+const logTimeSpan = 11.877575
 
-func ratio(free, all int64) float32 {
+// logShare maps GPUs per GPU of the cluster to [0, 1]: 0 for none, 0.35 for as many as there are, 1 for a hundred times as
+// many.
+func logShare(part, all int64) float32 {
 	if all == 0 {
 		return 0
 	}
-	return float32(float64(free) / float64(all))
-}
-
-func flag(b bool) float32 {
-	if b {
-		return 1
-	}
-	return 0
+	return float32(min(math.Log10(1+10*float64(part)/float64(all))/3, 1))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
 	"pgregory.net/rapid"
 )
 
@@ -18,10 +20,24 @@ type scene struct {
 	lent      []bool              // of the inference servers
 	submitted time.Duration       // all jobs are, by then
 	now       time.Duration
+
+	// What only a world has.
+	perGPU int32
+	quotas []cluster.Quota
+	known  cluster.Profile
+	offer  int32           // servers of the inference pool that may be on loan in the end
+	broken []sim.Outage    // servers and GPUs that have failed
+	rates  map[int]float64 // of running jobs, 1 if absent
 }
 
-func drawScene(t *rapid.T) scene {
-	var sc scene
+// drawScene draws servers of one type and jobs.
+func drawScene(t *rapid.T) scene { return drawSceneOf(t, false) }
+
+// drawWorld draws all that a cluster may have.
+func drawWorld(t *rapid.T) scene { return drawSceneOf(t, true) }
+
+func drawSceneOf(t *rapid.T, world bool) scene {
+	sc := scene{offer: 1 << 20}
 	for i := range rapid.IntRange(1, 9).Draw(t, "servers") {
 		v := cluster.ServerSpec{
 			Name: fmt.Sprint(i), GPUs: int32(rapid.IntRange(0, 8).Draw(t, "gpus")),
@@ -32,6 +48,11 @@ func drawScene(t *rapid.T) scene {
 		}
 		if rapid.IntRange(0, 4).Draw(t, "pool") == 0 {
 			v.Pool = cluster.Inference
+		}
+		if world {
+			v.GPUType = rapid.SampledFrom([]string{"V100", "P100", ""}).Draw(t, "type")
+			v.GPUMemMiB = rapid.SampledFrom([]int32{0, 16_000, 32_000}).Draw(t, "gpu memory")
+			v.Rack = int32(rapid.IntRange(0, 3).Draw(t, "rack"))
 		}
 		sc.servers = append(sc.servers, v)
 		sc.lent = append(sc.lent, v.Pool == cluster.Inference && rapid.Bool().Draw(t, "lent"))
@@ -52,11 +73,26 @@ func drawScene(t *rapid.T) scene {
 		if rapid.IntRange(0, 3).Draw(t, "estimated") > 0 {
 			j.Estimate = time.Duration(rapid.Int64Range(1, int64(200*24*time.Hour)).Draw(t, "estimate"))
 		}
+		if world {
+			drawNature(t, &j)
+		}
 		sc.jobs = append(sc.jobs, j)
 	}
 	sc.submitted = time.Hour
 	sc.now = sc.submitted + time.Duration(rapid.Int64Range(0, int64(400*24*time.Hour)).Draw(t, "now"))
 	sc.placed = make([]cluster.Placement, len(sc.jobs))
+	if world {
+		sc.perGPU = int32(rapid.IntRange(0, 3).Draw(t, "jobs a GPU"))
+		sc.quotas = []cluster.Quota{{Tenant: "a", GPUs: int32(rapid.IntRange(0, 40).Draw(t, "quota"))}}
+		name := rapid.SampledFrom([]string{
+			"ideal", "gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,2.5)", "sharing(0.3) * inter-server(0.5)",
+		}).Draw(t, "physics")
+		model, err := physics.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc.known = model
+	}
 	s := sc.build(t, identity(len(sc.servers)))
 	s.Begin(nil)
 	for i := range sc.jobs {
@@ -67,7 +103,42 @@ func drawScene(t *rapid.T) scene {
 			sc.placed[i] = slices.Clone(p)
 		}
 	}
+	if world {
+		sc.drawEvents(t)
+	}
 	return sc
+}
+
+// drawNature draws what distinguishes jobs in a world.
+func drawNature(t *rapid.T, j *cluster.JobSpec) {
+	j.Model = rapid.SampledFrom([]string{"", "resnet50-32", "lm-20", "a3c", "unheard of"}).Draw(t, "model")
+	j.Tenant = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
+	j.GPUType = rapid.SampledFrom([]string{"", "V100", "P100|V100", "K80"}).Draw(t, "types")
+	j.Mixed = rapid.Bool().Draw(t, "mixed")
+	j.Request.GPUMemMiB = rapid.SampledFrom([]int32{0, 5000, 20_000}).Draw(t, "gpu memory")
+	if j.MinWorkers == 1 && rapid.Bool().Draw(t, "grows") {
+		j.MaxWorkers = 3 * j.Workers
+	} else if j.Workers%2 == 0 && j.MinWorkers == 0 && rapid.Bool().Draw(t, "tensor") {
+		j.Tensor = 2
+	}
+}
+
+// drawEvents draws what befalls a world.
+func (sc *scene) drawEvents(t *rapid.T) {
+	sc.offer = int32(rapid.IntRange(0, len(sc.servers)).Draw(t, "offer"))
+	sc.rates = map[int]float64{}
+	for i, p := range sc.placed {
+		if len(p) > 0 && rapid.Bool().Draw(t, "other rate") {
+			sc.rates[i] = rapid.Float64Range(0.05, 2).Draw(t, "rate")
+		}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "failures") {
+		o := sim.Outage{Server: cluster.ServerID(rapid.IntRange(0, len(sc.servers)-1).Draw(t, "failed server")), GPU: -1}
+		if n := sc.servers[o.Server].GPUs; n > 0 && rapid.Bool().Draw(t, "a GPU") {
+			o.GPU = int32(rapid.IntRange(0, int(n)-1).Draw(t, "failed GPU"))
+		}
+		sc.broken = append(sc.broken, o)
+	}
 }
 
 func identity(n int) []int {
@@ -80,7 +151,7 @@ func identity(n int) []int {
 
 // build makes the state in which server i of the scene has the id order[i].
 func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
-	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(sc.servers))}
+	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(sc.servers)), PerGPU: sc.perGPU, Quotas: sc.quotas}
 	for i, v := range sc.servers {
 		spec.Servers[order[i]] = v
 	}
@@ -112,7 +183,19 @@ func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 		}
 	}
 	tx.End()
+	s.SetProfile(sc.known)
+	for i := range sc.jobs {
+		if rate, ok := sc.rates[i]; ok {
+			s.SetProgress(cluster.JobID(i), 0, s.Now(), rate)
+		}
+	}
 	s.Advance(sc.now)
+	for _, o := range sc.broken {
+		s.Fail(cluster.ServerID(order[o.Server]), o.GPU, nil)
+	}
+	if sc.offer < 1<<20 {
+		s.SetOffer(min(sc.offer, int32(len(sc.servers))), sc.now+time.Hour)
+	}
 	return s
 }
 
