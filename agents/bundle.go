@@ -25,6 +25,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 		Architecture: checkpoints.Architecture{
 			Sizes: map[string]int{
 				"width": p.Shape.Width, "heads": p.Shape.Heads, "hidden": p.Shape.Hidden, "rank": p.Shape.Rank, "kappa": p.Shape.Kappa,
+				"inducing": p.Shape.Inducing,
 			},
 			Choices: map[string]string{"network": network},
 		},
@@ -36,7 +37,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 }
 
 // network names the computation of Net.Forward. A change to it that old weights do not survive needs another name.
-const network = "server-job-attention-1"
+const network = "server-job-attention-2"
 
 // Load reads a bundle. One that is damaged, or made for observations or a network that this version does not have, is refused
 // with the reason.
@@ -91,6 +92,7 @@ func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 	var err error
 	p.Shape, err = NewShape(&spec, Size{
 		Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
+		Inducing: sizes["inducing"],
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, checkpoints.ErrForeign)

@@ -65,6 +65,9 @@ func TestForeignBundles(t *testing.T) {
 		{"another prior", "prior lottery"},
 		{"another width", "shape"},
 		{"no heads", "heads"},
+		{"no inducing points", "inducing points"},
+		{"other inducing points", "shape"},
+		{"the network before", `network "server-job-attention-1", want "server-job-attention-2"`},
 		{"a huge window", "window"},
 	} {
 		dir := filepath.Join(t.TempDir(), "policy")
@@ -88,6 +91,12 @@ func TestForeignBundles(t *testing.T) {
 			m.Architecture.Sizes["width"] = 64
 		case "no heads":
 			m.Architecture.Sizes["heads"] = 0
+		case "no inducing points":
+			delete(m.Architecture.Sizes, "inducing")
+		case "other inducing points":
+			m.Architecture.Sizes["inducing"]++
+		case "the network before":
+			m.Architecture.Choices["network"] = "server-job-attention-1"
 		case "a huge window":
 			m.Window = 999999
 		}

@@ -13,13 +13,13 @@ import (
 type Net struct {
 	shape  Shape
 	params Params
-	blocks [3]block // tokens to servers, servers to tokens, servers to servers
+	blocks [len(blocks)]block
 
 	h, y       []float32 // embeddings of servers and tokens
+	z, all     []float32 // the inducing points after they have seen the servers, and their mask
 	a, c       []float32 // their parts of the items' hidden layer
 	u          []float32 // hidden layer of the items
 	match      []float32
-	scores     []float32
 	pool, word []float32
 
 	// Bids are the residuals of the items, [servers*tokens], and Stop that of the stop choice.
@@ -39,14 +39,17 @@ type block struct {
 
 // NewNet returns a network that borrows its weights: it sees later changes to them.
 func NewNet(s Shape, p Params) *Net {
-	n := &Net{shape: s, params: p}
-	for i, name := range []string{tokensToServers, serversToTokens, serversToServers} {
+	n := &Net{shape: s, params: p, all: slices.Repeat([]float32{1}, s.Inducing)}
+	for i, name := range blocks {
 		n.blocks[i] = block{
 			heads: attention.Heads[float32]{Width: s.Width, Heads: s.Heads, Weights: attention.Weights[float32]{
 				Wq: p.get(name + ".wq"), Bq: p.get(name + ".bq"), Wk: p.get(name + ".wk"), Bk: p.get(name + ".bk"),
 				Wv: p.get(name + ".wv"), Bv: p.get(name + ".bv"), Wo: p.get(name + ".wo"), Bo: p.get(name + ".bo"),
 			}},
 			gain: p.get(name + ".gain"), bias: p.get(name + ".bias"),
+		}
+		if name == tokensToServers || name == inducingToServers {
+			n.blocks[i].heads.Reference = ReferenceServers
 		}
 	}
 	return n
@@ -61,7 +64,10 @@ func (n *Net) Forward(o *Observation) {
 	kernel.Dense(n.y, o.Token, p.get("token.w"), p.get("token.b"), s.Token, d, kernel.ReLU)
 	n.blocks[0].update(n.y, n.h, o.ServerMask, tokens, servers)
 	n.blocks[1].update(n.h, n.y, o.TokenMask, servers, tokens)
-	n.blocks[2].update(n.h, n.h, o.ServerMask, servers, servers)
+	// Servers see each other through a few points (induced set attention, Lee et al., ICML 2019): their cost is linear.
+	n.z = append(n.z[:0], p.get("inducing.points")...)
+	n.blocks[2].update(n.z, n.h, o.ServerMask, s.Inducing, servers)
+	n.blocks[3].update(n.h, n.z, n.all, servers, s.Inducing)
 
 	n.a, n.c = sized(n.a, servers*m), sized(n.c, tokens*m)
 	kernel.Dense(n.a, n.h, p.get("item.agent.w"), p.get("item.agent.b"), d, m, kernel.None)
@@ -98,9 +104,7 @@ func (n *Net) pairs(o *Observation) {
 	kernel.Dense(n.factors, n.u, p.get("pair.factor.w"), p.get("pair.factor.b"), m, r, kernel.None)
 	n.match = sized(n.match, o.Servers*r)
 	kernel.Dense(n.match, n.h, p.get("pair.match.w"), p.get("pair.match.b"), d, r, kernel.None)
-	n.scores = sized(n.scores, o.Servers*o.Servers)
-	coordgraph.Scores(n.scores, n.match, r)
-	coordgraph.Select(&n.Graph, n.scores, o.Active, n.shape.Kappa)
+	coordgraph.SelectNear(&n.Graph, n.match, r, o.Active, n.shape.Kappa)
 	n.Payoffs = coordgraph.Payoffs[float32]{Agents: o.Servers, Items: o.Tokens, Q: n.factors, D: p.get("pair.weight")}
 }
 

@@ -76,12 +76,14 @@ func TestForwardAllocatesNothing(t *testing.T) {
 	n, d := agents.NewNet(p.Shape, p.Params), agents.NewDecoder(spec, 2, agents.NewNet(p.Shape, p.Params))
 	var o agents.Observation
 	joint := make([]env.Action, spec.Agents)
+	many, wide := random(&p.Shape, 300, 32, 1), agents.NewNet(p.Shape, p.Params)
 	for _, c := range []struct {
 		name string
 		call func()
 	}{
 		{"Fill", func() { o.Fill(&spec, ts) }},
 		{"Forward", func() { n.Forward(&o) }},
+		{"Forward on many servers", func() { wide.Forward(&many) }},
 		{"a greedy round", func() { d.Round(ts, nil, joint, nil) }},
 	} {
 		c.call()
@@ -127,7 +129,7 @@ func TestRelabelledServersBidTheSame(t *testing.T) {
 		a.Forward(&o)
 		b.Forward(&shuffled)
 		close := func(what string, got, want float32) {
-			if math.Abs(float64(got-want)) > 1e-5*max(1, math.Abs(float64(want))) {
+			if math.Abs(float64(got-want)) > 1e-5*max(10, math.Abs(float64(want))) { // sums of payoffs of about 10
 				t.Fatalf("seed %d: %s is %v, want %v", seed, what, got, want)
 			}
 		}
@@ -252,9 +254,16 @@ func TestTiesGoToTheLowestServer(t *testing.T) {
 			p := newPolicy(t, 1)
 			if shaken {
 				shake(p, 1, 0.1)
-				for i := range p.Params { // which would tell the servers of a gang apart, or the twins
-					if strings.HasPrefix(p.Params[i].Name, "pair.weight") {
+				for i := range p.Params { // what would tell the servers of a gang apart, or the twins
+					switch p.Params[i].Name {
+					case "pair.weight":
 						clear(p.Params[i].Data)
+					case "token.w":
+						for f, feature := range p.Encoder().Spec(1).Job {
+							if feature.Name == "rank" || feature.Name == "turn" {
+								clear(p.Params[i].Data[f*p.Shape.Width:][:p.Shape.Width])
+							}
+						}
 					}
 				}
 			}
@@ -383,28 +392,5 @@ func TestFromTensors(t *testing.T) {
 		if got[i].Data[0] == p.Params[i].Data[0] {
 			t.Errorf("%s is shared", got[i].Name)
 		}
-	}
-}
-
-// BenchmarkDecide is one round of a contended cluster: observing, the network, decoding.
-func BenchmarkDecide(b *testing.B) {
-	for _, servers := range []int{16, 64, 256} {
-		b.Run(fmt.Sprint(servers), func(b *testing.B) {
-			p, err := agents.NewPolicy("learned", agents.DefaultSize(), 32, nil, rand.New(rand.NewPCG(1, 2)))
-			if err != nil {
-				b.Fatal(err)
-			}
-			shake(p, 1, 0.05)
-			e, ts := busy(b, p, servers, 30*servers, 10*servers)
-			spec, encoder := e.Spec(), p.Encoder()
-			encoder.Spec(servers)
-			d := agents.NewDecoder(spec, 0, agents.NewNet(p.Shape, p.Params))
-			joint := make([]env.Action, servers)
-			b.ReportAllocs()
-			for b.Loop() {
-				encoder.Encode(ts.State, ts)
-				d.Round(ts, nil, joint, nil)
-			}
-		})
 	}
 }

@@ -21,6 +21,7 @@ type start uint8
 
 const (
 	scaled start = iota // normal with variance 1/in
+	unit                // normal with variance 1
 	zeros
 	ones
 )
@@ -30,10 +31,14 @@ type Params []Param
 
 // layer names of the attention blocks: who attends to whom.
 const (
-	tokensToServers  = "tokens_to_servers"
-	serversToTokens  = "servers_to_tokens"
-	serversToServers = "servers_to_servers"
+	tokensToServers   = "tokens_to_servers"
+	serversToTokens   = "servers_to_tokens"
+	inducingToServers = "inducing_to_servers"
+	serversToInducing = "servers_to_inducing"
 )
+
+// blocks is the order in which the layers run.
+var blocks = [...]string{tokensToServers, serversToTokens, inducingToServers, serversToInducing}
 
 // Layout returns the parameters of a network, all zero.
 func Layout(s Shape) Params {
@@ -50,7 +55,8 @@ func Layout(s Shape) Params {
 	add("server.b", zeros, d)
 	add("token.w", scaled, s.Token, d)
 	add("token.b", zeros, d)
-	for _, block := range []string{tokensToServers, serversToTokens, serversToServers} {
+	add("inducing.points", unit, s.Inducing, d)
+	for _, block := range blocks {
 		for _, part := range []string{"q", "k", "v", "o"} {
 			add(block+".w"+part, scaled, d, d)
 			add(block+".b"+part, zeros, d)
@@ -89,8 +95,11 @@ func Init(s Shape, r *rand.Rand) Params {
 			for j := range p[i].Data {
 				p[i].Data[j] = 1
 			}
-		case scaled:
-			sd := math.Sqrt(1 / float64(p[i].Shape[0]))
+		case scaled, unit:
+			sd := 1.0
+			if p[i].start == scaled {
+				sd = math.Sqrt(1 / float64(p[i].Shape[0]))
+			}
 			for j := range p[i].Data {
 				p[i].Data[j] = float32(sd * r.NormFloat64())
 			}

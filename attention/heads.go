@@ -23,9 +23,10 @@ type Weights[T kernel.Float] struct {
 // Heads is a multi-head attention layer with its scratch memory. It is not safe for concurrent use; several may share one
 // set of weights.
 type Heads[T kernel.Float] struct {
-	Width   int // d, a multiple of Heads
-	Heads   int
-	Weights Weights[T]
+	Width     int // d, a multiple of Heads
+	Heads     int
+	Reference int // number of keys at which scores are as they come, see kernel.AttentionShape; 0: at any
+	Weights   Weights[T]
 
 	q, k, v, o []T
 	buf        kernel.AttentionScratch[T]
@@ -44,7 +45,7 @@ func (h *Heads[T]) Forward(dst, x, y, mask []T, batch, nq, nk int) {
 	kernel.Dense(h.q, x, w.Wq, w.Bq, d, d, kernel.None)
 	kernel.Dense(h.k, y, w.Wk, w.Bk, d, d, kernel.None)
 	kernel.Dense(h.v, y, w.Wv, w.Bv, d, d, kernel.None)
-	shape := kernel.AttentionShape{Batch: batch, Queries: nq, Keys: nk, Width: d, Heads: h.Heads}
+	shape := kernel.AttentionShape{Batch: batch, Queries: nq, Keys: nk, Width: d, Heads: h.Heads, Reference: h.Reference}
 	kernel.Attention(h.o, h.q, h.k, h.v, mask, shape, &h.buf)
 	kernel.Dense(dst, h.o, w.Wo, w.Bo, d, d, kernel.None)
 }

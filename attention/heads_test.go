@@ -33,7 +33,7 @@ func weights(rng *rand.Rand, d int) attention.Weights[float32] {
 }
 
 // plain is attention in plain loops and double precision.
-func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads int) []float64 {
+func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads, reference int) []float64 {
 	project := func(x []float64, w, b []float32) []float64 {
 		out := make([]float64, len(x))
 		for i := range out {
@@ -56,6 +56,14 @@ func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d,
 	for row := range batch * nq {
 		for h := range heads {
 			sum, acc := 0.0, make([]float64, dk)
+			by := 1 / math.Sqrt(float64(dk))
+			if reference > 0 {
+				valid := 0.0
+				for _, m := range mask[row/nq*nk : (row/nq+1)*nk] {
+					valid += float64(m)
+				}
+				by *= math.Log(1+valid) / math.Log(1+float64(reference))
+			}
 			for key := row / nq * nk; key < (row/nq+1)*nk; key++ {
 				if mask[key] == 0 {
 					continue
@@ -64,7 +72,7 @@ func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d,
 				for t := h * dk; t < (h+1)*dk; t++ {
 					score += q[row*d+t] * k[key*d+t]
 				}
-				e := math.Exp(score / math.Sqrt(float64(dk)))
+				e := math.Exp(score * by)
 				sum += e
 				for t := range dk {
 					acc[t] += e * v[key*d+h*dk+t]
@@ -82,17 +90,19 @@ func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d,
 
 func TestForwardEqualsPlainLoops(t *testing.T) {
 	for _, s := range []struct {
-		name                       string
-		batch, nq, nk, width, head int
+		name                                  string
+		batch, nq, nk, width, head, reference int
 	}{
-		{"small", 3, 4, 5, 6, 2},
-		{"production, servers to jobs", 3, 64, 48, 32, 4},
-		{"production, servers to servers", 3, 64, 64, 32, 4},
-		{"one of everything", 1, 1, 1, 1, 1},
+		{"small", 3, 4, 5, 6, 2, 0},
+		{"production, servers to jobs", 3, 64, 48, 32, 4, 0},
+		{"production, jobs to servers", 3, 48, 64, 32, 4, 32},
+		{"production, points to many servers", 3, 4, 1024, 32, 4, 32},
+		{"production, servers to points", 3, 1024, 4, 32, 4, 0},
+		{"one of everything", 1, 1, 1, 1, 1, 1},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			h := attention.Heads[float32]{Width: s.width, Heads: s.head, Weights: weights(rng, s.width)}
+			h := attention.Heads[float32]{Width: s.width, Heads: s.head, Reference: s.reference, Weights: weights(rng, s.width)}
 			x, y := normal(rng, s.batch*s.nq*s.width), normal(rng, s.batch*s.nk*s.width)
 			mask := make([]float32, s.batch*s.nk)
 			for i := range mask {
@@ -102,7 +112,7 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 			}
 			got := make([]float32, len(x))
 			h.Forward(got, x, y, mask, s.batch, s.nq, s.nk)
-			for i, want := range plain(h.Weights, x, y, mask, s.batch, s.nq, s.nk, s.width, s.head) {
+			for i, want := range plain(h.Weights, x, y, mask, s.batch, s.nq, s.nk, s.width, s.head, s.reference) {
 				if math.Abs(float64(got[i])-want) > 1e-5 {
 					t.Fatalf("output %d is %g, want %g", i, got[i], want)
 				}

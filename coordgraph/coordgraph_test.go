@@ -2,6 +2,7 @@ package coordgraph_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -195,6 +196,8 @@ func TestReuseAllocatesNothing(t *testing.T) {
 		coordgraph.Scores(scores, p, width)
 		coordgraph.Select(&g, scores, nil, 4)
 		coordgraph.AddPayoff(bids, &g, &f, 3, 7)
+		coordgraph.SelectNear(&g, p, width, nil, 4)
+		coordgraph.SelectNear(&g, p, width/4, nil, 4) // four times as many agents: more than Exact
 	}
 	decide()
 	if allocs := testing.AllocsPerRun(3, decide); allocs != 0 {
@@ -202,15 +205,26 @@ func TestReuseAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkSelect compares all pairs with candidates, all agents being active.
 func BenchmarkSelect(b *testing.B) {
-	const n, width = 32, 16
-	rng := rand.New(rand.NewPCG(1, 2))
-	p, scores := normal(rng, n*width), make([]float64, n*n)
-	var g coordgraph.Graph[float64]
-	b.ReportAllocs()
-	for b.Loop() {
-		coordgraph.Scores(scores, p, width)
-		coordgraph.Select(&g, scores, nil, 4)
+	const width = 4
+	for _, n := range []int{32, 64, 256, 1024, 4096} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		p, scores := normal(rng, n*width), make([]float64, n*n)
+		var g coordgraph.Graph[float64]
+		b.Run(fmt.Sprintf("all pairs/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				coordgraph.Scores(scores, p, width)
+				coordgraph.Select(&g, scores, nil, 4)
+			}
+		})
+		b.Run(fmt.Sprintf("candidates/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				coordgraph.SelectNear(&g, p, width, nil, 4)
+			}
+		})
 	}
 }
 

@@ -23,8 +23,10 @@ type Graph[T kernel.Float] struct {
 	To     []int32 // neighbour per edge, ascending within an agent
 	Gate   []T     // sigmoid of the score per edge, the same in both directions
 
-	linked []bool  // [n*n], which pairs are linked
-	best   []int32 // partners of the agent at hand
+	edges, sorted []uint64 // both directions of each edge, from agent and to agent in one number
+	count         []int32
+	near          []int32 // candidates of SelectNear
+	best          top[T]
 }
 
 // Scores computes the match of all pairs of agents, s_ij = <p_i,p_j>/sqrt(width), from their projections p [n*width] into
@@ -52,51 +54,89 @@ func Select[T kernel.Float](dst *Graph[T], scores []T, active []bool, kappa int)
 		panic(fmt.Sprintf("coordgraph: select %d of %d scores with %d active flags, want n*n and n",
 			kappa, len(scores), len(active)))
 	}
-	dst.Agents = n
-	if cap(dst.linked) < n*n {
-		dst.linked = make([]bool, n*n)
-	}
-	dst.linked = dst.linked[:n*n]
-	clear(dst.linked)
+	dst.Agents, dst.edges = n, dst.edges[:0]
 	for i := range n {
-		if active == nil || active[i] {
-			dst.link(i, scores[i*n:(i+1)*n], active, kappa)
+		if active != nil && !active[i] {
+			continue
 		}
-	}
-	dst.Start, dst.To, dst.Gate = append(dst.Start[:0], 0), dst.To[:0], dst.Gate[:0]
-	for i := range n {
-		for j, linked := range dst.linked[i*n : (i+1)*n] {
-			if linked {
-				dst.To = append(dst.To, int32(j))
-				dst.Gate = append(dst.Gate, kernel.Sigmoid(scores[i*n+j]))
+		dst.best.reset(kappa)
+		for j, s := range scores[i*n : (i+1)*n] {
+			if j != i && (active == nil || active[j]) {
+				dst.best.offer(int32(j), s)
 			}
 		}
-		dst.Start = append(dst.Start, int32(len(dst.To)))
+		dst.link(i)
+	}
+	dst.join(func(i, j int) T { return scores[i*n+j] })
+}
+
+// link adds the edges between agent i and its best partners.
+func (g *Graph[T]) link(i int) {
+	for _, j := range g.best.of {
+		g.edges = append(g.edges, uint64(i)<<32|uint64(j), uint64(j)<<32|uint64(i))
 	}
 }
 
-// link marks the best kappa partners of agent i. They are kept in best, best first, by insertion: kappa is small.
-func (g *Graph[T]) link(i int, scores []T, active []bool, kappa int) {
-	best := g.best[:0]
-	for j, s := range scores {
-		if j == i || s != s || active != nil && !active[j] {
-			continue
+// join fills the exported part from the edges, each of which may be there twice.
+func (g *Graph[T]) join(score func(i, j int) T) {
+	g.sorted = slices.Grow(g.sorted[:0], len(g.edges))[:len(g.edges)]
+	g.count = slices.Grow(g.count[:0], g.Agents+1)[:g.Agents+1]
+	arrange(g.sorted, g.edges, g.count, 0)
+	arrange(g.edges, g.sorted, g.count, 32)
+	g.edges = slices.Compact(g.edges)
+	g.Start, g.To, g.Gate = g.Start[:0], g.To[:0], g.Gate[:0]
+	for _, e := range g.edges {
+		i, j := int(e>>32), int(uint32(e))
+		for len(g.Start) <= i {
+			g.Start = append(g.Start, int32(len(g.To)))
 		}
-		at := len(best)
-		for at > 0 && s > scores[best[at-1]] {
-			at--
-		}
-		if at < kappa {
-			if len(best) == kappa {
-				best = best[:kappa-1]
-			}
-			best = slices.Insert(best, at, int32(j))
-		}
+		g.To, g.Gate = append(g.To, int32(j)), append(g.Gate, kernel.Sigmoid(score(i, j)))
 	}
-	g.best = best
-	for _, j := range best {
-		g.linked[i*g.Agents+int(j)], g.linked[int(j)*g.Agents+i] = true, true
+	for len(g.Start) <= g.Agents {
+		g.Start = append(g.Start, int32(len(g.To)))
 	}
+}
+
+// arrange puts the edges into dst in the order of the agents in the bits from shift on, by counting; equal ones keep theirs.
+// count has one more element than there are agents.
+func arrange(dst, edges []uint64, count []int32, shift uint) {
+	clear(count)
+	for _, e := range edges {
+		count[uint32(e>>shift)+1]++
+	}
+	for i := 1; i < len(count); i++ {
+		count[i] += count[i-1]
+	}
+	for _, e := range edges {
+		at := &count[uint32(e>>shift)]
+		dst[*at] = e
+		*at++
+	}
+}
+
+// top keeps the few agents of highest score that it is offered, best first, the earlier on a tie.
+type top[T kernel.Float] struct {
+	most int
+	of   []int32
+	by   []T
+}
+
+func (t *top[T]) reset(most int) { t.most, t.of, t.by = most, t.of[:0], t.by[:0] }
+
+// offer inserts an agent if its score is among the highest: they are few. NaN is never.
+func (t *top[T]) offer(j int32, score T) {
+	at := len(t.of)
+	if score != score || at == t.most && (at == 0 || score <= t.by[at-1]) {
+		return
+	}
+	if at == t.most {
+		at--
+		t.of, t.by = t.of[:at], t.by[:at]
+	}
+	for at > 0 && score > t.by[at-1] {
+		at--
+	}
+	t.of, t.by = slices.Insert(t.of, at, j), slices.Insert(t.by, at, score)
 }
 
 // Neighbours returns the neighbours of agent i, ascending, and the gates of the edges to them. The slices belong to the

@@ -39,6 +39,7 @@ func Glossary() []Term {
 		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, before scaling: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
-			"server, token, tokens_to_servers, servers_to_tokens, servers_to_servers, item, bid, pair, stop"},
+			"server, token, inducing, tokens_to_servers, servers_to_tokens, inducing_to_servers, servers_to_inducing, item, bid, " +
+			"pair, stop"},
 	}
 }

@@ -33,7 +33,7 @@ func tiny(tb testing.TB, sets ...string) (Config, Options) {
 	}
 	cfg := DefaultConfig()
 	cfg.Updates, cfg.Every, cfg.Window = 6, 2, 6
-	cfg.Size = agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2}
+	cfg.Size = agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
 	cfg.Windows, cfg.Rollouts, cfg.Choices, cfg.Epochs, cfg.Batch, cfg.Rate = 2, 1, 150, 2, 100, 0.02
 	return cfg, Options{Dir: filepath.Join(tb.TempDir(), "run"), Scenario: s, Workers: 1}
 }

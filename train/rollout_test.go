@@ -149,7 +149,7 @@ func mixed(n int, seed uint64) []trace.Job {
 
 func untrained(tb testing.TB, hold float64, window int) *agents.Policy {
 	tb.Helper()
-	size := agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2}
+	size := agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
 	p, err := agents.NewPolicy("untrained", size, window, nil, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		tb.Fatal(err)

@@ -49,7 +49,7 @@ func TestLearnsWhenToWait(t *testing.T) {
 	const memory, credit = 6 * time.Hour, 6 * time.Hour
 	cfg := DefaultConfig()
 	cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates = 256, 4, 0.01, 80
-	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1}
+	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1, Inducing: 2}
 	p, err := agents.NewPolicy("pupil", size, 3, nil, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // over the legal choices.
 func TestLossIsItsDefinition(t *testing.T) {
 	const servers, window, rows, clip, weight, spread = 3, 5, 12, 0.2, 0.25, 0.03
-	p := shaken(t, agents.Size{Width: 8, Heads: 2, Hidden: 5, Rank: 3, Kappa: 2}, window)
+	p := shaken(t, agents.Size{Width: 8, Heads: 2, Hidden: 5, Rank: 3, Kappa: 2, Inducing: 3}, window)
 	s := samples(t, p, servers, 4, rows-2) // two padded rows
 	m, err := learn.NewMachine[float64](p.Shape, rows, servers, window, clip)
 	if err != nil {

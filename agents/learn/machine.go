@@ -45,6 +45,7 @@ type Machine[T kernel.Float] struct {
 type inputs struct {
 	server, token, item   *G.Node
 	serverMask, tokenMask *G.Node
+	inducingMask          *G.Node // always 1
 	legal, prior          *G.Node
 	adjacent, committed   *G.Node
 	data                  *G.Node
@@ -73,9 +74,13 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, tokens int, clip 
 	m.in = inputs{
 		server: node("in.server", rows*servers, s.Server), token: node("in.token", rows*tokens, s.Token),
 		item: node("in.item", rows*n, s.Item), serverMask: node("in.server_mask", rows, servers),
-		tokenMask: node("in.token_mask", rows, tokens), legal: node("in.legal", rows, choices),
-		prior: node("in.prior", rows, choices), adjacent: node("in.adjacent", rows, servers*servers),
+		tokenMask: node("in.token_mask", rows, tokens), inducingMask: node("in.inducing_mask", rows, s.Inducing),
+		legal: node("in.legal", rows, choices), prior: node("in.prior", rows, choices),
+		adjacent:  node("in.adjacent", rows, servers*servers),
 		committed: node("in.committed", rows, n), data: node("in.data", rows, columns),
+	}
+	for i := range values[T](m.in.inducingMask) {
+		values[T](m.in.inducingMask)[i] = 1
 	}
 	named := map[string]*G.Node{}
 	for _, p := range agents.Layout(s) {

@@ -16,7 +16,7 @@ import (
 )
 
 // shaken returns a policy all of whose weights are away from zero, so that nothing is tested by accident.
-func shaken(t *testing.T, size agents.Size, window int) *agents.Policy {
+func shaken(t testing.TB, size agents.Size, window int) *agents.Policy {
 	t.Helper()
 	p, err := agents.NewPolicy("shaken", size, window, nil, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
@@ -32,7 +32,7 @@ func shaken(t *testing.T, size agents.Size, window int) *agents.Policy {
 }
 
 // samples plays sampled rounds on a contended cluster with gangs across servers.
-func samples(t *testing.T, p *agents.Policy, servers, gpus, most int) []learn.Sample {
+func samples(t testing.TB, p *agents.Policy, servers, gpus, most int) []learn.Sample {
 	t.Helper()
 	e, err := env.New(env.Config{
 		Sim: sim.Config{Cluster: cluster.Uniform(servers, gpus)}, Encoder: p.Encoder(), SkipForced: true,
@@ -111,7 +111,7 @@ func TestGraphAgreesWithDecoder(t *testing.T) {
 // Gradients in float64 equal central differences of the loss, for every parameter.
 func TestGradients(t *testing.T) {
 	const servers, window, rows = 3, 4, 6
-	p := shaken(t, agents.Size{Width: 8, Heads: 2, Hidden: 5, Rank: 3, Kappa: 2}, window)
+	p := shaken(t, agents.Size{Width: 8, Heads: 2, Hidden: 5, Rank: 3, Kappa: 2, Inducing: 3}, window)
 	s := samples(t, p, servers, 4, rows-1) // one padded row
 	m, err := learn.NewMachine[float64](p.Shape, rows, servers, window, 0.2)
 	if err != nil {
@@ -212,22 +212,4 @@ func norm(x []float32) float64 {
 		s += float64(v) * float64(v)
 	}
 	return math.Sqrt(s)
-}
-
-func BenchmarkRun(b *testing.B) {
-	t := &testing.T{}
-	p := shaken(t, agents.DefaultSize(), 32)
-	s := samples(t, p, 32, 8, 64)
-	m, err := learn.NewMachine[float32](p.Shape, 64, 32, 32, 0.2)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer m.Close()
-	grad := make([]float32, p.Params.Count())
-	for b.Loop() {
-		if _, err := m.Run(p.Params, s, 1, 0, grad); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(64*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }

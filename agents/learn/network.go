@@ -7,6 +7,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/clustergym/clustergym/agents"
 	attend "github.com/clustergym/clustergym/attention/graph"
 	pairs "github.com/clustergym/clustergym/coordgraph/graph"
 )
@@ -34,15 +35,15 @@ func (b *builder) dense(x *G.Node, name, bias string, act attend.Activation) *G.
 	return b.keep(name, n, err)
 }
 
-// update lets the rows of x attend to those of y: layerNorm(x + attention(x, y)).
-func (b *builder) update(x, y, mask *G.Node, name string) *G.Node {
+// update lets the rows of x attend to those of y, with scores as they come at reference keys: layerNorm(x + attention(x, y)).
+func (b *builder) update(x, y, mask *G.Node, name string, reference int) *G.Node {
 	if b.err != nil {
 		return nil
 	}
 	p := func(part string) *G.Node { return b.params[name+"."+part] }
 	heads, err := attend.MultiHead(x, y, mask, attend.Projections{
 		Wq: p("wq"), Bq: p("bq"), Wk: p("wk"), Bk: p("bk"), Wv: p("wv"), Bv: p("bv"), Wo: p("wo"), Bo: p("bo"),
-	}, b.batch, b.heads)
+	}, b.batch, b.heads, reference)
 	if b.keep(name, heads, err); b.err != nil {
 		return nil
 	}
@@ -59,9 +60,10 @@ func (b *builder) update(x, y, mask *G.Node, name string) *G.Node {
 func (b *builder) logits(in *inputs) *G.Node {
 	h := b.dense(in.server, "server.w", "server.b", attend.ReLU)
 	y := b.dense(in.token, "token.w", "token.b", attend.ReLU)
-	y = b.update(y, h, in.serverMask, "tokens_to_servers")
-	h = b.update(h, y, in.tokenMask, "servers_to_tokens")
-	h = b.update(h, h, in.serverMask, "servers_to_servers")
+	y = b.update(y, h, in.serverMask, "tokens_to_servers", agents.ReferenceServers)
+	h = b.update(h, y, in.tokenMask, "servers_to_tokens", 0)
+	z := b.update(b.points(), h, in.serverMask, "inducing_to_servers", agents.ReferenceServers)
+	h = b.update(h, z, in.inducingMask, "servers_to_inducing", 0)
 	u := b.items(h, y, in)
 	bids := b.dense(u, "bid.w", "bid.b", attend.None)
 	bonus := b.bonus(u, h, in)
@@ -71,6 +73,15 @@ func (b *builder) logits(in *inputs) *G.Node {
 	}
 	n, err := score(in.prior, bids, bonus, stop)
 	return b.keep("logits", n, err)
+}
+
+// points gives every sample of the batch the inducing points.
+func (b *builder) points() *G.Node {
+	if b.err != nil {
+		return nil
+	}
+	n, err := attend.Repeat(b.params["inducing.points"], b.batch)
+	return b.keep("inducing points", n, err)
 }
 
 func (b *builder) items(h, y *G.Node, in *inputs) *G.Node {

@@ -97,13 +97,26 @@ func layers(s size) []layer {
 	// The same inputs cut into other groups and heads: operations that differ in nothing but these numbers.
 	for _, batch := range []int{s.batch, 1} {
 		for _, heads := range slices.Compact([]int{s.heads, s.d, 1}) {
-			list = append(list, layer{fmt.Sprintf("attention of %d groups, %d heads", batch, heads), []input{x, k, v, jobMask},
-				func(n G.Nodes) (*G.Node, error) { return graph.Attention(n[0], n[1], n[2], n[3], batch, heads) },
-				func(x [][]complex128) []complex128 {
-					return plain.Attention(x[0], x[1], x[2], x[3], batch, servers/batch, jobs/batch, s.d, heads)
-				},
-			})
+			references := []int{0, 2, 9}
+			if batch != s.batch || heads != s.heads {
+				references = references[:1]
+			}
+			for _, reference := range references {
+				name := fmt.Sprintf("attention of %d groups, %d heads, reference %d", batch, heads, reference)
+				list = append(list, layer{name, []input{x, k, v, jobMask},
+					func(n G.Nodes) (*G.Node, error) {
+						return graph.Attention(n[0], n[1], n[2], n[3], batch, heads, reference)
+					},
+					func(x [][]complex128) []complex128 {
+						return plain.Attention(x[0], x[1], x[2], x[3], batch, servers/batch, jobs/batch, s.d, heads, reference)
+					},
+				})
+			}
 		}
+		list = append(list, layer{fmt.Sprintf("%d copies", batch), []input{w},
+			func(n G.Nodes) (*G.Node, error) { return graph.Repeat(n[0], batch) },
+			func(x [][]complex128) []complex128 { return slices.Repeat(x[0], batch) },
+		})
 		list = append(list, layer{fmt.Sprintf("mean pool of %d groups", batch), []input{x, serverMask},
 			func(n G.Nodes) (*G.Node, error) { return graph.MeanPool(n[0], n[1], batch) },
 			func(x [][]complex128) []complex128 { return plain.Pool(x[0], x[1], servers/batch, s.d, false) },

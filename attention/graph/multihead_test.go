@@ -15,7 +15,7 @@ import (
 
 // TestMultiHeadEqualsHeads: training and serving compute the same bytes.
 func TestMultiHeadEqualsHeads(t *testing.T) {
-	const batch, nq, nk, d, heads = 3, 64, 48, 32, 4
+	const batch, nq, nk, d, heads, reference = 3, 64, 48, 32, 4, 16
 	rng := rand.New(rand.NewPCG(1, 2))
 	x, y, mask := param(rng, "x", batch*nq, d), param(rng, "y", batch*nk, d), padding(rng, "mask", batch, nk)
 	in := []input{x, y, mask}
@@ -25,13 +25,13 @@ func TestMultiHeadEqualsHeads(t *testing.T) {
 	}
 	l := layer{name: "multi-head", in: in, build: func(n G.Nodes) (*G.Node, error) {
 		return graph.MultiHead(n[0], n[1], n[2], graph.Projections{Wq: n[3], Bq: n[4], Wk: n[5], Bk: n[6],
-			Wv: n[7], Bv: n[8], Wo: n[9], Bo: n[10]}, batch, heads)
+			Wv: n[7], Bv: n[8], Wo: n[9], Bo: n[10]}, batch, heads, reference)
 	}}
 	p := compile(t, tensor.Float32, []layer{l}, [][]float64{normal(rng, batch*nq*d)}, true)
 	defer p.close()
 	p.run(t)
 	w := func(i int) []float32 { return single(in[i].data) }
-	h := attention.Heads[float32]{Width: d, Heads: heads, Weights: attention.Weights[float32]{
+	h := attention.Heads[float32]{Width: d, Heads: heads, Reference: reference, Weights: attention.Weights[float32]{
 		Wq: w(3), Bq: w(4), Wk: w(5), Bk: w(6), Wv: w(7), Bv: w(8), Wo: w(9), Bo: w(10)}}
 	got := make([]float32, batch*nq*d)
 	h.Forward(got, w(0), w(1), w(2), batch, nq, nk)
@@ -53,10 +53,13 @@ func TestWrongShapesAreErrors(t *testing.T) {
 		{"dense bias", func() (*G.Node, error) { return graph.Dense(n(4, 6), n(6, 2), n(3), graph.None) }},
 		{"dense input", func() (*G.Node, error) { return graph.Dense(n(6), n(6, 2), n(2), graph.None) }},
 		{"layer norm gain", func() (*G.Node, error) { return graph.LayerNorm(n(4, 6), n(5), n(6)) }},
-		{"attention heads", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 2, 4) }},
-		{"attention groups", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 3, 2) }},
-		{"attention values", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(2, 6), n(4), 2, 2) }},
-		{"attention mask", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(2), 2, 2) }},
+		{"attention heads", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 2, 4, 0) }},
+		{"attention reference", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 2, 2, -1) }},
+		{"no copies", func() (*G.Node, error) { return graph.Repeat(n(4, 6), 0) }},
+		{"copies of a vector", func() (*G.Node, error) { return graph.Repeat(n(6), 2) }},
+		{"attention groups", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 3, 2, 0) }},
+		{"attention values", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(2, 6), n(4), 2, 2, 0) }},
+		{"attention mask", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(2), 2, 2, 0) }},
 		{"item features", func() (*G.Node, error) { return graph.ItemHidden(n(4, 6), n(2, 6), n(4, 3), n(3, 6), 1) }},
 		{"item weight", func() (*G.Node, error) { return graph.ItemHidden(n(4, 6), n(2, 6), n(8, 3), n(3, 5), 1) }},
 		{"pool groups", func() (*G.Node, error) { return graph.MeanPool(n(4, 6), n(4), 3) }},

@@ -11,9 +11,10 @@ import (
 )
 
 // Attention adds masked multi-head attention: q [batch*nq,d] attends to k and v [batch*nk,d] of its own group, in heads
-// parts of d/heads columns each; mask [batch*nk] (any dimensions) is 1 for a valid key. The result is [batch*nq,d]; a group
-// without a valid key gets zeros.
-func Attention(q, k, v, mask *G.Node, batch, heads int) (*G.Node, error) {
+// parts of d/heads columns each; mask [batch*nk] (any dimensions) is 1 for a valid key. Scores are as they come at reference
+// valid keys, see kernel.AttentionShape, or at any number if it is 0. The result is [batch*nq,d]; a group without a valid key
+// gets zeros.
+func Attention(q, k, v, mask *G.Node, batch, heads, reference int) (*G.Node, error) {
 	if err := wantMatrix("attention", "queries", q, batch); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,12 @@ func Attention(q, k, v, mask *G.Node, batch, heads int) (*G.Node, error) {
 	if err := wantMask("attention", mask, keys); err != nil {
 		return nil, err
 	}
-	s := kernel.AttentionShape{Batch: batch, Queries: q.Shape()[0] / batch, Keys: keys / batch, Width: d, Heads: heads}
+	if reference < 0 {
+		return nil, fmt.Errorf("build attention: reference of %d keys, want 0 or more", reference)
+	}
+	s := kernel.AttentionShape{
+		Batch: batch, Queries: q.Shape()[0] / batch, Keys: keys / batch, Width: d, Heads: heads, Reference: reference,
+	}
 	grad := func(n G.Nodes, _, dy *G.Node) (G.Nodes, error) {
 		parts, err := graphop.Packed("attention.attentionGrad", s, n[:3], attendBack[float32](s), attendBack[float64](s),
 			dy, n[0], n[1], n[2], n[3])
@@ -62,7 +68,7 @@ type Projections struct{ Wq, Bq, Wk, Bk, Wv, Bv, Wo, Bo *G.Node }
 
 // MultiHead adds a whole attention layer: x [batch*nq,d] attends to y [batch*nk,d] through the projections. It computes what
 // attention.Heads does.
-func MultiHead(x, y, mask *G.Node, p Projections, batch, heads int) (*G.Node, error) {
+func MultiHead(x, y, mask *G.Node, p Projections, batch, heads, reference int) (*G.Node, error) {
 	q, err := Dense(x, p.Wq, p.Bq, None)
 	if err != nil {
 		return nil, fmt.Errorf("project queries: %w", err)
@@ -75,7 +81,7 @@ func MultiHead(x, y, mask *G.Node, p Projections, batch, heads int) (*G.Node, er
 	if err != nil {
 		return nil, fmt.Errorf("project values: %w", err)
 	}
-	o, err := Attention(q, k, v, mask, batch, heads)
+	o, err := Attention(q, k, v, mask, batch, heads, reference)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +89,29 @@ func MultiHead(x, y, mask *G.Node, p Projections, batch, heads int) (*G.Node, er
 		return nil, fmt.Errorf("project output: %w", err)
 	}
 	return o, nil
+}
+
+// Repeat adds batch copies of x [m,d], one under another: [batch*m,d]. It gives every group of a batch the same learned rows.
+func Repeat(x *G.Node, batch int) (*G.Node, error) {
+	if err := wantMatrix("repeat", "input", x, 1); err != nil {
+		return nil, err
+	}
+	if batch <= 0 {
+		return nil, fmt.Errorf("build repeat: %d copies, want 1 or more", batch)
+	}
+	m, d := x.Shape()[0], x.Shape()[1]
+	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
+		dx, err := graphop.Like("attention.repeatGrad", batch, in[0], sumRows[float32], sumRows[float64], dy)
+		return G.Nodes{dx}, err
+	}
+	return graphop.Apply("attention.repeat", batch, tensor.Shape{batch * m, d}, repeat[float32], repeat[float64], grad,
+		[]bool{true}, x)
+}
+
+func repeat[T kernel.Float](y []T, in [][]T) {
+	for from := 0; from < len(y); from += len(in[0]) {
+		copy(y[from:], in[0])
+	}
 }
 
 // ItemHidden adds u_ik = relu(a_i + c_k + z_ik*w) over all pairs of an agent i and an item k of one group: a [batch*n,m],

@@ -7,18 +7,38 @@ import (
 
 // AttentionShape is the shape of one masked multi-head attention: each of Batch groups has Queries query rows and Keys key
 // rows, each Width wide, split into Heads equal parts.
-type AttentionShape struct{ Batch, Queries, Keys, Width, Heads int }
+//
+// A Reference of r > 0 multiplies the scores of a group with n valid keys by log(1+n)/log(1+r): a softmax over more keys
+// spreads its weight over them, by how much grows with log n, and scores learned at about r keys stay as selective at many
+// times as many. 0 leaves the scores alone.
+type AttentionShape struct{ Batch, Queries, Keys, Width, Heads, Reference int }
 
 func (s AttentionShape) check() {
-	if s.Batch < 0 || s.Queries < 0 || s.Keys < 0 || s.Width <= 0 || s.Heads <= 0 || s.Width%s.Heads != 0 {
-		panic(fmt.Sprintf("kernel: attention shape %+v: want a positive width divisible by the heads", s))
+	if s.Batch < 0 || s.Queries < 0 || s.Keys < 0 || s.Width <= 0 || s.Heads <= 0 || s.Width%s.Heads != 0 || s.Reference < 0 {
+		panic(fmt.Sprintf("kernel: attention shape %+v: want a positive width divisible by the heads, and no negative number", s))
 	}
+}
+
+// scale returns what the products of queries and keys are multiplied by in a group of that mask.
+func scale[T Float](s AttentionShape, mask []T) T {
+	c := 1 / math.Sqrt(float64(s.Width/s.Heads))
+	if s.Reference > 0 {
+		n := 0
+		for _, m := range mask {
+			if m != 0 {
+				n++
+			}
+		}
+		c *= math.Log1p(float64(n)) / math.Log1p(float64(s.Reference))
+	}
+	return T(c)
 }
 
 // AttentionScratch is reusable working memory of one goroutine; its zero value is ready.
 type AttentionScratch[T Float] struct{ p, dp []T }
 
-// Attention computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys.
+// Attention computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys, the scores
+// multiplied as Reference asks.
 // q and dst are [Batch*Queries,Width], k and v [Batch*Keys,Width], mask [Batch*Keys] with 1 for a valid key. A group
 // without a valid key gives zeros.
 func Attention[T Float](dst, q, k, v, mask []T, s AttentionShape, buf *AttentionScratch[T]) {
@@ -34,8 +54,10 @@ func Attention[T Float](dst, q, k, v, mask []T, s AttentionShape, buf *Attention
 	for b := range s.Batch {
 		qb, ob := group(q, b, s.Queries, s.Width), group(dst, b, s.Queries, s.Width)
 		kb, vb := group(k, b, s.Keys, s.Width), group(v, b, s.Keys, s.Width)
+		valid := mask[b*s.Keys : (b+1)*s.Keys]
+		by := scale(s, valid)
 		for h := range s.Heads {
-			probabilities(p, qb.Columns(h*head, head), kb.Columns(h*head, head), mask[b*s.Keys:(b+1)*s.Keys])
+			probabilities(p, by, qb.Columns(h*head, head), kb.Columns(h*head, head), valid)
 			Gemm(ob.Columns(h*head, head), 1, p, vb.Columns(h*head, head), 0)
 		}
 	}
@@ -57,14 +79,15 @@ func AttentionBack[T Float](dq, dk, dv, dy, q, k, v, mask []T, s AttentionShape,
 	buf.dp = grow(buf.dp, s.Queries*s.Keys)
 	p, dp := Mat(buf.p, s.Queries, s.Keys), Mat(buf.dp, s.Queries, s.Keys)
 	head := s.Width / s.Heads
-	scale := T(1 / math.Sqrt(float64(head)))
 	for b := range s.Batch {
 		qb, gb := group(q, b, s.Queries, s.Width), group(dy, b, s.Queries, s.Width)
 		kb, vb := group(k, b, s.Keys, s.Width), group(v, b, s.Keys, s.Width)
+		valid := mask[b*s.Keys : (b+1)*s.Keys]
+		by := scale(s, valid)
 		for h := range s.Heads {
 			from := h * head
 			qh, kh, gh := qb.Columns(from, head), kb.Columns(from, head), gb.Columns(from, head)
-			probabilities(p, qh, kh, mask[b*s.Keys:(b+1)*s.Keys])
+			probabilities(p, by, qh, kh, valid)
 			if dv != nil {
 				Gemm(group(dv, b, s.Keys, s.Width).Columns(from, head), 1, p.T(), gh, 0)
 			}
@@ -76,18 +99,18 @@ func AttentionBack[T Float](dq, dk, dv, dy, q, k, v, mask []T, s AttentionShape,
 				softmaxBack(buf.dp[i*s.Keys:(i+1)*s.Keys], buf.p[i*s.Keys:(i+1)*s.Keys])
 			}
 			if dq != nil {
-				Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), scale, dp, kh, 0)
+				Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), by, dp, kh, 0)
 			}
 			if dk != nil {
-				Gemm(group(dk, b, s.Keys, s.Width).Columns(from, head), scale, dp.T(), qh, 0)
+				Gemm(group(dk, b, s.Keys, s.Width).Columns(from, head), by, dp.T(), qh, 0)
 			}
 		}
 	}
 }
 
 // probabilities fills p with the softmax of the scaled scores of one head; invalid keys get exactly 0.
-func probabilities[T Float](p, q, k Matrix[T], mask []T) {
-	Gemm(p, T(1/math.Sqrt(float64(q.Cols))), q, k.T(), 0)
+func probabilities[T Float](p Matrix[T], by T, q, k Matrix[T], mask []T) {
+	Gemm(p, by, q, k.T(), 0)
 	for i := range p.Rows {
 		softmax(p.Data[i*p.Cols:(i+1)*p.Cols], mask)
 	}

@@ -50,8 +50,8 @@ const (
 
 // Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS. dst must not be transposed nor overlap a or b.
 //
-// Tall products run in stripes of rows small enough that gonum stays on the calling goroutine: a decision allocates nothing,
-// and training spreads whole batches over the cores instead.
+// Large products run in tiles small enough that gonum stays on the calling goroutine: a decision allocates nothing, and
+// training spreads whole batches over the cores instead.
 func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	m, n, k := dst.Rows, dst.Cols, a.Cols
 	if dst.trans || a.Rows != m || b.Cols != n || b.Rows != k {
@@ -64,36 +64,54 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 		gemmTiny(dst, alpha, a, b, beta)
 		return
 	}
-	stripe := m
-	if blocks := (n + blasBlock - 1) / blasBlock; blocks < parallelBlocks {
-		stripe = (parallelBlocks - 1) / blocks * blasBlock
+	switch {
+	case k == 0: // BLAS knows
+	case !a.trans && !b.trans && n <= narrow:
+		gemmNarrow(dst, alpha, a, b, beta)
+		return
+	case a.trans && !b.trans && n <= narrow:
+		gemmNarrowT(dst, alpha, a, b, beta)
+		return
+	case !a.trans && b.trans && short(k):
+		gemmShort(dst, alpha, a, b, beta)
+		return
 	}
-	for i := 0; i < m; i += stripe {
-		rows := min(stripe, m-i)
-		from := i * a.Stride
-		if a.trans {
-			from = i
+	wide := min(n, (parallelBlocks-1)*blasBlock)
+	tall := (parallelBlocks - 1) / ((wide + blasBlock - 1) / blasBlock) * blasBlock
+	for j := 0; j < n; j += wide {
+		for i := 0; i < m; i += tall {
+			rows, cols := min(tall, m-i), min(wide, n-j)
+			gemmTile(dst.Data[i*dst.Stride+j:], dst.Stride, alpha, a.from(i), a, b.T().from(j), b, beta, rows, cols, k)
 		}
-		if k == 0 {
-			from = 0
-		}
-		gemmStripe(dst.Data[i*dst.Stride:], dst.Stride, alpha, a.Data[from:], a.Stride, a.trans, b, beta, rows, n, k)
 	}
 }
 
-func gemmStripe[T Float](dst []T, ldd int, alpha T, a []T, lda int, ta bool, b Matrix[T], beta T, m, n, k int) {
+// from is what is stored of the matrix from row i on.
+func (m Matrix[T]) from(i int) []T {
+	switch {
+	case m.Cols == 0:
+		return m.Data
+	case m.trans:
+		return m.Data[i:]
+	}
+	return m.Data[i*m.Stride:]
+}
+
+// gemmTile computes a tile of m rows and n columns of Gemm's result, which begins at dst, from what begins at x and y in a
+// and b.
+func gemmTile[T Float](dst []T, ldd int, alpha T, x []T, a Matrix[T], y []T, b Matrix[T], beta T, m, n, k int) {
 	opA, opB := blas.NoTrans, blas.NoTrans
-	if ta {
+	if a.trans {
 		opA = blas.Trans
 	}
 	if b.trans {
 		opB = blas.Trans
 	}
 	if unsafe.Sizeof(alpha) == 4 {
-		blas32.Implementation().Sgemm(opA, opB, m, n, k, float32(alpha), single(a), lda, single(b.Data), b.Stride,
+		blas32.Implementation().Sgemm(opA, opB, m, n, k, float32(alpha), single(x), a.Stride, single(y), b.Stride,
 			float32(beta), single(dst), ldd)
 	} else {
-		blas64.Implementation().Dgemm(opA, opB, m, n, k, float64(alpha), double(a), lda, double(b.Data), b.Stride,
+		blas64.Implementation().Dgemm(opA, opB, m, n, k, float64(alpha), double(x), a.Stride, double(y), b.Stride,
 			float64(beta), double(dst), ldd)
 	}
 }

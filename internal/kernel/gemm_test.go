@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -51,30 +52,58 @@ func TestGemmEqualsPlainLoops(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		a := store(rng, m, k, rapid.Bool().Draw(t, "a transposed"))
 		b := store(rng, k, n, rapid.Bool().Draw(t, "b transposed"))
-		dst := store(rng, m, n, false)
 		alpha := rapid.SampledFrom([]float64{1, 0.5, -2}).Draw(t, "alpha")
 		beta := rapid.SampledFrom([]float64{0, 1, -0.5}).Draw(t, "beta")
-		want := append([]float64(nil), dst.data...) // what lies between the columns must stay
-		for i := range m {
-			for j := range n {
-				s := beta * want[dst.index(i, j)]
-				for l := range k {
-					s += alpha * a.data[a.index(i, l)] * b.data[b.index(l, j)]
-				}
-				want[dst.index(i, j)] = s
-			}
-		}
-		kernel.Gemm(dst.m, alpha, a.m, b.m, beta)
-		kernel.Gemm(dst.m32, real32(alpha), a.m32, b.m32, real32(beta))
-		for i, w := range want {
-			if d := math.Abs(dst.data[i] - w); !(d <= 1e-11*(1+math.Abs(w))) {
-				t.Fatalf("float64 element %d is %g, want %g", i, dst.data[i], w)
-			}
-			if d := math.Abs(float64(dst.data32[i]) - w); !(d <= 2e-4*(1+math.Abs(w))) {
-				t.Fatalf("float32 element %d is %g, want %g", i, dst.data32[i], w)
-			}
-		}
+		multiply(t, a, b, store(rng, m, n, false), alpha, beta)
 	})
+}
+
+// Short rows and few columns have loops of their own, by their number.
+func TestNarrowGemmEqualsPlainLoops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, m := range []int{1, 7, 70} {
+		for n := 1; n <= 10; n++ {
+			for k := range 11 {
+				for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+					for _, beta := range []float64{0, 1, -0.5} {
+						a, b := store(rng, m, k, trans[0]), store(rng, k, n, trans[1])
+						multiply(t, a, b, store(rng, m, n, false), -2, beta)
+						multiply(t, store(rng, n, k, trans[0]), store(rng, k, m, trans[1]), store(rng, n, m, false), 1, beta)
+					}
+				}
+			}
+		}
+	}
+}
+
+// multiply compares Gemm in both precisions with plain loops; beta 0 must not read what was there.
+func multiply(t rapid.TB, a, b, dst stored, alpha, beta float64) {
+	t.Helper()
+	want := append([]float64(nil), dst.data...) // what lies between the columns must stay
+	for i := range dst.m.Rows {
+		for j := range dst.m.Cols {
+			s := beta * want[dst.index(i, j)]
+			for l := range a.m.Cols {
+				s += alpha * a.data[a.index(i, l)] * b.data[b.index(l, j)]
+			}
+			want[dst.index(i, j)] = s
+			if beta == 0 {
+				dst.data[dst.index(i, j)] = math.NaN()
+				dst.data32[dst.index(i, j)] = real32(math.NaN())
+			}
+		}
+	}
+	kernel.Gemm(dst.m, alpha, a.m, b.m, beta)
+	kernel.Gemm(dst.m32, real32(alpha), a.m32, b.m32, real32(beta))
+	shape := fmt.Sprintf("[%d,%d] by [%d,%d]", a.m.Rows, a.m.Cols, b.m.Rows, b.m.Cols)
+	for i, w := range want {
+		if d := math.Abs(dst.data[i] - w); !(d <= 1e-11*(1+math.Abs(w))) {
+			t.Fatalf("%s: float64 element %d is %g, want %g", shape, i, dst.data[i], w)
+		}
+		if d := math.Abs(float64(dst.data32[i]) - w); !(d <= 2e-4*(1+math.Abs(w))) {
+			t.Fatalf("%s: float32 element %d is %g, want %g", shape, i, dst.data32[i], w)
+		}
+	}
 }
 
 func TestGemmRefusesShapesThatDoNotFit(t *testing.T) {

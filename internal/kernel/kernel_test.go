@@ -89,15 +89,17 @@ func subjects(s size) []subject {
 		ref:    func(x [][]complex128) []complex128 { return plain.LayerNorm(x[0], x[1], x[2]) },
 		single: layerNorm[float32](), double: layerNorm[float64](),
 	})
-	list = append(list, subject{
-		name: "attention", wrt: []int{0, 1, 2},
-		in: [][]float64{normal(rng, servers*s.d), normal(rng, jobs*s.d), normal(rng, jobs*s.d),
-			padding(rng, s.batch, s.items)},
-		ref: func(x [][]complex128) []complex128 {
-			return plain.Attention(x[0], x[1], x[2], x[3], s.batch, s.n, s.items, s.d, s.heads)
-		},
-		single: attend[float32](s), double: attend[float64](s),
-	})
+	for _, reference := range []int{0, 3} {
+		list = append(list, subject{
+			name: fmt.Sprintf("attention, reference %d", reference), wrt: []int{0, 1, 2},
+			in: [][]float64{normal(rng, servers*s.d), normal(rng, jobs*s.d), normal(rng, jobs*s.d),
+				padding(rng, s.batch, s.items)},
+			ref: func(x [][]complex128) []complex128 {
+				return plain.Attention(x[0], x[1], x[2], x[3], s.batch, s.n, s.items, s.d, s.heads, reference)
+			},
+			single: attend[float32](s, reference), double: attend[float64](s, reference),
+		})
+	}
 	is := kernel.ItemShape{Batch: s.batch, Agents: s.n, Items: s.items, Features: f, Hidden: s.d}
 	list = append(list, subject{
 		name: "item hidden", wrt: []int{0, 1, 2, 3},
@@ -177,9 +179,9 @@ func layerNorm[T kernel.Float]() layer[T] {
 	}
 }
 
-func attend[T kernel.Float](s size) layer[T] {
+func attend[T kernel.Float](s size, reference int) layer[T] {
 	var buf kernel.AttentionScratch[T]
-	shape := kernel.AttentionShape{Batch: s.batch, Queries: s.n, Keys: s.items, Width: s.d, Heads: s.heads}
+	shape := kernel.AttentionShape{Batch: s.batch, Queries: s.n, Keys: s.items, Width: s.d, Heads: s.heads, Reference: reference}
 	return layer[T]{
 		forward: func(x [][]T) []T {
 			y := like(x[0])

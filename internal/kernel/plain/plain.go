@@ -6,7 +6,10 @@
 // Shapes and masks are those of package kernel, with the batch taken from lengths where it can be.
 package plain
 
-import "math/cmplx"
+import (
+	"math"
+	"math/cmplx"
+)
 
 // Step is the imaginary step of a derivative.
 const Step = 1e-30
@@ -80,11 +83,20 @@ func LayerNorm(x, gain, bias []complex128) []complex128 {
 	return y
 }
 
-// Attention is masked multi-head attention with nq queries and nk keys per group.
-func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads int) []complex128 {
+// Attention is masked multi-head attention with nq queries and nk keys per group, the scores multiplied by
+// log(1+n)/log(1+reference) for n valid keys unless reference is 0.
+func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads, reference int) []complex128 {
 	y := make([]complex128, batch*nq*d)
 	dk := d / heads
 	for b := range batch {
+		by := 1 / math.Sqrt(float64(dk))
+		if reference > 0 {
+			n := 0.0
+			for j := range nk {
+				n += real(mask[b*nk+j])
+			}
+			by *= math.Log(1+n) / math.Log(1+float64(reference))
+		}
 		for h := range heads {
 			for i := range nq {
 				var sum complex128
@@ -95,7 +107,7 @@ func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads int) []comple
 						s += q[(b*nq+i)*d+h*dk+t] * k[(b*nk+j)*d+h*dk+t]
 					}
 					if mask[b*nk+j] != 0 {
-						e[j] = cmplx.Exp(s / cmplx.Sqrt(complex(float64(dk), 0)))
+						e[j] = cmplx.Exp(s * complex(by, 0))
 						sum += e[j]
 					}
 				}

@@ -1,0 +1,75 @@
+package coordgraph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/clustergym/clustergym/internal/kernel"
+)
+
+// Exact is the number of active agents up to which SelectNear looks at all pairs of them.
+const Exact = 128
+
+// SelectNear fills dst with the graph of the agents with projections p [n*width], scored as by Scores, at a cost that does
+// not grow with the square of their number. Each active agent selects, by the rules of Select, the kappa best of the
+// candidates: all active agents while there are at most Exact of them, which gives Select's graph, else the kappa+1 furthest
+// out along each axis of the projections in either direction, the lower index on a tie. An inner product is high with what
+// lies far out, so candidates include most of the best partners; that they are the same for all agents bounds the work.
+func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, kappa int) {
+	if width <= 0 || len(p)%width != 0 || active != nil && len(active) != len(p)/width || kappa < 0 {
+		panic(fmt.Sprintf("coordgraph: select %d by %d projected values with %d active flags, want n rows of %d and n",
+			kappa, len(p), len(active), width))
+	}
+	n := len(p) / width
+	dst.Agents, dst.edges = n, dst.edges[:0]
+	dst.candidates(p, width, active, kappa)
+	scale := T(1 / math.Sqrt(float64(width)))
+	score := func(i, j int) T {
+		var s T
+		x, y := p[i*width:(i+1)*width], p[j*width:(j+1)*width]
+		for k, v := range x {
+			s += v * y[k]
+		}
+		return s * scale
+	}
+	for i := range n {
+		if active != nil && !active[i] {
+			continue
+		}
+		dst.best.reset(kappa)
+		for _, j := range dst.near {
+			if int(j) != i {
+				dst.best.offer(j, score(i, int(j)))
+			}
+		}
+		dst.link(i)
+	}
+	dst.join(score)
+}
+
+// candidates lists in near, ascending, whom the agents may select.
+func (g *Graph[T]) candidates(p []T, width int, active []bool, kappa int) {
+	g.near = g.near[:0]
+	for i := range g.Agents {
+		if active == nil || active[i] {
+			g.near = append(g.near, int32(i))
+		}
+	}
+	all := len(g.near)
+	if all <= Exact {
+		return
+	}
+	for axis := range width {
+		for _, sign := range [...]T{1, -1} {
+			g.best.reset(kappa + 1)
+			for _, i := range g.near[:all] {
+				g.best.offer(i, sign*p[int(i)*width+axis])
+			}
+			g.near = append(g.near, g.best.of...)
+		}
+	}
+	g.near = append(g.near[:0], g.near[all:]...)
+	slices.Sort(g.near)
+	g.near = slices.Compact(g.near)
+}
