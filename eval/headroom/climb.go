@@ -1,0 +1,118 @@
+package headroom
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/clustergym/clustergym/eval"
+)
+
+// climb changes what a scheduler is told, keeps what makes the sum of completion times no higher, and goes on from there: a
+// stochastic hill climb over the jobs' places in the order and over holds. Jobs that wait long are tried most.
+func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Rand) (base, error) {
+	weights := f.weigh(best.course)
+	for end := f.played + budget; f.played < end; {
+		next := *best.candidate
+		next.sway = best.sway.clone()
+		for again := true; again; again = draw.IntN(3) == 0 {
+			f.mutate(&next, best.course, weights, draw)
+		}
+		got, err := f.play(ctx, &next)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return base{}, ctx.Err()
+		case errors.Is(err, errUnfinished):
+			f.spend(1)
+			continue
+		case err != nil:
+			return base{}, err
+		}
+		f.step()
+		if got.sum < best.sum {
+			weights = f.weigh(got)
+		}
+		if got.sum <= best.sum {
+			best.candidate, best.course = &next, got
+		}
+	}
+	return best, nil
+}
+
+// weigh returns running sums of how much each job is worth a try: by what it loses, and a little more.
+func (f *finder) weigh(c *course) []float64 {
+	sums := make([]float64, len(c.rows))
+	total := 0.0
+	for i := range c.rows {
+		total += f.loss(&c.rows[i]) + 0.1
+		sums[i] = total
+	}
+	return sums
+}
+
+// loss grows with how much longer a job took than it must.
+func (f *finder) loss(r *eval.Row) float64 {
+	return math.Sqrt(max(r.JCT().Seconds()-f.least[r.Job], 0))
+}
+
+// pick draws a job by its weight.
+func pick(sums []float64, draw *rand.Rand) int {
+	x := draw.Float64() * sums[len(sums)-1]
+	lo, hi := 0, len(sums)-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; sums[mid] > x {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// mutate makes one change.
+func (f *finder) mutate(next *candidate, c *course, weights []float64, draw *rand.Rand) {
+	w := next.sway
+	i := pick(weights, draw)
+	job := &c.rows[i]
+	id := int(job.Job)
+	switch draw.IntN(6) {
+	case 0, 1: // longer or shorter than told
+		w.told[id] = scaled(w.told[id], math.Exp(1.5*draw.NormFloat64()))
+	case 2: // one that ran while it waited comes after it, and waits until it was submitted or has started
+		if k := f.rival(c, job.Submit, job.Start, draw); k >= 0 && k != i {
+			other := &c.rows[k]
+			w.told[other.Job] = max(w.told[other.Job], scaled(w.told[id], 1.1))
+			if at := []time.Duration{0, job.Submit, job.Start}[draw.IntN(3)]; at > 0 {
+				w.until[other.Job] = at + time.Millisecond
+			}
+		}
+	case 3: // it is as urgent as another
+		if k := f.rival(c, job.Submit, job.Start, draw); k >= 0 {
+			w.told[id] = scaled(w.told[c.rows[k].Job], 0.9)
+		}
+	case 4: // held until another has finished
+		if k := draw.IntN(len(c.rows)); c.rows[k].End > job.Submit && c.rows[k].End < job.End {
+			w.until[id] = c.rows[k].End + time.Millisecond
+		}
+	case 5: // as it was
+		w.told[id], w.until[id] = next.from.told[id], 0
+	}
+}
+
+// rival draws a job that ran in that time, -1 if a few draws find none.
+func (f *finder) rival(c *course, from, to time.Duration, draw *rand.Rand) int {
+	for range 64 {
+		k := draw.IntN(len(c.rows))
+		if r := &c.rows[k]; r.End > from && r.Start < to {
+			return k
+		}
+	}
+	return -1
+}
+
+// scaled is at least a nanosecond: 0 would be no estimate.
+func scaled(d time.Duration, by float64) time.Duration {
+	return time.Duration(min(max(float64(d)*by, 1), float64(math.MaxInt64/4)))
+}

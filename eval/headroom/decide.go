@@ -1,0 +1,263 @@
+package headroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// tries is how many alternatives are played at a decision point.
+const tries = 5
+
+// decider plays an episode and at decision points tries what else could be done, by forks that the candidate plays to their
+// ends: a rollout with the true future. It goes over to an alternative that ends better than the way it is on, which it
+// knows to the end, so that it never ends worse than the candidate.
+type decider struct {
+	*finder
+	base    *candidate
+	until   []time.Duration // of the sway, with the holds of alternatives taken
+	live    *sim.Sim
+	sched   *swayed
+	goal    time.Duration // the sum in which the way it is on ends
+	before  sim.Sim       // the decision point before the candidate decided
+	fork    sim.Sim
+	moves   []move
+	placers []place.Placer
+	submits []time.Duration // of all jobs, ascending
+	worth   []float64       // of looking at a decision about a job
+	cost    float64         // of looking at the decision points to come, each with a chance of its worth
+	draw    *rand.Rand
+}
+
+// decide returns what was done where it is better than what the candidate does.
+func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget int, draw *rand.Rand) (*course, error) {
+	d := &decider{
+		finder: f, base: c, until: slices.Clone(c.sway.until), goal: from.sum, draw: draw,
+		placers: placers(),
+	}
+	for i := range f.start.Jobs {
+		d.submits = append(d.submits, f.start.Jobs[i].Submit)
+	}
+	slices.Sort(d.submits)
+	d.appraise(from)
+	if err := d.survey(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.run(ctx, float64(f.played+budget)); err != nil {
+		return nil, err
+	}
+	s, err := f.start.New()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Run(ctx, &script{moves: d.moves}, 0); err != nil {
+		return nil, fmt.Errorf("replay what was found: %w", err)
+	}
+	got, err := f.course(s.Log())
+	if err == nil && got.sum != d.goal {
+		err = fmt.Errorf("a fork promised completion times of %v in all, the replay has %v", d.goal, got.sum)
+	}
+	return got, err
+}
+
+func (d *decider) scheduler() (*swayed, error) {
+	inner, err := d.base.new()
+	return &swayed{inner: inner, until: d.until, warm: d.warm}, err
+}
+
+// appraise says what decisions about jobs are worth: half of it by what the jobs lose, half of it the same for all.
+func (d *decider) appraise(c *course) {
+	d.worth = make([]float64, len(d.start.Jobs))
+	sum := 0.0
+	for i := range c.rows {
+		loss := d.loss(&c.rows[i])
+		d.worth[c.rows[i].Job] = loss
+		sum += loss
+	}
+	for i := range d.worth {
+		d.worth[i] += sum/float64(len(d.worth)) + 1e-3
+	}
+}
+
+// survey plays the candidate to see what decision points are worth in all.
+func (d *decider) survey(ctx context.Context) error {
+	s, err := d.episode(d.base.sway)
+	if err != nil {
+		return err
+	}
+	sched, err := d.scheduler()
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx, &surveyor{sched, d}, d.opts.Seed)
+}
+
+// surveyor adds up what it would cost to look at decisions, each with a chance of its worth.
+type surveyor struct {
+	*swayed
+	decider *decider
+}
+
+// Schedule implements cluster.Scheduler.
+func (v *surveyor) Schedule(tx *cluster.Txn) error {
+	worth, share := v.decider.value(tx.State())
+	v.decider.cost += worth * share
+	return v.swayed.Schedule(tx)
+}
+
+// value is what it is worth to look at a decision point, for those that wait, and the share of the episode that is left, which
+// is what an alternative costs.
+func (d *decider) value(s *cluster.State) (worth, share float64) {
+	for _, id := range s.Pending() {
+		worth += d.worth[id]
+	}
+	left := 0
+	for i := range s.Jobs() {
+		if s.Phase(cluster.JobID(i)) != cluster.Done {
+			left++
+		}
+	}
+	return worth, float64(left) / float64(s.Jobs())
+}
+
+// run plays and looks, until so many episodes were simulated in all; from then on it plays.
+func (d *decider) run(ctx context.Context, end float64) (err error) {
+	if d.live, err = d.episode(d.base.sway); err != nil {
+		return err
+	}
+	if d.sched, err = d.scheduler(); err != nil {
+		return err
+	}
+	if err := d.sched.Reset(d.opts.Seed); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tx, ok := d.live.Next()
+		if !ok {
+			break
+		}
+		worth, share := d.value(tx.State())
+		left := end - float64(d.played) - d.spent
+		look := worth > 0 && left > 0 && d.draw.Float64()*tries*d.cost < left*worth
+		d.cost -= worth * share
+		if look {
+			d.live.Fork(&d.before)
+		}
+		if err := d.sched.Schedule(tx); err != nil {
+			return fmt.Errorf("%s at %v: %w", d.base.name, tx.Now(), err)
+		}
+		if look {
+			took, err := d.improve(ctx, tx, share)
+			if err != nil {
+				return err
+			}
+			if took {
+				continue
+			}
+		}
+		d.moves = append(d.moves, record(tx))
+		d.live.Commit()
+	}
+	if o := d.live.Outcome(); !o.Terminated {
+		return errUnfinished
+	}
+	return nil
+}
+
+// improve plays alternatives to what the open transaction proposes and reports whether one was taken, with the decision made.
+func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (bool, error) {
+	all := d.others(tx)
+	var best *other
+	goal := d.goal
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		sum, err := d.try(&all[i])
+		d.spend(share)
+		if errors.Is(err, errUnfinished) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if sum < goal {
+			goal, best = sum, &all[i]
+		}
+	}
+	if best == nil {
+		return false, nil
+	}
+	return true, d.take(best, goal)
+}
+
+// try plays an alternative to the end and returns the sum of completion times.
+func (d *decider) try(o *other) (time.Duration, error) {
+	d.before.Fork(&d.fork)
+	until, err := d.begin(&d.fork, o)
+	if err != nil {
+		return 0, err
+	}
+	sched, err := d.scheduler()
+	if err != nil {
+		return 0, err
+	}
+	sched.until, sched.sum = until, d.sched.sum
+	if err := d.fork.Continue(sched, d.opts.Seed, nil); err != nil {
+		return 0, err
+	}
+	if !d.fork.Outcome().Terminated {
+		return 0, errUnfinished
+	}
+	return sched.sum, nil
+}
+
+// begin does what is different.
+func (d *decider) begin(s *sim.Sim, o *other) ([]time.Duration, error) {
+	if o.at != nil {
+		return d.until, s.State().Txn().Place(o.job, o.at)
+	}
+	until := slices.Clone(d.until)
+	until[o.job] = o.hold
+	return until, nil
+}
+
+// take goes over to the alternative.
+func (d *decider) take(o *other, goal time.Duration) error {
+	next := &sim.Sim{}
+	d.before.Fork(next)
+	until, err := d.begin(next, o)
+	if err != nil {
+		return err
+	}
+	sum := d.sched.sum
+	d.until = until
+	sched, err := d.scheduler()
+	if err != nil {
+		return err
+	}
+	sched.sum = sum
+	d.live, d.sched, d.goal = next, sched, goal
+	d.taken++
+	if err := sched.Reset(d.opts.Seed); err != nil {
+		return err
+	}
+	tx := next.State().Txn()
+	tx.Tell(next.State().Introduce())
+	if err := sched.Schedule(tx); err != nil {
+		return fmt.Errorf("%s at %v: %w", d.base.name, tx.Now(), err)
+	}
+	d.moves = append(d.moves, record(tx))
+	next.Commit()
+	return nil
+}

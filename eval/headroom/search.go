@@ -1,0 +1,189 @@
+package headroom
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// SearchOptions bound a search.
+type SearchOptions struct {
+	Effort int    // episodes to simulate, beside those of the policies that it begins with; about as many
+	Seed   uint64 // of the search and of schedulers that draw
+	// Step, if not nil, is called with the number of episodes simulated so far.
+	Step func(episodes int)
+}
+
+// Found is what a search that knows the future achieved on one episode. No deployable policy can be told what it knows. It is
+// an achieved value, not a bound: more effort may find more.
+type Found struct {
+	Base      string        `json:"base"`            // the policy that it began with
+	Informed  bool          `json:"informed"`        // which was told true run times instead of the scenario's estimates
+	BaseSum   time.Duration `json:"base_sum_jct_ns"` // the sum of its completion times, warm jobs left out
+	OrderSum  time.Duration `json:"told_sum_jct_ns"` // after the search over what the policy is told: never more
+	Sum       time.Duration `json:"sum_jct_ns"`      // after the search over decisions: never more
+	Decisions int           `json:"decisions"`       // in which it departs from the policy
+	Played    int           `json:"episodes"`        // simulated
+	Metrics   eval.Metrics  `json:"metrics"`
+}
+
+// ErrNoBase says that none of the policies finishes every job of an episode.
+var ErrNoBase = errors.New("no policy finishes every job")
+
+// passes is how often decisions are gone through, each time by itself.
+const passes = 2
+
+// finder is the state of one search.
+type finder struct {
+	start  *sim.Episode
+	opts   SearchOptions
+	warm   int
+	least  []float64 // seconds that each job takes at least, as far as is known
+	played int
+	spent  float64 // of an episode, by forks
+	taken  int
+}
+
+// step tells how far the search is.
+func (f *finder) step() {
+	if f.opts.Step != nil {
+		f.opts.Step(f.played)
+	}
+}
+
+// spend counts a part of an episode.
+func (f *finder) spend(share float64) {
+	for f.spent += share; f.spent >= 1; f.spent-- {
+		f.played++
+		f.step()
+	}
+}
+
+// Search looks for a better schedule of an episode than any of the policies has, in full knowledge of the future:
+//
+//  1. Every policy plays the episode, also with true run times in the place of estimates. The best go on.
+//  2. A hill climb over what such a policy is told, in half of the effort: other estimates of jobs, which change its order, and
+//     later submissions, which hold servers free.
+//  3. A rollout with the true future, in the other half: at decision points alternatives are tried by Sim.Fork and
+//     Sim.Continue (a job waits although it fits, starts elsewhere, with other amounts or beside others, or before others),
+//     and taken where the episode then ends better.
+//
+// Every step only takes what is better to the end, so the result is never worse than the best policy. The same episode,
+// policies and options give the same result.
+func Search(ctx context.Context, e *sim.Episode, policies []eval.Policy, opts SearchOptions) (*Found, error) {
+	if opts.Effort < 0 {
+		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
+	}
+	f := &finder{start: e, opts: opts, warm: e.Config.Warm}
+	f.least = leasts(e)
+	bases, err := f.bases(ctx, policies)
+	if err != nil {
+		return nil, err
+	}
+	f.played = 0
+	first := bases[0]
+	if len(first.rows) == 0 {
+		opts.Effort, f.opts.Effort = 0, 0
+	}
+	out := &Found{Base: first.name, Informed: first.informed, BaseSum: first.sum}
+	first, err = f.orders(ctx, bases)
+	if err != nil {
+		return nil, err
+	}
+	best := first.course
+	out.OrderSum = best.sum
+	end := opts.Effort
+	for pass := range passes {
+		// Luck decides which alternatives are seen, and one that is taken shuts out others: so not all is put on one pass.
+		budget := (end - f.played) / (passes - pass)
+		if budget < 2 {
+			continue
+		}
+		f.taken = 0
+		draw := rng.Stream(opts.Seed, "headroom", "decide", strconv.Itoa(pass))
+		got, err := f.decide(ctx, first.candidate, first.course, budget-1, draw)
+		if errors.Is(err, errUnfinished) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if got.sum < best.sum {
+			best, out.Decisions = got, f.taken
+		}
+	}
+	out.Sum, out.Played, out.Metrics = best.sum, f.played, eval.Measure(best.log)
+	return out, nil
+}
+
+// leasts bounds the times of jobs from below, by 0 under physics of which no bound is known.
+func leasts(e *sim.Episode) []float64 {
+	all := make([]float64, len(e.Jobs))
+	v, err := newSpeeds(&e.Config)
+	if err != nil {
+		return all
+	}
+	for i := range all {
+		if luck, err := v.luck(&e.Jobs[i].JobSpec); err == nil {
+			all[i] = v.least(&e.Jobs[i], luck)
+		}
+	}
+	return all
+}
+
+// base is a candidate and what it comes to.
+type base struct {
+	*candidate
+	*course
+	informed bool
+}
+
+// bases plays the policies, best first.
+func (f *finder) bases(ctx context.Context, policies []eval.Policy) ([]base, error) {
+	given, known := truth(f.start.Jobs, false), truth(f.start.Jobs, true)
+	var all []base
+	var failed error
+	for _, p := range policies {
+		for _, w := range []*sway{given, known} {
+			if w == known && slices.Equal(known.told, given.told) {
+				continue
+			}
+			c := &candidate{p.Name, p.New, w, w}
+			got, err := f.play(ctx, c)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				failed = cmp.Or(failed, fmt.Errorf("%s: %w", p.Name, err))
+				continue
+			}
+			all = append(all, base{c, got, w == known})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("search: %w: %w", ErrNoBase, failed)
+	}
+	slices.SortStableFunc(all, func(a, b base) int { return cmp.Compare(a.sum, b.sum) })
+	return all, nil
+}
+
+// orders climbs from the two best policies for an eighth of the effort each, and from the better of both for a quarter more.
+func (f *finder) orders(ctx context.Context, bases []base) (base, error) {
+	draw := rng.Stream(f.opts.Seed, "headroom", "climb")
+	some := bases[:min(2, len(bases))]
+	for i := range some {
+		var err error
+		if some[i], err = f.climb(ctx, some[i], f.opts.Effort/8, draw); err != nil {
+			return base{}, err
+		}
+	}
+	return f.climb(ctx, slices.MinFunc(some, func(a, b base) int { return cmp.Compare(a.sum, b.sum) }), f.opts.Effort/4, draw)
+}

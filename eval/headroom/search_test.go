@@ -1,0 +1,164 @@
+package headroom
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/eval"
+	"pgregory.net/rapid"
+)
+
+func named(names ...string) []eval.Policy {
+	var all []eval.Policy
+	for _, name := range names {
+		all = append(all, eval.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+	}
+	return all
+}
+
+// On random episodes with everything in them, the search ends no worse than the best policy it began with, stage by stage, not
+// below the bound, the same way every time; what forks promised is what the replay of the decisions has, or it is an error.
+func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
+	better, decisions := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawEpisode(t)
+		some := named("sjfskip", "srtf", "las", "sjfskip+menu", "srsf+menu", "sjfskip+loan")
+		from := rapid.IntRange(0, len(some)-2).Draw(t, "from")
+		some = some[from:]
+		opts := SearchOptions{Effort: 40, Seed: rapid.Uint64().Draw(t, "seed")}
+		f, err := Search(t.Context(), &e, some, opts)
+		if errors.Is(err, ErrNoBase) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := time.Duration(1 << 62)
+		for _, p := range some {
+			s, err := e.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sched, _ := p.New()
+			if err := s.Run(t.Context(), sched, opts.Seed); err != nil {
+				t.Fatal(err)
+			}
+			sum := time.Duration(0)
+			for _, r := range eval.Rows(s.Log()) {
+				sum += r.JCT()
+			}
+			if s.Outcome().Terminated {
+				best = min(best, sum)
+			}
+		}
+		if f.BaseSum > best || f.OrderSum > f.BaseSum || f.Sum > f.OrderSum {
+			t.Fatalf("the best policy has %v: %+v", best, f)
+		}
+		if b, err := NewBounds(&e); err != nil || f.Metrics.MeanJCT < b.MeanJCT-1e-6 || f.Metrics.Makespan < b.Makespan-1e-6 {
+			t.Fatalf("found %+v, the bounds are %+v (%v)", f.Metrics, b, err)
+		}
+		if again, err := Search(t.Context(), &e, some, opts); err != nil || !reflect.DeepEqual(again, f) {
+			t.Fatalf("found %+v, then %+v (%v)", f, again, err)
+		}
+		if f.Sum < f.BaseSum {
+			better++
+		}
+		decisions += f.Decisions
+	})
+	if t.Logf("better in %d, with %d decisions of its own", better, decisions); better == 0 || decisions == 0 {
+		t.Error("the search never finds anything")
+	}
+}
+
+// A long job that comes first takes a GPU that a short gang needs a second later: who knows that lets it wait.
+func TestSearchHoldsGPUsForAGangToCome(t *testing.T) {
+	job := func(name string, at, work time.Duration, workers int32) trace.Job {
+		return trace.Job{
+			JobSpec: cluster.JobSpec{
+				Name: name, Submit: at, Workers: workers, Estimate: work, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+			},
+			Work: work,
+		}
+	}
+	e := sim.Episode{
+		Config: sim.Config{Cluster: cluster.Uniform(1, 2)},
+		Jobs:   []trace.Job{job("long", 0, time.Hour, 1), job("gang", time.Second, time.Minute, 2)},
+	}
+	f, err := Search(t.Context(), &e, named("sjfskip"), SearchOptions{Effort: 60, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The gang runs from 1s to 61s, the long job from then on.
+	if best := time.Minute + time.Hour + 61*time.Second; f.BaseSum != 2*time.Hour+59*time.Second || f.Sum > best+time.Second {
+		t.Errorf("found %v after %v, want %v", f.Sum, f.BaseSum, best)
+	}
+}
+
+// Of two jobs that hardly disturb each other, the one that waits starts beside the other, though the policy shares nothing.
+func TestSearchPacks(t *testing.T) {
+	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1), Physics: physics.Compose(physics.Sharing{Strength: 0.01})}}
+	for _, name := range []string{"a", "b"} {
+		e.Jobs = append(e.Jobs, trace.Job{
+			JobSpec: cluster.JobSpec{
+				Name: name, Workers: 1, Estimate: time.Hour, Request: cluster.Amount{GPUMilli: 500}, Model: "unheard of",
+			},
+			Work: time.Hour,
+		})
+	}
+	e.Jobs[0].Request.GPUMilli, e.Jobs[1].Request.GPUMilli = cluster.WholeGPU, cluster.WholeGPU
+	f, err := Search(t.Context(), &e, named("sjfskip"), SearchOptions{Effort: 60, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.BaseSum != 3*time.Hour || f.Sum > 3*time.Hour {
+		t.Errorf("found %v after %v", f.Sum, f.BaseSum)
+	}
+}
+
+// With no estimates granted a search that may know them begins with a policy that needs them.
+func TestSearchTellsTrueRunTimes(t *testing.T) {
+	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}}
+	for i, work := range []time.Duration{time.Hour, time.Minute, time.Second} {
+		e.Jobs = append(e.Jobs, trace.Job{
+			JobSpec: cluster.JobSpec{Name: string(rune('a' + i)), Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}},
+			Work:    work,
+		})
+	}
+	before := slices.Clone(e.Jobs)
+	f, err := Search(t.Context(), &e, named("fjf", "sjfskip"), SearchOptions{Effort: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := time.Second + 61*time.Second + 3661*time.Second; !f.Informed || f.Base != "sjfskip" || f.Sum != want || f.Played != 0 {
+		t.Errorf("found %+v, want %v by sjfskip", f, want)
+	}
+	if !reflect.DeepEqual(before, e.Jobs) {
+		t.Error("the episode has changed")
+	}
+}
+
+func TestSearchCanBeStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}, Jobs: []trace.Job{{
+		JobSpec: cluster.JobSpec{Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}, Work: 1,
+	}}}
+	if _, err := Search(ctx, &e, named("fjf"), SearchOptions{Effort: 10}); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	if _, err := Search(t.Context(), &e, named("fjf"), SearchOptions{Effort: -1}); err == nil {
+		t.Error("an effort of -1: want an error")
+	}
+	if _, err := Search(t.Context(), &e, nil, SearchOptions{}); !errors.Is(err, ErrNoBase) {
+		t.Errorf("without a policy: %v", err)
+	}
+}
