@@ -9,7 +9,7 @@ import (
 
 // All returns the baselines in the order in which tables list them.
 func All() []Baseline {
-	return slices.Concat(orders(), field(), predicted(), elastics())
+	return slices.Concat(orders(), field(), predicted(), elastics(), looking())
 }
 
 // What schedulers need to know.

@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// Whatever was seen, a future is one that may be: jobs that run go on, jobs that come are like those that came, within the time
+// asked for, and the simulator takes it.
+func TestFuturesMayBe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		second := func(name string, from, to int) time.Duration {
+			return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
+		}
+		n := rapid.IntRange(1, 60).Draw(t, "jobs")
+		s, err := cluster.NewState(cluster.Uniform(2, 4), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p past
+		names := map[string]bool{}
+		for i := range n {
+			s.Advance(s.Now() + second("after", 0, 20))
+			id := cluster.JobID(i)
+			spec := &cluster.JobSpec{
+				Name: fmt.Sprint(i), User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Submit: s.Now(),
+				Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: second("estimate", 0, 30),
+			}
+			names[spec.Name] = true
+			s.Submit(id, spec)
+			p.note(s, cluster.Event{Kind: cluster.Arrived, Job: id})
+			tx := s.Begin(nil)
+			if at, fits := s.BestFit(id, nil); fits {
+				if err := tx.Place(id, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tx.End()
+			if running := s.Running(); len(running) > 0 && rapid.Bool().Draw(t, "ends") {
+				id := running[0]
+				s.Finish(id)
+				p.note(s, cluster.Event{Kind: cluster.Finished, Job: id})
+			}
+		}
+		ahead, seed := second("ahead", 0, 300), rapid.Uint64().Draw(t, "seed")
+		f := p.draw(s, ahead, rand.New(rand.NewPCG(seed, 1)))
+		for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
+			for _, id := range ids {
+				if work, done := f.Work(id), s.Progress(id); work <= done {
+					t.Fatalf("job %d takes %v in all, want more than the %v that it has done", id, work, done)
+				}
+			}
+		}
+		if len(f.Future) > 0 && len(p.came) < least {
+			t.Fatalf("%d jobs to come after %d that came", len(f.Future), len(p.came))
+		}
+		for _, j := range f.Future {
+			if j.Submit < s.Now() || j.Submit > s.Now()+ahead || !names[j.Name] {
+				t.Fatalf("job %+v to come within %v of %v", j, ahead, s.Now())
+			}
+		}
+		if err := new(sim.Sim).Resume(&sim.Config{}, s, f); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Jobs come as often as they came.
+func TestArrivalsKeepTheirRate(t *testing.T) {
+	s, err := cluster.NewState(cluster.Uniform(1, 1), 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p past
+	for i := range 300 {
+		s.Advance(time.Duration(i/3) * time.Minute) // three at a time
+		s.Submit(cluster.JobID(i), &cluster.JobSpec{Name: fmt.Sprint(i), Workers: 1, Estimate: time.Minute})
+		p.note(s, cluster.Event{Kind: cluster.Arrived, Job: cluster.JobID(i)})
+	}
+	total := 0
+	for seed := range uint64(50) {
+		total += len(p.arrivals(s, s.Now()+20*time.Minute, rand.New(rand.NewPCG(seed, 1))))
+	}
+	if mean := float64(total) / 50; mean < 55 || mean > 65 {
+		t.Errorf("%v jobs in 20 minutes on average, want about 60", mean)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if mean, se := spread([]float64{1, 3}); mean != 2 || se != 1 {
+		t.Errorf("mean %v, standard error %v, want 2 and 1", mean, se)
+	}
+	if mean, se := spread([]float64{5}); mean != 5 || se != 0 {
+		t.Errorf("mean %v, standard error %v, want 5 and 0", mean, se)
+	}
+}

@@ -1,0 +1,248 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// option is one choice: what starts, and what the base is held to from then on.
+type option struct {
+	kind   string
+	starts []start
+	commitment
+}
+
+// options returns the alternatives to the i-th start of a plan, or to stopping after the last. The state is as before it.
+func (r *Scheduler) options(tx *cluster.Txn, plan []start, i int) []option {
+	s := tx.State()
+	o := options{r: r, tx: tx, plan: plan[i:]}
+	o.line = r.line(s, plan[i:])
+	if i == len(plan) {
+		if r.news {
+			o.begin()
+		}
+		return o.all[:min(len(o.all), r.Items)]
+	}
+	if i == 0 {
+		o.drop()
+	}
+	if r.Menu {
+		o.packed()
+	}
+	if !r.exempt(s, plan[i].job) {
+		o.gather()
+	}
+	if len(o.line) > 0 && !r.exempt(s, plan[i].job) {
+		o.reserve()
+		o.wait()
+		o.first()
+	}
+	o.elsewhere()
+	if r.Menu {
+		o.sized()
+	}
+	return o.all[:min(len(o.all), r.Items)]
+}
+
+// options is a list in the making.
+type options struct {
+	r    *Scheduler
+	tx   *cluster.Txn
+	plan []start
+	line []cluster.JobID // jobs that the base leaves waiting, the shortest first
+	all  []option
+}
+
+// line returns the waiting jobs that are not in the plan nor held at this instant, the one with the least to do first.
+func (r *Scheduler) line(s *cluster.State, plan []start) []cluster.JobID {
+	var line []cluster.JobID
+	for _, id := range s.Pending() {
+		planned := slices.ContainsFunc(plan, func(st start) bool { return st.job == id })
+		if !planned && !slices.Contains(r.front.waits, id) {
+			line = append(line, id)
+		}
+	}
+	slices.SortFunc(line, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(due(s, a), due(s, b)), cmp.Compare(a, b))
+	})
+	return line
+}
+
+// due is what a job has still to do by its estimate; the longest without one.
+func due(s *cluster.State, id cluster.JobID) time.Duration {
+	if left, ok := s.Remaining(id); ok {
+		return left
+	}
+	return never
+}
+
+func (o *options) add(kind string, c commitment, starts ...start) {
+	o.all = append(o.all, option{kind, starts, c})
+}
+
+// now is the commitment as it stands.
+func (o *options) now() commitment { return o.r.front.commitment }
+
+// drop gives up the reservation.
+func (o *options) drop() {
+	if c := o.now(); c.block != nil {
+		c.reservation = reservation{}
+		o.add("drop", c, o.plan[0])
+	}
+}
+
+// wait keeps the job, or all that would start, until something happens.
+func (o *options) wait() {
+	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.r.exempt(o.tx.State(), st.job) }) {
+		c := o.now()
+		c.stop = true
+		o.add("stop", c)
+	}
+	if len(o.plan) > 1 {
+		c := o.now()
+		c.waits = append(slices.Clone(c.waits), o.plan[0].job)
+		o.add("wait", c)
+	}
+}
+
+// reserve holds a block for the first gang that waits in vain, where the job would be in its way.
+func (o *options) reserve() {
+	s := o.tx.State()
+	if o.now().block != nil {
+		return
+	}
+	for _, id := range o.line {
+		if s.Spec(id).Workers < 2 {
+			continue
+		}
+		hold, ok := reserve(s, id)
+		if !ok {
+			continue
+		}
+		mark := o.tx.Mark()
+		if o.tx.Place(o.plan[0].job, o.plan[0].at) != nil {
+			return
+		}
+		obstructs := hold.obstructs(s, &o.plan[0])
+		o.tx.Rollback(mark)
+		if obstructs {
+			hold.until = s.Now() + o.r.Hold
+			c := o.now()
+			c.reservation = hold
+			o.add("reserve", c)
+			return
+		}
+	}
+}
+
+// gather lets a gang that would be scattered wait for fewer servers, which are held for it.
+func (o *options) gather() {
+	s, base := o.tx.State(), &o.plan[0]
+	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
+		if hold, ok := reserve(s, base.job); ok {
+			hold.until, hold.servers = s.Now()+o.r.Hold, n
+			c := o.now()
+			c.reservation = hold
+			o.add("gather", c)
+		}
+	}
+}
+
+// patience is how long a job waits before nobody is started any more that the base would not: nobody starves.
+const patience = 24 * time.Hour
+
+func (o *options) starved() bool {
+	s := o.tx.State()
+	return slices.ContainsFunc(o.line, func(id cluster.JobID) bool { return s.Now()-s.Spec(id).Submit > patience })
+}
+
+// first starts a job that the base leaves waiting in the place of the next.
+func (o *options) first() {
+	if o.starved() {
+		return
+	}
+	for _, id := range o.line {
+		if st, ok := o.r.fit(o.tx, id); ok {
+			o.add("first", o.now(), st)
+			return
+		}
+	}
+}
+
+// begin starts a job although the base has stopped.
+func (o *options) begin() {
+	if o.starved() {
+		return
+	}
+	for _, id := range o.line {
+		if st, ok := o.r.fit(o.tx, id); ok {
+			o.add("begin", o.now(), st)
+		}
+		if len(o.all) == 2 {
+			break
+		}
+	}
+	if o.r.Menu && len(o.line) > 0 {
+		id := o.line[0]
+		for _, st := range beside(o.tx, id, o.tx.State().Spec(id).Request) {
+			o.add("begin packed", o.now(), st)
+		}
+	}
+}
+
+// fit proposes where the job could start now.
+func (r *Scheduler) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
+	mark := tx.Mark()
+	defer tx.Rollback(mark)
+	r.begin.Reset(r.seed)
+	if ok, err := r.begin.Place(tx, id); !ok || err != nil {
+		return start{}, false
+	}
+	all, only := starts(tx, mark, nil)
+	if !only || len(all) != 1 {
+		return start{}, false
+	}
+	return all[0], true
+}
+
+// packed starts the job beside others.
+func (o *options) packed() {
+	base := &o.plan[0]
+	for _, st := range beside(o.tx, base.job, base.at[0].Amount) {
+		if !slices.Equal(st.at, base.at) {
+			o.add("packed", o.now(), st)
+		}
+	}
+	if !base.own {
+		if at, ok := alone(o.tx.State(), base.job, o.tx.State().Spec(base.job).Workers, base.at[0].Amount); ok {
+			o.add("own", o.now(), start{base.job, at, true})
+		}
+	}
+}
+
+// elsewhere starts the job on GPUs of its own on another server.
+func (o *options) elsewhere() {
+	base := &o.plan[0]
+	if at, ok := aligned(o.tx, base); ok {
+		o.add("aligned", o.now(), start{base.job, at, true})
+	}
+}
+
+// sized starts an elastic job with other numbers of workers.
+func (o *options) sized() {
+	base := &o.plan[0]
+	spec := o.tx.State().Spec(base.job)
+	tried := []int32{base.at.Workers()}
+	for _, n := range []int32{spec.Workers, spec.Least(), spec.Most(), 2 * spec.Workers} {
+		if n > spec.Most() || slices.Contains(tried, n) {
+			continue
+		}
+		tried = append(tried, n)
+		if at, ok := alone(o.tx.State(), base.job, n, base.at[0].Amount); ok {
+			o.add("sized", o.now(), start{base.job, at, true})
+		}
+	}
+}

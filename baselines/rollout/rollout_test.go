@@ -1,0 +1,213 @@
+package rollout_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/rollout"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"pgregory.net/rapid"
+)
+
+// over looks ahead over a baseline.
+func over(t rapid.TB, base string, change ...func(*rollout.Config)) *rollout.Scheduler {
+	c := rollout.Default(func() cluster.Scheduler {
+		p, err := baselines.New(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	})
+	for _, f := range change {
+		f(&c)
+	}
+	return rollout.New("rollout", c)
+}
+
+func gang(name string, submit, work time.Duration, workers int32) trace.Job {
+	return trace.Job{Work: work * time.Second, JobSpec: cluster.JobSpec{
+		Name: name, Submit: submit * time.Second, Estimate: work * time.Second, Workers: workers,
+		Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+	}}
+}
+
+// play returns when each job starts, in seconds, and the sum of all completion times in seconds.
+func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) (starts []float64, sum float64) {
+	t.Helper()
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), p, seed); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Outcome().Terminated {
+		t.Fatalf("outcome %+v, want every job finished", s.Outcome())
+	}
+	starts = make([]float64, len(jobs))
+	for _, r := range s.Log().Records {
+		switch r.Kind {
+		case sim.Start:
+			starts[r.Job] = r.At.Seconds()
+		case sim.Finish:
+			sum += (r.At - jobs[r.Job].Submit).Seconds()
+		}
+	}
+	return starts, sum
+}
+
+// A long small job comes forty seconds before a gang's servers are free: the base starts it, and the gang waits for a thousand.
+func blocked() (sim.Config, []trace.Job) {
+	return sim.Config{Cluster: cluster.Uniform(1, 4)}, []trace.Job{
+		gang("a", 0, 60, 2), gang("gang", 10, 100, 4), gang("small", 20, 1000, 2),
+	}
+}
+
+func TestHoldsABlockForAGang(t *testing.T) {
+	cfg, jobs := blocked()
+	for _, c := range []struct {
+		about string
+		p     cluster.Scheduler
+		want  []float64
+	}{
+		{"the base does not see it coming", over(t, "sjfskip", func(c *rollout.Config) { c.Items = 0 }), []float64{0, 1020, 20}},
+		{"looking ahead, the small job waits", over(t, "sjfskip"), []float64{0, 60, 160}},
+		{"a budget that does not suffice leaves it to the base", over(t, "sjfskip", func(c *rollout.Config) { c.Budget = 3 }),
+			[]float64{0, 1020, 20}},
+	} {
+		if got, _ := play(t, cfg, jobs, c.p, 1); !slices.Equal(got, c.want) {
+			t.Errorf("%s: starts %v, want %v", c.about, got, c.want)
+		}
+	}
+}
+
+// Whoever believes for ever that a gang's servers are free in a second holds a job no longer than it may be held.
+func TestHoldsNobodyForEver(t *testing.T) {
+	cfg, jobs := blocked()
+	jobs[0].Work = 5000 * time.Second
+	p := over(t, "sjfskip", func(c *rollout.Config) {
+		c.Hold = 2 * time.Minute
+		c.Oracle = func(now time.Duration) sim.Rest {
+			return sim.Rest{Work: func(id cluster.JobID) time.Duration {
+				return []time.Duration{now + time.Second, 100 * time.Second, 1000 * time.Second}[id]
+			}}
+		}
+	})
+	if got, _ := play(t, cfg, jobs, p, 1); got[2] != 140 {
+		t.Errorf("starts %v, want the small job at 20 + 120 s", got)
+	}
+}
+
+// Whether it pays to hold depends on how long the job takes that runs, of which the past tells that it may be anything: whoever
+// goes by the mean of a few futures is misled at times, whoever wants it to be clear is not.
+func TestNoiseDoesNotMislead(t *testing.T) {
+	var jobs []trace.Job
+	for i := range 16 { // a tenth of the estimate, or ten times as long
+		j := gang(fmt.Sprint("past", i), 0, 100, 1)
+		j.Work = []time.Duration{10, 1000}[i%2] * time.Second
+		jobs = append(jobs, j)
+	}
+	n := len(jobs)
+	jobs = append(jobs, gang("a", 10_000, 400, 2), gang("gang", 10_010, 500, 4), gang("small", 10_020, 900, 2))
+	cfg := sim.Config{Cluster: cluster.Uniform(1, 4)}
+	held := map[float64]int{}
+	for _, errors := range []float64{0, 2} {
+		for seed := range uint64(40) {
+			starts, _ := play(t, cfg, jobs, over(t, "sjfskip", func(c *rollout.Config) { c.Errors = errors }), seed)
+			if starts[n+2] > 10_020 {
+				held[errors]++
+			}
+		}
+	}
+	t.Logf("held %d times of 40 by the mean, %d beyond two standard errors", held[0], held[2])
+	if held[0] < 5 || held[2]*2 > held[0] {
+		t.Errorf("held %d times of 40 by the mean, %d beyond two standard errors, want 5 or more, and at most half of that",
+			held[0], held[2])
+	}
+}
+
+// truth is the future of an episode whose jobs are in order of submission.
+func truth(jobs []trace.Job) func(now time.Duration) sim.Rest {
+	return func(now time.Duration) sim.Rest {
+		next, _ := slices.BinarySearchFunc(jobs, now+1, func(j trace.Job, at time.Duration) int { return cmp.Compare(j.Submit, at) })
+		return sim.Rest{Work: func(id cluster.JobID) time.Duration { return jobs[id].Work }, Future: jobs[next:]}
+	}
+}
+
+// Told the truth, one step of improvement never costs: no job sequence makes it worse than its base.
+func TestTruthNeverCosts(t *testing.T) {
+	better := 0
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))}
+		if rapid.Bool().Draw(t, "distance matters") {
+			cfg.Physics = physics.Compose(physics.InterServer{Penalty: 0.5})
+		}
+		var jobs []trace.Job
+		at := time.Duration(0)
+		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
+			at += time.Duration(rapid.IntRange(0, 30).Draw(t, "after"))
+			j := gang(fmt.Sprint(i), at, time.Duration(rapid.IntRange(1, 200).Draw(t, "work")), 1)
+			j.Workers = int32(rapid.IntRange(1, min(cfg.Cluster.GPUs(), 6)).Draw(t, "workers"))
+			if rapid.Bool().Draw(t, "wrong") {
+				j.Estimate = time.Duration(rapid.IntRange(1, 200).Draw(t, "estimate")) * time.Second
+			}
+			jobs = append(jobs, j)
+		}
+		base := rapid.SampledFrom([]string{"sjfskip", "sjf", "fifo", "fjf", "sjfhold"}).Draw(t, "base")
+		plain, err := baselines.New(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want := play(t, cfg, jobs, plain, 1)
+		p := over(t, base, func(c *rollout.Config) { c.Oracle, c.Items = truth(jobs), 8 })
+		_, got := play(t, cfg, jobs, p, 1)
+		if got > want+1e-6 {
+			t.Fatalf("sum of completion times %v, want at most the %v of %s; chose %v", got, want, base, p.Tally())
+		}
+		if got < want-1e-6 {
+			better++
+		}
+	})
+	if better == 0 {
+		t.Error("never better than the base")
+	}
+}
+
+// Over every baseline, also those that preempt, resize and wake themselves, it finishes every job and makes no error.
+func TestOverEveryBaseline(t *testing.T) {
+	var bases []string
+	for _, b := range baselines.All() {
+		if b.Name != "rollout" {
+			bases = append(bases, b.Name)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		base := rapid.SampledFrom(bases).Draw(t, "base")
+		cfg := sim.Config{
+			Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs")),
+			Restart: sim.Pause(time.Duration(rapid.IntRange(0, 1).Draw(t, "pause")) * time.Minute),
+		}
+		cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}}
+		var jobs []trace.Job
+		for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
+			j := gang(fmt.Sprint(i), time.Duration(rapid.IntRange(0, 600).Draw(t, "submit")),
+				time.Duration(rapid.IntRange(1, 2000).Draw(t, "work")), 1)
+			if rapid.Bool().Draw(t, "with quota") {
+				j.Tenant = "a"
+			} else {
+				j.Workers = int32(rapid.IntRange(1, cfg.Cluster.GPUs()).Draw(t, "workers"))
+				j.MaxWorkers = j.Workers + int32(rapid.IntRange(0, 1).Draw(t, "more"))
+			}
+			jobs = append(jobs, j)
+		}
+		play(t, cfg, jobs, over(t, base, func(c *rollout.Config) { c.Menu, c.Futures, c.Budget = true, 2, 500 }), 1)
+	})
+}
