@@ -47,7 +47,7 @@ func Differ(a, b *sim.Log) (*Difference, error) {
 		second = own
 	}
 	k := 0
-	for k < len(first.ops) && k < len(second.ops) && first.ops[k].equal(&second.ops[k]) {
+	for k < len(first.ops) && k < len(second.ops) && equal(&first.ops[k], &second.ops[k]) {
 		k++
 	}
 	d := &Difference{At: first.facts.before.Now()}
@@ -56,8 +56,8 @@ func Differ(a, b *sim.Log) (*Difference, error) {
 	return d, nil
 }
 
-func (o *op) equal(p *op) bool {
-	return o.kind == p.kind && o.job == p.job && o.server == p.server && slices.Equal(o.placement, p.placement)
+func equal(o, p *cluster.Proposal) bool {
+	return o.Kind == p.Kind && o.Job == p.Job && o.Server == p.Server && slices.Equal(o.Placement, p.Placement)
 }
 
 // decisionAt explains the decision that the i-th record of a log belongs to, and beside it that of doing nothing; nil if the
@@ -92,8 +92,8 @@ func (d *Difference) tell(name string, own *Decision, k int, beside *Decision) {
 	if k < len(own.ops) {
 		o, step := &own.ops[k], &own.Steps[k]
 		what := fmt.Sprintf("%s: %s", name, own.names(o))
-		if o.job >= 0 && o.kind != cluster.OpLoan && o.kind != cluster.OpReclaim {
-			d.Job = cmp.Or(d.Job, own.after.Spec(o.job).Name)
+		if o.Job >= 0 && o.Kind != cluster.OpLoan && o.Kind != cluster.OpReclaim {
+			d.Job = cmp.Or(d.Job, own.after.Spec(o.Job).Name)
 		}
 		d.What, d.Why = append(d.What, what), append(d.Why, name+": "+step.Text)
 		return
@@ -103,28 +103,28 @@ func (d *Difference) tell(name string, own *Decision, k int, beside *Decision) {
 		return
 	}
 	for i := range own.Waiting {
-		if w := &own.Waiting[i]; w.Job == beside.ops[k].job {
+		if w := &own.Waiting[i]; w.Job == beside.ops[k].Job {
 			d.Why = append(d.Why, fmt.Sprintf("%s: job %s %s", name, own.after.Spec(w.Job).Name, w.Text))
 		}
 	}
 }
 
 // names says what an operation does.
-func (d *Decision) names(o *op) string {
+func (d *Decision) names(o *cluster.Proposal) string {
 	s := &d.facts.before
-	switch o.kind {
+	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
-		return fmt.Sprintf("%vs server %s", o.kind, s.Server(o.server).Name)
+		return fmt.Sprintf("%vs server %s", o.Kind, s.Server(o.Server).Name)
 	case cluster.OpPreempt:
-		return "preempts job " + s.Spec(o.job).Name
+		return "preempts job " + s.Spec(o.Job).Name
 	}
-	verb := o.kind.String() + "s"
-	if o.kind == cluster.OpPlace {
+	verb := o.Kind.String() + "s"
+	if o.Kind == cluster.OpPlace {
 		verb = "starts"
 	}
 	var at []string
-	for _, p := range o.placement {
+	for _, p := range o.Placement {
 		at = append(at, fmt.Sprintf("%s (%s)", s.Server(p.Server).Name, gpus(int64(p.Workers)*int64(p.GPUMilli))))
 	}
-	return fmt.Sprintf("%s job %s on %s", verb, s.Spec(o.job).Name, strings.Join(at, ", "))
+	return fmt.Sprintf("%s job %s on %s", verb, s.Spec(o.Job).Name, strings.Join(at, ", "))
 }

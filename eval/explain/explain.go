@@ -67,18 +67,18 @@ func (f *Facts) Decision(ops []cluster.Op) (*Decision, error) {
 	tx := d.after.Begin(nil)
 	for i := range ops {
 		o := &ops[i]
-		d.ops = append(d.ops, op{o.Kind, o.Job, o.Server, slices.Clone(o.Placement())})
+		d.ops = append(d.ops, o.Proposal())
 	}
 	stay := d.stay()
 	for i := range d.ops {
 		o, step := &d.ops[i], &d.Steps[i]
-		step.Kind, step.Job, step.Server = o.kind, o.job, o.server
-		if o.kind == cluster.OpPlace {
+		step.Kind, step.Job, step.Server = o.Kind, o.Job, o.Server
+		if o.Kind == cluster.OpPlace {
 			d.passOver(step, stay)
-			step.RunnerUp = runnerUp(&d.after, o.job, o.placement)
+			step.RunnerUp = runnerUp(&d.after, o.Job, o.Placement)
 		}
-		was := o.note(&d.after)
-		if err := o.do(tx); err != nil {
+		was := note(&d.after, o)
+		if err := tx.Do(o); err != nil {
 			return nil, fmt.Errorf("explain operation %d: %w", i, err)
 		}
 		d.explain(i, was)
@@ -94,45 +94,19 @@ type Decision struct {
 	Waiting []Wait // the jobs that wait when all operations are done, by submission
 
 	facts *Facts
-	ops   []op
+	ops   []cluster.Proposal
 	after cluster.State // when all operations are done
 }
 
 // After is the state when all operations are done. Read only; it lasts as long as the decision.
 func (d *Decision) After() *cluster.State { return &d.after }
 
-// op is an operation as it can be done again.
-type op struct {
-	kind      cluster.OpKind
-	job       cluster.JobID
-	server    cluster.ServerID
-	placement cluster.Placement
-}
-
-func (o *op) do(tx *cluster.Txn) error {
-	switch o.kind {
-	case cluster.OpPlace:
-		return tx.Place(o.job, o.placement)
-	case cluster.OpPreempt:
-		return tx.Preempt(o.job)
-	case cluster.OpMigrate:
-		return tx.Migrate(o.job, o.placement)
-	case cluster.OpResize:
-		return tx.Resize(o.job, o.placement)
-	case cluster.OpLoan:
-		return tx.Loan(o.server)
-	case cluster.OpReclaim:
-		return tx.Reclaim(o.server)
-	}
-	return fmt.Errorf("operation %d: no such kind", o.kind)
-}
-
 // stay returns the jobs that waited before and wait when all operations are done, by submission.
 func (d *Decision) stay() []cluster.JobID {
 	started := map[cluster.JobID]bool{}
 	for i := range d.ops {
-		if d.ops[i].kind == cluster.OpPlace {
-			started[d.ops[i].job] = true
+		if d.ops[i].Kind == cluster.OpPlace {
+			started[d.ops[i].Job] = true
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(d.facts.bySubmit), func(id cluster.JobID) bool { return started[id] })
@@ -144,7 +118,7 @@ func (d *Decision) moment(i int) *cluster.State {
 	d.facts.before.CopyTo(s)
 	tx := s.Begin(nil)
 	for k := range d.ops[:i] {
-		_ = d.ops[k].do(tx) // it was done before
+		_ = tx.Do(&d.ops[k]) // it was done before
 	}
 	tx.End()
 	return s

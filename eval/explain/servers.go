@@ -23,8 +23,8 @@ func (d *Decision) Servers(id cluster.JobID) []Server {
 	s := &d.after
 	var chosen cluster.Placement
 	for i, o := range slices.Backward(d.ops) {
-		if o.kind == cluster.OpPlace && o.job == id {
-			s, chosen = d.moment(i), o.placement
+		if o.Kind == cluster.OpPlace && o.Job == id {
+			s, chosen = d.moment(i), o.Placement
 			break
 		}
 	}

@@ -76,20 +76,20 @@ func runnerUp(s *cluster.State, id cluster.JobID, p cluster.Placement) *Place {
 }
 
 // note keeps what an operation changes and its explanation needs.
-func (o *op) note(s *cluster.State) cluster.Placement {
-	if o.kind == cluster.OpPlace || o.kind == cluster.OpLoan || o.kind == cluster.OpReclaim {
+func note(s *cluster.State, o *cluster.Proposal) cluster.Placement {
+	if o.Kind == cluster.OpPlace || o.Kind == cluster.OpLoan || o.Kind == cluster.OpReclaim {
 		return nil
 	}
-	return slices.Clone(s.Placement(o.job))
+	return slices.Clone(s.Placement(o.Job))
 }
 
 // explain puts the i-th operation, which has just been done, into words; was is where its job ran before.
 func (d *Decision) explain(i int, was cluster.Placement) {
 	s, f, step := &d.after, d.facts, &d.Steps[i]
-	switch o := &d.ops[i]; o.kind {
+	switch o := &d.ops[i]; o.Kind {
 	case cluster.OpPlace:
 		step.Code = Started
-		text := f.order(s, o.job) + "; " + leaves(s, o.placement)
+		text := f.order(s, o.Job) + "; " + leaves(s, o.Placement)
 		if r := step.RunnerUp; r != nil {
 			text += fmt.Sprintf(" (next best: %s with %d)", r.Server, r.Left)
 		}
@@ -102,7 +102,7 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 		}
 		switch {
 		case f.besides == nil:
-		case f.besides[o.job]:
+		case f.besides[o.Job]:
 			text += "; " + f.beside + " starts it too"
 		default:
 			text += "; " + f.beside + " would let it wait"
@@ -114,14 +114,14 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 		if len(step.TakenBy) > 0 {
 			to += " (" + several(step.TakenBy) + ")"
 		}
-		attained := phrase.Time(s.Attained(o.job))
-		step.Text = fmt.Sprintf("gives its GPUs to %s; %s, %s of GPU time attained", to, f.order(s, o.job), attained)
+		attained := phrase.Time(s.Attained(o.Job))
+		step.Text = fmt.Sprintf("gives its GPUs to %s; %s, %s of GPU time attained", to, f.order(s, o.Job), attained)
 	case cluster.OpMigrate:
 		step.Code = Migrated
-		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(s, was), f.order(s, o.job), leaves(s, o.placement))
+		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
 	case cluster.OpResize:
 		step.Code = Resized
-		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(s, was), f.order(s, o.job), leaves(s, o.placement))
+		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
 	case cluster.OpLoan:
 		step.Code = Loaned
 		step.Text = fmt.Sprintf("the inference pool offers %s, and %d are now on loan", phrase.Count(s.Offer(), "server"), s.Lent())
@@ -137,12 +137,12 @@ func (d *Decision) takers(i int, was cluster.Placement) []string {
 	var names []string
 	for k := range d.ops[i+1:] {
 		o := &d.ops[i+1+k]
-		if o.job == d.ops[i].job || !slices.ContainsFunc(o.placement, func(p cluster.Piece) bool {
+		if o.Job == d.ops[i].Job || !slices.ContainsFunc(o.Placement, func(p cluster.Piece) bool {
 			return slices.ContainsFunc(was, func(q cluster.Piece) bool { return p.Server == q.Server })
 		}) {
 			continue
 		}
-		if name := d.after.Spec(o.job).Name; !slices.Contains(names, name) {
+		if name := d.after.Spec(o.Job).Name; !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -65,23 +65,15 @@ func (f *finder) course(log *sim.Log) (*course, error) {
 
 // move is what a scheduler did at one decision point.
 type move struct {
-	ops  []op
+	ops  []cluster.Proposal
 	wake time.Duration // 0: none
-}
-
-type op struct {
-	kind   cluster.OpKind
-	job    cluster.JobID
-	server cluster.ServerID
-	at     cluster.Placement
 }
 
 // record notes what an open transaction proposes.
 func record(tx *cluster.Txn) move {
 	var m move
 	for i := range tx.Ops() {
-		o := &tx.Ops()[i]
-		m.ops = append(m.ops, op{o.Kind, o.Job, o.Server, append(cluster.Placement(nil), o.Placement()...)})
+		m.ops = append(m.ops, tx.Ops()[i].Proposal())
 	}
 	if at, ok := tx.Wake(); ok {
 		m.wake = at
@@ -111,8 +103,8 @@ func (s *script) Schedule(tx *cluster.Txn) error {
 	}
 	m := &s.moves[s.at]
 	s.at++
-	for _, o := range m.ops {
-		if err := o.apply(tx); err != nil {
+	for i := range m.ops {
+		if err := tx.Do(&m.ops[i]); err != nil {
 			return fmt.Errorf("decision %d: %w", s.at-1, err)
 		}
 	}
@@ -120,20 +112,4 @@ func (s *script) Schedule(tx *cluster.Txn) error {
 		tx.WakeAt(m.wake)
 	}
 	return nil
-}
-
-func (o *op) apply(tx *cluster.Txn) error {
-	switch o.kind {
-	case cluster.OpPlace:
-		return tx.Place(o.job, o.at)
-	case cluster.OpResize:
-		return tx.Resize(o.job, o.at)
-	case cluster.OpMigrate:
-		return tx.Migrate(o.job, o.at)
-	case cluster.OpPreempt:
-		return tx.Preempt(o.job)
-	case cluster.OpLoan:
-		return tx.Loan(o.server)
-	}
-	return tx.Reclaim(o.server)
 }
