@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/clustergym/clustergym/env/trace"
 )
 
 // origin is a file that a pool's jobs are from, or the generator.
@@ -86,14 +84,4 @@ func (s *Source) Digest() (string, error) {
 		return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
-}
-
-func firstSubmit(jobs []trace.Job) time.Duration {
-	first := time.Duration(0)
-	for i := range jobs {
-		if i == 0 || jobs[i].Submit < first {
-			first = jobs[i].Submit
-		}
-	}
-	return first
 }

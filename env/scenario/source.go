@@ -151,7 +151,7 @@ func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workloa
 		return parts[0], from, nil
 	}
 	for i := range parts {
-		from[i].zero = firstSubmit(parts[i].Jobs) // where Merge puts the clock of all
+		from[i].zero = parts[i].First() // where Merge puts the clock of all
 	}
 	end := parts[0].Span()
 	for _, p := range parts {

@@ -77,6 +77,9 @@ func (w Workload) Arrivals() []int32 {
 	return order
 }
 
+// First is the earliest submit, 0 without jobs.
+func (w Workload) First() time.Duration { return firstSubmit(w.Jobs) }
+
 // Span is the time from the first submit to the last, 0 for fewer than two jobs.
 func (w Workload) Span() time.Duration { return span(w.Jobs) }
 
