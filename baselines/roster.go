@@ -41,7 +41,7 @@ func (r *roster) drop(id cluster.JobID) {
 // wait is cluster.Shadow.Wait without looking at all running jobs.
 func (r *roster) wait(s *cluster.State, id cluster.JobID) time.Duration {
 	spec := s.Spec(id)
-	need := int64(spec.Workers) * int64(spec.Request.GPUMilli)
+	need := spec.GPUMilli()
 	free := s.FreeTotal() * cluster.WholeGPU
 	if free >= need {
 		return 0

@@ -43,7 +43,7 @@ func (d *demand) count(s *cluster.State) {
 	for _, id := range s.Pending() {
 		spec := s.Spec(id)
 		c := class(spec.Workers, most)
-		d.waiting[c] += milliOf(spec)
+		d.waiting[c] += spec.GPUMilli()
 		d.jobs[c]++
 		d.arrived(spec, c, since)
 		if spec.Workers <= mostFill {
@@ -59,11 +59,9 @@ func (d *demand) count(s *cluster.State) {
 
 func (d *demand) arrived(spec *cluster.JobSpec, c int, since time.Duration) {
 	if spec.Submit >= since {
-		d.recent[c] += milliOf(spec)
+		d.recent[c] += spec.GPUMilli()
 	}
 }
-
-func milliOf(spec *cluster.JobSpec) int64 { return int64(spec.Workers) * int64(spec.Request.GPUMilli) }
 
 // waste is how many of so many GPUs of a server the waiting jobs, whole gangs on GPUs of their own, cannot fill once one of
 // that many workers has started. It is 0 beyond mostFill GPUs.

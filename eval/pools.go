@@ -79,15 +79,9 @@ type demand struct{ asks, holds int64 }
 func newLevel(log *sim.Log) level {
 	n := level{pools: newPools(log), jobs: make([]demand, len(log.Jobs))}
 	for i := range n.jobs {
-		n.jobs[i].asks = wants(log, cluster.JobID(i))
+		n.jobs[i].asks = log.Jobs[i].GPUMilli()
 	}
 	return n
-}
-
-// wants is what a job asks for.
-func wants(log *sim.Log, id cluster.JobID) int64 {
-	j := &log.Jobs[id]
-	return int64(j.Workers) * int64(j.Request.GPUMilli)
 }
 
 // follow takes a record into account.

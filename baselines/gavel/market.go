@@ -114,7 +114,7 @@ func (m *market) kindOf(s *cluster.State, id cluster.JobID) int {
 	m.find[k] = i
 	family := profile.Lookup(spec.Model)
 	d := kind{
-		spec: spec, limit: s.Quota(id), milli: int64(spec.Workers) * int64(spec.Request.GPUMilli), class: -1,
+		spec: spec, limit: s.Quota(id), milli: spec.GPUMilli(), class: -1,
 		speed: make([]float64, len(m.types)+1),
 	}
 	for t, name := range m.types {

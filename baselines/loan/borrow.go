@@ -46,7 +46,7 @@ func (o *orchestrator) needed(s *cluster.State, servers []cluster.ServerID) int 
 	short := -s.FreeTotal() * cluster.WholeGPU
 	for _, id := range waiting {
 		if spec := s.Spec(id); slices.ContainsFunc(types, spec.Allows) {
-			short += int64(spec.Workers) * int64(spec.Request.GPUMilli)
+			short += spec.GPUMilli()
 		}
 	}
 	for i, id := range servers {

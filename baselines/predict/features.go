@@ -36,7 +36,7 @@ func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
 		k.key = keyOf(s)
 		return k, k.key != key{}
 	case ofUserSize:
-		k.user, k.size = s.User, size(s)
+		k.user, k.size = s.User, s.GPUMilli()
 		return k, s.User != ""
 	case ofUserModel:
 		k.user, k.name = s.User, s.Model
@@ -51,7 +51,7 @@ func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
 		k.name = s.Model
 		return k, s.Model != ""
 	case ofSize:
-		k.size = size(s)
+		k.size = s.GPUMilli()
 	}
 	return k, true
 }
@@ -76,7 +76,7 @@ const (
 func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
 	pace := math.Log(IterationSeconds(s))
 	guess := math.Log(f.past.guess(s)) + pace
-	dst = append(dst, float32(guess), float32(pace), float32(size(s)), float32(s.Workers), float32(s.Request.CPUMilli),
+	dst = append(dst, float32(guess), float32(pace), float32(s.GPUMilli()), float32(s.Workers), float32(s.Request.CPUMilli),
 		float32(s.Request.MemMiB), float32(max(s.Stages, 1)), float32(max(s.Tensor, 1)))
 	for l := range levels {
 		k, ok := levelOf(l, s)

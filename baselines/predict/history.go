@@ -118,8 +118,6 @@ func (h *history) clone() *history {
 	return c
 }
 
-func size(s *cluster.JobSpec) int64 { return int64(s.Workers) * int64(s.Request.GPUMilli) }
-
 // add takes a job that has ended.
 func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	iterations = believed(iterations)
@@ -127,7 +125,7 @@ func (h *history) add(s *cluster.JobSpec, iterations float64) {
 		entry(h.alike, k).add(iterations, runsKept)
 	}
 	seconds := iterations * IterationSeconds(s)
-	entry(h.sizes, size(s)).add(seconds, typicalOf)
+	entry(h.sizes, s.GPUMilli()).add(seconds, typicalOf)
 	h.all.add(seconds, typicalOf)
 }
 
@@ -167,7 +165,7 @@ func (h *history) guess(s *cluster.JobSpec) float64 {
 // other models.
 func (h *history) typical(s *cluster.JobSpec) float64 {
 	guess := FirstGuess.Seconds()
-	if r := h.sizes[size(s)]; r.count() >= enoughJobs {
+	if r := h.sizes[s.GPUMilli()]; r.count() >= enoughJobs {
 		guess = r.median()
 	} else if h.all.count() > 0 {
 		guess = h.all.median()

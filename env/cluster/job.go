@@ -87,6 +87,9 @@ func (s *JobSpec) GPUs() float64 {
 	return float64(s.Workers) * float64(s.Request.GPUMilli) / WholeGPU
 }
 
+// GPUMilli is what the job asks for, in thousandths of GPUs.
+func (s *JobSpec) GPUMilli() int64 { return int64(s.Workers) * int64(s.Request.GPUMilli) }
+
 // Validate reports the first field that no cluster could serve.
 func (s *JobSpec) Validate() error {
 	switch {

@@ -50,11 +50,11 @@ func (c *counters) follow(log *sim.Log, r *sim.Record) {
 	switch r.Kind {
 	case sim.Submit, sim.Preempt, sim.Interrupt:
 		c.now.queue += 1000
-		c.now.wanted += wants(log, r.Job)
+		c.now.wanted += log.Jobs[r.Job].GPUMilli()
 		c.hold(r.Job, 0)
 	case sim.Start:
 		c.now.queue -= 1000
-		c.now.wanted -= wants(log, r.Job)
+		c.now.wanted -= log.Jobs[r.Job].GPUMilli()
 		c.hold(r.Job, log.Placement(r).GPUMilli())
 	case sim.Resize, sim.Migrate:
 		c.hold(r.Job, log.Placement(r).GPUMilli())

@@ -178,14 +178,9 @@ func (p *pen) describe(s *eval.Stay, r *sim.Record, now *progress, all cluster.P
 }
 
 func waitName(log *sim.Log, id cluster.JobID) string {
-	wanted := wants(log, id)
+	wanted := log.Jobs[id].GPUMilli()
 	if wanted == cluster.WholeGPU {
 		return "waiting for 1 GPU"
 	}
 	return "waiting for " + string(appendMilli(nil, wanted)) + " GPUs"
-}
-
-func wants(log *sim.Log, id cluster.JobID) int64 {
-	j := &log.Jobs[id]
-	return int64(j.Workers) * int64(j.Request.GPUMilli)
 }
