@@ -70,3 +70,47 @@ func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 	}
 	return dst
 }
+
+// Spell is a time during which a server was on loan, or it or a GPU of it out of service.
+type Spell struct {
+	From, To time.Duration // To is the log's end, if that came first
+	Server   cluster.ServerID
+	GPU      int32 // -1 for the whole server
+	Lent     bool  // on loan; otherwise out of service
+}
+
+// Spells lists those of a log in the order in which they began.
+func Spells(log *sim.Log) []Spell {
+	type unit struct {
+		server cluster.ServerID
+		gpu    int32
+		lent   bool
+	}
+	var all []Spell
+	open := map[unit]int{}
+	end := time.Duration(0)
+	if n := len(log.Records); n > 0 {
+		end = log.Records[n-1].At
+	}
+	for i := range log.Records {
+		r := &log.Records[i]
+		switch r.Kind {
+		case sim.Loan, sim.Fail:
+			u := unit{r.Server, r.Index, r.Kind == sim.Loan}
+			if u.lent {
+				u.gpu = -1
+			}
+			open[u] = len(all)
+			all = append(all, Spell{r.At, end, u.server, u.gpu, u.lent})
+		case sim.Reclaim, sim.Seize:
+			if k, ok := open[unit{r.Server, -1, true}]; ok {
+				all[k].To = r.At
+			}
+		case sim.Repair:
+			if k, ok := open[unit{r.Server, r.Index, false}]; ok {
+				all[k].To = r.At
+			}
+		}
+	}
+	return all
+}

@@ -138,3 +138,41 @@ func TestStaysAreWhereRecordsPutJobs(t *testing.T) {
 		}
 	})
 }
+
+// At every instant as many servers are on loan and out of service, and as many GPUs broken, as the records so far say.
+func TestSpellsCoverWhatRecordsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		log := drawLog(t)
+		spells := Spells(log)
+		p := newPools(log)
+		for i := range log.Records {
+			r := &log.Records[i]
+			switch r.Kind {
+			case sim.Loan, sim.Reclaim, sim.Seize, sim.Fail, sim.Repair:
+				p.follow(r)
+			}
+			if i+1 == len(log.Records) || log.Records[i+1].At == r.At {
+				continue // between instants nothing changes
+			}
+			lent, down, broken := map[cluster.ServerID]int{}, map[cluster.ServerID]int{}, map[cluster.ServerID]int64{}
+			for _, s := range spells {
+				switch {
+				case s.From > r.At || s.To <= r.At:
+				case s.Lent:
+					lent[s.Server]++
+				case s.GPU < 0:
+					down[s.Server]++
+				default:
+					broken[s.Server]++
+				}
+			}
+			for id := range log.Config.Cluster.Servers {
+				server := cluster.ServerID(id)
+				if (lent[server] == 1) != p.lent[id] || (down[server] == 1) != p.down[id] || broken[server] != p.broken[id] {
+					t.Fatalf("at %v: server %d has %d loans, %d failures and %d broken GPUs, want %v, %v and %d",
+						r.At, id, lent[server], down[server], broken[server], p.lent[id], p.down[id], p.broken[id])
+				}
+			}
+		}
+	})
+}

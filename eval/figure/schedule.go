@@ -186,9 +186,11 @@ type groundArea struct {
 // layGrounds lays out which servers served inference, were on loan or out of order, and when.
 func (s *schedule) layGrounds(log *sim.Log) {
 	servers := log.Config.Cluster.Servers
-	pool := make([]time.Duration, len(servers)) // since when a server is in the pool or on loan
-	lent := make([]bool, len(servers))
-	broken := map[[2]int32]time.Duration{}
+	end := time.Duration(0)
+	if n := len(log.Records); n > 0 {
+		end = log.Records[n-1].At
+	}
+	s.end = end.Seconds()
 	add := func(g ground, id cluster.ServerID, gpu int32, from, to time.Duration) {
 		top, bottom := s.first[id], s.first[id+1]
 		if gpu >= 0 {
@@ -199,44 +201,19 @@ func (s *schedule) layGrounds(log *sim.Log) {
 			s.areas = append(s.areas, groundArea{g, from.Seconds(), to.Seconds(), top, bottom})
 		}
 	}
-	pass := func(id cluster.ServerID, at time.Duration) {
-		if servers[id].Pool == cluster.Inference {
-			g := serving
-			if lent[id] {
-				g = onLoan
-			}
-			add(g, id, -1, pool[id], at)
+	back := make([]time.Duration, len(servers)) // since when a server of the pool is not on loan
+	for _, spell := range eval.Spells(log) {
+		if !spell.Lent {
+			add(down, spell.Server, spell.GPU, spell.From, spell.To)
+			continue
 		}
-		pool[id] = at
-	}
-	end := time.Duration(0)
-	if n := len(log.Records); n > 0 {
-		end = log.Records[n-1].At
-	}
-	s.end = end.Seconds()
-	for i := range log.Records {
-		r := &log.Records[i]
-		switch r.Kind {
-		case sim.Loan, sim.Reclaim, sim.Seize:
-			pass(r.Server, r.At)
-			lent[r.Server] = r.Kind == sim.Loan
-		case sim.Fail:
-			broken[[2]int32{int32(r.Server), r.Index}] = r.At
-		case sim.Repair:
-			key := [2]int32{int32(r.Server), r.Index}
-			if from, ok := broken[key]; ok {
-				add(down, r.Server, r.Index, from, r.At)
-				delete(broken, key)
-			}
-		}
+		add(serving, spell.Server, -1, back[spell.Server], spell.From)
+		add(onLoan, spell.Server, -1, spell.From, spell.To)
+		back[spell.Server] = spell.To
 	}
 	for i := range servers {
-		id := cluster.ServerID(i)
-		pass(id, end)
-		for gpu := int32(-1); gpu < servers[i].GPUs; gpu++ {
-			if from, ok := broken[[2]int32{int32(id), gpu}]; ok {
-				add(down, id, gpu, from, end)
-			}
+		if servers[i].Pool == cluster.Inference {
+			add(serving, cluster.ServerID(i), -1, back[i], end)
 		}
 	}
 }

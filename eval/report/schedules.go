@@ -250,35 +250,19 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 
 // states packs what happens to servers: loans, failures, and the need of the inference pool.
 func (p *packer) states(prefix string, log *sim.Log) {
-	type unit struct {
-		server cluster.ServerID
-		gpu    int32 // -1 for the whole server
-	}
 	var loan, down struct{ server, gpu, from, to []uint32 }
-	lent, broken := map[unit]int{}, map[unit]int{} // where the open interval stands
+	for _, spell := range eval.Spells(log) {
+		to := &down
+		if spell.Lent {
+			to = &loan
+		}
+		to.server, to.gpu = append(to.server, uint32(spell.Server)), append(to.gpu, uint32(spell.GPU+1))
+		to.from, to.to = append(to.from, p.ticks(spell.From)), append(to.to, p.ticks(spell.To))
+	}
 	var needAt, need []uint32
 	for i := range log.Records {
-		r := &log.Records[i]
-		at, u := p.ticks(r.At), unit{r.Server, r.Index}
-		switch r.Kind {
-		case sim.Loan:
-			lent[unit{r.Server, -1}] = len(loan.from)
-			loan.server, loan.from = append(loan.server, uint32(r.Server)), append(loan.from, at)
-			loan.to = append(loan.to, p.ticks(end(log)))
-		case sim.Reclaim, sim.Seize:
-			if k, ok := lent[unit{r.Server, -1}]; ok {
-				loan.to[k] = at
-			}
-		case sim.Fail:
-			broken[u] = len(down.from)
-			down.server, down.from = append(down.server, uint32(r.Server)), append(down.from, at)
-			down.gpu, down.to = append(down.gpu, uint32(r.Index+1)), append(down.to, p.ticks(end(log)))
-		case sim.Repair:
-			if k, ok := broken[u]; ok {
-				down.to[k] = at
-			}
-		case sim.Need:
-			needAt, need = append(needAt, at), append(need, uint32(log.Config.Demand[r.Index].Need))
+		if r := &log.Records[i]; r.Kind == sim.Need {
+			needAt, need = append(needAt, p.ticks(r.At)), append(need, uint32(log.Config.Demand[r.Index].Need))
 		}
 	}
 	p.numbers(prefix+"loan.server", loan.server)
