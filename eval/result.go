@@ -160,7 +160,7 @@ func shareWithin(percentiles []float64, x float64) float64 {
 func (t *task) failure(err error) error { return fmt.Errorf("evaluate %v: %w", t.Case, err) }
 
 // CDFTimes returns n times, evenly spaced in their logarithm, over which the distributions of the results lie; the first is at
-// least a second.
+// least a second; n is at least 2.
 func CDFTimes(results []Result, n int) []float64 {
 	lo, hi := math.Inf(1), 1.0
 	for i := range results {
@@ -173,5 +173,6 @@ func CDFTimes(results []Result, n int) []float64 {
 	for i := range xs {
 		xs[i] = lo * math.Pow(hi/lo, float64(i)/float64(n-1))
 	}
+	xs[n-1] = hi // exactly: the longest job counts
 	return xs
 }

@@ -24,7 +24,7 @@ func (c *Comparison) WriteTable(w io.Writer) error {
 	means, differences := c.Means(), c.Differences()
 	table.Text(&b, 1, means.text())
 	if len(c.Policies) > 1 {
-		b.WriteString("\n" + c.Legend() + "\n\n")
+		b.WriteString("\n" + c.legend() + "\n\n")
 		table.Text(&b, 1, differences.text())
 	}
 	for _, note := range c.Notes() {
@@ -42,8 +42,8 @@ func (c *Comparison) title() string {
 	return fmt.Sprintf("%s: means over %s x %s", name, phrase.Count(len(c.Windows), "window"), phrase.Count(len(c.Seeds), "seed"))
 }
 
-// Legend says what the table of differences shows.
-func (c *Comparison) Legend() string {
+// legend says what the table of differences shows.
+func (c *Comparison) legend() string {
 	return fmt.Sprintf("Difference from %s in the same window, %%, [%g %% interval] over %s;\n"+
 		"* excludes 0, - has a baseline of 0; IQM: the middle half of windows and seeds, [over seeds]; wins in mean JCT",
 		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/clustergym/clustergym/eval"
@@ -94,27 +95,16 @@ const cdfPoints = 240
 
 // cdf samples the distribution of every policy's completion times at times that are even on a logarithmic axis.
 func cdf(results []eval.Result) *cdfFigure {
-	f := &cdfFigure{}
-	lo, hi := math.Inf(1), 1.0
-	known := map[string]bool{}
-	for i := range results {
-		r := &results[i]
-		if !known[r.Policy] {
-			known[r.Policy] = true
-			f.Policy = append(f.Policy, r.Policy)
-		}
-		if n := len(r.JCTPercentiles); n > 0 {
-			lo, hi = min(lo, r.JCTPercentiles[0]), max(hi, r.JCTPercentiles[n-1])
-		}
-	}
-	if math.IsInf(lo, 1) {
+	finished := func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }
+	if !slices.ContainsFunc(results, finished) {
 		return nil
 	}
-	lo = min(max(lo, 1), hi/10)
-	for i := range cdfPoints {
-		f.X = append(f.X, lo*math.Pow(hi/lo, float64(i)/(cdfPoints-1)))
+	f := &cdfFigure{X: eval.CDFTimes(results, cdfPoints)}
+	for i := range results {
+		if name := results[i].Policy; !slices.Contains(f.Policy, name) {
+			f.Policy = append(f.Policy, name)
+		}
 	}
-	f.X[cdfPoints-1] = hi // exactly: the longest job counts
 	for _, policy := range f.Policy {
 		ys := eval.CDF(results, policy, f.X)
 		for i := range ys {
