@@ -43,6 +43,7 @@ func declareRollout(s *settings) maker {
 	s.Float(&c.Errors, "errors", 0, 100, "standard errors that an alternative must save",
 		"own choice; 1 and 3 were no better on validation windows")
 	s.Float(&c.Scarce, "scarce", 0, 1, "part of the GPUs below which free ones are looked after although nobody waits", "own choice")
+	s.Bool(&c.Deltas, "deltas", "whether running jobs may be stopped, moved and resized, or spared from that", "own choice")
 	s.Duration(&c.Hold, "hold", "after which a job is no longer kept from starting", "own choice")
 	s.Int(&c.Budget, "budget", 1, 1<<30, "decision points that are played for one decision, at most",
 		"own choice: it bounds the time of a decision")

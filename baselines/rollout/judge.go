@@ -3,41 +3,102 @@ package rollout
 import (
 	"errors"
 	"math"
+	"strconv"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// judge plays the base's choice and the others over the same futures and returns the one that saves most, or nil for the
-// base's: where none saves more than so many standard errors, or the budget does not suffice to tell.
-func (r *Scheduler) judge(tx *cluster.Txn, base option, others []option) (*option, error) {
-	if len(others) == 0 {
-		return nil, nil
+// New returns the scheduler.
+func New(name string, c Config) *review.Scheduler {
+	j := &judge{Config: c}
+	if c.Play == nil {
+		c.Play = c.Base
 	}
-	number := r.Futures
-	if r.Oracle != nil {
+	j.back = review.NewGuard(c.Play(), c.Start(), &j.left)
+	return review.New(name, c.Config, j)
+}
+
+// judge plays offers on. It implements review.Judge.
+type judge struct {
+	Config
+	back    *review.Guard // the base as it is played on
+	past    past
+	seed    uint64
+	round   uint64 // decisions so far
+	futures []sim.Rest
+	play    sim.Sim
+	rules   sim.Config
+	left    int // decision points that may still be played for this decision
+}
+
+// Reset implements review.Judge.
+func (j *judge) Reset(seed uint64) {
+	j.past, j.seed, j.round, j.rules = past{}, seed, 0, sim.Config{}
+}
+
+// Listen implements review.Judge.
+func (j *judge) Listen(tx *cluster.Txn) {
+	s := tx.State()
+	for _, e := range tx.Events() {
+		j.past.note(s, e)
+	}
+	if j.rules.Physics == nil {
+		j.rules = sim.Config{Physics: known{place.Profile(s)}, Restart: sim.Pause(j.Pause)}
+	}
+	j.round++
+	j.left, j.futures = j.Budget, j.futures[:0]
+}
+
+// known is what profiles say of speed, as physics.
+type known struct{ cluster.Profile }
+
+// Name implements physics.Model.
+func (known) Name() string { return "profile" }
+
+// foresee returns the k-th future of this decision.
+func (j *judge) foresee(s *cluster.State, k int) *sim.Rest {
+	if j.Oracle != nil && len(j.futures) == 0 {
+		j.futures = append(j.futures, j.Oracle(s.Now()))
+	}
+	for len(j.futures) <= k {
+		random := rng.Stream(j.seed, "rollout", strconv.FormatUint(j.round, 10), strconv.Itoa(len(j.futures)))
+		j.futures = append(j.futures, j.past.draw(s, j.Ahead, random))
+	}
+	return &j.futures[k]
+}
+
+// Choose implements review.Judge. It plays the base's own and the others over the same futures and takes the one that saves
+// most: the base's where none saves more than so many standard errors, or the budget does not suffice to tell.
+func (j *judge) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
+	number := j.Futures
+	if j.Oracle != nil {
 		number = 1
 	}
-	saved := make([][]float64, len(others)) // by option and future, nil for one that is out
-	for i := range saved {
-		saved[i] = make([]float64, 0, number)
+	saved := make([][]float64, len(offers)) // by offer and future, nil for one that is out
+	for i := range saved[1:] {
+		saved[1+i] = make([]float64, 0, number)
 	}
-	left := len(others)
+	left := len(offers) - 1
 	for k := range number {
-		own, err := r.cost(tx, &base, k)
+		own, err := j.cost(tx, &offers[0], k)
 		if err != nil {
-			return nil, unlessSpent(err)
+			return 0, unlessSpent(err)
 		}
-		for i := range others {
+		for i := range offers {
 			if saved[i] == nil {
 				continue
 			}
-			cost, err := r.cost(tx, &others[i], k)
+			cost, err := j.cost(tx, &offers[i], k)
 			switch {
 			case errors.Is(err, cluster.ErrInfeasible):
 				saved[i] = nil
 			case err != nil:
-				return nil, unlessSpent(err)
+				return 0, unlessSpent(err)
 			default:
 				saved[i] = append(saved[i], own-cost)
 			}
@@ -49,21 +110,20 @@ func (r *Scheduler) judge(tx *cluster.Txn, base option, others []option) (*optio
 			}
 		}
 		if left == 0 {
-			return nil, nil
+			return 0, nil
 		}
 	}
-	var best *option
-	most := 0.0
-	for i := range others {
-		if mean, margin := spread(saved[i]); saved[i] != nil && mean > r.Errors*margin && mean > most {
-			best, most = &others[i], mean
+	best, most := 0, 0.0
+	for i := range offers {
+		if mean, margin := spread(saved[i]); saved[i] != nil && mean > j.Errors*margin && mean > most {
+			best, most = i, mean
 		}
 	}
 	return best, nil
 }
 
 func unlessSpent(err error) error {
-	if errors.Is(err, errSpent) {
+	if errors.Is(err, review.ErrSpent) {
 		return nil
 	}
 	return err
@@ -89,25 +149,23 @@ const stuck = 24 * 3600.0
 
 // cost plays the base to the end of the k-th future after a choice and returns the job-seconds until there: the sum of the
 // jobs' times to go. The transaction is left as it was.
-func (r *Scheduler) cost(tx *cluster.Txn, o *option, k int) (float64, error) {
+func (j *judge) cost(tx *cluster.Txn, o *review.Offer, k int) (float64, error) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
-	for _, st := range o.starts {
-		if err := tx.Place(st.job, st.at); err != nil {
-			return 0, err
-		}
-	}
-	if err := r.play.Resume(&r.rules, tx.State(), *r.foresee(tx.State(), k)); err != nil {
+	if err := o.Apply(tx); err != nil {
 		return 0, err
 	}
-	r.back.commitment = o.commitment
+	if err := j.play.Resume(&j.rules, tx.State(), *j.foresee(tx.State(), k)); err != nil {
+		return 0, err
+	}
+	j.back.Commit(o)
 	cost := 0.0
-	err := r.play.Continue(&r.back, r.seed, func(from, to time.Duration, jobs int) {
+	err := j.play.Continue(j.back, j.seed, func(from, to time.Duration, jobs int) {
 		cost += float64(jobs) * (to - from).Seconds()
 	})
 	if err != nil {
 		return 0, err
 	}
-	end := r.play.State()
+	end := j.play.State()
 	return cost + stuck*float64(len(end.Pending())+len(end.Running())), nil
 }

@@ -1,4 +1,4 @@
-package rollout
+package review
 
 import (
 	"cmp"
@@ -8,21 +8,17 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// option is one choice: what starts, and what the base is held to from then on.
-type option struct {
-	kind   string
-	starts []start
-	commitment
-}
-
-// options returns the alternatives to the i-th start of a plan, or to stopping after the last. The state is as before it.
-func (r *Scheduler) options(tx *cluster.Txn, plan []start, i int) []option {
+// think returns the offers beside the i-th start of a plan, or beside stopping after the last. The state is as before it.
+func (r *Scheduler) think(tx *cluster.Txn, plan []start, i int) []Offer {
 	s := tx.State()
-	o := options{r: r, tx: tx, plan: plan[i:]}
+	o := thoughts{r: r, tx: tx, plan: plan[i:]}
 	o.line = r.line(s, plan[i:])
 	if i == len(plan) {
 		if r.news {
 			o.begin()
+			if r.Deltas {
+				o.changes()
+			}
 		}
 		return o.all[:min(len(o.all), r.Items)]
 	}
@@ -47,13 +43,13 @@ func (r *Scheduler) options(tx *cluster.Txn, plan []start, i int) []option {
 	return o.all[:min(len(o.all), r.Items)]
 }
 
-// options is a list in the making.
-type options struct {
+// thoughts is a list of offers in the making.
+type thoughts struct {
 	r    *Scheduler
 	tx   *cluster.Txn
 	plan []start
 	line []cluster.JobID // jobs that the base leaves waiting, the shortest first
-	all  []option
+	all  []Offer
 }
 
 // line returns the waiting jobs that are not in the plan nor held at this instant, the one with the least to do first.
@@ -79,37 +75,57 @@ func due(s *cluster.State, id cluster.JobID) time.Duration {
 	return never
 }
 
-func (o *options) add(kind string, c commitment, starts ...start) {
-	o.all = append(o.all, option{kind, starts, c})
+// start adds an offer that starts a job.
+func (o *thoughts) start(kind Kind, c commitment, st start) {
+	o.all = append(o.all, Offer{Kind: kind, Job: st.job, Ops: []cluster.Proposal{st.proposal()}, commitment: c})
+}
+
+// delay adds an offer that keeps the next job of the plan from starting, until so much later.
+func (o *thoughts) delay(kind Kind, c commitment, wait time.Duration) {
+	o.all = append(o.all, Offer{Kind: kind, Job: o.plan[0].job, Wait: wait, commitment: c})
+}
+
+// next is how long until a running job is expected to end, 0 if none is.
+func (o *thoughts) next() time.Duration {
+	s, next := o.tx.State(), never
+	for _, id := range s.Running() {
+		if s.Spec(id).Estimate > 0 {
+			next = min(next, max(s.ExpectedFinish(id)-s.Now(), time.Second))
+		}
+	}
+	if next == never {
+		return 0
+	}
+	return next
 }
 
 // now is the commitment as it stands.
-func (o *options) now() commitment { return o.r.front.commitment }
+func (o *thoughts) now() commitment { return o.r.front.commitment }
 
 // drop gives up the reservation.
-func (o *options) drop() {
+func (o *thoughts) drop() {
 	if c := o.now(); c.block != nil {
 		c.reservation = reservation{}
-		o.add("drop", c, o.plan[0])
+		o.start(Drop, c, o.plan[0])
 	}
 }
 
 // wait keeps the job, or all that would start, until something happens.
-func (o *options) wait() {
+func (o *thoughts) wait() {
 	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.r.exempt(o.tx.State(), st.job) }) {
 		c := o.now()
 		c.stop = true
-		o.add("stop", c)
+		o.delay(Stop, c, o.next())
 	}
 	if len(o.plan) > 1 {
 		c := o.now()
 		c.waits = append(slices.Clone(c.waits), o.plan[0].job)
-		o.add("wait", c)
+		o.delay(Wait, c, o.next())
 	}
 }
 
 // reserve holds a block for the first gang that waits in vain, where the job would be in its way.
-func (o *options) reserve() {
+func (o *thoughts) reserve() {
 	s := o.tx.State()
 	if o.now().block != nil {
 		return
@@ -132,21 +148,21 @@ func (o *options) reserve() {
 			hold.until = s.Now() + o.r.Hold
 			c := o.now()
 			c.reservation = hold
-			o.add("reserve", c)
+			o.delay(Reserve, c, hold.free-s.Now())
 			return
 		}
 	}
 }
 
 // gather lets a gang that would be scattered wait for fewer servers, which are held for it.
-func (o *options) gather() {
+func (o *thoughts) gather() {
 	s, base := o.tx.State(), &o.plan[0]
 	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
 		if hold, ok := reserve(s, base.job); ok {
 			hold.until, hold.servers = s.Now()+o.r.Hold, n
 			c := o.now()
 			c.reservation = hold
-			o.add("gather", c)
+			o.delay(Gather, c, hold.free-s.Now())
 		}
 	}
 }
@@ -154,32 +170,32 @@ func (o *options) gather() {
 // patience is how long a job waits before nobody is started any more that the base would not: nobody starves.
 const patience = 24 * time.Hour
 
-func (o *options) starved() bool {
+func (o *thoughts) starved() bool {
 	s := o.tx.State()
 	return slices.ContainsFunc(o.line, func(id cluster.JobID) bool { return s.Now()-s.Spec(id).Submit > patience })
 }
 
 // first starts a job that the base leaves waiting in the place of the next.
-func (o *options) first() {
+func (o *thoughts) first() {
 	if o.starved() {
 		return
 	}
 	for _, id := range o.line {
 		if st, ok := o.r.fit(o.tx, id); ok {
-			o.add("first", o.now(), st)
+			o.start(First, o.now(), st)
 			return
 		}
 	}
 }
 
 // begin starts a job although the base has stopped.
-func (o *options) begin() {
+func (o *thoughts) begin() {
 	if o.starved() {
 		return
 	}
 	for _, id := range o.line {
 		if st, ok := o.r.fit(o.tx, id); ok {
-			o.add("begin", o.now(), st)
+			o.start(Begin, o.now(), st)
 		}
 		if len(o.all) == 2 {
 			break
@@ -188,7 +204,7 @@ func (o *options) begin() {
 	if o.r.Menu && len(o.line) > 0 {
 		id := o.line[0]
 		for _, st := range beside(o.tx, id, o.tx.State().Spec(id).Request) {
-			o.add("begin packed", o.now(), st)
+			o.start(Begin, o.now(), st)
 		}
 	}
 }
@@ -209,30 +225,30 @@ func (r *Scheduler) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
 }
 
 // packed starts the job beside others.
-func (o *options) packed() {
+func (o *thoughts) packed() {
 	base := &o.plan[0]
 	for _, st := range beside(o.tx, base.job, base.at[0].Amount) {
 		if !slices.Equal(st.at, base.at) {
-			o.add("packed", o.now(), st)
+			o.start(Packed, o.now(), st)
 		}
 	}
 	if !base.own {
 		if at, ok := alone(o.tx.State(), base.job, o.tx.State().Spec(base.job).Workers, base.at[0].Amount); ok {
-			o.add("own", o.now(), start{base.job, at, true})
+			o.start(Alone, o.now(), start{base.job, at, true})
 		}
 	}
 }
 
 // elsewhere starts the job on GPUs of its own on another server.
-func (o *options) elsewhere() {
+func (o *thoughts) elsewhere() {
 	base := &o.plan[0]
 	if at, ok := aligned(o.tx, base); ok {
-		o.add("aligned", o.now(), start{base.job, at, true})
+		o.start(Aligned, o.now(), start{base.job, at, true})
 	}
 }
 
 // sized starts an elastic job with other numbers of workers.
-func (o *options) sized() {
+func (o *thoughts) sized() {
 	base := &o.plan[0]
 	spec := o.tx.State().Spec(base.job)
 	tried := []int32{base.at.Workers()}
@@ -242,7 +258,7 @@ func (o *options) sized() {
 		}
 		tried = append(tried, n)
 		if at, ok := alone(o.tx.State(), base.job, n, base.at[0].Amount); ok {
-			o.add("sized", o.now(), start{base.job, at, true})
+			o.start(Sized, o.now(), start{base.job, at, true})
 		}
 	}
 }
