@@ -26,6 +26,8 @@ type StandardEncoder struct {
 	before    []int32
 	typeSpeed []float32 // by type of GPUs: mean speed of the jobs shown
 	hosts     []host    // scratch
+	trial     trial
+	window    []cluster.JobID // of a Review
 }
 
 var _ Encoder = (*StandardEncoder)(nil)
@@ -50,29 +52,33 @@ func (e *StandardEncoder) Spec(servers int) Spec {
 
 // Encode implements Encoder. It allocates nothing once its buffers have grown and the kinds of jobs are known.
 func (e *StandardEncoder) Encode(s *cluster.State, ts *TimeStep) {
-	e.fits.reset(s)
-	e.outlook.look(s)
-	e.demand.count(s)
-	e.speeds.read(s, e.Menu)
-	e.choose(s, ts.Window)
-	e.prepare(s, ts.Window)
-	if e.head.there = false; len(e.held) > 0 {
-		e.head.find(s, e.held[0].job, &e.outlook)
-	}
-	clear(ts.Servers)
+	e.look(s, ts.Window)
+	e.rankAll(s, ts.Window)
 	clear(ts.Jobs)
 	clear(ts.Items)
-	clear(ts.Global)
-	for i := range e.spec.Agents {
-		e.observeServer(cluster.ServerID(i), ts.Servers[i*len(serverFeatures):])
-	}
+	e.observeServers(ts.Servers)
 	for k, id := range ts.Window {
 		if id >= 0 {
 			e.observeJob(k, id, ts.Jobs[k*len(jobFeatures):])
 		}
 	}
 	e.items(s, ts)
+	clear(ts.Global)
 	e.observeGlobal(ts.Window, ts.Global)
+}
+
+// look reads the state and chooses the window.
+func (e *StandardEncoder) look(s *cluster.State, window []cluster.JobID) {
+	e.fits.reset(s)
+	e.outlook.look(s)
+	e.demand.count(s)
+	e.speeds.read(s, e.Menu)
+	e.choose(s, window)
+	e.learn(s, window)
+	e.pace(s, window)
+	if e.head.there = false; len(e.held) > 0 {
+		e.head.find(s, e.held[0].job, &e.outlook)
+	}
 }
 
 // items fills the mask and the features of the legal items.

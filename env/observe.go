@@ -22,6 +22,13 @@ func (j *shown) end() time.Duration {
 	return j.left
 }
 
+func (e *StandardEncoder) observeServers(rows []float32) {
+	clear(rows)
+	for i := range len(rows) / len(serverFeatures) {
+		e.observeServer(cluster.ServerID(i), rows[i*len(serverFeatures):])
+	}
+}
+
 func (e *StandardEncoder) observeServer(id cluster.ServerID, row []float32) {
 	s, o := e.outlook.state, &e.outlook
 	v := s.Server(id)

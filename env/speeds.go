@@ -31,6 +31,7 @@ type kindKey struct {
 // kind is what is known of a kind of job.
 type kind struct {
 	model            int32
+	best             float64   // speed of a worker as requested on the best type that will do, 0 if none will
 	halfGPU, halfCPU float32   // speed lost
 	asked            []float32 // by type: speed as requested, of the best among types that will do; 0 for others
 	speed            []float32 // [levels][types]: likewise
@@ -119,7 +120,7 @@ func (p *speeds) learn(key kindKey) *kind {
 		pair := p.beside(k.model, k.model, t)
 		lostGPU = max(lostGPU, 1-p.alone(key, slow, t)*pair[0]/asked[t])
 	}
-	if best == 0 {
+	if k.best = best; best == 0 {
 		return k
 	}
 	k.halfCPU, k.halfGPU = float32(min(lostCPU, 1)), float32(min(lostGPU, 1))

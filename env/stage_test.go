@@ -81,7 +81,8 @@ func item(id, server int, name string, want float32) shows {
 }
 func global(name string, want float32) shows { return shows{of: "global", name: name, want: want} }
 
-func (g *stage) check(t *testing.T, all []shows) {
+// build makes the state.
+func (g *stage) build(t *testing.T) *cluster.State {
 	t.Helper()
 	s, err := cluster.NewState(g.spec, len(g.jobs))
 	if err != nil {
@@ -108,6 +109,12 @@ func (g *stage) check(t *testing.T, all []shows) {
 	if g.offer >= 0 {
 		s.SetOffer(g.offer, g.due)
 	}
+	return s
+}
+
+func (g *stage) check(t *testing.T, all []shows) {
+	t.Helper()
+	s := g.build(t)
 	spec, ts := encode(&env.StandardEncoder{Window: g.window, Menu: g.menu}, s)
 	for _, x := range all {
 		row, place := x.server, slices.Index(ts.Window, cluster.JobID(x.job))

@@ -79,19 +79,27 @@ func (e *StandardEncoder) startable(id cluster.JobID) bool {
 	return false
 }
 
-// prepare learns what the rows need of the window's jobs.
-func (e *StandardEncoder) prepare(s *cluster.State, window []cluster.JobID) {
-	n, types := len(window), len(s.Types())
-	e.shown = slices.Grow(e.shown[:0], n)[:n]
-	e.typeSpeed = slices.Grow(e.typeSpeed[:0], types)[:types]
-	e.rank = e.place(s, window, e.rank, Order)
-	e.turn = e.place(s, window, e.turn, submitted)
-	for k, id := range window {
+// learn gathers what the rows need of jobs.
+func (e *StandardEncoder) learn(s *cluster.State, jobs []cluster.JobID) {
+	e.shown = slices.Grow(e.shown[:0], len(jobs))[:len(jobs)]
+	for k, id := range jobs {
 		if id >= 0 {
 			left, known := s.Remaining(id)
 			e.shown[k] = shown{left, known, e.speeds.of(s, id)}
 		}
 	}
+}
+
+// rankAll counts the waiting jobs before each of these.
+func (e *StandardEncoder) rankAll(s *cluster.State, jobs []cluster.JobID) {
+	e.rank = e.place(s, jobs, e.rank, Order)
+	e.turn = e.place(s, jobs, e.turn, submitted)
+}
+
+// pace finds how fast the jobs of the window are on each type of GPU.
+func (e *StandardEncoder) pace(s *cluster.State, window []cluster.JobID) {
+	types := len(s.Types())
+	e.typeSpeed = slices.Grow(e.typeSpeed[:0], types)[:types]
 	for t := range types {
 		sum, count := float32(0), float32(0)
 		for k, id := range window {
