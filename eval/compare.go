@@ -28,6 +28,7 @@ type Comparison struct {
 	Split    string    `json:"split,omitempty"`
 	Baseline string    `json:"baseline"`
 	Windows  []string  `json:"windows"`
+	Note     string    `json:"windows_note,omitempty"` // of the Suite
 	Seeds    []uint64  `json:"seeds"`
 	Level    float64   `json:"level"`
 	Policies []Summary `json:"policies"` // in the order of the results

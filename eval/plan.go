@@ -31,6 +31,7 @@ type Suite struct {
 	Digest   string // of all that fixes the episodes, for journals
 	Windows  []Window
 	Seeds    []uint64
+	Note     string // what the windows share, "" for nothing, for the report
 }
 
 // Plan is what to run: every policy on every window of every suite under every seed.
@@ -78,7 +79,7 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	if err != nil {
 		return Suite{}, fmt.Errorf("evaluate: %w", err)
 	}
-	suite := Suite{Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds)}
+	suite := Suite{Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split)}
 	for _, i := range windows {
 		if i < 0 || i >= n {
 			return Suite{}, fmt.Errorf("evaluate: window %d of %s, want 0 to %d", i, split, n-1)

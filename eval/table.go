@@ -55,6 +55,9 @@ func (c *Comparison) Notes() []string {
 	if len(c.Windows) < 2 {
 		notes = append(notes, "One window bounds no difference: run more windows for intervals.")
 	}
+	if c.Note != "" {
+		notes = append(notes, fmt.Sprintf("The windows of the %s split are %s.", c.Split, c.Note))
+	}
 	for _, p := range c.Policies {
 		if p.Truncated > 0 {
 			notes = append(notes, fmt.Sprintf("† %s: %s cut off before every job finished; its JCTs leave those jobs out.",

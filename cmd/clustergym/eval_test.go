@@ -125,6 +125,20 @@ func readIfThere(path string) string {
 
 func pause() { time.Sleep(time.Millisecond) }
 
+// Windows that are resampled are told from others wherever their number is: on the terminal, in the page and in JSON.
+func TestEvalSaysThatWindowsAreResampled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo", "--seeds", "1", "--figures", "none", "--out", "r", "--windows", "2"}
+	const note = "The windows of the test split are resampled: 1800 of 1800 jobs are different"
+	if out := must(t, args...).out; strings.Contains(out, "resampled") {
+		t.Errorf("windows one after the other are called resampled:\n%s", out)
+	}
+	args = append(args, "--set", "window.resample.test=12")
+	contains(t, must(t, args...).out, note)
+	contains(t, read(t, filepath.Join("r", "report.html")), note)
+	contains(t, read(t, filepath.Join("r", "results.json")), `"windows_note"`)
+}
+
 func TestEvalGate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo", "--figures", "none", "--gate"}

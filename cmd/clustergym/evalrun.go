@@ -63,6 +63,10 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 		}
 		return nil, err
 	}
+	for i := range out.Comparisons {
+		c := &out.Comparisons[i]
+		c.Note = suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })].Note
+	}
 	if gate != nil {
 		out.Gate = gate.Check(out.Comparisons)
 	}

@@ -10,9 +10,10 @@ import (
 
 func TestScenarioLsGroupsFamilies(t *testing.T) {
 	short, all := must(t, "scenario", "ls").out, must(t, "scenario", "ls", "--all").out
-	contains(t, short, "loaning-small-v1", "kalos-load{070,090,110,150}-{strong,weak}-{rigid,moldable}-v1")
-	if n := strings.Count(all, "-load"); n != 80 || strings.Contains(short, "kalos-load070") {
-		t.Errorf("--all lists %d scenarios of families, want 80 and none of them without it", n)
+	contains(t, short, "loaning-small-v1", "kalos-load{070,090,110,150}-{strong,weak}-{rigid,moldable}-v1",
+		"philly-load{070,090,110,150}-{strong,weak}-{rigid,moldable}-warm-v1")
+	if n := strings.Count(all, "-load"); n != 128 || strings.Contains(short, "kalos-load070") {
+		t.Errorf("--all lists %d scenarios of families, want 128 and none of them without it", n)
 	}
 	var lines []struct {
 		Name   string   `json:"name"`

@@ -120,7 +120,11 @@ func familyName(f scenario.Family) string {
 		loads[i] = fmt.Sprintf("%03d", l)
 	}
 	axis := func(words []string) string { return "{" + strings.Join(words, ",") + "}" }
-	return fmt.Sprintf("%s-load%s-%s-%s-v1", f.Trace, axis(loads), axis(scenario.Interferences), axis(scenario.Gangs))
+	warm := ""
+	if f.Warm {
+		warm = "-warm"
+	}
+	return fmt.Sprintf("%s-load%s-%s-%s%s-v1", f.Trace, axis(loads), axis(scenario.Interferences), axis(scenario.Gangs), warm)
 }
 
 func listRows(lines []listed, measure bool) [][]string {

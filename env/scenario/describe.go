@@ -32,10 +32,11 @@ type Description struct {
 type SplitDescription struct {
 	Split    Split   `json:"split"`
 	Windows  int     `json:"windows"`
-	Jobs     int     `json:"total_jobs"` // in them; training windows may share some
+	Jobs     int     `json:"total_jobs"` // in them; training and resampled windows may share some
 	GPUHours float64 `json:"gpu_hours"`
 	// Load is GPU-time asked for over GPU-time that passes, both summed over the windows.
 	Load float64 `json:"load"`
+	Note string  `json:"note,omitempty"` // Source.Note
 }
 
 // WindowDescription tells what one window is like.
@@ -65,7 +66,7 @@ func (s *Source) Describe() Description {
 		d.Quotas = append(d.Quotas, fmt.Sprintf("%s: %d GPUs", q.Tenant, q.GPUs))
 	}
 	for _, split := range Splits() {
-		sum := SplitDescription{Split: split, Windows: s.Count(split)}
+		sum := SplitDescription{Split: split, Windows: s.Count(split), Note: s.Note(split)}
 		passed := 0.0 // GPU-hours
 		for i := range sum.Windows {
 			w := s.describeWindow(split, i, d.GPUs)
@@ -80,6 +81,24 @@ func (s *Source) Describe() Description {
 		d.Splits = append(d.Splits, sum)
 	}
 	return d
+}
+
+// Note says of windows that are resampled how much they share, as in "resampled: ...". It is empty for other windows.
+func (s *Source) Note(split Split) string {
+	if s.scenario.Window.Resample.windows(split) == 0 {
+		return ""
+	}
+	jobs, different, last := 0, 0, 0
+	for _, w := range s.windows[split] { // in order of their beginnings, all of a length
+		jobs += w.to - w.from
+		different += w.to - max(w.from, last)
+		last = w.to
+	}
+	note := fmt.Sprintf("resampled: %d of %d jobs are different", different, jobs)
+	if s.scenario.Window.Warm > 0 {
+		note += ", and what warms up one window may be in another"
+	}
+	return note
 }
 
 func (s *Source) describeWindow(split Split, i, gpus int) WindowDescription {
@@ -186,7 +205,11 @@ func (d *Description) WriteText(w io.Writer) error {
 	b.WriteString("\n")
 	for _, s := range d.Splits {
 		if s.Windows > 0 {
-			fmt.Fprintf(&b, "%s: %d windows, %d jobs, load %.2f\n", s.Split, s.Windows, s.Jobs, s.Load)
+			fmt.Fprintf(&b, "%s: %d windows, %d jobs, load %.2f", s.Split, s.Windows, s.Jobs, s.Load)
+			if s.Note != "" {
+				fmt.Fprintf(&b, "; %s", s.Note)
+			}
+			b.WriteString("\n")
 		}
 	}
 	if q := d.Queueing; q != nil {

@@ -10,10 +10,12 @@ import (
 
 // Family is the built-in scenarios of one trace that differ in load, interference and elasticity alone. Their names are
 // TRACE-loadNNN-INTERFERENCE-GANGS-v1: the load over the test windows in percent; strong or weak interference on shared GPUs;
-// rigid gangs or, of moldable ones, half elastic.
+// rigid gangs or, of moldable ones, half elastic. A warm family differs in its windows alone: many short ones that begin in
+// a busy cluster. Its names end in -warm-v1.
 type Family struct {
 	Trace string
 	About string
+	Warm  bool
 }
 
 // The axes.
@@ -59,7 +61,17 @@ var sizes = []size{
 	{"mixed", 150, 20, 1},
 }
 
-// Families returns the families in the order of their tables.
+// warmTraces have arrivals enough for a warm family.
+var warmTraces = []string{"venus", "philly", "mixed"}
+
+// warmWindows are the windows of warm families. The test period of venus has room for so many test windows
+// without a job in two.
+var warmWindows = []string{
+	"window.arrivals=150", "window.warm=500", "window.stride=0",
+	"window.resample.train=400", "window.resample.validation=20", "window.resample.test=30",
+}
+
+// Families returns the families in the order of their tables, the warm ones last.
 func Families() []Family {
 	var all []Family
 	for _, s := range sizes {
@@ -70,7 +82,12 @@ func Families() []Family {
 		if err != nil {
 			panic("scenario: embedded family: " + err.Error())
 		}
-		all = append(all, Family{s.trace, base.About})
+		all = append(all, Family{Trace: s.trace, About: base.About})
+	}
+	for _, f := range all {
+		if slices.Contains(warmTraces, f.Trace) {
+			all = append(all, Family{f.Trace, f.About + ", from a busy cluster", true})
+		}
 	}
 	return all
 }
@@ -84,7 +101,7 @@ func (f Family) Names() []string {
 		}
 		for _, interference := range Interferences {
 			for _, gangs := range Gangs {
-				names = append(names, member{s, interference, gangs}.name())
+				names = append(names, member{s, interference, gangs, f.Warm}.name())
 			}
 		}
 	}
@@ -95,13 +112,18 @@ func (f Family) Names() []string {
 type member struct {
 	size
 	interference, gangs string
+	warm                bool
 }
 
 func (m member) name() string {
-	return fmt.Sprintf("%s-load%03d-%s-%s-v1", m.trace, m.load, m.interference, m.gangs)
+	warm := ""
+	if m.warm {
+		warm = "-warm"
+	}
+	return fmt.Sprintf("%s-load%03d-%s-%s%s-v1", m.trace, m.load, m.interference, m.gangs, warm)
 }
 
-var memberPattern = regexp.MustCompile(`^([a-z0-9]+)-load([0-9]{3})-([a-z]+)-([a-z]+)-v1$`)
+var memberPattern = regexp.MustCompile(`^([a-z0-9]+)-load([0-9]{3})-([a-z]+)-([a-z]+)(-warm)?-v1$`)
 
 // parseMember takes the name of a family's scenario apart.
 func parseMember(name string) (m member, ok bool) {
@@ -117,7 +139,8 @@ func parseMember(name string) (m member, ok bool) {
 	if i < 0 || !slices.Contains(Interferences, parts[3]) || !slices.Contains(Gangs, parts[4]) {
 		return m, false
 	}
-	return member{sizes[i], parts[3], parts[4]}, true
+	m = member{sizes[i], parts[3], parts[4], parts[5] != ""}
+	return m, !m.warm || slices.Contains(warmTraces, m.trace)
 }
 
 // read reads the family's file and sets what the name says.
@@ -138,6 +161,10 @@ func (m member) read(sets []string) (*Scenario, error) {
 	}
 	if m.gangs == "moldable" {
 		own = append(own, "workload.mix.elastic=0.5")
+	}
+	if m.warm {
+		own[1] += ", from a busy cluster"
+		own = append(own, warmWindows...)
 	}
 	return loadBuiltin(file, append(own, sets...))
 }

@@ -2,10 +2,12 @@ package scenario
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pressed are the traces whose load follows from the times between arrivals; that of the others follows from the servers.
@@ -23,7 +25,7 @@ func (m member) testLoad(t *testing.T, servers int, stretch float64) float64 {
 // The frozen sizes are those that bring the test windows nearest to the load that the name says, and it is within 5 %.
 func TestSizes(t *testing.T) {
 	for _, s := range sizes {
-		m := member{s, "strong", "rigid"}
+		m := member{s, "strong", "rigid", false}
 		t.Run(m.name(), func(t *testing.T) {
 			want := float64(s.load) / 100
 			got := m.testLoad(t, s.servers, s.stretch)
@@ -84,15 +86,92 @@ func TestFamiliesAreTheWholeGrid(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 80 {
-		t.Errorf("%d scenarios in families, want 80", len(seen))
+	if len(seen) != 128 {
+		t.Errorf("%d scenarios in families, want 128", len(seen))
+	}
+}
+
+// A warm scenario has the name, the cluster, the workload and the rules of another, but for its windows, and as much load within
+// 5 %. Its 30 test windows share no job.
+func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
+	for _, f := range Families() {
+		for _, name := range f.Names() {
+			if strings.HasSuffix(name, "-warm-v1") != f.Warm {
+				t.Errorf("%s is of a family with warm %t", name, f.Warm)
+			}
+			if !f.Warm {
+				continue
+			}
+			cold, err := Load(strings.TrimSuffix(name, "-warm-v1") + "-v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			warm, err := Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := warm.Window
+			if w.Warm == 0 || w.Arrivals < 150 || w.Resample.Train < 200 || w.Resample.Test < 30 {
+				t.Errorf("%s has windows %+v", name, w)
+			}
+			w.Arrivals, w.Stride, w.Warm, w.Resample = cold.Window.Arrivals, cold.Window.Stride, 0, Resample{}
+			cold.Name, cold.About, warm.Window = warm.Name, warm.About, w
+			if !reflect.DeepEqual(cold, warm) {
+				t.Errorf("%s differs in more than its windows:\n%+v\n%+v", name, warm, cold)
+			}
+		}
+	}
+	for _, trace := range warmTraces {
+		for _, s := range sizes {
+			if s.trace != trace {
+				continue
+			}
+			m := member{s, "strong", "rigid", true}
+			src := builtinSource(t, m.name())
+			if note, want := src.Note(Test), "4500 of 4500 jobs are different"; !strings.Contains(note, want) {
+				t.Errorf("%s: test windows are %s; want %s", m.name(), note, want)
+			}
+			if got := m.testLoad(t, s.servers, s.stretch) / float64(s.load) * 100; math.Abs(got-1) > .05 {
+				t.Errorf("%s: load %.3f of that in its name", m.name(), got)
+			}
+		}
+	}
+}
+
+// Those that stand alone differ in the price of a restart as well.
+func TestWarmScenariosThatStandAlone(t *testing.T) {
+	for _, name := range []string{"hetero", "uplinks"} {
+		cold, err := Load(name + "-venus-v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		warm, err := Load(name + "-warm-venus-v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := 30 * time.Minute
+		if warm.PreemptOverhead != half || warm.MigrateOverhead != half || warm.ResizeOverhead != half || warm.Window.Warm == 0 {
+			t.Errorf("%s has windows %+v, and a restart takes %v", warm.Name, warm.Window, warm.PreemptOverhead)
+		}
+		family, err := Load("venus-load110-strong-rigid-warm-v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(warm.Window, family.Window) {
+			t.Errorf("%s has windows %+v, want those of the family, %+v", warm.Name, warm.Window, family.Window)
+		}
+		if !reflect.DeepEqual(warm.Cluster, cold.Cluster) || !reflect.DeepEqual(warm.Workload, cold.Workload) ||
+			warm.Physics != cold.Physics {
+			t.Errorf("%s is another cluster, workload or physics than %s", warm.Name, cold.Name)
+		}
 	}
 }
 
 func TestNamesOfNoFamily(t *testing.T) {
 	for _, name := range []string{
 		"venus-load100-strong-rigid-v1", "venus-load070-mild-rigid-v1", "venus-load070-strong-soft-v1", "mars-load070-strong-rigid-v1",
-		"venus-load070-strong-rigid-v2", "venus-load70-strong-rigid-v1",
+		"venus-load070-strong-rigid-v2", "venus-load70-strong-rigid-v1", "kalos-load070-strong-rigid-warm-v1",
+		"venus-load070-strong-rigid-cold-v1",
 	} {
 		if _, err := Load(name); err == nil {
 			t.Errorf("%s was loaded", name)

@@ -83,6 +83,30 @@ type Windows struct {
 	Every      time.Duration `yaml:"every,omitempty"` // the same for windows by time, 0: Duration
 	// Warm is how many arrivals before a window are played to fill the cluster.
 	Warm int `yaml:"warm,omitempty"`
+	// Resample draws windows from all over a split instead of cutting them one after the other.
+	Resample Resample `yaml:"resample,omitempty"`
+}
+
+// Resample says how many windows of each split begin at drawn arrivals: one in each of as many equal parts of the split, so
+// that they overlap only where there are more of them than lie beside each other. 0 cuts the split one after the other.
+type Resample struct {
+	Train      int    `yaml:"train,omitempty"`
+	Validation int    `yaml:"validation,omitempty"`
+	Test       int    `yaml:"test,omitempty"`
+	Seed       uint64 `yaml:"seed,omitempty"` // another one, other windows
+}
+
+// windows returns how many windows of a split are drawn.
+func (r *Resample) windows(s Split) int {
+	switch s {
+	case Train:
+		return r.Train
+	case Validation:
+		return r.Validation
+	case Test:
+		return r.Test
+	}
+	return 0
 }
 
 // Restart says what a job keeps that was stopped.

@@ -168,7 +168,12 @@ func (w *Windows) validate(apart bool) error {
 	p.want(w.Warm >= 0 && w.Warm <= 1_000_000, "window.warm %d, want 0 (an empty cluster) to 1000000", w.Warm)
 	empty := true
 	for i, a := range Splits() {
-		f := w.fractions(a)
+		f, n := w.fractions(a), w.Resample.windows(a)
+		p.want(n >= 0 && n <= 1_000_000, "window.resample.%s %d, want 0 (one window after the other) to 1000000", a, n)
+		p.want(n <= 0 || w.Duration == 0, "window.resample.%s %d: windows by time are not resampled", a, n)
+		p.want(n <= 0 || w.Stride == 0 || a == Test,
+			"window.resample.%s %d beside window.stride %d, want one of them", a, n, w.Stride)
+		p.want(n <= 0 || len(f) > 0, "window.resample.%s %d without window.%[1]s", a, n)
 		if len(f) == 0 {
 			continue
 		}

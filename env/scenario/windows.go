@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // pool is a workload that windows are cut from.
@@ -43,7 +44,7 @@ func (p *pool) bounds(fractions []float64) (from, to int) {
 }
 
 // spans lists the whole windows of a split. All that a window needs, also the arrivals that warm it up, lies within the split,
-// and no arrival serves two test windows in any way.
+// and no arrival serves two test windows in any way unless they are resampled.
 func (w *Windows) spans(p *pool, split Split) []span {
 	from, to := p.bounds(w.fractions(split))
 	if from == to {
@@ -52,6 +53,9 @@ func (w *Windows) spans(p *pool, split Split) []span {
 	if w.Duration > 0 {
 		return w.byTime(p, split, from, to)
 	}
+	if n := w.Resample.windows(split); n > 0 {
+		return w.resampled(split, n, from, to)
+	}
 	var all []span
 	stride := w.Stride
 	if split == Test || stride == 0 {
@@ -59,6 +63,28 @@ func (w *Windows) spans(p *pool, split Split) []span {
 	}
 	for at := from; at+w.Warm+w.Arrivals <= to; at += stride {
 		all = append(all, span{at, at + w.Warm, at + w.Warm + w.Arrivals})
+	}
+	return all
+}
+
+// resampled draws n windows, one in each of n equal parts of what the split has after its first Warm arrivals. Where the
+// parts are as long as a window they hold it whole, and no job is in two windows; what warms one up may be in another. Else
+// each part holds where its window begins.
+func (w *Windows) resampled(split Split, n, from, to int) []span {
+	first := from + w.Warm
+	room, least := to-first, w.Arrivals
+	if room/n < least {
+		room, least = room-w.Arrivals+1, 1
+	}
+	if room < n {
+		return nil
+	}
+	stream := rng.Stream(w.Resample.Seed, "scenario", "resample", string(split))
+	all := make([]span, n)
+	for i := range all {
+		lo, hi := i*room/n, (i+1)*room/n
+		at := first + lo + stream.IntN(hi-lo-least+1)
+		all[i] = span{at - w.Warm, at, at + w.Arrivals}
 	}
 	return all
 }
@@ -99,6 +125,9 @@ func (w *Windows) shortOf(p *pool, split Split) error {
 	want := fmt.Sprintf("the %d of one window", w.Arrivals)
 	if w.Warm > 0 {
 		want = fmt.Sprintf("the %d of one window after %d to warm it up", w.Arrivals, w.Warm)
+	}
+	if n := w.Resample.windows(split); n > 0 {
+		want = fmt.Sprintf("%d for %d resampled windows that begin apart", w.Warm+w.Arrivals+n-1, n)
 	}
 	if w.Duration > 0 {
 		span := time.Duration(0)

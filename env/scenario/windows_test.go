@@ -59,6 +59,83 @@ func TestWindowsByTimeBeginWithAnArrival(t *testing.T) {
 	}
 }
 
+// However windows are resampled, all that they need is in their split, each begins in its part of the split, and none shares a job
+// unless there are more than lie beside each other. Seeds and splits draw their own.
+func TestResampledWindows(t *testing.T) {
+	src := open(t)
+	p := &src.main
+	rapid.Check(t, func(t *rapid.T) {
+		cut := rapid.SliceOfN(rapid.Float64Range(0, 1), 6, 6).Draw(t, "cuts")
+		slices.Sort(cut)
+		count := rapid.IntRange(1, 40)
+		w := Windows{
+			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), Warm: rapid.IntRange(0, 10).Draw(t, "warm"),
+			Train: cut[0:2], Validation: cut[2:4], Test: cut[4:6],
+			Resample: Resample{count.Draw(t, "train"), count.Draw(t, "validation"), count.Draw(t, "test"), rapid.Uint64().Draw(t, "seed")},
+		}
+		for _, split := range Splits() {
+			from, to := p.bounds(w.fractions(split))
+			n, room := w.Resample.windows(split), to-from-w.Warm
+			all := w.spans(p, split)
+			if places := room - w.Arrivals + 1; len(all) != n && (len(all) > 0 || places >= n) {
+				t.Fatalf("%d windows of %s, want %d at %d places", len(all), split, n, places)
+			}
+			for i, s := range all {
+				if s.warm < from || s.warm+w.Warm != s.from || s.from+w.Arrivals != s.to || s.to > to {
+					t.Fatalf("%s window %+v of %d with %d to warm it up, in arrivals %d to %d", split, s, w.Arrivals, w.Warm, from, to)
+				}
+				if lo, hi := from+w.Warm+i*room/n, from+w.Warm+(i+1)*room/n; n*w.Arrivals <= room && (s.from < lo || s.to > hi) {
+					t.Fatalf("%s window %+v is not in arrivals %d to %d, its part", split, s, lo, hi)
+				}
+				if i > 0 && s.from <= all[i-1].from {
+					t.Fatalf("%s windows %+v and %+v", split, all[i-1], s)
+				}
+			}
+			if !slices.Equal(all, w.spans(p, split)) {
+				t.Fatalf("%s windows differ when they are drawn again", split)
+			}
+		}
+	})
+}
+
+func TestSeedsResampleOtherWindows(t *testing.T) {
+	sets := []string{"window.stride=0", "window.arrivals=10", "window.warm=5", "window.resample.train=20", "window.resample.test=8"}
+	a := open(t, sets...)
+	b := open(t, append(sets, "window.resample.seed=2")...)
+	for _, split := range []Split{Train, Test} {
+		if slices.Equal(a.windows[split], b.windows[split]) {
+			t.Errorf("seeds 0 and 2 draw the same windows of %s", split)
+		}
+	}
+	if !slices.Equal(a.windows[Validation], b.windows[Validation]) || len(a.windows[Validation]) == 0 {
+		t.Errorf("windows of validation %v and %v, want those one after the other", a.windows[Validation], b.windows[Validation])
+	}
+	x, err := a.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y, err := b.Digest(); err != nil || x == y {
+		t.Errorf("digests %s and %s under two seeds (%v)", x, y, err)
+	}
+}
+
+// Two jobs of twelve are in both windows.
+func TestNotesOfResampledWindows(t *testing.T) {
+	src := open(t)
+	src.scenario.Window = Windows{Arrivals: 6, Resample: Resample{Train: 2}}
+	src.windows = map[Split][]span{Train: {{0, 0, 6}, {4, 4, 10}}, Test: {{10, 10, 16}}}
+	if got, want := src.Note(Train), "resampled: 10 of 12 jobs are different"; got != want {
+		t.Errorf("note %q, want %q", got, want)
+	}
+	if got := src.Note(Test); got != "" {
+		t.Errorf("note %q of windows that are not resampled", got)
+	}
+	src.scenario.Window.Warm = 1
+	if got, want := src.Note(Train), ", and what warms up one window may be in another"; !strings.HasSuffix(got, want) {
+		t.Errorf("note %q, want it to end in %q", got, want)
+	}
+}
+
 // However windows are cut, nothing that one needs is outside of its split, test windows have nothing in common, not even what
 // warms them up, and windows come in order.
 func TestWindowsStayWithinTheirSplit(t *testing.T) {
