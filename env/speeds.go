@@ -2,7 +2,6 @@ package env
 
 import (
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -44,47 +43,13 @@ const mostKinds = 1 << 14
 func (p *speeds) read(s *cluster.State, menu []Level) {
 	known := s.Profile()
 	if p.kinds != nil && len(p.kinds) < mostKinds && slices.Equal(p.types, s.Types()) && slices.Equal(p.menu, menu) &&
-		equal(reflect.ValueOf(p.profile), reflect.ValueOf(known)) {
+		cluster.SameProfile(p.profile, known) {
 		return
 	}
 	*p = speeds{
 		profile: known, types: slices.Clone(s.Types()), menu: slices.Clone(menu), kinds: map[kindKey]*kind{},
 		models: map[string]int32{}, pairs: map[[3]int32][2]float64{},
 	}
-}
-
-// equal reports whether two profiles are the same for certain: of equal parts, down to pointers and plain values.
-func equal(a, b reflect.Value) bool {
-	if !a.IsValid() || !b.IsValid() {
-		return a.IsValid() == b.IsValid()
-	}
-	if a.Type() != b.Type() {
-		return false
-	}
-	switch a.Kind() {
-	case reflect.Interface:
-		return equal(a.Elem(), b.Elem())
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !equal(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !equal(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Map, reflect.Func:
-		return a.IsNil() && b.IsNil()
-	}
-	return a.Equal(b)
 }
 
 // of returns what is known of a job, nil if nothing is. It is valid until the next read.

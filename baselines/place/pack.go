@@ -48,7 +48,7 @@ func NewPack(c PackConfig) *Pack {
 
 // Reset implements Placer.
 func (p *Pack) Reset(uint64) {
-	p.bench = bench{knee: 1, floor: 1}
+	p.bench.reset(1, 1)
 	p.partners.reset()
 }
 

@@ -47,10 +47,16 @@ type partners struct {
 	now   time.Duration
 	mark  int
 	hosts []host
-	group []int // where in hosts those of a model and GPU type begin
-	order []int // of groups, for the guest at hand
+	group []int    // where in hosts those of a model and GPU type begin
+	order []ranked // of groups, for the guest at hand
 	seen  map[pair]float64
 	fit   cluster.Placement
+}
+
+// ranked is a group of hosts and how good its pair with a guest was.
+type ranked struct {
+	group int
+	worth float64
 }
 
 // pair is a guest's model and its host's.
@@ -137,18 +143,17 @@ func (p *partners) each(s *cluster.State, id cluster.JobID, n int32, a cluster.A
 	try func(h host, at cluster.Placement) (float64, error)) error {
 	guest := s.Spec(id).Model
 	p.order = p.order[:0]
-	for g := range p.group {
-		p.order = append(p.order, g)
-	}
-	worth := func(g int) float64 {
-		h := &p.hosts[p.group[g]]
-		if v, ok := p.seen[pair{guest, h.model, h.gpuType}]; ok {
-			return v
+	for g, from := range p.group {
+		h := &p.hosts[from]
+		v, ok := p.seen[pair{guest, h.model, h.gpuType}]
+		if !ok {
+			v = 1e9
 		}
-		return 1e9
+		p.order = append(p.order, ranked{g, v})
 	}
-	slices.SortStableFunc(p.order, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
-	for _, g := range p.order {
+	slices.SortStableFunc(p.order, func(a, b ranked) int { return cmp.Compare(b.worth, a.worth) })
+	for _, r := range p.order {
+		g := r.group
 		if tries == 0 {
 			return nil
 		}

@@ -6,11 +6,21 @@ import (
 
 // bench measures what CPU, memory and the share of a GPU do to a job's speed: the job runs alone on one server that has all it
 // could want, and the profile is asked, amount after amount. That amounts do the same wherever a job runs is assumed: it lets
-// one measurement serve all jobs of a kind until Reset. Of servers and partners the profile is asked where they are.
+// one measurement serve all jobs of a kind, also beyond a reset where profile and servers are the same. Of servers and partners
+// the profile is asked where they are.
 type bench struct {
 	knee, floor float64
 	largest     cluster.ServerSpec // as much CPU, memory and GPUs as any server has
+	profile     cluster.Profile
 	known       map[trait]*response
+	sure        bool // that what is known is of this profile and these servers
+}
+
+func (b *bench) reset(knee, floor float64) {
+	if b.knee != knee || b.floor != floor {
+		*b = bench{knee: knee, floor: floor}
+	}
+	b.sure = false
 }
 
 // trait is what may decide how amounts change a job's speed.
@@ -38,14 +48,17 @@ const slack = 1e-3
 // of returns how a job's speed goes with amounts.
 func (b *bench) of(s *cluster.State, id cluster.JobID) (*response, error) {
 	spec := s.Spec(id)
+	if !b.sure {
+		b.sure = true
+		if v, p := largest(s), Profile(s); b.known == nil || v != b.largest || !cluster.SameProfile(p, b.profile) {
+			b.largest, b.profile, b.known = v, p, map[trait]*response{}
+		}
+	}
 	t := trait{spec.Model, spec.Workers, spec.Stages, spec.Together(), spec.Request}
 	if r, ok := b.known[t]; ok {
 		return r, nil
 	}
-	if b.known == nil {
-		b.known, b.largest = map[trait]*response{}, largest(s)
-	}
-	r, err := b.measure(Profile(s), spec)
+	r, err := b.measure(b.profile, spec)
 	b.known[t] = r
 	return r, err
 }

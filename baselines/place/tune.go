@@ -57,7 +57,7 @@ func NewTune(c TuneConfig) *Tune {
 }
 
 // Reset implements Placer.
-func (t *Tune) Reset(uint64) { t.bench = bench{knee: t.Knee, floor: t.Floor} }
+func (t *Tune) Reset(uint64) { t.bench.reset(t.Knee, t.Floor) }
 
 // Kind implements Placer.
 func (*Tune) Kind(s *cluster.State, id cluster.JobID) Kind {

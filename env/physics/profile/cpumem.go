@@ -1,6 +1,9 @@
 package profile
 
-import "math"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // The fair share of one GPU: a GPU's part of Synergy's server with 8 GPUs, 24 cores and 500 GB (OSDI 2022).
 const (
@@ -70,5 +73,22 @@ func (s *surface) at(cores, memGiB float64) float64 {
 // share of 3 cores and 62.5 GiB. It is above 0, never falls in either, and saturates. It is fitted to Synergy's profile of
 // the model that the family is likened to (MIT licence; OSDI 2022), which was taken on V100 servers.
 func (f *Family) CPUMem(cores, memGiB float64) float64 {
-	return f.surface.at(cores, memGiB)
+	return f.memo.at(&f.surface, cores, memGiB)
+}
+
+// memo remembers speeds. The same few amounts are asked for over and over, by many episodes at once; what it returns does not
+// depend on what it remembers.
+type memo [256]atomic.Pointer[remembered]
+
+type remembered struct{ cores, memGiB, speed float64 }
+
+func (m *memo) at(s *surface, cores, memGiB float64) float64 {
+	bits := math.Float64bits(cores)*0x9e3779b97f4a7c15 ^ math.Float64bits(memGiB)*0xc2b2ae3d27d4eb4f
+	place := &m[bits>>56]
+	if r := place.Load(); r != nil && r.cores == cores && r.memGiB == memGiB {
+		return r.speed
+	}
+	speed := s.at(cores, memGiB)
+	place.Store(&remembered{cores, memGiB, speed})
+	return speed
 }

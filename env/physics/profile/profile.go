@@ -55,6 +55,7 @@ type Family struct {
 	speed      [measured]float64 // relative to the V100
 	s, p       [measured][2]float64
 	surface    surface
+	memo       *memo
 	gpuMem     float64 // MiB of a whole replica
 	fixedMem   float64 // MiB of that which each shard keeps whole
 	compute    float64 // seconds
@@ -88,7 +89,7 @@ func build(c *Coefficients) ([]Family, error) {
 			return nil, fmt.Errorf("family %s: no coefficients for Pollux's application %q", a.name, a.pollux)
 		}
 		f := Family{
-			name: a.name, s: job.S, p: job.P, surface: sur.compile(), param: a.paramBytes(), activation: a.activation,
+			name: a.name, s: job.S, p: job.P, surface: sur.compile(), memo: &memo{}, param: a.paramBytes(), activation: a.activation,
 			layers: a.layers, scaling: scaling,
 		}
 		for g := range f.speed {
