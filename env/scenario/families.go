@@ -68,7 +68,7 @@ var warmTraces = []string{"venus", "philly", "mixed"}
 // without a job in two.
 var warmWindows = []string{
 	"window.arrivals=150", "window.warm=500", "window.stride=0",
-	"window.resample.train=400", "window.resample.validation=20", "window.resample.test=30",
+	"window.gather=true", "window.resample.train=400", "window.resample.validation=20", "window.resample.test=30",
 }
 
 // Families returns the families in the order of their tables, the warm ones last.

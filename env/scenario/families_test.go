@@ -111,10 +111,10 @@ func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := warm.Window
-			if w.Warm == 0 || w.Arrivals < 150 || w.Resample.Train < 200 || w.Resample.Test < 30 {
+			if w.Warm == 0 || !w.Gather || w.Arrivals < 150 || w.Resample.Train < 200 || w.Resample.Test < 30 {
 				t.Errorf("%s has windows %+v", name, w)
 			}
-			w.Arrivals, w.Stride, w.Warm, w.Resample = cold.Window.Arrivals, cold.Window.Stride, 0, Resample{}
+			w.Arrivals, w.Stride, w.Warm, w.Gather, w.Resample = cold.Window.Arrivals, cold.Window.Stride, 0, false, Resample{}
 			cold.Name, cold.About, warm.Window = warm.Name, warm.About, w
 			if !reflect.DeepEqual(cold, warm) {
 				t.Errorf("%s differs in more than its windows:\n%+v\n%+v", name, warm, cold)

@@ -83,6 +83,8 @@ type Windows struct {
 	Every      time.Duration `yaml:"every,omitempty"` // the same for windows by time, 0: Duration
 	// Warm is how many arrivals before a window are played to fill the cluster.
 	Warm int `yaml:"warm,omitempty"`
+	// Gather has these wait for as few servers as they need; else gangs are scattered where they fit.
+	Gather bool `yaml:"gather,omitempty"`
 	// Resample draws windows from all over a split instead of cutting them one after the other.
 	Resample Resample `yaml:"resample,omitempty"`
 }

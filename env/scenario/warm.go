@@ -10,9 +10,10 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// warmUp plays the jobs in order of submission, whoever does not fit being passed over, and returns what is left of them after a
-// time: each with the work that remains, as if submitted at 0, and where those run that run. Nothing fails and nothing is
-// borrowed in the meantime, so that it is the same under every seed.
+// warmUp plays the jobs in order of submission, whoever does not fit being passed over, and, where windows say so, gangs waiting
+// for as few servers as they need. It returns what is left of them after a time: each with the work that remains, as if submitted
+// at 0, and where those run that run. Nothing fails and nothing is borrowed in the meantime, so that it is the same under every
+// seed.
 //
 // An estimate shrinks by the work that was done, to a second at least: that much a scheduler that watched would know.
 func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []sim.Running, error) {
@@ -30,6 +31,7 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []s
 	}
 	waiting := []cluster.JobID{}
 	var place cluster.Placement
+	gather, most := s.scenario.Window.Gather, past.State().MostGPUs()
 	for tx, ok := past.Next(); ok; tx, ok = past.Next() {
 		for _, e := range tx.Events() {
 			if e.Kind == cluster.Arrived {
@@ -39,7 +41,8 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []s
 		waiting = slices.DeleteFunc(waiting, func(id cluster.JobID) bool {
 			var fits bool
 			place, fits = tx.State().BestFit(id, place[:0])
-			return fits && tx.Place(id, place) == nil
+			scattered := int32(len(place)) > (tx.State().Spec(id).Workers+most-1)/most
+			return fits && !(gather && scattered) && tx.Place(id, place) == nil
 		})
 		past.Commit()
 	}
