@@ -185,9 +185,9 @@ func variants() (names []string) {
 		names = append(names, "sjfskip:place="+p.name, "srtf:place="+p.name)
 	}
 	for _, b := range All() {
-		names = append(names, b.Name, b.Name+LoanSuffix)
+		names = append(names, b.Name, b.Name+LoanSuffix, b.Name+MoveSuffix)
 		if b.Orders() {
-			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix)
+			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix, b.Name+MenuSuffix+MoveSuffix+LoanSuffix)
 		}
 	}
 	return names

@@ -129,13 +129,3 @@ func preemptiveOf(p *preemptive, placer string) func(*settings) maker {
 		}
 	}
 }
-
-// NewSkip returns fjf.
-func NewSkip() cluster.Scheduler {
-	return &list{name: "fjf", order: bySubmit, skip: true, place: &place.BestFit{}}
-}
-
-// NewHold returns sjfhold with another bound, 1 or more; 0 holds nothing back, which is sjfskip.
-func NewHold(times float64) cluster.Scheduler {
-	return &list{name: "sjfhold", order: byEstimate, skip: true, hold: times, place: &place.BestFit{}}
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -74,7 +75,7 @@ const (
 
 // New returns a fresh scheduler by name:
 //
-//	NAME[:option=value]...[+menu[:option=value]...][+loan[:option=value]...]
+//	NAME[:option=value]...[+menu[:option=value]...][+move[:option=value]...][+loan[:option=value]...]
 //
 // for example "sjfskip", "srtf+menu" or "a-srpt:tau=1:backfill=true+loan:reclaim=scf". All lists the names.
 func New(name string) (cluster.Scheduler, error) {
@@ -86,6 +87,15 @@ func New(name string) (cluster.Scheduler, error) {
 			return nil, err
 		}
 		return borrow(s), nil
+	}
+	if inner, rule, err := cutMove(name); err != nil {
+		return nil, err
+	} else if rule != nil {
+		r, err := Reviewed(inner)
+		if err != nil {
+			return nil, err
+		}
+		return review.New(name, r.Config, rule), nil
 	}
 	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)
 	var menu func() place.Placer
@@ -127,9 +137,9 @@ func Find(name string) (Baseline, bool) {
 	return Baseline{}, false
 }
 
-// Describe returns the baseline of that name, or what LoanSuffix or MenuSuffix stand for.
+// Describe returns the baseline of that name, or what LoanSuffix, MenuSuffix or MoveSuffix stand for.
 func Describe(name string) (Baseline, bool) {
-	for _, b := range []Baseline{borrowers(), menus()} {
+	for _, b := range []Baseline{borrowers(), menus(), movers()} {
 		if b.Name == name {
 			return b, true
 		}

@@ -9,6 +9,7 @@ import (
 func TestNew(t *testing.T) {
 	for _, name := range []string{
 		"fifo", "sjfhold:times=3", "srtf+menu", "sjfskip+loan", "las:place=bestfit+loan", "sjfhold:times=3:place=bestfit+menu+loan",
+		"lyra+move", "srsf+menu:wait=false+move:saves=1h+loan",
 	} {
 		s, err := New(name)
 		if err != nil || s.Name() != name {
@@ -27,6 +28,8 @@ func TestNew(t *testing.T) {
 		"fifo+loan:all=1":   `+loan: no option "all"`,
 		"fifo+menu:all=1":   `+menu: no option "all"`,
 		"lyra+menu":         "it chooses amounts itself, want +menu behind an order of jobs",
+		"fifo+move:all=1":   `+move: no option "all"`,
+		"fifo+move+menu":    "no such baseline",
 		"fifo+lend":         `no such baseline`,
 		"sjfhold:times=3:x": "option",
 	} {
@@ -39,7 +42,7 @@ func TestNew(t *testing.T) {
 // Every baseline is documented, and so is each of its options.
 func TestDescriptions(t *testing.T) {
 	all := All()
-	for _, suffix := range []string{LoanSuffix, MenuSuffix} {
+	for _, suffix := range []string{LoanSuffix, MenuSuffix, MoveSuffix} {
 		b, ok := Describe(suffix)
 		if !ok {
 			t.Fatalf("%s is not described", suffix)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -61,12 +62,21 @@ func declareRollout(s *settings) maker {
 		made := c
 		made.Base = from(s.menu)
 		if s.menu != nil {
-			made.Menu = true
-			made.Start = menuBut(s.menu, func(c *place.MenuConfig) { c.Wait = false })
-			made.Play = from(menuBut(s.menu, func(c *place.MenuConfig) { c.Tries = 1 }))
+			made.Play = from(hasty(s.menu))
+			giveMenu(&made.Config, s.menu)
 		}
 		return rollout.New(name, made)
 	}
+}
+
+// giveMenu lets a review offer what the menu has.
+func giveMenu(c *review.Config, menu func() place.Placer) {
+	c.Menu, c.Start = true, menuBut(menu, func(c *place.MenuConfig) { c.Wait = false })
+}
+
+// hasty makes menus that decide faster, for plays.
+func hasty(menu func() place.Placer) func() place.Placer {
+	return menuBut(menu, func(c *place.MenuConfig) { c.Tries = 1 })
 }
 
 // menuBut makes menus with other options.

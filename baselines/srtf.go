@@ -70,9 +70,13 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// countable reports whether the event's job needs nothing but whole GPUs, of which any will do.
+// countable reports whether the event's job needs nothing but whole GPUs, of which any will do, and holds no others.
 func countable(s *cluster.State, e cluster.Event) bool {
-	return e.Kind != cluster.Arrived && e.Kind != cluster.Found || s.Countable(s.Shape(e.Job))
+	if e.Kind != cluster.Arrived && e.Kind != cluster.Found {
+		return true
+	}
+	held := s.Placement(e.Job)
+	return s.Countable(s.Shape(e.Job)) && (held == nil || held.GPUMilli() == int64(held.Workers())*cluster.WholeGPU)
 }
 
 func (p *srtf) note(s *cluster.State, e cluster.Event) error {

@@ -30,14 +30,19 @@ func NewGuard(base cluster.Scheduler, place place.Placer, steps *int) *Guard {
 }
 
 // Commit holds the base to what the offer commits it to, and to nothing else.
-func (g *Guard) Commit(o *Offer) { g.commitment = o.commitment }
+func (g *Guard) Commit(o *Offer) {
+	if g.commitment = o.commitment; o.of != nil {
+		g.exempt = o.of.exempt
+	}
+}
 
 // commitment is what keeps jobs from starting or from being stopped. The zero value keeps nobody.
 type commitment struct {
-	at    time.Duration   // the instant at which
-	waits []cluster.JobID // these do not start, and
-	stop  bool            // nobody else, or
-	done  bool            // the base has done all that it will
+	at    time.Duration      // the instant at which
+	waits []cluster.JobID    // these do not start, and
+	stop  bool               // nobody else, or
+	done  bool               // the base does no more than
+	rest  []cluster.Proposal // this
 	reservation
 	spared  []cluster.JobID // these are not preempted before
 	sparing time.Duration   // this instant
@@ -70,6 +75,10 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 	}
 	if g.done && g.at == tx.Now() {
 		g.stale = true
+		for i := range g.rest {
+			_ = tx.Do(&g.rest[i]) // where it fits without what was decided before it
+		}
+		g.rest = nil
 		if len(g.kept) > 0 {
 			tx.WakeAt(tx.Now() + nap)
 		}
@@ -149,10 +158,27 @@ func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 	if !slices.ContainsFunc(tx.Ops()[mark:], stops) {
 		return false
 	}
-	keep := startsAlone(proposals(tx.Ops()[mark:]))
+	all := proposals(tx.Ops()[mark:])
 	tx.Rollback(mark)
-	for i := range keep {
-		_ = tx.Do(&keep[i]) // where there is room without what was preempted
+	var kept []cluster.JobID
+	for _, p := range startsAlone(all) {
+		if tx.Do(&p) != nil { // there is no room without what was preempted
+			kept = append(kept, p.Job)
+		}
+	}
+	for _, id := range kept {
+		if g.exempt != nil && g.exempt(tx.State(), id) {
+			tx.Rollback(mark)
+			for i := range all {
+				_ = tx.Do(&all[i]) // as it was proposed
+			}
+			return false
+		}
+	}
+	if g.told != nil {
+		for _, id := range kept {
+			g.told(tx, id)
+		}
 	}
 	return true
 }

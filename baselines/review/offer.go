@@ -52,6 +52,7 @@ type Offer struct {
 	Wait time.Duration      // until what it waits for is expected, 0 for nothing
 
 	commitment
+	of *Scheduler // that offers it, nil for none
 }
 
 // Apply does at once what the offer is. An error wraps cluster.ErrInfeasible, and what was done before it stands.

@@ -134,6 +134,9 @@ func (o *thoughts) reserve() {
 		if s.Spec(id).Workers < 2 {
 			continue
 		}
+		if _, fits := o.r.fit(o.tx, id); fits {
+			continue // it would start from the block at once, and others wait in vain then
+		}
 		hold, ok := reserve(s, id)
 		if !ok {
 			continue

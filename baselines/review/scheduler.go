@@ -1,6 +1,7 @@
 package review
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ type Judge interface {
 	// Listen is told that a decision begins, with the events of its transaction.
 	Listen(tx *cluster.Txn)
 	// Choose returns which offer to take. offers[0] is the base's own; there are others. The state is that before any of them,
-	// and must be so again when Choose returns. An offer may turn out to be infeasible.
+	// and must be so again when Choose returns. All offers are feasible.
 	Choose(tx *cluster.Txn, offers []Offer) (int, error)
 }
 
@@ -145,7 +146,11 @@ func (r *Scheduler) walk(tx *cluster.Txn, from int, plan []start) (done bool, er
 		own := Offer{Job: -1, commitment: r.front.commitment}
 		if i < len(plan) {
 			own.Job, own.Ops = plan[i].job, []cluster.Proposal{plan[i].proposal()}
+			for _, st := range plan[i+1:] {
+				own.rest = append(own.rest, st.proposal())
+			}
 		}
+		own.done = true
 		r.offers = append(r.offers[:0], own)
 		chosen, err := r.choose(tx, append(r.offers, r.think(tx, plan, i)...))
 		if err != nil {
@@ -184,7 +189,22 @@ func (r *Scheduler) whole(tx *cluster.Txn, from int, _ []start) (done bool, err 
 
 // choose returns the offer that the judge takes, nil for the base's own.
 func (r *Scheduler) choose(tx *cluster.Txn, offers []Offer) (*Offer, error) {
-	if len(offers) < 2 {
+	n, mark := 1, tx.Mark()
+	offers[0].of = r
+	for i := 1; i < len(offers); i++ {
+		err := offers[i].Apply(tx)
+		tx.Rollback(mark)
+		if errors.Is(err, cluster.ErrInfeasible) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		offers[n] = offers[i]
+		offers[n].of = r
+		n++
+	}
+	if offers = offers[:n]; n < 2 {
 		return nil, nil
 	}
 	i, err := r.judge.Choose(tx, offers)
@@ -220,17 +240,22 @@ func (r *Scheduler) take(tx *cluster.Txn, o *Offer, plan []start) error {
 			r.keep(tx, st.job)
 		}
 	} else if len(plan) > 0 && !o.starts(plan[0].job) {
-		r.keep(tx, plan[0].job)
+		r.note(tx, plan[0].job) // if the base would start it still and may not, its guard says so
 	}
 	return nil
 }
 
-// keep notes that a job is kept from a start that the base proposed.
+// keep notes that a job is kept from a start that the base proposed, and looks at it again after a while.
 func (r *Scheduler) keep(tx *cluster.Txn, id cluster.JobID) {
+	r.note(tx, id)
+	tx.WakeAt(tx.Now() + nap)
+}
+
+// note remembers since when a job is kept.
+func (r *Scheduler) note(tx *cluster.Txn, id cluster.JobID) {
 	if _, ok := r.held[id]; !ok {
 		r.held[id] = tx.Now()
 	}
-	tx.WakeAt(min(tx.Now()+nap, r.held[id]+r.Hold))
 }
 
 // exempt reports whether a job has been kept long enough.

@@ -94,18 +94,12 @@ func (j *judge) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
 				continue
 			}
 			cost, err := j.cost(tx, &offers[i], k)
-			switch {
-			case errors.Is(err, cluster.ErrInfeasible):
-				saved[i] = nil
-			case err != nil:
+			if err != nil {
 				return 0, unlessSpent(err)
-			default:
-				saved[i] = append(saved[i], own-cost)
 			}
-			if mean, _ := spread(saved[i]); saved[i] != nil && mean <= 0 { // it would have to make up for that first
+			saved[i] = append(saved[i], own-cost)
+			if mean, _ := spread(saved[i]); mean <= 0 { // it would have to make up for that first
 				saved[i] = nil
-			}
-			if saved[i] == nil {
 				left--
 			}
 		}

@@ -19,9 +19,10 @@ func newBaselinesLsCmd(a *app) *cobra.Command {
 		Short: "List the baselines",
 		Long: long(`
 Lists the baselines with a line about each. Wherever a policy is asked for, these names will do, and besides them prior, which is
-what a learned team starts from, and the folder of an exported policy or of a training run. With +loan behind it a policy also
-borrows the servers that an inference pool offers; with +menu behind it one that is marked so gives jobs GPU shares, CPU, memory
-and workers from the menu that learned policies have, instead of what they ask for.`),
+what a learned team starts from, and the folder of an exported policy or of a training run. With +menu behind it a baseline that
+is marked so gives jobs GPU shares, CPU, memory and workers from the menu that learned policies have, instead of what they ask
+for; with +move behind it a baseline moves running jobs to where they go on faster; with +loan behind it a policy borrows the
+servers that an inference pool offers. Several stand in this order: srsf+menu+move+loan.`),
 		Example: "  clustergym baselines ls",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runBaselinesLs(a) },
@@ -58,22 +59,27 @@ func newBaselinesDescribeCmd(a *app) *cobra.Command {
 		Short: "Tell how a baseline decides, what it needs to know and which options it has",
 		Long: long(`
 Tells how a baseline decides, what it follows, what it needs to know, and its options: each with its default, what may be given
-and where the default comes from. +loan and +menu are described as well. Options stand behind the name, each after a
+and where the default comes from. +menu, +move and +loan are described as well. Options stand behind the name, each after a
 colon: sjfhold:times=3.`),
 		Example: `  clustergym baselines describe sjfhold
   clustergym baselines describe +loan`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return baselines.Names(), cobra.ShellCompDirectiveNoFileComp
+			return describable(), cobra.ShellCompDirectiveNoFileComp
 		},
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runBaselinesDescribe(a, args[0]) },
 	}
 }
 
+// describable lists what can be described.
+func describable() []string {
+	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix)
+}
+
 func runBaselinesDescribe(a *app, name string) error {
 	b, ok := baselines.Describe(name)
 	if !ok {
-		return usage("no baseline %q%s", name, didYouMean(name, append(baselines.Names(), baselines.LoanSuffix, baselines.MenuSuffix)))
+		return usage("no baseline %q%s", name, didYouMean(name, describable()))
 	}
 	type description struct {
 		Name    string          `json:"name"`

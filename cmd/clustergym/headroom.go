@@ -66,7 +66,7 @@ as without estimates that they need, are left out with a note. Same command line
 		"policies that give jobs what they ask for")
 	f.StringSliceVar(&opts.menu, "menu-rivals", menuRivals(),
 		"policies that choose amounts, shares or workers")
-	f.StringVar(&opts.prior, "prior", "", "a prior, such as prior, which has no menu yet; empty leaves the row out")
+	f.StringVar(&opts.prior, "prior", "", "what a learned team starts from, such as prior; empty leaves the row out")
 	f.StringSliceVar(&opts.ahead, "look-ahead", []string{lookAhead, lookAhead + baselines.MenuSuffix},
 		"policies that simulate before they decide; the search does not begin with them")
 	f.IntVar(&opts.seeds, "seeds", 1, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
@@ -97,7 +97,8 @@ func fixedRivals() []string {
 // menuRivals are orders with the whole menu, and policies that use a part of it.
 func menuRivals() []string {
 	return []string{
-		"sjfskip+menu", "sjfhold+menu", "srtf+menu", "srsf+menu", "las+menu", "gittins+menu", "lucid", "synergy", "lyra", "afs",
+		"sjfskip+menu", "sjfhold+menu", "srtf+menu", "srsf+menu", "srsf+menu+move", "las+menu", "gittins+menu", "lucid", "synergy",
+		"lyra", "afs",
 	}
 }
 
@@ -134,7 +135,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			return err
 		}
 		if opts.prior == "" {
-			r.Notes = append(r.Notes, "The tuned prior has no menu yet and is left out; --prior prior adds it.")
+			r.Notes = append(r.Notes, "The prior of a learned team is left out; --prior prior adds it.")
 		}
 		reports = append(reports, r)
 		if !opts.lines && !a.json {

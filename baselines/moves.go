@@ -1,0 +1,103 @@
+package baselines
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// MoveSuffix behind a name lets running jobs move.
+const MoveSuffix = "+move"
+
+// movers describes MoveSuffix.
+func movers() Baseline {
+	return Baseline{
+		MoveSuffix, "behind a baseline: running jobs move to where they would go on faster",
+		"Once the baseline has proposed, the running job that would gain most goes where it would start now if it did not run, with" +
+			" what it would get there, and so on for a few more. What it gains of its time to go must be worth the move.",
+		"own, so that a learned policy is never credited for moving jobs; migration after Gandiva (OSDI 2018)",
+		needsEstimates + ", and what profiles say of speed", func(s *settings) maker {
+			moves(&s.Set)
+			return nil
+		},
+	}
+}
+
+// moves declares the options of MoveSuffix.
+func moves(s *option.Set) *review.Mover {
+	m := &review.Mover{Saves: 30 * time.Minute}
+	s.Duration(&m.Saves, "saves", "of its time to go, that a job must gain to move",
+		"own choice; on training windows between 0 and 1h it hardly mattered")
+	return m
+}
+
+// cutMove cuts MoveSuffix and its options off a name without LoanSuffix; m is nil without it.
+func cutMove(name string) (inner string, m *review.Mover, err error) {
+	inner, options, found := cutSuffix(name, MoveSuffix)
+	if !found {
+		return name, nil, nil
+	}
+	var s option.Set
+	m = moves(&s)
+	if err := s.Parse(options); err != nil {
+		return name, nil, fmt.Errorf("policy %q: %s: %w", name, MoveSuffix, err)
+	}
+	return inner, m, nil
+}
+
+// Review is how a baseline is reviewed.
+type Review struct {
+	review.Config
+	// Rule is what the baseline itself would choose among offers, nil for always its own: see MoveSuffix.
+	Rule review.Judge
+	// Play makes the baseline where it is to be played on: the same, but that it looks at fewer partners.
+	Play func() cluster.Scheduler
+}
+
+// Reviewed returns the usual review of a baseline, named as in New, with changes to running jobs.
+func Reviewed(name string) (r Review, err error) {
+	if _, err := New(name); err != nil {
+		return r, err
+	}
+	always := func(name string) func() cluster.Scheduler {
+		return func() cluster.Scheduler {
+			s, err := New(name)
+			if err != nil {
+				panic("baselines: " + err.Error()) // the name was checked
+			}
+			return s
+		}
+	}
+	inner, _, err := CutLoan(name)
+	if err != nil {
+		return r, err
+	}
+	loan := name[len(inner):]
+	moved, m, err := cutMove(inner)
+	if err != nil {
+		return r, err
+	}
+	inner, move := moved, inner[len(moved):]
+	if m != nil {
+		r.Rule = m
+	}
+	r.Config, r.Play = review.Default(always(inner+loan)), always(name)
+	r.Deltas, r.Items = true, 7
+	base, options, found := cutSuffix(inner, MenuSuffix)
+	if !found {
+		return r, nil
+	}
+	menu, err := parseMenu(options)
+	if err != nil {
+		return r, err
+	}
+	giveMenu(&r.Config, menu)
+	if options != "" {
+		options = ":" + options
+	}
+	r.Play = always(base + MenuSuffix + options + ":tries=1" + move + loan)
+	return r, nil
+}
