@@ -95,6 +95,7 @@ func New(name string) (cluster.Scheduler, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.Moves = true
 		return review.New(name, r.Config, rule), nil
 	}
 	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)

@@ -59,8 +59,12 @@ func (o *thoughts) changes() {
 	if o.r.deltas >= changed {
 		return
 	}
-	o.move()
-	o.preempt()
+	if o.r.freed {
+		o.move()
+	}
+	if o.r.news && !o.r.Moves {
+		o.preempt()
+	}
 }
 
 // longest returns the running jobs with an estimate, the one with the longest to go first.

@@ -12,13 +12,19 @@ import (
 func (r *Scheduler) think(tx *cluster.Txn, plan []start, i int) []Offer {
 	s := tx.State()
 	o := thoughts{r: r, tx: tx, plan: plan[i:]}
+	if r.Moves {
+		if i == len(plan) {
+			o.changes()
+		}
+		return o.all
+	}
 	o.line = r.line(s, plan[i:])
 	if i == len(plan) {
 		if r.news {
 			o.begin()
-			if r.Deltas {
-				o.changes()
-			}
+		}
+		if r.Deltas {
+			o.changes()
 		}
 		return o.all[:min(len(o.all), r.Items)]
 	}

@@ -20,6 +20,8 @@ type Config struct {
 	Menu bool
 	// Deltas allows changes to running jobs: to stop, move and resize them, or not to although the base would.
 	Deltas bool
+	// Moves thinks of nothing but moves of running jobs.
+	Moves bool
 
 	Items  int           // offers beside the base's own, at most
 	Scarce float64       // part of the GPUs below which free ones are looked after although nobody waits
@@ -53,6 +55,7 @@ type Scheduler struct {
 	begin  place.Placer
 	held   map[cluster.JobID]time.Duration // since when a job that the base would have started is kept from it
 	seed   uint64
+	freed  bool       // there may be room for running jobs that there was not
 	news   bool       // something happened but to the speed of jobs
 	deltas int        // changes to running jobs at this decision
 	tally  [Kinds]int // choices by what they were
@@ -83,15 +86,19 @@ func (r *Scheduler) Reset(seed uint64) error {
 // Schedule implements cluster.Scheduler.
 func (r *Scheduler) Schedule(tx *cluster.Txn) error {
 	events := tx.Events()
-	r.news, r.deltas = false, 0
+	r.news, r.freed, r.deltas = false, false, 0
 	for _, e := range events {
 		switch e.Kind {
 		case cluster.Finished:
 			delete(r.held, e.Job)
+			r.news, r.freed = true, true
+		case cluster.Respeed:
+		case cluster.Found:
+			r.freed = true
+		case cluster.Arrived:
 			r.news = true
-		case cluster.Found, cluster.Respeed:
 		default:
-			r.news = true
+			r.news, r.freed = true, true
 		}
 	}
 	r.judge.Listen(tx)
@@ -111,7 +118,7 @@ func (r *Scheduler) Schedule(tx *cluster.Txn) error {
 func (r *Scheduler) improve(tx *cluster.Txn, from int) error {
 	for {
 		plan, only := starts(tx, from, nil)
-		if !only && !r.Deltas || !r.worthwhile(tx, plan) {
+		if !only && (!r.Deltas || r.Moves) || !r.worthwhile(tx, plan) {
 			return nil
 		}
 		review := r.walk
@@ -133,9 +140,12 @@ func (r *Scheduler) improve(tx *cluster.Txn, from int) error {
 // worthwhile reports whether a choice may matter: jobs wait, GPUs are short for those to come, or jobs that run could have more.
 func (r *Scheduler) worthwhile(tx *cluster.Txn, plan []start) bool {
 	s := tx.State()
+	if r.Moves {
+		return r.freed && s.FreeTotal() > 0
+	}
 	scattered := slices.ContainsFunc(plan, func(st start) bool { return len(st.at) > fewest(s, &st) })
 	scarce := float64(s.FreeTotal())*cluster.WholeGPU < r.Scarce*float64(s.Total().GPUMilli)
-	return len(s.Pending()) > 0 || scattered || len(plan) > 0 && scarce || r.Deltas && r.news && s.FreeTotal() > 0
+	return len(s.Pending()) > 0 || scattered || len(plan) > 0 && scarce || r.Deltas && r.freed && s.FreeTotal() > 0
 }
 
 // walk makes the choices of a plan of starts one after another until one is not the base's. done says that nothing is left to
