@@ -4,13 +4,11 @@ package agents_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/env"
 )
 
 // cpu is the CPU time that the process has used: on a machine that others use too it says more than the clock.
@@ -33,40 +31,12 @@ func measure(b *testing.B, f func()) {
 	b.ReportMetric((cpu()-start).Seconds()*1e3/float64(b.N), "cpu-ms/op")
 }
 
-func policyOf(b *testing.B) *agents.Policy {
-	b.Helper()
-	p, err := agents.NewPolicy("learned", agents.DefaultSize(), 32, nil, rand.New(rand.NewPCG(1, 2)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	shake(p, 1, 0.05)
-	return p
-}
-
-// BenchmarkDecide is one round of a contended cluster: observing, the network, decoding.
-func BenchmarkDecide(b *testing.B) {
-	for _, servers := range []int{16, 64, 256, 1024} {
-		b.Run(fmt.Sprint(servers), func(b *testing.B) {
-			p := policyOf(b)
-			e, ts := busy(b, p, servers, 30*servers, min(10*servers, 3000))
-			spec, encoder := e.Spec(), p.Encoder()
-			encoder.Spec(servers)
-			d := agents.NewDecoder(spec, 0, agents.NewNet(p.Shape, p.Params))
-			joint := make([]env.Action, servers)
-			measure(b, func() {
-				encoder.Encode(ts.State, ts)
-				d.Round(ts, nil, joint, nil)
-			})
-		})
-	}
-}
-
-// BenchmarkForward is the network alone, on random numbers and with all servers able to act: the most it has to do.
+// BenchmarkForward is the network on random numbers, 48 jobs and 8 offers.
 func BenchmarkForward(b *testing.B) {
 	for _, servers := range []int{16, 64, 256, 1024, 4096} {
 		b.Run(fmt.Sprint(servers), func(b *testing.B) {
-			p := policyOf(b)
-			o, n := random(&p.Shape, servers, 32, 1), agents.NewNet(p.Shape, p.Params)
+			s, p := policy(b, agents.DefaultSize(), 1, 0.05)
+			o, n := random(&s, servers, 48, 8, 1), agents.NewNet(s, p)
 			measure(b, func() { n.Forward(&o) })
 		})
 	}

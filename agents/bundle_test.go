@@ -16,13 +16,9 @@ import (
 
 // A policy that went through a bundle decides the same, byte for byte, and keeps what the manifest says.
 func TestBundleDecidesTheSame(t *testing.T) {
-	p := newPolicy(t, 1)
-	p.Hold = 3
-	for i := range p.Params {
-		for j := range p.Params[i].Data {
-			p.Params[i].Data[j] += float32(j%7-3) * 0.05
-		}
-	}
+	p := newPolicy(t, 1, "sjfhold+menu")
+	shake(p, 1)
+	p.Margin = 3
 	dir := filepath.Join(t.TempDir(), "policy")
 	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40,
 		Seen: []checkpoints.Period{{Trace: "venus.csv", From: 0.5, To: 86400}}}
@@ -33,8 +29,8 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.Name != "learned" || q.Hold != 3 || q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
-		t.Fatalf("read back %s, hold %v, window %d, %+v", q.Name, q.Hold, q.Window, m)
+	if q.Name != "learned" || q.Margin != 3 || q.Prior != "sjfhold+menu" || q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
+		t.Fatalf("read back %s, margin %v, window %d, %+v", q.Name, q.Margin, q.Window, m)
 	}
 	other := *p
 	other.Params = p.Params.Clone()
@@ -43,7 +39,7 @@ func TestBundleDecidesTheSame(t *testing.T) {
 		t.Error("the same policy has another digest, read back or under another name")
 	}
 	for what, change := range map[string]func(){
-		"a weight": func() { other.Params[0].Data[0]++ }, "the bound of the prior": func() { other.Hold++ }, "the window": func() { other.Window++ },
+		"a weight": func() { other.Params[0].Data[0]++ }, "the margin": func() { other.Margin++ }, "the prior": func() { other.Prior = "srsf" }, "the window": func() { other.Window++ },
 	} {
 		before := other.Digest()
 		if change(); other.Digest() == before {
@@ -62,16 +58,19 @@ func TestForeignBundles(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"another network", `network "transformer-9"`},
 		{"another observation", "server features"},
-		{"another prior", "prior lottery"},
+		{"another prior", `prior: policy "lottery"`},
+		{"a margin below 0", "margin"},
+		{"another graph", `graph: "hyper"`},
+		{"another offer", "offer features"},
 		{"another width", "shape"},
 		{"no heads", "heads"},
 		{"no inducing points", "inducing points"},
 		{"other inducing points", "shape"},
-		{"the network before", `network "server-job-attention-1", want "server-job-attention-2"`},
+		{"the network before", `network "server-job-attention-2", want "server-offer-attention-1"`},
 		{"a huge window", "window"},
 	} {
 		dir := filepath.Join(t.TempDir(), "policy")
-		if err := agents.Save(dir, newPolicy(t, 1), "", checkpoints.Provenance{}); err != nil {
+		if err := agents.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}); err != nil {
 			t.Fatal(err)
 		}
 		// Rewrite through the library, so that the manifest's own checksum is right.
@@ -87,6 +86,12 @@ func TestForeignBundles(t *testing.T) {
 			m.Features.Server[1].Name = "free_tpus"
 		case "another prior":
 			m.Prior.Name = "lottery"
+		case "a margin below 0":
+			m.Prior.Margin = -1
+		case "another graph":
+			m.Architecture.Choices["graph"] = "hyper"
+		case "another offer":
+			m.Features.Offer[1].Name = "gift"
 		case "another width":
 			m.Architecture.Sizes["width"] = 64
 		case "no heads":
@@ -96,7 +101,7 @@ func TestForeignBundles(t *testing.T) {
 		case "other inducing points":
 			m.Architecture.Sizes["inducing"]++
 		case "the network before":
-			m.Architecture.Choices["network"] = "server-job-attention-1"
+			m.Architecture.Choices["network"] = "server-job-attention-2"
 		case "a huge window":
 			m.Window = 999999
 		}

@@ -2,17 +2,49 @@ package agents_test
 
 import (
 	"math"
-	"math/cmplx"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/internal/kernel/plain"
 )
 
-// random returns an observation of random features.
-func random(s *agents.Shape, servers, tokens int, seed uint64) agents.Observation {
+// policy is a network of that size with weights moved away from where they start by so much.
+func policy(tb testing.TB, size agents.Size, seed uint64, by float64) (agents.Shape, agents.Params) {
+	tb.Helper()
+	s, err := agents.NewShape(12, 9, 14, 5, size)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 3))
+	p := agents.Init(s, r)
+	for i := range p {
+		for j := range p[i].Data {
+			p[i].Data[j] += float32(by * r.NormFloat64())
+		}
+	}
+	return s, p
+}
+
+// variant is the default size with another way to see each other and to be neighbours.
+func variant(attention, graph string) agents.Size {
+	size := agents.DefaultSize()
+	size.Attention, size.Graph = attention, graph
+	return size
+}
+
+// variants are the network and all that it is compared with.
+func variants() []agents.Size {
+	return []agents.Size{
+		agents.DefaultSize(), variant("mean", "dynamic"), variant("none", "dynamic"), variant("attend", "none"),
+		variant("attend", "random"), variant("attend", "full"),
+	}
+}
+
+// random returns an observation of random features: offers about one job or none, on none to six servers.
+func random(s *agents.Shape, servers, jobs, offers int, seed uint64) agents.Observation {
 	r := rand.New(rand.NewPCG(seed, 5))
 	numbers := func(n int) []float32 {
 		x := make([]float32, n)
@@ -21,16 +53,30 @@ func random(s *agents.Shape, servers, tokens int, seed uint64) agents.Observatio
 		}
 		return x
 	}
-	return agents.Observation{
-		Servers: servers, Tokens: tokens, Server: numbers(servers * s.Server), Token: numbers(tokens * s.Token),
-		Item: numbers(servers * tokens * s.Item), ServerMask: slices.Repeat([]float32{1}, servers),
-		TokenMask: slices.Repeat([]float32{1}, tokens), Active: slices.Repeat([]bool{true}, servers),
+	o := agents.Observation{
+		Servers: servers, Jobs: jobs, Offers: offers,
+		Server: numbers(servers * s.Server), Job: numbers(jobs * s.Job), Offer: numbers(offers * s.Offer),
 	}
+	for i := range offers {
+		o.Of = append(o.Of, int32(r.IntN(jobs+1)-1))
+		members := r.Perm(servers)[:r.IntN(min(6, servers)+1)]
+		slices.Sort(members)
+		at, sum := len(o.Shares), float32(0)
+		for _, m := range members {
+			w := 0.1 + r.Float32()
+			o.Shares = append(o.Shares, agents.Share{Offer: int32(i), Server: int32(m), Weight: w})
+			sum += w
+		}
+		for k := range o.Shares[at:] {
+			o.Shares[at+k].Weight /= sum
+		}
+	}
+	return o
 }
 
-// double is the forward pass once more in plain loops and double precision: residual bids and stop.
-func double(p *agents.Policy, o *agents.Observation) (bids []complex128, stop complex128) {
-	s, d := p.Shape, p.Shape.Width
+// double is the forward pass once more in plain loops and double precision, offer by offer, on the coordination graph given.
+func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgraph.Graph[float32]) []float64 {
+	d, m := s.Width, s.Hidden
 	wide := func(x []float32) []complex128 {
 		y := make([]complex128, len(x))
 		for i, v := range x {
@@ -39,84 +85,172 @@ func double(p *agents.Policy, o *agents.Observation) (bids []complex128, stop co
 		return y
 	}
 	w := func(name string) []complex128 {
-		return wide(p.Params[slices.IndexFunc(p.Params, func(q agents.Param) bool { return q.Name == name })].Data)
+		return wide(p[slices.IndexFunc(p, func(q agents.Param) bool { return q.Name == name })].Data)
 	}
-	dense := func(x []complex128, name string, in, out int, act func(complex128) complex128) []complex128 {
-		return plain.Dense(x, w(name+"w"), w(name+"b"), in, out, act)
+	dense := func(x []complex128, name, part string, in, out int, act func(complex128) complex128) []complex128 {
+		return plain.Dense(x, w(name+".w"+part), w(name+".b"+part), in, out, act)
 	}
-	attend := func(x, y, mask []complex128, name string, reference int) []complex128 {
-		project := func(x []complex128, part string) []complex128 {
-			return plain.Dense(x, w(name+".w"+part), w(name+".b"+part), d, d, plain.Identity)
-		}
-		sum := project(plain.Attention(project(x, "q"), project(y, "k"), project(y, "v"), mask, 1, len(x)/d, len(y)/d, d, s.Heads,
-			reference), "o")
-		for i, v := range x {
+	norm := func(x, more []complex128, name string) []complex128 {
+		sum := slices.Clone(x)
+		for i, v := range more {
 			sum[i] += v
 		}
 		return plain.LayerNorm(sum, w(name+".gain"), w(name+".bias"))
 	}
-	here, there := wide(o.ServerMask), wide(o.TokenMask)
-	h := dense(wide(o.Server), "server.", s.Server, d, plain.ReLU)
-	y := dense(wide(o.Token), "token.", s.Token, d, plain.ReLU)
-	y = attend(y, h, here, "tokens_to_servers", agents.ReferenceServers)
-	h = attend(h, y, there, "servers_to_tokens", 0)
-	z := attend(w("inducing.points"), h, here, "inducing_to_servers", agents.ReferenceServers)
-	h = attend(h, z, slices.Repeat([]complex128{1}, s.Inducing), "servers_to_inducing", 0)
-
-	m := s.Hidden
-	u := plain.ItemHidden(dense(h, "item.agent.", d, m, plain.Identity), dense(y, "item.token.", d, m, plain.Identity),
-		wide(o.Item), w("item.w"), 1, o.Servers, o.Tokens, s.Item, m)
-	word := dense(plain.Pool(h, here, o.Servers, d, false), "stop.servers.", d, m, cmplx.Tanh)
-	for i, v := range dense(plain.Pool(y, there, o.Tokens, d, false), "stop.tokens.", d, m, cmplx.Tanh) {
-		word[i] += v
+	ones := func(n int) []complex128 { return slices.Repeat([]complex128{1}, n) }
+	attend := func(x, y []complex128, name string, reference int) []complex128 {
+		project := func(x []complex128, part string) []complex128 { return dense(x, name, part, d, d, plain.Identity) }
+		heads := plain.Attention(project(x, "q"), project(y, "k"), project(y, "v"), ones(len(y)/d), 1, len(x)/d, len(y)/d, d,
+			s.Heads, reference)
+		return norm(x, project(heads, "o"), name)
 	}
-	return dense(u, "bid.", m, 1, plain.Identity), dense(word, "stop.", m, 1, plain.Identity)[0]
+	h := dense(wide(o.Server), "server", "", s.Server, d, plain.ReLU)
+	y := dense(wide(o.Job), "job", "", s.Job, d, plain.ReLU)
+	seen := attend(y, h, "jobs_to_servers", agents.ReferenceServers)
+	switch s.Attention {
+	case agents.Attend:
+		h = attend(h, seen, "servers_to_jobs", 0)
+		z := attend(w("inducing.points"), h, "inducing_to_servers", agents.ReferenceServers)
+		h = attend(h, z, "servers_to_inducing", 0)
+	case agents.AttendMean:
+		h = attend(h, y, "servers_to_jobs", 0)
+		v := dense(h, "servers_to_inducing", "v", d, d, plain.Identity)
+		others := make([]complex128, len(h))
+		for i := range o.Servers {
+			for j := range o.Servers {
+				for t := range d {
+					if i != j {
+						others[i*d+t] += v[j*d+t] / complex(float64(o.Servers-1), 0)
+					}
+				}
+			}
+		}
+		h = norm(h, dense(others, "servers_to_inducing", "o", d, d, plain.Identity), "servers_to_inducing")
+	case agents.AttendNone:
+		h = attend(h, y, "servers_to_jobs", 0)
+	}
+	y = seen
+
+	q := dense(h, "pair", "", d, s.Rank, plain.Identity)
+	bids := make([]float64, o.Offers)
+	for i := range bids {
+		row := make([]complex128, 4*d, s.OfferRow())
+		first, second := make([]complex128, s.Rank), make([]complex128, s.Rank)
+		for _, share := range o.Shares {
+			if int(share.Offer) != i {
+				continue
+			}
+			at, weight := int(share.Server), complex(float64(share.Weight), 0)
+			for t := range d {
+				row[t] += weight * h[at*d+t]
+			}
+			to, _ := g.Neighbours(at)
+			for r := range s.Rank {
+				first[r] += weight * q[at*s.Rank+r]
+				second[r] += weight * q[at*s.Rank+r]
+				for _, j := range to {
+					second[r] += weight * q[int(j)*s.Rank+r]
+				}
+			}
+		}
+		for t := range d {
+			if k := int(o.Of[i]); k >= 0 {
+				row[d+t] = y[k*d+t]
+			}
+			for k := range o.Servers {
+				row[2*d+t] += h[k*d+t] / complex(float64(o.Servers), 0)
+			}
+			for k := range o.Jobs {
+				row[3*d+t] += y[k*d+t] / complex(float64(o.Jobs), 0)
+			}
+		}
+		row = append(row, wide(o.Offer[i*s.Offer:(i+1)*s.Offer])...)
+		bid := complex128(0)
+		for t, u := range dense(row, "offer", "", len(row), m, plain.ReLU) {
+			bid += u * w("bid.w")[t]
+		}
+		if s.Graph != agents.GraphNone {
+			for r, v := range w("pair.weight") {
+				bid += v * first[r] * second[r]
+			}
+		}
+		bids[i] = real(bid)
+	}
+	return bids
 }
 
-// The production forward pass equals plain loops in double precision, on one server, a few and many, padded and not.
+// The production forward pass equals plain loops in double precision: on one server, a few and many, without jobs, without
+// coalitions, and in all variants.
 func TestForwardEqualsPlainLoops(t *testing.T) {
-	p := newPolicy(t, 1)
-	shake(p, 1, 0.1)
-	n := agents.NewNet(p.Shape, p.Params)
-	for _, c := range []struct{ servers, tokens, padded int }{
-		{1, 1, 0}, {1, 32, 0}, {3, 5, 1}, {64, 32, 0}, {64, 32, 20}, {1024, 32, 0}, {5, 32, 5},
-	} {
-		o := random(&p.Shape, c.servers, c.tokens, 2)
-		clear(o.ServerMask[c.servers-c.padded:])
-		clear(o.TokenMask[c.tokens-c.padded/2:])
-		n.Forward(&o)
-		bids, stop := double(p, &o)
-		if math.Abs(float64(n.Stop)-real(stop)) > 1e-5*(1+math.Abs(real(stop))) {
-			t.Errorf("%+v: stop is %v, want %v", c, n.Stop, real(stop))
-		}
-		for a, want := range bids {
-			if !(math.Abs(float64(n.Bids[a])-real(want)) <= 1e-5*(1+math.Abs(real(want)))) {
-				t.Errorf("%+v: bid %d is %v, want %v", c, a, n.Bids[a], real(want))
-				break
+	for _, size := range variants() {
+		s, p := policy(t, size, 1, 0.1)
+		n := agents.NewNet(s, p)
+		for _, c := range []struct{ servers, jobs, offers int }{
+			{1, 1, 1}, {1, 0, 3}, {2, 3, 4}, {16, 32, 8}, {64, 0, 5}, {64, 48, 30}, {1024, 48, 8}, {5, 32, 5},
+		} {
+			o := random(&s, c.servers, c.jobs, c.offers, 2)
+			n.Forward(&o)
+			for i, want := range double(s, p, &o, &n.Graph) {
+				if !(math.Abs(float64(n.Bids[i])-want) <= 1e-5*(1+math.Abs(want))) {
+					t.Errorf("%s, %s, %+v: bid %d is %v, want %v", s.Attention, s.Graph, c, i, n.Bids[i], want)
+					break
+				}
+			}
+			if len(n.Bids) != c.offers {
+				t.Errorf("%+v: %d bids", c, len(n.Bids))
+			}
+			o.Shares = nil
+			n.Forward(&o)
+			for i, want := range double(s, p, &o, &n.Graph) {
+				if !(math.Abs(float64(n.Bids[i])-want) <= 1e-5*(1+math.Abs(want))) {
+					t.Errorf("%s, %s, %+v without coalitions: bid %d is %v, want %v", s.Attention, s.Graph, c, i, n.Bids[i], want)
+					break
+				}
 			}
 		}
 	}
 }
 
-// Padded servers, whatever they look like, change nothing for the others.
-func TestPaddedServersChangeNothing(t *testing.T) {
-	const servers, more, tokens = 7, 300, 32
-	p := newPolicy(t, 1)
-	shake(p, 1, 0.3)
-	o, c := random(&p.Shape, servers, tokens, 3), random(&p.Shape, servers+more, tokens, 4)
-	copy(c.Server, o.Server)
-	copy(c.Token, o.Token)
-	copy(c.Item, o.Item)
-	clear(c.ServerMask[servers:])
-	clear(c.Active[servers:])
-	a, b := agents.NewNet(p.Shape, p.Params), agents.NewNet(p.Shape, p.Params)
-	a.Forward(&o)
-	b.Forward(&c)
-	near := func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-5*(1+math.Abs(float64(x))) }
-	if !near(a.Stop, b.Stop) || !slices.EqualFunc(a.Bids, b.Bids[:len(a.Bids)], near) {
-		t.Error("padding changes the bids")
-	}
-	if !slices.Equal(a.Graph.To, b.Graph.To) || !slices.EqualFunc(a.Graph.Gate, b.Graph.Gate, near) {
-		t.Error("padding changes the coordination graph")
+// Neighbours are members of coalitions only, at least kappa of them if there are as many, and all in the full graph.
+func TestNeighboursAreMembers(t *testing.T) {
+	for _, size := range variants() {
+		s, p := policy(t, size, 1, 0.1)
+		n := agents.NewNet(s, p)
+		for i, servers := range []int{1, 5, 64, 64, 64, 64, 700} {
+			offers := 8
+			if servers == 700 {
+				offers = 200 // more members than SelectNear compares pair by pair
+			}
+			o := random(&s, servers, 3, offers, uint64(i))
+			member := make([]bool, servers)
+			for _, share := range o.Shares {
+				member[share.Server] = true
+			}
+			all := 0
+			for _, m := range member {
+				if m {
+					all++
+				}
+			}
+			n.Forward(&o)
+			for i, m := range member {
+				to, _ := n.Graph.Neighbours(i)
+				least, most := min(s.Kappa, all-1), all-1
+				switch {
+				case !m || s.Graph == agents.GraphNone:
+					least, most = 0, 0
+				case s.Graph == agents.GraphFull:
+					least = all - 1
+				}
+				if len(to) < least || len(to) > most {
+					t.Fatalf("%s, %d servers: server %d has %d neighbours, want %d to %d", s.Graph, servers, i, len(to), least, most)
+				}
+				for _, j := range to {
+					if !member[j] || int(j) == i {
+						t.Fatalf("%s: server %d, which is in no coalition or %d itself, is a neighbour", s.Graph, j, i)
+					}
+				}
+			}
+		}
 	}
 }

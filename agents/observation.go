@@ -6,50 +6,50 @@ import (
 	"github.com/clustergym/clustergym/env"
 )
 
-// Observation is a time step as the network reads it: global features joined to every row, and a token for each job of the
-// window at each level of the menu.
+// Observation is one choice among offers as the network reads it: rows of servers and of jobs, global features joined to
+// both, rows of offers, and who takes part in which.
 type Observation struct {
-	Servers, Tokens int
-	Server          []float32 // [Servers][Shape.Server]
-	Token           []float32 // [Tokens][Shape.Token]
-	Item            []float32 // [Servers*Tokens][Shape.Item]
-	ServerMask      []float32 // [Servers] 1
-	TokenMask       []float32 // [Tokens] 1 where there is a job
-	Active          []bool    // [Servers] where any item is legal
+	Servers, Jobs, Offers int
+	Server                []float32 // [Servers][Shape.Server]
+	Job                   []float32 // [Jobs][Shape.Job]
+	Offer                 []float32 // [Offers][Shape.Offer]
+	Shares                []Share   // ascending by offer, then server; an offer's weights sum to 1, unless it has no servers
+	Of                    []int32   // [Offers] row of its job in Job, -1 for none
 }
 
-// Fill reads a time step. It allocates nothing once the slices have grown.
-func (o *Observation) Fill(spec *env.Spec, ts *env.TimeStep) {
-	levels, jobs, actions := len(spec.Menu), len(spec.Job), spec.Actions()
-	o.Servers, o.Tokens = spec.Agents, spec.Items()
-	o.Server, o.Token = o.Server[:0], o.Token[:0]
-	o.ServerMask, o.TokenMask, o.Active = o.ServerMask[:0], o.TokenMask[:0], o.Active[:0]
-	for i := range spec.Agents {
-		o.Server = append(o.Server, ts.Servers[i*len(spec.Server):(i+1)*len(spec.Server)]...)
-		o.Server = append(o.Server, ts.Global...)
-		o.ServerMask = append(o.ServerMask, 1)
-		o.Active = append(o.Active, slices.Contains(ts.Mask[i*actions+1:(i+1)*actions], true))
-	}
-	for k, id := range ts.Window {
-		for l := range levels {
-			o.Token = append(o.Token, ts.Jobs[k*jobs:(k+1)*jobs]...)
-			level := &spec.Menu[l]
-			o.Token = append(o.Token, float32(level.GPUShare), float32(level.CPU), float32(level.Memory))
-			o.Token = append(o.Token, ts.Global...)
-			present := float32(0)
-			if id >= 0 {
-				present = 1
-			}
-			o.TokenMask = append(o.TokenMask, present)
-		}
-	}
-	o.Item = append(o.Item[:0], ts.Items...)
+// Share is a server's part in an offer.
+type Share struct {
+	Offer, Server int32
+	Weight        float32
 }
 
 // Clone returns an independent copy.
 func (o *Observation) Clone() Observation {
 	c := *o
-	c.Server, c.Token, c.Item = slices.Clone(o.Server), slices.Clone(o.Token), slices.Clone(o.Item)
-	c.ServerMask, c.TokenMask, c.Active = slices.Clone(o.ServerMask), slices.Clone(o.TokenMask), slices.Clone(o.Active)
+	c.Server, c.Job, c.Offer = slices.Clone(o.Server), slices.Clone(o.Job), slices.Clone(o.Offer)
+	c.Shares, c.Of = slices.Clone(o.Shares), slices.Clone(o.Of)
 	return c
 }
+
+// fill reads what was reviewed. It allocates nothing once the slices have grown.
+func (o *Observation) fill(r *env.Review) {
+	join := func(dst, rows []float32, n int) []float32 {
+		dst = dst[:0]
+		for width := len(rows) / max(n, 1); len(rows) > 0; rows = rows[width:] {
+			dst = append(dst, rows[:width]...)
+			dst = append(dst, r.Global...)
+		}
+		return dst
+	}
+	o.Jobs, o.Offers = len(r.Ids), len(r.Of)
+	o.Servers = len(r.Servers) / serverWidth
+	o.Server, o.Job = join(o.Server, r.Servers, o.Servers), join(o.Job, r.Jobs, o.Jobs)
+	o.Offer, o.Of = append(o.Offer[:0], r.Offers...), append(o.Of[:0], r.Of...)
+	o.Shares = o.Shares[:0]
+	for _, s := range r.Shares {
+		o.Shares = append(o.Shares, Share(s))
+	}
+}
+
+// serverWidth is the features of a server.
+var serverWidth = len(env.NewEncoder().Spec(1).Server)

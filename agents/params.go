@@ -31,14 +31,14 @@ type Params []Param
 
 // layer names of the attention blocks: who attends to whom.
 const (
-	tokensToServers   = "tokens_to_servers"
-	serversToTokens   = "servers_to_tokens"
+	jobsToServers     = "jobs_to_servers"
+	serversToJobs     = "servers_to_jobs"
 	inducingToServers = "inducing_to_servers"
 	serversToInducing = "servers_to_inducing"
 )
 
-// blocks is the order in which the layers run.
-var blocks = [...]string{tokensToServers, serversToTokens, inducingToServers, serversToInducing}
+// blocks is the order of the layers.
+var blocks = [...]string{jobsToServers, serversToJobs, inducingToServers, serversToInducing}
 
 // Layout returns the parameters of a network, all zero.
 func Layout(s Shape) Params {
@@ -53,8 +53,8 @@ func Layout(s Shape) Params {
 	d, m := s.Width, s.Hidden
 	add("server.w", scaled, s.Server, d)
 	add("server.b", zeros, d)
-	add("token.w", scaled, s.Token, d)
-	add("token.b", zeros, d)
+	add("job.w", scaled, s.Job, d)
+	add("job.b", zeros, d)
 	add("inducing.points", unit, s.Inducing, d)
 	for _, block := range blocks {
 		for _, part := range []string{"q", "k", "v", "o"} {
@@ -64,25 +64,14 @@ func Layout(s Shape) Params {
 		add(block+".gain", ones, d)
 		add(block+".bias", zeros, d)
 	}
-	add("item.agent.w", scaled, d, m)
-	add("item.agent.b", zeros, m)
-	add("item.token.w", scaled, d, m)
-	add("item.token.b", zeros, m)
-	add("item.w", scaled, s.Item, m)
-	// The last layers start at zero: the residual bids, the payoffs and the word of the stop choice are then exactly 0.
+	// Rows: an offer's coalition, its job, the mean server, the mean job, the features of the offer.
+	add("offer.w", scaled, s.OfferRow(), m)
+	add("offer.b", zeros, m)
+	// The last layers start at zero: bids are then exactly 0. A bias of theirs would add the same to all offers.
 	add("bid.w", zeros, m, 1)
-	add("bid.b", zeros, 1)
-	add("pair.factor.w", scaled, m, s.Rank)
-	add("pair.factor.b", zeros, s.Rank)
-	add("pair.match.w", scaled, d, s.Rank)
-	add("pair.match.b", zeros, s.Rank)
+	add("pair.w", scaled, d, s.Rank)
+	add("pair.b", zeros, s.Rank)
 	add("pair.weight", zeros, s.Rank)
-	add("stop.servers.w", scaled, d, m)
-	add("stop.servers.b", zeros, m)
-	add("stop.tokens.w", scaled, d, m)
-	add("stop.tokens.b", zeros, m)
-	add("stop.w", zeros, m, 1)
-	add("stop.b", zeros, 1)
 	return p
 }
 

@@ -1,61 +1,89 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
-
-	"github.com/clustergym/clustergym/env"
+	"slices"
+	"strings"
 )
 
-// Shape is all that fixes the network's parameters. It depends on neither the number of servers nor that of jobs.
+// How servers see each other: Shape.Attention. All but the first exist to be compared with it.
+const (
+	Attend     = "attend" // by attention, through the inducing points
+	AttendMean = "mean"   // as the mean of the others, whatever they look like
+	AttendNone = "none"   // not at all: a server sees itself and the jobs
+)
+
+// Which members of coalitions are neighbours: Shape.Graph. All but the first exist to be compared with it.
+const (
+	GraphDynamic = "dynamic" // those whose projections match best
+	GraphRandom  = "random"  // fixed pseudo-random ones
+	GraphFull    = "full"    // all
+	GraphNone    = "none"    // there are no payoffs
+)
+
+var (
+	attentions = []string{Attend, AttendMean, AttendNone}
+	graphs     = []string{GraphDynamic, GraphRandom, GraphFull, GraphNone}
+)
+
+// Shape is all that fixes the network and its parameters. It depends on the numbers of neither servers nor jobs nor offers,
+// and the parameters depend on neither Attention nor Graph: what a variant does not use takes no part.
 type Shape struct {
-	Server, Token, Item int // features of a server row, of a token (a job at a level of the menu), of an item
-	Width               int // of the embeddings
-	Heads               int // of each attention layer
-	Hidden              int // of an item
-	Rank                int // of the pair payoffs
-	Kappa               int // neighbours that an agent selects in the coordination graph
-	Inducing            int // points through which servers attend to servers
+	Server, Job, Offer int    // features of a row of each
+	Width              int    // of the embeddings
+	Heads              int    // of each attention layer
+	Hidden             int    // of an offer
+	Rank               int    // of the payoffs
+	Kappa              int    // neighbours that a server selects in the coordination graph
+	Inducing           int    // points through which servers attend to servers
+	Attention          string // how servers see each other
+	Graph              string // which members of coalitions are neighbours
 }
 
-// Size is the capacity that a user may choose; the rest of a Shape follows from the environment.
+// Size is the capacity that a user may choose; the rest of a Shape follows from what is observed.
 type Size struct {
-	Width    int `yaml:"width"`
-	Heads    int `yaml:"heads"`
-	Hidden   int `yaml:"hidden"`
-	Rank     int `yaml:"rank"`
-	Kappa    int `yaml:"kappa"`
-	Inducing int `yaml:"inducing"`
+	Width     int    `yaml:"width"`
+	Heads     int    `yaml:"heads"`
+	Hidden    int    `yaml:"hidden"`
+	Rank      int    `yaml:"rank"`
+	Kappa     int    `yaml:"kappa"`
+	Inducing  int    `yaml:"inducing"`
+	Attention string `yaml:"attention"` // empty is attend
+	Graph     string `yaml:"graph"`     // empty is dynamic
 }
 
 // DefaultSize is small enough to train on two cores.
-func DefaultSize() Size { return Size{Width: 32, Heads: 4, Hidden: 16, Rank: 4, Kappa: 4, Inducing: 4} }
+func DefaultSize() Size {
+	return Size{
+		Width: 32, Heads: 4, Hidden: 32, Rank: 4, Kappa: 4, Inducing: 4, Attention: Attend, Graph: GraphDynamic,
+	}
+}
 
 // ReferenceServers is the number of servers at which attention over servers scores as it comes. At n servers scores are
 // multiplied by log(1+n)/log(1+ReferenceServers), so that a policy trained on few servers stays as selective among many.
 const ReferenceServers = 32
 
-// levelFeatures is what a token says of its level of the menu.
-const levelFeatures = 3
-
-// NewShape returns the network's shape for an environment.
-func NewShape(spec *env.Spec, size Size) (Shape, error) {
+// NewShape returns the network's shape for so many features of servers, jobs and offers, and global ones, which join those
+// of every server and every job.
+func NewShape(server, job, offer, global int, size Size) (Shape, error) {
 	s := Shape{
-		Server: len(spec.Server) + len(spec.Global), Token: len(spec.Job) + levelFeatures + len(spec.Global), Item: len(spec.Item),
-		Width: size.Width, Heads: size.Heads, Hidden: size.Hidden, Rank: size.Rank, Kappa: size.Kappa,
-		Inducing: size.Inducing,
+		Server: server + global, Job: job + global, Offer: offer,
+		Width: size.Width, Heads: size.Heads, Hidden: size.Hidden, Rank: size.Rank, Kappa: size.Kappa, Inducing: size.Inducing,
+		Attention: cmp.Or(size.Attention, Attend), Graph: cmp.Or(size.Graph, GraphDynamic),
 	}
 	return s, s.Validate()
 }
 
-// Validate reports the first number that no network could have.
+// Validate reports the first field that no network could have.
 func (s *Shape) Validate() error {
 	for _, f := range []struct {
 		name       string
 		n, low, up int
 	}{
 		{"server features", s.Server, 1, 1 << 12},
-		{"token features", s.Token, 1, 1 << 12},
-		{"item features", s.Item, 1, 1 << 12},
+		{"job features", s.Job, 1, 1 << 12},
+		{"offer features", s.Offer, 1, 1 << 12},
 		{"width", s.Width, 1, 1 << 12},
 		{"heads", s.Heads, 1, s.Width},
 		{"hidden", s.Hidden, 1, 1 << 12},
@@ -68,7 +96,18 @@ func (s *Shape) Validate() error {
 		}
 	}
 	if s.Width%s.Heads != 0 {
-		return fmt.Errorf("network width %d: want a multiple of the %d heads", s.Width, s.Heads)
+		return fmt.Errorf("network width: %d, want a multiple of the %d heads", s.Width, s.Heads)
+	}
+	for _, f := range []struct {
+		name, value string
+		want        []string
+	}{{"attention", s.Attention, attentions}, {"graph", s.Graph, graphs}} {
+		if !slices.Contains(f.want, f.value) {
+			return fmt.Errorf("network %s: %q, want one of %s", f.name, f.value, strings.Join(f.want, ", "))
+		}
 	}
 	return nil
 }
+
+// OfferRow is the width of what the hidden layer reads of an offer: see Net.
+func (s *Shape) OfferRow() int { return 4*s.Width + s.Offer }

@@ -1,125 +1,142 @@
 package agents
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
+	"math"
 	"math/rand/v2"
 
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-func serverID(i int) cluster.ServerID { return cluster.ServerID(i) }
-
-// Policy is what a trained team consists of apart from a cluster: it decides on clusters of any number of servers.
-type Policy struct {
-	Name   string
-	Shape  Shape
-	Params Params
-	Window int
-	Menu   []env.Level
-	// Hold bounds what the prior starts while a job is held back: jobs of at most so many times its remaining time, 1 or more,
-	// and those that end before it could start; 0 is no bound.
-	Hold float64
-}
-
-// Encoder returns a fresh encoder that shows what the policy reads.
-func (p *Policy) Encoder() *env.StandardEncoder {
-	return &env.StandardEncoder{Window: p.Window, Menu: p.Menu}
-}
-
-// Digest identifies what the policy decides by, its name apart.
-func (p *Policy) Digest() string {
-	h := sha256.New()
-	// JSON parts the fields; neither it nor a hash can fail on numbers that are finite.
-	_ = json.NewEncoder(h).Encode([]any{network, priorName, p.Shape, p.Window, p.Menu, p.Hold})
-	for _, t := range p.Params.Tensors() {
-		_ = binary.Write(h, binary.LittleEndian, t.Data)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// NewPolicy returns an untrained policy: the prior, with the weights it would start to train from.
-func NewPolicy(name string, size Size, window int, menu []env.Level, r *rand.Rand) (*Policy, error) {
-	p := &Policy{Name: name, Window: window, Menu: menu}
-	spec := p.Encoder().Spec(1)
-	shape, err := NewShape(&spec, size)
-	if err != nil {
-		return nil, fmt.Errorf("make policy %s: %w", name, err)
-	}
-	p.Shape, p.Params, p.Menu, p.Window = shape, Init(shape, r), spec.Menu, spec.Window
-	return p, nil
-}
-
-// Team is the policy as a scheduler: it decides greedily and keeps nothing between decisions but memory. Not safe for
-// concurrent use; several may share one policy.
+// Team is the policy as a scheduler: the review of its prior, judged by the bids of the servers. Not safe for concurrent use;
+// several may share one policy.
 type Team struct {
-	policy  *Policy
-	prior   bool // ignore the network
-	servers int
-	encoder *env.StandardEncoder
-	spec    env.Spec
-	ts      *env.TimeStep
-	decoder *Decoder
-	round   *env.Round
-	joint   []env.Action
+	*review.Scheduler
+	bidders *bidders
 }
 
 var _ cluster.Scheduler = (*Team)(nil)
 
-// NewTeam returns the scheduler of a policy.
-func NewTeam(p *Policy) *Team { return &Team{policy: p} }
-
-// NewPrior returns the scheduler that a policy starts to learn from: the same window, menu and decoder without a network.
-func NewPrior(p *Policy) *Team { return &Team{policy: p, prior: true} }
-
-// Name implements cluster.Scheduler.
-func (t *Team) Name() string {
-	if t.prior {
-		return "prior"
+// NewTeam returns the scheduler of a policy. It decides greedily and has no use for a seed.
+func NewTeam(p *Policy) *Team {
+	b := &bidders{
+		rule: p.review.Rule, net: NewNet(p.Shape, p.Params), margin: float32(p.Margin), encoder: &env.StandardEncoder{Window: p.Window},
 	}
-	return t.policy.Name
+	return &Team{review.New(p.Name, p.review.Config, b), b}
 }
 
-// Reset implements cluster.Scheduler. A greedy team has no use for the seed.
-func (t *Team) Reset(uint64) error { return nil }
-
-// Schedule implements cluster.Scheduler: rounds until one starts nothing.
-func (t *Team) Schedule(tx *cluster.Txn) error {
-	if len(tx.State().Pending()) == 0 {
-		return nil
+// NewPrior returns the scheduler that a policy starts to learn from.
+func NewPrior(p *Policy) cluster.Scheduler {
+	s, err := baselines.New(p.Prior)
+	if err != nil {
+		panic("agents: " + err.Error()) // the policy was checked
 	}
-	t.size(tx.State().Servers())
-	t.ts.State, t.ts.Now = tx.State(), tx.Now()
-	for {
-		t.encoder.Encode(tx.State(), t.ts)
-		t.decoder.Round(t.ts, nil, t.joint, nil)
-		started, refused := t.round.Apply(tx, t.ts.Window, t.joint)
-		if len(refused) > 0 {
-			return fmt.Errorf("policy %s: servers %v claimed in vain, which the decoder excludes", t.policy.Name, refused)
-		}
-		if started == 0 {
-			return nil
-		}
-	}
+	return named{s, "prior"}
 }
 
-// size makes room for a cluster of that many servers.
-func (t *Team) size(servers int) {
-	if t.servers == servers {
-		return
+type named struct {
+	cluster.Scheduler
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// Choice is one choice of a team among several offers, the first of which is the prior's own: what training needs to know of
+// it. What it points to is the team's and valid during the call that hands it out.
+type Choice struct {
+	Observation *Observation
+	Offers      []review.Offer
+	Prior       []float32 // [offers] the parts of the logits that are not learned
+	Bids        []float32 // [offers]
+	Adjacent    func(dst []float32)
+	Action      int
+	LogProb     float64
+}
+
+// Explore makes the team sample from its bids instead of deciding greedily, if draw is not nil, and tells record, if that is
+// not nil, of every choice before it is made. The transaction is that of the decision, as before the offers.
+func (t *Team) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) error) {
+	t.bidders.draw, t.bidders.record = draw, record
+}
+
+// bidders are the servers as the judge of a review: they bid for offers, and the highest bid wins.
+type bidders struct {
+	rule    review.Judge // what the prior would choose, nil for always the first
+	net     *Net
+	margin  float32
+	encoder *env.StandardEncoder
+	draw    *rand.Rand
+	record  func(*cluster.Txn, *Choice) error
+
+	offers []env.Offer
+	rows   env.Review
+	obs    Observation
+	prior  []float32
+}
+
+// Reset implements review.Judge.
+func (*bidders) Reset(uint64) {}
+
+// Listen implements review.Judge.
+func (*bidders) Listen(*cluster.Txn) {}
+
+// Choose implements review.Judge.
+func (b *bidders) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
+	b.offers = b.offers[:0]
+	for i := range offers {
+		o := &offers[i]
+		b.offers = append(b.offers, env.Offer{Kind: env.OfferKind(o.Kind), Job: o.Job, Ops: o.Ops, Wait: o.Wait})
 	}
-	t.servers, t.encoder = servers, t.policy.Encoder()
-	t.spec = t.encoder.Spec(servers)
-	t.ts = env.NewTimeStep(&t.spec)
-	var net *Net
-	if !t.prior {
-		net = NewNet(t.policy.Shape, t.policy.Params)
+	if err := b.encoder.Review(tx, b.offers, &b.rows); err != nil {
+		return 0, err
 	}
-	t.decoder = NewDecoder(t.spec, t.policy.Hold, net)
-	t.round = env.NewRound(t.spec)
-	t.joint = make([]env.Action, servers)
+	b.obs.fill(&b.rows)
+	b.net.Forward(&b.obs)
+	b.prior = sized(b.prior, len(offers))
+	for i := range b.prior {
+		b.prior[i] = -b.margin
+	}
+	usual := 0
+	if b.rule != nil {
+		var err error
+		if usual, err = b.rule.Choose(tx, offers); err != nil {
+			return 0, err
+		}
+	}
+	b.prior[usual] = 0
+	action, logProb := b.decide(usual)
+	if b.record == nil {
+		return action, nil
+	}
+	return action, b.record(tx, &Choice{
+		Observation: &b.obs, Offers: offers, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Graph.Adjacency, Action: action,
+		LogProb: logProb,
+	})
+}
+
+// decide returns the offer with the highest logit, the usual one or else the first of equals, or a drawn one, and its
+// log-probability.
+func (b *bidders) decide(action int) (_ int, logProb float64) {
+	logit := func(i int) float64 { return float64(b.prior[i] + b.net.Bids[i]) }
+	for i := range b.prior {
+		if logit(i) > logit(action) {
+			action = i
+		}
+	}
+	top, sum := logit(action), 0.0
+	for i := range b.prior {
+		sum += math.Exp(logit(i) - top)
+	}
+	if b.draw != nil {
+		x := b.draw.Float64() * sum
+		for i := range b.prior {
+			action = i
+			if x -= math.Exp(logit(i) - top); x < 0 {
+				break
+			}
+		}
+	}
+	return action, logit(action) - top - math.Log(sum)
 }

@@ -3,12 +3,14 @@ package agents_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
@@ -16,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// workload returns contended jobs: gangs of up to three servers of 8, shares of a GPU if asked for, and equal durations.
+// workload returns contended jobs: gangs of up to three servers of 8, elastic ones among them, and shares of a GPU if asked for.
 func workload(n int, seed uint64, shares bool) []trace.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	jobs := make([]trace.Job, n)
@@ -30,11 +32,17 @@ func workload(n int, seed uint64, shares bool) []trace.Job {
 		if shares && r.IntN(3) == 0 {
 			j.Request = cluster.Amount{GPUMilli: int32(100 * (1 + r.IntN(9))), CPUMilli: 500}
 		}
+		if j.Workers > 1 && r.IntN(2) == 0 {
+			j.MinWorkers, j.MaxWorkers = j.Workers/2, 2*j.Workers
+		}
+		j.Model = models[r.IntN(len(models))]
 		j.Work = time.Duration(1+r.IntN(60)) * time.Minute
 		j.Estimate = j.Work
 	}
 	return jobs
 }
+
+var models = []string{"resnet50", "bert", ""}
 
 func play(t *testing.T, c cluster.Spec, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
 	t.Helper()
@@ -58,117 +66,112 @@ func text(t *testing.T, l *sim.Log) []byte {
 	return b.Bytes()
 }
 
-func newPolicy(t *testing.T, seed uint64) *agents.Policy {
+func newPolicy(t *testing.T, seed uint64, prior string) *agents.Policy {
 	t.Helper()
-	p, err := agents.NewPolicy("learned", agents.DefaultSize(), 32, nil, rand.New(rand.NewPCG(seed, 2)))
+	p, err := agents.NewPolicy("learned", agents.DefaultSize(), 16, prior, rand.New(rand.NewPCG(seed, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// An untrained team is its prior, and the prior is sjfskip, or sjfhold with its bound: the same log, byte for byte, gangs
-// across servers, shares of GPUs and CPU limits included.
-func TestUntrainedIsPriorIsHeuristic(t *testing.T) {
-	for _, shares := range []bool{false, true} {
-		for _, hold := range []float64{0, 1, 3} {
-			untrained(t, shares, hold)
+// shake gives a policy random weights.
+func shake(p *agents.Policy, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	for i := range p.Params {
+		for j := range p.Params[i].Data {
+			p.Params[i].Data[j] += float32(0.5 * r.NormFloat64())
 		}
 	}
 }
 
-func untrained(t *testing.T, shares bool, hold float64) {
-	t.Helper()
-	for seed := range uint64(4) {
-		c := cluster.Uniform(6, 8)
-		if shares {
-			for i := range c.Servers {
-				c.Servers[i].CPUMilli = 6000
-			}
-		}
-		jobs := workload(300, seed, shares)
-		p := newPolicy(t, seed)
-		p.Hold = hold
-		prior := text(t, play(t, c, jobs, agents.NewPrior(p)))
-		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, prior) {
-			t.Fatalf("seed %d, shares %v: the untrained team differs from its prior", seed, shares)
-		}
-		if got := text(t, play(t, c, jobs, baselines.NewHold(hold))); !bytes.Equal(got, prior) {
-			t.Fatalf("seed %d, shares %v: the prior differs from sjfhold(%v)", seed, shares, hold)
-		}
-	}
-}
+var priors = []string{"sjfskip", "sjfhold", "fifo", "srtf", "srsf+menu", "sjfhold+menu", "las+menu", "lyra", "synergy", "srsf+menu+move", "sjfskip+move"}
 
-// A team with any weights finishes every job, is never refused, and decides the same twice.
-func TestTeamWithRandomWeights(t *testing.T) {
-	for seed := range uint64(4) {
-		p := newPolicy(t, seed)
-		r := rand.New(rand.NewPCG(seed, 3))
-		for i := range p.Params {
-			for j := range p.Params[i].Data {
-				p.Params[i].Data[j] += float32(0.5 * r.NormFloat64())
-			}
+// An untrained team is its prior, bit for bit: orders that preempt and that do not, with and without the menu, and schedulers
+// of their own.
+func TestUntrainedIsItsPrior(t *testing.T) {
+	for seed, name := range priors {
+		c := cluster.Uniform(5, 8)
+		for i := range c.Servers {
+			c.Servers[i].CPUMilli = 24000
 		}
-		jobs := workload(200, seed, true)
-		first := play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p))
-		if !bytes.Equal(text(t, first), text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p)))) {
-			t.Fatalf("seed %d: two runs differ", seed)
-		}
-	}
-}
-
-// Sampled rounds through the environment are never refused, and every recorded draw is a legal one with its probability.
-func TestSampledRounds(t *testing.T) {
-	p := newPolicy(t, 1)
-	e, err := env.New(env.Config{
-		Sim:  sim.Config{Cluster: cluster.Uniform(4, 8)},
-		Jobs: func(seed uint64) ([]trace.Job, error) { return workload(150, seed, false), nil }, Encoder: p.Encoder(),
-		SkipForced: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := e.Spec()
-	d := agents.NewDecoder(spec, 0, agents.NewNet(p.Shape, p.Params))
-	var ts env.TimeStep
-	if err := e.Reset(3, &ts); err != nil {
-		t.Fatal(err)
-	}
-	draw := rand.New(rand.NewPCG(5, 5))
-	joint := make([]env.Action, spec.Agents)
-	draws, gangs := 0, 0
-	for !ts.Over() {
-		d.Round(&ts, draw, joint, func(c *agents.Choice) {
-			draws++
-			gangs += len(c.Committed)
-			if !c.Legal[c.Action] || c.LogProb > 0 {
-				t.Fatalf("draw %d of a choice that is legal=%v with log-probability %v", c.Action, c.Legal[c.Action], c.LogProb)
-			}
-		})
-		if err := e.Step(joint, &ts); err != nil {
+		c.PerGPU = 2
+		jobs := workload(150, uint64(seed), seed%2 == 0)
+		p := newPolicy(t, uint64(seed), name)
+		base, err := baselines.New(name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(ts.Refused) > 0 {
-			t.Fatalf("refused %v", ts.Refused)
+		want := text(t, play(t, c, jobs, base))
+		if got := text(t, play(t, c, jobs, agents.NewPrior(p))); !bytes.Equal(got, want) {
+			t.Errorf("%s: the prior differs from the baseline", name)
 		}
-	}
-	if draws == 0 || gangs == 0 {
-		t.Fatalf("%d draws, %d of them within gangs: the test saw nothing", draws, gangs)
+		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
+			t.Errorf("%s: the untrained team differs from its prior", name)
+		}
 	}
 }
 
-// Without estimates the prior goes by submission and skips what does not fit: fjf, byte for byte.
-func TestBlindPriorIsFJF(t *testing.T) {
-	for seed := range uint64(4) {
-		jobs := workload(250, seed, true)
-		for i := range jobs {
-			jobs[i].Estimate = 0
+// A team with any weights, greedy or sampling, finishes every job and decides the same twice; and it does not follow its prior.
+// What it records are choices among offers that can be made, with their probabilities.
+func TestTeamWithRandomWeights(t *testing.T) {
+	kinds := map[review.Kind]int{}
+	for seed, name := range priors {
+		p := newPolicy(t, uint64(seed), name)
+		shake(p, uint64(seed))
+		jobs := workload(100, uint64(seed), true)
+		once := func(sample bool) []byte {
+			team := agents.NewTeam(p)
+			var draw *rand.Rand
+			if sample {
+				draw = rand.New(rand.NewPCG(uint64(seed), 4))
+			}
+			team.Explore(draw, func(tx *cluster.Txn, c *agents.Choice) error {
+				kinds[c.Offers[c.Action].Kind]++
+				mark := tx.Mark()
+				for i := range c.Offers {
+					if err := c.Offers[i].Apply(tx); err != nil {
+						t.Errorf("%s: offer %d of %d, %v: %v", name, i, len(c.Offers), c.Offers[i].Kind, err)
+					}
+					tx.Rollback(mark)
+				}
+				sum, top := 0.0, 0
+				for i := range c.Bids {
+					sum += math.Exp(float64(c.Prior[i] + c.Bids[i]))
+					if c.Prior[i]+c.Bids[i] > c.Prior[top]+c.Bids[top] {
+						top = i
+					}
+				}
+				if want := float64(c.Prior[c.Action]+c.Bids[c.Action]) - math.Log(sum); math.Abs(c.LogProb-want) > 1e-4 {
+					t.Errorf("%s: log-probability %v, want %v", name, c.LogProb, want)
+				}
+				if !sample && c.Action != top {
+					t.Errorf("%s: greedily took offer %d, want %d", name, c.Action, top)
+				}
+				return nil
+			})
+			return text(t, play(t, cluster.Uniform(4, 8), jobs, team))
 		}
-		p := newPolicy(t, seed)
-		p.Hold = 5 // nothing to compare with: it must not matter
-		want := text(t, play(t, cluster.Uniform(5, 8), jobs, baselines.NewSkip()))
-		if got := text(t, play(t, cluster.Uniform(5, 8), jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
-			t.Fatalf("seed %d: the untrained team differs from fjf", seed)
+		for _, sample := range []bool{false, true} {
+			first := once(sample)
+			if !bytes.Equal(first, once(sample)) {
+				t.Errorf("%s, sampling %v: two runs differ", name, sample)
+			}
+			if !sample && bytes.Equal(first, text(t, play(t, cluster.Uniform(4, 8), jobs, agents.NewPrior(p)))) {
+				t.Errorf("%s: the team is its prior", name)
+			}
+		}
+	}
+	if len(kinds) < 10 {
+		t.Errorf("took kinds of offers %v, want 10 or more", kinds)
+	}
+}
+
+// Kinds of offers mean the same to those who think of them and those who observe them.
+func TestKindsAgree(t *testing.T) {
+	for k := range review.Kinds {
+		if got, want := env.OfferKind(k).String(), review.Kind(k).String(); got != want {
+			t.Errorf("kind %d is observed as %q, want %q", k, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 const BundleKind = "clustergym-policy"
 
 // BundleSchema is the newest manifest version that this code reads and the one that it writes.
-const BundleSchema = 1
+const BundleSchema = 2
 
 const weightsName = "weights.safetensors"
 
@@ -29,7 +29,6 @@ type Manifest struct {
 	Created      string       `json:"created"` // as the writer says it; free text
 	Features     Features     `json:"features"`
 	Window       int          `json:"window"` // jobs that the policy sees at once
-	Menu         []Level      `json:"menu"`   // action 0 is no-op, 1 + k·len(Menu) + l takes level l for the k-th job
 	Prior        Prior        `json:"prior"`
 	Architecture Architecture `json:"architecture"`
 	Training     Provenance   `json:"training"`
@@ -41,7 +40,7 @@ type Manifest struct {
 type Features struct {
 	Server []Feature `json:"server"`
 	Job    []Feature `json:"job"`
-	Item   []Feature `json:"item"`
+	Offer  []Feature `json:"offer"`
 	Global []Feature `json:"global"`
 }
 
@@ -53,18 +52,10 @@ type Feature struct {
 	Max  float64 `json:"max"`
 }
 
-// Level is an entry of the menu: what a worker gets, relative to what its job asks for.
-type Level struct {
-	Name     string  `json:"name"`
-	GPUShare float64 `json:"gpu_share"`
-	CPU      float64 `json:"cpu"`
-	Memory   float64 `json:"memory"`
-}
-
-// Prior fixes the heuristic to whose bids the weights add.
+// Prior fixes the heuristic whose proposals the policy reviews.
 type Prior struct {
-	Name string  `json:"name"`
-	Hold float64 `json:"hold"` // its bound on what may start while a job is held back, in times that job's remaining time
+	Name   string  `json:"name"`   // of a baseline, with its options
+	Margin float64 `json:"margin"` // by which the bid for another offer must exceed that for the heuristic's own
 }
 
 // Architecture holds the numbers and the words from which the network is built.
@@ -220,7 +211,7 @@ func (m *Manifest) check() error {
 	for _, group := range []struct {
 		name string
 		list []Feature
-	}{{"server", m.Features.Server}, {"job", m.Features.Job}, {"item", m.Features.Item}, {"global", m.Features.Global}} {
+	}{{"server", m.Features.Server}, {"job", m.Features.Job}, {"offer", m.Features.Offer}, {"global", m.Features.Global}} {
 		seen := map[string]bool{}
 		for i, f := range group.list {
 			if f.Name == "" || seen[f.Name] {

@@ -27,7 +27,6 @@ func policy() (Manifest, []Tensor) {
 				Global: []Feature{{"load", "", -0.5, 2.25}},
 			},
 			Window:       32,
-			Menu:         []Level{{"as requested", 1, 1, 1}, {"half a GPU", 0.5, 1, 1}},
 			Architecture: Architecture{Sizes: map[string]int{"hidden": 64, "heads": 4}, Choices: map[string]string{"mixer": "attention <&>"}},
 			Training:     Provenance{Scenario: "venus-week-v1", Seed: 1<<64 - 1, Updates: 400, Trace: "helios", Git: "abc", Go: "go1.26"},
 		}, []Tensor{
@@ -112,7 +111,7 @@ func TestWriteBundleRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Manifest, []Tensor) []Tensor{
 		"no name":            func(m *Manifest, ts []Tensor) []Tensor { m.Name = ""; return ts },
 		"a negative window":  func(m *Manifest, ts []Tensor) []Tensor { m.Window = -1; return ts },
-		"a nameless feature": func(m *Manifest, ts []Tensor) []Tensor { m.Features.Item = []Feature{{}}; return ts },
+		"a nameless feature": func(m *Manifest, ts []Tensor) []Tensor { m.Features.Offer = []Feature{{}}; return ts },
 		"a feature twice": func(m *Manifest, ts []Tensor) []Tensor {
 			m.Features.Job = append(m.Features.Job, m.Features.Job[0])
 			return ts
@@ -152,9 +151,9 @@ func TestBundleThatIsNone(t *testing.T) {
 		{"a folder without weights", func(m fstest.MapFS) { delete(m, weightsName) }, ErrDamaged, weightsName},
 		{"a manifest of another program", put(manifestName, `{"name": "webapp", "version": 3}`), ErrForeign, `kind "", want "clustergym-policy"`},
 		{"a training checkpoint", edit(BundleKind, checkpointKind), ErrForeign, checkpointKind},
-		{"a newer schema", edit(`"schema_version": 1`, `"schema_version": 2`), ErrNewer, "schema version 2, at most 1"},
+		{"a newer schema", edit(`"schema_version": 2`, `"schema_version": 3`), ErrNewer, "schema version 3, at most 2"},
 		{"a newer schema with new fields", put(manifestName, `{"kind":"clustergym-policy","schema_version":9,"x":[]}`), ErrNewer, "version 9"},
-		{"no schema", edit(`"schema_version": 1`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
+		{"no schema", edit(`"schema_version": 2`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
 		{"an empty manifest", put(manifestName, ""), ErrDamaged, "JSON"},
 		{"an unknown field", edit(`"window"`, `"windows"`), ErrDamaged, `unknown field "windows"`},
 		{"a wrong type", edit(`"window": 32`, `"window": "32"`), ErrDamaged, "window"},
@@ -243,7 +242,7 @@ func TestEveryByteCounts(t *testing.T) {
 func FuzzReadBundle(f *testing.F) {
 	whole := files(f, writePolicy(f))
 	f.Add(whole[manifestName].Data, whole[weightsName].Data)
-	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":1}`), []byte{})
+	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":2}`), []byte{})
 	f.Add([]byte(`{"name":"x","tensors":[]}`), file("{}"))
 	f.Fuzz(func(t *testing.T, manifest, weights []byte) {
 		read := func(manifest []byte) *Bundle {

@@ -70,24 +70,21 @@ func TestSelect(t *testing.T) {
 
 // problem is a random coordination problem of a rapid test.
 type problem struct {
-	n, items, kappa int
-	p, scores       []float64
-	width           int
-	active          []bool
-	graph           coordgraph.Graph[float64]
-	payoffs         coordgraph.Payoffs[float64]
-	rng             *rand.Rand
+	n, kappa  int
+	p, scores []float64
+	width     int
+	active    []bool
+	graph     coordgraph.Graph[float64]
 }
 
 func draw(t *rapid.T) *problem {
 	pr := &problem{
-		n: rapid.IntRange(1, 12).Draw(t, "agents"), items: rapid.IntRange(1, 6).Draw(t, "items"),
-		kappa: rapid.IntRange(0, 5).Draw(t, "kappa"), width: rapid.IntRange(1, 9).Draw(t, "width"),
+		n: rapid.IntRange(1, 12).Draw(t, "agents"), kappa: rapid.IntRange(0, 5).Draw(t, "kappa"),
+		width: rapid.IntRange(1, 9).Draw(t, "width"),
 	}
-	rank := rapid.IntRange(1, 5).Draw(t, "rank")
 	pr.active = rapid.SliceOfN(rapid.Bool(), pr.n, pr.n).Draw(t, "active")
-	pr.rng = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-	pr.p, pr.scores = normal(pr.rng, pr.n*pr.width), make([]float64, pr.n*pr.n)
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	pr.p, pr.scores = normal(rng, pr.n*pr.width), make([]float64, pr.n*pr.n)
 	if rapid.Bool().Draw(t, "ties") {
 		for i := range pr.p {
 			pr.p[i] = math.Round(pr.p[i])
@@ -95,8 +92,6 @@ func draw(t *rapid.T) *problem {
 	}
 	coordgraph.Scores(pr.scores, pr.p, pr.width)
 	coordgraph.Select(&pr.graph, pr.scores, pr.active, pr.kappa)
-	pr.payoffs = coordgraph.Payoffs[float64]{Agents: pr.n, Items: pr.items,
-		Q: normal(pr.rng, pr.n*pr.items*rank), D: normal(pr.rng, rank)}
 	return pr
 }
 
@@ -132,70 +127,15 @@ func TestSelectEqualsSorting(t *testing.T) {
 	})
 }
 
-// payoff is f_ij(a,b) written out from the definition.
-func (pr *problem) payoff(i, a, j, b int) float64 {
-	adj := make([]float64, pr.n*pr.n)
-	pr.graph.Adjacency(adj)
-	if adj[i*pr.n+j] == 0 || a == coordgraph.NoOp || b == coordgraph.NoOp {
-		return 0
-	}
-	score := 0.0
-	for t := range pr.width {
-		score += pr.p[i*pr.width+t] * pr.p[j*pr.width+t]
-	}
-	sum := 0.0
-	for r, d := range pr.payoffs.D {
-		rank := len(pr.payoffs.D)
-		sum += d * pr.payoffs.Q[(i*pr.items+a)*rank+r] * pr.payoffs.Q[(j*pr.items+b)*rank+r]
-	}
-	return sum / (1 + math.Exp(-score/math.Sqrt(float64(pr.width))))
-}
-
-func TestValueEqualsBruteForce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pr := draw(t)
-		joint, want := make([]int, pr.n), 0.0
-		for i := range joint {
-			joint[i] = pr.rng.IntN(pr.items+1) - 1
-			for j := range i {
-				want += pr.payoff(i, joint[i], j, joint[j])
-			}
-		}
-		if got := coordgraph.Value(&pr.graph, &pr.payoffs, joint); math.Abs(got-want) > 1e-9 {
-			t.Fatalf("value of %v is %g, want %g", joint, got, want)
-		}
-	})
-}
-
-// TestBidsAddUpToTheValue decodes in a random order: the payoffs that each agent's choice found in its bids sum to the value
-// of the joint choice.
-func TestBidsAddUpToTheValue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pr := draw(t)
-		bids, joint, sum := make([]float64, pr.n*pr.items), make([]int, pr.n), 0.0
-		for _, i := range pr.rng.Perm(pr.n) {
-			joint[i] = pr.rng.IntN(pr.items+1) - 1
-			if joint[i] != coordgraph.NoOp {
-				sum += bids[i*pr.items+joint[i]]
-			}
-			coordgraph.AddPayoff(bids, &pr.graph, &pr.payoffs, i, joint[i])
-		}
-		if want := coordgraph.Value(&pr.graph, &pr.payoffs, joint); math.Abs(sum-want) > 1e-9 {
-			t.Fatalf("bids of %v add up to %g, want %g", joint, sum, want)
-		}
-	})
-}
-
 func TestReuseAllocatesNothing(t *testing.T) {
-	const n, items, width, rank = 64, 48, 16, 4
+	const n, width = 64, 16
 	rng := rand.New(rand.NewPCG(1, 2))
-	p, scores, bids := normal(rng, n*width), make([]float64, n*n), make([]float64, n*items)
-	f := coordgraph.Payoffs[float64]{Agents: n, Items: items, Q: normal(rng, n*items*rank), D: normal(rng, rank)}
+	p, scores, near := normal(rng, n*width), make([]float64, n*n), make([]float64, n*width)
 	var g coordgraph.Graph[float64]
 	decide := func() {
 		coordgraph.Scores(scores, p, width)
 		coordgraph.Select(&g, scores, nil, 4)
-		coordgraph.AddPayoff(bids, &g, &f, 3, 7)
+		g.Sums(near, p, width)
 		coordgraph.SelectNear(&g, p, width, nil, 4)
 		coordgraph.SelectNear(&g, p, width/4, nil, 4) // four times as many agents: more than Exact
 	}
@@ -225,19 +165,5 @@ func BenchmarkSelect(b *testing.B) {
 				coordgraph.SelectNear(&g, p, width, nil, 4)
 			}
 		})
-	}
-}
-
-func BenchmarkAddPayoff(b *testing.B) {
-	const n, items, width, rank = 32, 48, 16, 4
-	rng := rand.New(rand.NewPCG(1, 2))
-	p, scores, bids := normal(rng, n*width), make([]float64, n*n), make([]float64, n*items)
-	f := coordgraph.Payoffs[float64]{Agents: n, Items: items, Q: normal(rng, n*items*rank), D: normal(rng, rank)}
-	var g coordgraph.Graph[float64]
-	coordgraph.Scores(scores, p, width)
-	coordgraph.Select(&g, scores, nil, 4)
-	b.ReportAllocs()
-	for b.Loop() {
-		coordgraph.AddPayoff(bids, &g, &f, 3, 7)
 	}
 }

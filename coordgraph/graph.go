@@ -1,8 +1,9 @@
-// Package coordgraph is a dynamic coordination graph: agents are linked where their learned projections match, and linked
-// agents share low-rank payoffs between their items. A decoder commits items one after another and adds each one's payoffs
-// to the bids of the neighbours, so that later choices take account of earlier ones.
+// Package coordgraph is a dynamic coordination graph: agents are linked where their learned projections match, and those who
+// act together share low-rank payoffs with each other and with their neighbours. Graphs that do not look at the agents are
+// there to be compared with it.
 //
-// Package coordgraph/graph adds the same bonus to a Gorgonia graph for training. The idea of a sparse, state-dependent graph
+// Package coordgraph/graph adds these payoffs to a Gorgonia graph for training; package coordgraph/solve chooses jointly under
+// payoffs between items. The idea of a sparse, state-dependent graph
 // is from CASEC (Wang et al., ICLR 2022) and SOP-CG (Yang et al., 2021), that of low-rank payoffs from DCG (Boehmer et al.,
 // ICML 2020).
 package coordgraph

@@ -33,8 +33,8 @@ const (
 )
 
 // openBooks makes the folder of a new run, or checks that a run to be resumed has the same recipe.
-func openBooks(cfg *Config, hold float64, opt Options, src *scenario.Source) (*books, error) {
-	text, err := writeRecipe(cfg, hold, opt.Scenario, src)
+func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Source) (*books, error) {
+	text, err := writeRecipe(cfg, prior, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -66,26 +66,29 @@ func openBooks(cfg *Config, hold float64, opt Options, src *scenario.Source) (*b
 	return &books{dir: opt.Dir, store: store}, nil
 }
 
-// writeRecipe returns all that fixes the run's result: settings, scenario, a digest of the jobs themselves, and the bound of
-// the prior that follows from them.
-func writeRecipe(cfg *Config, hold float64, s *scenario.Scenario, src *scenario.Source) ([]byte, error) {
+// writeRecipe returns all that fixes the run's result: settings, the prior that follows from them, and of every scenario a
+// digest of the jobs themselves.
+func writeRecipe(cfg *Config, prior string, sources []*scenario.Source) ([]byte, error) {
+	r := Recipe{Train: *cfg, Prior: prior}
+	for _, src := range sources {
+		digest, err := src.Digest()
+		if err != nil {
+			return nil, err
+		}
+		seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
+		r.Workloads = append(r.Workloads, Workload{src.Scenario().Name, digest, seen})
+	}
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	digest, err := src.Digest()
-	if err != nil {
-		return nil, err
-	}
-	r := Recipe{Train: *cfg, Hold: hold}
-	r.Workload.Digest = digest
-	r.Workload.Seen = append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
-	err = enc.Encode(r)
-	if err != nil {
+	if err := enc.Encode(r); err != nil {
 		return nil, fmt.Errorf("write recipe: %w", err)
 	}
-	b.WriteString("---\n")
-	if err := s.Write(&b); err != nil {
-		return nil, fmt.Errorf("write recipe: %w", err)
+	for _, src := range sources {
+		b.WriteString("---\n")
+		if err := src.Scenario().Write(&b); err != nil {
+			return nil, fmt.Errorf("write recipe: %w", err)
+		}
 	}
 	return b.Bytes(), nil
 }

@@ -22,24 +22,29 @@ const (
 func Glossary() []Term {
 	return []Term{
 		{"update", "", "updates", "finished so far"},
-		{"choices", "train/choices", "decisions", "of the update's episodes, among several legal ones"},
+		{"choices", "train/choices", "decisions", "of the update's episodes, among several offers"},
+		{"learned", "train/learned", "decisions", "of these, learned from: those with a label, or all"},
+		{"departs", "train/departs", "share", "of the update's decisions that were not the prior's own"},
 		{"return", "train/return", "job-hours", "mean over episodes of the negative sum of completion times; higher is better"},
 		{"relative_jct", "train/relative_jct", "ratio",
 			"mean JCT of the sampled policy over the prior's on the same windows; lower is better"},
 		{"validation", "validation/relative_jct", "ratio",
 			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
+		{"agree", "update/agree", "share",
+			"of labelled decisions at which the greedy policy takes the offer that saves most, before their last epoch's step"},
+		{"value", "update/value", "job-hours",
+			"that the greedy policy's offers save there, mean over labelled decisions; higher is better"},
+		{"scale", "update/scale", "job-hours", "that an offer saves or loses, mean over offers that make a difference"},
 		{"entropy", "update/entropy", "nats", "of a decision, mean over the last epoch"},
 		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},
 		{"clipped", "update/clipped", "share", "of the last epoch's decisions whose probability ratio left the clip range"},
 		{"grad_norm", "update/grad_norm", "norm", "of the gradient before clipping, mean over the update's batches"},
-		{"waits", "train/waits", "share", "of the last epoch's decisions that left startable jobs waiting"},
 
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
 		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
 		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, before scaling: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
-			"server, token, inducing, tokens_to_servers, servers_to_tokens, inducing_to_servers, servers_to_inducing, item, bid, " +
-			"pair, stop"},
+			"server, job, inducing, jobs_to_servers, servers_to_jobs, inducing_to_servers, servers_to_inducing, offer, bid, pair"},
 	}
 }

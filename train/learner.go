@@ -21,40 +21,67 @@ const far = 4
 type learner struct {
 	cfg      *Config
 	params   agents.Params
-	m, v     []float32 // first and second moments, in the layout of the parameters one after another
-	steps    int64     // of Adam so far
-	machines []*learn.Machine[float32]
-	grads    [][]float32 // one a chunk of a batch
+	m, v     []float32                 // first and second moments, in the layout of the parameters one after another
+	steps    int64                     // of Adam so far
+	experts  []*learn.Machine[float32] // learn from labels
+	ppo      []*learn.Machine[float32]
+	machines []*learn.Machine[float32] // those of the two at work
+	grads    [][]float32               // one a chunk of a batch
 	stats    []learn.Stats
 }
 
-func newLearner(cfg *Config, p *agents.Policy, servers, tokens, workers int) (*learner, error) {
+func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, error) {
 	n := p.Params.Count()
 	l := &learner{cfg: cfg, params: p.Params, m: make([]float32, n), v: make([]float32, n)}
 	chunks := (cfg.Batch + chunk - 1) / chunk
-	for range min(workers, chunks) {
-		m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, tokens, cfg.Clip)
-		if err != nil {
-			return nil, err
-		}
-		l.machines = append(l.machines, m)
-	}
 	for range chunks {
 		l.grads = append(l.grads, make([]float32, n))
 	}
 	l.stats = make([]learn.Stats, chunks)
-	return l, nil
+	offers := p.Offers()
+	make := func(loss learn.Loss) (list []*learn.Machine[float32], err error) {
+		for range min(workers, chunks) {
+			m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, max(cfg.Window, offers), offers, loss)
+			if err != nil {
+				return list, err
+			}
+			list = append(list, m)
+		}
+		return list, nil
+	}
+	var err error
+	if cfg.Expert > 0 {
+		loss := learn.Loss{Kind: learn.Expert}
+		if cfg.Learner == ValueLearner {
+			loss = learn.Loss{Kind: learn.Value, Huber: huber}
+		}
+		if l.experts, err = make(loss); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Expert < cfg.Updates {
+		l.ppo, err = make(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip})
+	}
+	return l, err
 }
 
+// huber is where the value learner's loss turns from a square to a line, in mean savings.
+const huber = 1
+
 func (l *learner) close() {
-	for _, m := range l.machines {
+	for _, m := range append(l.experts, l.ppo...) {
 		_ = m.Close() // nothing is lost with a machine
 	}
 }
 
-// improve learns from the samples; progress in [0,1) sets the rate and the entropy bonus.
-func (l *learner) improve(samples []learn.Sample, progress float64, draw *rand.Rand, out *Metrics) error {
-	normalise(samples)
+// improve learns from the samples, which have labels or advantages; progress in [0,1) sets the rate and the entropy bonus.
+func (l *learner) improve(samples []learn.Sample, labels bool, progress float64, draw *rand.Rand, out *Metrics) error {
+	if l.machines = l.ppo; labels {
+		l.machines = l.experts
+		out.Scale = scaleSavings(samples)
+	} else {
+		normalise(samples)
+	}
 	rate := l.cfg.Rate * (1 - 0.9*progress)
 	spread := l.cfg.Entropy * (1 - progress)
 	order := make([]int, len(samples))
@@ -74,7 +101,9 @@ func (l *learner) improve(samples []learn.Sample, progress float64, draw *rand.R
 		batches += len(norms)
 		n := float64(st.Rows)
 		out.Entropy, out.KL, out.Clipped = st.Entropy/n, st.KL/n, float64(st.Clipped)/n
-		out.Waits = float64(st.Stops) / n
+		if labels {
+			out.Agree, out.Value = float64(st.Agree)/n, st.Value/n*out.Scale
+		}
 		if out.KL > l.cfg.MaxKL || st.Rows < len(order) {
 			break
 		}
@@ -146,7 +175,9 @@ func add(sum *learn.Stats, s learn.Stats) {
 	sum.Entropy += s.Entropy
 	sum.KL += s.KL
 	sum.Clipped += s.Clipped
-	sum.Stops += s.Stops
+	sum.Agree += s.Agree
+	sum.Kept += s.Kept
+	sum.Value += s.Value
 }
 
 // Adam's constants (Kingma and Ba, 2015), with the ε that PPO implementations use.
@@ -214,4 +245,32 @@ func normalise(samples []learn.Sample) {
 	for i := range samples {
 		samples[i].Gain = min(max((samples[i].Gain-mean)/deviation, -5), 5)
 	}
+}
+
+// scaleSavings scales labels by the mean of what is saved or lost where there is a difference, and bounds them to 5 of that, so
+// that single episodes do not drown the rest. It returns the scale, 0 if no offer makes a difference.
+func scaleSavings(samples []learn.Sample) float64 {
+	// Two futures that are alike may be added up in other steps.
+	const rounding = 1e-9
+	sum, n := 0.0, 0.0
+	for i := range samples {
+		for k, x := range samples[i].Saved {
+			if math.Abs(x) < rounding {
+				samples[i].Saved[k] = 0
+				continue
+			}
+			sum += math.Abs(x)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	scale := sum / n
+	for i := range samples {
+		for k, x := range samples[i].Saved {
+			samples[i].Saved[k] = min(max(x/scale, -5), 5)
+		}
+	}
+	return scale
 }

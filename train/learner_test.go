@@ -20,8 +20,7 @@ import (
 // idle returns a learner of an untrained policy without machines for a batch of one chunk.
 func idle(tb testing.TB, cfg *Config) *learner {
 	tb.Helper()
-	p := untrained(tb, 0, 6)
-	l, err := newLearner(cfg, p, 4, 6, 1)
+	l, err := newLearner(cfg, untrained(tb, "sjfskip", 6), 4, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -81,76 +80,106 @@ func TestStepIsAdam(t *testing.T) {
 	}
 }
 
-// played returns samples of sampled episodes with random advantages, gangs among them.
+// played returns samples of sampled episodes, with labels and with random advantages.
 func played(tb testing.TB, n int) []learn.Sample {
 	tb.Helper()
 	draw := rand.New(rand.NewPCG(2, 2))
-	p := untrained(tb, 0, 6)
+	p := untrained(tb, "sjfskip", 6)
 	var all []learn.Sample
 	for seed := uint64(0); len(all) < n; seed++ {
-		r, err := play(p, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}, time.Hour, draw)
+		r, err := play(p, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}, time.Hour, 1, draw)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		all = append(all, r.samples...)
 	}
+	scaleSavings(all)
 	for i := range all {
 		all[i].Gain = draw.NormFloat64()
 	}
 	return all[:n]
 }
 
-// The gradient of a batch is the same, bit for bit, however many machines share it, and it is the sum of its samples'.
+// The gradient of a batch is the same, bit for bit, however many machines share it, and it is the sum of its samples', whatever
+// is learned from.
 func TestGradientDoesNotDependOnMachines(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Batch = 250 // three full chunks and a rest
 	samples := played(t, 330)
-	var want, wantLater []float32
-	for _, workers := range []int{1, 2, 3, 9} {
-		p := untrained(t, 0, 6)
-		l, err := newLearner(&cfg, p, 4, 6, workers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.close()
-		if len(l.machines) != min(workers, 4) {
-			t.Fatalf("%d machines for %d workers", len(l.machines), workers)
-		}
-		if _, err := l.gradient(samples[:250], 0.01); err != nil {
-			t.Fatal(err)
-		}
-		got := slices.Clone(l.grads[0])
-		if want == nil {
-			want = got
-			checkSum(t, &cfg, samples[:250], want)
-		}
-		var out Metrics
-		cfg.MaxKL = 100
-		if err := l.improve(slices.Clone(samples), 0.5, rand.New(rand.NewPCG(3, 3)), &out); err != nil {
-			t.Fatal(err)
-		}
-		later := append(append(flat(l), l.m...), l.v...)
-		if wantLater == nil {
-			wantLater = later
-		}
-		if !slices.Equal(got, want) || !slices.Equal(later, wantLater) {
-			t.Errorf("%d machines give another gradient (%v) or other weights and moments than one (%v)", workers,
-				!slices.Equal(got, want), !slices.Equal(later, wantLater))
-		}
-		if l.steps != 6 {
-			t.Errorf("%d steps, want 2 for each of 3 epochs", l.steps)
-		}
-	}
-	if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
-		t.Error("the gradient is zero: the comparison says nothing")
+	for _, c := range []struct {
+		learner string
+		expert  int
+		loss    learn.Loss
+	}{
+		{PolicyLearner, 1, learn.Loss{Kind: learn.Expert}},
+		{ValueLearner, 1, learn.Loss{Kind: learn.Value, Huber: huber}},
+		{PolicyLearner, 0, learn.Loss{Kind: learn.PPO, Clip: 0.2}},
+	} {
+		t.Run(c.loss.Kind.String(), func(t *testing.T) {
+			cfg := DefaultConfig()
+			cfg.Epochs = 3
+			cfg.Batch = 250 // three full chunks and a rest
+			cfg.Updates, cfg.Expert, cfg.Learner, cfg.Clip, cfg.MaxKL = 1, c.expert, c.learner, 0.2, 100
+			var want, wantLater []float32
+			for _, workers := range []int{1, 2, 9} {
+				l, err := newLearner(&cfg, untrained(t, "sjfskip", 6), 4, workers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.close()
+				if l.machines = l.ppo; c.expert > 0 {
+					l.machines = l.experts
+				}
+				if len(l.machines) != min(workers, 4) || len(l.ppo)+len(l.experts) != len(l.machines) {
+					t.Fatalf("%d and %d machines for %d workers", len(l.experts), len(l.ppo), workers)
+				}
+				if _, err := l.gradient(samples[:250], 0.01); err != nil {
+					t.Fatal(err)
+				}
+				got := slices.Clone(l.grads[0])
+				if want == nil {
+					want = got
+					checkSum(t, c.loss, samples[:250], want)
+				}
+				var out Metrics
+				draw := rand.New(rand.NewPCG(3, 3))
+				if err := l.improve(copied(samples), c.expert > 0, 0.5, draw, &out); err != nil {
+					t.Fatal(err)
+				}
+				later := append(append(flat(l), l.m...), l.v...)
+				if wantLater == nil {
+					wantLater = later
+				}
+				if !slices.Equal(got, want) || !slices.Equal(later, wantLater) {
+					t.Errorf("%d machines give another gradient (%v) or other weights and moments than one (%v)", workers,
+						!slices.Equal(got, want), !slices.Equal(later, wantLater))
+				}
+				if l.steps != 6 {
+					t.Errorf("%d steps, want 2 for each of 3 epochs", l.steps)
+				}
+				if labels := c.expert > 0; labels != (out.Scale > 0) || labels != (out.Agree > 0) || labels == (out.KL > 0) {
+					t.Errorf("told %+v of an update with labels: %v", out, labels)
+				}
+			}
+			if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
+				t.Error("the gradient is zero: the comparison says nothing")
+			}
+		})
 	}
 }
 
+// copied are the samples with labels of their own.
+func copied(samples []learn.Sample) []learn.Sample {
+	all := slices.Clone(samples)
+	for i := range all {
+		all[i].Saved = slices.Clone(all[i].Saved)
+	}
+	return all
+}
+
 // checkSum adds up the gradients of single samples.
-func checkSum(t *testing.T, cfg *Config, samples []learn.Sample, got []float32) {
+func checkSum(t *testing.T, loss learn.Loss, samples []learn.Sample, got []float32) {
 	t.Helper()
-	p := untrained(t, 0, 6)
-	m, err := learn.NewMachine[float64](p.Shape, 1, 4, 6, cfg.Clip)
+	p := untrained(t, "sjfskip", 6)
+	m, err := learn.NewMachine[float64](p.Shape, 1, 4, max(6, p.Offers()), p.Offers(), loss)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +221,39 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
+// Labels are scaled by the mean of what is saved or lost where there is a difference beyond rounding, and bounded.
+func TestScaleSavings(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		saved, want [][]float64
+		scale       float64
+	}{
+		{"no labels", nil, nil, 0},
+		{"nothing matters", [][]float64{{0, 0}, {0}}, [][]float64{{0, 0}, {0}}, 0},
+		{"one matters", [][]float64{{0, 0, 4}, {0, 0}}, [][]float64{{0, 0, 1}, {0, 0}}, 4},
+		{"saved and lost alike", [][]float64{{0, 6, -2}, {0, -4}}, [][]float64{{0, 1.5, -0.5}, {0, -1}}, 4},
+		{"what rounding leaves", [][]float64{{0, 3, 1e-13}, {0, -2e-14}}, [][]float64{{0, 1, 0}, {0, 0}}, 3},
+		{"rounding alone", [][]float64{{0, 1e-13}}, [][]float64{{0, 0}}, 0},
+		{"a giant", [][]float64{{0, 93}, {0, -1}, {0, 1, -1}, {0, 1, -1, 1, 1}}, // 100 over 8
+			[][]float64{{0, 5}, {0, -0.08}, {0, 0.08, -0.08}, {0, 0.08, -0.08, 0.08, 0.08}}, 12.5},
+	} {
+		var samples []learn.Sample
+		for _, s := range c.saved {
+			samples = append(samples, learn.Sample{Saved: slices.Clone(s)})
+		}
+		if got := scaleSavings(samples); math.Abs(got-c.scale) > 1e-9 {
+			t.Errorf("%s: scale %v, want %v", c.name, got, c.scale)
+		}
+		for i := range samples {
+			for k, x := range samples[i].Saved {
+				if math.Abs(x-c.want[i][k]) > 1e-9 {
+					t.Errorf("%s: %v became %v, want %v", c.name, c.saved[i], samples[i].Saved, c.want[i])
+				}
+			}
+		}
+	}
+}
+
 // A number that is not finite ends the step with the name of its tensor; a bad gradient has then changed nothing.
 func TestNotFiniteIsNamed(t *testing.T) {
 	cfg := DefaultConfig()
@@ -200,21 +262,21 @@ func TestNotFiniteIsNamed(t *testing.T) {
 		l := idle(t, &cfg)
 		at := 0
 		for i := range l.params {
-			if l.params[i].Name == "item.w" {
+			if l.params[i].Name == "offer.w" {
 				break
 			}
 			at += len(l.params[i].Data)
 		}
 		before := flat(l)
 		l.grads[0][at+2] = bad
-		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "gradient of item.w: number 2 is ") {
+		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "gradient of offer.w: number 2 is ") {
 			t.Errorf("gradient with %v: error %v", bad, err)
 		}
 		if !slices.Equal(flat(l), before) || l.steps != 0 {
 			t.Errorf("gradient with %v: the weights moved", bad)
 		}
 		l.grads[0][at+2], l.m[at+3] = 1, bad
-		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "weights item.w: number 3 is ") {
+		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "weights offer.w: number 3 is ") {
 			t.Errorf("weights with %v: error %v", bad, err)
 		}
 	}
@@ -244,7 +306,7 @@ func TestNothingBadIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := checkpoints.Get[float32](c.Tensors, "adam.m", untrained(t, 0, 6).Params.Count())
+	m, err := checkpoints.Get[float32](c.Tensors, "adam.m", untrained(t, "sjfskip", 6).Params.Count())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,6 +362,23 @@ func TestConfigBounds(t *testing.T) {
 		{"no memory", func(c *Config) { c.Memory = 0 }, "train.memory: 0"},
 		{"negative memory", func(c *Config) { c.Memory = -time.Hour }, "train.memory: -1"},
 		{"no credit", func(c *Config) { c.Credit = 0 }, "train.credit: 0"},
+		{"labels in fewer than no updates", func(c *Config) { c.Expert = -1 }, "train.expert: -1, want 0 to 16777216"},
+		{"no labels", func(c *Config) { c.Expert, c.Label = 0, 0 }, ""},
+		{"labels in more updates than there are", func(c *Config) { c.Updates, c.Expert = 3, 9 }, ""},
+		{"a negative part with labels", func(c *Config) { c.Label = -0.1 }, "train.label: -0.1, want at least 0 and at most 1"},
+		{"more than all with labels", func(c *Config) { c.Label = 1.1 }, "train.label: 1.1"},
+		{"all with labels", func(c *Config) { c.Label = 1 }, ""},
+		{"the value learner", func(c *Config) { c.Learner = ValueLearner }, ""},
+		{"no learner", func(c *Config) { c.Learner = "" }, `train.learner: "", want policy or value`},
+		{"another learner", func(c *Config) { c.Learner = "Value" }, `train.learner: "Value", want policy or value`},
+		{"a negative margin", func(c *Config) { c.Margin = -1 }, "train.margin: -1, want at least 0"},
+		{"no number as margin", func(c *Config) { c.Margin = math.NaN() }, "train.margin: NaN"},
+		{"no margin", func(c *Config) { c.Margin = 0 }, ""},
+		{"no prior", func(c *Config) { c.Prior = "" }, `train.prior: `},
+		{"a prior that is none", func(c *Config) { c.Prior = "srsf,no-such" }, `train.prior: policy "no-such"`},
+		{"a comma at the end", func(c *Config) { c.Prior = "srsf," }, `train.prior: policy ""`},
+		{"several priors", func(c *Config) { c.Prior = "fifo,srsf+menu,sjfhold:times=3+menu+move" }, ""},
+		{"no validation", func(c *Config) { c.Validation = 0 }, "train.validation: 0, want 1 to"},
 		{"all at their bounds", func(c *Config) { c.Updates, c.Window, c.Keep, c.Rate, c.Clip = 1<<24, 1024, 1, 1, 1 }, ""},
 	} {
 		cfg := DefaultConfig()
@@ -325,8 +404,12 @@ func TestBooks(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatalf("line %d: %v", i+1, err)
 		}
-		if (m.Validation != nil) != (i%2 == 1) || m.Update != i+1 || m.Choices <= 0 || !(m.Relative > 0) || !(m.Entropy > 0) {
+		if (m.Validation != nil) != (i%2 == 1) || m.Update != i+1 || m.Choices <= 0 || m.Learned > min(m.Choices, cfg.Choices) ||
+			!(m.Learned > 0) || !(m.Relative > 0) || !(m.Entropy > 0) || !(m.Departs > 0 && m.Departs < 1) {
 			t.Errorf("line %d: %s", i+1, line)
+		}
+		if labels := m.Update <= cfg.Expert; labels != (m.Scale > 0) || labels != (m.Agree > 0) || labels == (m.KL > 0) {
+			t.Errorf("line %d, with labels (%v): %s", i+1, labels, line)
 		}
 		if again, err := json.Marshal(told[i]); err != nil || string(again) != line {
 			t.Errorf("line %d: told %s, wrote %s (%v)", i+1, again, line, err)

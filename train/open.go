@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -15,16 +17,20 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// Recipe is all that fixes a run's result: what run.yaml holds, the scenario as a document of its own.
+// Recipe is all that fixes a run's result: what run.yaml holds, the scenarios as documents of their own.
 type Recipe struct {
-	Train    Config `yaml:"train"`
-	Workload struct {
-		Digest string `yaml:"sha256"`
-		// Seen are the periods of the training and validation windows.
-		Seen []scenario.Period `yaml:"seen"`
-	} `yaml:"workload"`
-	Hold     float64           `yaml:"hold"` // of the tuned prior
-	Scenario scenario.Scenario `yaml:"-"`
+	Train     Config              `yaml:"train"`
+	Prior     string              `yaml:"prior"` // as tuned
+	Workloads []Workload          `yaml:"workloads"`
+	Scenarios []scenario.Scenario `yaml:"-"`
+}
+
+// Workload identifies the jobs of a scenario.
+type Workload struct {
+	Scenario string `yaml:"scenario"`
+	Digest   string `yaml:"sha256"`
+	// Seen are the periods of the training and validation windows.
+	Seen []scenario.Period `yaml:"seen"`
 }
 
 // ReadRecipe reads that of the run in dir. The error wraps checkpoints.ErrNone if dir holds no run.
@@ -41,10 +47,17 @@ func ReadRecipe(dir string) (*Recipe, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err = dec.Decode(&r)
 	if err == nil {
-		err = dec.Decode(&r.Scenario)
+		err = r.Train.Validate()
 	}
-	if err == nil {
-		err = errors.Join(r.Train.Validate(), r.Scenario.Validate())
+	for range r.Workloads {
+		var s scenario.Scenario
+		if err == nil {
+			err = dec.Decode(&s)
+		}
+		if err == nil {
+			err = s.Validate()
+		}
+		r.Scenarios = append(r.Scenarios, s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -76,24 +89,39 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 	if err != nil {
 		return nil, training, err
 	}
-	p := &agents.Policy{Name: filepath.Base(dir), Window: r.Train.Window, Hold: r.Hold}
-	spec := p.Encoder().Spec(1)
-	p.Menu = spec.Menu
-	if p.Shape, err = agents.NewShape(&spec, r.Train.Size); err != nil {
-		return nil, training, err
-	}
-	st, params, top, err := unpack(p.Shape, c)
+	var st state
+	t := &r.Train
+	p, err := agents.Restore(filepath.Base(dir), t.Size, t.Window, r.Prior, t.Margin, func(s agents.Shape) (agents.Params, error) {
+		var params, top agents.Params
+		if st, params, top, err = unpack(s, c); top != nil {
+			params = top
+		}
+		return params, err
+	})
 	if err != nil {
 		return nil, training, err
 	}
-	if p.Params = params; top != nil {
-		p.Params = top
-	}
 	training = checkpoints.Provenance{
-		Scenario: r.Scenario.Name, Seed: r.Train.Seed, Updates: st.Update, Trace: r.Scenario.Workload.Trace,
+		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
+		Trace: r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
 	}
-	for _, p := range r.Workload.Seen {
-		training.Seen = append(training.Seen, checkpoints.Period(p))
+	for _, w := range r.Workloads {
+		for _, p := range w.Seen {
+			if p := checkpoints.Period(p); !slices.Contains(training.Seen, p) {
+				training.Seen = append(training.Seen, p)
+			}
+		}
 	}
 	return p, training, nil
+}
+
+// join lists something of the scenarios, each once.
+func (r *Recipe) join(of func(*scenario.Scenario) string) string {
+	var all []string
+	for i := range r.Scenarios {
+		if s := of(&r.Scenarios[i]); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, ",")
 }

@@ -22,20 +22,28 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
-// tiny is a run of a second: four servers, windows of forty jobs, a network of a few hundred weights, batches of two chunks.
+// tiny is a run of a second: two scenarios of four and of two servers, windows of forty jobs, two priors to choose
+// from, a network of a few hundred weights, batches of two chunks, three updates from labels and three from draws. The sets
+// change the first scenario.
 func tiny(tb testing.TB, sets ...string) (Config, Options) {
 	tb.Helper()
-	s, err := scenario.Load("embedded-small-v1", append([]string{
+	load := func(sets ...string) *scenario.Scenario {
+		s, err := scenario.Load("embedded-small-v1", sets...)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return s
+	}
+	first := load(append([]string{
 		"cluster.servers=4", "cluster.gpus_per_server=4", "workload.jobs=600", "window.arrivals=40",
 	}, sets...)...)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	second := load("name=other-v1", "cluster.servers=2", "cluster.gpus_per_server=8", "workload.jobs=600", "workload.seed=7",
+		"window.arrivals=40")
 	cfg := DefaultConfig()
-	cfg.Updates, cfg.Every, cfg.Window = 6, 2, 6
+	cfg.Updates, cfg.Expert, cfg.Every, cfg.Window, cfg.Prior, cfg.Validation = 6, 3, 2, 6, "fifo,sjfskip", 2
 	cfg.Size = agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
-	cfg.Windows, cfg.Rollouts, cfg.Choices, cfg.Epochs, cfg.Batch, cfg.Rate = 2, 1, 150, 2, 100, 0.02
-	return cfg, Options{Dir: filepath.Join(tb.TempDir(), "run"), Scenario: s, Workers: 1}
+	cfg.Windows, cfg.Rollouts, cfg.Choices, cfg.Epochs, cfg.Batch, cfg.Rate, cfg.Label = 2, 1, 150, 2, 100, 0.02, 0.5
+	return cfg, Options{Dir: filepath.Join(tb.TempDir(), "run"), Scenarios: []*scenario.Scenario{first, second}, Workers: 1}
 }
 
 func mustRun(tb testing.TB, cfg Config, opt Options) *agents.Policy {
@@ -138,6 +146,22 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 	if _, ok := results(t, opt.Dir)[filepath.Join(storeName, "step-000000", "meta.json")]; ok {
 		t.Error("4 checkpoints, want the newest 3")
+	}
+}
+
+// The same with the menu and moves, whose prior keeps more in mind, and with values to learn.
+func TestWorkersDoNotMatterToMenus(t *testing.T) {
+	cfg, opt := tiny(t, "physics=cpu-mem * sharing(1) * scaling")
+	cfg.Prior, cfg.Updates, cfg.Expert, cfg.Learner, cfg.Windows = "srsf+menu+move", 2, 1, ValueLearner, 4
+	first := mustRun(t, cfg, opt)
+	other := fresh(t, opt)
+	other.Workers = 3
+	sameWeights(t, mustRun(t, cfg, other), first)
+	a, b := results(t, opt.Dir), results(t, other.Dir)
+	for name := range a {
+		if !bytes.Equal(a[name], b[name]) {
+			t.Errorf("%s differs", name)
+		}
 	}
 }
 
@@ -342,6 +366,12 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
+// fresh are the options of a run of its own.
+func fresh(t *testing.T, opt Options) Options {
+	opt.Dir = filepath.Join(t.TempDir(), "run")
+	return opt
+}
+
 // What cannot be resumed, or started, says why and changes nothing.
 func TestRefusals(t *testing.T) {
 	cfg, opt := tiny(t)
@@ -355,11 +385,19 @@ func TestRefusals(t *testing.T) {
 	absent.Dir = filepath.Join(t.TempDir(), "absent")
 	other, wider := cfg, cfg
 	other.Rate, wider.Size.Hidden = 0.5, 5
-	fewer, shifted := resume, resume
+	longer, labelled, prior, mute := cfg, cfg, cfg, cfg
+	longer.Expert, labelled.Label, prior.Prior, mute.Learner = 2, 0.25, "fifo,sjfhold", ValueLearner
+	fewer, shifted, alone, swapped := resume, resume, resume, resume
 	_, o := tiny(t, "cluster.servers=5")
-	fewer.Scenario = o.Scenario
+	fewer.Scenarios = o.Scenarios
 	_, o = tiny(t, "workload.seed=9")
-	shifted.Scenario = o.Scenario
+	shifted.Scenarios = o.Scenarios
+	alone.Scenarios = opt.Scenarios[:1]
+	swapped.Scenarios = []*scenario.Scenario{opt.Scenarios[1], opt.Scenarios[0]}
+	none := fresh(t, opt)
+	none.Scenarios = nil
+	badPrior := cfg
+	badPrior.Prior = "no-such"
 	for _, c := range []struct {
 		name  string
 		cfg   Config
@@ -370,6 +408,14 @@ func TestRefusals(t *testing.T) {
 		{"a new run where one is", cfg, opt, nil, []string{"holds a run already", opt.Dir}},
 		{"another rate", other, resume, ErrMismatch, []string{"line ", `"  rate: 0.02"`, `"  rate: 0.5"`}},
 		{"another size", wider, resume, ErrMismatch, []string{`"    hidden: 4"`, `"    hidden: 5"`}},
+		{"fewer updates from labels", longer, resume, ErrMismatch, []string{`"  expert: 3"`, `"  expert: 2"`}},
+		{"fewer labels", labelled, resume, ErrMismatch, []string{`"  label: 0.5"`, `"  label: 0.25"`}},
+		{"another learner", mute, resume, ErrMismatch, []string{`"  learner: policy"`, `"  learner: value"`}},
+		{"another prior", prior, resume, ErrMismatch, []string{`"  prior: fifo,sjfskip"`, `"  prior: fifo,sjfhold"`, `"prior: sjfskip"`}},
+		{"one scenario of two", cfg, alone, ErrMismatch, []string{`"  - scenario: other-v1"`}},
+		{"the scenarios in another order", cfg, swapped, ErrMismatch, []string{`asked for "  - scenario: other-v1"`}},
+		{"no scenario", cfg, none, nil, []string{"no scenario, want 1 or more"}},
+		{"a prior that is none", badPrior, fresh(t, opt), nil, []string{`train.prior: policy "no-such"`}},
 		{"another cluster", cfg, fewer, ErrMismatch, []string{`"  servers: 4"`, `"  servers: 5"`}},
 		{"another workload", cfg, shifted, ErrMismatch, []string{"sha256: ", `"  seed: 1"`, `"  seed: 9"`}},
 		{"nothing in the folder", cfg, empty, checkpoints.ErrNone, []string{"resume " + empty.Dir}},
@@ -410,17 +456,18 @@ func TestRefusals(t *testing.T) {
 // Open gives the policy that Run returned, without the scenario.
 func TestOpenIsWhatRunReturned(t *testing.T) {
 	cfg, opt := tiny(t)
-	cfg.Updates = 2
+	cfg.Updates, cfg.Margin = 2, 0.5
 	want := mustRun(t, cfg, opt)
 	got, training, err := Open(opt.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameWeights(t, got, want)
-	if got.Hold != want.Hold || got.Window != want.Window || got.Shape != want.Shape || !slices.Equal(got.Menu, want.Menu) {
-		t.Errorf("opened %+v and %v, want %+v and %v", got.Shape, got.Hold, want.Shape, want.Hold)
+	if got.Prior != "sjfskip" || got.Digest() != want.Digest() || got.Window != 6 || got.Margin != 0.5 || got.Shape != want.Shape {
+		t.Errorf("opened %s over %s, margin %v, want %s over %s, margin %v", got.Digest(), got.Prior, got.Margin, want.Digest(),
+			want.Prior, want.Margin)
 	}
-	if training.Scenario != "embedded-small-v1" || training.Seed != 1 || training.Updates != 2 ||
+	if training.Scenario != "embedded-small-v1,other-v1" || training.Seed != 1 || training.Updates != 2 ||
 		training.Trace != scenario.Embedded {
 		t.Errorf("provenance %+v", training)
 	}

@@ -10,11 +10,9 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
-	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/env/trace"
 )
 
 // rollout is one episode under the sampled policy.
@@ -23,75 +21,87 @@ type rollout struct {
 	step    []int // of each sample
 	steps   []step
 	curve   *curve
+	kinds   [review.Kinds]int // offers taken
 }
 
-// step is a time step with a choice, and what the prior would have cost from it on.
+// step is a decision, and what the prior would have cost from it on.
 type step struct {
 	at    time.Duration
 	value float64 // discounted job-hours
 }
 
-// play runs an episode through the environment, sampling, and records every choice and what the prior would cost from there.
-func play(p *agents.Policy, episode sim.Episode, memory time.Duration, draw *rand.Rand) (*rollout, error) {
-	e, err := env.New(env.Config{
-		Sim: episode.Config, Encoder: p.Encoder(), SkipForced: true,
-		Episode: func(uint64) (sim.Episode, error) { return episode, nil },
-	})
+// player plays episodes and looks at what they might have been.
+type player struct {
+	policy *agents.Policy
+	memory time.Duration
+	label  float64 // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
+	run    *sim.Sim
+	fork   sim.Sim
+	prior  *review.Guard
+	out    *rollout
+}
+
+// play runs an episode, sampling. With label of 0 or more that part of its decisions is recorded, each with what its offers
+// would save; else all are, each with what the prior would cost from there.
+func play(p *agents.Policy, episode sim.Episode, memory time.Duration, label float64, draw *rand.Rand) (*rollout, error) {
+	run, err := episode.New()
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close()
-	decoder := agents.NewDecoder(e.Spec(), p.Hold, agents.NewNet(p.Shape, p.Params))
-	joint := make([]env.Action, e.Spec().Agents)
-	var ts env.TimeStep
-	if err := e.Reset(0, &ts); err != nil {
+	g := player{policy: p, memory: memory, label: label, run: run, prior: p.PlayOn(), out: &rollout{}}
+	team := agents.NewTeam(p)
+	team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error {
+		g.out.kinds[c.Offers[c.Action].Kind]++
+		if label >= 0 && draw.Float64() >= label {
+			return nil
+		}
+		return g.record(c)
+	})
+	if err := run.Run(context.Background(), team, 0); err != nil {
 		return nil, err
 	}
-	out, prior, fork := &rollout{}, heuristic(p, episode.Jobs), &sim.Sim{}
-	for !ts.Over() {
-		e.Fork(fork)
-		value, err := costOf(fork, prior, memory)
-		if err != nil {
-			return nil, err
-		}
-		out.steps = append(out.steps, step{ts.Now, value})
-		out.round(decoder, &ts, draw, joint)
-		if err := e.Step(joint, &ts); err != nil {
-			return nil, err
-		}
+	if o := run.Outcome(); !o.Terminated {
+		return nil, cutOff(o)
 	}
-	if !ts.Terminated {
-		return nil, cutOff(sim.Outcome{Truncated: ts.Truncated})
-	}
-	out.curve = newCurve(e.Log(), memory)
-	return out, nil
+	g.out.curve = newCurve(run.Log(), memory)
+	return g.out, nil
 }
 
-// heuristic is the prior as a list scheduler for these jobs: the same decisions as agents.NewPrior, much faster. Without
-// estimates the prior goes by submission.
-func heuristic(p *agents.Policy, jobs []trace.Job) cluster.Scheduler {
-	if slices.ContainsFunc(jobs, func(j trace.Job) bool { return j.Estimate > 0 }) {
-		return baselines.NewHold(p.Hold)
+// record keeps a choice and judges it, or all of its offers.
+func (g *player) record(c *agents.Choice) error {
+	value, err := g.cost(&c.Offers[0])
+	if err != nil {
+		return err
 	}
-	return baselines.NewSkip()
+	o := c.Observation.Clone()
+	s := learn.Sample{Observation: &o, Prior: slices.Clone(c.Prior), Action: c.Action, LogProb: c.LogProb}
+	if g.policy.Shape.Graph != agents.GraphNone {
+		s.Adjacent = make([]float32, o.Servers*o.Servers)
+		c.Adjacent(s.Adjacent)
+	}
+	if g.label >= 0 {
+		s.Saved = make([]float64, len(c.Offers))
+		for i := 1; i < len(c.Offers); i++ {
+			cost, err := g.cost(&c.Offers[i])
+			if err != nil {
+				return err
+			}
+			s.Saved[i] = value - cost
+		}
+	}
+	g.out.samples, g.out.step = append(g.out.samples, s), append(g.out.step, len(g.out.steps))
+	g.out.steps = append(g.out.steps, step{g.run.State().Now(), value})
+	return nil
 }
 
-// round decodes one joint action and records its choices.
-func (r *rollout) round(decoder *agents.Decoder, ts *env.TimeStep, draw *rand.Rand, joint []env.Action) {
-	var shared *agents.Observation // one copy a round
-	decoder.Round(ts, draw, joint, func(c *agents.Choice) {
-		if shared == nil {
-			o := c.Observation.Clone()
-			shared = &o
-		}
-		s := learn.Sample{Choice: c.Clone()}
-		s.Observation = shared
-		if len(c.Committed) > 0 {
-			s.Adjacent = make([]float32, c.Graph.Agents*c.Graph.Agents)
-			c.Graph.Adjacency(s.Adjacent)
-		}
-		r.samples, r.step = append(r.samples, s), append(r.step, len(r.steps)-1)
-	})
+// cost is what the episode would cost from here on with an offer and the prior after it, in discounted job-hours.
+func (g *player) cost(o *review.Offer) (float64, error) {
+	g.run.Fork(&g.fork)
+	if err := o.Apply(g.fork.State().Txn()); err != nil {
+		return 0, err
+	}
+	g.prior.Commit(o)
+	return costOf(&g.fork, g.prior, g.memory)
 }
 
 // costOf plays a fork to its end and returns its discounted job-hours.

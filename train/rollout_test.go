@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -147,55 +148,56 @@ func mixed(n int, seed uint64) []trace.Job {
 	return jobs
 }
 
-func untrained(tb testing.TB, hold float64, window int) *agents.Policy {
+func untrained(tb testing.TB, prior string, window int) *agents.Policy {
 	tb.Helper()
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
-	p, err := agents.NewPolicy("untrained", size, window, nil, rand.New(rand.NewPCG(1, 2)))
+	p, err := agents.NewPolicy("untrained", size, window, prior, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p.Hold = hold
 	return p
 }
 
-// Who does as the prior does has no advantage anywhere: the forked simulations, the environment, the discounting and the
-// decoder all tell the same story. Who samples has, and with all credit it is what the rest of the episode cost less.
+// The priors of the tests that hold a fork against an episode: of orders without a menu the one that is played on is the prior
+// itself, and it decides by the state alone.
+var plain = []string{"sjfskip", "sjfhold:times=3", "fifo", "srsf"}
+
+// Who does as the prior does has no advantage anywhere: the forked simulations, the review, the discounting and the
+// network all tell the same story. Who samples has, and with all credit it is what the rest of the episode cost less.
 func TestFollowingThePriorGainsNothing(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
 	const memory = 2 * time.Hour
-	for _, hold := range []float64{0, 1, 3} {
+	for _, prior := range plain {
 		for seed := range uint64(3) {
-			p, jobs := untrained(t, hold, 12), mixed(80, seed)
-			r, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, memory, nil)
+			p, episode := untrained(t, prior, 12), sim.Episode{Config: rules, Jobs: mixed(80, seed)}
+			r, err := play(p, episode, memory, -1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := follow(heuristic(p, jobs), sim.Episode{Config: rules, Jobs: jobs}, memory)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range []cluster.Scheduler{agents.NewPrior(p), agents.NewTeam(p), baselines.NewHold(hold)} {
-				c, err := follow(s, sim.Episode{Config: rules, Jobs: jobs}, memory)
+			for _, s := range []cluster.Scheduler{agents.NewPrior(p), agents.NewTeam(p)} {
+				c, err := follow(s, episode, memory)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if c.total != want.total || r.curve.total != want.total {
-					t.Fatalf("hold %v: %s costs %v, the rollout %v, the heuristic %v", hold, s.Name(), c.total, r.curve.total,
-						want.total)
+				if c.total != r.curve.total {
+					t.Fatalf("%s: %s costs %v, the rollout %v", prior, s.Name(), c.total, r.curve.total)
 				}
 			}
 			r.judge(memory, 20*time.Minute)
-			if len(r.samples) < 50 {
-				t.Fatalf("%d samples: the test sees too little", len(r.samples))
+			if n := r.kinds[review.Own]; len(r.samples) < 40 || n != len(r.samples) || len(r.steps) != n {
+				t.Fatalf("%d samples of %d steps, %d choices: the test sees too little", len(r.samples), len(r.steps), n)
 			}
 			for i, s := range r.samples {
 				at := r.steps[r.step[i]]
 				if cost := r.curve.from(at.at); math.Abs(s.Gain) > 1e-6 || math.Abs(at.value-cost) > 1e-6 {
-					t.Fatalf("hold %v, seed %d, sample %d at %v: advantage %v, the fork costs %v, the episode %v",
-						hold, seed, i, at.at, s.Gain, at.value, cost)
+					t.Fatalf("%s, seed %d, sample %d at %v: advantage %v, the fork costs %v, the episode %v",
+						prior, seed, i, at.at, s.Gain, at.value, cost)
+				}
+				if s.Saved != nil {
+					t.Fatalf("sample %d has labels", i)
 				}
 			}
-			other, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, memory, rand.New(rand.NewPCG(seed, 7)))
+			other, err := play(p, episode, memory, -1, rand.New(rand.NewPCG(seed, 7)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +205,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 			most := 0.0
 			for i, s := range other.samples {
 				at := other.steps[other.step[i]]
-				if want := at.value - other.curve.from(at.at); math.Abs(s.Gain-want) > 1e-6 {
+				if want := at.value - other.curve.from(at.at); math.Abs(s.Gain-want) > 1e-4*max(1, math.Abs(want)) {
 					t.Fatalf("sample %d with all credit: advantage %v, want %v", i, s.Gain, want)
 				}
 				most = max(most, math.Abs(s.Gain))
@@ -215,45 +217,148 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 	}
 }
 
+// script is a judge that does what it is told: the first choices as they were made, the next as asked, and the rest as the base.
+type script struct {
+	actions []int
+	chosen  int
+	now     time.Duration // of the last action
+	kind    review.Kind   // of it
+}
+
+func (s *script) Reset(uint64)        { s.chosen = 0 }
+func (s *script) Listen(*cluster.Txn) {}
+func (s *script) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
+	if s.chosen++; s.chosen > len(s.actions) {
+		return 0, nil
+	}
+	action := s.actions[s.chosen-1]
+	s.now, s.kind = tx.Now(), offers[action].Kind
+	return action, nil
+}
+
+// What an offer is said to save is the difference of two whole episodes: one that takes the offer, one that does as the prior,
+// both alike until then, and the prior's after it.
+func TestLabelsAreWhatEpisodesSave(t *testing.T) {
+	rules := sim.Config{
+		Cluster: cluster.Uniform(3, 2), Physics: physics.Compose(physics.InterServer{Penalty: 0.5}), Restart: sim.Pause(time.Minute),
+	}
+	const memory = 3 * time.Hour
+	seen := [review.Kinds]int{} // labels other than 0, by what they are of
+	for _, prior := range plain {
+		how, err := baselines.Reviewed(prior)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(2) {
+			jobs := mixed(40, seed)
+			for i := range jobs {
+				jobs[i].Workers = min(jobs[i].Workers, 6)
+			}
+			episode := sim.Episode{Config: rules, Jobs: jobs}
+			r, err := play(untrained(t, prior, 8), episode, memory, 1, rand.New(rand.NewPCG(seed, 4)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var actions []int // so far
+			for i := range r.samples {
+				s := &r.samples[i]
+				var own float64
+				for k := range s.Saved {
+					judge := &script{actions: append(actions, k)}
+					c, err := follow(review.New("script", how.Config, judge), episode, memory)
+					if err != nil {
+						t.Fatal(err)
+					}
+					cost := c.from(judge.now)
+					if k == 0 {
+						own = cost
+					}
+					if math.Abs(s.Saved[k]-(own-cost)) > 1e-9 {
+						t.Errorf("%s, seed %d, choice %d at %v, offer %d (%v): label %v, the episodes differ by %v", prior, seed, i,
+							judge.now, k, judge.kind, s.Saved[k], own-cost)
+					}
+					if s.Saved[k] != 0 {
+						seen[judge.kind]++
+					}
+				}
+				actions = append(actions, s.Action)
+			}
+		}
+	}
+	for _, kind := range []review.Kind{
+		review.First, review.Begin, review.Wait, review.Stop, review.Reserve, review.Gather, review.Drop, review.Veto, review.Move,
+		review.Preempt,
+	} {
+		if seen[kind] == 0 {
+			t.Errorf("no label of an offer to %v makes a difference: the test saw none", kind)
+		}
+	}
+}
+
 // Forks do not disturb the episode, nor do the records of choices: what is sampled depends on the draws alone.
 func TestRolloutsRepeat(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4)}
-	p, jobs := untrained(t, 1, 12), mixed(60, 5)
-	first, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, time.Hour, rand.New(rand.NewPCG(1, 1)))
+	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: rules, Jobs: mixed(60, 5)}
+	first, err := play(p, episode, time.Hour, -1, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := play(p, sim.Episode{Config: rules, Jobs: jobs}, time.Hour, rand.New(rand.NewPCG(1, 1)))
+	again, err := play(p, episode, time.Hour, -1, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.steps, again.steps) || !slices.Equal(first.curve.togo, again.curve.togo) {
+	if !slices.Equal(first.steps, again.steps) || !slices.Equal(first.curve.togo, again.curve.togo) || first.kinds != again.kinds {
 		t.Fatal("two rollouts with the same draws differ")
 	}
-	gangs := 0
-	for i, s := range first.samples {
-		if s.Action != again.samples[i].Action || s.LogProb != again.samples[i].LogProb || !s.Legal[s.Action] {
-			t.Fatalf("sample %d differs or is illegal", i)
-		}
-		if (s.Adjacent != nil) != (len(s.Committed) > 0) {
-			t.Fatalf("sample %d with %d committed has a graph: %v", i, len(s.Committed), s.Adjacent != nil)
-		}
-		gangs += len(s.Committed)
-		if i == 0 {
-			continue
-		}
-		// A round is one step and shows one observation; a gang's later draws belong to its round.
-		before, same := first.samples[i-1], len(s.Committed) > 0 && s.Observation == first.samples[i-1].Observation
-		if same != (first.step[i] == first.step[i-1]) || same != (s.Observation == before.Observation) ||
-			first.step[i] < first.step[i-1] {
-			t.Fatalf("samples %d and %d are of the steps %d and %d", i-1, i, first.step[i-1], first.step[i])
-		}
+	team, draw := agents.NewTeam(p), rand.New(rand.NewPCG(1, 1))
+	team.Explore(draw, nil)
+	alone, err := follow(team, episode, time.Hour)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if last := first.step[len(first.step)-1]; last != len(first.steps)-1 {
-		t.Fatalf("the last sample is of step %d of %d", last, len(first.steps))
+	if !slices.Equal(first.curve.togo, alone.togo) || team.Tally() != first.kinds {
+		t.Fatal("a rollout differs from an episode that nobody forks")
 	}
-	if gangs == 0 {
-		t.Fatal("no gangs: the test saw nothing")
+	taken := map[bool]int{}
+	for i := range first.samples {
+		s, o := &first.samples[i], &again.samples[i]
+		if s.Action != o.Action || s.LogProb != o.LogProb || !slices.Equal(s.Offer, o.Offer) || !slices.Equal(s.Prior, o.Prior) ||
+			!slices.Equal(s.Adjacent, o.Adjacent) {
+			t.Fatalf("sample %d differs", i)
+		}
+		if s.Offers < 2 || s.Action >= s.Offers || len(s.Adjacent) != s.Servers*s.Servers || first.step[i] != i {
+			t.Fatalf("sample %d: action %d of %d offers, graph of %d, step %d", i, s.Action, s.Offers, len(s.Adjacent), first.step[i])
+		}
+		if i > 0 && s.Observation == first.samples[i-1].Observation {
+			t.Fatalf("samples %d and %d share an observation", i-1, i)
+		}
+		taken[s.Action > 0]++
+	}
+	if len(taken) < 2 {
+		t.Fatal("the prior's own alone, or never: the test saw nothing")
+	}
+}
+
+// As many decisions are labelled as are asked for, and the others are not recorded.
+func TestLabelsAreAPart(t *testing.T) {
+	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(200, 5)}
+	for _, part := range []float64{0, 0.25, 1} {
+		r, err := play(p, episode, time.Hour, part, rand.New(rand.NewPCG(1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, n := range r.kinds {
+			all += n
+		}
+		if got := float64(len(r.samples)) / float64(all); math.Abs(got-part) > 0.1*math.Ceil(part*(1-part)) || all < 100 {
+			t.Errorf("%d of %d choices have labels, want a part of %v", len(r.samples), all, part)
+		}
+		for i := range r.samples {
+			if s := &r.samples[i]; len(s.Saved) != s.Offers || s.Saved[0] != 0 {
+				t.Errorf("sample %d of %d offers: labels %v", i, s.Offers, s.Saved)
+			}
+		}
 	}
 }
 
@@ -261,7 +366,8 @@ func TestRolloutsRepeat(t *testing.T) {
 func TestRolloutsEnd(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 4)}
 	for seed := range uint64(300) {
-		if _, err := play(untrained(t, 0, 8), sim.Episode{Config: rules, Jobs: mixed(4, seed)[:2]}, time.Hour, rand.New(rand.NewPCG(seed, 3))); err != nil {
+		p := untrained(t, plain[seed%4], 8)
+		if _, err := play(p, sim.Episode{Config: rules, Jobs: mixed(4, seed)[:2]}, time.Hour, -1, rand.New(rand.NewPCG(seed, 3))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

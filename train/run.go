@@ -8,9 +8,10 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -20,10 +21,11 @@ var ErrMismatch = errors.New("does not continue this run")
 
 // Options say how to run, not what results.
 type Options struct {
-	Dir      string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
-	Resume   bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
-	Workers  int    // cores to use, 0 for all; does not change the result
-	Scenario *scenario.Scenario
+	Dir     string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
+	Resume  bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
+	Workers int    // cores to use, 0 for all; does not change the result
+	// Scenarios are what it learns from: episodes are drawn from all in turn.
+	Scenarios []*scenario.Scenario
 	// Progress is told of every finished update, and on resuming of the last one before.
 	Progress func(*Metrics)
 	// Clock tells the time for timing.jsonl and the event file, which runs that are otherwise equal do not share; nil writes
@@ -33,7 +35,7 @@ type Options struct {
 	Stop <-chan struct{}
 }
 
-// Run trains and returns the policy that did best on the scenario's validation windows, the untrained one among the
+// Run trains and returns the policy that did best on the scenarios' validation windows, the untrained one among the
 // candidates; without validation windows, the last. stopped says that Stop or ctx ended the run before Config.Updates;
 // everything until the last finished update is then stored, after ctx until the last checkpoint. An error leaves the
 // checkpoints before it.
@@ -71,8 +73,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 type run struct {
 	cfg     Config
 	opt     Options
-	sim     sim.Config
-	source  *scenario.Source
+	sources []*scenario.Source
 	policy  *agents.Policy // its parameters are the learner's
 	learner *learner
 	books   *books
@@ -80,8 +81,8 @@ type run struct {
 	began   time.Time // by the clock, or continued
 	update  int       // finished
 	top     agents.Params
-	topJCT  float64  // relative JCT of top on validation, +Inf before the first
-	bar     []*curve // the prior on the validation windows
+	topJCT  float64 // relative JCT of top on validation, +Inf before the first
+	exams   []exam
 }
 
 func (r *run) close() {
@@ -109,29 +110,38 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	}
 	r := &run{cfg: cfg, opt: opt, topJCT: math.Inf(1)}
 	var err error
-	if r.source, err = opt.Scenario.Open(); err != nil {
-		return nil, err
+	servers := 0
+	for _, s := range opt.Scenarios {
+		src, err := s.Open()
+		if err != nil {
+			return nil, err
+		}
+		if src.Count(scenario.Train) == 0 {
+			return nil, fmt.Errorf("scenario %s has no training windows", s.Name)
+		}
+		rules, err := s.SimConfig()
+		if err != nil {
+			return nil, err
+		}
+		servers = max(servers, len(rules.Cluster.Servers))
+		r.sources = append(r.sources, src)
 	}
-	if r.source.Count(scenario.Train) == 0 {
-		return nil, fmt.Errorf("scenario %s has no training windows", opt.Scenario.Name)
+	if len(r.sources) == 0 {
+		return nil, fmt.Errorf("no scenario, want 1 or more")
 	}
-	if r.sim, err = opt.Scenario.SimConfig(); err != nil {
-		return nil, err
-	}
-	hold, err := r.tune()
+	prior, err := r.tune()
 	if err != nil {
 		return nil, err
 	}
-	if r.books, err = openBooks(&r.cfg, hold, opt, r.source); err != nil {
-		return nil, err
-	}
 	init := rng.Stream(cfg.Seed, "train", "weights")
-	if r.policy, err = agents.NewPolicy("learned", cfg.Size, cfg.Window, nil, init); err != nil {
+	if r.policy, err = agents.NewPolicy("learned", cfg.Size, cfg.Window, prior, init); err != nil {
 		return nil, err
 	}
-	r.policy.Hold = hold
-	tokens := cfg.Window * len(r.policy.Menu)
-	if r.learner, err = newLearner(&r.cfg, r.policy, len(r.sim.Cluster.Servers), tokens, opt.Workers); err != nil {
+	r.policy.Margin = cfg.Margin
+	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources); err != nil {
+		return nil, err
+	}
+	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
 		return nil, err
 	}
 	if opt.Clock != nil {
@@ -146,18 +156,32 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	return r, err
 }
 
+// exam is a validation window and the prior on it.
+type exam struct {
+	source *scenario.Source
+	window int
+	prior  *curve
+}
+
 // begin plays the prior on the validation windows, and restores the run or stores its start.
 func (r *run) begin(ctx context.Context) error {
-	for i := range min(r.source.Count(scenario.Validation), validationWindows) {
-		e, err := r.validationEpisode(i)
-		if err != nil {
-			return err
+	for _, src := range r.sources {
+		n := src.Count(scenario.Validation)
+		some := min(n, r.cfg.Validation)
+		for i := range some {
+			r.exams = append(r.exams, exam{source: src, window: i * n / some}) // spread evenly
 		}
-		c, err := follow(heuristic(r.policy, e.Jobs), e.Episode, r.cfg.Memory)
-		if err != nil {
-			return err
+	}
+	err := r.each(ctx, len(r.exams), func(i int) error {
+		x := &r.exams[i]
+		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
+		if err == nil {
+			x.prior, err = follow(agents.NewPrior(r.policy), e.Episode, r.cfg.Memory)
 		}
-		r.bar = append(r.bar, c)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if r.opt.Resume {
 		if found, err := r.restore(); found || err != nil {
@@ -168,4 +192,19 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	return r.save()
+}
+
+// each does n things side by side, until one fails or ctx ends.
+func (r *run) each(ctx context.Context, n int, do func(i int) error) error {
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(r.opt.Workers)
+	for i := range n {
+		tasks.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return do(i)
+		})
+	}
+	return tasks.Wait()
 }

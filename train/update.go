@@ -4,22 +4,12 @@ import (
 	"context"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
 )
-
-// validationWindows bounds how many windows choose the best policy.
-const validationWindows = 8
-
-// validationEpisode returns the i-th of at most validationWindows windows, spread evenly.
-func (r *run) validationEpisode(i int) (scenario.Episode, error) {
-	n := r.source.Count(scenario.Validation)
-	return r.source.Episode(scenario.Validation, i*n/min(n, validationWindows), r.cfg.Seed)
-}
 
 // next plays and learns one update.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
@@ -32,7 +22,7 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 	draw := rng.Stream(r.cfg.Seed, "train", "learn", strconv.Itoa(m.Update))
 	r.watch.samples(samples)
 	if len(samples) > 0 {
-		if err := r.learner.improve(samples, progress, draw, m); err != nil {
+		if err := r.learner.improve(samples, r.labels(m.Update), progress, draw, m); err != nil {
 			return nil, err
 		}
 	}
@@ -44,6 +34,9 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 
 // due reports whether an update ends with validation and a checkpoint.
 func (r *run) due(update int) bool { return update%r.cfg.Every == 0 || update == r.cfg.Updates }
+
+// labels reports whether an update learns from labels.
+func (r *run) labels(update int) bool { return update <= r.cfg.Expert }
 
 // window is one window of an update and what was played on it.
 type window struct {
@@ -58,23 +51,33 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
 	windows := make([]window, r.cfg.Windows)
 	for w := range windows {
+		src := r.sources[((m.Update-1)*r.cfg.Windows+w)%len(r.sources)]
 		seed := rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
 		var err error
 		windows[w].group = make([]*rollout, r.cfg.Rollouts)
-		windows[w].episode, err = r.source.Episode(scenario.Train, pick.IntN(r.source.Count(scenario.Train)), seed)
+		windows[w].episode, err = src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)), seed)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := r.playAll(ctx, update, windows); err != nil {
+	if err := r.playAll(ctx, m.Update, windows); err != nil {
 		return nil, err
 	}
 	var all []learn.Sample
 	var returns []float64
+	others, choices := 0, 0
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
-			g.judge(r.cfg.Memory, r.cfg.Credit)
+			if !r.labels(m.Update) {
+				g.judge(r.cfg.Memory, r.cfg.Credit)
+			}
+			for kind, n := range g.kinds {
+				choices += n
+				if review.Kind(kind) != review.Own {
+					others += n
+				}
+			}
 			all = append(all, g.samples...)
 			m.Return -= g.curve.total
 			returns = append(returns, -g.curve.total)
@@ -85,63 +88,54 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	n := float64(r.cfg.Windows * r.cfg.Rollouts)
 	m.Return /= n
 	m.Relative /= n
-	m.Choices = len(all)
+	m.Choices, m.Departs = choices, float64(others)/float64(max(choices, 1))
 	if len(all) > r.cfg.Choices {
 		pick.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		all = all[:r.cfg.Choices]
 	}
+	m.Learned = len(all)
 	return all, nil
 }
 
 // playAll fills in the rollouts and the prior of every window.
-func (r *run) playAll(ctx context.Context, update string, windows []window) error {
-	tasks, ctx := errgroup.WithContext(ctx)
-	tasks.SetLimit(r.opt.Workers)
-	for w := range windows {
-		v := &windows[w]
-		for g := range v.group {
-			tasks.Go(func() (err error) {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				draw := rng.Stream(r.cfg.Seed, "train", "rollout", update, strconv.Itoa(w), strconv.Itoa(g))
-				v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, draw)
-				return err
-			})
-		}
-		tasks.Go(func() (err error) {
-			v.prior, err = follow(heuristic(r.policy, v.episode.Jobs), v.episode.Episode, r.cfg.Memory)
-			return err
-		})
+func (r *run) playAll(ctx context.Context, update int, windows []window) error {
+	label := -1.0
+	if r.labels(update) {
+		label = r.cfg.Label
 	}
-	return tasks.Wait()
+	n := r.cfg.Rollouts + 1
+	return r.each(ctx, len(windows)*n, func(i int) (err error) {
+		w, g := i/n, i%n
+		v := &windows[w]
+		if g == r.cfg.Rollouts {
+			v.prior, err = follow(agents.NewPrior(r.policy), v.episode.Episode, r.cfg.Memory)
+			return err
+		}
+		draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(g))
+		v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, label, draw)
+		return err
+	})
 }
 
 // validate plays the greedy policy on the validation windows and keeps it if it is the best so far.
 func (r *run) validate(ctx context.Context, m *Metrics) error {
-	if len(r.bar) == 0 {
+	if len(r.exams) == 0 {
 		return nil
 	}
-	ratio := make([]float64, len(r.bar))
-	tasks, ctx := errgroup.WithContext(ctx)
-	tasks.SetLimit(r.opt.Workers)
-	for i := range r.bar {
-		tasks.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			e, err := r.validationEpisode(i)
-			if err != nil {
-				return err
-			}
-			c, err := follow(agents.NewTeam(r.policy), e.Episode, r.cfg.Memory)
-			if err == nil {
-				ratio[i] = c.over(r.bar[i])
-			}
+	ratio := make([]float64, len(r.exams))
+	err := r.each(ctx, len(r.exams), func(i int) error {
+		x := &r.exams[i]
+		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
+		if err != nil {
 			return err
-		})
-	}
-	if err := tasks.Wait(); err != nil {
+		}
+		c, err := follow(agents.NewTeam(r.policy), e.Episode, r.cfg.Memory)
+		if err == nil {
+			ratio[i] = c.over(x.prior)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	mean := 0.0

@@ -64,7 +64,12 @@ func (w *watch) samples(s []learn.Sample) {
 	if w == nil {
 		return
 	}
-	w.file.Histogram(tagAdvantages, each(s, func(s *learn.Sample) float64 { return s.Gain }))
+	w.file.Histogram(tagAdvantages, each(s, func(s *learn.Sample) float64 {
+		if s.Saved != nil {
+			return s.Saved[s.Action]
+		}
+		return s.Gain
+	}))
 	w.file.Histogram(tagProbabilities, each(s, func(s *learn.Sample) float64 { return math.Exp(s.LogProb) }))
 }
 

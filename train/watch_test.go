@@ -178,8 +178,13 @@ func TestEventsAreTheMetrics(t *testing.T) {
 			t.Errorf("update %d: returns %+v, want 2 of mean %v", m.Update, h, m.Return)
 		}
 		h := at(tagProbabilities)
-		if n := float64(min(m.Choices, cfg.Choices)); h.Num != n || at(tagAdvantages).Num != n || h.Min <= 0 || h.Max > 1 {
+		if n := float64(m.Learned); h.Num != n || at(tagAdvantages).Num != n || h.Min <= 0 || h.Max > 1 {
 			t.Errorf("update %d: probabilities %+v and advantages %+v, want %v", m.Update, h, at(tagAdvantages), n)
+		}
+	}
+	for _, update := range []int64{1, 6} { // from labels, and not
+		if h := points[point{tagAdvantages, update}].Histogram; h.Min >= h.Max {
+			t.Errorf("update %d: advantages from %v to %v", update, h.Min, h.Max)
 		}
 	}
 	if v := points[point{"update/kl", 1}]; !strings.HasPrefix(v.Metadata.Description, "nats: divergence of ") {
@@ -232,11 +237,14 @@ func TestTrainingPage(t *testing.T) {
 	}
 }
 
-const line1 = `{"update":1,"choices":3,"return":-2.5,"relative_jct":1,"entropy":0.5,"kl":0,"clipped":0,"grad_norm":1,"waits":0}` + "\n"
+const line1 = `{"update":1,"choices":3,"learned":2,"departs":0.5,"return":-2.5,"relative_jct":1,"value":0.25,"entropy":0.5,"kl":0,` +
+	`"clipped":0,"grad_norm":1}` + "\n"
 
 func TestReadMetrics(t *testing.T) {
 	second := strings.Replace(line1, `{"update":1,`, `{"update":2,"validation":0.75,`, 1)
-	first, better := Metrics{Update: 1, Choices: 3, Return: -2.5, Relative: 1, Entropy: 0.5, Norm: 1}, 0.75
+	first, better := Metrics{
+		Update: 1, Choices: 3, Learned: 2, Departs: 0.5, Return: -2.5, Relative: 1, Value: 0.25, Entropy: 0.5, Norm: 1,
+	}, 0.75
 	next := first
 	next.Update, next.Validation = 2, &better
 	for _, c := range []struct {

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,11 +13,15 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Sample is one choice of the decoder and what came of it: a row of a batch.
+// Sample is one choice among offers and what came of it: a row of a batch.
 type Sample struct {
-	agents.Choice
-	Adjacent []float32 // [servers*servers] the coordination graph of the round; nil where nothing was committed
-	Gain     float64   // advantage
+	*agents.Observation
+	Adjacent []float32 // [Servers*Servers] the coordination graph, a constant of the sample; nil if the shape has none
+	Prior    []float32 // [Offers] the parts of the logits that are not learned
+	Saved    []float64 // [Offers] normalised advantage of each offer over the first, whose own is 0; PPO does without
+	Action   int       // the offer taken
+	LogProb  float64   // its log-probability under the policy that took it
+	Gain     float64   // its normalised advantage
 }
 
 // Stats sums over the rows of a batch.
@@ -24,84 +29,106 @@ type Stats struct {
 	Rows    int
 	Loss    float64
 	Entropy float64
-	KL      float64 // mean of ratio - 1 - log ratio: unbiased and not negative (Schulman, 2020)
-	Clipped int     // rows at which the ratio left the clip range
-	Stops   int
+	KL      float64 // of PPO: mean of ratio - 1 - log ratio, unbiased and not negative (Schulman, 2020)
+	Clipped int     // of PPO: rows at which the ratio left the clip range
+	Agree   int     // rows at which the likeliest offer is the one that saved most
+	Kept    int     // rows at which the likeliest offer is the first
+	Value   float64 // what the likeliest offers saved
 }
 
-// Machine computes gradients for batches of a fixed number of rows on clusters of a fixed size. T is float32 for training,
-// float64 for checking gradients. Not safe for concurrent use, but several machines may run at once.
+// Machine computes gradients for batches of at most so many rows, servers, jobs and offers; what a batch lacks is padded. T
+// is float32 for training, float64 for checking gradients. Not safe for concurrent use, but several machines may run at once.
 type Machine[T kernel.Float] struct {
-	rows, servers, tokens int
-	shape                 agents.Shape
-	clip                  float64
-	in                    inputs
-	params                []*G.Node // in the order of agents.Layout
-	logp, cost            G.Value
-	vm                    G.VM
+	rows, servers, jobs, offers int
+	shape                       agents.Shape
+	loss                        Loss
+	in                          inputs
+	params                      []*G.Node // in the order of agents.Layout, nil for what takes no part
+	logp, cost                  G.Value
+	vm                          G.VM
 }
 
 // inputs are the nodes that a batch fills.
 type inputs struct {
-	server, token, item   *G.Node
-	serverMask, tokenMask *G.Node
+	server, job, offer    *G.Node
+	weights, of, adjacent *G.Node
+	serverMask, jobMask   *G.Node
 	inducingMask          *G.Node // always 1
 	legal, prior          *G.Node
-	adjacent, committed   *G.Node
-	data                  *G.Node
+	saved, data           *G.Node
 }
 
 // NewMachine builds and compiles the graph. Building is not safe to do twice at once; running is.
-func NewMachine[T kernel.Float](s agents.Shape, rows, servers, tokens int, clip float64) (m *Machine[T], err error) {
+func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, offers int, loss Loss) (m *Machine[T], err error) {
 	defer func() {
 		// Gorgonia panics on some mistakes in building; they end here as errors.
 		if r := recover(); r != nil {
-			err = fmt.Errorf("build training graph: %v", r)
+			m, err = nil, fmt.Errorf("build training graph: %v", r)
 		}
 	}()
-	m = &Machine[T]{rows: rows, servers: servers, tokens: tokens, shape: s, clip: clip}
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("build training graph: %w", err)
+	}
+	if err := loss.validate(); err != nil {
+		return nil, fmt.Errorf("build training graph: %w", err)
+	}
+	if min(rows, servers, jobs, offers) < 1 {
+		return nil, fmt.Errorf("build training graph: %d rows, %d servers, %d jobs and %d offers, want 1 or more of each",
+			rows, servers, jobs, offers)
+	}
+	m = &Machine[T]{rows: rows, servers: servers, jobs: jobs, offers: offers, shape: s, loss: loss}
 	g := G.NewGraph()
-	node := func(name string, shape ...int) *G.Node {
-		var zero T
-		value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
-		dtype := tensor.Float64
-		if _, ok := any(zero).(float32); ok {
-			dtype = tensor.Float32
-		}
-		return G.NewTensor(g, dtype, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
-	}
-	n, choices := servers*tokens, servers*tokens+1
 	m.in = inputs{
-		server: node("in.server", rows*servers, s.Server), token: node("in.token", rows*tokens, s.Token),
-		item: node("in.item", rows*n, s.Item), serverMask: node("in.server_mask", rows, servers),
-		tokenMask: node("in.token_mask", rows, tokens), inducingMask: node("in.inducing_mask", rows, s.Inducing),
-		legal: node("in.legal", rows, choices), prior: node("in.prior", rows, choices),
-		adjacent:  node("in.adjacent", rows, servers*servers),
-		committed: node("in.committed", rows, n), data: node("in.data", rows, columns),
+		server: input[T](g, "in.server", rows*servers, s.Server), job: input[T](g, "in.job", rows*jobs, s.Job),
+		offer: input[T](g, "in.offer", rows*offers, s.Offer), weights: input[T](g, "in.weights", rows, offers*servers),
+		of: input[T](g, "in.of", rows*offers), serverMask: input[T](g, "in.server_mask", rows, servers),
+		jobMask: input[T](g, "in.job_mask", rows, jobs), legal: input[T](g, "in.legal", rows, offers),
+		prior: input[T](g, "in.prior", rows, offers), saved: input[T](g, "in.saved", rows, offers),
+		data: input[T](g, "in.data", rows, columns),
 	}
-	for i := range values[T](m.in.inducingMask) {
-		values[T](m.in.inducingMask)[i] = 1
+	if s.Graph != agents.GraphNone {
+		m.in.adjacent = input[T](g, "in.adjacent", rows, servers*servers)
 	}
-	named := map[string]*G.Node{}
-	for _, p := range agents.Layout(s) {
-		w := node(p.Name, p.Shape...)
-		named[p.Name] = w
-		m.params = append(m.params, w)
+	if s.Attention == agents.Attend {
+		m.in.inducingMask = input[T](g, "in.inducing_mask", rows, s.Inducing)
+		fill(values[T](m.in.inducingMask), 1)
 	}
-	b := &builder{batch: rows, servers: servers, tokens: tokens, heads: s.Heads, params: named}
-	logits := b.logits(&m.in)
+	layout := agents.Layout(s)
+	m.params = make([]*G.Node, len(layout))
+	b := &builder{batch: rows, shape: s, param: func(name string) *G.Node {
+		i := slices.IndexFunc(layout, func(p agents.Param) bool { return p.Name == name })
+		if m.params[i] == nil {
+			m.params[i] = input[T](g, name, layout[i].Shape...)
+		}
+		return m.params[i]
+	}}
+	bids := b.bids(&m.in)
+	logits := b.add("logits", m.in.prior, bids)
 	if b.err != nil {
 		return nil, b.err
 	}
-	return m, m.finish(g, logits)
+	if err := m.finish(g, bids, logits); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
-func (m *Machine[T]) finish(g *G.ExprGraph, logits *G.Node) error {
+// input is a node whose value the machine writes.
+func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
+	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
+	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
+}
+
+func (m *Machine[T]) finish(g *G.ExprGraph, bids, logits *G.Node) error {
 	logp, err := graph.MaskedLogSoftmax(logits, m.in.legal)
 	if err != nil {
 		return fmt.Errorf("build log-probabilities: %w", err)
 	}
-	rows, err := surrogate(logp, m.in.data, m.clip)
+	x := logp
+	if m.loss.Kind == Value {
+		x = bids
+	}
+	rows, err := objective(x, m.in.saved, m.in.legal, m.in.data, m.loss)
 	if err != nil {
 		return fmt.Errorf("build objective: %w", err)
 	}
@@ -111,10 +138,11 @@ func (m *Machine[T]) finish(g *G.ExprGraph, logits *G.Node) error {
 	}
 	G.Read(logp, &m.logp)
 	G.Read(cost, &m.cost)
-	if _, err := G.Grad(cost, m.params...); err != nil {
+	used := slices.DeleteFunc(slices.Clone(m.params), func(n *G.Node) bool { return n == nil })
+	if _, err := G.Grad(cost, used...); err != nil {
 		return fmt.Errorf("build gradients: %w", err)
 	}
-	m.vm = G.NewTapeMachine(g, G.BindDualValues(m.params...))
+	m.vm = G.NewTapeMachine(g, G.BindDualValues(used...))
 	return nil
 }
 
@@ -125,13 +153,20 @@ func (m *Machine[T]) Close() error { return m.vm.Close() }
 func (m *Machine[T]) Rows() int { return m.rows }
 
 // Run computes the summed gradient of the samples' losses, each weighted by weight, into grad, which has the layout of the
-// parameters one after another. spread weighs the entropy bonus.
+// parameters one after another; what takes no part has gradient 0. spread weighs the entropy bonus.
 func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float64, grad []T) (Stats, error) {
 	if len(samples) > m.rows {
 		return Stats{}, fmt.Errorf("run %d samples on a machine for %d", len(samples), m.rows)
 	}
+	for i := range samples {
+		if err := m.check(&samples[i]); err != nil {
+			return Stats{}, fmt.Errorf("run sample %d: %w", i, err)
+		}
+	}
 	for i, w := range m.params {
-		convert(values[T](w), p[i].Data)
+		if w != nil {
+			convert(values[T](w), p[i].Data)
+		}
 	}
 	m.fill(samples, weight, spread)
 	m.vm.Reset()
@@ -139,46 +174,97 @@ func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float
 		return Stats{}, fmt.Errorf("run training graph: %w", err)
 	}
 	at := 0
-	for _, w := range m.params {
+	for i, w := range m.params {
+		part := grad[at : at+len(p[i].Data)]
+		at += len(part)
+		if w == nil {
+			clear(part)
+			continue
+		}
 		g, err := w.Grad()
 		if err != nil {
 			return Stats{}, fmt.Errorf("read gradient of %s: %w", w.Name(), err)
 		}
 		d := g.Data().([]T)
-		at += copy(grad[at:], d)
+		copy(part, d)
 		clear(d) // Gorgonia adds to what is there
 	}
 	return m.stats(samples), nil
 }
 
-func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
-	in, n := &m.in, m.servers*m.tokens
-	for _, node := range []*G.Node{in.adjacent, in.committed, in.data, in.legal, in.prior} {
-		clear(values[T](node))
+// check reports what of a sample does not fit the machine.
+func (m *Machine[T]) check(s *Sample) error {
+	o := s.Observation
+	for _, c := range []struct {
+		name           string
+		got, low, most int
+	}{
+		{"servers", o.Servers, 0, m.servers},
+		{"jobs", o.Jobs, 0, m.jobs},
+		{"offers", o.Offers, 1, m.offers},
+		{"server numbers", len(o.Server), o.Servers * m.shape.Server, o.Servers * m.shape.Server},
+		{"job numbers", len(o.Job), o.Jobs * m.shape.Job, o.Jobs * m.shape.Job},
+		{"offer numbers", len(o.Offer), o.Offers * m.shape.Offer, o.Offers * m.shape.Offer},
+		{"offers' jobs", len(o.Of), o.Offers, o.Offers},
+		{"prior", len(s.Prior), o.Offers, o.Offers},
+		{"action", s.Action, 0, o.Offers - 1},
+	} {
+		if c.got < c.low || c.got > c.most {
+			return fmt.Errorf("%s: %d, want %d to %d", c.name, c.got, c.low, c.most)
+		}
 	}
+	if want := o.Servers * o.Servers; m.in.adjacent != nil && len(s.Adjacent) != want {
+		return fmt.Errorf("adjacent: %d numbers, want %d", len(s.Adjacent), want)
+	}
+	if len(s.Saved) != o.Offers && (m.loss.Kind != PPO || s.Saved != nil) {
+		return fmt.Errorf("saved: %d numbers, want %d", len(s.Saved), o.Offers)
+	}
+	return nil
+}
+
+func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
+	in := &m.in
+	for _, node := range []*G.Node{in.server, in.job, in.offer, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
+		in.prior, in.saved, in.data} {
+		if node != nil {
+			clear(values[T](node))
+		}
+	}
+	fill(values[T](in.of), -1)
 	for r := range m.rows {
+		legal := slot[T](in.legal, r, m.rows)
 		if r >= len(samples) {
-			values[T](in.legal)[r*(n+1)+n] = 1 // a padded row may only stop
+			legal[0] = 1 // a padded row needs something to choose; it weighs nothing
 			continue
 		}
 		s := &samples[r]
 		o := s.Observation
-		convert(values[T](in.server)[r*len(o.Server):], o.Server)
-		convert(values[T](in.token)[r*len(o.Token):], o.Token)
-		convert(values[T](in.item)[r*len(o.Item):], o.Item)
-		convert(values[T](in.serverMask)[r*m.servers:], o.ServerMask)
-		convert(values[T](in.tokenMask)[r*m.tokens:], o.TokenMask)
-		legal, prior := values[T](in.legal)[r*(n+1):], values[T](in.prior)[r*(n+1):]
-		for a, ok := range s.Legal {
-			if ok {
-				legal[a], prior[a] = 1, T(s.Prior[a])
+		convert(slot[T](in.server, r, m.rows), o.Server)
+		convert(slot[T](in.job, r, m.rows), o.Job)
+		convert(slot[T](in.offer, r, m.rows), o.Offer)
+		fill(slot[T](in.serverMask, r, m.rows)[:o.Servers], 1)
+		fill(slot[T](in.jobMask, r, m.rows)[:o.Jobs], 1)
+		weights := slot[T](in.weights, r, m.rows)
+		for _, share := range o.Shares {
+			weights[int(share.Offer)*m.servers+int(share.Server)] = T(share.Weight)
+		}
+		of := slot[T](in.of, r, m.rows)
+		for i, k := range o.Of {
+			of[i] = T(k)
+		}
+		if in.adjacent != nil {
+			adjacent := slot[T](in.adjacent, r, m.rows)
+			for i := range o.Servers {
+				convert(adjacent[i*m.servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
 			}
 		}
-		convert(values[T](in.adjacent)[r*m.servers*m.servers:], s.Adjacent)
-		for _, a := range s.Committed {
-			values[T](in.committed)[r*n+a] = 1
+		fill(legal[:o.Offers], 1)
+		convert(slot[T](in.prior, r, m.rows), s.Prior)
+		saved := slot[T](in.saved, r, m.rows)
+		for i, v := range s.Saved {
+			saved[i] = T(v)
 		}
-		d := values[T](in.data)[r*columns : (r+1)*columns]
+		d := slot[T](in.data, r, m.rows)
 		d[colAction], d[colOld], d[colGain] = T(s.Action), T(s.LogProb), T(s.Gain)
 		d[colWeight], d[colSpread] = T(weight), T(spread)
 	}
@@ -186,30 +272,57 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 
 func (m *Machine[T]) stats(samples []Sample) Stats {
 	st := Stats{Rows: len(samples), Loss: float64(m.cost.Data().(T))}
-	lp, a := m.logp.Data().([]T), m.servers*m.tokens+1
 	for r := range samples {
-		row := lp[r*a : (r+1)*a]
-		shift := float64(row[samples[r].Action]) - samples[r].LogProb
-		ratio := math.Exp(shift)
+		s, row := &samples[r], m.LogProbs(r)
 		st.Entropy += float64(entropy(row))
-		st.KL += ratio - 1 - shift
-		if ratio < 1-m.clip || ratio > 1+m.clip {
-			st.Clipped++
+		best := 0
+		for a, lp := range row {
+			if lp > row[best] {
+				best = a
+			}
 		}
-		if samples[r].Action == a-1 {
-			st.Stops++
+		if best == 0 {
+			st.Kept++
+		}
+		if s.Saved != nil {
+			st.Value += s.Saved[best]
+			if s.Saved[best] == slices.Max(s.Saved) {
+				st.Agree++
+			}
+		}
+		if m.loss.Kind != PPO {
+			continue
+		}
+		shift := float64(row[s.Action]) - s.LogProb
+		ratio := math.Exp(shift)
+		st.KL += ratio - 1 - shift
+		if ratio < 1-m.loss.Clip || ratio > 1+m.loss.Clip {
+			st.Clipped++
 		}
 	}
 	return st
 }
 
-// LogProbs returns the log-probabilities of the choices of row r of the last run. Valid until the next.
+// LogProbs returns the log-probabilities of the offers of row r of the last run, kernel.Masked beyond the sample's own. Valid
+// until the next.
 func (m *Machine[T]) LogProbs(r int) []T {
-	a := m.servers*m.tokens + 1
-	return m.logp.Data().([]T)[r*a : (r+1)*a]
+	return m.logp.Data().([]T)[r*m.offers : (r+1)*m.offers]
 }
 
 func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
+
+// slot is the part of row r of rows of a node's values.
+func slot[T kernel.Float](n *G.Node, r, rows int) []T {
+	x := values[T](n)
+	each := len(x) / rows
+	return x[r*each : (r+1)*each]
+}
+
+func fill[T kernel.Float](x []T, v T) {
+	for i := range x {
+		x[i] = v
+	}
+}
 
 func convert[T kernel.Float](dst []T, src []float32) {
 	for i, v := range src {

@@ -1,4 +1,4 @@
-// Package learn builds the team's network as a Gorgonia graph and computes gradients of the training objective. Its layers
+// Package learn builds the team's network as a Gorgonia graph and computes gradients of the training objectives. Its layers
 // call the same kernels as the production forward pass of package agents, so both compute the same bids.
 package learn
 
@@ -14,10 +14,10 @@ import (
 
 // builder adds layers to a graph and keeps the first error, after which it does nothing.
 type builder struct {
-	batch, servers, tokens int
-	heads                  int
-	params                 map[string]*G.Node
-	err                    error
+	batch int
+	shape agents.Shape
+	param func(name string) *G.Node
+	err   error
 }
 
 func (b *builder) keep(what string, n *G.Node, err error) *G.Node {
@@ -31,7 +31,7 @@ func (b *builder) dense(x *G.Node, name, bias string, act attend.Activation) *G.
 	if b.err != nil {
 		return nil
 	}
-	n, err := attend.Dense(x, b.params[name], b.params[bias], act)
+	n, err := attend.Dense(x, b.param(name), b.param(bias), act)
 	return b.keep(name, n, err)
 }
 
@@ -40,39 +40,74 @@ func (b *builder) update(x, y, mask *G.Node, name string, reference int) *G.Node
 	if b.err != nil {
 		return nil
 	}
-	p := func(part string) *G.Node { return b.params[name+"."+part] }
+	p := func(part string) *G.Node { return b.param(name + "." + part) }
 	heads, err := attend.MultiHead(x, y, mask, attend.Projections{
 		Wq: p("wq"), Bq: p("bq"), Wk: p("wk"), Bk: p("bk"), Wv: p("wv"), Bv: p("bv"), Wo: p("wo"), Bo: p("bo"),
-	}, b.batch, b.heads, reference)
-	if b.keep(name, heads, err); b.err != nil {
-		return nil
-	}
-	sum, err := G.Add(heads, x)
-	if b.keep(name+" residual", sum, err); b.err != nil {
-		return nil
-	}
-	n, err := attend.LayerNorm(sum, p("gain"), p("bias"))
-	return b.keep(name+" norm", n, err)
+	}, b.batch, b.shape.Heads, reference)
+	return b.join(x, b.keep(name, heads, err), name)
 }
 
-// logits returns the scores of all choices, [batch, servers*tokens+1]: prior + residual bids + payoffs of what was committed
-// before in the round.
-func (b *builder) logits(in *inputs) *G.Node {
-	h := b.dense(in.server, "server.w", "server.b", attend.ReLU)
-	y := b.dense(in.token, "token.w", "token.b", attend.ReLU)
-	y = b.update(y, h, in.serverMask, "tokens_to_servers", agents.ReferenceServers)
-	h = b.update(h, y, in.tokenMask, "servers_to_tokens", 0)
-	z := b.update(b.points(), h, in.serverMask, "inducing_to_servers", agents.ReferenceServers)
-	h = b.update(h, z, in.inducingMask, "servers_to_inducing", 0)
-	u := b.items(h, y, in)
-	bids := b.dense(u, "bid.w", "bid.b", attend.None)
-	bonus := b.bonus(u, h, in)
-	stop := b.stop(h, y, in)
+// others is update with every row paying the same attention to all others.
+func (b *builder) others(x, mask *G.Node, name string) *G.Node {
+	v := b.dense(x, name+".wv", name+".bv", attend.None)
 	if b.err != nil {
 		return nil
 	}
-	n, err := score(in.prior, bids, bonus, stop)
-	return b.keep("logits", n, err)
+	mean, err := attend.MeanOthers(v, mask, b.batch)
+	return b.join(x, b.dense(b.keep(name, mean, err), name+".wo", name+".bo", attend.None), name)
+}
+
+func (b *builder) join(x, more *G.Node, name string) *G.Node {
+	sum := b.add(name+" residual", more, x)
+	if b.err != nil {
+		return nil
+	}
+	n, err := attend.LayerNorm(sum, b.param(name+".gain"), b.param(name+".bias"))
+	return b.keep(name+" norm", n, err)
+}
+
+func (b *builder) add(what string, x, y *G.Node) *G.Node {
+	if b.err != nil {
+		return nil
+	}
+	n, err := G.Add(x, y)
+	return b.keep(what, n, err)
+}
+
+// bids returns the learned parts of the logits, [batch, offers].
+func (b *builder) bids(in *inputs) *G.Node {
+	h := b.dense(in.server, "server.w", "server.b", attend.ReLU)
+	y := b.dense(in.job, "job.w", "job.b", attend.ReLU)
+	h, y = b.attention(h, y, in)
+	if b.err != nil {
+		return nil
+	}
+	rows, err := attend.OfferRows(h, y, attend.Offers{
+		Features: in.offer, Weights: in.weights, Of: in.of, ServerMask: in.serverMask, JobMask: in.jobMask,
+	}, b.batch)
+	u := b.dense(b.keep("offers", rows, err), "offer.w", "offer.b", attend.ReLU)
+	if b.err != nil {
+		return nil
+	}
+	bids, err := score(u, b.param("bid.w"), b.batch)
+	if b.keep("bids", bids, err); b.shape.Graph == agents.GraphNone {
+		return bids
+	}
+	return b.add("bids with payoffs", bids, b.payoffs(h, in))
+}
+
+func (b *builder) attention(h, y *G.Node, in *inputs) (*G.Node, *G.Node) {
+	seen := b.update(y, h, in.serverMask, "jobs_to_servers", agents.ReferenceServers)
+	if b.shape.Attention == agents.Attend {
+		h = b.update(h, seen, in.jobMask, "servers_to_jobs", 0)
+		z := b.update(b.points(), h, in.serverMask, "inducing_to_servers", agents.ReferenceServers)
+		return b.update(h, z, in.inducingMask, "servers_to_inducing", 0), seen
+	}
+	h = b.update(h, y, in.jobMask, "servers_to_jobs", 0)
+	if b.shape.Attention == agents.AttendMean {
+		h = b.others(h, in.serverMask, "servers_to_inducing")
+	}
+	return h, seen
 }
 
 // points gives every sample of the batch the inducing points.
@@ -80,42 +115,19 @@ func (b *builder) points() *G.Node {
 	if b.err != nil {
 		return nil
 	}
-	n, err := attend.Repeat(b.params["inducing.points"], b.batch)
+	n, err := attend.Repeat(b.param("inducing.points"), b.batch)
 	return b.keep("inducing points", n, err)
 }
 
-func (b *builder) items(h, y *G.Node, in *inputs) *G.Node {
-	a := b.dense(h, "item.agent.w", "item.agent.b", attend.None)
-	c := b.dense(y, "item.token.w", "item.token.b", attend.None)
+func (b *builder) payoffs(h *G.Node, in *inputs) *G.Node {
+	q := b.dense(h, "pair.w", "pair.b", attend.None)
 	if b.err != nil {
 		return nil
 	}
-	u, err := attend.ItemHidden(a, c, in.item, b.params["item.w"], b.batch)
-	return b.keep("items", u, err)
-}
-
-func (b *builder) bonus(u, h *G.Node, in *inputs) *G.Node {
-	factors := b.dense(u, "pair.factor.w", "pair.factor.b", attend.None)
-	match := b.dense(h, "pair.match.w", "pair.match.b", attend.None)
-	if b.err != nil {
+	near, err := pairs.NeighbourSums(q, in.adjacent)
+	if b.keep("neighbours", near, err); b.err != nil {
 		return nil
 	}
-	n, err := pairs.PairBonus(factors, match, b.params["pair.weight"], in.adjacent, in.committed)
+	n, err := pairs.Payoff(q, near, b.param("pair.weight"), in.weights)
 	return b.keep("payoffs", n, err)
-}
-
-func (b *builder) stop(h, y *G.Node, in *inputs) *G.Node {
-	word := func(x, mask *G.Node, name string) *G.Node {
-		if b.err != nil {
-			return nil
-		}
-		pool, err := attend.MeanPool(x, mask, b.batch)
-		return b.dense(b.keep(name, pool, err), name+".w", name+".b", attend.Tanh)
-	}
-	s, t := word(h, in.serverMask, "stop.servers"), word(y, in.tokenMask, "stop.tokens")
-	if b.err != nil {
-		return nil
-	}
-	sum, err := G.Add(s, t)
-	return b.dense(b.keep("stop", sum, err), "stop.w", "stop.b", attend.None)
 }

@@ -11,55 +11,70 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// score joins the parts of the logits: prior [B,A], bids [B*(A-1),1], bonus [B,A-1] and stop [B,1] give [B,A]. It stands for
-// Concat, whose gradient would slice beyond 255 and meet Gorgonia's aliasing of slices.
-func score(prior, bids, bonus, stop *G.Node) (*G.Node, error) {
-	b, a := prior.Shape()[0], prior.Shape()[1]
-	if bids.Shape().TotalSize() != b*(a-1) || bonus.Shape().TotalSize() != b*(a-1) || stop.Shape().TotalSize() != b {
-		return nil, fmt.Errorf("join scores of shapes %v, %v, %v and %v", prior.Shape(), bids.Shape(), bonus.Shape(), stop.Shape())
+// Kind is what a machine learns from.
+type Kind uint8
+
+// The kinds. A row's loss is the negative of what it says, with pi the probabilities of the offers, but for Value, which is
+// a loss.
+const (
+	Expert Kind = iota // sum over offers of pi*Saved, plus the entropy bonus: the policy gradient over all actions
+	Value              // mean over offers but the first of huber(bid - first's bid - Saved): regression
+	PPO                // clipped surrogate of the action taken, plus the entropy bonus
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Expert:
+		return "expert"
+	case Value:
+		return "value"
+	case PPO:
+		return "ppo"
 	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Loss is an objective.
+type Loss struct {
+	Kind  Kind
+	Clip  float64 // of PPO: how far a ratio may move from 1, above 0
+	Huber float64 // of Value: error from which on the loss is linear, above 0
+}
+
+func (l Loss) validate() error {
+	switch {
+	case l.Kind > PPO:
+		return fmt.Errorf("loss kind %d, want %d to %d", l.Kind, Expert, PPO)
+	case l.Kind == PPO && !(l.Clip > 0):
+		return fmt.Errorf("loss clip %v, want more than 0", l.Clip)
+	case l.Kind == Value && !(l.Huber > 0):
+		return fmt.Errorf("loss huber %v, want more than 0", l.Huber)
+	}
+	return nil
+}
+
+// score adds the bids [batch,O] of offers with hidden layer u [batch*O,m] and w [m,1]: a dense layer without bias that comes
+// out in the shape of the logits.
+func score(u, w *G.Node, batch int) (*G.Node, error) {
+	if u.Dims() != 2 || batch <= 0 || u.Shape()[0]%batch != 0 || !w.Shape().Eq(tensor.Shape{u.Shape()[1], 1}) {
+		return nil, fmt.Errorf("score offers of shape %v with weights %v in %d groups", u.Shape(), w.Shape(), batch)
+	}
+	m := u.Shape()[1]
 	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
-		dBids, err := graphop.Like("learn.scoreItems", a, in[1], items[float32](a), items[float64](a), dy)
-		if err != nil {
-			return nil, err
-		}
-		dBonus, err := graphop.Like("learn.scoreItems", a, in[2], items[float32](a), items[float64](a), dy)
-		if err != nil {
-			return nil, err
-		}
-		dStop, err := graphop.Like("learn.scoreStop", a, in[3], last[float32](a), last[float64](a), dy)
-		return G.Nodes{nil, dBids, dBonus, dStop}, err
+		return graphop.Packed("learn.scoreGrad", m, in, scoreBack[float32](m), scoreBack[float64](m), dy, in[0], in[1])
 	}
-	return graphop.Apply("learn.score", a, tensor.Shape{b, a}, join[float32](a), join[float64](a), grad,
-		[]bool{false, true, true, true}, prior, bids, bonus, stop)
+	return graphop.Apply("learn.score", m, tensor.Shape{batch, u.Shape()[0] / batch}, scores[float32](m), scores[float64](m),
+		grad, []bool{true, true}, u, w)
 }
 
-func join[T kernel.Float](a int) graphop.Body[T] {
-	return func(y []T, in [][]T) {
-		prior, bids, bonus, stop := in[0], in[1], in[2], in[3]
-		for r := range len(y) / a {
-			for j := range a - 1 {
-				// The same association as in the decoder: payoffs join the bids before the prior does.
-				y[r*a+j] = prior[r*a+j] + (bids[r*(a-1)+j] + bonus[r*(a-1)+j])
-			}
-			y[r*a+a-1] = prior[r*a+a-1] + stop[r]
-		}
-	}
+func scores[T kernel.Float](m int) graphop.Body[T] {
+	return func(y []T, in [][]T) { kernel.Dense(y, in[0], in[1], nil, m, 1, kernel.None) }
 }
 
-func items[T kernel.Float](a int) graphop.Body[T] {
-	return func(dx []T, in [][]T) {
-		for r := range len(dx) / (a - 1) {
-			copy(dx[r*(a-1):(r+1)*(a-1)], in[0][r*a:])
-		}
-	}
-}
-
-func last[T kernel.Float](a int) graphop.Body[T] {
-	return func(dx []T, in [][]T) {
-		for r := range dx {
-			dx[r] = in[0][r*a+a-1]
-		}
+func scoreBack[T kernel.Float](m int) graphop.Body[T] {
+	return func(out []T, in [][]T) {
+		u := len(in[1])
+		kernel.DenseBack(out[:u], out[u:], nil, in[0], in[1], in[2], m, 1)
 	}
 }
 
@@ -73,55 +88,137 @@ const (
 	columns
 )
 
-// surrogate is the loss of each row [B]: the clipped surrogate of PPO with entropy bonus, negative,
-//
-//	-weight·(min(ratio·gain, clip(ratio, 1-ε, 1+ε)·gain) + spread·entropy)
-//
-// from log-probabilities [B,A] and data [B,columns].
-func surrogate(logp, data *G.Node, clip float64) (*G.Node, error) {
-	b, a := logp.Shape()[0], logp.Shape()[1]
-	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
-		d, err := graphop.Like("learn.surrogateGrad", clip, in[0], lossBack[float32](a, clip), lossBack[float64](a, clip),
-			dy, in[0], in[1])
-		return G.Nodes{d, nil}, err
-	}
-	return graphop.Apply("learn.surrogate", clip, tensor.Shape{b}, loss[float32](a, clip), loss[float64](a, clip), grad,
-		[]bool{true, false}, logp, data)
+// row is what the loss of a row reads.
+type row[T kernel.Float] struct {
+	x           []T // log-probabilities of the offers; of Value, their bids
+	saved       []T
+	legal, data []T
 }
 
-func loss[T kernel.Float](a int, clip float64) graphop.Body[T] {
+// objective is the weighted loss of each row [B], from x, saved and legal [B,O] and data [B,columns].
+func objective(x, saved, legal, data *G.Node, l Loss) (*G.Node, error) {
+	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
+		d, err := graphop.Like("learn.objectiveGrad", l, in[0], lossBack[float32](l), lossBack[float64](l),
+			dy, in[0], in[1], in[2], in[3])
+		return G.Nodes{d, nil, nil, nil}, err
+	}
+	return graphop.Apply("learn.objective", l, tensor.Shape{x.Shape()[0]}, loss[float32](l), loss[float64](l), grad,
+		[]bool{true, false, false, false}, x, saved, legal, data)
+}
+
+func rowOf[T kernel.Float](in [][]T, r, rows int) row[T] {
+	a := len(in[0]) / rows
+	return row[T]{in[0][r*a : (r+1)*a], in[1][r*a : (r+1)*a], in[2][r*a : (r+1)*a], in[3][r*columns : (r+1)*columns]}
+}
+
+func loss[T kernel.Float](l Loss) graphop.Body[T] {
 	return func(y []T, in [][]T) {
 		for r := range y {
-			lp, row := in[0][r*a:(r+1)*a], in[1][r*columns:(r+1)*columns]
-			ratio := math.Exp(float64(lp[int(row[colAction])] - row[colOld]))
-			gain := float64(row[colGain])
-			bounded := min(max(ratio, 1-clip), 1+clip)
-			y[r] = -row[colWeight] * (T(min(ratio*gain, bounded*gain)) + row[colSpread]*entropy(lp))
+			w := rowOf(in, r, len(y))
+			switch l.Kind {
+			case Expert:
+				y[r] = -(w.expected() + w.data[colSpread]*entropy(w.x))
+			case Value:
+				y[r] = w.regret(T(l.Huber))
+			case PPO:
+				ratio, bounded := w.ratio(l.Clip)
+				gain := float64(w.data[colGain])
+				y[r] = -(T(min(ratio*gain, bounded*gain)) + w.data[colSpread]*entropy(w.x))
+			}
+			y[r] *= w.data[colWeight]
 		}
 	}
 }
 
-func lossBack[T kernel.Float](a int, clip float64) graphop.Body[T] {
+func lossBack[T kernel.Float](l Loss) graphop.Body[T] {
 	return func(dx []T, in [][]T) {
 		for r, dy := range in[0] {
-			lp, row := in[1][r*a:(r+1)*a], in[2][r*columns:(r+1)*columns]
-			d := dx[r*a : (r+1)*a]
-			scale := -dy * row[colWeight]
-			for j, l := range lp {
-				d[j] = 0
-				if l > kernel.Masked/2 {
-					d[j] = -scale * row[colSpread] * kernel.Exp(l) * (l + 1)
+			w := rowOf(in[1:], r, len(in[0]))
+			d := dx[r*len(w.x) : (r+1)*len(w.x)]
+			clear(d)
+			scale := dy * w.data[colWeight]
+			switch l.Kind {
+			case Expert:
+				w.spreadBack(d, scale)
+				for j, lp := range w.x {
+					if w.legal[j] != 0 {
+						d[j] -= scale * kernel.Exp(lp) * w.saved[j]
+					}
 				}
-			}
-			act := int(row[colAction])
-			ratio := math.Exp(float64(lp[act] - row[colOld]))
-			gain := float64(row[colGain])
-			if bounded := min(max(ratio, 1-clip), 1+clip); ratio*gain <= bounded*gain {
-				d[act] += scale * T(ratio*gain)
+			case Value:
+				w.regretBack(d, scale, T(l.Huber))
+			case PPO:
+				w.spreadBack(d, scale)
+				ratio, bounded := w.ratio(l.Clip)
+				if gain := float64(w.data[colGain]); ratio*gain <= bounded*gain {
+					d[int(w.data[colAction])] -= scale * T(ratio*gain)
+				}
 			}
 		}
 	}
 }
+
+// expected is what the policy would save on average.
+func (w *row[T]) expected() (sum T) {
+	for j, lp := range w.x {
+		if w.legal[j] != 0 {
+			sum += kernel.Exp(lp) * w.saved[j]
+		}
+	}
+	return sum
+}
+
+// spreadBack adds the gradient of the negative entropy bonus.
+func (w *row[T]) spreadBack(d []T, scale T) {
+	for j, lp := range w.x {
+		if w.legal[j] != 0 {
+			d[j] += scale * w.data[colSpread] * kernel.Exp(lp) * (lp + 1)
+		}
+	}
+}
+
+// ratio is how much likelier the action has become, as it is and within the clip range.
+func (w *row[T]) ratio(clip float64) (ratio, bounded float64) {
+	ratio = math.Exp(float64(w.x[int(w.data[colAction])] - w.data[colOld]))
+	return ratio, min(max(ratio, 1-clip), 1+clip)
+}
+
+// regret is the mean Huber loss of the bids' differences from the first's.
+func (w *row[T]) regret(huber T) (sum T) {
+	n := 0
+	for j := 1; j < len(w.x); j++ {
+		if w.legal[j] == 0 {
+			continue
+		}
+		n++
+		if e := max(w.off(j), -w.off(j)); e <= huber {
+			sum += e * e / 2
+		} else {
+			sum += huber * (e - huber/2)
+		}
+	}
+	return sum / T(max(n, 1))
+}
+
+func (w *row[T]) regretBack(d []T, scale, huber T) {
+	n := 0
+	for j := 1; j < len(w.x); j++ {
+		if w.legal[j] != 0 {
+			n++
+		}
+	}
+	scale /= T(max(n, 1))
+	for j := 1; j < len(w.x); j++ {
+		if w.legal[j] != 0 {
+			e := scale * min(max(w.off(j), -huber), huber)
+			d[j] += e
+			d[0] -= e
+		}
+	}
+}
+
+// off is by how much the bid of offer j misses.
+func (w *row[T]) off(j int) T { return w.x[j] - w.x[0] - w.saved[j] }
 
 // entropy of a row of log-probabilities; masked entries add nothing.
 func entropy[T kernel.Float](lp []T) T {

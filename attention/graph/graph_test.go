@@ -65,13 +65,10 @@ func padding(rng *rand.Rand, name string, groups, n int) input {
 
 func layers(s size) []layer {
 	rng := rand.New(rand.NewPCG(1, 2))
-	const f = 3
 	servers, jobs, actions := s.batch*s.n, s.batch*s.items, s.n*s.items+1
 	x, w, b := param(rng, "x", servers, s.d), param(rng, "w", s.d, s.d+1), param(rng, "b", s.d+1)
 	gain, bias := param(rng, "gain", s.d), param(rng, "bias", s.d)
 	k, v := param(rng, "k", jobs, s.d), param(rng, "v", jobs, s.d)
-	z, wz := param(rng, "z", servers*s.items, f), param(rng, "wz", f, s.d)
-	z.param = false
 	logits, legal := param(rng, "logits", s.batch, actions), padding(rng, "legal", s.batch, actions)
 	legal.shape = tensor.Shape{s.batch, actions}
 	jobMask, serverMask := padding(rng, "jobMask", s.batch, s.items), padding(rng, "serverMask", s.batch, s.n)
@@ -79,15 +76,11 @@ func layers(s size) []layer {
 	list := []layer{{"layer norm", []input{x, gain, bias},
 		func(n G.Nodes) (*G.Node, error) { return graph.LayerNorm(n[0], n[1], n[2]) },
 		func(x [][]complex128) []complex128 { return plain.LayerNorm(x[0], x[1], x[2]) },
-	}, {"item hidden", []input{x, k, z, wz},
-		func(n G.Nodes) (*G.Node, error) { return graph.ItemHidden(n[0], n[1], n[2], n[3], s.batch) },
-		func(x [][]complex128) []complex128 {
-			return plain.ItemHidden(x[0], x[1], x[2], x[3], s.batch, s.n, s.items, f, s.d)
-		},
 	}, {"masked log softmax", []input{logits, legal},
 		func(n G.Nodes) (*G.Node, error) { return graph.MaskedLogSoftmax(n[0], n[1]) },
 		func(x [][]complex128) []complex128 { return plain.MaskedLogSoftmax(x[0], x[1], actions) },
 	}}
+	list = append(list, offers(s, rng, x, k, serverMask, jobMask)...)
 	for act, ref := range []func(complex128) complex128{plain.Identity, plain.ReLU, cmplx.Tanh} {
 		list = append(list, layer{"dense " + graph.Activation(act).String(), []input{x, w, b},
 			func(n G.Nodes) (*G.Node, error) { return graph.Dense(n[0], n[1], n[2], graph.Activation(act)) },

@@ -60,10 +60,12 @@ func TestWrongShapesAreErrors(t *testing.T) {
 		{"attention groups", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 3, 2, 0) }},
 		{"attention values", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(2, 6), n(4), 2, 2, 0) }},
 		{"attention mask", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(2), 2, 2, 0) }},
-		{"item features", func() (*G.Node, error) { return graph.ItemHidden(n(4, 6), n(2, 6), n(4, 3), n(3, 6), 1) }},
-		{"item weight", func() (*G.Node, error) { return graph.ItemHidden(n(4, 6), n(2, 6), n(8, 3), n(3, 5), 1) }},
 		{"pool groups", func() (*G.Node, error) { return graph.MeanPool(n(4, 6), n(4), 3) }},
 		{"pool mask", func() (*G.Node, error) { return graph.MaxPool(n(4, 6), n(3), 2) }},
+		{"offers' jobs", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 5), facts(n, 6, 8), 2) }},
+		{"offers' groups", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 6), facts(n, 5, 8), 2) }},
+		{"offers' weights", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 6), facts(n, 6, 7), 2) }},
+		{"mean of others' mask", func() (*G.Node, error) { return graph.MeanOthers(n(4, 6), n(3), 2) }},
 		{"softmax mask", func() (*G.Node, error) { return graph.MaskedLogSoftmax(n(4, 6), n(4)) }},
 	} {
 		if _, err := row.build(); err == nil {

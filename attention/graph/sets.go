@@ -114,59 +114,6 @@ func repeat[T kernel.Float](y []T, in [][]T) {
 	}
 }
 
-// ItemHidden adds u_ik = relu(a_i + c_k + z_ik*w) over all pairs of an agent i and an item k of one group: a [batch*n,m],
-// c [batch*K,m], z [batch*n*K,f] with pair (i,k) in row i*K+k of its group, w [f,m]; the result is [batch*n*K,m]. z is data
-// and has no gradient.
-func ItemHidden(a, c, z, w *G.Node, batch int) (*G.Node, error) {
-	if err := wantMatrix("item hidden", "agents", a, batch); err != nil {
-		return nil, err
-	}
-	if err := wantMatrix("item hidden", "items", c, batch); err != nil {
-		return nil, err
-	}
-	if err := wantMatrix("item hidden", "weight", w, 1); err != nil {
-		return nil, err
-	}
-	s := kernel.ItemShape{Batch: batch, Agents: a.Shape()[0] / batch, Items: c.Shape()[0] / batch,
-		Features: w.Shape()[0], Hidden: a.Shape()[1]}
-	pairs := batch * s.Agents * s.Items
-	if err := wantShape("item hidden", "items", c, batch*s.Items, s.Hidden); err != nil {
-		return nil, err
-	}
-	if err := wantShape("item hidden", "weight", w, s.Features, s.Hidden); err != nil {
-		return nil, err
-	}
-	if err := wantShape("item hidden", "features", z, pairs, s.Features); err != nil {
-		return nil, err
-	}
-	grad := func(n G.Nodes, u, dy *G.Node) (G.Nodes, error) {
-		du, err := beforeActivation(u, dy, ReLU)
-		if err != nil {
-			return nil, err
-		}
-		acw := G.Nodes{n[0], n[1], n[3]}
-		g, err := graphop.Packed("attention.itemHiddenGrad", s, acw, itemBack[float32](s), itemBack[float64](s), du, n[2])
-		if err != nil {
-			return nil, err
-		}
-		return G.Nodes{g[0], g[1], nil, g[2]}, nil
-	}
-	return graphop.Apply("attention.itemHidden", s, tensor.Shape{pairs, s.Hidden}, item[float32](s), item[float64](s),
-		grad, []bool{true, true, false, true}, a, c, z, w)
-}
-
-func item[T kernel.Float](s kernel.ItemShape) graphop.Body[T] {
-	return func(u []T, n [][]T) { kernel.ItemHidden(u, n[0], n[1], n[2], n[3], s) }
-}
-
-func itemBack[T kernel.Float](s kernel.ItemShape) graphop.Body[T] {
-	agents, items := s.Batch*s.Agents*s.Hidden, s.Batch*s.Items*s.Hidden
-	return func(out []T, n [][]T) {
-		dc := out[agents:]
-		kernel.ItemHiddenBack(out[:agents], dc[:items], nil, dc[items:], n[0], n[1], nil, s)
-	}
-}
-
 // MeanPool adds the mean of the valid rows of each of batch groups: x [batch*n,d], mask [batch*n] (any dimensions); the
 // result is [batch,d]. A group without a valid row gets zeros.
 func MeanPool(x, mask *G.Node, batch int) (*G.Node, error) {

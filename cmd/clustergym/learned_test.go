@@ -49,7 +49,7 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	whole := must(t, tiny("runs/whole")...)
 	contains(t, whole.out, "2 of 2 updates", "clustergym eval --scenario embedded-small-v1", "clustergym export --run runs/whole")
-	contains(t, whole.talk, "train  2/2 it", "relJCT", "kl")
+	contains(t, whole.talk, "train  2/2 it", "relJCT", "departs", "validation")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -72,6 +72,35 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 	}
 	if len(b) < len(a) || len(a) < 4 {
 		t.Errorf("%d and %d files", len(a), len(b))
+	}
+}
+
+// A run on several scenarios is continued without naming them, and its policy is named after its folder.
+func TestTrainOnSeveralScenarios(t *testing.T) {
+	t.Chdir(t.TempDir())
+	both := "embedded-small-v1,loaning-small-v1"
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s := commandWith(ctx, "", tiny("runs/both", "-s", both)...); s.code != codeInterrupted {
+		t.Fatalf("interrupted: exit code %d\n%s", s.code, s.talk)
+	}
+	contains(t, must(t, "train", "--resume", "--dir", "runs/both").out, "2 of 2 updates on "+both, "--scenario "+both)
+	contains(t, must(t, "export", "--run", "runs/both").out, "policy both")
+	if s := command(t, tiny("runs/none", "-s", "embedded-small-v1,nothing-v1")...); s.code == codeOK || !strings.Contains(s.talk, "nothing-v1") {
+		t.Errorf("one of two scenarios is unknown: exit code %d\n%s", s.code, s.talk)
+	}
+}
+
+func TestQuickstartGoesThroughEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and evaluates")
+	}
+	t.Chdir(t.TempDir())
+	s := must(t, "quickstart", "--updates", "1", "--dir", "runs/quick")
+	contains(t, s.talk, "1/4 train", "2/4 export", "3/4 compare", "4/4 ask")
+	contains(t, s.out, "Difference from prior", "learned at", "report: runs/quick/report/report.html", "policy: runs/quick/policy")
+	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == codeOK || !strings.Contains(s.talk, "--force") {
+		t.Errorf("a second one in the same folder: exit code %d\n%s", s.code, s.talk)
 	}
 }
 

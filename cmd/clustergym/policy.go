@@ -13,7 +13,6 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -143,11 +142,12 @@ func optionFiles(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// priorOf is the prior of a learned policy, of one with the usual window and menu for nil.
+// priorOf is the prior of a learned policy, the usual one for nil.
 func priorOf(p *agents.Policy) (policy, error) {
 	if p == nil {
 		var err error
-		if p, err = agents.NewPolicy(prior, agents.DefaultSize(), 0, env.AsRequested(), rng.Stream(0, prior)); err != nil {
+		draw := rng.Stream(0, prior)
+		if p, err = agents.NewPolicy(prior, agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, draw); err != nil {
 			return policy{}, err
 		}
 	}

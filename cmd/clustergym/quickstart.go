@@ -35,9 +35,9 @@ func newQuickstartCmd(a *app) *cobra.Command {
 		Use:   "quickstart",
 		Short: "Train, compare, export and ask a small policy, within minutes",
 		Long: long(`
-Goes once through everything on a generated workload: trains a small team briefly, exports it, compares it with heuristics on
-arrivals that it has not seen, and asks it for a plan on an example snapshot. Takes about a minute on two cores. What it prints
-on the way are the commands that do the same.`),
+Goes once through everything on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
+with its prior on arrivals that it has not seen, and asks it for a plan on an example snapshot. Takes about a minute on two
+cores. What it prints on the way are the commands that do the same.`),
 		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 40",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -88,10 +88,10 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	}
 	policies := []string{"fifo", "sjfskip", "srtf", "las", prior, result.Exported.Out}
 
-	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s", quickstartScenario,
-		result.Exported.Out)
+	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
+		quickstartScenario, result.Exported.Out)
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
-		scenarios: []string{quickstartScenario}, policies: policies, baseline: "sjfskip",
+		scenarios: []string{quickstartScenario}, policies: policies, baseline: prior,
 		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
 	})
 	if err != nil {

@@ -175,6 +175,7 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	contains(t, must(t, "baselines", "ls").out, "sjfskip", "las", "yes")
 	contains(t, must(t, "baselines", "describe", "sjfhold").out, "times=5", "values: 0 to 1e+06", "EASY", "takes +menu: yes")
 	contains(t, must(t, "baselines", "describe", "+loan").out, "inference pool")
+	contains(t, must(t, "baselines", "describe", "+move").out, "running jobs move", "saves=30m0s")
 	contains(t, must(t, "eval", "-s", "embedded-small-v1", "-p", "near=sjfhold:times=2,sjfhold:times=9", "--windows", "1",
 		"--seeds", "1", "--out", t.TempDir()).out, "near", "sjfhold:times=9")
 	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1").out, "8 agents", "free_gpus", "next_end", "0 to 1")

@@ -33,13 +33,17 @@ type trainSettings struct {
 func newTrainCmd(a *app) *cobra.Command {
 	var opts trainOptions
 	cmd := &cobra.Command{
-		Use:   "train --scenario S",
+		Use:   "train --scenario S[,S...]",
 		Short: "Train a team of server agents",
 		Long: long(`
-Trains a policy on the training windows of a scenario and keeps the weights that do best on its validation windows. The same
-settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or killed, and
-resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, and event files by which TensorBoard shows the
-run while it goes on: tensorboard --logdir FOLDER.
+Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
+validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
+between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions
+every offer is played on to the end. The others learn from what the team draws.
+
+The same settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or
+killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, and event files by which
+TensorBoard shows the run while it goes on: tensorboard --logdir FOLDER.
 
 An interrupt finishes the update in progress and saves; a second one ends at once.
 
@@ -48,6 +52,7 @@ beside those of the scenario, with their defaults:
 `+trainKeys(), codeNoRun, codeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
+  clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
   clustergym train --resume --dir runs/first`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,7 +66,7 @@ beside those of the scenario, with their defaults:
 	}
 	usual := train.DefaultConfig()
 	f := cmd.Flags()
-	f.StringVarP(&opts.scenario.name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
+	f.StringVarP(&opts.scenario.name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	opts.scenario.addSetFlag(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
 	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, and train: with its keys")
 	f.Int("updates", usual.Updates, "how many updates to do: train.updates")
@@ -116,19 +121,23 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 
 // trainRun trains, showing how far it is. The first signal stops it after the update in progress.
 func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) {
-	s, cfg, err := opts.load()
+	scenarios, cfg, err := opts.load()
 	if err != nil {
 		return nil, err
 	}
-	result := &trained{Dir: opts.dir, Scenario: s.Name, Of: cfg.Updates}
+	var names []string
+	for _, s := range scenarios {
+		names = append(names, s.Name)
+	}
+	result := &trained{Dir: opts.dir, Scenario: strings.Join(names, ","), Of: cfg.Updates}
 	if result.Dir == "" {
-		result.Dir = filepath.Join("runs", s.Name)
+		result.Dir = filepath.Join("runs", names[0])
 	}
 	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
-		Dir: result.Dir, Resume: opts.resume, Workers: opts.workers, Scenario: s, Stop: ctx.Done(),
+		Dir: result.Dir, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now,
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
@@ -148,20 +157,22 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 
 // note is what the progress line says of an update.
 func note(m *train.Metrics) string {
-	text := fmt.Sprintf("relJCT %.3f  kl %.4f", m.Relative, m.KL)
+	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
+	if m.Scale > 0 {
+		text += fmt.Sprintf("  saves %+.2f job-h", m.Value)
+	}
 	if m.Validation != nil {
 		text += fmt.Sprintf("  validation %.3f", *m.Validation)
 	}
 	return text
 }
 
-// load returns the scenario and the settings of the run; those of a run to be resumed are its own unless others are named.
-func (o *trainOptions) load() (*scenario.Scenario, train.Config, error) {
-	var own scenarioOptions
-	var sets []string
+// load returns the scenarios and the settings of the run; those of a run to be resumed are its own unless others are named.
+func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
+	var own, sets []string
 	for _, set := range o.scenario.sets {
 		if strings.HasPrefix(set, scenarioPrefix) {
-			own.sets = append(own.sets, set)
+			own = append(own, set)
 		} else {
 			sets = append(sets, set)
 		}
@@ -173,7 +184,7 @@ func (o *trainOptions) load() (*scenario.Scenario, train.Config, error) {
 		if before, err = readRecipe(o.dir); err != nil {
 			return nil, train.Config{}, err
 		}
-		settings = trainSettings{Scenario: before.Scenario.Name, Train: before.Train}
+		settings.Train = before.Train
 	}
 	if _, err := config.Load(o.config, &settings, config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets}); err != nil {
 		return nil, train.Config{}, err
@@ -181,15 +192,31 @@ func (o *trainOptions) load() (*scenario.Scenario, train.Config, error) {
 	if err := settings.Train.Validate(); err != nil {
 		return nil, train.Config{}, err
 	}
-	if before != nil && len(own.sets) == 0 {
-		return &before.Scenario, settings.Train, nil
+	var all []*scenario.Scenario
+	if before != nil && len(own) == 0 {
+		for i := range before.Scenarios {
+			all = append(all, &before.Scenarios[i])
+		}
+		return all, settings.Train, nil
 	}
-	own.name = cmp.Or(o.scenario.name, settings.Scenario)
-	if own.name == "" {
+	names := cmp.Or(o.scenario.name, settings.Scenario)
+	if names == "" && before != nil {
+		for _, w := range before.Workloads {
+			names += "," + w.Scenario
+		}
+		names = names[1:]
+	}
+	if names == "" {
 		return nil, train.Config{}, usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
-	s, err := own.load()
-	return s, settings.Train, err
+	for name := range strings.SplitSeq(names, ",") {
+		s, err := (&scenarioOptions{name: name, sets: own}).load()
+		if err != nil {
+			return nil, train.Config{}, err
+		}
+		all = append(all, s)
+	}
+	return all, settings.Train, nil
 }
 
 func (r *trained) print(a *app) error {
@@ -200,7 +227,8 @@ func (r *trained) print(a *app) error {
 	if r.Last != nil {
 		a.printf(", %s", note(r.Last))
 	}
-	a.printf("\ncheckpoints: %s\nevaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s\n",
+	a.printf("\ncheckpoints: %s\n"+
+		"evaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior\n",
 		filepath.Join(r.Dir, "checkpoints"), r.Scenario, r.Dir)
 	a.printf("export:      clustergym export --run %s\n", r.Dir)
 	return nil

@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/coordgraph/solve"
 )
 
@@ -147,8 +146,8 @@ func TestDiagonalEqualsFunction(t *testing.T) {
 	})
 }
 
-// Sequential conditioning is what coordgraph.AddPayoff does for the decoder.
-func TestSequentialEqualsAddPayoff(t *testing.T) {
+// In turn, each agent sees the payoffs with those before it, written out.
+func TestSequentialEqualsPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, shape{agents: 5, items: 4, edges: true})
 		p.Pair, p.Idle = nil, nil
@@ -160,8 +159,18 @@ func TestSequentialEqualsAddPayoff(t *testing.T) {
 					want[i] = a
 				}
 			}
-			if p.Payoffs != nil {
-				coordgraph.AddPayoff(bids, p.Graph, p.Payoffs, i, want[i])
+			if p.Payoffs == nil || want[i] == solve.NoOp {
+				continue
+			}
+			q, rank := p.Payoffs.Q, len(p.Payoffs.D)
+			to, gates := p.Graph.Neighbours(i)
+			for e, j := range to {
+				for a := range p.Items {
+					for r, d := range p.Payoffs.D {
+						at := int(j)*p.Items + a
+						bids[at] += gates[e] * d * q[(i*p.Items+want[i])*rank+r] * q[at*rank+r]
+					}
+				}
 			}
 		}
 		got := make([]int, p.Agents)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // AttentionShape is the shape of one masked multi-head attention: each of Batch groups has Queries query rows and Keys key
@@ -35,7 +36,7 @@ func scale[T Float](s AttentionShape, mask []T) T {
 }
 
 // AttentionScratch is reusable working memory of one goroutine; its zero value is ready.
-type AttentionScratch[T Float] struct{ p, dp []T }
+type AttentionScratch[T Float] struct{ p, dp, k, v, d []T }
 
 // Attention computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys, the scores
 // multiplied as Reference asks.
@@ -57,8 +58,9 @@ func Attention[T Float](dst, q, k, v, mask []T, s AttentionShape, buf *Attention
 		valid := mask[b*s.Keys : (b+1)*s.Keys]
 		by := scale(s, valid)
 		for h := range s.Heads {
-			probabilities(p, by, qb.Columns(h*head, head), kb.Columns(h*head, head), valid)
-			Gemm(ob.Columns(h*head, head), 1, p, vb.Columns(h*head, head), 0)
+			buf.k, buf.v = upright(buf.k, kb.Columns(h*head, head)), upright(buf.v, vb.Columns(h*head, head))
+			probabilities(p, by, qb.Columns(h*head, head), Mat(buf.k, head, s.Keys), valid)
+			Gemm(ob.Columns(h*head, head), 1, p, Mat(buf.v, head, s.Keys).T(), 0)
 		}
 	}
 }
@@ -76,7 +78,7 @@ func AttentionBack[T Float](dq, dk, dv, dy, q, k, v, mask []T, s AttentionShape,
 	wantOrNil("attention key gradient", dk, len(k))
 	wantOrNil("attention value gradient", dv, len(v))
 	buf.p = grow(buf.p, s.Queries*s.Keys)
-	buf.dp = grow(buf.dp, s.Queries*s.Keys)
+	buf.dp, buf.d = grow(buf.dp, s.Queries*s.Keys), grow(buf.d, s.Keys*(s.Width/s.Heads))
 	p, dp := Mat(buf.p, s.Queries, s.Keys), Mat(buf.dp, s.Queries, s.Keys)
 	head := s.Width / s.Heads
 	for b := range s.Batch {
@@ -86,31 +88,60 @@ func AttentionBack[T Float](dq, dk, dv, dy, q, k, v, mask []T, s AttentionShape,
 		by := scale(s, valid)
 		for h := range s.Heads {
 			from := h * head
-			qh, kh, gh := qb.Columns(from, head), kb.Columns(from, head), gb.Columns(from, head)
-			probabilities(p, by, qh, kh, valid)
+			qh, gh := qb.Columns(from, head), gb.Columns(from, head)
+			buf.k, buf.v = upright(buf.k, kb.Columns(from, head)), upright(buf.v, vb.Columns(from, head))
+			kT, vT, dT := Mat(buf.k, head, s.Keys), Mat(buf.v, head, s.Keys), Mat(buf.d, head, s.Keys)
+			probabilities(p, by, qh, kT, valid)
 			if dv != nil {
-				Gemm(group(dv, b, s.Keys, s.Width).Columns(from, head), 1, p.T(), gh, 0)
+				Gemm(dT, 1, gh.T(), p, 0)
+				lay(group(dv, b, s.Keys, s.Width).Columns(from, head), buf.d)
 			}
 			if dq == nil && dk == nil {
 				continue
 			}
-			Gemm(dp, 1, gh, vb.Columns(from, head).T(), 0)
+			Gemm(dp, 1, gh, vT, 0)
 			for i := range s.Queries {
 				softmaxBack(buf.dp[i*s.Keys:(i+1)*s.Keys], buf.p[i*s.Keys:(i+1)*s.Keys])
 			}
 			if dq != nil {
-				Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), by, dp, kh, 0)
+				Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), by, dp, kT.T(), 0)
 			}
 			if dk != nil {
-				Gemm(group(dk, b, s.Keys, s.Width).Columns(from, head), by, dp.T(), qh, 0)
+				Gemm(dT, by, qh.T(), dp, 0)
+				lay(group(dk, b, s.Keys, s.Width).Columns(from, head), buf.d)
 			}
 		}
 	}
 }
 
-// probabilities fills p with the softmax of the scaled scores of one head; invalid keys get exactly 0.
+// upright copies the columns of m one after another to buf, and lay copies them back. A head has few columns and many rows,
+// and matrix products gain from long rows.
+func upright[T Float](buf []T, m Matrix[T]) []T {
+	buf = grow(buf, m.Rows*m.Cols)
+	for i := range m.Rows {
+		at := i
+		for _, v := range m.Data[i*m.Stride:][:m.Cols] {
+			buf[at] = v
+			at += m.Rows
+		}
+	}
+	return buf
+}
+
+func lay[T Float](m Matrix[T], columns []T) {
+	for i := range m.Rows {
+		row, at := m.Data[i*m.Stride:][:m.Cols], i
+		for j := range row {
+			row[j] = columns[at]
+			at += m.Rows
+		}
+	}
+}
+
+// probabilities fills p with the softmax of the scaled scores of one head, whose keys are the columns of k; invalid keys get
+// exactly 0.
 func probabilities[T Float](p Matrix[T], by T, q, k Matrix[T], mask []T) {
-	Gemm(p, by, q, k.T(), 0)
+	Gemm(p, by, q, k, 0)
 	for i := range p.Rows {
 		softmax(p.Data[i*p.Cols:(i+1)*p.Cols], mask)
 	}
@@ -119,29 +150,46 @@ func probabilities[T Float](p Matrix[T], by T, q, k Matrix[T], mask []T) {
 // softmax replaces the scores x by their softmax over the valid entries. The largest valid score is subtracted first.
 func softmax[T Float](x, mask []T) {
 	mask = mask[:len(x)]
-	top := T(math.Inf(-1))
+	least := T(math.Inf(-1))
+	top, valid := least, false
 	for j, v := range x {
-		if mask[j] != 0 && v > top {
+		switch {
+		case mask[j] == 0:
+			x[j] = least
+			continue
+		case v > top:
 			top = v
 		}
+		valid = true
 	}
-	var sum T
-	for j, v := range x {
-		if mask[j] == 0 {
-			x[j] = 0
-			continue
-		}
-		e := Exp(v - top)
-		x[j] = e
-		sum += e
-	}
-	if sum == 0 {
+	if !valid {
+		clear(x)
 		return
 	}
-	scale := 1 / sum
+	scale := 1 / exponentials(x, top)
 	for j := range x {
 		x[j] *= scale
 	}
+}
+
+// exponentials replaces x by e**(x-top), top being the largest of them, and returns the sum.
+func exponentials[T Float](x []T, top T) (sum T) {
+	if unsafe.Sizeof(top) != 4 {
+		for j, v := range x {
+			x[j] = Exp(v - top)
+			sum += x[j]
+		}
+		return sum
+	}
+	for j, v := range single(x) {
+		var e float32
+		if v -= float32(top); !(v < tooSmall) {
+			e = expNear(v)
+		}
+		x[j] = T(e)
+		sum += T(e)
+	}
+	return sum
 }
 
 // softmaxBack replaces g, the gradient of the probabilities p, by the gradient of the scores.

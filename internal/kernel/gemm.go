@@ -3,10 +3,6 @@ package kernel
 import (
 	"fmt"
 	"unsafe"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // Matrix is a view of a row-major matrix inside a slice that the caller owns.
@@ -43,12 +39,10 @@ func (m Matrix[T]) T() Matrix[T] {
 
 // blasBlock and parallelBlocks are gonum's: from parallelBlocks blocks of blasBlock x blasBlock on, a product starts
 // goroutines, which allocates.
-const (
-	blasBlock      = 64
-	parallelBlocks = 4
-)
+const blasBlock = 64
 
-// Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS. dst must not be transposed nor overlap a or b.
+// Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS, or with OpenBLAS (build tag openblas, which needs cgo),
+// whose sums differ in the last bits. dst must not be transposed nor overlap a or b.
 //
 // Large products run in tiles small enough that gonum stays on the calling goroutine: a decision allocates nothing, and
 // training spreads whole batches over the cores instead.
@@ -60,12 +54,19 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	if m == 0 || n == 0 {
 		return
 	}
-	if b.trans && len(b.Data)*int(unsafe.Sizeof(alpha)) < 32 {
+	if ownLoops && b.trans && len(b.Data)*int(unsafe.Sizeof(alpha)) < 32 {
 		gemmTiny(dst, alpha, a, b, beta)
 		return
 	}
 	switch {
-	case k == 0: // BLAS knows
+	case k == 0: // BLAS wants rows that are stored
+		for i := range m {
+			for j, v := range dst.Data[i*dst.Stride:][:n] {
+				dst.Data[i*dst.Stride+j] = keep(v, beta)
+			}
+		}
+		return
+	case !ownLoops: // BLAS alone
 	case !a.trans && !b.trans && n <= narrow:
 		gemmNarrow(dst, alpha, a, b, beta)
 		return
@@ -97,25 +98,6 @@ func (m Matrix[T]) from(i int) []T {
 	return m.Data[i*m.Stride:]
 }
 
-// gemmTile computes a tile of m rows and n columns of Gemm's result, which begins at dst, from what begins at x and y in a
-// and b.
-func gemmTile[T Float](dst []T, ldd int, alpha T, x []T, a Matrix[T], y []T, b Matrix[T], beta T, m, n, k int) {
-	opA, opB := blas.NoTrans, blas.NoTrans
-	if a.trans {
-		opA = blas.Trans
-	}
-	if b.trans {
-		opB = blas.Trans
-	}
-	if unsafe.Sizeof(alpha) == 4 {
-		blas32.Implementation().Sgemm(opA, opB, m, n, k, float32(alpha), single(x), a.Stride, single(y), b.Stride,
-			float32(beta), single(dst), ldd)
-	} else {
-		blas64.Implementation().Dgemm(opA, opB, m, n, k, float64(alpha), double(x), a.Stride, double(y), b.Stride,
-			float64(beta), double(dst), ldd)
-	}
-}
-
 // gemmTiny is Gemm in plain loops. gonum's dot product sums in an order that depends on the address of its second operand
 // modulo 16; Go aligns everything but slices below 32 bytes so far, so only those could differ between two runs.
 func gemmTiny[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
@@ -142,11 +124,7 @@ func (m Matrix[T]) at(i, j int) T {
 	return m.Data[i*m.Stride+j]
 }
 
-// single and double reinterpret a slice whose element size was checked by the caller: a type switch would miss named types.
+// single reinterprets a slice whose element size was checked by the caller: a type switch would miss named types.
 func single[T Float](x []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
-}
-
-func double[T Float](x []T) []float64 {
-	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }

@@ -69,8 +69,7 @@ func padding(rng *rand.Rand, groups, n int) []float64 {
 
 func subjects(s size) []subject {
 	rng := rand.New(rand.NewPCG(1, 2))
-	servers, jobs, pairs := s.batch*s.n, s.batch*s.items, s.batch*s.n*s.items
-	in, rank, width, f := s.d+1, 4, 5, 3
+	servers, jobs, in := s.batch*s.n, s.batch*s.items, s.d+1
 	var list []subject
 	for _, a := range []struct {
 		act kernel.Activation
@@ -100,25 +99,7 @@ func subjects(s size) []subject {
 			single: attend[float32](s, reference), double: attend[float64](s, reference),
 		})
 	}
-	is := kernel.ItemShape{Batch: s.batch, Agents: s.n, Items: s.items, Features: f, Hidden: s.d}
-	list = append(list, subject{
-		name: "item hidden", wrt: []int{0, 1, 2, 3},
-		in: [][]float64{normal(rng, servers*s.d), normal(rng, jobs*s.d), normal(rng, pairs*f), normal(rng, f*s.d)},
-		ref: func(x [][]complex128) []complex128 {
-			return plain.ItemHidden(x[0], x[1], x[2], x[3], s.batch, s.n, s.items, f, s.d)
-		},
-		single: item[float32](is), double: item[float64](is),
-	})
-	ps := kernel.PairShape{Batch: s.batch, Agents: s.n, Items: s.items, Rank: rank, Width: width}
-	list = append(list, subject{
-		name: "pair bonus", wrt: []int{0, 1, 2},
-		in: [][]float64{normal(rng, pairs*rank), normal(rng, servers*width), normal(rng, rank),
-			bits(rng, s.batch*s.n*s.n, min(1, 8/float64(s.n))), bits(rng, pairs, 1/float64(s.items))},
-		ref: func(x [][]complex128) []complex128 {
-			return plain.PairBonus(x[0], x[1], x[2], x[3], x[4], s.batch, s.n, s.items, rank, width)
-		},
-		single: pair[float32](ps), double: pair[float64](ps),
-	})
+	list = append(list, offerSubjects(s, rng)...)
 	actions := s.n*s.items + 1
 	list = append(list, subject{
 		name: "masked log softmax", wrt: []int{0},
@@ -191,39 +172,6 @@ func attend[T kernel.Float](s size, reference int) layer[T] {
 		back: func(dy, y []T, x [][]T) [][]T {
 			g := [][]T{like(x[0]), like(x[1]), like(x[2])}
 			kernel.AttentionBack(g[0], g[1], g[2], dy, x[0], x[1], x[2], x[3], shape, &buf)
-			return g
-		},
-	}
-}
-
-func item[T kernel.Float](s kernel.ItemShape) layer[T] {
-	return layer[T]{
-		forward: func(x [][]T) []T {
-			y := dirty[T](s.Batch * s.Agents * s.Items * s.Hidden)
-			kernel.ItemHidden(y, x[0], x[1], x[2], x[3], s)
-			return y
-		},
-		back: func(dy, y []T, x [][]T) [][]T {
-			du := like(dy)
-			kernel.ActivateBack(du, dy, y, kernel.ReLU)
-			g := [][]T{like(x[0]), like(x[1]), like(x[2]), like(x[3])}
-			kernel.ItemHiddenBack(g[0], g[1], g[2], g[3], du, x[2], x[3], s)
-			return g
-		},
-	}
-}
-
-func pair[T kernel.Float](s kernel.PairShape) layer[T] {
-	var buf kernel.PairScratch[T]
-	return layer[T]{
-		forward: func(x [][]T) []T {
-			y := dirty[T](len(x[4]))
-			kernel.PairBonus(y, x[0], x[1], x[2], x[3], x[4], s, &buf)
-			return y
-		},
-		back: func(dy, y []T, x [][]T) [][]T {
-			g := [][]T{like(x[0]), like(x[1]), like(x[2])}
-			kernel.PairBonusBack(g[0], g[1], g[2], dy, x[0], x[1], x[2], x[3], x[4], s, &buf)
 			return g
 		},
 	}

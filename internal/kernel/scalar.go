@@ -14,32 +14,34 @@ func Exp[T Float](x T) T {
 	return T(math.Exp(float64(x)))
 }
 
-// exp32 writes x as n*ln 2 + f with |f| <= ln 2 / 2 and evaluates e**f by the polynomial of Moshier's Cephes library.
+// exp32 is Exp in single precision.
 func exp32(x float32) float32 {
-	const (
-		tooSmall = -87.33654  // e**x below the smallest normal number
-		large    = 88         // 2**n may leave the exponent's range
-		round    = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer
-		log2e    = 1.44269504088896341
-		ln2High  = 0.693359375
-		ln2Low   = -2.12194440e-4
-	)
+	const large = 88 // 2**n may leave the exponent's range
 	switch {
 	case x < tooSmall:
 		return 0
 	case !(x <= large): // NaN too
 		return float32(math.Exp(float64(x)))
 	}
+	return expNear(x)
+}
+
+const tooSmall = -87.33654 // e**x below the smallest normal number
+
+// expNear writes x, from tooSmall to 88, as n*ln 2 + f with |f| <= ln 2 / 2 and evaluates e**f by the polynomial of Moshier's
+// Cephes library. It is small enough to be inlined.
+func expNear(x float32) float32 {
+	const (
+		round   = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer, which the lowest bits then are
+		log2e   = 1.44269504088896341
+		ln2High = 0.693359375
+		ln2Low  = -2.12194440e-4
+	)
 	shifted := float32(x*log2e) + round
 	n := shifted - round
 	f := x - n*ln2High - n*ln2Low
-	p := float32(1.9875691500e-4)
-	p = p*f + 1.3981999507e-3
-	p = p*f + 8.3334519073e-3
-	p = p*f + 4.1665795894e-2
-	p = p*f + 1.6666665459e-1
-	p = p*f + 5.0000001201e-1
-	return (p*f*f + f + 1) * math.Float32frombits(uint32(int32(n)+127)<<23)
+	return ((((((1.9875691500e-4*f+1.3981999507e-3)*f+8.3334519073e-3)*f+4.1665795894e-2)*f+1.6666665459e-1)*f+
+		5.0000001201e-1)*f*f + f + 1) * math.Float32frombits((math.Float32bits(shifted)+127)<<23)
 }
 
 // Sigmoid returns 1/(1+e**-x) without overflow.

@@ -124,57 +124,6 @@ func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads, reference in
 	return y
 }
 
-// ItemHidden is relu(a_i + c_k + z_ik*w) over all pairs.
-func ItemHidden(a, ck, z, w []complex128, batch, n, items, f, m int) []complex128 {
-	y := make([]complex128, batch*n*items*m)
-	for b := range batch {
-		for i := range n {
-			for k := range items {
-				row := (b*n+i)*items + k
-				for j := range m {
-					s := a[(b*n+i)*m+j] + ck[(b*items+k)*m+j]
-					for t := range f {
-						s += z[row*f+t] * w[t*m+j]
-					}
-					y[row*m+j] = ReLU(s)
-				}
-			}
-		}
-	}
-	return y
-}
-
-// PairBonus is the sum over committed items (i,a) and neighbours j of gate_ij * sum_r d_r q_iar q_jkr, term by term.
-func PairBonus(q, p, d, adj, committed []complex128, batch, n, items, rank, width int) []complex128 {
-	y := make([]complex128, batch*n*items)
-	for b := range batch {
-		for i := range n {
-			for a := range items {
-				if committed[(b*n+i)*items+a] == 0 {
-					continue
-				}
-				for j := range n {
-					if adj[(b*n+i)*n+j] == 0 {
-						continue
-					}
-					var score complex128
-					for t := range width {
-						score += p[(b*n+i)*width+t] * p[(b*n+j)*width+t]
-					}
-					gate := 1 / (1 + cmplx.Exp(-score/cmplx.Sqrt(complex(float64(width), 0))))
-					for k := range items {
-						for r := range rank {
-							y[(b*n+j)*items+k] += gate * d[r] *
-								q[((b*n+i)*items+a)*rank+r] * q[((b*n+j)*items+k)*rank+r]
-						}
-					}
-				}
-			}
-		}
-	}
-	return y
-}
-
 // MaskedLogSoftmax is x - log(sum of exp(x)) over the legal entries of each row, and -1e9 elsewhere.
 func MaskedLogSoftmax(x, mask []complex128, width int) []complex128 {
 	y := make([]complex128, len(x))

@@ -1,0 +1,90 @@
+package coordgraph
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/internal/kernel"
+)
+
+// The graphs of this file do not look at the agents. They are what a dynamic graph is compared with. Their gates are all the
+// same.
+
+// SelectRandom fills dst with a fixed pseudo-random graph among the active of n agents: each selects the kappa others to
+// which a hash of the two numbers ties it most, and two agents are linked if either selects the other. Agents beyond the
+// Exact active ones that a hash of their number prefers select but are not selected, which bounds the work. active nil means
+// all.
+func SelectRandom[T kernel.Float](dst *Graph[T], n int, active []bool, kappa int) {
+	if active != nil && len(active) != n || kappa < 0 {
+		panic(fmt.Sprintf("coordgraph: select %d of %d agents with %d active flags", kappa, n, len(active)))
+	}
+	dst.Agents, dst.edges, dst.near = n, dst.edges[:0], dst.near[:0]
+	dst.best.reset(Exact)
+	for i := range n {
+		if active == nil || active[i] {
+			dst.best.offer(int32(i), T(hash(i, i)))
+		}
+	}
+	dst.near = append(dst.near, dst.best.of...)
+	for i := range n {
+		if active != nil && !active[i] {
+			continue
+		}
+		dst.best.reset(kappa)
+		for _, j := range dst.near {
+			if int(j) != i {
+				dst.best.offer(j, T(hash(i, int(j))))
+			}
+		}
+		dst.link(i)
+	}
+	dst.join(func(int, int) T { return 0 })
+}
+
+// SelectAll fills dst with the graph that links all active of n agents, at a cost that grows with the square of their number.
+// active nil means all.
+func SelectAll[T kernel.Float](dst *Graph[T], n int, active []bool) {
+	if active != nil && len(active) != n {
+		panic(fmt.Sprintf("coordgraph: select all of %d agents with %d active flags", n, len(active)))
+	}
+	dst.Agents, dst.near = n, dst.near[:0]
+	for i := range n {
+		if active == nil || active[i] {
+			dst.near = append(dst.near, int32(i))
+		}
+	}
+	dst.Start, dst.To, dst.Gate = append(dst.Start[:0], 0), dst.To[:0], dst.Gate[:0]
+	for i := range n {
+		for _, j := range dst.near {
+			if int(j) != i && (active == nil || active[i]) {
+				dst.To, dst.Gate = append(dst.To, j), append(dst.Gate, kernel.Sigmoid(T(0)))
+			}
+		}
+		dst.Start = append(dst.Start, int32(len(dst.To)))
+	}
+}
+
+// hash mixes two numbers, whose order does not matter, into 24 bits, which float32 holds exactly (Steele et al., 2014).
+func hash(i, j int) uint32 {
+	x := uint64(min(i, j))<<32 | uint64(max(i, j))
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return uint32((x ^ x>>31) >> 40)
+}
+
+// Sums computes dst_i = x_i + the sum of x_j over the neighbours j of agent i, with x and dst [n*width].
+func (g *Graph[T]) Sums(dst, x []T, width int) {
+	if len(x) != g.Agents*width || len(dst) != len(x) {
+		panic(fmt.Sprintf("coordgraph: sums of %d numbers into %d for %d agents of %d", len(x), len(dst), g.Agents, width))
+	}
+	copy(dst, x)
+	for i := range g.Agents {
+		to, _ := g.Neighbours(i)
+		row := dst[i*width : (i+1)*width]
+		for _, j := range to {
+			for t, v := range x[int(j)*width:][:width] {
+				row[t] += v
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package train
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// The candidate with the lowest cost relative to the first's, each training window looked at weighing the same, is taken, the
+// first of equals.
+func TestTuneTakesTheBest(t *testing.T) {
+	cfg, opt := tiny(t)
+	// The third is the second by another name.
+	candidates := []string{"fifo", "sjfskip", "sjfhold:times=0", "srsf", "las", "srsf+move"}
+	r := &run{cfg: cfg}
+	for _, s := range opt.Scenarios {
+		src, err := s.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.sources = append(r.sources, src)
+	}
+	totals := map[string][]float64{} // of each window
+	for _, name := range candidates {
+		for _, src := range r.sources {
+			n := src.Count(scenario.Train)
+			for w := range min(n, 16) {
+				e, err := src.Episode(scenario.Train, w*n/min(n, 16), cfg.Seed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := baselines.New(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := follow(s, e.Episode, cfg.Memory)
+				if err != nil {
+					t.Fatal(err)
+				}
+				totals[name] = append(totals[name], c.total)
+			}
+		}
+	}
+	over := func(name, first string) (sum float64) {
+		for i, x := range totals[name] {
+			sum += x / totals[first][i]
+		}
+		return sum
+	}
+	taken := map[string]bool{}
+	for first := range candidates {
+		for last := first; last < len(candidates); last++ {
+			names := candidates[first : last+1]
+			want := names[0]
+			for _, name := range names {
+				if over(name, names[0]) < over(want, names[0]) {
+					want = name
+				}
+			}
+			r.cfg.Prior = strings.Join(names, ",")
+			if got, err := r.tune(); err != nil || got != want {
+				t.Errorf("of %s: %q (%v), want %q", r.cfg.Prior, got, err, want)
+			}
+			taken[want] = true
+		}
+	}
+	if len(taken) < 3 {
+		t.Errorf("only %v were ever the best: the test says little", taken)
+	}
+	r.cfg.Prior, r.sources = "las", nil
+	if got, err := r.tune(); err != nil || got != "las" {
+		t.Errorf("of one: %q (%v)", got, err)
+	}
+}

@@ -1,0 +1,44 @@
+package train
+
+import (
+	"slices"
+	"testing"
+)
+
+// The windows of an update, and of updates one after another, are of all scenarios in turn, and samples have labels in the first
+// updates alone.
+func TestScenariosTakeTurns(t *testing.T) {
+	for _, c := range []struct {
+		windows int
+		want    [][]int // servers of the clusters played on, by update
+	}{
+		{1, [][]int{{4}, {2}, {4}, {2}, {4}}},
+		{2, [][]int{{2, 4}, {2, 4}, {2, 4}, {2, 4}}},
+		{3, [][]int{{2, 4}, {2, 4}}},
+	} {
+		cfg, opt := tiny(t)
+		cfg.Windows, cfg.Choices, cfg.Label = c.windows, 1000, 1
+		r, err := start(t.Context(), cfg, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		for i, want := range c.want {
+			samples, err := r.gather(t.Context(), &Metrics{Update: i + 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []int
+			for _, s := range samples {
+				got = append(got, s.Servers)
+				if (s.Saved != nil) != (i < cfg.Expert) {
+					t.Fatalf("update %d: labels %v", i+1, s.Saved)
+				}
+			}
+			slices.Sort(got)
+			if got = slices.Compact(got); !slices.Equal(got, want) {
+				t.Errorf("update %d of %d windows is on clusters of %v servers, want %v", i+1, c.windows, got, want)
+			}
+		}
+	}
+}
