@@ -18,7 +18,7 @@ GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 # Nested modules that build on this one.
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench golden quickstart results results-check docs docs-check clean
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench torch golden quickstart results results-check docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,11 @@ check-rest: race fuzz lint docs-check results-check
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Debian's python3-torch is for Debian's python3. TAGS=openblas builds the Go side with OpenBLAS.
+TORCH_PYTHON ?= /usr/bin/python3
+torch: ## time a training step beside PyTorch, if it is there
+	$(TORCH_PYTHON) agents/learn/torch/step.py --tags "$(TAGS)"
 
 golden: ## compare the heuristics with the exact schedules
 	$(GO) test ./baselines -run Golden -v
