@@ -26,7 +26,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
-	return checkpoints.WriteBundle(dir, m, p.Params.Tensors())
+	return checkpoints.WriteBundle(dir, m, append(p.Params.Tensors(), p.Range.Tensors()...))
 }
 
 // observed is what this version shows to a network.
@@ -86,6 +86,9 @@ func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 	p, err := Restore(m.Name, size, m.Window, m.Prior.Name, m.Prior.Margin, func(s Shape) (Params, error) {
 		return FromTensors(s, b.Tensors)
 	})
+	if err == nil {
+		p.Range, err = RangeFrom(p.Shape, b.Tensors)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, checkpoints.ErrForeign)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	p := newPolicy(t, 1, "sjfhold+menu")
 	shake(p, 1)
 	p.Margin = 3
+	p.Range = agents.Range(nil).Widen(&p.Shape, &agents.Observation{Server: make([]float32, p.Shape.Server)})
 	dir := filepath.Join(t.TempDir(), "policy")
 	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40,
 		Seen: []checkpoints.Period{{Trace: "venus.csv", From: 0.5, To: 86400}}}
@@ -29,7 +31,8 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.Name != "learned" || q.Margin != 3 || q.Prior != "sjfhold+menu" || q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
+	if q.Name != "learned" || q.Margin != 3 || q.Prior != "sjfhold+menu" || !slices.Equal(q.Range, p.Range) ||
+		q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
 		t.Fatalf("read back %s, margin %v, window %d, %+v", q.Name, q.Margin, q.Window, m)
 	}
 	other := *p
@@ -39,7 +42,8 @@ func TestBundleDecidesTheSame(t *testing.T) {
 		t.Error("the same policy has another digest, read back or under another name")
 	}
 	for what, change := range map[string]func(){
-		"a weight": func() { other.Params[0].Data[0]++ }, "the margin": func() { other.Margin++ }, "the prior": func() { other.Prior = "srsf" }, "the window": func() { other.Window++ },
+		"a weight": func() { other.Params[0].Data[0]++ }, "the margin": func() { other.Margin++ }, "the prior": func() { other.Prior = "srsf" }, "the range": func() { other.Range = nil },
+		"the window": func() { other.Window++ },
 	} {
 		before := other.Digest()
 		if change(); other.Digest() == before {

@@ -25,6 +25,8 @@ type Policy struct {
 	Prior string
 	// Margin is by how much the bid for another offer must exceed that for what the prior would do, 0 or more.
 	Margin float64
+	// Range is what training has met. Of choices too far beyond it the prior's own is taken.
+	Range Range
 
 	review baselines.Review
 }
@@ -99,7 +101,7 @@ func (p *Policy) PlayOn() *review.Guard {
 func (p *Policy) Digest() string {
 	h := sha256.New()
 	// JSON parts the fields; neither it nor a hash can fail on numbers that are finite.
-	_ = json.NewEncoder(h).Encode([]any{network, p.Shape, p.Window, p.Prior, p.Margin})
+	_ = json.NewEncoder(h).Encode([]any{network, p.Shape, p.Window, p.Prior, p.Margin, p.Range})
 	for _, t := range p.Params.Tensors() {
 		_ = binary.Write(h, binary.LittleEndian, t.Data)
 	}

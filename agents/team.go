@@ -22,7 +22,8 @@ var _ cluster.Scheduler = (*Team)(nil)
 // NewTeam returns the scheduler of a policy. It decides greedily and has no use for a seed.
 func NewTeam(p *Policy) *Team {
 	b := &bidders{
-		rule: p.review.Rule, net: NewNet(p.Shape, p.Params), margin: float32(p.Margin), encoder: &env.StandardEncoder{Window: p.Window},
+		rule: p.review.Rule, shape: p.Shape, known: p.Range, net: NewNet(p.Shape, p.Params),
+		margin: float32(p.Margin), encoder: &env.StandardEncoder{Window: p.Window},
 	}
 	return &Team{review.New(p.Name, p.review.Config, b), b}
 }
@@ -61,8 +62,14 @@ func (t *Team) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) 
 	t.bidders.draw, t.bidders.record = draw, record
 }
 
+// Strange counts the choices since Reset that were left to the prior because they lay beyond what training had met.
+func (t *Team) Strange() int { return t.bidders.strange }
+
 // bidders are the servers as the judge of a review: they bid for offers, and the highest bid wins.
 type bidders struct {
+	shape   Shape
+	known   Range
+	strange int          // choices left to the prior, since Reset
 	rule    review.Judge // what the prior would choose, nil for always the first
 	net     *Net
 	margin  float32
@@ -77,7 +84,7 @@ type bidders struct {
 }
 
 // Reset implements review.Judge.
-func (*bidders) Reset(uint64) {}
+func (b *bidders) Reset(uint64) { b.strange = 0 }
 
 // Listen implements review.Judge.
 func (*bidders) Listen(*cluster.Txn) {}
@@ -106,6 +113,10 @@ func (b *bidders) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
 		}
 	}
 	b.prior[usual] = 0
+	if b.draw == nil && b.known.Outside(&b.shape, &b.obs) > strange {
+		clear(b.net.Bids)
+		b.strange++
+	}
 	action, logProb := b.decide(usual)
 	if b.record == nil {
 		return action, nil

@@ -126,6 +126,7 @@ func (r *run) save() error {
 	tensors := append(r.policy.Params.Tensors(),
 		checkpoints.Tensor{Name: "adam.m", Shape: []int{n}, Data: r.learner.m},
 		checkpoints.Tensor{Name: "adam.v", Shape: []int{n}, Data: r.learner.v})
+	tensors = append(tensors, r.policy.Range.Tensors()...)
 	if !math.IsInf(r.topJCT, 1) {
 		st.Best = &r.topJCT
 		for _, t := range r.top.Tensors() {
@@ -167,6 +168,9 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	}
 	for i := range params {
 		copy(r.policy.Params[i].Data, params[i].Data)
+	}
+	if r.policy.Range, err = agents.RangeFrom(r.policy.Shape, c.Tensors); err != nil {
+		return err
 	}
 	r.update, r.learner.steps = st.Update, st.Steps
 	if top != nil {

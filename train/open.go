@@ -98,6 +98,9 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 		}
 		return params, err
 	})
+	if err == nil {
+		p.Range, err = agents.RangeFrom(p.Shape, c.Tensors)
+	}
 	if err != nil {
 		return nil, training, err
 	}

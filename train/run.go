@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -93,7 +94,7 @@ func (r *run) close() {
 // best returns the policy to hand out.
 func (r *run) best() *agents.Policy {
 	p := *r.policy
-	p.Params = r.policy.Params.Clone()
+	p.Params, p.Range = r.policy.Params.Clone(), slices.Clone(r.policy.Range)
 	if !math.IsInf(r.topJCT, 1) {
 		p.Params = r.top.Clone()
 	}

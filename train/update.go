@@ -94,6 +94,9 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 		all = all[:r.cfg.Choices]
 	}
 	m.Learned = len(all)
+	for i := range all {
+		r.policy.Range = r.policy.Range.Widen(&r.policy.Shape, all[i].Observation)
+	}
 	return all, nil
 }
 
