@@ -16,6 +16,7 @@ const (
 	victims = 8    // that might be stopped
 	changed = 4    // changes that are made
 	faster  = 1.05 // by which a job that moves must become
+	slow    = 0.95 // of its speed as requested: faster jobs stay, unless they are elastic
 )
 
 // vetoes returns the offers beside a proposal that preempts: to preempt nobody, and to start those for whom there is room so.
@@ -90,9 +91,15 @@ func (o *thoughts) move() {
 	profile := place.Profile(s)
 	var best Offer
 	most := time.Duration(0)
-	ids := longest(s)
-	for _, id := range ids[:min(len(ids), moved)] {
+	tried := 0
+	for _, id := range longest(s) {
 		before, left := profile.Speed(s, id), s.ExpectedFinish(id)-s.Now()
+		if spec := s.Spec(id); before >= slow && spec.Least() == spec.Most() {
+			continue
+		}
+		if tried++; tried > moved {
+			break
+		}
 		at, ok := o.r.again(o.tx, id)
 		if !ok {
 			continue

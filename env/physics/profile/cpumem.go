@@ -76,19 +76,22 @@ func (f *Family) CPUMem(cores, memGiB float64) float64 {
 	return f.memo.at(&f.surface, cores, memGiB)
 }
 
-// memo remembers speeds. The same few amounts are asked for over and over, by many episodes at once; what it returns does not
-// depend on what it remembers.
-type memo [256]atomic.Pointer[remembered]
+// memo remembers the first speeds that were asked for, one a place. The same few amounts are asked for over and over, by many
+// episodes at once; what it returns does not depend on what it remembers.
+type memo [1 << 12]atomic.Pointer[remembered]
 
 type remembered struct{ cores, memGiB, speed float64 }
 
 func (m *memo) at(s *surface, cores, memGiB float64) float64 {
 	bits := math.Float64bits(cores)*0x9e3779b97f4a7c15 ^ math.Float64bits(memGiB)*0xc2b2ae3d27d4eb4f
-	place := &m[bits>>56]
-	if r := place.Load(); r != nil && r.cores == cores && r.memGiB == memGiB {
+	place := &m[bits>>52]
+	r := place.Load()
+	if r != nil && r.cores == cores && r.memGiB == memGiB {
 		return r.speed
 	}
 	speed := s.at(cores, memGiB)
-	place.Store(&remembered{cores, memGiB, speed})
+	if r == nil {
+		place.Store(&remembered{cores, memGiB, speed})
+	}
 	return speed
 }
