@@ -117,6 +117,7 @@ type state struct {
 	Update int      `json:"update"`
 	Steps  int64    `json:"adam_steps"`
 	Best   *float64 `json:"best_validation,omitempty"`
+	Margin float64  `json:"best_margin,omitempty"` // of the best
 }
 
 // save stores the run as it is.
@@ -128,7 +129,7 @@ func (r *run) save() error {
 		checkpoints.Tensor{Name: "adam.v", Shape: []int{n}, Data: r.learner.v})
 	tensors = append(tensors, r.policy.Range.Tensors()...)
 	if !math.IsInf(r.topJCT, 1) {
-		st.Best = &r.topJCT
+		st.Best, st.Margin = &r.topJCT, r.topMargin
 		for _, t := range r.top.Tensors() {
 			t.Name = bestPrefix + t.Name
 			tensors = append(tensors, t)
@@ -174,7 +175,7 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	}
 	r.update, r.learner.steps = st.Update, st.Steps
 	if top != nil {
-		r.top, r.topJCT = top, *st.Best
+		r.top, r.topJCT, r.topMargin = top, *st.Best, st.Margin
 	}
 	for _, moment := range []struct {
 		name string

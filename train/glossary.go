@@ -30,6 +30,7 @@ func Glossary() []Term {
 			"mean JCT of the sampled policy over the prior's on the same windows; lower is better"},
 		{"validation", "validation/relative_jct", "ratio",
 			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
+		{"margin", "validation/margin", "nats", "with which that was: of several multiples of train.margin the best"},
 		{"agree", "update/agree", "share",
 			"of labelled decisions at which the greedy policy takes the offer that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",

@@ -22,6 +22,7 @@ type Metrics struct {
 	Return     float64  `json:"return"`               // mean over episodes: negative job-hours
 	Relative   float64  `json:"relative_jct"`         // mean JCT of the sampled policy over the prior's on the same windows
 	Validation *float64 `json:"validation,omitempty"` // the same of the greedy policy on the validation windows, if it was due
+	Margin     float64  `json:"margin,omitempty"`     // with which that was
 	Agree      float64  `json:"agree,omitempty"`      // share of labelled decisions at which the greedy policy takes the best offer
 	Value      float64  `json:"value,omitempty"`      // what the greedy policy's offers save, mean over labelled decisions
 	Scale      float64  `json:"scale,omitempty"`      // job-hours that an offer saves or loses where it matters, mean

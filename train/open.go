@@ -99,6 +99,9 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 		return params, err
 	})
 	if err == nil {
+		if st.Best != nil {
+			p.Margin = st.Margin
+		}
 		p.Range, err = agents.RangeFrom(p.Shape, c.Tensors)
 	}
 	if err != nil {

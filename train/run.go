@@ -72,18 +72,19 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 
 // run is a training in progress.
 type run struct {
-	cfg     Config
-	opt     Options
-	sources []*scenario.Source
-	policy  *agents.Policy // its parameters are the learner's
-	learner *learner
-	books   *books
-	watch   *watch    // nil without a clock, and when nothing is left to do
-	began   time.Time // by the clock, or continued
-	update  int       // finished
-	top     agents.Params
-	topJCT  float64 // relative JCT of top on validation, +Inf before the first
-	exams   []exam
+	cfg       Config
+	opt       Options
+	sources   []*scenario.Source
+	policy    *agents.Policy // its parameters are the learner's
+	learner   *learner
+	books     *books
+	watch     *watch    // nil without a clock, and when nothing is left to do
+	began     time.Time // by the clock, or continued
+	update    int       // finished
+	top       agents.Params
+	topMargin float64 // of top
+	topJCT    float64 // relative JCT of top on validation, +Inf before the first
+	exams     []exam
 }
 
 func (r *run) close() {
@@ -96,7 +97,7 @@ func (r *run) best() *agents.Policy {
 	p := *r.policy
 	p.Params, p.Range = r.policy.Params.Clone(), slices.Clone(r.policy.Range)
 	if !math.IsInf(r.topJCT, 1) {
-		p.Params = r.top.Clone()
+		p.Params, p.Margin = r.top.Clone(), r.topMargin
 	}
 	return &p
 }
