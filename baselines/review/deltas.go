@@ -90,7 +90,6 @@ func (o *thoughts) move() {
 	}
 	profile := place.Profile(s)
 	var best Offer
-	most := time.Duration(0)
 	tried := 0
 	for _, id := range longest(s) {
 		before, left := profile.Speed(s, id), s.ExpectedFinish(id)-s.Now()
@@ -118,11 +117,11 @@ func (o *thoughts) move() {
 		}
 		after := profile.Speed(s, id)
 		o.tx.Rollback(mark)
-		if gain := time.Duration(float64(left) * (1 - before/after)); after > faster*before && gain > most {
-			best, most = Offer{Kind: kind, Job: id, Ops: []cluster.Proposal{p}, commitment: o.now()}, gain
+		if gain := time.Duration(float64(left) * (1 - before/after)); after > faster*before && gain > best.Saves {
+			best = Offer{Kind: kind, Job: id, Ops: []cluster.Proposal{p}, Saves: gain, commitment: o.now()}
 		}
 	}
-	if most > 0 {
+	if best.Saves > 0 {
 		o.all = append(o.all, best)
 	}
 }

@@ -50,6 +50,8 @@ type Offer struct {
 	Job  cluster.JobID      // that it is about, -1 for none
 	Ops  []cluster.Proposal // what happens at once; none where it only waits
 	Wait time.Duration      // until what it waits for is expected, 0 for nothing
+	// Saves is, of Grow and Move, what the job gains of its time to go by what profiles say.
+	Saves time.Duration
 
 	commitment
 	of *Scheduler // that offers it, nil for none

@@ -59,7 +59,6 @@ type Scheduler struct {
 	news   bool       // something happened but to the speed of jobs
 	deltas int        // changes to running jobs at this decision
 	tally  [Kinds]int // choices by what they were
-	offers []Offer    // scratch
 }
 
 // New returns the scheduler.
@@ -121,12 +120,10 @@ func (r *Scheduler) improve(tx *cluster.Txn, from int) error {
 		if !only && (!r.Deltas || r.Moves) || !r.worthwhile(tx, plan) {
 			return nil
 		}
-		review := r.walk
 		if !only {
-			review = r.whole
+			return r.whole(tx, from)
 		}
-		done, err := review(tx, from, plan)
-		if err != nil || done {
+		if done, err := r.walk(tx, from, plan); err != nil || done {
 			return err
 		}
 		from = tx.Mark()
@@ -151,50 +148,45 @@ func (r *Scheduler) worthwhile(tx *cluster.Txn, plan []start) bool {
 // walk makes the choices of a plan of starts one after another until one is not the base's. done says that nothing is left to
 // decide at this instant.
 func (r *Scheduler) walk(tx *cluster.Txn, from int, plan []start) (done bool, err error) {
+	all := proposals(tx.Ops()[from:])
 	tx.Rollback(from)
 	for i := 0; i <= len(plan); i++ {
 		own := Offer{Job: -1, commitment: r.front.commitment}
 		if i < len(plan) {
-			own.Job, own.Ops = plan[i].job, []cluster.Proposal{plan[i].proposal()}
-			for _, st := range plan[i+1:] {
-				own.rest = append(own.rest, st.proposal())
-			}
+			own.Job, own.Ops, own.rest = plan[i].job, all[i:i+1], all[i+1:]
 		}
 		own.done = true
-		r.offers = append(r.offers[:0], own)
-		chosen, err := r.choose(tx, append(r.offers, r.think(tx, plan, i)...))
+		chosen, err := r.choose(tx, append([]Offer{own}, r.think(tx, plan, i)...))
 		if err != nil {
 			return true, err
 		}
 		if chosen != nil {
 			return chosen.stop, r.take(tx, chosen, plan[i:])
 		}
-		if i < len(plan) {
-			if err := tx.Place(plan[i].job, plan[i].at); err != nil {
-				return true, err
-			}
+		if err := own.Apply(tx); err != nil {
+			return true, err
 		}
 	}
 	return true, nil
 }
 
-// whole reviews a proposal with operations other than starts.
-func (r *Scheduler) whole(tx *cluster.Txn, from int, _ []start) (done bool, err error) {
+// whole reviews a proposal with operations other than starts, after which nothing is left to decide at this instant.
+func (r *Scheduler) whole(tx *cluster.Txn, from int) error {
 	own := Offer{Job: -1, Ops: proposals(tx.Ops()[from:]), commitment: r.front.commitment}
 	own.done = true
 	tx.Rollback(from)
 	others, err := r.vetoes(tx, own.Ops)
 	if err != nil {
-		return true, err
+		return err
 	}
 	chosen, err := r.choose(tx, append([]Offer{own}, others...))
 	switch {
 	case err != nil:
-		return true, err
+		return err
 	case chosen == nil:
-		return true, own.Apply(tx)
+		return own.Apply(tx)
 	}
-	return true, r.take(tx, chosen, nil)
+	return r.take(tx, chosen, nil)
 }
 
 // choose returns the offer that the judge takes, nil for the base's own.
