@@ -39,7 +39,7 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	}
 	l.stats = make([]learn.Stats, chunks)
 	offers := p.Offers()
-	make := func(loss learn.Loss) (list []*learn.Machine[float32], err error) {
+	build := func(loss learn.Loss) (list []*learn.Machine[float32], err error) {
 		for range min(workers, chunks) {
 			m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, max(cfg.Window, offers), offers, loss)
 			if err != nil {
@@ -55,14 +55,16 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 		if cfg.Learner == ValueLearner {
 			loss = learn.Loss{Kind: learn.Value, Huber: huber}
 		}
-		if l.experts, err = make(loss); err != nil {
-			return nil, err
-		}
+		l.experts, err = build(loss)
 	}
-	if cfg.Expert < cfg.Updates {
-		l.ppo, err = make(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip})
+	if err == nil && cfg.Expert < cfg.Updates {
+		l.ppo, err = build(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip})
 	}
-	return l, err
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // huber is where the value learner's loss turns from a square to a line, in mean savings.

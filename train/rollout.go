@@ -18,8 +18,7 @@ import (
 // rollout is one episode under the sampled policy.
 type rollout struct {
 	samples []learn.Sample
-	step    []int // of each sample
-	steps   []step
+	steps   []step // of the samples
 	curve   *curve
 	kinds   [review.Kinds]int // offers taken
 }
@@ -89,7 +88,7 @@ func (g *player) record(c *agents.Choice) error {
 			s.Saved[i] = value - cost
 		}
 	}
-	g.out.samples, g.out.step = append(g.out.samples, s), append(g.out.step, len(g.out.steps))
+	g.out.samples = append(g.out.samples, s)
 	g.out.steps = append(g.out.steps, step{g.run.State().Now(), value})
 	return nil
 }
@@ -143,20 +142,17 @@ func follow(s cluster.Scheduler, episode sim.Episode, memory time.Duration) (*cu
 // ICLR 2019, on input-driven environments), and it leaves little variance: a decision is compared with what the prior would
 // have made of the same state and the same future.
 func (r *rollout) judge(memory, credit time.Duration) {
-	gain := make([]float64, len(r.steps))
 	next, value, end := 0.0, 0.0, time.Duration(0)
 	for i := len(r.steps) - 1; i >= 0; i-- {
 		s := r.steps[i]
-		cost, keep := r.curve.from(s.at), 0.0
+		cost, keep, gain := r.curve.from(s.at), 0.0, 0.0
 		if i < len(r.steps)-1 {
 			keep = fade(end-s.at, memory)
 			cost -= keep * r.curve.from(end)
-			gain[i] = keep * fade(end-s.at, credit) * next
+			gain = keep * fade(end-s.at, credit) * next
 		}
-		gain[i] += s.value - cost - keep*value
-		next, value, end = gain[i], s.value, s.at
-	}
-	for i := range r.samples {
-		r.samples[i].Gain = gain[r.step[i]]
+		gain += s.value - cost - keep*value
+		r.samples[i].Gain = gain
+		next, value, end = gain, s.value, s.at
 	}
 }

@@ -103,13 +103,12 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 		}
 		for range len(r.steps) {
 			r.samples = append(r.samples, learn.Sample{})
-			r.step = append(r.step, rapid.IntRange(0, len(r.steps)-1).Draw(t, "of"))
 		}
 		r.judge(memory, credit)
 		const end = 2 * time.Hour
 		for i, s := range r.samples {
-			want, from := 0.0, r.steps[r.step[i]]
-			for j := r.step[i]; j < len(r.steps); j++ {
+			want, from := 0.0, r.steps[i]
+			for j := i; j < len(r.steps); j++ {
 				here := r.steps[j]
 				better := here.value - ahead(stays, here.at, end, memory)
 				if j+1 < len(r.steps) {
@@ -121,7 +120,7 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 				want += math.Exp(-far/float64(memory)) * math.Exp(-far/float64(credit)) * better
 			}
 			if math.Abs(s.Gain-want) > 1e-3*max(1, math.Abs(want)) {
-				t.Fatalf("sample %d of step %d: advantage %v, want %v", i, r.step[i], s.Gain, want)
+				t.Fatalf("sample %d: advantage %v, want %v", i, s.Gain, want)
 			}
 		}
 	})
@@ -188,7 +187,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 				t.Fatalf("%d samples of %d steps, %d choices: the test sees too little", len(r.samples), len(r.steps), n)
 			}
 			for i, s := range r.samples {
-				at := r.steps[r.step[i]]
+				at := r.steps[i]
 				if cost := r.curve.from(at.at); math.Abs(s.Gain) > 1e-6 || math.Abs(at.value-cost) > 1e-6 {
 					t.Fatalf("%s, seed %d, sample %d at %v: advantage %v, the fork costs %v, the episode %v",
 						prior, seed, i, at.at, s.Gain, at.value, cost)
@@ -204,7 +203,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 			other.judge(memory, math.MaxInt64)
 			most := 0.0
 			for i, s := range other.samples {
-				at := other.steps[other.step[i]]
+				at := other.steps[i]
 				if want := at.value - other.curve.from(at.at); math.Abs(s.Gain-want) > 1e-4*max(1, math.Abs(want)) {
 					t.Fatalf("sample %d with all credit: advantage %v, want %v", i, s.Gain, want)
 				}
@@ -326,8 +325,10 @@ func TestRolloutsRepeat(t *testing.T) {
 			!slices.Equal(s.Adjacent, o.Adjacent) {
 			t.Fatalf("sample %d differs", i)
 		}
-		if s.Offers < 2 || s.Action >= s.Offers || len(s.Adjacent) != s.Servers*s.Servers || first.step[i] != i {
-			t.Fatalf("sample %d: action %d of %d offers, graph of %d, step %d", i, s.Action, s.Offers, len(s.Adjacent), first.step[i])
+		if s.Offers < 2 || s.Action >= s.Offers || len(s.Adjacent) != s.Servers*s.Servers ||
+			len(first.steps) != len(first.samples) {
+			t.Fatalf("sample %d: action %d of %d offers, graph of %d, %d steps", i, s.Action, s.Offers, len(s.Adjacent),
+				len(first.steps))
 		}
 		if i > 0 && s.Observation == first.samples[i-1].Observation {
 			t.Fatalf("samples %d and %d share an observation", i-1, i)

@@ -190,8 +190,8 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.validate(ctx, &Metrics{}); err != nil {
-		return err
+	if len(r.exams) > 0 { // the untrained policy is the prior
+		r.top, r.topJCT, r.topMargin = r.policy.Params.Clone(), 1, r.policy.Margin
 	}
 	return r.save()
 }

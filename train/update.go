@@ -162,7 +162,7 @@ func (r *run) examine(ctx context.Context, p *agents.Policy) (mean float64, err 
 		return err
 	})
 	for _, x := range ratio {
-		mean += x / float64(len(ratio))
+		mean += x
 	}
-	return mean, err
+	return mean / float64(len(ratio)), err
 }
