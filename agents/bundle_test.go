@@ -63,6 +63,7 @@ func TestForeignBundles(t *testing.T) {
 		{"another network", `network "transformer-9"`},
 		{"another observation", "server features"},
 		{"another prior", `prior: policy "lottery"`},
+		{"a prior that reads a file", "without files"},
 		{"a margin below 0", "margin"},
 		{"another graph", `graph: "hyper"`},
 		{"another offer", "offer features"},
@@ -90,6 +91,8 @@ func TestForeignBundles(t *testing.T) {
 			m.Features.Server[1].Name = "free_tpus"
 		case "another prior":
 			m.Prior.Name = "lottery"
+		case "a prior that reads a file":
+			m.Prior.Name = "a-srpt:predictor=mine.predictor"
 		case "a margin below 0":
 			m.Prior.Margin = -1
 		case "another graph":

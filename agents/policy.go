@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env"
 )
@@ -40,25 +41,19 @@ const (
 
 // NewPolicy returns an untrained policy with the default margin: the prior, with the weights it would start to train from.
 func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (*Policy, error) {
-	shape, err := newShape(size)
+	p, err := Restore(name, size, window, prior, DefaultMargin, func(s Shape) (Params, error) { return Init(s, r), nil })
 	if err != nil {
 		return nil, fmt.Errorf("make policy %s: %w", name, err)
 	}
-	p := &Policy{Name: name, Shape: shape, Params: Init(shape, r), Window: window, Prior: prior, Margin: DefaultMargin}
-	return p, p.ready()
-}
-
-// newShape is that of a network of the size for what this version observes.
-func newShape(size Size) (Shape, error) {
-	spec := env.NewEncoder().Spec(1)
-	return NewShape(len(spec.Server), len(spec.Job), len(env.OfferFeatures()), len(spec.Global), size)
+	return p, nil
 }
 
 // Restore returns a policy with these weights, as it was stored.
 func Restore(
 	name string, size Size, window int, prior string, margin float64, weights func(Shape) (Params, error),
 ) (*Policy, error) {
-	shape, err := newShape(size)
+	spec := env.NewEncoder().Spec(1)
+	shape, err := NewShape(len(spec.Server), len(spec.Job), len(env.OfferFeatures()), len(spec.Global), size)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +61,10 @@ func Restore(
 	if p.Params, err = weights(shape); err != nil {
 		return nil, err
 	}
-	return p, p.ready()
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // ready checks what is not of the network, and prepares the review.
@@ -77,7 +75,8 @@ func (p *Policy) ready() (err error) {
 	if !(p.Margin >= 0 && p.Margin <= math.MaxFloat32) {
 		return fmt.Errorf("margin %v, want 0 or more", p.Margin)
 	}
-	if strings.ContainsAny(p.Prior, `/\\`) { // an option that names a file: a policy must not read what it likes
+	// An option may name a file, and a policy must not read what it likes.
+	if strings.ContainsAny(p.Prior, `/\`) || strings.Contains(p.Prior, predict.Extension) {
 		return fmt.Errorf("prior %q, want a baseline without files", p.Prior)
 	}
 	if p.review, err = baselines.Reviewed(p.Prior); err != nil {
