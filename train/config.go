@@ -25,11 +25,16 @@ type Config struct {
 	Expert int `yaml:"expert"`
 	// Learner says what labels teach: "policy" to choose offers that save much, "value" to bid what they save.
 	Learner string `yaml:"learner"`
-	// Label is the part of decisions that are labelled.
-	Label  float64 `yaml:"label"`
-	Prior  string  `yaml:"prior"`  // candidates, with commas between: the best on training windows is taken
-	Margin float64 `yaml:"margin"` // by which bids for other offers must exceed that for the prior's own
-	Window int     `yaml:"window"` // jobs shown to the agents
+	// Label is the part of decisions that are labelled. Explore is how much less likely than the prior's own an offer is taken
+	// where labels are gathered: exp(-Explore) as often. LabelSeed draws their windows, what is explored and what is labelled,
+	// so that runs with other seeds may share them. Replay bounds the labelled decisions that stay to be learned from.
+	Label     float64 `yaml:"label"`
+	Explore   float64 `yaml:"explore"`
+	LabelSeed uint64  `yaml:"label_seed"`
+	Replay    int     `yaml:"replay"`
+	Prior     string  `yaml:"prior"`  // candidates, with commas between: the best on training windows is taken
+	Margin    float64 `yaml:"margin"` // by which bids for other offers must exceed that for the prior's own
+	Window    int     `yaml:"window"` // jobs shown to the agents
 
 	Size agents.Size `yaml:"size"`
 	// Windows and Rollouts: an update plays Rollouts episodes on each of Windows windows.
@@ -66,9 +71,10 @@ const (
 // DefaultConfig returns settings that learn on two cores within minutes.
 func DefaultConfig() Config {
 	return Config{
-		Seed: 1, Updates: 60, Expert: 60, Learner: PolicyLearner, Label: 0.25, Prior: agents.DefaultPrior, Margin: agents.DefaultMargin,
-		Window: agents.DefaultWindow, Size: agents.DefaultSize(), Windows: 8, Rollouts: 1, Memory: 12 * time.Hour,
-		Credit: 10 * time.Minute, Choices: 4096, Epochs: 1, Batch: 64, Rate: 2e-3, Clip: 0.2, Entropy: 0.03,
+		Seed: 1, Updates: 60, Expert: 60, Learner: ValueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
+		Prior: agents.DefaultPrior, Margin: 0.5,
+		Window: agents.DefaultWindow, Size: agents.DefaultSize(), Windows: 8, Rollouts: 1, Memory: 2 * time.Hour,
+		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Clip: 0.2, Entropy: 0.03,
 		MaxKL: 0.03, MaxNorm: 0.5, Every: 5, Validation: 12, Keep: 3,
 	}
 }
@@ -83,7 +89,7 @@ func (c *Config) Validate() error {
 		{"updates", c.Updates, 1, 1 << 24}, {"expert", c.Expert, 0, 1 << 24}, {"window", c.Window, 4, 1 << 10},
 		{"windows", c.Windows, 1, 1 << 10}, {"rollouts", c.Rollouts, 1, 1 << 10}, {"choices", c.Choices, 1, 1 << 24},
 		{"epochs", c.Epochs, 1, 1 << 10}, {"batch", c.Batch, 1, 1 << 20}, {"every", c.Every, 1, 1 << 24},
-		{"validation", c.Validation, 1, 1 << 20}, {"keep", c.Keep, 1, 1 << 10},
+		{"validation", c.Validation, 1, 1 << 20}, {"keep", c.Keep, 1, 1 << 10}, {"replay", c.Replay, 1, 1 << 24},
 	} {
 		if f.n < f.low || f.n > f.top {
 			return fmt.Errorf("train.%s: %d, want %d to %d", f.key, f.n, f.low, f.top)
@@ -97,6 +103,7 @@ func (c *Config) Validate() error {
 		{"rate", c.Rate, 1, false}, {"clip", c.Clip, 1, false}, {"entropy", c.Entropy, 10, true},
 		{"max_kl", c.MaxKL, 100, false}, {"max_norm", c.MaxNorm, 1e6, false}, {"memory", c.Memory.Hours(), math.MaxFloat64, false},
 		{"credit", c.Credit.Hours(), math.MaxFloat64, false}, {"label", c.Label, 1, true}, {"margin", c.Margin, 1e6, true},
+		{"explore", c.Explore, 1e6, true},
 	} {
 		if !(f.x > 0 || f.zero && f.x == 0) || f.x > f.top {
 			least := "above 0"

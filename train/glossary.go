@@ -22,15 +22,15 @@ const (
 func Glossary() []Term {
 	return []Term{
 		{"update", "", "updates", "finished so far"},
-		{"choices", "train/choices", "decisions", "of the update's episodes, among several offers"},
-		{"learned", "train/learned", "decisions", "of these, learned from: those with a label, or all"},
+		{"choices", "train/choices", "decisions", "among several offers, of the update's windows: all, or those that have labels"},
+		{"learned", "train/learned", "decisions", "learned from: of these, or of all with labels so far"},
 		{"departs", "train/departs", "share", "of the update's decisions that were not the prior's own"},
 		{"return", "train/return", "job-hours", "mean over episodes of the negative sum of completion times; higher is better"},
 		{"relative_jct", "train/relative_jct", "ratio",
 			"mean JCT of the sampled policy over the prior's on the same windows; lower is better"},
 		{"validation", "validation/relative_jct", "ratio",
 			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
-		{"margin", "validation/margin", "nats", "with which that was: of several multiples of train.margin the best"},
+		{"margin", "validation/margin", "bid", "with which that was: of several multiples of train.margin the best"},
 		{"agree", "update/agree", "share",
 			"of labelled decisions at which the greedy policy takes the offer that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",
@@ -43,7 +43,8 @@ func Glossary() []Term {
 
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
 		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
-		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, before scaling: a histogram"},
+		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, or its other offers were, " +
+			"before scaling: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
 			"server, job, inducing, jobs_to_servers, servers_to_jobs, inducing_to_servers, servers_to_inducing, offer, bid, pair"},

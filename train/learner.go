@@ -20,6 +20,7 @@ const far = 4
 // learner holds the weights and Adam's moments, and improves them.
 type learner struct {
 	cfg      *Config
+	shape    agents.Shape
 	params   agents.Params
 	m, v     []float32                 // first and second moments, in the layout of the parameters one after another
 	steps    int64                     // of Adam so far
@@ -32,7 +33,7 @@ type learner struct {
 
 func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, error) {
 	n := p.Params.Count()
-	l := &learner{cfg: cfg, params: p.Params, m: make([]float32, n), v: make([]float32, n)}
+	l := &learner{cfg: cfg, shape: p.Shape, params: p.Params, m: make([]float32, n), v: make([]float32, n)}
 	chunks := (cfg.Batch + chunk - 1) / chunk
 	for range chunks {
 		l.grads = append(l.grads, make([]float32, n))
@@ -92,6 +93,9 @@ func (l *learner) improve(samples []learn.Sample, labels bool, progress float64,
 	}
 	batches := 0
 	for range l.cfg.Epochs {
+		if labels {
+			l.connect(samples)
+		}
 		draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		st, norms, err := l.epoch(samples, order, rate, spread)
 		if err != nil {
@@ -112,6 +116,27 @@ func (l *learner) improve(samples []learn.Sample, labels bool, progress float64,
 	}
 	out.Norm /= float64(batches)
 	return nil
+}
+
+// connect gives samples the coordination graphs that the policy as it is has on them: labels outlast the policies that learn
+// from them.
+func (l *learner) connect(samples []learn.Sample) {
+	if l.shape.Graph == agents.GraphNone {
+		return
+	}
+	var wait sync.WaitGroup
+	for w := range l.machines {
+		wait.Go(func() {
+			net := agents.NewNet(l.shape, l.params)
+			for i := w; i < len(samples); i += len(l.machines) {
+				s := &samples[i]
+				net.Forward(s.Observation)
+				s.Adjacent = make([]float32, s.Servers*s.Servers)
+				net.Graph.Adjacency(s.Adjacent)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // epoch takes a step for each batch of the samples in order and returns what it saw and the gradients' norms. It ends early

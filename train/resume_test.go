@@ -386,7 +386,7 @@ func TestRefusals(t *testing.T) {
 	other, wider := cfg, cfg
 	other.Rate, wider.Size.Hidden = 0.5, 5
 	longer, labelled, prior, mute := cfg, cfg, cfg, cfg
-	longer.Expert, labelled.Label, prior.Prior, mute.Learner = 2, 0.25, "fifo,sjfhold", ValueLearner
+	longer.Expert, labelled.Label, prior.Prior, mute.Learner = 2, 0.25, "fifo,sjfhold", PolicyLearner
 	fewer, shifted, alone, swapped := resume, resume, resume, resume
 	_, o := tiny(t, "cluster.servers=5")
 	fewer.Scenarios = o.Scenarios
@@ -410,7 +410,7 @@ func TestRefusals(t *testing.T) {
 		{"another size", wider, resume, ErrMismatch, []string{`"    hidden: 4"`, `"    hidden: 5"`}},
 		{"fewer updates from labels", longer, resume, ErrMismatch, []string{`"  expert: 3"`, `"  expert: 2"`}},
 		{"fewer labels", labelled, resume, ErrMismatch, []string{`"  label: 0.5"`, `"  label: 0.25"`}},
-		{"another learner", mute, resume, ErrMismatch, []string{`"  learner: policy"`, `"  learner: value"`}},
+		{"another learner", mute, resume, ErrMismatch, []string{`"  learner: value"`, `"  learner: policy"`}},
 		{"another prior", prior, resume, ErrMismatch, []string{`"  prior: fifo,sjfskip"`, `"  prior: fifo,sjfhold"`, `"prior: sjfskip"`}},
 		{"one scenario of two", cfg, alone, ErrMismatch, []string{`"  - scenario: other-v1"`}},
 		{"the scenarios in another order", cfg, swapped, ErrMismatch, []string{`asked for "  - scenario: other-v1"`}},

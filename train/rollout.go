@@ -33,7 +33,8 @@ type step struct {
 type player struct {
 	policy *agents.Policy
 	memory time.Duration
-	label  float64 // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
+	label  float64       // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
+	until  time.Duration // how far what an offer leads to is played
 	run    *sim.Sim
 	fork   sim.Sim
 	prior  *review.Guard
@@ -47,23 +48,34 @@ func play(p *agents.Policy, episode sim.Episode, memory time.Duration, label flo
 	if err != nil {
 		return nil, err
 	}
-	g := player{policy: p, memory: memory, label: label, run: run, prior: p.PlayOn(), out: &rollout{}}
-	team := agents.NewTeam(p)
+	g := player{policy: p, memory: memory, label: label, until: math.MaxInt64, run: run, prior: p.PlayOn(), out: &rollout{}}
+	if label >= 0 {
+		g.until = horizon(memory)
+	}
+	if err := g.play(draw); err != nil {
+		return nil, err
+	}
+	g.out.curve = newCurve(run.Log(), memory)
+	return g.out, nil
+}
+
+// play plays the episode to its end.
+func (g *player) play(draw *rand.Rand) error {
+	team := agents.NewTeam(g.policy)
 	team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error {
 		g.out.kinds[c.Offers[c.Action].Kind]++
-		if label >= 0 && draw.Float64() >= label {
+		if g.label >= 0 && draw.Float64() >= g.label {
 			return nil
 		}
 		return g.record(c)
 	})
-	if err := run.Run(context.Background(), team, 0); err != nil {
-		return nil, err
+	if err := g.run.Run(context.Background(), team, 0); err != nil {
+		return err
 	}
-	if o := run.Outcome(); !o.Terminated {
-		return nil, cutOff(o)
+	if o := g.run.Outcome(); !o.Terminated {
+		return cutOff(o)
 	}
-	g.out.curve = newCurve(run.Log(), memory)
-	return g.out, nil
+	return nil
 }
 
 // record keeps a choice and judges it, or all of its offers.
@@ -74,7 +86,7 @@ func (g *player) record(c *agents.Choice) error {
 	}
 	o := c.Observation.Clone()
 	s := learn.Sample{Observation: &o, Prior: slices.Clone(c.Prior), Action: c.Action, LogProb: c.LogProb}
-	if g.policy.Shape.Graph != agents.GraphNone {
+	if g.label < 0 && g.policy.Shape.Graph != agents.GraphNone {
 		s.Adjacent = make([]float32, o.Servers*o.Servers)
 		c.Adjacent(s.Adjacent)
 	}
@@ -100,16 +112,18 @@ func (g *player) cost(o *review.Offer) (float64, error) {
 		return 0, err
 	}
 	g.prior.Commit(o)
-	return costOf(&g.fork, g.prior, g.memory)
+	return costOf(&g.fork, g.prior, g.memory, g.until)
 }
 
-// costOf plays a fork to its end and returns its discounted job-hours.
-func costOf(fork *sim.Sim, prior cluster.Scheduler, memory time.Duration) (float64, error) {
-	start, cost := fork.State().Now(), 0.0
-	err := fork.Continue(prior, 0, func(from, to time.Duration, jobs int) {
+// costOf plays a fork on, to its end or until so much later, and returns its discounted job-hours.
+func costOf(fork *sim.Sim, prior cluster.Scheduler, memory, until time.Duration) (float64, error) {
+	start, cost, enough := fork.State().Now(), 0.0, false
+	err := fork.Continue(prior, 0, func(from, to time.Duration, jobs int) bool {
 		cost += float64(jobs) * memory.Hours() * (fade(from-start, memory) - fade(to-start, memory))
+		enough = to-start >= until
+		return !enough
 	})
-	if o := fork.Outcome(); err == nil && !o.Terminated {
+	if o := fork.Outcome(); err == nil && !enough && !o.Terminated {
 		err = cutOff(o)
 	}
 	return cost, err

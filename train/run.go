@@ -1,10 +1,12 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -25,6 +27,8 @@ type Options struct {
 	Dir     string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
 	Resume  bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
 	Workers int    // cores to use, 0 for all; does not change the result
+	// Labels is where labelled choices are stored, and found if the same were gathered before; empty is a folder in Dir.
+	Labels string
 	// Scenarios are what it learns from: episodes are drawn from all in turn.
 	Scenarios []*scenario.Scenario
 	// Progress is told of every finished update, and on resuming of the last one before.
@@ -77,6 +81,7 @@ type run struct {
 	sources   []*scenario.Source
 	policy    *agents.Policy // its parameters are the learner's
 	learner   *learner
+	labels    *labels
 	books     *books
 	watch     *watch    // nil without a clock, and when nothing is left to do
 	began     time.Time // by the clock, or continued
@@ -141,6 +146,9 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	}
 	r.policy.Margin = cfg.Margin
 	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources); err != nil {
+		return nil, err
+	}
+	if r.labels, err = newLabels(&r.cfg, prior, cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName)), r.sources); err != nil {
 		return nil, err
 	}
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {

@@ -14,7 +14,13 @@ import (
 // next plays and learns one update.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
 	m := &Metrics{Update: r.update + 1}
-	samples, err := r.gather(ctx, m)
+	var samples []learn.Sample
+	var err error
+	if r.expert(m.Update) {
+		samples, err = r.study(ctx, m)
+	} else {
+		samples, err = r.gather(ctx, m)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +28,7 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 	draw := rng.Stream(r.cfg.Seed, "train", "learn", strconv.Itoa(m.Update))
 	r.watch.samples(samples)
 	if len(samples) > 0 {
-		if err := r.learner.improve(samples, r.labels(m.Update), progress, draw, m); err != nil {
+		if err := r.learner.improve(samples, r.expert(m.Update), progress, draw, m); err != nil {
 			return nil, err
 		}
 	}
@@ -35,8 +41,24 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 // due reports whether an update ends with validation and a checkpoint.
 func (r *run) due(update int) bool { return update%r.cfg.Every == 0 || update == r.cfg.Updates }
 
-// labels reports whether an update learns from labels.
-func (r *run) labels(update int) bool { return update <= r.cfg.Expert }
+// expert reports whether an update learns from labels.
+func (r *run) expert(update int) bool { return update <= r.cfg.Expert }
+
+// study adds the update's windows to the labelled ones and draws from all of these the samples to learn from.
+func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
+	if err := r.labels.extend(ctx, r, m.Update*r.cfg.Windows); err != nil {
+		return nil, err
+	}
+	for _, w := range r.labels.windows[(m.Update-1)*r.cfg.Windows:] {
+		m.Choices += len(w)
+		for i := range w {
+			r.policy.Range = r.policy.Range.Widen(&r.policy.Shape, w[i].Observation)
+		}
+	}
+	all := r.labels.draw(rng.Stream(r.cfg.Seed, "train", "replay", strconv.Itoa(m.Update)))
+	m.Learned = len(all)
+	return all, nil
+}
 
 // window is one window of an update and what was played on it.
 type window struct {
@@ -45,7 +67,7 @@ type window struct {
 	prior   *curve
 }
 
-// gather plays the update's episodes side by side and draws the samples to learn from.
+// gather plays the update's episodes side by side and draws the samples to learn from: what the team itself drew.
 func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	update := strconv.Itoa(m.Update)
 	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
@@ -69,9 +91,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
-			if !r.labels(m.Update) {
-				g.judge(r.cfg.Memory, r.cfg.Credit)
-			}
+			g.judge(r.cfg.Memory, r.cfg.Credit)
 			for kind, n := range g.kinds {
 				choices += n
 				if review.Kind(kind) != review.Own {
@@ -102,10 +122,6 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 
 // playAll fills in the rollouts and the prior of every window.
 func (r *run) playAll(ctx context.Context, update int, windows []window) error {
-	label := -1.0
-	if r.labels(update) {
-		label = r.cfg.Label
-	}
 	n := r.cfg.Rollouts + 1
 	return r.each(ctx, len(windows)*n, func(i int) (err error) {
 		w, g := i/n, i%n
@@ -115,7 +131,7 @@ func (r *run) playAll(ctx context.Context, update int, windows []window) error {
 			return err
 		}
 		draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(g))
-		v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, label, draw)
+		v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, -1, draw)
 		return err
 	})
 }

@@ -3,6 +3,8 @@ package train
 import (
 	"slices"
 	"testing"
+
+	"github.com/clustergym/clustergym/agents/learn"
 )
 
 // The windows of an update, and of updates one after another, are of all scenarios in turn, and samples have labels in the first
@@ -24,7 +26,14 @@ func TestScenariosTakeTurns(t *testing.T) {
 		}
 		defer r.close()
 		for i, want := range c.want {
-			samples, err := r.gather(t.Context(), &Metrics{Update: i + 1})
+			var samples []learn.Sample
+			m := &Metrics{Update: i + 1}
+			if r.expert(m.Update) {
+				_, err = r.study(t.Context(), m)
+				samples = slices.Concat(r.labels.windows[i*cfg.Windows:]...)
+			} else {
+				samples, err = r.gather(t.Context(), m)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

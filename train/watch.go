@@ -61,16 +61,24 @@ func (w *watch) returns(x []float64) {
 
 // samples sees what an update is about to learn from.
 func (w *watch) samples(s []learn.Sample) {
-	if w == nil {
+	if w == nil || len(s) == 0 {
 		return
 	}
-	w.file.Histogram(tagAdvantages, each(s, func(s *learn.Sample) float64 {
-		if s.Saved != nil {
-			return s.Saved[s.Action]
+	w.file.Histogram(tagAdvantages, func(yield func(float64) bool) {
+		for i := range s {
+			if s[i].Saved == nil && !yield(s[i].Gain) {
+				return
+			}
+			for k, x := range s[i].Saved {
+				if k > 0 && !yield(x) {
+					return
+				}
+			}
 		}
-		return s.Gain
-	}))
-	w.file.Histogram(tagProbabilities, each(s, func(s *learn.Sample) float64 { return math.Exp(s.LogProb) }))
+	})
+	if s[0].Saved == nil {
+		w.file.Histogram(tagProbabilities, each(s, func(s *learn.Sample) float64 { return math.Exp(s.LogProb) }))
+	}
 }
 
 func each[T any](list []T, value func(*T) float64) iter.Seq[float64] {

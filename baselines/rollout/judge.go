@@ -154,8 +154,9 @@ func (j *judge) cost(tx *cluster.Txn, o *review.Offer, k int) (float64, error) {
 	}
 	j.back.Commit(o)
 	cost := 0.0
-	err := j.play.Continue(j.back, j.seed, func(from, to time.Duration, jobs int) {
+	err := j.play.Continue(j.back, j.seed, func(from, to time.Duration, jobs int) bool {
 		cost += float64(jobs) * (to - from).Seconds()
+		return true
 	})
 	if err != nil {
 		return 0, err

@@ -173,12 +173,14 @@ func learningCurves(policies []policy) ([]report.Curve, error) {
 		}
 		c := report.Curve{Policy: p.Name}
 		for _, m := range metrics {
-			c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
+			if m.Relative > 0 { // labels are not of the policy's own episodes
+				c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
+			}
 			if m.Validation != nil {
 				c.Validation = append(c.Validation, report.Point{X: m.Update, Y: *m.Validation})
 			}
 		}
-		if len(c.Update) > 0 {
+		if len(c.Update)+len(c.Validation) > 0 {
 			all = append(all, c)
 		}
 	}

@@ -20,6 +20,7 @@ type trainOptions struct {
 	scenario scenarioOptions
 	config   string
 	dir      string
+	labels   string
 	resume   bool
 	workers  int
 }
@@ -38,11 +39,12 @@ func newTrainCmd(a *app) *cobra.Command {
 		Long: long(`
 Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
 validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
-between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions
-every offer is played on to the end. The others learn from what the team draws.
+between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions of
+the prior every offer is played on. Runs that differ in network, seed or learner may share them. The other updates learn from what
+the team draws.
 
 The same settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or
-killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, and event files by which
+killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files by which
 TensorBoard shows the run while it goes on: tensorboard --logdir FOLDER.
 
 An interrupt finishes the update in progress and saves; a second one ends at once.
@@ -72,6 +74,7 @@ beside those of the scenario, with their defaults:
 	f.Int("updates", usual.Updates, "how many updates to do: train.updates")
 	f.Uint64("seed", usual.Seed, "of everything random: train.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
+	f.StringVar(&opts.labels, "labels", "", "folder of labels, to be shared by runs (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	complete(cmd, "scenario", scenario.Names)
@@ -137,7 +140,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
-		Dir: result.Dir, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
+		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now,
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
@@ -158,8 +161,8 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 // note is what the progress line says of an update.
 func note(m *train.Metrics) string {
 	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
-	if m.Scale > 0 {
-		text += fmt.Sprintf("  saves %+.2f job-h", m.Value)
+	if m.Relative == 0 {
+		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Value)
 	}
 	if m.Validation != nil {
 		text += fmt.Sprintf("  validation %.3f", *m.Validation)

@@ -30,8 +30,8 @@ func (s *Sim) Fork(dst *Sim) {
 
 // Continue lets a scheduler play a forked or resumed episode to its end, from the open transaction on. The scheduler is reset
 // and first told of the jobs that run and wait. passed, if not nil, is called for every stretch of time with the number of jobs
-// in the system during it.
-func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, to time.Duration, jobs int)) error {
+// in the system during it; the episode is left where it is when passed returns false.
+func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, to time.Duration, jobs int) bool) error {
 	if err := sched.Reset(seed); err != nil {
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)
 	}
@@ -44,8 +44,8 @@ func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, t
 		s.Commit()
 		from, jobs := s.state.Now(), len(s.state.Pending())+len(s.state.Running())
 		tx, ok = s.Next()
-		if passed != nil {
-			passed(from, s.state.Now(), jobs)
+		if passed != nil && !passed(from, s.state.Now(), jobs) {
+			return nil
 		}
 	}
 	return nil

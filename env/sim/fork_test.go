@@ -40,8 +40,9 @@ func TestForkContinuesLikeTheOriginal(t *testing.T) {
 					t.Fatal(err)
 				}
 				rest := time.Duration(0)
-				if err := fork.Continue(fresh, 1, func(from, to time.Duration, jobs int) {
+				if err := fork.Continue(fresh, 1, func(from, to time.Duration, jobs int) bool {
 					rest += time.Duration(jobs) * (to - from)
+					return true
 				}); err != nil {
 					t.Fatal(err)
 				}

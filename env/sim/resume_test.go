@@ -204,7 +204,10 @@ func (r *recorder) next(now time.Duration) time.Duration {
 // passing lets a scheduler play to the end, or to where it fails, and tells how time passes.
 func passing(s *sim.Sim, sched cluster.Scheduler) string {
 	var b strings.Builder
-	err := s.Continue(sched, 7, func(from, to time.Duration, jobs int) { fmt.Fprintln(&b, from, to, jobs) })
+	err := s.Continue(sched, 7, func(from, to time.Duration, jobs int) bool {
+		fmt.Fprintln(&b, from, to, jobs)
+		return true
+	})
 	fmt.Fprintln(&b, s.Outcome(), s.State().Now(), err)
 	return b.String()
 }

@@ -1,0 +1,148 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+)
+
+// rows are the samples of a window one after another, as tensors: of each choice how many servers, jobs, offers and shares
+// it has, and the rows of all.
+func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
+	var counts, of, shares []int64
+	var server, job, offer, weights, prior []float32
+	var saved []float64
+	for i := range samples {
+		o := samples[i].Observation
+		counts = append(counts, int64(o.Servers), int64(o.Jobs), int64(o.Offers), int64(len(o.Shares)))
+		server, job, offer = append(server, o.Server...), append(job, o.Job...), append(offer, o.Offer...)
+		for k := range o.Offers {
+			of = append(of, int64(o.Of[k]))
+		}
+		for _, x := range o.Shares {
+			shares, weights = append(shares, int64(x.Offer), int64(x.Server)), append(weights, x.Weight)
+		}
+		prior, saved = append(prior, samples[i].Prior...), append(saved, samples[i].Saved...)
+	}
+	return []checkpoints.Tensor{
+		{Name: "counts", Shape: []int{len(samples), 4}, Data: counts},
+		{Name: "server", Shape: []int{len(server) / s.Server, s.Server}, Data: server},
+		{Name: "job", Shape: []int{len(job) / s.Job, s.Job}, Data: job},
+		{Name: "offer", Shape: []int{len(offer) / s.Offer, s.Offer}, Data: offer},
+		{Name: "job_of_offer", Shape: []int{len(of)}, Data: of},
+		{Name: "shares", Shape: []int{len(weights), 2}, Data: shares},
+		{Name: "share_weights", Shape: []int{len(weights)}, Data: weights},
+		{Name: "prior", Shape: []int{len(prior)}, Data: prior},
+		{Name: "saved", Shape: []int{len(saved)}, Data: saved},
+	}
+}
+
+// write stores the choices of a window at once or not at all.
+func (l *labels) write(path string, samples []learn.Sample) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("store labels: %w", err)
+	}
+	err := atomicfile.Write(path, 0o666, func(w io.Writer) error {
+		return checkpoints.WriteTensors(w, rows(&l.scout.Shape, samples), nil)
+	})
+	if err != nil {
+		return fmt.Errorf("store labels: %w", err)
+	}
+	return nil
+}
+
+// read is the inverse of write.
+func (l *labels) read(path string) ([]learn.Sample, error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	tensors, _, err := checkpoints.ReadTensors(file, checkpoints.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	samples, err := unrow(&l.scout.Shape, tensors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, checkpoints.ErrDamaged, err)
+	}
+	return samples, nil
+}
+
+// unrow is the inverse of rows. Every number is checked that the network would index by.
+func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sample, err error) {
+	i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == "counts" })
+	if i < 0 || len(tensors[i].Shape) != 2 {
+		return nil, errors.New("no table of counts")
+	}
+	counts, err := checkpoints.Get[int64](tensors, "counts", tensors[i].Shape[0], 4)
+	if err != nil {
+		return nil, err
+	}
+	var sum [4]int
+	for k, n := range counts {
+		if n < 0 || n > math.MaxInt32 || k%4 == 2 && n == 0 {
+			return nil, fmt.Errorf("choice %d: count %d", k/4, n)
+		}
+		sum[k%4] += int(n)
+	}
+	t := taker{tensors: tensors}
+	server, job := take[float32](&t, "server", sum[0], s.Server), take[float32](&t, "job", sum[1], s.Job)
+	offer, of := take[float32](&t, "offer", sum[2], s.Offer), take[int64](&t, "job_of_offer", sum[2])
+	shares, weights := take[int64](&t, "shares", sum[3], 2), take[float32](&t, "share_weights", sum[3])
+	prior, saved := take[float32](&t, "prior", sum[2]), take[float64](&t, "saved", sum[2])
+	if t.err != nil {
+		return nil, t.err
+	}
+	for c := range slices.Chunk(counts, 4) {
+		servers, jobs, offers, n := int(c[0]), int(c[1]), int(c[2]), int(c[3])
+		o := &agents.Observation{
+			Servers: servers, Jobs: jobs, Offers: offers,
+			Server: cut(&server, servers*s.Server), Job: cut(&job, jobs*s.Job), Offer: cut(&offer, offers*s.Offer),
+		}
+		for _, x := range cut(&of, offers) {
+			if x < -1 || x >= c[1] {
+				return nil, fmt.Errorf("an offer of job %d of %d", x, jobs)
+			}
+			o.Of = append(o.Of, int32(x))
+		}
+		for range n {
+			at, w := cut(&shares, 2), cut(&weights, 1)
+			if at[0] < 0 || at[0] >= c[2] || at[1] < 0 || at[1] >= c[0] {
+				return nil, fmt.Errorf("server %d of %d in offer %d of %d", at[1], servers, at[0], offers)
+			}
+			o.Shares = append(o.Shares, agents.Share{Offer: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
+		}
+		samples = append(samples, learn.Sample{Observation: o, Prior: cut(&prior, offers), Saved: cut(&saved, offers)})
+	}
+	return samples, nil
+}
+
+// taker takes tensors until one is not as it should be.
+type taker struct {
+	tensors []checkpoints.Tensor
+	err     error
+}
+
+func take[E checkpoints.Element](t *taker, name string, shape ...int) []E {
+	data, err := checkpoints.Get[E](t.tensors, name, shape...)
+	if t.err == nil {
+		t.err = err
+	}
+	return data
+}
+
+// cut takes the first n numbers off a list.
+func cut[E any](list *[]E, n int) []E {
+	part := (*list)[:n:n]
+	*list = (*list)[n:]
+	return part
+}

@@ -1,0 +1,156 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// Labels say what every offer of a choice would save. They are taken while the prior plays, with few departures drawn at
+// random, so they do not depend on what the team has learned: labels of a window are worked out once, stored, and shared by
+// all updates and by all runs whose labels are the same. States are those that a team reaches which seldom departs from its
+// prior; it was measured that labels of states after many random departures teach to mend these, and nothing else.
+
+// labels keeps the labelled choices of the windows so far.
+type labels struct {
+	scout   *agents.Policy // the untrained team, which departs at random
+	cfg     *Config
+	sources []*scenario.Source
+	dirs    []string         // of the sources' files
+	windows [][]learn.Sample // by their number; nil for those that are too old to be learned from
+	choices int              // of them
+}
+
+// labelsName is the folder of a run's labels.
+const labelsName = "labels"
+
+func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source) (*labels, error) {
+	scout, err := agents.NewPolicy("scout", cfg.Size, cfg.Window, prior, rng.Stream(cfg.LabelSeed, "train", "scout"))
+	if err != nil {
+		return nil, err
+	}
+	scout.Margin = cfg.Explore
+	l := &labels{scout: scout, cfg: cfg, sources: sources}
+	for _, src := range sources {
+		key, err := labelsKey(cfg, prior, src)
+		if err != nil {
+			return nil, err
+		}
+		l.dirs = append(l.dirs, filepath.Join(dir, src.Scenario().Name+"-"+key))
+	}
+	return l, nil
+}
+
+// labelsKey identifies all that the labels of a scenario depend on, but for the program.
+func labelsKey(cfg *Config, prior string, src *scenario.Source) (string, error) {
+	digest, err := src.Digest()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	err = json.NewEncoder(h).Encode([]any{
+		"labels-1", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Window, env.NewEncoder().Spec(1),
+		env.OfferFeatures(), digest,
+	})
+	if err == nil {
+		err = src.Scenario().Write(h) // as run.yaml has it
+	}
+	if err != nil {
+		return "", fmt.Errorf("identify labels: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// extend adds windows until there are n, from files where they are.
+func (l *labels) extend(ctx context.Context, r *run, n int) error {
+	from := len(l.windows)
+	l.windows = append(l.windows, make([][]learn.Sample, max(n-from, 0))...)
+	err := r.each(ctx, n-from, func(i int) (err error) {
+		l.windows[from+i], err = l.window(from + i)
+		return err
+	})
+	if err != nil {
+		l.windows = l.windows[:from]
+		return err
+	}
+	for _, w := range l.windows[from:] {
+		l.choices += len(w)
+	}
+	for i := 0; l.choices > l.cfg.Replay && i < len(l.windows)-1; i++ {
+		l.choices -= len(l.windows[i])
+		l.windows[i] = nil
+	}
+	return nil
+}
+
+// draw returns at most Choices of them, each as likely, as samples to learn from.
+func (l *labels) draw(r *rand.Rand) []learn.Sample {
+	all := slices.Concat(l.windows...)
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:min(len(all), l.cfg.Choices)]
+	for i := range all {
+		s := &all[i]
+		s.Saved, s.Prior = slices.Clone(s.Saved), slices.Clone(s.Prior)
+		for k, x := range s.Prior { // the scout's, with its own margin
+			if x != 0 {
+				s.Prior[k] = -float32(l.cfg.Margin)
+			}
+		}
+	}
+	return all
+}
+
+// window returns the labelled choices of the n-th window: scenarios take turns.
+func (l *labels) window(n int) ([]learn.Sample, error) {
+	src, dir := l.sources[n%len(l.sources)], l.dirs[n%len(l.sources)]
+	name := fmt.Sprintf("%06d", n/len(l.sources))
+	path := filepath.Join(dir, name+".safetensors")
+	samples, err := l.read(path)
+	if err == nil {
+		return samples, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, checkpoints.ErrDamaged) {
+		return nil, fmt.Errorf("read labels: %w", err)
+	}
+	draw := rng.Stream(l.cfg.LabelSeed, "train", "labels", name)
+	seed := rng.Derive(l.cfg.LabelSeed, "train", "labels", name)
+	e, err := src.Episode(scenario.Train, draw.IntN(src.Count(scenario.Train)), seed)
+	if err != nil {
+		return nil, err
+	}
+	out, err := play(l.scout, e.Episode, l.cfg.Memory, l.cfg.Label, draw)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.samples { // what the scout took does not matter, and is not stored
+		out.samples[i].Action, out.samples[i].LogProb = 0, 0
+	}
+	return out.samples, l.write(path, out.samples)
+}
+
+// lasting is after how many memories what an offer leads to no longer counts: a three-thousandth of it is left then.
+const lasting = 8
+
+// horizon is when that is.
+func horizon(memory time.Duration) time.Duration {
+	if memory > math.MaxInt64/lasting {
+		return math.MaxInt64
+	}
+	return lasting * memory
+}

@@ -1,0 +1,289 @@
+package train
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// labelFiles are those of a run, by name without the folders.
+func labelFiles(tb testing.TB, dir string) []string {
+	tb.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, labelsName, "*", "*.safetensors"))
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("no labels in %s (%v)", dir, err)
+	}
+	return paths
+}
+
+// Labels that are gone or damaged are gathered again, and those of another run are as good as one's own.
+func TestLabelsMayBeLost(t *testing.T) {
+	cfg, opt := tiny(t)
+	mustRun(t, cfg, opt)
+	files := labelFiles(t, opt.Dir)
+	if want := cfg.Expert * cfg.Windows; len(files) != want {
+		t.Fatalf("%d files of labels, want %d", len(files), want)
+	}
+	half := fresh(t, opt)
+	stop := make(chan struct{})
+	half.Stop = stop
+	half.Progress = func(m *Metrics) {
+		if m.Update == 2 {
+			close(stop)
+		}
+	}
+	if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
+		t.Fatalf("stopped %v, error %v", stopped, err)
+	}
+	lost := labelFiles(t, half.Dir)
+	if err := os.Remove(lost[0]); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, lost[1], func(b []byte) []byte { return b[:len(b)/2] })
+	half.Stop, half.Progress, half.Resume = nil, nil, true
+	mustRun(t, cfg, half)
+	same(t, half.Dir, opt.Dir)
+
+	shared := fresh(t, opt)
+	shared.Labels = filepath.Join(opt.Dir, labelsName)
+	mustRun(t, cfg, shared)
+	same(t, shared.Dir, opt.Dir)
+	if _, err := os.Stat(filepath.Join(shared.Dir, labelsName)); err == nil {
+		t.Error("a run with labels elsewhere has its own")
+	}
+}
+
+// Runs with other seeds, networks and learners find the labels of the first; runs with other labels do not touch them.
+func TestWhoSharesLabels(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Updates = 3
+	mustRun(t, cfg, opt)
+	files := labelFiles(t, opt.Dir)
+	// What is in the files is what is learned from: without savings there is nothing to learn.
+	for _, path := range files {
+		edit(t, path, func(b []byte) []byte {
+			tensors, _, err := checkpoints.ReadTensors(b, checkpoints.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == "saved" })
+			clear(tensors[i].Data.([]float64))
+			var out bytes.Buffer
+			if err := checkpoints.WriteTensors(&out, tensors, nil); err != nil {
+				t.Fatal(err)
+			}
+			return out.Bytes()
+		})
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		shares bool
+	}{
+		{"the same", func(*Config) {}, true},
+		{"another seed", func(c *Config) { c.Seed = 9 }, true},
+		{"another network", func(c *Config) { c.Size.Hidden, c.Size.Graph = 6, "none" }, true},
+		{"another learner", func(c *Config) { c.Learner = PolicyLearner }, true},
+		{"other windows an update", func(c *Config) { c.Windows = 1 }, true},
+		{"another seed of labels", func(c *Config) { c.LabelSeed = 9 }, false},
+		{"another memory", func(c *Config) { c.Memory = time.Hour }, false},
+		{"more labels", func(c *Config) { c.Label = 0.6 }, false},
+		{"less exploring", func(c *Config) { c.Explore = 9 }, false},
+		{"more jobs in sight", func(c *Config) { c.Window = 7 }, false},
+		{"another prior", func(c *Config) { c.Prior = "srsf" }, false},
+	} {
+		other := fresh(t, opt)
+		other.Labels = filepath.Join(opt.Dir, labelsName)
+		run := cfg
+		c.change(&run)
+		learned := false
+		other.Progress = func(m *Metrics) { learned = learned || m.Scale > 0 }
+		mustRun(t, run, other)
+		if now := labelFiles(t, opt.Dir); learned == c.shares || len(now) > len(files) == c.shares {
+			t.Errorf("%s: learned from others %v, %d files of %d", c.name, learned, len(now), len(files))
+		}
+		files = labelFiles(t, opt.Dir)
+	}
+}
+
+// Only the newest labels stay within the bound, whole windows of them.
+func TestReplayForgetsTheOldest(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Replay = 60
+	r, err := start(t.Context(), cfg, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for n := 1; n <= 8; n++ {
+		if err := r.labels.extend(t.Context(), r, n); err != nil {
+			t.Fatal(err)
+		}
+		kept, first := 0, -1
+		for i, w := range r.labels.windows {
+			if w != nil && first < 0 {
+				first = i
+			}
+			if kept += len(w); w == nil && first >= 0 {
+				t.Fatalf("%d windows: the %d-th is gone, an older one is not", n, i)
+			}
+		}
+		if kept > cfg.Replay || kept != r.labels.choices || len(r.labels.windows) != n {
+			t.Errorf("%d windows: %d choices kept, counted %d, want at most %d", n, kept, r.labels.choices, cfg.Replay)
+		}
+		if n == 8 && first <= 0 {
+			t.Errorf("nothing was forgotten")
+		}
+		if all := r.labels.draw(rand.New(rand.NewPCG(1, 1))); len(all) != kept {
+			t.Errorf("drew %d of %d", len(all), kept)
+		}
+	}
+	// A run that is resumed forgets the same.
+	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r.sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.extend(t.Context(), r, 8); err != nil || !reflect.DeepEqual(again.windows, r.labels.windows) {
+		t.Errorf("read at once, other labels stay (%v)", err)
+	}
+}
+
+// What is written is read back, to the last bit.
+func TestLabelFilesRoundTrip(t *testing.T) {
+	p := untrained(t, "sjfskip", 6)
+	for n, samples := range [][]learn.Sample{{}, labelled(t, 1), labelled(t, 40)} {
+		got, err := unrow(&p.Shape, rows(&p.Shape, samples))
+		if err != nil || len(got) != len(samples) {
+			t.Fatalf("%d: %d samples of %d, %v", n, len(got), len(samples), err)
+		}
+		for i := range got {
+			want := samples[i]
+			want.Action, want.LogProb = 0, 0 // of who drew, which does not matter
+			if !reflect.DeepEqual(got[i], want) {
+				t.Fatalf("sample %d: %+v, want %+v", i, got[i], want)
+			}
+		}
+	}
+}
+
+func labelled(tb testing.TB, n int) []learn.Sample {
+	tb.Helper()
+	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(80, 2)}
+	r, err := play(untrained(tb, "sjfskip", 6), episode, time.Hour, 1, rand.New(rand.NewPCG(1, 1)))
+	if err != nil || len(r.samples) < n {
+		tb.Fatalf("%v", err)
+	}
+	return r.samples[:n]
+}
+
+// A file of labels gives samples that the network can take, or an error.
+func FuzzLabelFile(f *testing.F) {
+	p := untrained(f, "sjfskip", 6)
+	for _, n := range []int{0, 1} {
+		var file bytes.Buffer
+		if err := checkpoints.WriteTensors(&file, rows(&p.Shape, labelled(f, n)), nil); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file.Bytes())
+		f.Add(bytes.Replace(file.Bytes(), []byte("prior"), []byte("other"), 1))
+	}
+	cfg := DefaultConfig()
+	cfg.Updates, cfg.Expert, cfg.Batch = 1, 1, 8
+	f.Fuzz(func(t *testing.T, file []byte) {
+		tensors, _, err := checkpoints.ReadTensors(file, checkpoints.Limits{Bytes: 1 << 20})
+		if err != nil {
+			return
+		}
+		samples, err := unrow(&p.Shape, tensors)
+		if err != nil || len(samples) > 100 {
+			return
+		}
+		l := learner{cfg: &cfg, shape: p.Shape, params: p.Params, machines: make([]*learn.Machine[float32], 1)}
+		for i := range samples {
+			o := samples[i].Observation
+			if o.Servers > 64 || o.Jobs > 64 || o.Offers > 64 {
+				return
+			}
+		}
+		l.connect(samples)
+	})
+}
+
+// Files that a network would be misled by are refused, with what is wrong.
+func TestBadLabelFiles(t *testing.T) {
+	p := untrained(t, "sjfskip", 6)
+	for _, c := range []struct {
+		name, tensor string
+		change       func(data any)
+		want         string
+	}{
+		{"no counts", "counts", nil, "no table of counts"},
+		{"no servers", "server", nil, `find tensor "server"`},
+		{"a negative count", "counts", func(d any) { d.([]int64)[1] = -1 }, "choice 0: count -1"},
+		{"no offers", "counts", func(d any) { d.([]int64)[6] = 0 }, "choice 1: count 0"},
+		{"more servers than rows", "counts", func(d any) { d.([]int64)[0]++ }, `find tensor "server": shape`},
+		{"a job that is none", "job_of_offer", func(d any) { d.([]int64)[1] = 99 }, "an offer of job 99 of"},
+		{"a server that is none", "shares", func(d any) { d.([]int64)[1] = 4 }, "server 4 of 4 in offer"},
+		{"an offer that is none", "shares", func(d any) { d.([]int64)[0] = -1 }, "in offer -1 of"},
+	} {
+		tensors := rows(&p.Shape, labelled(t, 3))
+		i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == c.tensor })
+		if c.change == nil {
+			tensors = slices.Delete(tensors, i, i+1)
+		} else {
+			c.change(tensors[i].Data)
+		}
+		if _, err := unrow(&p.Shape, tensors); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// A label that is cut off differs by next to nothing from one that is played to the end, and takes less.
+func TestLabelsSeeFarEnough(t *testing.T) {
+	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: mixed(120, 3)}
+	const memory = 30 * time.Minute
+	var all [2][]learn.Sample
+	for i, until := range []time.Duration{horizon(memory), math.MaxInt64} {
+		p := untrained(t, "sjfskip", 6)
+		run, err := episode.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := player{policy: p, memory: memory, label: 1, until: until, run: run, prior: p.PlayOn(), out: &rollout{}}
+		if err := g.play(rand.New(rand.NewPCG(1, 1))); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = g.out.samples
+	}
+	cut := 0
+	for i := range all[0] {
+		for k, x := range all[0][i].Saved {
+			whole := all[1][i].Saved[k]
+			if math.Abs(x-whole) > 0.01 {
+				t.Errorf("choice %d, offer %d: %v, played to the end %v", i, k, x, whole)
+			}
+			if x != whole {
+				cut++
+			}
+		}
+	}
+	if cut == 0 || len(all[0]) < 50 {
+		t.Errorf("%d of %d choices were cut off: the test saw nothing", cut, len(all[0]))
+	}
+	if got := horizon(math.MaxInt64); got != math.MaxInt64 {
+		t.Errorf("horizon of all time is %v", got)
+	}
+}
