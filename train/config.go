@@ -1,6 +1,6 @@
-// Package train improves a team of server agents over its prior. It begins with expert iteration: at decisions of the team,
-// each offer is played on by the prior in a fork of the episode, so with the future as it comes, and the team learns to take what
-// saves most. It goes on with proximal policy optimisation (Schulman et al., 2017) on what the team draws itself, judged against
+// Package train improves a team of server agents over its prior. It begins with labels: at decisions of the prior each offer
+// is played on by the prior in a fork of the episode, so with the future as it comes, and the team learns what offers save.
+// It may go on with proximal policy optimisation (Schulman et al., 2017) on what the team draws itself, judged against
 // what the prior would have made of the very state that a decision was taken in, on the same arrivals. It stores atomic
 // checkpoints, continues from one exactly, and writes its metrics as JSON lines. It compares with the prior on validation windows
 // alone; package eval compares policies.
