@@ -18,7 +18,7 @@ GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 # Nested modules that build on this one.
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench torch golden quickstart results results-check docs docs-check clean
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench torch golden quickstart results results-check proof docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,69 @@ results-check: build ## fail if the README's table is not what its command print
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
 	awk '/<!-- end of results -->/ {show = 0} show {print} /<!-- results -->/ {show = 1}' README.md | diff "$$table" - \
 	  || { echo "the README's results are out of date: run make results"; exit 1; }
+
+# What docs/learned.md shows: a line a table, with the name of its markers, what differences are shown (from a baseline, of a
+# metric behind @ that is not the mean JCT) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
+# of the tables to play, and PROOF_FLAGS are more flags, such as --windows 2 for a trial.
+RELEASED    ?= released
+PROOF       ?= .
+PROOF_PAGE  ?= docs/learned.md
+PROOF_FLAGS ?=
+
+proof_released := $(if $(filter released,$(RELEASED)),released,released=$(RELEASED))
+proof_all      := --policies srsf:place=compact,sjfskip:place=compact,srsf+menu,srsf+menu+move,srtf+menu+move,a-srpt,lyra,prior,$(proof_released)
+proof_few      := --policies srsf:place=compact,srsf+menu,prior,$(proof_released)
+proof_blind    := --policies fifo,fjf,sjfskip,prior,$(proof_released)
+# Windows of mixed that teams are chosen on reach into the days that venus' test windows begin with.
+proof_venus    := --set window.test=[0.535,1]
+proof_whole    := --set window.train=[] --set window.validation=[] --set window.test=[0,1] --set window.gather=true
+proof_trained  := hetero-warm-venus-v1,uplinks-warm-venus-v1,venus-load150-weak-moldable-warm-v1
+comma          := ,
+empty          :=
+# Loads and interferences of a trace.
+proof_grid = $(subst $(empty) ,$(comma),$(strip $(foreach i,strong weak,$(foreach l,090 110 150,$(1)-load$(l)-$(i)-rigid-warm-v1))))
+# So many servers, arrivals that warm them up, windows, and all arrivals.
+proof_size = embedded-physics-v1 --set cluster.servers=$(1) --set workload.load=1.8 --set window.warm=$(2) \
+  --set window.resample.test=$(3) --set workload.jobs=$(4) $(proof_whole)
+
+define PROOF_TABLES
+venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_venus) $(proof_all)
+philly srsf:place=compact,prior $(call proof_grid,philly) $(proof_all)
+mixed srsf:place=compact,prior $(call proof_grid,mixed) --allow-overlap $(proof_all)
+trained srsf:place=compact,prior $(proof_trained) $(proof_venus) $(proof_all)
+size-1 srsf:place=compact,prior $(call proof_size,10,160,30,4660) $(proof_few)
+size-4 srsf:place=compact,prior $(call proof_size,40,640,30,5140) $(proof_few)
+size-16 srsf:place=compact,prior $(call proof_size,160,2560,30,7060) --policies srsf:place=compact,prior,$(proof_released)
+size-64 srsf:place=compact,prior $(call proof_size,640,10240,4,10840) --policies srsf:place=compact,prior,$(proof_released)
+noise-0 srsf:place=compact,prior $(proof_trained) $(proof_venus) --set estimates.kind=noisy --set estimates.sigma=0 $(proof_few)
+noise-0.4 srsf:place=compact,prior $(proof_trained) $(proof_venus) --set estimates.kind=noisy --set estimates.sigma=0.4 $(proof_few)
+noise-0.8 srsf:place=compact,prior $(proof_trained) $(proof_venus) --set estimates.kind=noisy --set estimates.sigma=0.8 $(proof_few)
+profile-0.3 srsf:place=compact,prior $(proof_trained) $(proof_venus) --set profile_error=0.3 $(proof_few)
+arrivals-half srsf:place=compact,prior $(proof_trained) $(proof_venus) --set workload.stretch=2 $(proof_few)
+arrivals-twice srsf:place=compact,prior $(proof_trained) $(proof_venus) --set workload.stretch=0.5 $(proof_few)
+trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
+fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_venus) $(proof_blind)
+fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
+endef
+export PROOF_TABLES
+
+proof: build ## play what docs/learned.md shows, and write it there
+	@set -f; table=$$(mktemp); trap 'rm -f "$$table" $(PROOF_PAGE).new' EXIT; \
+	while read -r name shown args; do \
+	  [[ $$name =~ $(PROOF) ]] || continue; began=$$SECONDS; : > "$$table"; \
+	  for what in $${shown//,/ }; do \
+	    baseline=$${what%@*}; metric=$${what#"$$baseline"}; metric=$${metric:+--metric $${metric#@}}; \
+	    line="eval --scenario $$args --baseline $$baseline $$metric --seeds 1 $(PROOF_FLAGS)"; \
+	    line=$$(echo $$line --markdown --figures none --out runs/proof/$$name); \
+	    { printf '```\nclustergym %s\n```\n\n' "$$line" | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
+	      bin/clustergym -q $$line < /dev/null; \
+	      printf '\nBold: the interval excludes 0. Else it includes 0, and the two cannot be told apart.\n\n'; } >> "$$table"; \
+	  done; \
+	  awk -v table="$$table" -v name="$$name" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
+	    $$0 == "<!-- " name " -->" {skip = 1; while ((getline line < table) > 0) print line}' \
+	    $(PROOF_PAGE) > $(PROOF_PAGE).new; mv $(PROOF_PAGE).new $(PROOF_PAGE); \
+	  echo "$$name: $$((SECONDS - began)) s" >&2; \
+	done <<< "$$PROOF_TABLES"
 
 docs: ## write the command reference to docs/cli
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \

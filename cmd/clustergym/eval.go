@@ -31,6 +31,7 @@ type evalOptions struct {
 	figures   []string
 	fresh     bool
 	markdown  bool
+	metric    string
 }
 
 func newEvalCmd(a *app) *cobra.Command {
@@ -87,11 +88,13 @@ A gate is a YAML file of bounds, each with the reason for it:
 	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")
 	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, whatever the folder has")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
+	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the quantity that --markdown shows, a key of results.json")
 	require(cmd, "scenario", "policies")
 	completeList(cmd, "scenario", scenario.All)
 	completeList(cmd, "policies", policyNames)
 	complete(cmd, "baseline", policyNames)
 	complete(cmd, "split", splitNames)
+	complete(cmd, "metric", metricNames)
 	completeList(cmd, "figures", figureNames)
 	return cmd
 }
@@ -107,6 +110,9 @@ type evaluated struct {
 }
 
 func runEval(ctx context.Context, a *app, opts evalOptions) error {
+	if err := oneOf("metric", opts.metric, metricNames()...); err != nil {
+		return err
+	}
 	result, err := evaluate(ctx, a, opts)
 	if err != nil {
 		return err
@@ -115,7 +121,7 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 	case a.json:
 		err = a.printJSON(result)
 	case opts.markdown:
-		err = result.printMarkdown(a)
+		err = result.printMarkdown(a, opts.metric)
 	default:
 		err = result.print(a)
 	}

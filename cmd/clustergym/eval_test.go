@@ -184,4 +184,10 @@ func TestEvalPrintsMarkdown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := must(t, "eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf", "--figures", "none", "--markdown").out
 	contains(t, out, "| policy | embedded-small-v1, 12 windows |\n|---|---|\n| sjfskip |", " s |\n| fifo | **+")
+	refused := command(t, "eval", "-s", "embedded-small-v1", "-p", "fifo", "--metric", "makespan")
+	contains(t, refused.talk, `--metric "makespan"`, `"makespan_s"`)
+	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf", "--figures", "none", "--markdown"}
+	if other := must(t, append(args, "--metric", "makespan_s")...).out; other == out {
+		t.Errorf("the makespan prints as the mean JCT:\n%s", other)
+	}
 }

@@ -73,7 +73,16 @@ func (e *evaluated) sayLatency(a *app) {
 }
 
 // printMarkdown prints one table of all scenarios: what a README shows.
-func (e *evaluated) printMarkdown(a *app) error {
-	a.printf("%s", eval.Markdown(e.Comparisons, "mean_jct_s"))
+func (e *evaluated) printMarkdown(a *app, metric string) error {
+	a.printf("%s", eval.Markdown(e.Comparisons, metric))
 	return nil
+}
+
+// metricNames lists the quantities.
+func metricNames() []string {
+	var names []string
+	for _, q := range eval.Quantities() {
+		names = append(names, q.Key)
+	}
+	return names
 }

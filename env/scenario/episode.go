@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -18,8 +19,9 @@ type Episode struct {
 }
 
 // Episode returns the i-th window of a split, its time re-based to the first arrival, with the estimates that the scenario
-// grants, with failures, inference demand and the jobs that run or wait already. Noisy estimates, failures and the phase of the
-// demand come from streams named after the seed and the window, so every policy that runs the same case meets the same.
+// grants, with failures, inference demand and the jobs that run or wait already. Noisy estimates, errors of profiles, failures
+// and the phase of the demand come from streams named after the seed and the window, so every policy that runs the same case
+// meets the same.
 func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
 	return s.episode(split, i, seed, s.scenario.Estimates)
 }
@@ -45,6 +47,9 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 			return Episode{}, fmt.Errorf("scenario %s: warm up %s: %w", s.scenario.Name, name, err)
 		}
 		e.Jobs, e.Running, e.Config.Warm = slices.Concat(warm, jobs), running, len(warm)
+	}
+	if within := s.scenario.ProfileError; within > 0 {
+		e.Config.Misprofile = physics.Misprofile{Within: within, Seed: rng.Derive(seed, "scenario", "profiles", name)}
 	}
 	until := s.until(e.Jobs)
 	e.Config.Outages = s.outages(name, seed, until)

@@ -42,6 +42,8 @@ type Scenario struct {
 	// Horizon truncates every episode at that instant, 0 for never.
 	Horizon   time.Duration   `yaml:"horizon"`
 	Estimates trace.Estimates `yaml:"estimates"`
+	// ProfileError is how far off profiles of speed are that schedulers are told: by a factor of up to 1 + ProfileError.
+	ProfileError float64 `yaml:"profile_error,omitempty"`
 	// Seeds are what an evaluation runs every window with, unless it is told others.
 	Seeds []uint64 `yaml:"seeds,flow"`
 

@@ -14,7 +14,9 @@ import (
 type Config struct {
 	Cluster cluster.Spec
 	Physics physics.Model // nil: ideal
-	Restart Restart
+	// Misprofile is how far off what schedulers are told of speed is. Jobs run as Physics says. A log does not have it.
+	Misprofile physics.Misprofile
+	Restart    Restart
 	// Outages are the failures of the episode. Schedulers see each when it happens.
 	Outages []Outage
 	// Demand is what the inference pool needs and offers over time, in order of time; empty: it needs nothing and offers every

@@ -66,7 +66,7 @@ func (s *Sim) Resume(cfg *Config, from *cluster.State, rest Rest) error {
 		s.cfg.Physics = physics.Ideal()
 	}
 	if state.Profile() == nil {
-		state.SetProfile(physics.Profiled(s.cfg.Physics))
+		state.SetProfile(s.cfg.Misprofile.Profiled(s.cfg.Physics))
 	}
 	if rest.Wake > from.Now() {
 		s.wake = rest.Wake

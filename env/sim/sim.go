@@ -75,7 +75,7 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	if err := admissible(&cfg.Cluster, jobs); err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
-	state.SetProfile(physics.Profiled(cfg.Physics))
+	state.SetProfile(cfg.Misprofile.Profiled(cfg.Physics))
 	s := &Sim{
 		cfg: cfg, jobs: jobs, arrival: make([]int32, len(jobs)), left: len(jobs),
 		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), offered: state.Offer(),
