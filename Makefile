@@ -15,10 +15,17 @@ LDFLAGS := -X main.version=$(VERSION)
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
+# Runs exported models in tests and beside the forward pass. The checksums are those of the packages of this version.
+ONNXRUNTIME_VERSION := 1.30.0
+ONNXRUNTIME := bin/onnxruntime
+ONNXRUNTIME_SUMS := internal/onnx/onnxtest/onnxruntime.sha512
+ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
+
 # Nested modules that build on this one.
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench torch golden quickstart results results-check proof docs docs-check clean
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench torch golden quickstart \
+  results results-check proof release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +78,24 @@ check-rest: race fuzz lint docs-check results-check
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+onnxruntime: $(ONNXRUNTIME_STAMP) ## install ONNX Runtime for tests, with npm
+
+# No script of the packages runs. Of the platforms only this one's is kept.
+$(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
+	rm -rf $(ONNXRUNTIME) && mkdir -p $(ONNXRUNTIME)
+	cd $(ONNXRUNTIME) && npm pack --silent onnxruntime-{common,node}@$(ONNXRUNTIME_VERSION) && \
+	  sha512sum -c $(CURDIR)/$(ONNXRUNTIME_SUMS)
+	cd $(ONNXRUNTIME) && for name in onnxruntime-{common,node}; do \
+	  mkdir -p node_modules/$$name && tar -xzf $$name-$(ONNXRUNTIME_VERSION).tgz -C node_modules/$$name --strip-components=1 \
+	    --exclude='*.map' --exclude='*.ts' --exclude='package/bin/*/*/*/*'; \
+	  done && \
+	  tar -xzf onnxruntime-node-$(ONNXRUNTIME_VERSION).tgz -C node_modules/onnxruntime-node --strip-components=1 --wildcards \
+	    "package/bin/*/$$(node -p 'process.platform + "/" + process.arch')/*"
+	rm $(ONNXRUNTIME)/*.tgz && touch $@
+
+onnx-bench: onnxruntime ## time the forward pass beside ONNX Runtime
+	$(GO) test ./agents -run '^$$' -bench BesideONNX -benchtime 1x
 
 # Debian's python3-torch is for Debian's python3. TAGS=openblas builds the Go side with OpenBLAS.
 TORCH_PYTHON ?= /usr/bin/python3

@@ -12,9 +12,13 @@ import (
 // needs another name.
 const network = "server-offer-attention-1"
 
-// Save writes the policy as a bundle: a folder with its weights and a manifest that says what every number means. created and
-// training are kept as given.
+// Save writes the policy as a bundle: a folder with its weights, its network as an ONNX model, and a manifest that says what
+// every number means. created and training are kept as given.
 func Save(dir string, p *Policy, created string, training checkpoints.Provenance) error {
+	model, err := p.ONNX()
+	if err != nil {
+		return err
+	}
 	m := checkpoints.Manifest{
 		Name: p.Name, Created: created, Window: p.Window, Training: training, Features: observed(),
 		Prior: checkpoints.Prior{Name: p.Prior, Margin: p.Margin},
@@ -26,7 +30,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
-	return checkpoints.WriteBundle(dir, m, append(p.Params.Tensors(), p.Range.Tensors()...))
+	return checkpoints.WriteBundle(dir, m, p.tensors(), model)
 }
 
 // observed is what this version shows to a network.

@@ -16,13 +16,16 @@ import (
 // BundleKind marks the manifest of a policy bundle.
 const BundleKind = "clustergym-policy"
 
-// BundleSchema is the newest manifest version that this code reads and the one that it writes.
-const BundleSchema = 2
+// BundleSchema is the newest manifest version that this code reads and the one that it writes. Version 2 had no ONNX model.
+const BundleSchema = 3
 
-const weightsName = "weights.safetensors"
+const (
+	weightsName = "weights.safetensors"
+	modelName   = "policy.onnx"
+)
 
 // Manifest describes a policy so that it can be built, checked against an environment and traced to its training without
-// looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights and Tensors.
+// looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights, Tensors and ONNX.
 type Manifest struct {
 	envelope
 	Name         string       `json:"name"`
@@ -34,6 +37,7 @@ type Manifest struct {
 	Training     Provenance   `json:"training"`
 	Weights      Weights      `json:"weights"`
 	Tensors      []TensorSpec `json:"tensors"`
+	ONNX         *Weights     `json:"onnx,omitempty"` // nil: there is no model
 }
 
 // Features lists what each input number means, in input order.
@@ -83,7 +87,7 @@ type Period struct {
 	To    float64 `json:"to_s"`
 }
 
-// Weights identifies the weights file.
+// Weights identifies a file of weights.
 type Weights struct {
 	Size   int    `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
@@ -100,11 +104,13 @@ type TensorSpec struct {
 type Bundle struct {
 	Manifest Manifest
 	Tensors  []Tensor // as listed in Manifest.Tensors; owned by the caller
+	ONNX     []byte   // the ONNX model, verified but not read; nil for none
 }
 
-// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors and manifest.json. A bundle already there
-// is replaced; a folder that holds anything else is refused. Equal arguments give equal bytes.
-func WriteBundle(dir string, m Manifest, tensors []Tensor) error {
+// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors, policy.onnx if model is not nil, and
+// manifest.json. A bundle already there is replaced; a folder that holds anything else is refused. Equal arguments give equal
+// bytes.
+func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte) error {
 	if err := m.check(); err != nil {
 		return fmt.Errorf("write policy %s: %w", dir, err)
 	}
@@ -122,6 +128,16 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor) error {
 		if err != nil {
 			return err
 		}
+		if m.ONNX = nil; model != nil {
+			m.ONNX = new(Weights)
+			m.ONNX.Size, m.ONNX.SHA256, err = writeHashed(filepath.Join(tmp, modelName), func(w io.Writer) error {
+				_, err := w.Write(model)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
 		b, err := encodeManifest(&m, BundleKind, BundleSchema)
 		if err != nil {
 			return err
@@ -134,7 +150,8 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor) error {
 	return nil
 }
 
-// ReadBundle reads the policy in the folder dir after verifying every byte of it.
+// ReadBundle reads the policy in the folder dir after verifying every byte of it, those of the ONNX model too if the manifest
+// lists one.
 func ReadBundle(dir string, limits Limits) (*Bundle, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
@@ -170,14 +187,14 @@ func readBundle(fsys fs.FS, limits Limits) (*Bundle, error) {
 	if err := b.Manifest.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", manifestName, ErrDamaged, err)
 	}
-	weights, err := readFile(fsys, weightsName, limits.Bytes)
+	weights, err := b.Manifest.Weights.read(fsys, weightsName, limits)
 	if err != nil {
-		return nil, missingIsDamage(err)
+		return nil, err
 	}
-	want := b.Manifest.Weights
-	if sum := hash(weights); len(weights) != want.Size || sum != want.SHA256 {
-		return nil, fmt.Errorf("%s: %d bytes with SHA-256 %s, want %d with %s: %w",
-			weightsName, len(weights), sum, want.Size, want.SHA256, ErrDamaged)
+	if b.Manifest.ONNX != nil {
+		if b.ONNX, err = b.Manifest.ONNX.read(fsys, modelName, limits); err != nil {
+			return nil, err
+		}
 	}
 	if b.Tensors, _, err = ReadTensors(weights, limits); err != nil {
 		return nil, err
@@ -186,6 +203,18 @@ func readBundle(fsys fs.FS, limits Limits) (*Bundle, error) {
 		return nil, fmt.Errorf("%s: its tensors are not those of %s: %w", weightsName, manifestName, ErrDamaged)
 	}
 	return &b, nil
+}
+
+// read reads and verifies the file that w identifies.
+func (w Weights) read(fsys fs.FS, name string, limits Limits) ([]byte, error) {
+	b, err := readFile(fsys, name, limits.Bytes)
+	if err != nil {
+		return nil, missingIsDamage(err)
+	}
+	if sum := hash(b); len(b) != w.Size || sum != w.SHA256 {
+		return nil, fmt.Errorf("%s: %d bytes with SHA-256 %s, want %d with %s: %w", name, len(b), sum, w.Size, w.SHA256, ErrDamaged)
+	}
+	return b, nil
 }
 
 func specs(tensors []Tensor) []TensorSpec {
@@ -236,7 +265,7 @@ func replaceable(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != manifestName && e.Name() != weightsName {
+		if e.Name() != manifestName && e.Name() != weightsName && e.Name() != modelName {
 			return fmt.Errorf("the folder holds %s, which is no part of a policy and would be lost", e.Name())
 		}
 	}

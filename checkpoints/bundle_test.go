@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,7 @@ func writePolicy(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "policies", "p")
 	m, tensors := policy()
-	if err := WriteBundle(dir, m, tensors); err != nil {
+	if err := WriteBundle(dir, m, tensors, []byte("a model")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -49,7 +50,7 @@ func writePolicy(t testing.TB) string {
 func files(t testing.TB, dir string) fstest.MapFS {
 	t.Helper()
 	m := fstest.MapFS{}
-	for _, name := range []string{manifestName, weightsName} {
+	for _, name := range []string{manifestName, weightsName, modelName} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +61,30 @@ func files(t testing.TB, dir string) fstest.MapFS {
 }
 
 func equalBundles(a, b *Bundle) string {
-	return cmp.Diff(a.Manifest, b.Manifest, cmp.AllowUnexported(Manifest{}, envelope{})) + cmp.Diff(bitsOf(a.Tensors), bitsOf(b.Tensors))
+	return cmp.Diff(a.Manifest, b.Manifest, cmp.AllowUnexported(Manifest{}, envelope{})) + cmp.Diff(bitsOf(a.Tensors), bitsOf(b.Tensors)) + cmp.Diff(a.ONNX, b.ONNX)
+}
+
+// Bundles of schema 2, which had no ONNX model, are read as they were written, and replaced by one that has none either.
+func TestBundleOfSchema2(t *testing.T) {
+	got, err := ReadBundle(filepath.Join("testdata", "schema-2"), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, tensors := policy()
+	m.envelope, m.Weights, m.Tensors = got.Manifest.envelope, got.Manifest.Weights, got.Manifest.Tensors
+	if d := equalBundles(&Bundle{m, tensors, nil}, got); d != "" || got.Manifest.SchemaVersion != 2 {
+		t.Errorf("schema %d, bundle (-want +got):\n%s", got.Manifest.SchemaVersion, d)
+	}
+	dir := writePolicy(t)
+	if err := WriteBundle(dir, got.Manifest, got.Tensors, got.ONNX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, modelName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a bundle without a model leaves the one before: %v", err)
+	}
+	if b, err := ReadBundle(dir, Limits{}); err != nil || b.ONNX != nil || b.Manifest.ONNX != nil {
+		t.Errorf("a bundle without a model: %v", err)
+	}
 }
 
 func TestBundleRoundTrip(t *testing.T) {
@@ -71,9 +95,9 @@ func TestBundleRoundTrip(t *testing.T) {
 	}
 	m, tensors := policy()
 	m.envelope = got.Manifest.envelope
-	m.Weights = got.Manifest.Weights
+	m.Weights, m.ONNX = got.Manifest.Weights, got.Manifest.ONNX
 	m.Tensors = []TensorSpec{{"actor.w", "F32", []int{2, 3}}, {"norm.count", "I64", []int{}}}
-	if d := equalBundles(&Bundle{m, tensors}, got); d != "" {
+	if d := equalBundles(&Bundle{m, tensors, []byte("a model")}, got); d != "" {
 		t.Errorf("bundle (-want +got):\n%s", d)
 	}
 	embedded, err := ReadBundleFS(files(t, dir), Limits{})
@@ -90,7 +114,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	dir := writePolicy(t)
 	m, tensors := policy()
 	m.Name = "second"
-	if err := WriteBundle(dir, m, tensors); err != nil {
+	if err := WriteBundle(dir, m, tensors, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
@@ -99,7 +123,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteBundle(dir, m, tensors); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+	if err := WriteBundle(dir, m, tensors, nil); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("a folder with other files: %v, want it refused by name", err)
 	}
 	if _, err := ReadBundle(dir, Limits{}); err != nil {
@@ -125,7 +149,7 @@ func TestWriteBundleRefuses(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "p")
 		m, tensors := policy()
 		tensors = change(&m, tensors)
-		if err := WriteBundle(dir, m, tensors); err == nil {
+		if err := WriteBundle(dir, m, tensors, nil); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
@@ -151,9 +175,9 @@ func TestBundleThatIsNone(t *testing.T) {
 		{"a folder without weights", func(m fstest.MapFS) { delete(m, weightsName) }, ErrDamaged, weightsName},
 		{"a manifest of another program", put(manifestName, `{"name": "webapp", "version": 3}`), ErrForeign, `kind "", want "clustergym-policy"`},
 		{"a training checkpoint", edit(BundleKind, checkpointKind), ErrForeign, checkpointKind},
-		{"a newer schema", edit(`"schema_version": 2`, `"schema_version": 3`), ErrNewer, "schema version 3, at most 2"},
+		{"a newer schema", edit(`"schema_version": 3`, `"schema_version": 4`), ErrNewer, "schema version 4, at most 3"},
 		{"a newer schema with new fields", put(manifestName, `{"kind":"clustergym-policy","schema_version":9,"x":[]}`), ErrNewer, "version 9"},
-		{"no schema", edit(`"schema_version": 2`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
+		{"no schema", edit(`"schema_version": 3`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
 		{"an empty manifest", put(manifestName, ""), ErrDamaged, "JSON"},
 		{"an unknown field", edit(`"window"`, `"windows"`), ErrDamaged, `unknown field "windows"`},
 		{"a wrong type", edit(`"window": 32`, `"window": "32"`), ErrDamaged, "window"},
@@ -163,6 +187,8 @@ func TestBundleThatIsNone(t *testing.T) {
 			m[manifestName] = &fstest.MapFile{Data: append(slices.Clone(m[manifestName].Data), "{}"...)}
 		}, ErrDamaged, "after top-level value"},
 		{"weights of another policy", put(weightsName, string(file(`{}`))), ErrDamaged, "SHA-256"},
+		{"a folder without the model", func(m fstest.MapFS) { delete(m, modelName) }, ErrDamaged, modelName},
+		{"a model of another policy", put(modelName, "another model"), ErrDamaged, "SHA-256"},
 		{"a manifest that is a folder", func(m fstest.MapFS) { m[manifestName] = &fstest.MapFile{Mode: fs.ModeDir} }, ErrForeign, "no regular file"},
 		{"weights that are a device", func(m fstest.MapFS) { m[weightsName] = &fstest.MapFile{Mode: fs.ModeDevice} }, ErrForeign, "no regular file"},
 	} {
@@ -211,7 +237,7 @@ func TestEveryByteCounts(t *testing.T) {
 	check := func(what string, m fstest.MapFS, name string) {
 		got, err := ReadBundleFS(m, Limits{})
 		switch {
-		case err == nil && name == weightsName:
+		case err == nil && name != manifestName:
 			t.Errorf("%s: %s accepted", name, what)
 		case err == nil:
 			if d := equalBundles(want, got); d != "" {
@@ -224,13 +250,13 @@ func TestEveryByteCounts(t *testing.T) {
 	for name, f := range whole {
 		for i := range f.Data {
 			for _, mask := range []byte{0x01, 0x10, 0x80, 0xff} {
-				m := fstest.MapFS{manifestName: whole[manifestName], weightsName: whole[weightsName]}
+				m := maps.Clone(whole)
 				altered := slices.Clone(f.Data)
 				altered[i] ^= mask
 				m[name] = &fstest.MapFile{Data: altered}
 				check(fmt.Sprintf("byte %d xor %#x", i, mask), m, name)
 			}
-			m := fstest.MapFS{manifestName: whole[manifestName], weightsName: whole[weightsName]}
+			m := maps.Clone(whole)
 			m[name] = &fstest.MapFile{Data: f.Data[:i]}
 			check(fmt.Sprintf("cut to %d bytes", i), m, name)
 		}
@@ -242,7 +268,7 @@ func TestEveryByteCounts(t *testing.T) {
 func FuzzReadBundle(f *testing.F) {
 	whole := files(f, writePolicy(f))
 	f.Add(whole[manifestName].Data, whole[weightsName].Data)
-	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":2}`), []byte{})
+	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":3}`), []byte{})
 	f.Add([]byte(`{"name":"x","tensors":[]}`), file("{}"))
 	f.Fuzz(func(t *testing.T, manifest, weights []byte) {
 		read := func(manifest []byte) *Bundle {
@@ -258,7 +284,7 @@ func FuzzReadBundle(f *testing.F) {
 		if json.Unmarshal(manifest, &m) != nil {
 			return
 		}
-		m.Weights = Weights{len(weights), hash(weights)}
+		m.Weights, m.ONNX = Weights{len(weights), hash(weights)}, nil
 		right, err := encodeManifest(&m, BundleKind, BundleSchema)
 		if err != nil {
 			t.Fatal(err)

@@ -20,9 +20,10 @@ func newExportCmd(a *app) *cobra.Command {
 		Use:   "export --run DIR",
 		Short: "Write a trained policy as a bundle",
 		Long: long(`
-Writes the best weights of a run as a policy bundle: a folder of weights.safetensors and manifest.json, which names every
-feature with unit and range, the meaning of the actions, the architecture, the training and the SHA-256 of the weights. eval,
-plan and simulate take it as a policy, and so does a program through the package agents. A bundle already there is replaced.`,
+Writes the best weights of a run as a policy bundle: a folder of weights.safetensors, policy.onnx and manifest.json, which names
+every feature with unit and range, the prior and its margin, the architecture, the training and the SHA-256 of the other files.
+eval, plan and simulate take it as a policy, and so does a program through the package agents. policy.onnx is the network for
+other runtimes: docs/production.md says how to use it. A bundle already there is replaced.`,
 			codeNoRun),
 		Example: `  clustergym export --run runs/first
   clustergym export --run runs/first --out policies/venus-small --name venus-small`,

@@ -157,13 +157,18 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 	}
 
 	// A damaged policy is refused.
-	weights := filepath.Join("runs", "one", "policy", "weights.safetensors")
-	text := read(t, weights)
-	if err := os.WriteFile(weights, []byte(text[:len(text)-1]), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != codeError ||
-		!strings.Contains(s.talk, "damaged") {
-		t.Errorf("damaged weights: exit code %d\n%s", s.code, s.talk)
+	for _, name := range []string{"policy.onnx", "weights.safetensors"} {
+		part := filepath.Join("runs", "one", "policy", name)
+		text := read(t, part)
+		if err := os.WriteFile(part, []byte(text[:len(text)-1]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != codeError ||
+			!strings.Contains(s.talk, "damaged") || !strings.Contains(s.talk, name) {
+			t.Errorf("damaged %s: exit code %d\n%s", name, s.code, s.talk)
+		}
+		if err := os.WriteFile(part, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

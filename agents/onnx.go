@@ -1,0 +1,86 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/internal/onnx"
+)
+
+// The inputs and the output of the ONNX model, and the names of their sizes.
+const (
+	onnxServer  = "server"  // float32 [servers, Shape.Server]
+	onnxJob     = "job"     // float32 [jobs, Shape.Job]
+	onnxOffer   = "offer"   // float32 [offers, Shape.Offer]
+	onnxWeights = "weights" // float32 [offers, servers]: Observation.Shares, 0 where there is none
+	onnxOf      = "of"      // int64 [offers], -1 for none
+	onnxBids    = "bids"    // float32 [offers]
+
+	onnxServers, onnxJobs, onnxOffers = "servers", "jobs", "offers"
+)
+
+// ONNX returns the policy's network as an ONNX model: what Net.Forward computes, the coordination graph included, for any
+// numbers of servers, of jobs (0 too) and of offers (1 or more). There is no normaliser: features are ratios as they are
+// observed. What else a decision needs, such as the prior and the margin, is in the model's metadata, all keys of which begin
+// with "clustergym.". Equal policies give equal bytes.
+func (p *Policy) ONNX() ([]byte, error) {
+	meta, err := p.metadata()
+	if err != nil {
+		return nil, fmt.Errorf("write ONNX model of %s: %w", p.Name, err)
+	}
+	a := &actor{shape: p.Shape, params: p.Params}
+	a.build()
+	return a.Model("actor", "Bids for offers. The highest logit wins: the bid, less the margin for all but the prior's own choice.",
+		"clustergym", meta), nil
+}
+
+func (p *Policy) metadata() ([]onnx.Meta, error) {
+	h := sha256.New()
+	if err := checkpoints.WriteTensors(h, p.tensors(), nil); err != nil {
+		return nil, err
+	}
+	var kinds []string
+	for k := env.Own; k <= env.Preempt; k++ {
+		kinds = append(kinds, k.String())
+	}
+	meta := []onnx.Meta{
+		{Key: "schema_version", Value: strconv.Itoa(checkpoints.BundleSchema)},
+		{Key: "network", Value: network},
+		{Key: "name", Value: p.Name},
+		{Key: "prior", Value: p.Prior},
+		{Key: "margin", Value: strconv.FormatFloat(p.Margin, 'g', -1, 64)},
+		{Key: "window", Value: strconv.Itoa(p.Window)},
+		{Key: "offer_kinds", Value: strings.Join(kinds, ",")},
+		{Key: "weights_sha256", Value: hex.EncodeToString(h.Sum(nil))},
+		{Key: "policy_digest", Value: p.Digest()},
+	}
+	// Global features join those of every server and of every job.
+	seen := observed()
+	for _, table := range []struct {
+		key  string
+		list []checkpoints.Feature
+	}{
+		{onnxServer, append(seen.Server, seen.Global...)}, {onnxJob, append(seen.Job, seen.Global...)}, {onnxOffer, seen.Offer},
+	} {
+		b, err := json.Marshal(table.list)
+		if err != nil {
+			return nil, err
+		}
+		meta = append(meta, onnx.Meta{Key: "features." + table.key, Value: string(b)})
+	}
+	for i := range meta {
+		meta[i].Key = "clustergym." + meta[i].Key
+	}
+	return meta, nil
+}
+
+// tensors is what a bundle stores.
+func (p *Policy) tensors() []checkpoints.Tensor {
+	return append(p.Params.Tensors(), p.Range.Tensors()...)
+}

@@ -1,0 +1,198 @@
+package agents_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/coordgraph"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
+)
+
+// feeds is the observation as the model's inputs.
+func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
+	weights, of := make([]float32, o.Offers*o.Servers), make([]int64, o.Offers)
+	for _, share := range o.Shares {
+		weights[int(share.Offer)*o.Servers+int(share.Server)] = share.Weight
+	}
+	for i, k := range o.Of {
+		of[i] = int64(k)
+	}
+	return map[string]onnxtest.Tensor{
+		"server":  onnxtest.Floats(o.Server, o.Servers, s.Server),
+		"job":     onnxtest.Floats(o.Job, o.Jobs, s.Job),
+		"offer":   onnxtest.Floats(o.Offer, o.Offers, s.Offer),
+		"weights": onnxtest.Floats(weights, o.Offers, o.Servers),
+		"of":      onnxtest.Ints(of, o.Offers),
+	}
+}
+
+// model loads the ONNX model of a network of that size and shaken weights.
+func model(tb testing.TB, size agents.Size, by float64) (*agents.Net, agents.Shape, *onnxtest.Session) {
+	tb.Helper()
+	s, p := policy(tb, size, 1, by)
+	file, err := (&agents.Policy{Name: "test", Shape: s, Params: p}).ONNX()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return agents.NewNet(s, p), s, onnxtest.Load(tb, file)
+}
+
+// ONNX Runtime bids as the forward pass does, to 1e-5, in all variants and sizes, with weights that are not what they start at.
+func TestONNXEqualsForward(t *testing.T) {
+	small := agents.Size{Width: 12, Heads: 3, Hidden: 5, Rank: 3, Kappa: 2, Inducing: 2}
+	alone := small
+	alone.Kappa = 0
+	for _, size := range append(variants(), small, alone) {
+		t.Run(fmt.Sprintf("%+v", size), func(t *testing.T) {
+			n, s, session := model(t, size, 0.05)
+			worst, spread, most := 0.0, 0.0, 0
+			check := func(what string, o *agents.Observation) {
+				t.Helper()
+				n.Forward(o)
+				got, dims := session.Run(feeds(&s, o), "bids")
+				if len(dims) != 1 || dims[0] != o.Offers {
+					t.Fatalf("%s: bids are %v, want [%d]", what, dims, o.Offers)
+				}
+				for i, want := range n.Bids {
+					off := math.Abs(got[i]-float64(want)) / (1 + math.Abs(float64(want)))
+					if !(off <= 1e-5) {
+						t.Errorf("%s: bid %d is %v, want %v (off by %.2g)", what, i, got[i], want, off)
+						return
+					}
+					worst, spread = max(worst, off), max(spread, math.Abs(float64(want-n.Bids[0])))
+				}
+			}
+			for _, c := range []struct{ servers, jobs, offers int }{
+				{1, 1, 1}, {1, 0, 3}, {2, 3, 4}, {5, 32, 5}, {16, 32, 8}, {16, 0, 1}, {64, 48, 8}, {64, 0, 5}, {64, 7, 30},
+				{256, 32, 8}, {256, 48, 80}, {1024, 48, 8}, {1024, 1, 70},
+			} {
+				for seed := range uint64(3) {
+					o := random(&s, c.servers, c.jobs, c.offers, seed)
+					most = max(most, members(&o))
+					what := fmt.Sprintf("%+v, seed %d", c, seed)
+					check(what, &o)
+					for i := range o.Of {
+						o.Of[i] = -1
+					}
+					check(what+", no offer with a job", &o)
+					// Servers in pairs of equals: who selects whom goes by the lower number.
+					for i := s.Server; i < len(o.Server); i += 2 * s.Server {
+						copy(o.Server[i:i+s.Server], o.Server[i-s.Server:i])
+					}
+					check(what+", pairs of equal servers", &o)
+					o.Shares = nil
+					check(what+", no coalitions", &o)
+				}
+			}
+			t.Logf("off by at most %.2g, bids differ by up to %.2g, up to %d members", worst, spread, most)
+			if spread < 0.1 || most <= coordgraph.Exact {
+				t.Errorf("bids differ by at most %v, at most %d members: too little to tell", spread, most)
+			}
+		})
+	}
+}
+
+// members counts the servers in any coalition.
+func members(o *agents.Observation) int {
+	seen := map[int32]bool{}
+	for _, share := range o.Shares {
+		seen[share.Server] = true
+	}
+	return len(seen)
+}
+
+// A bundle's model is that of its policy, of the features that are observed, and says what they and its decisions mean.
+func TestBundleHoldsItsModel(t *testing.T) {
+	p := newPolicy(t, 1, "sjfhold+menu")
+	shake(p, 1)
+	p.Margin = 2.5
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := agents.Save(dir, p, "", checkpoints.Provenance{}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.ONNX(); err != nil || !bytes.Equal(again, b.ONNX) {
+		t.Fatalf("the same policy gives another model: %v", err)
+	}
+	meta := onnxtest.Metadata(t, b.ONNX)
+	for key, want := range map[string]string{
+		"schema_version": "3", "network": "server-offer-attention-1", "name": "learned", "prior": "sjfhold+menu", "margin": "2.5",
+		"window": "16", "weights_sha256": b.Manifest.Weights.SHA256, "policy_digest": p.Digest(),
+		"offer_kinds": "own,packed,alone,aligned,sized,first,begin,wait,stop,reserve,gather,drop,veto,grow,move,preempt",
+	} {
+		if got := meta["clustergym."+key]; got != want {
+			t.Errorf("metadata %s: %q, want %q", key, got, want)
+		}
+	}
+	f := b.Manifest.Features
+	for table, want := range map[string][]checkpoints.Feature{
+		"server": slices.Concat(f.Server, f.Global), "job": slices.Concat(f.Job, f.Global), "offer": f.Offer,
+	} {
+		var got []checkpoints.Feature
+		if err := json.Unmarshal([]byte(meta["clustergym.features."+table]), &got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("metadata of %s features: %v (%v), want %v", table, got, err, want)
+		}
+	}
+	if next := (env.Preempt + 1).String(); !strings.HasPrefix(next, "kind ") {
+		t.Errorf("the metadata leave out offers of kind %s", next)
+	}
+
+	n, session := agents.NewNet(p.Shape, p.Params), onnxtest.Load(t, b.ONNX)
+	o := random(&p.Shape, 40, 20, 8, 1)
+	n.Forward(&o)
+	got, _ := session.Run(feeds(&p.Shape, &o), "bids")
+	for i, want := range n.Bids {
+		if !(math.Abs(got[i]-float64(want)) <= 1e-5*(1+math.Abs(float64(want)))) {
+			t.Errorf("bid %d is %v, want %v", i, got[i], want)
+		}
+	}
+}
+
+// On what a team meets, with idle servers that are exactly alike, the model bids as the team does.
+func TestONNXBidsAsTheTeam(t *testing.T) {
+	p := newPolicy(t, 1, "srsf+menu+move")
+	r := rand.New(rand.NewPCG(4, 3))
+	for i := range p.Params {
+		for j := range p.Params[i].Data {
+			p.Params[i].Data[j] += float32(0.1 * r.NormFloat64())
+		}
+	}
+	file, err := p.ONNX()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, team := onnxtest.Load(t, file), agents.NewTeam(p)
+	choices, worst, spread := 0, 0.0, 0.0
+	team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+		choices++
+		got, _ := session.Run(feeds(&p.Shape, c.Observation), "bids")
+		for i, want := range c.Bids {
+			off := math.Abs(got[i]-float64(want)) / (1 + math.Abs(float64(want)))
+			worst, spread = max(worst, off), max(spread, math.Abs(float64(want-c.Bids[0])))
+			if !(off <= 1e-5) {
+				t.Errorf("choice %d: bid %d is %v, want %v (off by %.2g)", choices, i, got[i], want, off)
+				break
+			}
+		}
+		return nil
+	})
+	play(t, cluster.Uniform(12, 8), workload(300, 3, true), team)
+	t.Logf("%d choices, off by at most %.2g, bids differ by up to %.2g", choices, worst, spread)
+	if choices < 100 || spread < 0.1 {
+		t.Errorf("%d choices, bids differ by at most %v: too little to tell", choices, spread)
+	}
+}

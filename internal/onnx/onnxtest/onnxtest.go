@@ -1,0 +1,198 @@
+// Package onnxtest runs ONNX models for tests and benchmarks with ONNX Runtime, through a script for Node.js.
+package onnxtest
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Tensor is an input or an output.
+type Tensor struct {
+	Type string `json:"type,omitempty"` // float32 or int64; empty of an output
+	Dims []int  `json:"dims"`
+	Data any    `json:"data"`
+}
+
+// Floats is a tensor of float32.
+func Floats(data []float32, dims ...int) Tensor {
+	return Tensor{"float32", dims, append([]float32{}, data...)}
+}
+
+// Ints is a tensor of int64.
+func Ints(data []int64, dims ...int) Tensor {
+	return Tensor{"int64", dims, append([]int64{}, data...)}
+}
+
+// Session is a model that ONNX Runtime has loaded, on one thread.
+type Session struct {
+	tb  testing.TB
+	cmd *exec.Cmd
+	in  io.Writer
+	out *bufio.Reader
+}
+
+//go:embed run.js
+var script string
+
+// Load loads a model until the test ends. Without ONNX Runtime (make onnxruntime) or Node.js the test is skipped, unless
+// CI=true, where that is a failure.
+func Load(tb testing.TB, model []byte) *Session {
+	tb.Helper()
+	runtime := folder(tb)
+	dir := tb.TempDir()
+	path, js := filepath.Join(dir, "policy.onnx"), filepath.Join(dir, "run.js")
+	for name, content := range map[string][]byte{path: model, js: []byte(script)} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	cmd := exec.Command("node", js, runtime, path)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return &Session{tb, cmd, in, bufio.NewReader(out)}
+}
+
+// folder is where `make onnxruntime` puts ONNX Runtime.
+func folder(tb testing.TB) string {
+	missing := tb.Skip
+	if os.Getenv("CI") == "true" {
+		missing = tb.Fatal
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		missing("no Node.js (node) to run ONNX Runtime with")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			tb.Fatal("the test runs outside the module")
+		}
+		dir = filepath.Dir(dir)
+	}
+	dir = filepath.Join(dir, "bin", "onnxruntime")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "onnxruntime-node", "package.json")); err != nil {
+		missing("no ONNX Runtime in bin/onnxruntime: run make onnxruntime")
+	}
+	return dir
+}
+
+type request struct {
+	Feeds map[string]Tensor `json:"feeds,omitempty"`
+	Times int               `json:"times"`
+}
+
+type answer struct {
+	Error   string `json:"error"`
+	NS      int64  `json:"ns"`
+	Outputs map[string]struct {
+		Dims []int     `json:"dims"`
+		Data []float64 `json:"data"`
+	} `json:"outputs"`
+}
+
+// Run returns one output of the model.
+func (s *Session) Run(feeds map[string]Tensor, output string) (data []float64, dims []int) {
+	s.tb.Helper()
+	a := s.ask(request{feeds, 1})
+	out, ok := a.Outputs[output]
+	if !ok {
+		s.tb.Fatalf("ONNX Runtime: no output %q", output)
+	}
+	return out.Data, out.Dims
+}
+
+// Time runs the model on what Run was given last, and returns the time of one run.
+func (s *Session) Time(times int) time.Duration {
+	s.tb.Helper()
+	return time.Duration(s.ask(request{Times: times}).NS) / time.Duration(times)
+}
+
+func (s *Session) ask(r request) answer {
+	s.tb.Helper()
+	if err := json.NewEncoder(s.in).Encode(r); err != nil {
+		s.tb.Fatalf("ONNX Runtime: %v", err)
+	}
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		s.tb.Fatalf("ONNX Runtime: %v: %v", err, s.cmd.Wait())
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		s.tb.Fatalf("ONNX Runtime: %q: %v", line, err)
+	}
+	if a.Error != "" {
+		s.tb.Fatalf("ONNX Runtime: %s", a.Error)
+	}
+	return a
+}
+
+// Metadata returns the metadata of a model.
+func Metadata(tb testing.TB, model []byte) map[string]string {
+	tb.Helper()
+	const metadataProps = 14
+	meta := map[string]string{}
+	for _, entry := range fields(tb, model)[metadataProps] {
+		pair := fields(tb, entry)
+		if len(pair[1]) != 1 || len(pair[2]) != 1 {
+			tb.Fatalf("ONNX model: metadata %q, want a key and a value", entry)
+		}
+		meta[string(pair[1][0])] = string(pair[2][0])
+	}
+	return meta
+}
+
+// fields returns the texts and messages of a protocol buffer that holds these and whole numbers.
+func fields(tb testing.TB, b []byte) map[uint64][][]byte {
+	tb.Helper()
+	found := map[uint64][][]byte{}
+	number := func() uint64 {
+		x, n := binary.Uvarint(b)
+		if n <= 0 {
+			tb.Fatal("ONNX model: cut short")
+		}
+		b = b[n:]
+		return x
+	}
+	for len(b) > 0 {
+		key, x := number(), number()
+		switch key & 7 {
+		case 0:
+		case 2:
+			if x > uint64(len(b)) {
+				tb.Fatal("ONNX model: cut short")
+			}
+			found[key>>3] = append(found[key>>3], b[:x])
+			b = b[x:]
+		default:
+			tb.Fatalf("ONNX model: a field of wire type %d", key&7)
+		}
+	}
+	return found
+}
