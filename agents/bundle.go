@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
@@ -12,8 +13,8 @@ import (
 // needs another name.
 const network = "server-offer-attention-1"
 
-// Save writes the policy as a bundle: a folder with its weights, its network as an ONNX model, and a manifest that says what
-// every number means. created and training are kept as given.
+// Save writes the policy as a bundle: a folder with its weights, its network as an ONNX model, a manifest that says what every
+// number means, and a model card for people. created and training are kept as given.
 func Save(dir string, p *Policy, created string, training checkpoints.Provenance) error {
 	model, err := p.ONNX()
 	if err != nil {
@@ -30,7 +31,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
-	return checkpoints.WriteBundle(dir, m, p.tensors(), model)
+	return checkpoints.WriteBundle(dir, m, p.tensors(), model, card(p, &training))
 }
 
 // observed is what this version shows to a network.
@@ -59,6 +60,19 @@ func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
 	p, err := fromBundle(b)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read policy %s: %w", dir, err)
+	}
+	return p, &b.Manifest, nil
+}
+
+// LoadFS is Load for a folder in any file system, such as an embedded one.
+func LoadFS(fsys fs.FS) (*Policy, *checkpoints.Manifest, error) {
+	b, err := checkpoints.ReadBundleFS(fsys, checkpoints.Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := fromBundle(b)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read policy: %w", err)
 	}
 	return p, &b.Manifest, nil
 }

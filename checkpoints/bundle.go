@@ -16,13 +16,19 @@ import (
 // BundleKind marks the manifest of a policy bundle.
 const BundleKind = "clustergym-policy"
 
-// BundleSchema is the newest manifest version that this code reads and the one that it writes. Version 2 had no ONNX model.
+// BundleSchema is the newest manifest version that this code reads and the one that it writes. Version 2 had neither an ONNX
+// model nor what training remembered and was validated by.
 const BundleSchema = 3
 
 const (
 	weightsName = "weights.safetensors"
 	modelName   = "policy.onnx"
+	cardName    = "README.md"
 )
+
+// cardMark is the first line of every model card. It tells a card, which a later one may replace, from a page that somebody
+// wrote.
+const cardMark = "<!-- The model card of a policy. clustergym export wrote it, and replaces it with the policy. -->\n"
 
 // Manifest describes a policy so that it can be built, checked against an environment and traced to its training without
 // looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights, Tensors and ONNX.
@@ -78,6 +84,11 @@ type Provenance struct {
 	Go       string `json:"go"`
 	// Seen are the parts of traces that the policy was trained and chosen on, so that it is not judged by them.
 	Seen []Period `json:"seen,omitempty"`
+	// Memory is the time constant, in seconds, with which what a decision leads to was discounted; 0 is not said.
+	Memory float64 `json:"memory_s,omitempty"`
+	// Validation is the mean over validation windows of the policy's completion times relative to its prior's, by which it was
+	// chosen; 0 is without such windows.
+	Validation float64 `json:"validation,omitempty"`
 }
 
 // Period is a part of a trace, in seconds since its first job: [From, To).
@@ -107,10 +118,10 @@ type Bundle struct {
 	ONNX     []byte   // the ONNX model, verified but not read; nil for none
 }
 
-// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors, policy.onnx if model is not nil, and
-// manifest.json. A bundle already there is replaced; a folder that holds anything else is refused. Equal arguments give equal
-// bytes.
-func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte) error {
+// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors, manifest.json, policy.onnx if model is not
+// nil, and the model card, Markdown for people, as README.md if it is not empty. A bundle already there is replaced; a folder
+// that holds anything else, such as a README.md that is no model card, is refused. Equal arguments give equal bytes.
+func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card string) error {
 	if err := m.check(); err != nil {
 		return fmt.Errorf("write policy %s: %w", dir, err)
 	}
@@ -142,7 +153,10 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(tmp, manifestName), b, 0o666)
+		if err := os.WriteFile(filepath.Join(tmp, manifestName), b, 0o666); err != nil || card == "" {
+			return err
+		}
+		return os.WriteFile(filepath.Join(tmp, cardName), []byte(cardMark+card), 0o666)
 	})
 	if err != nil {
 		return fmt.Errorf("write policy %s: %w", dir, err)
@@ -265,9 +279,27 @@ func replaceable(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != manifestName && e.Name() != weightsName && e.Name() != modelName {
+		switch {
+		case e.Name() == manifestName, e.Name() == weightsName, e.Name() == modelName:
+		case e.Name() == cardName && isCard(filepath.Join(dir, cardName)):
+		default:
 			return fmt.Errorf("the folder holds %s, which is no part of a policy and would be lost", e.Name())
 		}
 	}
 	return nil
+}
+
+// isCard reports whether the file is a model card.
+func isCard(path string) bool {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	first := make([]byte, len(cardMark))
+	_, err = io.ReadFull(f, first)
+	return err == nil && string(first) == cardMark
 }

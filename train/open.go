@@ -109,7 +109,11 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 	}
 	training = checkpoints.Provenance{
 		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
-		Trace: r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
+		Trace:  r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
+		Memory: r.Train.Memory.Seconds(),
+	}
+	if st.Best != nil {
+		training.Validation = *st.Best
 	}
 	for _, w := range r.Workloads {
 		for _, p := range w.Seen {

@@ -19,10 +19,11 @@ func newBaselinesLsCmd(a *app) *cobra.Command {
 		Short: "List the baselines",
 		Long: long(`
 Lists the baselines with a line about each. Wherever a policy is asked for, these names will do, and besides them prior, which is
-what a learned team starts from, and the folder of an exported policy or of a training run. With +menu behind it a baseline that
-is marked so gives jobs GPU shares, CPU, memory and workers from the menu that learned policies have, instead of what they ask
-for; with +move behind it a baseline moves running jobs to where they go on faster; with +loan behind it a policy borrows the
-servers that an inference pool offers. Several stand in this order: srsf+menu+move+loan.`),
+what a learned team starts from, released, the learned policy that comes with the program, and the folder of an exported policy or
+of a training run. With +menu behind it a baseline that is marked so gives jobs GPU shares, CPU, memory and workers from the menu
+that learned policies have, instead of what they ask for; with +move behind it a baseline moves running jobs to where they go on
+faster; with +loan behind it a policy borrows the servers that an inference pool offers. Several stand in this order:
+srsf+menu+move+loan.`),
 		Example: "  clustergym baselines ls",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runBaselinesLs(a) },

@@ -53,8 +53,9 @@ differences from the baseline with 95 % confidence intervals over windows. The f
 Equal command lines write equal bytes, but for timing.jsonl. An evaluation that is killed goes on where it was when it is
 started again, and one with a policy more plays only that: finished cases of the same scenario, policy and program are kept.
 
-A policy is a baseline (see baselines ls), prior, or the folder of an exported policy or of a run, whose best weights are used;
-name=folder names it in the tables. A learned policy is not judged by jobs that it was trained or chosen on: that is refused.
+A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy or
+of a run, whose best weights are used; name=folder names it in the tables. prior is that of the first learned policy named. A
+learned policy is not judged by jobs that it was trained or chosen on: that is refused.
 
 A gate is a YAML file of bounds, each with the reason for it:
 

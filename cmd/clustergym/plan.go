@@ -46,7 +46,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of an exported policy or of a run")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.StringVar(&opts.job, "job", "", "explain this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")

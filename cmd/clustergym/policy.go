@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -23,7 +24,7 @@ const prior = "prior"
 
 // policyNames lists the policies that have a name.
 func policyNames() []string {
-	return append(baselines.Names(), prior)
+	return append(baselines.Names(), prior, released.Name)
 }
 
 // policy is one that a user named.
@@ -34,7 +35,8 @@ type policy struct {
 	run      string                 // folder in which it was trained, "" if that is not known
 }
 
-// findPolicy reads "[name=]policy", where policy is a baseline, prior, or the folder of an exported policy or a run.
+// findPolicy reads "[name=]policy", where policy is a baseline, prior, released, or the folder of an exported policy or
+// a run.
 func findPolicy(arg string) (policy, error) {
 	name, what, named := strings.Cut(arg, "=")
 	if named = named && !baselines.Known(arg); !named { // options of baselines hold = too
@@ -70,12 +72,15 @@ func newPolicy(what string) (policy, error) {
 	if what == prior {
 		return priorOf(nil)
 	}
+	if what == released.Name {
+		return releasedPolicy()
+	}
 	info, err := os.Stat(what)
 	switch {
 	case err == nil && info.IsDir():
 		return learnedPolicy(what)
 	case err == nil:
-		return policy{}, usage("policy %s is a file: want a baseline, or the folder of a policy or run", what)
+		return policy{}, usage("policy %s is a file: want a baseline, released, or the folder of a policy or run", what)
 	case errors.Is(err, os.ErrNotExist) && strings.ContainsRune(what, filepath.Separator):
 		return policy{}, noRun(fmt.Errorf("policy %s: no such folder", what))
 	case errors.Is(err, os.ErrNotExist):
@@ -108,16 +113,28 @@ func learnedPolicy(dir string) (policy, error) {
 	if err != nil {
 		return policy{}, err
 	}
-	create := func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }
-	out := policy{
-		Policy: eval.Policy{Name: p.Name, Digest: p.Digest(), New: create}, learned: p, training: training,
-	}
+	out := teamOf(p, training)
 	for _, from := range []string{dir, filepath.Dir(filepath.Clean(dir))} { // a bundle lies in its run's folder
 		if out.run == "" && isRun(from) {
 			out.run = from
 		}
 	}
 	return out, nil
+}
+
+// releasedPolicy is the policy that comes with the program.
+func releasedPolicy() (policy, error) {
+	p, m, err := agents.LoadFS(released.FS())
+	if err != nil {
+		return policy{}, fmt.Errorf("policy %s: %w", released.Name, err)
+	}
+	p.Name = released.Name
+	return teamOf(p, m.Training), nil
+}
+
+func teamOf(p *agents.Policy, training checkpoints.Provenance) policy {
+	create := func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }
+	return policy{Policy: eval.Policy{Name: p.Name, Digest: p.Digest(), New: create}, learned: p, training: training}
 }
 
 // optionFiles is a digest of the files that the options of a baseline name, "" if there are none.
@@ -177,6 +194,9 @@ func findPolicies(args []string, baseline string) ([]policy, error) {
 			return nil, err
 		}
 		p.Name = baseline
+		if first == nil {
+			first = p.learned
+		}
 		all = append(all, p)
 	}
 	for i := range all {

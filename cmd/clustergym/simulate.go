@@ -63,7 +63,7 @@ text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go 
 	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each")
 	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "cores of each, 0: not modelled")
 	f.IntVar(&opts.cluster.MemGiBPerServer, "mem-gib-per-server", 0, "memory of each, 0: not modelled")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of a policy or run")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of a policy or run")
 	f.StringVar(&opts.physics, "physics", "ideal", "how fast jobs run: ideal, or inter-server(P), up to 1+P slower when spread")
 	f.DurationVar(&opts.overhead, "preempt-overhead", 0, "how long a job holds its GPUs without progress after a restart")
 	f.StringVar(&opts.restart, "restart", "checkpoint", "what a preempted job keeps: checkpoint, its work, or scratch, nothing")

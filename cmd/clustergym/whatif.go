@@ -50,7 +50,7 @@ with as many GPUs of that type. plan --example prints a snapshot to try it on, a
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot, see plan; - for standard input")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, or the folder of an exported policy or of a run")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
 	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove, at once")

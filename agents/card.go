@@ -1,0 +1,115 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+// card is the model card of a policy, in Markdown: what it is, what it comes from, what it is for, how to use it. It holds
+// nothing but what follows from the arguments.
+func card(p *Policy, training *checkpoints.Provenance) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+
+	say("# Policy %s\n", p.Name)
+	say("%s", about)
+	weights := 0
+	for _, w := range p.Params {
+		weights += len(w.Data)
+	}
+	s := &p.Shape
+	say("* Prior: `%s`", p.Prior)
+	say("* Margin: %s", number(p.Margin))
+	say("* Network: `%s`, %s", network, phrase.Count(weights, "weight"))
+	say("* Sizes: width %d, heads %d, hidden %d, rank %d, kappa %d, inducing %d; attention %s, graph %s",
+		s.Width, s.Heads, s.Hidden, s.Rank, s.Kappa, s.Inducing, s.Attention, s.Graph)
+	say("* Jobs that it sees at once: %d, beside those that offers are about", p.Window)
+
+	say("\n## Training\n")
+	scenarios := strings.Split(training.Scenario, ",")
+	if training.Scenario == "" {
+		say("* Scenarios: not recorded")
+	} else {
+		say("* Scenarios: `%s`", strings.Join(scenarios, "`, `"))
+	}
+	say("* Updates: %d, with seed %d", training.Updates, training.Seed)
+	if training.Memory > 0 {
+		say("* Memory: %s, the time constant with which what a decision leads to was discounted",
+			phrase.Time(time.Duration(training.Memory*float64(time.Second))))
+	}
+	say("* Result on validation windows: %s", result(training.Validation))
+	say("\nParts of traces that it was trained and chosen on, in days since the first job. Jobs of these do not judge it.\n")
+	for _, t := range training.Seen {
+		const day = 86400
+		say("* `%s`, from %.2f to %.2f", place(t.Trace), t.From/day, t.To/day)
+	}
+	if len(training.Seen) == 0 {
+		say("* not recorded")
+	}
+
+	say("\n## Where it decides\n")
+	if p.Range == nil {
+		say("It carries no range of what training met: it decides everywhere, also far from what it knows.")
+	} else {
+		say("It carries the least and the greatest value of every feature that training met. Where more than %v %% of the numbers\n"+
+			"of a decision lie beyond these, by more than %v %% of their range, the prior's own is taken.", 100*strange, 100*slack)
+	}
+	say("\n%s", limits)
+
+	say("\n## Use\n")
+	say("DIR is this folder. `eval` refuses windows that share jobs with the parts of traces above.\n")
+	say("    clustergym eval --scenario %s --policies prior,DIR --baseline prior", cmp.Or(training.Scenario, "SCENARIO"))
+	say("    clustergym plan --snapshot cluster.json --policy DIR\n")
+	say("%s", loading)
+	return b.String()
+}
+
+// result is what validation says.
+func result(relative float64) string {
+	switch {
+	case relative == 0:
+		return "none, for want of such windows; the weights are the last ones"
+	case relative == 1:
+		return "no trained weights did better than the prior. The weights are those it began\n  with, and it decides as its prior"
+	}
+	return fmt.Sprintf("%.4f of the prior's completion times, in the mean. Weights and margin were\n"+
+		"  chosen by this number, so it flatters: test windows tell what the policy is worth", relative)
+}
+
+// place is the name of a trace without folders that only the machine knows it was trained on.
+func place(trace string) string {
+	if filepath.IsAbs(trace) {
+		return filepath.Base(trace)
+	}
+	return trace
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+const about = `A scheduler of deep-learning jobs on GPU clusters, made with clustergym: a team of server agents that reviews a
+baseline, its prior. At every decision the prior says what it would do. The team looks at that and at other offers, and takes
+another one only if its bid exceeds that for the prior's own by more than the margin.
+`
+
+const limits = `## What it is for, and what not
+
+* It is for comparing schedulers in simulation, for proposals on a snapshot of a cluster, and as a start for research.
+* It minimises completion times. It knows nothing of fairness, deadlines or costs other than its prior does.
+* It learned in a simulator. Speeds, restarts and run times there follow from the scenarios above and their assumptions; those
+  of a real cluster differ. Compare it with its prior on arrivals of your own before you rely on it.
+* Where it does no better than its prior, use the prior: it is simpler.`
+
+const loading = "A Go program loads it with the package `agents`:\n\n" +
+	"    p, _, err := agents.Load(\"DIR\")\n" +
+	"    // ...\n" +
+	"    s := agents.NewTeam(p) // a cluster.Scheduler\n\n" +
+	"`manifest.json` lists every feature with its unit and range, and the SHA-256 of `weights.safetensors`.\n\n" +
+	"## Licences\n\n" +
+	"No jobs of any trace are in this folder. Traces stand under licences of their own, those of whoever published them."

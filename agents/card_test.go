@@ -1,0 +1,69 @@
+package agents_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+)
+
+var update = flag.Bool("update", false, "rewrite the model cards in testdata")
+
+// What a bundle says of itself to people is what testdata holds.
+func TestModelCards(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		known    bool // carries a range
+		training checkpoints.Provenance
+	}{
+		{"trained", true, checkpoints.Provenance{
+			Scenario: "venus-contended-v1,own-v1", Seed: 7, Updates: 40, Trace: "helios/venus.csv.gz,/home/me/own.csv", Git: "abc", Go: "go1.26",
+			Memory: 43200, Validation: 0.94567, Seen: []checkpoints.Period{
+				{Trace: "helios/venus.csv.gz", From: 43200, To: 864000}, {Trace: "/home/me/own.csv", From: 0, To: 3600},
+			},
+		}},
+		{"untrained", true, checkpoints.Provenance{
+			Scenario: "venus-contended-v1", Seed: 1, Updates: 2, Memory: 3600, Validation: 1,
+			Seen: []checkpoints.Period{{Trace: "venus.csv.gz", From: 0, To: 864000}},
+		}},
+		{"unknown", false, checkpoints.Provenance{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPolicy(t, 1, "sjfhold+menu")
+			p.Name = c.name
+			if c.known {
+				p.Range = agents.Range(nil).Widen(&p.Shape, &agents.Observation{Server: make([]float32, p.Shape.Server)})
+			}
+			dir := filepath.Join(t.TempDir(), "policy")
+			if err := agents.Save(dir, p, "clustergym v1, on a machine", c.training); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(dir, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", "card-"+c.name+".md")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), string(got)); d != "" {
+				t.Errorf("%s (-want +got, -update rewrites it):\n%s", golden, d)
+			}
+			if strings.Contains(string(got), "/home") || strings.Contains(string(got), "on a machine") {
+				t.Errorf("the card tells of the machine:\n%s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package released_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// The policy in the program is whole, made for this version, and says which jobs it has seen.
+func TestReleasedPolicyLoads(t *testing.T) {
+	p, m, err := agents.LoadFS(released.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != released.Name {
+		t.Errorf("its name is %q, want %q: export it with --name %s", p.Name, released.Name, released.Name)
+	}
+	if p.Range == nil || len(m.Training.Seen) == 0 || m.Training.Scenario == "" || m.Training.Validation == 0 {
+		t.Errorf("range of %d numbers, training %+v: want all of it", len(p.Range), m.Training)
+	}
+}
+
+// The card in the program is that of the policy beside it.
+func TestCardNamesScenariosAndPeriods(t *testing.T) {
+	p, m, err := agents.LoadFS(released.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := fs.ReadFile(released.FS(), "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"# Policy " + released.Name, "`" + p.Prior + "`"}
+	for s := range strings.SplitSeq(m.Training.Scenario, ",") {
+		want = append(want, "`"+s+"`")
+	}
+	for _, s := range m.Training.Seen {
+		want = append(want, "`"+s.Trace+"`")
+	}
+	for _, part := range want {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the card has no %q", part)
+		}
+	}
+}
+
+// It plays a window of a small scenario to its end.
+func TestReleasedPolicyDecides(t *testing.T) {
+	p, _, err := agents.LoadFS(released.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Load("embedded-small-v1", "window.arrivals=60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Run(t.Context(), agents.NewTeam(p), 1); err != nil {
+		t.Fatal(err)
+	}
+	finished := 0
+	for _, r := range run.Log().Records {
+		if r.Kind == sim.Finish {
+			finished++
+		}
+	}
+	if finished != len(e.Jobs) || finished < 60 {
+		t.Errorf("%d of %d jobs finished", finished, len(e.Jobs))
+	}
+}
