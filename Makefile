@@ -110,15 +110,15 @@ quickstart: build ## build, then train and compare a small policy
 
 # The released policy: what its recipe trains, from scratch or on from where a run was stopped. What the program embeds is replaced
 # only by a run that has ended; a run by another recipe is refused.
-RELEASED := checkpoints/released
-train_release = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --config $(RELEASED)/recipe.yaml --dir $(1)
+RELEASE := checkpoints/released
+train_release = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --config $(RELEASE)/recipe.yaml --dir $(1)
 export_release = bin/clustergym export --run $(1) --name released
 
 release: build ## train the released policy by its recipe, for hours, and put it in place
 	$(call train_release,runs/release)
 	$(call export_release,runs/release)
-	cp $(addprefix runs/release/policy/,manifest.json weights.safetensors policy.onnx README.md) $(RELEASED)/
-	$(GO) test ./$(RELEASED)
+	cp $(addprefix runs/release/policy/,manifest.json weights.safetensors policy.onnx README.md) $(RELEASE)/
+	$(GO) test ./$(RELEASE)
 	$(MAKE) build
 
 release-smoke: build ## try what release does on a small scenario, within a minute
