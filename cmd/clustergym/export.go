@@ -22,9 +22,9 @@ func newExportCmd(a *app) *cobra.Command {
 		Long: long(`
 Writes the best weights of a run as a policy bundle: a folder of weights.safetensors, policy.onnx, manifest.json, which names
 every feature with unit and range, the prior and its margin, the architecture, the training and the SHA-256 of the other files,
-and README.md, the model card: what the policy is, what it was trained and validated on, its limits and how to use it. eval, plan and
-simulate take the folder as a policy, and so does a program through the package agents. policy.onnx is the network for other
-runtimes: docs/production.md says how to use it.
+and README.md, the model card: what the policy is, what it was trained and validated on, its limits and how to use it. eval,
+plan and simulate take the folder as a policy, and so does a program through the package agents. policy.onnx is the network for
+other runtimes: docs/production.md says how to use it.
 
 A bundle already there is replaced, with its card. A folder that holds anything else, such as a README.md of another kind, is
 refused.`,
