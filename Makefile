@@ -25,7 +25,7 @@ ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
 .PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench torch golden quickstart \
-  results results-check proof release release-smoke docs docs-check clean
+  results results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,8 +129,8 @@ release-smoke: build ## try what release does on a small scenario, within a minu
 	  --baseline prior --figures none --out runs/release-smoke/eval
 
 # What the README's table shows. Traces that are not there make it fail, in CI, or leave the table unchecked.
-RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-moldable-v1,loaning-venus-v1 \
-  --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior
+RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-moldable-v1,loaning-venus-v1,hetero-warm-venus-v1,uplinks-warm-venus-v1 \
+  --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,released
 PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
 
 results: build ## play what the README's table shows, and write it there
@@ -187,6 +187,7 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
+$(if $(wildcard runs/ablations),ablations prior $(proof_trained) --policies prior,$(subst $(empty) ,$(comma),$(strip $(ablation_runs))))
 endef
 export PROOF_TABLES
 
@@ -207,6 +208,19 @@ proof: build ## play what docs/learned.md shows, and write it there
 	    $(PROOF_PAGE) > $(PROOF_PAGE).new; mv $(PROOF_PAGE).new $(PROOF_PAGE); \
 	  echo "$$name: $$((SECONDS - began)) s" >&2; \
 	done <<< "$$PROOF_TABLES"
+
+# What parts of the network are worth: the same weights in number, the same labels, those of make release, and the same updates.
+ablation_variants := full attention-none attention-mean graph-none graph-random
+ablation_runs      = $(foreach v,$(ablation_variants),$(foreach s,1 2 3,runs/ablations/$(v)-$(s)))
+
+ablations: build ## train what docs/learned.md leaves out of the network, and judge it
+	for run in $(ablation_runs); do \
+	  name=$${run##*/}; seed=$${name##*-}; what=$${name%-*}; set --; \
+	  [ $$what = full ] || set -- --set train.size.$${what/-/=}; \
+	  bin/clustergym train $$([ ! -e $$run/run.yaml ] || echo --resume) --config $(RELEASE)/recipe.yaml --labels runs/release/labels \
+	    --dir $$run --seed $$seed --updates 15 --set train.expert=15 "$$@"; \
+	done
+	$(MAKE) proof PROOF='^ablations$$'
 
 docs: ## write the command reference to docs/cli
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
