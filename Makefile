@@ -156,7 +156,7 @@ PROOF_PAGE  ?= docs/learned.md
 PROOF_FLAGS ?=
 
 proof_released := $(if $(filter released,$(RELEASED)),released,released=$(RELEASED))
-proof_all      := --policies srsf:place=compact,sjfskip:place=compact,srsf+menu,srsf+menu+move,srtf+menu+move,a-srpt,lyra,prior,$(proof_released)
+proof_all      := --policies srsf:place=compact,sjfskip:place=compact,srsf:place=tune,srsf+menu,srsf+menu+move,srtf+menu+move,a-srpt,lyra,prior,$(proof_released)
 proof_few      := --policies srsf:place=compact,srsf+menu,prior,$(proof_released)
 proof_blind    := --policies fifo,fjf,sjfskip,prior,$(proof_released)
 proof_whole    := --set window.train=[] --set window.validation=[] --set window.test=[0,1] --set window.gather=true
