@@ -187,7 +187,7 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
-$(if $(wildcard runs/ablations),ablations prior $(proof_trained) --policies prior,$(subst $(empty) ,$(comma),$(strip $(ablation_runs))))
+$(if $(wildcard runs/ablations),ablations prior $(proof_trained) --policies prior$(comma)$(subst $(empty) ,$(comma),$(strip $(ablation_runs))))
 endef
 export PROOF_TABLES
 
