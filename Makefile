@@ -25,7 +25,7 @@ ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
 NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
 
 .PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench torch golden quickstart \
-  results results-check proof ablations release release-smoke docs docs-check clean
+  results readme results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,7 +133,9 @@ RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-
   --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,released
 PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
 
-results: build ## play what the README's table shows, and write it there
+results: readme proof ## play what every table shows, and write it there: that of the README, those of docs/learned.md
+
+readme: build ## play what the README's table shows, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
 	awk -v table="$$table" '/<!-- end of results -->/ {skip = 0} !skip {print} \
 	  /<!-- results -->/ {skip = 1; while ((getline line < table) > 0) print line}' README.md > README.md.new; \
@@ -145,7 +147,7 @@ results-check: build ## fail if the README's table is not what its command print
 	fi; \
 	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
 	awk '/<!-- end of results -->/ {show = 0} show {print} /<!-- results -->/ {show = 1}' README.md | diff "$$table" - \
-	  || { echo "the README's results are out of date: run make results"; exit 1; }
+	  || { echo "the README's results are out of date: run make readme"; exit 1; }
 
 # What docs/learned.md shows: a line a table, with the name of its markers, what differences are shown (from a baseline, of a
 # metric behind @ that is not the mean JCT) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
