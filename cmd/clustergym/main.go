@@ -102,7 +102,7 @@ ignore those you do not know.`)
 	root.AddCommand(
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
 		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newReproduceCmd(a), newExportCmd(a), newPlanCmd(a),
-		newWhatifCmd(a), newHeadroomCmd(a), newDemandCmd(a), newQuickstartCmd(a),
+		newWhatifCmd(a), newServeCmd(a), newHeadroomCmd(a), newDemandCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), newGenDocsCmd(a),
 	)
 	return root

@@ -14,9 +14,9 @@ type jobPlan struct {
 	Policy  string           `json:"policy"`
 	Now     float64          `json:"now_s"`
 	Job     string           `json:"job"`
-	Ops     []plannedOp      `json:"ops"`               // that concern the job
-	Waiting *waiting         `json:"waiting,omitempty"` // if it then waits
-	Where   []plannedPiece   `json:"runs_on,omitempty"` // if it then runs
+	Ops     []explain.Op     `json:"ops"`               // that concern the job
+	Waiting *explain.Waiting `json:"waiting,omitempty"` // if it then waits
+	Where   []explain.Piece  `json:"runs_on,omitempty"` // if it then runs
 	Servers []explain.Server `json:"servers"`           // as it finds them; none for a job that goes on running
 }
 
@@ -39,7 +39,7 @@ func findJob(s *cluster.State, name string) (cluster.JobID, error) {
 // explainJob prints what the policy does with one job, and every server as the job finds it.
 func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error {
 	s := why.After()
-	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []plannedOp{}, Servers: why.Servers(id)}
+	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: why.Servers(id)}
 	for _, o := range p.Ops {
 		if o.Job == out.Job {
 			out.Ops = append(out.Ops, o)
@@ -51,8 +51,9 @@ func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error 
 		}
 	}
 	for _, piece := range s.Placement(id) {
-		out.Where = append(out.Where, plannedPiece{
-			s.Server(piece.Server).Name, piece.Workers, append([]int32{}, s.GPUsOn(id, piece.Server)...), s.FreeGPUs(piece.Server),
+		out.Where = append(out.Where, explain.Piece{
+			Server: s.Server(piece.Server).Name, Workers: piece.Workers, GPUs: append([]int32{}, s.GPUsOn(id, piece.Server)...),
+			Left: s.FreeGPUs(piece.Server),
 		})
 	}
 	if out.Servers == nil {
@@ -67,7 +68,7 @@ func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error 
 func (p *jobPlan) print(a *app) error {
 	a.printf("%s at %s: %s\n\n", p.Policy, clock(p.Now), p.Job)
 	for _, o := range p.Ops {
-		a.printf("%s  %s  %s\n", o.Op, o.where(), o.Text)
+		a.printf("%s  %s  %s\n", o.Op, where(o.Placement), o.Text)
 	}
 	if p.Waiting != nil {
 		a.printf("wait  %s\n", p.Waiting.Text)

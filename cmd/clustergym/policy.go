@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/serve"
 )
 
 // prior is the policy that an untrained team follows.
@@ -170,6 +171,19 @@ func priorOf(p *agents.Policy) (policy, error) {
 	}
 	create := func() (cluster.Scheduler, error) { return agents.NewPrior(p), nil }
 	return policy{Policy: eval.Policy{Name: prior, Digest: p.Digest(), New: create}}, nil
+}
+
+// served is the policy as a runtime takes it.
+func (p *policy) served() (*serve.Policy, error) {
+	s := &serve.Policy{Name: p.Name, Digest: p.Digest, New: p.New}
+	if p.learned != nil {
+		from, err := priorOf(p.learned)
+		if err != nil {
+			return nil, err
+		}
+		s.Prior = &serve.Policy{Name: from.Name, Digest: from.Digest, New: from.New}
+	}
+	return s, nil
 }
 
 // findPolicies reads a list of policies. The prior among them is that of the first learned one. The baseline joins them

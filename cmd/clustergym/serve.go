@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+type serveOptions struct {
+	policy   string
+	fallback string
+	physics  string
+	seed     uint64
+	deadline time.Duration
+	address  serve.Address
+	token    string
+	parallel int
+	maxBody  int64
+	poll     time.Duration
+	drain    time.Duration
+	log      string
+}
+
+// tokenVariable names the environment variable of the token.
+const tokenVariable = "CLUSTERGYM_TOKEN"
+
+// usualFallback decides where a policy has no prior.
+const usualFallback = "srsf"
+
+func newServeCmd(a *app) *cobra.Command {
+	var opts serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve --policy P",
+		Short: "Answer snapshots with a policy's plans over HTTP",
+		Long: long(`
+Answers POST /v1/plan, whose body is a snapshot, with what plan --json prints, and with who decided and why. It changes
+nothing. GET /v1/policy tells which policy decides, /healthz that the program lives, /readyz that it takes requests, /metrics
+what it has counted, for Prometheus. docs/production.md has the whole.
+
+A policy that has not decided by the deadline, gives an error or breaks is replaced for this decision by the fallback; the
+answer says so. The bundle of a folder is read again when it changes, or on SIGHUP; one that is damaged is refused, and the old
+one goes on. SIGINT and SIGTERM end the program when what it has begun is answered.
+
+Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
+token all requests but those for health need it, as Authorization: Bearer TOKEN.
+`, codeNoRun, codeMismatch),
+		Example: `  clustergym serve --policy released
+  curl -d @cluster.json http://127.0.0.1:8642/v1/plan
+  clustergym serve --policy runs/first/policy --deadline 200ms --fallback sjfskip --decision-log decisions.jsonl
+  clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.fallback, "fallback", "", "who decides when the policy does not (default its prior, else "+usualFallback+")")
+	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
+	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
+	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port; port 0 takes a free one")
+	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
+	f.StringVar(&opts.address.Key, "tls-key", "", "file of its key")
+	f.StringVar(&opts.token, "token-file", "", "file of the token, before "+tokenVariable)
+	f.IntVar(&opts.parallel, "parallel", 0, "requests to decide at a time; more are refused (default the number of cores)")
+	f.Int64Var(&opts.maxBody, "max-body", 64, "MiB of a snapshot, at most")
+	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
+	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
+	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
+	require(cmd, "policy")
+	complete(cmd, "policy", policyNames)
+	complete(cmd, "fallback", policyNames)
+	cmd.AddCommand(newServeReplayCmd(a))
+	return cmd
+}
+
+func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
+	if opts.deadline <= 0 || opts.poll <= 0 || opts.drain <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
+		return usage("--deadline %v, --poll %v, --drain %v, --parallel %d, --max-body %d: want more than 0, and at most 256 MiB",
+			opts.deadline, opts.poll, opts.drain, opts.parallel, opts.maxBody)
+	}
+	token, err := readToken(opts.token)
+	if err != nil {
+		return err
+	}
+	if err := opts.address.Validate(token); err != nil {
+		return usage("serve: %w", err)
+	}
+	model, err := physics.Parse(opts.physics)
+	if err != nil {
+		return usage("--physics: %w", err)
+	}
+	config := serve.Config{
+		Source: serve.Source{Load: func() (*serve.Policy, error) { return servedPolicy(opts.policy) }},
+		Fallback: func(p *serve.Policy) (*serve.Policy, error) {
+			if opts.fallback == "" && p.Prior != nil {
+				return p.Prior, nil
+			}
+			if opts.fallback == "" {
+				return servedPolicy(usualFallback)
+			}
+			return fallbackPolicy(opts.fallback, p)
+		},
+		Profile: physics.Profiled(model), Seed: opts.seed, Deadline: opts.deadline, Parallel: opts.parallel,
+		MaxBody: opts.maxBody << 20, Token: token, Log: a.logger(),
+	}
+	if dir, ok := bundleFolder(opts.policy); ok {
+		config.Source.Stamp = func() (string, error) { return serve.FolderStamp(dir) }
+	}
+	if opts.log != "" {
+		frame := serve.Record{Build: version, Physics: opts.physics, Seed: opts.seed}
+		if config.Decision, err = serve.OpenLog(opts.log, frame); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, config.Decision.Close()) }()
+	}
+	server, err := serve.New(config)
+	if err != nil {
+		return err
+	}
+	ln, err := opts.address.Listen(ctx, token)
+	if err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	config.Log.Info("serving", "address", ln.Addr().String(), "tls", opts.address.Cert != "", "token", token != "",
+		"policy", opts.policy, "deadline", opts.deadline.String(), "version", version)
+	return server.Serve(ctx, ln, opts.poll, opts.drain, hup)
+}
+
+func servedPolicy(name string) (*serve.Policy, error) {
+	p, err := findPolicy(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.served()
+}
+
+// fallbackPolicy finds a policy by name, where prior is that of the policy for which it stands in.
+func fallbackPolicy(name string, of *serve.Policy) (*serve.Policy, error) {
+	if name == prior && of.Prior != nil {
+		return of.Prior, nil
+	}
+	return servedPolicy(name)
+}
+
+// bundleFolder returns the folder of an exported policy, if the argument is one.
+func bundleFolder(arg string) (string, bool) {
+	if p, err := findPolicy(arg); err != nil || p.learned == nil {
+		return "", false
+	}
+	for _, dir := range []string{arg, arg[strings.IndexByte(arg, '=')+1:]} {
+		_, err := os.Stat(filepath.Join(dir, "manifest.json"))
+		if err == nil && !isRun(dir) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// readToken returns the token of a file or of the environment, "" for none.
+func readToken(path string) (string, error) {
+	if path == "" {
+		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("read token: %s is empty", path)
+	}
+	return token, nil
+}
+
+// logger logs for people on a terminal, else as JSON; with --quiet only what is wrong.
+func (a *app) logger() *slog.Logger {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if a.quiet {
+		opts.Level = slog.LevelWarn
+	}
+	return slog.New(logHandler(a.talk, opts))
+}
+
+func logHandler(w io.Writer, opts *slog.HandlerOptions) slog.Handler {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return slog.NewTextHandler(w, opts)
+	}
+	return slog.NewJSONHandler(w, opts)
+}

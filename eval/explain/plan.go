@@ -1,0 +1,95 @@
+package explain
+
+import "github.com/clustergym/clustergym/env/cluster"
+
+// Plan is an explained decision by names, for people and for programs: what `clustergym plan --json` prints.
+type Plan struct {
+	Policy     string    `json:"policy"`
+	Now        float64   `json:"now_s"`
+	GPUs       int64     `json:"gpus"`             // of servers that take training jobs
+	FreeBefore int64     `json:"free_gpus_before"` // of those
+	FreeAfter  int64     `json:"free_gpus_after"`
+	Ops        []Op      `json:"ops"`     // in the order in which the policy proposes them
+	Waiting    []Waiting `json:"waiting"` // jobs that stay or become pending, by submission
+	Wake       *float64  `json:"wake_s,omitempty"`
+}
+
+// Op is one operation that the policy proposes.
+type Op struct {
+	Op        string  `json:"op"` // start, preempt, migrate, resize, loan or reclaim
+	Job       string  `json:"job,omitempty"`
+	Server    string  `json:"server,omitempty"` // of loan and reclaim
+	Workers   int32   `json:"workers,omitempty"`
+	Placement []Piece `json:"placement,omitempty"`
+	Step
+}
+
+// Piece is what a job holds on one server.
+type Piece struct {
+	Server  string  `json:"server"`
+	Workers int32   `json:"workers"`
+	GPUs    []int32 `json:"gpus"`
+	Left    int32   `json:"free_gpus_left"` // on the server, when all operations are done
+}
+
+// Waiting is a job that waits when all operations are done.
+type Waiting struct {
+	Job     string `json:"job"`
+	Workers int32  `json:"workers"`
+	Wait
+}
+
+// Plan explains what a policy proposes in a transaction on the state of the facts, and puts names to it. The transaction must
+// be open, and the plan keeps nothing of it. Facts.Decision has the error.
+func (f *Facts) Plan(policy string, tx *cluster.Txn) (*Plan, *Decision, error) {
+	why, err := f.Decision(tx.Ops())
+	if err != nil {
+		return nil, nil, err
+	}
+	was, s, ops := &f.before, tx.State(), tx.Ops()
+	p := &Plan{
+		Policy: policy, Now: was.Now().Seconds(), FreeBefore: was.FreeTotal(), FreeAfter: s.FreeTotal(), Ops: []Op{},
+		Waiting: []Waiting{},
+	}
+	for i := range was.Servers() {
+		if id := cluster.ServerID(i); was.Open(id) {
+			p.GPUs += int64(was.Server(id).GPUs)
+		}
+	}
+	for i := range ops {
+		p.Ops = append(p.Ops, named(s, &ops[i], why.Steps[i]))
+	}
+	for _, w := range why.Waiting {
+		spec := s.Spec(w.Job)
+		p.Waiting = append(p.Waiting, Waiting{spec.Name, spec.Workers, w})
+	}
+	if at, ok := tx.Wake(); ok {
+		seconds := at.Seconds()
+		p.Wake = &seconds
+	}
+	return p, why, nil
+}
+
+func named(s *cluster.State, o *cluster.Op, why Step) Op {
+	op := Op{Op: o.Kind.String(), Step: why}
+	switch o.Kind {
+	case cluster.OpLoan, cluster.OpReclaim:
+		op.Server = s.Server(o.Server).Name
+		return op
+	case cluster.OpPlace:
+		op.Op = "start"
+	}
+	op.Job = s.Spec(o.Job).Name
+	gpus := o.GPUs()
+	for _, p := range o.Placement() {
+		op.Workers += p.Workers
+		op.Placement = append(op.Placement, Piece{
+			s.Server(p.Server).Name, p.Workers, append([]int32{}, gpus[:p.Workers]...), s.FreeGPUs(p.Server),
+		})
+		gpus = gpus[p.Workers:]
+	}
+	return op
+}
+
+// Before is the state that the facts are about: a copy. Read only.
+func (f *Facts) Before() *cluster.State { return &f.before }

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
+)
+
+// Policy makes schedulers that decide. New may be called concurrently, and each scheduler decides once.
+type Policy struct {
+	Name   string
+	Digest string // of what the name does not say, such as weights
+	New    func() (cluster.Scheduler, error)
+	Prior  *Policy // that a learned policy started from, nil for others
+}
+
+// proposal is what a policy proposes in a transaction that is still open.
+type proposal struct {
+	tx      *cluster.Txn
+	strange int // choices that a learned team left to its prior, as they lay beyond what training had met
+}
+
+// propose asks a policy for its decisions on a state.
+func propose(s *cluster.State, p *Policy, seed uint64) (proposal, error) {
+	sched, err := p.New()
+	if err != nil {
+		return proposal{}, err
+	}
+	if err := sched.Reset(seed); err != nil {
+		return proposal{}, fmt.Errorf("reset %s: %w", p.Name, err)
+	}
+	tx := s.Begin(s.Introduce())
+	if err := sched.Schedule(tx); err != nil {
+		proposal{tx: tx}.takeBack()
+		return proposal{}, fmt.Errorf("plan with %s: %w", p.Name, err)
+	}
+	out := proposal{tx: tx}
+	if team, ok := sched.(interface{ Strange() int }); ok {
+		out.strange = team.Strange()
+	}
+	return out, nil
+}
+
+// takeBack leaves the state as it was.
+func (p proposal) takeBack() {
+	p.tx.Rollback(0)
+	p.tx.End()
+}
+
+// starts lists the jobs that a proposal is about.
+func (p proposal) starts() map[cluster.JobID]bool {
+	jobs := map[cluster.JobID]bool{}
+	for i := range p.tx.Ops() {
+		jobs[p.tx.Ops()[i].Job] = true
+	}
+	return jobs
+}
+
+// besides is what reasons call the prior.
+const besides = "the prior"
+
+// Plan asks a policy for its decisions on a state, explains them, and takes everything back. Reasons of a learned policy also
+// say where it differs from its prior. Equal arguments, equal plans.
+func Plan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
+	facts := explain.New(s)
+	if p.Prior != nil {
+		from, err := propose(s, p.Prior, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		facts.Beside(besides, from.starts())
+		from.takeBack()
+	}
+	out, err := propose(s, p, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, why, err := facts.Plan(p.Name, out.tx)
+	out.takeBack()
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
+	}
+	return plan, why, nil
+}

@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Address is where and how a server listens.
+type Address struct {
+	Host string // as host:port
+	Cert string // files of a certificate and its key, for TLS
+	Key  string
+}
+
+const minToken = 16 // bytes
+
+// Validate refuses an address that others can reach unless there are TLS and a token.
+func (a *Address) Validate(token string) error {
+	host, _, err := net.SplitHostPort(a.Host)
+	if err != nil {
+		return fmt.Errorf("address %q, want host:port: %w", a.Host, err)
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		return fmt.Errorf("certificate %q and key %q: want both or neither", a.Cert, a.Key)
+	}
+	if token != "" && len(token) < minToken {
+		return fmt.Errorf("token of %d bytes, want at least %d", len(token), minToken)
+	}
+	ip := net.ParseIP(host)
+	if loopback := host == "localhost" || ip != nil && ip.IsLoopback(); !loopback && (a.Cert == "" || token == "") {
+		return fmt.Errorf("address %q can be reached from elsewhere: want a TLS certificate, its key and a token, or 127.0.0.1", a.Host)
+	}
+	return nil
+}
+
+// Listen opens the address.
+func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error) {
+	if err := a.Validate(token); err != nil {
+		return nil, err
+	}
+	var config *tls.Config
+	if a.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read TLS certificate: %w", err)
+		}
+		config = &tls.Config{
+			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		}
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", a.Host)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	if at, ok := ln.Addr().(*net.TCPAddr); config == nil && (!ok || !at.IP.IsLoopback()) { // whatever localhost means here
+		_ = ln.Close()
+		return nil, fmt.Errorf("address %q is %v, want a loopback address without TLS", a.Host, ln.Addr())
+	}
+	if config != nil {
+		ln = tls.NewListener(ln, config)
+	}
+	return ln, nil
+}
+
+// Times of a connection.
+const (
+	headerTime = 5 * time.Second
+	readTime   = 30 * time.Second
+	reasonTime = time.Minute // for finding reasons and writing the answer
+	idleTime   = 2 * time.Minute
+	maxHeader  = 64 << 10
+)
+
+// Serve answers on the listener until the context ends, then answers what it has begun, for drain at most. Meanwhile it looks
+// every poll whether the policy has changed, and reloads it when hup says so. It closes the listener.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
+	server := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		WriteTimeout: readTime + 3*s.Deadline + reasonTime,
+		ErrorLog:     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(ln) }()
+	ticks := time.NewTicker(poll)
+	defer ticks.Stop()
+	for {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("serve: %w", err)
+		case <-ticks.C:
+			s.Reload(false)
+		case <-hup:
+			s.Reload(true)
+		case <-ctx.Done():
+			s.draining.Store(true)
+			s.Log.Info("draining", "at_most", drain.String())
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+			defer cancel()
+			if err := server.Shutdown(last); err != nil {
+				_ = server.Close()
+				return fmt.Errorf("serve: requests were still being answered after %v: %w", drain, err)
+			}
+			if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve: %w", err)
+			}
+			return nil
+		}
+	}
+}

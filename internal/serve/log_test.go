@@ -1,0 +1,178 @@
+package serve_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+// logged has a server decide n times and returns the decision log.
+func logged(t testing.TB, p *serve.Policy, n int) string {
+	path := logPath(t)
+	l, err := serve.OpenLog(path, serve.Record{Build: "test", Physics: "ideal", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, p, func(c *serve.Config) { c.Decision = l; c.Deadline = time.Minute })
+	for range n {
+		s.decide(t)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// replay decides all lines again and returns what is said of each.
+func replay(t testing.TB, log string, p *serve.Policy) (said []string) {
+	t.Helper()
+	for r := serve.NewLogReader(strings.NewReader(log)); ; {
+		record, d, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return said
+		}
+		if err == nil {
+			var differs string
+			if differs, err = serve.Again(record, d, p, nil); err == nil {
+				said = append(said, differs)
+			}
+		}
+		if err != nil {
+			said = append(said, err.Error())
+		}
+	}
+}
+
+func TestALogIsDecidedAgain(t *testing.T) {
+	text := logged(t, baseline("sjfskip"), 2)
+	if said := replay(t, text, baseline("sjfskip")); len(said) != 2 || said[0] != "" || said[1] != "" {
+		t.Errorf("%q", said)
+	}
+	for _, c := range []struct{ name, from, to, want string }{
+		{"a placement", `"gpus":[2,3]`, `"gpus":[0,3]`, "ops[0].placement[0].gpus[0]: 0 in the log, now 2"},
+		{"a reason", `"why":"`, `"why":"surely `, "ops[0].why: "},
+		{"an operation more", `"ops":[`, `"ops":[{"op":"loan","server":"a"},`, "ops[0]."},
+		{"a job that waits", `"waiting":[`, `"waiting":[{"job":"z"},`, "waiting[0]."},
+		{"a last job that waits", `],"decision"`, `,{"job":"z"}],"decision"`, "waiting: 2 in the log, now 1"},
+		{"the snapshot", `"estimate_s":600`, `"estimate_s":6`, "s"},
+		{"a snapshot that is none", `"gpus":4`, `"gpus":-4`, "servers[0].gpus: -4"},
+		{"a cut line", `"answer"`, "\n", "line 1: damaged"},
+		{"another version", `{"version":1,"time"`, `{"version":7,"time"`, "line 1: damaged: version: 7, want 1"},
+		{"nobody decided", `"by":"policy"`, `"by":"nobody"`, `answer.decision.by: "nobody"`},
+	} {
+		said := replay(t, strings.Replace(text, c.from, c.to, 1), baseline("sjfskip"))
+		if said[0] == "" || !strings.Contains(said[0], c.want) {
+			t.Errorf("%s: %q, want %q", c.name, said[0], c.want)
+		}
+		if last := said[len(said)-1]; last != "" {
+			t.Errorf("%s: the line after it: %q", c.name, last)
+		}
+	}
+}
+
+// A fallback's decision is decided again by the fallback.
+func TestAFallbackIsDecidedAgain(t *testing.T) {
+	text := logged(t, scripted(func(*cluster.Txn) error { return errors.New("no") }).policy(), 1)
+	if said := replay(t, text, baseline("fifo")); len(said) != 1 || said[0] != "" {
+		t.Errorf("%q", said)
+	}
+}
+
+// A learned policy's reasons speak of its prior, in the log as offline.
+func TestThePriorIsBesideThePolicy(t *testing.T) {
+	p := baseline("sjfskip")
+	p.Prior = baseline("fifo")
+	text := logged(t, p, 1)
+	contains(t, text, `"beside_prior":true`, "the prior")
+	if said := replay(t, text, p); len(said) != 1 || said[0] != "" {
+		t.Errorf("%q", said)
+	}
+}
+
+// What comes after a line that a full disk has cut is not lost with it.
+func TestALogGoesOnAfterACutLine(t *testing.T) {
+	text := logged(t, baseline("fifo"), 1)
+	path := logPath(t)
+	if err := os.WriteFile(path, []byte(text[:len(text)/2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := serve.OpenLog(path, serve.Record{Physics: "ideal", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decision = l }).decide(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := replay(t, string(now), baseline("fifo")); len(said) != 2 || !strings.Contains(said[0], "damaged") || said[1] != "" {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
+	l, err := serve.OpenLog(logPath(t), serve.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decision = l })
+	s.decide(t)
+	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
+	contains(t, s.log.String(), "decision not logged")
+}
+
+func FuzzDecisionLog(f *testing.F) {
+	state, err := cluster.ReadSnapshot(strings.NewReader(snapshot)) // no server: it would run beside the fuzzer
+	if err != nil {
+		f.Fatal(err)
+	}
+	plan, _, err := serve.Plan(state, baseline("fifo"), 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	answer, err := json.Marshal(serve.Answer{Plan: plan, Decision: serve.Decision{By: serve.ByPolicy}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	line, err := json.Marshal(serve.Record{Version: serve.LogVersion, Physics: "ideal", Snapshot: []byte(snapshot), Answer: answer})
+	if err != nil {
+		f.Fatal(err)
+	}
+	text := string(line) + "\n"
+	f.Add([]byte(text))
+	f.Add([]byte(text + "\n\n{}\n" + text[:40]))
+	f.Add([]byte(`{"version":1,"snapshot":{},"answer":{"decision":{"by":"fallback"}}}`))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		for r := serve.NewLogReader(bytes.NewReader(log)); ; {
+			record, d, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				if !errors.Is(err, serve.ErrDamaged) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			_, _ = serve.Again(record, d, baseline("fifo"), nil) // whatever it says, it does not break
+		}
+	})
+}

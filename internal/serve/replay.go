@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Again makes the decision of a record again, without a deadline, and says where the plan differs from the one in the record:
+// "" for nowhere. The policy is the one that decided. Names of policies are not compared.
+func Again(r *Record, d *Decision, p *Policy, profile cluster.Profile) (string, error) {
+	state, err := cluster.ReadSnapshot(bytes.NewReader(r.Snapshot))
+	if err != nil {
+		return "", err
+	}
+	state.SetProfile(profile)
+	asked := *p
+	if !d.Beside {
+		asked.Prior = nil
+	}
+	plan, _, err := Plan(state, &asked, r.Seed)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return "", fmt.Errorf("compare plans: %w", err)
+	}
+	was, err := planOf(r.Answer)
+	if err != nil {
+		return "", err
+	}
+	now, err := planOf(text)
+	if err != nil {
+		return "", err
+	}
+	return differ("", was, now), nil
+}
+
+// planOf returns what of an answer is the plan and depends on the snapshot.
+func planOf(answer []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(answer))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("answer: %w", err)
+	}
+	delete(fields, "decision")
+	delete(fields, "policy")
+	return fields, nil
+}
+
+// differ names the first place where two JSON values differ, "" if they do not.
+func differ(path string, was, now any) string {
+	switch was := was.(type) {
+	case map[string]any:
+		now, ok := now.(map[string]any)
+		if !ok {
+			break
+		}
+		names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(now))
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			at := name
+			if path != "" {
+				at = path + "." + name
+			}
+			a, before := was[name]
+			b, after := now[name]
+			if !before || !after {
+				return says(at, a, before, b, after)
+			}
+			if d := differ(at, a, b); d != "" {
+				return d
+			}
+		}
+		return ""
+	case []any:
+		now, ok := now.([]any)
+		if !ok {
+			break
+		}
+		for i := range min(len(was), len(now)) {
+			if d := differ(fmt.Sprintf("%s[%d]", path, i), was[i], now[i]); d != "" {
+				return d
+			}
+		}
+		if len(was) != len(now) {
+			return fmt.Sprintf("%s: %d in the log, now %d", path, len(was), len(now))
+		}
+		return ""
+	default:
+		if was == now {
+			return ""
+		}
+	}
+	return says(path, was, true, now, true)
+}
+
+func says(path string, was any, before bool, now any, after bool) string {
+	text := func(v any, there bool) string {
+		if !there {
+			return "nothing"
+		}
+		b, _ := json.Marshal(v) // it was JSON
+		if len(b) > 80 {
+			b = append(b[:77:77], "..."...)
+		}
+		return string(b)
+	}
+	return fmt.Sprintf("%s: %s in the log, now %s", path, text(was, before), text(now, after))
+}
