@@ -54,25 +54,23 @@ func features(list []env.Feature) []checkpoints.Feature {
 // with the reason.
 func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := fromBundle(b)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read policy %s: %w", dir, err)
-	}
-	return p, &b.Manifest, nil
+	return build(b, err, "read policy "+dir)
 }
 
 // LoadFS is Load for a folder in any file system, such as an embedded one.
 func LoadFS(fsys fs.FS) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadBundleFS(fsys, checkpoints.Limits{})
+	return build(b, err, "read policy")
+}
+
+// build makes a policy of a bundle, unless that could not be read.
+func build(b *checkpoints.Bundle, err error, doing string) (*Policy, *checkpoints.Manifest, error) {
 	if err != nil {
 		return nil, nil, err
 	}
 	p, err := fromBundle(b)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read policy: %w", err)
+		return nil, nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return p, &b.Manifest, nil
 }

@@ -61,10 +61,7 @@ func (e Misprofile) factor(s *cluster.State, job cluster.JobID) float64 {
 	return math.Exp((2*u - 1) * math.Log1p(e.Within))
 }
 
-// referenceType is the type of GPU that speeds are relative to.
-const referenceType = "V100"
-
-// gpuType is the type of a placement's GPUs, "mixed" of several.
+// gpuType is the type of a placement's GPUs, that which speeds are relative to for none, "mixed" of several.
 func gpuType(s *cluster.State, p cluster.Placement) string {
 	first := s.Server(p[0].Server).GPUType
 	for _, q := range p[1:] {
@@ -72,7 +69,7 @@ func gpuType(s *cluster.State, p cluster.Placement) string {
 			return "mixed"
 		}
 	}
-	return cmp.Or(first, referenceType)
+	return cmp.Or(first, profile.MeasuredGPUs[profile.V100])
 }
 
 // held is -1 where a worker has less CPU or memory than asked for, else 1 where one has more, else 0.
