@@ -33,8 +33,8 @@ const (
 )
 
 // openBooks makes the folder of a new run, or checks that a run to be resumed has the same recipe.
-func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Source) (*books, error) {
-	text, err := writeRecipe(cfg, prior, sources)
+func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*books, error) {
+	text, err := writeRecipe(cfg, prior, sources, digests)
 	if err != nil {
 		return nil, err
 	}
@@ -68,15 +68,11 @@ func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Sourc
 
 // writeRecipe returns all that fixes the run's result: settings, the prior that follows from them, and of every scenario a
 // digest of the jobs themselves.
-func writeRecipe(cfg *Config, prior string, sources []*scenario.Source) ([]byte, error) {
+func writeRecipe(cfg *Config, prior string, sources []*scenario.Source, digests []string) ([]byte, error) {
 	r := Recipe{Train: *cfg, Prior: prior}
-	for _, src := range sources {
-		digest, err := src.Digest()
-		if err != nil {
-			return nil, err
-		}
+	for i, src := range sources {
 		seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
-		r.Workloads = append(r.Workloads, Workload{src.Scenario().Name, digest, seen})
+		r.Workloads = append(r.Workloads, Workload{src.Scenario().Name, digests[i], seen})
 	}
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

@@ -40,15 +40,16 @@ type labels struct {
 // labelsName is the folder of a run's labels.
 const labelsName = "labels"
 
-func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source) (*labels, error) {
+// newLabels finds the labels of sources with these digests in dir.
+func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, digests []string) (*labels, error) {
 	scout, err := agents.NewPolicy("scout", cfg.Size, cfg.Window, prior, rng.Stream(cfg.LabelSeed, "train", "scout"))
 	if err != nil {
 		return nil, err
 	}
 	scout.Margin = cfg.Explore
 	l := &labels{scout: scout, cfg: cfg, sources: sources}
-	for _, src := range sources {
-		key, err := labelsKey(cfg, prior, src)
+	for i, src := range sources {
+		key, err := labelsKey(cfg, prior, digests[i])
 		if err != nil {
 			return nil, err
 		}
@@ -57,24 +58,17 @@ func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source) (*lab
 	return l, nil
 }
 
-// labelsKey identifies all that the labels of a scenario depend on, but for the program.
-func labelsKey(cfg *Config, prior string, src *scenario.Source) (string, error) {
-	digest, err := src.Digest()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	err = json.NewEncoder(h).Encode([]any{
+// labelsKey identifies all that the labels of a scenario with that digest depend on, but for the program.
+func labelsKey(cfg *Config, prior, digest string) (string, error) {
+	text, err := json.Marshal([]any{
 		"labels-1", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Window, env.NewEncoder().Spec(1),
 		env.OfferFeatures(), digest,
 	})
-	if err == nil {
-		err = src.Scenario().Write(h) // as run.yaml has it
-	}
 	if err != nil {
 		return "", fmt.Errorf("identify labels: %w", err)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // extend adds windows until there are n, from files where they are.

@@ -151,7 +151,15 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 		}
 	}
 	// A run that is resumed forgets the same.
-	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r.sources)
+	var digests []string
+	for _, src := range r.sources {
+		digest, err := src.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, digest)
+	}
+	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r.sources, digests)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,6 +118,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	r := &run{cfg: cfg, opt: opt, topJCT: math.Inf(1)}
 	var err error
 	servers := 0
+	var digests []string
 	for _, s := range opt.Scenarios {
 		src, err := s.Open()
 		if err != nil {
@@ -131,7 +132,11 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 			return nil, err
 		}
 		servers = max(servers, len(rules.Cluster.Servers))
-		r.sources = append(r.sources, src)
+		digest, err := src.Digest()
+		if err != nil {
+			return nil, err
+		}
+		r.sources, digests = append(r.sources, src), append(digests, digest)
 	}
 	if len(r.sources) == 0 {
 		return nil, fmt.Errorf("no scenario, want 1 or more")
@@ -145,10 +150,11 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		return nil, err
 	}
 	r.policy.Margin = cfg.Margin
-	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources); err != nil {
+	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources, digests); err != nil {
 		return nil, err
 	}
-	if r.labels, err = newLabels(&r.cfg, prior, cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName)), r.sources); err != nil {
+	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
+	if r.labels, err = newLabels(&r.cfg, prior, dir, r.sources, digests); err != nil {
 		return nil, err
 	}
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
