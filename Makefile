@@ -133,13 +133,15 @@ RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-
   --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,released
 PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
 
+# put NAME,PAGE sets the file $$table between the markers of that name on a page.
+put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
+  $$0 == "<!-- " name " -->" {skip = 1; while ((getline line < table) > 0) print line}' $(2) > $(2).new; mv $(2).new $(2)
+
 results: readme proof ## play what every table shows, and write it there: that of the README, those of docs/learned.md
 
 readme: build ## play what the README's table shows, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
-	awk -v table="$$table" '/<!-- end of results -->/ {skip = 0} !skip {print} \
-	  /<!-- results -->/ {skip = 1; while ((getline line < table) > 0) print line}' README.md > README.md.new; \
-	mv README.md.new README.md
+	$(call put,results,README.md)
 
 results-check: build ## fail if the README's table is not what its command prints
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \
@@ -205,9 +207,7 @@ proof: build ## play what docs/learned.md shows, and write it there
 	      bin/clustergym -q $$line < /dev/null; \
 	      printf '\nBold: the interval excludes 0. Else it includes 0, and the two cannot be told apart.\n\n'; } >> "$$table"; \
 	  done; \
-	  awk -v table="$$table" -v name="$$name" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
-	    $$0 == "<!-- " name " -->" {skip = 1; while ((getline line < table) > 0) print line}' \
-	    $(PROOF_PAGE) > $(PROOF_PAGE).new; mv $(PROOF_PAGE).new $(PROOF_PAGE); \
+	  $(call put,$$name,$(PROOF_PAGE)); \
 	  echo "$$name: $$((SECONDS - began)) s" >&2; \
 	done <<< "$$PROOF_TABLES"
 
