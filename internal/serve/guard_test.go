@@ -1,0 +1,94 @@
+package serve_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
+	hold := make(chan struct{})
+	t.Cleanup(func() { close(hold) })
+	for _, c := range []struct {
+		reason string
+		policy scripted
+		why    string
+	}{
+		{serve.ReasonDeadline, func(*cluster.Txn) error { <-hold; return nil }, "no decision within 20ms"},
+		{serve.ReasonError, func(*cluster.Txn) error { return errors.New("no idea") }, "no idea"},
+		{serve.ReasonPanic, func(*cluster.Txn) error { panic("index out of range") }, "index out of range"},
+	} {
+		s := newSite(t, c.policy.policy(), func(c *serve.Config) { c.Deadline = 20 * time.Millisecond })
+		a := s.decide(t)
+		d := a.Decision
+		if d.By != serve.ByFallback || d.Policy != "scripted" || d.Digest != "d1" || d.Fallback.Policy != "fifo" || a.Policy != "fifo" ||
+			d.Fallback.Reason != c.reason || !strings.Contains(d.Fallback.Why, c.why) || len(a.Ops) != 1 {
+			t.Errorf("%s: %+v %+v", c.reason, d, d.Fallback)
+		}
+		contains(t, s.metrics(t), `clustergym_decisions_total{by="fallback"} 1`, `clustergym_fallbacks_total{reason="`+c.reason+`"} 1`)
+		contains(t, s.log.String(), `"msg":"policy did not decide"`, `"reason":"`+c.reason+`"`)
+	}
+}
+
+// A policy that hangs is asked no more than so often; once it lets go it is asked again. What it then says is dropped, though it
+// writes to the state that it was given.
+func TestLateDecisionsAreBounded(t *testing.T) {
+	hold, gone := make(chan struct{}), make(chan struct{}, 8)
+	var once sync.Once
+	release := func() { once.Do(func() { close(hold) }) }
+	t.Cleanup(release)
+	s := newSite(t, scripted(func(tx *cluster.Txn) error {
+		<-hold
+		for _, id := range tx.State().Pending() {
+			if p, ok := tx.State().BestFit(id, nil); ok {
+				return tx.Place(id, p)
+			}
+		}
+		gone <- struct{}{}
+		return nil
+	}).policy(), func(c *serve.Config) { c.Deadline = 200 * time.Millisecond })
+	for i, want := range []string{serve.ReasonDeadline, serve.ReasonDeadline, serve.ReasonBusy} {
+		if got := s.decide(t).Decision.Fallback; got == nil || got.Reason != want {
+			t.Fatalf("request %d: %+v, want %s", i, got, want)
+		}
+	}
+	contains(t, s.metrics(t), "clustergym_late_decisions 2")
+	release()
+	for !strings.Contains(s.metrics(t), "clustergym_late_decisions 0") {
+		time.Sleep(time.Millisecond)
+	}
+	if a := s.decide(t); a.Decision.By != serve.ByPolicy {
+		t.Errorf("after it let go: %+v", a.Decision)
+	}
+}
+
+func TestNobodyDecides(t *testing.T) {
+	broken := func(*cluster.Txn) error { panic("broken") }
+	needy := func(*cluster.Txn) error { return errors.New("job x has no estimate") }
+	for _, c := range []struct {
+		name     string
+		policy   scripted
+		fallback scripted
+		status   int
+		want     []string
+	}{
+		{"both say why", needy, needy, http.StatusUnprocessableEntity, []string{"no estimate"}},
+		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
+	} {
+		s := newSite(t, c.policy.policy(), func(config *serve.Config) {
+			config.Fallback = func(*serve.Policy) (*serve.Policy, error) { return c.fallback.policy(), nil }
+		})
+		status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
+		if status != c.status {
+			t.Errorf("%s: status %d", c.name, status)
+		}
+		contains(t, text, c.want...)
+		contains(t, s.metrics(t), "clustergym_undecided_total 1")
+	}
+}

@@ -1,0 +1,172 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+func TestATokenIsAsked(t *testing.T) {
+	const token = "0123456789abcdef"
+	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Token = token })
+	for _, path := range []string{"/v1/policy", "/metrics"} {
+		for _, h := range []string{"", token, "Bearer ", "Bearer x" + token, "Bearer " + token[:15], "Basic " + token} {
+			if status, text := s.ask(t, http.MethodGet, path, "", "Authorization", h); status != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %d %s", path, h, status, text)
+			}
+		}
+		if status, text := s.ask(t, http.MethodGet, path, "", "Authorization", "Bearer "+token); status != http.StatusOK {
+			t.Errorf("%s with the token: %d %s", path, status, text)
+		}
+	}
+	if status, _ := s.ask(t, http.MethodPost, "/v1/plan", snapshot); status != http.StatusUnauthorized {
+		t.Errorf("a plan without a token: %d", status)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if status, _ := s.ask(t, http.MethodGet, path, ""); status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+func TestOthersAreServedOnlyWithTLSAndAToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	for _, c := range []struct {
+		address serve.Address
+		token   string
+		want    string // in the error, "" for none
+	}{
+		{serve.Address{Host: "127.0.0.1:0"}, "", ""},
+		{serve.Address{Host: "[::1]:0"}, "", ""},
+		{serve.Address{Host: "localhost:0"}, "", ""},
+		{serve.Address{Host: "0.0.0.0:0", Cert: "c", Key: "k"}, token, ""},
+		{serve.Address{Host: "0.0.0.0:0"}, "", "reached from elsewhere"},
+		{serve.Address{Host: ":0"}, token, "reached from elsewhere"},
+		{serve.Address{Host: "[::]:0"}, token, "reached from elsewhere"},
+		{serve.Address{Host: "gpu-head:0", Cert: "c", Key: "k"}, "", "reached from elsewhere"},
+		{serve.Address{Host: "0.0.0.0:0", Cert: "c"}, token, "want both"},
+		{serve.Address{Host: "127.0.0.1:0"}, "short", "5 bytes"},
+		{serve.Address{Host: "127.0.0.1"}, "", "host:port"},
+	} {
+		err := c.address.Validate(c.token)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v with token %q: %v, want %q", c.address, c.token, err, c.want)
+		}
+	}
+}
+
+func TestTLS(t *testing.T) {
+	const token = "0123456789abcdef"
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	address := serve.Address{Host: "127.0.0.1:0", Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	for path, block := range map[string]*pem.Block{
+		address.Cert: {Type: "CERTIFICATE", Bytes: cert}, address.Key: {Type: "PRIVATE KEY", Bytes: secret},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Token = token })
+	ctx, end := context.WithCancel(t.Context())
+	ln, err := address.Listen(ctx, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	for header, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer 0123456789abcdeg": http.StatusUnauthorized} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+ln.Addr().String()+"/v1/plan", strings.NewReader(snapshot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", header)
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: %s, want %d", header, res.Status, want)
+		}
+	}
+	client.CloseIdleConnections()
+	end()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that has begun is answered when the server ends.
+func TestTheServerDrains(t *testing.T) {
+	hold, in := make(chan struct{}), make(chan struct{}, 1)
+	s := newSite(t, scripted(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).policy(), nil)
+	address := serve.Address{Host: "127.0.0.1:0"}
+	ctx, end := context.WithCancel(t.Context())
+	ln, err := address.Listen(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, status := make(chan error, 1), make(chan int, 1)
+	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
+	go func() {
+		res, err := http.Post("http://"+ln.Addr().String()+"/v1/plan", "application/json", strings.NewReader(snapshot))
+		if err != nil {
+			t.Error(err)
+			status <- 0
+			return
+		}
+		_ = res.Body.Close()
+		status <- res.StatusCode
+	}()
+	<-in
+	end()
+	for {
+		if code, _ := s.ask(t, http.MethodGet, "/readyz", ""); code == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	if code, _ := s.ask(t, http.MethodPost, "/v1/plan", snapshot); code != http.StatusServiceUnavailable {
+		t.Errorf("a new request: %d", code)
+	}
+	close(hold)
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("status %d of the request that had begun", got)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
