@@ -51,6 +51,19 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 			jobs[i].GPUType = rapid.SampledFrom([]string{"", "V100|T4", cfg.Cluster.Servers[0].GPUType}).Draw(t, "types")
 		}
 	}
+	if rapid.Bool().Draw(t, "bound to servers") {
+		first, even := cluster.NewServerSet(64), cluster.NewServerSet(64)
+		first.Add(0)
+		for i := 0; i < 64; i += 2 {
+			even.Add(cluster.ServerID(i))
+		}
+		for i := range jobs {
+			jobs[i].Where = rapid.SampledFrom([]*cluster.ServerSet{nil, nil, first, even}).Draw(t, "servers")
+			if cfg.Cluster.Capacity(&jobs[i].JobSpec) == 0 {
+				jobs[i].Where = nil
+			}
+		}
+	}
 	if rapid.Bool().Draw(t, "quotas") {
 		cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}, {Tenant: "b", GPUs: 3}}
 		for i := range jobs {

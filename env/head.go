@@ -82,10 +82,9 @@ func (h *head) seek(s *cluster.State, held cluster.JobID, o *outlook) {
 	if h.workers > o.most {
 		return
 	}
-	types := s.TypesFor(held)
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
-		if v := s.Server(id); v.GPUs < h.workers || !s.Open(id) || types>>s.TypeOf(id)&1 == 0 {
+		if v := s.Server(id); v.GPUs < h.workers || !s.Open(id) || !s.MayUse(held, id) {
 			continue
 		}
 		switch d := o.of(id)[h.workers-1]; {

@@ -14,6 +14,7 @@ type market struct {
 	ready   []int32              // by server, GPUs in order if it is open
 	gpus    []float64            // by type, of ready
 	stocks  []stock
+	stockOf []int // by server, its place in stocks, -1 if it is not open
 	kinds   []kind
 	find    map[key]int
 	stale   bool        // share
@@ -70,7 +71,9 @@ func (m *market) survey(s *cluster.State) {
 	m.stocks = m.stocks[:0]
 	find := map[stock]int{}
 	clear(m.gpus)
+	m.stockOf = m.stockOf[:0]
 	for i, n := range m.ready {
+		m.stockOf = append(m.stockOf, -1)
 		if n == 0 {
 			continue
 		}
@@ -83,6 +86,7 @@ func (m *market) survey(s *cluster.State) {
 			m.stocks = append(m.stocks, k)
 		}
 		m.stocks[at].servers++
+		m.stockOf[i] = at
 		m.gpus[k.at] += float64(n)
 	}
 	for k := range m.kinds {
@@ -136,11 +140,21 @@ func (m *market) measure(d *kind) {
 		return
 	}
 	all, of := int64(0), make([]int64, len(m.types))
-	for _, v := range m.stocks {
-		n := v.holds(d.spec)
-		if d.spec.Allows(m.types[v.at]) {
+	count := func(v *stock, servers int64) {
+		if n := servers * v.holds(d.spec); d.spec.Allows(m.types[v.at]) {
 			of[v.at] += n
 			all += n
+		}
+	}
+	if d.spec.Where == nil {
+		for i := range m.stocks {
+			count(&m.stocks[i], m.stocks[i].servers)
+		}
+	} else {
+		for id := range d.spec.Where.All() {
+			if int(id) < len(m.stockOf) && m.stockOf[id] >= 0 {
+				count(&m.stocks[m.stockOf[id]], 1)
+			}
 		}
 	}
 	for t, n := range of {
@@ -153,7 +167,7 @@ func (m *market) measure(d *kind) {
 	}
 }
 
-// holds counts the workers that the servers take when they are empty.
+// holds counts the workers that one of the servers takes when it is empty.
 func (v *stock) holds(spec *cluster.JobSpec) int64 {
 	a := spec.Request
 	if v.gpuMem > 0 && a.GPUMemMiB > v.gpuMem {
@@ -166,7 +180,7 @@ func (v *stock) holds(spec *cluster.JobSpec) int64 {
 	if a.MemMiB > 0 {
 		n = min(n, v.mem/int64(a.MemMiB))
 	}
-	return v.servers * (n - n%int64(spec.Together()))
+	return n - n%int64(spec.Together())
 }
 
 // optionOf returns the option that a running job runs with.

@@ -82,7 +82,7 @@ func (b *bench) measure(p cluster.Profile, spec *cluster.JobSpec) (*response, er
 	if alone.Workers != spec.Workers {
 		alone.Stages = 0
 	}
-	alone.GPUType, alone.Tenant = "", ""
+	alone.GPUType, alone.Tenant, alone.Where = "", "", nil
 	r := &response{profile: p, workers: alone.Workers, lean: spec.Request, floor: spec.Request, knee: spec.Request}
 	var err error
 	if r.state, err = cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{server}}, 1); err != nil {

@@ -55,7 +55,7 @@ func reserve(s *cluster.State, id cluster.JobID) (r reservation, ok bool) {
 		var found []candidate
 		for i := range s.Servers() {
 			v := cluster.ServerID(i)
-			if r.block[v] || !s.Open(v) || !spec.Allows(s.Server(v).GPUType) || s.Server(v).GPUs < need {
+			if r.block[v] || !s.Open(v) || !s.MayUse(id, v) || s.Server(v).GPUs < need {
 				continue
 			}
 			gpus = frees(s, v, gpus[:0])

@@ -62,11 +62,10 @@ func (s *State) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int
 	}
 	for f := s.index.next(from); f >= 0; f = s.index.next(f + 1) {
 		for i := s.index.after(f, -1); i >= 0; i = s.index.after(f, i) {
-			v := &s.servers[i]
-			if s.stamp[i] == s.stampNow || kinds&v.kind == 0 {
+			if s.stamp[i] == s.stampNow || kinds&s.servers[i].kind == 0 {
 				continue
 			}
-			if fits := s.room(v, j, a); fits >= n {
+			if fits := s.room(i, j, a); fits >= n {
 				return i, fits
 			}
 		}
@@ -82,11 +81,10 @@ func (s *State) roomiest(j *job, kinds uint16, a Amount) (ServerID, int32) {
 	}
 	for f := s.index.previous(int32(len(s.index.of) - 1)); f >= least; f = s.index.previous(f - 1) {
 		for i := s.index.after(f, -1); i >= 0; i = s.index.after(f, i) {
-			v := &s.servers[i]
-			if s.stamp[i] == s.stampNow || kinds&v.kind == 0 {
+			if s.stamp[i] == s.stampNow || kinds&s.servers[i].kind == 0 {
 				continue
 			}
-			if fits := s.room(v, j, a); fits > 0 {
+			if fits := s.room(i, j, a); fits > 0 {
 				return i, fits
 			}
 		}

@@ -61,6 +61,7 @@ func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 		Tenant:   rapid.SampledFrom([]string{"", "t", "u", "v"}).Draw(t, "tenant"),
 		GPUType:  rapid.SampledFrom([]string{"", "", "A", "A|B", "C|B", "D"}).Draw(t, "types that will do"),
 		Mixed:    rapid.Bool().Draw(t, "mixed"),
+		Where:    drawWhere(t),
 		User:     rapid.SampledFrom([]string{"", "me"}).Draw(t, "user"),
 		Model:    rapid.SampledFrom([]string{"", "bert"}).Draw(t, "model"),
 		Group:    rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "group"),
@@ -79,13 +80,21 @@ func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 	return j
 }
 
+// drawWhere draws no bound on the servers, mostly, or one of the sets that a test shares among its jobs.
+func drawWhere(t *rapid.T) *ServerSet {
+	return rapid.SampledFrom([]*ServerSet{nil, nil, nil, nil, firstAndThird, second}).Draw(t, "servers that will do")
+}
+
+// Sets of servers, which need not all be there.
+var firstAndThird, second = &ServerSet{bits: []uint64{0b101}}, &ServerSet{bits: []uint64{0b10}}
+
 // drawTwin draws a job that differs from another in what does not decide whether it fits, and now and then in one thing that
 // does.
 func drawTwin(t *rapid.T, of *JobSpec, name string, submit time.Duration) *JobSpec {
 	j := drawJob(t, name, submit)
 	j.Workers, j.Request, j.MinWorkers, j.MaxWorkers, j.Stages = of.Workers, of.Request, 0, 0, 0
 	was := *j
-	j.Tensor, j.GPUType, j.Mixed, j.Tenant = of.Tensor, of.GPUType, of.Mixed, of.Tenant
+	j.Tensor, j.GPUType, j.Mixed, j.Tenant, j.Where = of.Tensor, of.GPUType, of.Mixed, of.Tenant, of.Where
 	switch rapid.IntRange(0, 7).Draw(t, "but for") {
 	case 0:
 		if j.Tensor = 0; of.Together() == 1 {
@@ -98,6 +107,8 @@ func drawTwin(t *rapid.T, of *JobSpec, name string, submit time.Duration) *JobSp
 	case 3:
 		j.Tenant = was.Tenant
 	case 4:
+		j.Where = was.Where
+	case 5:
 		j.Request.GPUMemMiB = was.Request.GPUMemMiB
 	}
 	return j

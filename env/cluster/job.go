@@ -46,6 +46,8 @@ type JobSpec struct {
 	// GPUType names the GPU types that will do, separated by '|', "" for any. The gang holds one type at a time, unless Mixed.
 	GPUType string
 	Mixed   bool
+	// Where holds the servers that will do, nil for any. Jobs that share a set are known to be alike.
+	Where *ServerSet
 	// Estimate of the isolated run time, 0 where the scenario grants none.
 	Estimate time.Duration
 }

@@ -38,8 +38,9 @@ func (s *State) kindsOf(spec *JobSpec) uint16 {
 }
 
 // room counts the workers of a job that a server could take.
-func (s *State) room(v *server, j *job, a Amount) int32 {
-	if j.kinds&v.kind == 0 {
+func (s *State) room(id ServerID, j *job, a Amount) int32 {
+	v := &s.servers[id]
+	if !s.mayUse(v, j, id) {
 		return 0
 	}
 	n := int32(s.within(j, a, int64(v.fits(a))))
@@ -54,7 +55,7 @@ func (s *State) Room(id JobID, a Amount, fits []int32) (total int64) {
 	var ofType [maxTypes]int64
 	for i := range s.servers {
 		v := &s.servers[i]
-		fits[i] = s.room(v, j, a)
+		fits[i] = s.room(ServerID(i), j, a)
 		ofType[bits.TrailingZeros16(v.kind)] += int64(fits[i])
 	}
 	if len(s.types) == 1 || j.spec.Mixed {
@@ -126,18 +127,19 @@ type Shape struct {
 	tenant  int32
 	kinds   uint16
 	mixed   bool
+	where   *ServerSet
 }
 
 // Shape returns the job's shape.
 func (s *State) Shape(id JobID) Shape {
 	j := &s.jobs[id]
-	return Shape{j.spec.Workers, j.spec.Request, j.spec.Together(), j.tenant, j.kinds, j.spec.Mixed}
+	return Shape{j.spec.Workers, j.spec.Request, j.spec.Together(), j.tenant, j.kinds, j.spec.Mixed, j.spec.Where}
 }
 
 // Countable reports whether a number of free GPUs alone decides if the shape fits the cluster: it needs whole GPUs, of which
-// any will do, and no tenant, no CPU and no memory that is modelled limits it.
+// any will do, on any server, and no tenant, no CPU and no memory that is modelled limits it.
 func (s *State) Countable(h Shape) bool {
-	if h.Request.GPUMilli != WholeGPU || h.group > 1 || h.tenant >= 0 || !h.mixed && len(s.types) > 1 ||
+	if h.Request.GPUMilli != WholeGPU || h.group > 1 || h.tenant >= 0 || h.where != nil || !h.mixed && len(s.types) > 1 ||
 		h.kinds != 1<<len(s.types)-1 {
 		return false
 	}

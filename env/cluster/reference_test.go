@@ -74,7 +74,7 @@ func (l *ledger) left(tenant string) (milli int64, bound bool) {
 func (l *ledger) takes(id ServerID, j *JobSpec, a Amount) int32 {
 	v := l.s.Server(id)
 	will := j.GPUType == "" || v.GPUType == "" || slices.Contains(strings.Split(j.GPUType, "|"), v.GPUType)
-	if !l.open(id) || !will {
+	if !l.open(id) || !will || j.Where != nil && !j.Where.Has(id) {
 		return 0
 	}
 	n, cpu, mem := int32(0), l.cpu[id], l.mem[id]

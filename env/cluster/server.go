@@ -76,7 +76,7 @@ func (s *Spec) Capacity(j *JobSpec) int64 {
 	for i := range s.Servers {
 		v := &s.Servers[i]
 		short := v.GPUMemMiB > 0 && j.Request.GPUMemMiB > v.GPUMemMiB
-		if short || !j.Allows(v.GPUType) {
+		if short || !j.Allows(v.GPUType) || j.Where != nil && !j.Where.Has(ServerID(i)) {
 			continue
 		}
 		n := workers(int64(v.GPUs), v.CPUMilli, v.MemMiB, j.Request)
@@ -116,10 +116,11 @@ func (s *Spec) Rooms() func(*JobSpec) int64 {
 		gpuType, tenant string
 		mixed           bool
 		group           int32
+		where           *ServerSet
 	}
 	known := map[shape]int64{}
 	return func(j *JobSpec) int64 {
-		k := shape{j.Request, j.GPUType, "", j.Mixed, j.Together()}
+		k := shape{j.Request, j.GPUType, "", j.Mixed, j.Together(), j.Where}
 		if len(s.Quotas) > 0 {
 			k.tenant = j.Tenant
 		}

@@ -39,8 +39,9 @@ const (
 // left out; on_loan is false if left out.
 //
 // Where they are modelled: a server has gpu_type, gpu_mem_mib, rack, down and out_of_order (a list of GPUs); a job has model,
-// group, stages, tensor, gpu_type and mixed, and gpu_mem_mib among its amounts; the whole has per_gpu, offer (all inference
-// servers if left out), reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
+// group, stages, tensor, gpu_type, mixed and servers (the names of those that will do, all if left out), and gpu_mem_mib among
+// its amounts; the whole has per_gpu, offer (all inference servers if left out), reclaim_by_s and quotas:
+// [{"tenant": "t", "gpus": 16}].
 func ReadSnapshot(r io.Reader) (*State, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {
@@ -91,8 +92,9 @@ func restoreSnapshot(v any) (_ *State, err error) {
 	}
 	specs := make([]JobSpec, len(jobs))
 	seen := make(map[string]int, len(jobs))
+	named := naming{ids: ids, sets: map[string]*ServerSet{}}
 	for i, v := range jobs {
-		j, err := readJob(v, fmt.Sprintf("jobs[%d]", i), now, ids, &specs[i])
+		j, err := readJob(v, fmt.Sprintf("jobs[%d]", i), now, &named, &specs[i])
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +178,7 @@ func readQuotas(list []any, err *error) (quotas []Quota) {
 }
 
 // readJob fills the specification and returns what changes about the job.
-func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spec *JobSpec) (j job, err error) {
+func readJob(v any, path string, now time.Duration, named *naming, spec *JobSpec) (j job, err error) {
 	o := object(v, path, &err)
 	*spec = JobSpec{
 		Name: o.text("id", true), User: o.text("user", false), Tenant: o.text("tenant", false),
@@ -189,6 +191,7 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 		GPUType: o.text("gpu_type", false), Mixed: o.flag("mixed"),
 		Estimate: o.seconds("estimate_s", false, maxTime),
 	}
+	spec.Where = named.where(o)
 	j.phase = Pending + Phase(o.oneOf("state", true, phaseNames[Pending:Done]...))
 	runs := j.phase == Running
 	j.starts = int32(o.whole("starts", false, int64(j.phase-Pending), math.MaxInt32, int64(j.phase-Pending)))
@@ -198,9 +201,9 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 	for i, v := range o.list("placement", runs, MaxServers) {
 		p := object(v, fmt.Sprintf("%s.placement[%d]", path, i), &err)
 		name := p.text("server", true)
-		server, known := ids[name]
+		server, known := named.ids[name]
 		if !known {
-			p.bad("server", name, "the name of a server in this snapshot")
+			p.bad("server", name, aServer)
 		}
 		workers := int32(p.whole("workers", true, 1, MaxGPUs, 0))
 		j.pieces = append(j.pieces, Piece{Server: server, Workers: workers, Amount: p.amount(spec.Request)})
@@ -225,6 +228,39 @@ func readJob(v any, path string, now time.Duration, ids map[string]ServerID, spe
 		}
 	}
 	return j, err
+}
+
+const aServer = "the name of a server in this snapshot"
+
+// naming finds servers by their names, and gives jobs that name the same servers one set.
+type naming struct {
+	ids  map[string]ServerID
+	sets map[string]*ServerSet // by their bits
+}
+
+// where takes the servers that will do for a job: nil if it names none, and an empty set if its list is empty.
+func (n *naming) where(o *strict) *ServerSet {
+	if _, ok := o.fields["servers"]; !ok {
+		return nil
+	}
+	set := NewServerSet(len(n.ids))
+	for _, v := range o.list("servers", true, MaxServers) {
+		name, _ := v.(string)
+		id, known := n.ids[name]
+		switch {
+		case !known:
+			o.bad("servers", v, aServer)
+			return nil
+		case set.Has(id):
+			o.bad("servers", v, "each server once")
+		}
+		set.Add(id)
+	}
+	key := fmt.Sprint(set.bits)
+	if n.sets[key] == nil {
+		n.sets[key] = set
+	}
+	return n.sets[key]
 }
 
 // amount takes the three amounts; those left out are those of otherwise.

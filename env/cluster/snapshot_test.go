@@ -84,11 +84,23 @@ func TestSnapshotRoundTrip(t *testing.T) {
 }
 
 func same(t *rapid.T, a, b *State, x, y JobID) {
-	if a.Phase(x) != b.Phase(y) || *a.Spec(x) != *b.Spec(y) || a.Starts(x) != b.Starts(y) || a.Progress(x) != b.Progress(y) ||
+	was, is := *a.Spec(x), *b.Spec(y)
+	for i := range a.servers {
+		if v := ServerID(i); a.MayUse(x, v) != b.MayUse(y, v) {
+			t.Fatalf("job %d may use server %d: %t, want %t", y, v, b.MayUse(y, v), a.MayUse(x, v))
+		}
+	}
+	if (was.Where == nil) != (is.Where == nil) {
+		t.Fatalf("job %d may use %v, want %v", y, is.Where, was.Where)
+	}
+	was.Where, is.Where = nil, nil
+	if a.Phase(x) != b.Phase(y) || was != is || a.Starts(x) != b.Starts(y) || a.Progress(x) != b.Progress(y) ||
 		a.Attained(x) != b.Attained(y) || !slices.Equal(a.Placement(x), b.Placement(y)) || !slices.Equal(a.GPUs(x), b.GPUs(y)) {
 		t.Fatalf("job %d became job %d:\n%+v %+v\n%+v %+v", x, y, *a.Spec(x), a.jobs[x], *b.Spec(y), b.jobs[y])
 	}
-	if a.Shape(x) != b.Shape(y) {
+	shape, again := a.Shape(x), b.Shape(y)
+	shape.where, again.where = nil, nil
+	if shape != again {
 		t.Fatalf("job %d of shape %+v, want %+v", y, b.Shape(y), a.Shape(x))
 	}
 	if a.Phase(x) == Pending {

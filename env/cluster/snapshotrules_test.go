@@ -21,7 +21,8 @@ const full = `{"version": 1, "now_s": 100, "per_gpu": 2, "offer": 0, "reclaim_by
  "placement": [{"server": "a", "workers": 2, "gpu_mem_mib": 60, "gpus": [0, 3]}]},
 {"id": "y", "submit_s": 2, "workers": 2, "gpu_milli": 300, "mixed": true, "state": "running", "starts": 3,
  "placement": [{"server": "b", "workers": 1, "gpus": [1]}, {"server": "a", "workers": 1, "gpus": [1]}]},
-{"id": "z", "tenant": "t", "submit_s": 3, "workers": 1, "gpu_milli": 300, "gpu_mem_mib": 81, "state": "pending"}]}`
+{"id": "z", "tenant": "t", "submit_s": 3, "workers": 1, "gpu_milli": 300, "gpu_mem_mib": 81, "servers": ["a", "b"],
+ "state": "pending"}]}`
 
 // Every field reaches what it describes.
 func TestReadFullSnapshot(t *testing.T) {
@@ -51,6 +52,9 @@ func TestReadFullSnapshot(t *testing.T) {
 	}
 	if *s.Spec(0) != want || s.Placement(0)[0].Amount != needs(wholeGPU, 60) || !s.Spec(1).Mixed || s.Starts(1) != 3 {
 		t.Errorf("%+v on %v, want %+v", *s.Spec(0), s.Placement(0), want)
+	}
+	if !s.MayUse(2, 0) || !s.MayUse(2, 1) || s.MayUse(2, 2) || !s.MayUse(1, 2) {
+		t.Error("z may use another server than a and b, or y not c")
 	}
 	if p, ok := s.BestFit(2, nil); !ok || p[0].Server != 1 || s.Fits(0, 2, s.Spec(2).Request) != 0 {
 		t.Errorf("z goes on %v, %v; want server b, whose GPU memory is not modelled", p, ok)
@@ -123,6 +127,10 @@ func TestReadFullSnapshotErrors(t *testing.T) {
 		{`[0, 3]`, `[0, 2]`, `jobs[0].placement: restore job 0: server 0: GPU 2 has 1000 thousandths in use, want at most 0`},
 		{`"gpus": 4}, {`, `"gpus": 1}, {`, `jobs[0].placement: restore job 0: tenant t has 1000 thousandths of GPUs left, want 2000`},
 		{`"server": "b"`, `"server": "c"`, `jobs[1].placement: restore job 1: server 2 takes 0 of its workers`},
+		{`["a", "b"]`, `["a", "d"]`, `jobs[2].servers: "d", want the name of a server in this snapshot`},
+		{`["a", "b"]`, `["a", "a"]`, `jobs[2].servers: "a", want each server once`},
+		{`["a", "b"]`, `[0]`, `jobs[2].servers: 0, want the name of a server in this snapshot`},
+		{`"mixed": true`, `"servers": ["a"]`, `jobs[1].placement: restore job 1: server 1 takes 0 of its workers, want 1`},
 		{`, "rack": 2`, `, "model": "x"`, `servers[1].model: unknown field`},
 	} {
 		refuse(t, full, c.from, c.to, c.want)
@@ -134,8 +142,8 @@ func TestReadFullSnapshotErrors(t *testing.T) {
 	}
 	refuse(t, two, `, "mixed": true`, ``, `jobs[1].placement: restore job 1: GPUs of several types up to server 0 (A100), want one type`)
 	// A job may join y on its GPU where two may share one.
-	const joins = `"state": "running", "placement": [{"server": "b", "workers": 1, "gpus": [1]}]}]}`
-	joined := strings.Replace(full, `"state": "pending"}]}`, joins, 1)
+	const joins = `"servers": ["b"], "state": "running", "placement": [{"server": "b", "workers": 1, "gpus": [1]}]}]}`
+	joined := strings.Replace(full, "\"servers\": [\"a\", \"b\"],\n \"state\": \"pending\"}]}", joins, 1)
 	if _, err := ReadSnapshot(strings.NewReader(joined)); err != nil {
 		t.Error(err)
 	}

@@ -179,6 +179,7 @@ func (s *State) appendJob(b []byte, id JobID) []byte {
 	if spec.Mixed {
 		b = append(b, `,"mixed":true`...)
 	}
+	b = s.appendWhere(b, spec.Where)
 	b = appendSeconds(append(b, `,"estimate_s":`...), spec.Estimate)
 	b = fmt.Appendf(b, `,"state":"%v","starts":%d`, j.phase, j.starts)
 	b = appendSeconds(append(b, `,"progress_s":`...), s.Progress(id))
@@ -207,6 +208,25 @@ func (s *State) appendJob(b []byte, id JobID) []byte {
 		b, gpus = append(b, "]}"...), gpus[p.Workers:]
 	}
 	return append(b, "]}"...)
+}
+
+// appendWhere writes the names of the servers that will do.
+func (s *State) appendWhere(b []byte, where *ServerSet) []byte {
+	if where == nil {
+		return b
+	}
+	b = append(b, `,"servers":[`...)
+	n := 0
+	for id := range where.All() {
+		if int(id) >= len(s.servers) {
+			break
+		}
+		if n++; n > 1 {
+			b = append(b, ',')
+		}
+		b = appendText(b, s.servers[id].spec.Name)
+	}
+	return append(b, ']')
 }
 
 func appendText(b []byte, s string) []byte {

@@ -209,7 +209,7 @@ func (s *State) Residents(id ServerID) []JobID { return s.servers[id].residents 
 // Fits counts the workers of the job that the server could take now beside what the job holds already, each on a GPU of its
 // own and each holding the amount: 0 on GPUs that will not do for the job, and never beyond its tenant's quota.
 func (s *State) Fits(id ServerID, job JobID, a Amount) int32 {
-	return s.room(&s.servers[id], &s.jobs[job], a)
+	return s.room(id, &s.jobs[job], a)
 }
 
 // FreeTotal counts the GPUs that nobody uses on the servers open to training jobs.

@@ -311,7 +311,7 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 			return fmt.Errorf("%s job %d: GPUs of several types up to server %d (%s), want one type: %w",
 				verb, id, q.Server, v.spec.GPUType, ErrInfeasible)
 		}
-		if fits := s.room(v, &s.jobs[id], q.Amount); fits < q.Workers {
+		if fits := s.room(q.Server, &s.jobs[id], q.Amount); fits < q.Workers {
 			return &shortage{verb, id, *q, fits}
 		}
 	}

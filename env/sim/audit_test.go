@@ -195,6 +195,9 @@ func (a *audit) admit(id cluster.JobID) {
 		if m.spec.GPUType != kind && !spec.Mixed || !spec.Allows(m.spec.GPUType) {
 			a.fail("job %d, which wants %q, on %s after %s", id, spec.GPUType, m.spec.GPUType, kind)
 		}
+		if spec.Where != nil && !spec.Where.Has(p.Server) {
+			a.fail("job %d on server %d, want one of %v", id, p.Server, slices.Collect(spec.Where.All()))
+		}
 		seen[p.Server] = true
 		workers += p.Workers
 		if p.Workers%spec.Together() != 0 || p.GPUMilli < 1 || p.GPUMemMiB < spec.Request.GPUMemMiB {

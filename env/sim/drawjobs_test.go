@@ -28,7 +28,11 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 		}
 		j.Status = rapid.SampledFrom([]trace.Status{trace.Unknown, trace.Passed, trace.Killed}).Draw(t, "status")
 		drawNature(t, &j.JobSpec)
+		if rapid.IntRange(0, 3).Draw(t, "bound to servers") == 0 {
+			j.Where = drawWhere(t, len(cfg.Cluster.Servers))
+		}
 		if cfg.Cluster.Capacity(&j.JobSpec) == 0 {
+			j.Where = nil
 			j.Request, j.GPUType, j.Tensor, j.Tenant = cluster.Amount{GPUMilli: 250}, "", 0, "böb"
 		}
 		if drawGang(t, &j.JobSpec, cfg.Cluster.Capacity(&j.JobSpec)) {
@@ -36,6 +40,17 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 		}
 	}
 	return jobs
+}
+
+// drawWhere draws the servers that will do for a job.
+func drawWhere(t *rapid.T, servers int) *cluster.ServerSet {
+	set := cluster.NewServerSet(servers)
+	for i := range servers {
+		if rapid.Bool().Draw(t, "will do") {
+			set.Add(cluster.ServerID(i))
+		}
+	}
+	return set
 }
 
 // drawNature draws what the job trains and what each of its workers needs.

@@ -42,17 +42,18 @@ const (
 	fGPU
 	fNeed
 	fOffer
+	fWhere
 )
 
 var lineFields = []string{
 	"at", "kind", "job", "server", "pieces", "terminated", "truncated", "name", "workers", "gpu_milli", "work", "status",
 	"user", "tenant", "min_workers", "max_workers", "cpu_milli", "mem_mib", "estimate", "model", "group", "stages", "tensor",
-	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer",
+	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where",
 }
 
 // jobFields are those that the line of a job may have beside those that it must have.
 const jobFields = 1<<fUser | 1<<fTenant | 1<<fMinWorkers | 1<<fMaxWorkers | 1<<fCPUMilli | 1<<fMemMiB | 1<<fEstimate |
-	1<<fModel | 1<<fGroup | 1<<fStages | 1<<fTensor | 1<<fGPUType | 1<<fMixed | 1<<fGPUMemMiB
+	1<<fModel | 1<<fGroup | 1<<fStages | 1<<fTensor | 1<<fGPUType | 1<<fMixed | 1<<fGPUMemMiB | 1<<fWhere
 
 // needs are the fields that a line of each kind must have.
 var needs = [...]uint32{
@@ -158,6 +159,8 @@ func (p *parser) line() error {
 			d.Need = s.number("need", 0, math.MaxInt64)
 		case fOffer:
 			d.Offer = int32(s.number("offer", 0, math.MaxInt32))
+		case fWhere:
+			j.Where = p.where()
 		}
 	}
 	s.end()
@@ -167,6 +170,29 @@ func (p *parser) line() error {
 		return s.err
 	}
 	return p.add(r, j)
+}
+
+// where reads the servers that will do for a job, ascending. Jobs that name the same share a set.
+func (p *parser) where() *cluster.ServerSet {
+	s, from := &p.scan, p.scan.at
+	servers := len(p.log.Config.Cluster.Servers)
+	set, last := cluster.NewServerSet(servers), int64(-1)
+	s.expect('[', "where")
+	for n := 0; s.more(']', n, "where"); n++ {
+		last = s.number("where", last+1, int64(servers)-1)
+		if s.err != nil {
+			return nil
+		}
+		set.Add(cluster.ServerID(last))
+	}
+	if p.sets == nil {
+		p.sets = map[string]*cluster.ServerSet{}
+	}
+	key := string(s.line[from:s.at])
+	if p.sets[key] == nil {
+		p.sets[key] = set
+	}
+	return p.sets[key]
 }
 
 // check holds the fields of a line to its kind, and the line to the lines before it.

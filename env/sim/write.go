@@ -246,6 +246,7 @@ func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	if j.Mixed {
 		b = append(b, `,"mixed":true`...)
 	}
+	b = appendWhere(b, j.Where)
 	b = appendInt(b, `,"workers":`, int64(j.Workers))
 	b = appendSome(b, `,"min_workers":`, int64(j.MinWorkers))
 	b = appendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
@@ -254,6 +255,21 @@ func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	b = appendInt(b, `,"work":`, int64(j.Work))
 	b = append(append(b, `,"status":"`...), j.Status.String()...)
 	return append(b, `"}`...)
+}
+
+func appendWhere(b []byte, where *cluster.ServerSet) []byte {
+	if where == nil {
+		return b
+	}
+	b = append(b, `,"where":[`...)
+	n := 0
+	for id := range where.All() {
+		if n++; n > 1 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(id), 10)
+	}
+	return append(b, ']')
 }
 
 func appendPieces(b []byte, p cluster.Placement, gpus []int32) []byte {

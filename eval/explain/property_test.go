@@ -190,6 +190,7 @@ func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 			Failed:       s.Down(v),
 			NotLent:      s.Server(v).Pool == cluster.Inference && !s.OnLoan(v),
 			OtherType:    !spec.Allows(s.Server(v).GPUType),
+			NotEligible:  spec.Where != nil && !spec.Where.Has(v),
 			SmallGPU:     a.GPUMemMiB > s.Server(v).GPUMemMiB && s.Server(v).GPUMemMiB > 0,
 			QuotaLeft:    limited && quota/int64(a.GPUMilli) < group,
 			NoGPU:        free == 0,

@@ -107,23 +107,24 @@ type Exclusion string
 
 // The exclusions.
 const (
-	Failed       Exclusion = "failed"     // the server is down
-	NotLent      Exclusion = "not-lent"   // it belongs to inference
-	OtherType    Exclusion = "gpu-type"   // its GPUs are of a type that will not do
-	SmallGPU     Exclusion = "small-gpu"  // its GPUs have less memory than a worker needs
-	QuotaLeft    Exclusion = "quota"      // the tenant may not take another worker
-	NoGPU        Exclusion = "gpus"       // no free GPU, or none with the share that a worker needs
-	TooFewGPUs   Exclusion = "group"      // fewer GPUs than workers that must stand together
-	FullGPU      Exclusion = "per-gpu"    // GPUs with the share free have as many jobs as they may
-	NoGPUMemory  Exclusion = "gpu-memory" // GPUs with the share free have too little memory free
-	NoCPU        Exclusion = "cpu"        // too little CPU
-	NoMemory     Exclusion = "memory"     // too little memory
-	notExcluding Exclusion = ""           // it takes a worker, or a group of them
+	Failed       Exclusion = "failed"       // the server is down
+	NotLent      Exclusion = "not-lent"     // it belongs to inference
+	OtherType    Exclusion = "gpu-type"     // its GPUs are of a type that will not do
+	NotEligible  Exclusion = "not-eligible" // it is none of those on which the job may run
+	SmallGPU     Exclusion = "small-gpu"    // its GPUs have less memory than a worker needs
+	QuotaLeft    Exclusion = "quota"        // the tenant may not take another worker
+	NoGPU        Exclusion = "gpus"         // no free GPU, or none with the share that a worker needs
+	TooFewGPUs   Exclusion = "group"        // fewer GPUs than workers that must stand together
+	FullGPU      Exclusion = "per-gpu"      // GPUs with the share free have as many jobs as they may
+	NoGPUMemory  Exclusion = "gpu-memory"   // GPUs with the share free have too little memory free
+	NoCPU        Exclusion = "cpu"          // too little CPU
+	NoMemory     Exclusion = "memory"       // too little memory
+	notExcluding Exclusion = ""             // it takes a worker, or a group of them
 )
 
 // Exclusions lists all exclusions in the order in which they are looked for.
 func Exclusions() []Exclusion {
 	return []Exclusion{
-		Failed, NotLent, OtherType, SmallGPU, QuotaLeft, NoGPU, TooFewGPUs, FullGPU, NoGPUMemory, NoCPU, NoMemory,
+		Failed, NotLent, OtherType, NotEligible, SmallGPU, QuotaLeft, NoGPU, TooFewGPUs, FullGPU, NoGPUMemory, NoCPU, NoMemory,
 	}
 }

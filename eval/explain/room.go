@@ -23,6 +23,8 @@ func Exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes
 		return 0, NotLent
 	case !spec.Allows(v.GPUType):
 		return 0, OtherType
+	case !s.MayUse(id, server):
+		return 0, NotEligible
 	case v.GPUMemMiB > 0 && a.GPUMemMiB > v.GPUMemMiB:
 		return 0, SmallGPU
 	case limited && quota < int64(group)*int64(a.GPUMilli):
@@ -93,7 +95,7 @@ func fits(s *cluster.State, id cluster.JobID, a cluster.Amount) hold {
 func shares(s *cluster.State, id cluster.JobID) int64 {
 	spec := s.Spec(id)
 	h := measure(s, id, func(v cluster.ServerID) int32 {
-		if !s.Open(v) || !spec.Allows(s.Server(v).GPUType) {
+		if !s.Open(v) || !s.MayUse(id, v) {
 			return 0
 		}
 		return freeFor(s, v, spec.Request)
@@ -105,25 +107,29 @@ func shares(s *cluster.State, id cluster.JobID) int64 {
 type empty struct {
 	capacity func(*cluster.JobSpec) int64
 	kinds    []func(*cluster.JobSpec) int64 // of one server of each kind
+	of       [][]cluster.ServerID           // the servers of each kind
 }
 
 func newEmpty(s *cluster.State) *empty {
 	var all cluster.Spec
-	seen := map[cluster.ServerSpec]bool{}
+	kind := map[cluster.ServerSpec]int{}
 	e := &empty{}
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
-		if !s.Open(id) {
-			continue
-		}
 		v := *s.Server(id)
 		v.GPUs, v.Name, v.Rack = s.Working(id), "", 0
-		all.Servers = append(all.Servers, v)
-		if !seen[v] {
-			seen[v] = true
-			one := cluster.Spec{Servers: []cluster.ServerSpec{v}}
-			e.kinds = append(e.kinds, one.Rooms())
+		if !s.Open(id) {
+			v.GPUs = 0
 		}
+		all.Servers = append(all.Servers, v) // all of them: a job may name servers
+		k, known := kind[v]
+		if !known {
+			k = len(e.kinds)
+			kind[v] = k
+			one := cluster.Spec{Servers: []cluster.ServerSpec{v}}
+			e.kinds, e.of = append(e.kinds, one.Rooms()), append(e.of, nil)
+		}
+		e.of[k] = append(e.of[k], id)
 	}
 	e.capacity = all.Rooms()
 	return e
@@ -131,9 +137,12 @@ func newEmpty(s *cluster.State) *empty {
 
 // one is how many workers of the job a single empty server takes at most.
 func (e *empty) one(spec *cluster.JobSpec) int64 {
-	most := int64(0)
-	for _, capacity := range e.kinds {
-		most = max(most, capacity(spec))
+	most, anywhere := int64(0), *spec
+	anywhere.Where = nil
+	for k, capacity := range e.kinds {
+		if spec.Where == nil || slices.ContainsFunc(e.of[k], spec.Where.Has) {
+			most = max(most, capacity(&anywhere))
+		}
 	}
 	return most
 }

@@ -138,7 +138,7 @@ func (d *Decision) hole(id cluster.JobID) int32 {
 	s, most := &d.after, int32(0)
 	spec := s.Spec(id)
 	for i := range s.Servers() {
-		if v := cluster.ServerID(i); s.Open(v) && spec.Allows(s.Server(v).GPUType) {
+		if v := cluster.ServerID(i); s.Open(v) && s.MayUse(id, v) {
 			most = max(most, freeFor(s, v, spec.Request))
 		}
 	}
