@@ -128,7 +128,7 @@ func (o *evalOptions) plan(suites []suite, policies []policy) (eval.Plan, error)
 		plan.Suites = append(plan.Suites, s.Suite)
 	}
 	for _, p := range policies {
-		plan.Policies = append(plan.Policies, p.Policy)
+		plan.Policies = append(plan.Policies, p.eval())
 	}
 	return plan, plan.Validate()
 }
@@ -196,15 +196,15 @@ func whole(plan *eval.Plan, results []eval.Result) []eval.Result {
 // checkOverlap refuses to judge a learned policy by jobs that it has seen, and says so where that cannot be told.
 func checkOverlap(a *app, suites []suite, policies []policy, split scenario.Split, allowed bool) error {
 	for _, p := range policies {
-		if p.learned == nil {
+		if p.Learned == nil {
 			continue
 		}
-		if len(p.training.Seen) == 0 {
+		if len(p.Training.Seen) == 0 {
 			a.say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
 			continue
 		}
 		for _, s := range suites {
-			shared, overlap := scenario.Overlap(seen(p.training), s.source.Periods(split))
+			shared, overlap := scenario.Overlap(seen(p.Training), s.source.Periods(split))
 			switch {
 			case overlap && !allowed:
 				return &exitError{codeMismatch, fmt.Errorf("policy %s was trained or chosen on jobs of %s of %s (%s): "+

@@ -70,11 +70,11 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, res
 func origins(policies []policy) []string {
 	var notes []string
 	for _, p := range policies {
-		if p.learned == nil {
+		if p.Learned == nil {
 			continue
 		}
 		var parts []string
-		for _, s := range seen(p.training) {
+		for _, s := range seen(p.Training) {
 			parts = append(parts, s.String())
 		}
 		text := "is not known"
@@ -153,7 +153,7 @@ func partings(logs []*sim.Log) ([]report.Difference, error) {
 // featured is the policy whose schedule is shown first: the first learned one, else the one with the lowest mean JCT.
 func featured(c *eval.Comparison, policies []policy) string {
 	for _, p := range policies {
-		if p.learned != nil {
+		if p.Learned != nil {
 			return p.Name
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -68,9 +69,14 @@ func noRun(err error) error { return &exitError{codeNoRun, err} }
 
 func exitCode(ctx context.Context, err error) int {
 	var own *exitError
+	var name *decide.NameError
 	switch {
 	case errors.As(err, &own):
 		return own.code
+	case errors.As(err, &name) && name.Folder:
+		return codeNoRun
+	case errors.As(err, &name):
+		return codeUsage
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return codeInterrupted
 	case errors.Is(err, checkpoints.ErrNone):

@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 type planOptions struct {
@@ -55,7 +55,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")
 	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
-	complete(cmd, "policy", policyNames)
+	complete(cmd, "policy", decide.Names)
 	return cmd
 }
 
@@ -90,7 +90,7 @@ func planFile(a *app, opts planOptions) (*plan, error) {
 }
 
 func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
-	p, err := findPolicy(opts.policy)
+	p, err := finder().Load(opts.policy)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -103,11 +103,7 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 		return nil, nil, nil, err
 	}
 	state.SetProfile(physics.Profiled(model))
-	served, err := p.served()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	out, why, err := serve.Plan(state, served, opts.seed)
+	out, why, err := decide.Plan(state, p, opts.seed)
 	return state, (*plan)(out), why, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
@@ -86,12 +87,12 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	if result.Exported, err = exportRun(exportOptions{run: dir, name: "learned"}); err != nil {
 		return err
 	}
-	policies := []string{"fifo", "sjfskip", "srtf", "las", prior, result.Exported.Out}
+	policies := []string{"fifo", "sjfskip", "srtf", "las", decide.Prior, result.Exported.Out}
 
 	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
 		quickstartScenario, result.Exported.Out)
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
-		scenarios: []string{quickstartScenario}, policies: policies, baseline: prior,
+		scenarios: []string{quickstartScenario}, policies: policies, baseline: decide.Prior,
 		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
 	})
 	if err != nil {

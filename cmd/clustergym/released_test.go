@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -51,11 +52,11 @@ func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if inside.Digest != beside.Digest || !reflect.DeepEqual(inside.training, beside.training) || len(inside.training.Seen) == 0 {
-		t.Errorf("released is trained by %+v, its folder by %+v", inside.training, beside.training)
+	if inside.Digest != beside.Digest || !reflect.DeepEqual(inside.Training, beside.Training) || len(inside.Training.Seen) == 0 {
+		t.Errorf("released is trained by %+v, its folder by %+v", inside.Training, beside.Training)
 	}
 
-	first, _, _ := strings.Cut(inside.training.Scenario, ",")
+	first, _, _ := strings.Cut(inside.Training.Scenario, ",")
 	s, err := scenario.Load(first)
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +77,7 @@ func TestPriorOfReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := priorOf(p.learned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := p.Prior
 	for _, c := range []struct {
 		policies []string
 		baseline string
@@ -92,7 +90,7 @@ func TestPriorOfReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, got := range all {
-			if got.Name == prior && got.Digest != want.Digest {
+			if got.Name == decide.Prior && got.Digest != want.Digest {
 				t.Errorf("%v against %s: the prior is another one", c.policies, c.baseline)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/serve"
 )
 
@@ -37,9 +37,6 @@ type serveOptions struct {
 
 // tokenVariable names the environment variable of the token.
 const tokenVariable = "CLUSTERGYM_TOKEN"
-
-// usualFallback decides where a policy has no prior.
-const usualFallback = "srsf"
 
 func newServeCmd(a *app) *cobra.Command {
 	var opts serveOptions
@@ -67,7 +64,8 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
-	f.StringVar(&opts.fallback, "fallback", "", "who decides when the policy does not (default its prior, else "+usualFallback+")")
+	f.StringVar(&opts.fallback, "fallback", "",
+		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
@@ -81,8 +79,8 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
 	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
 	require(cmd, "policy")
-	complete(cmd, "policy", policyNames)
-	complete(cmd, "fallback", policyNames)
+	complete(cmd, "policy", decide.Names)
+	complete(cmd, "fallback", decide.Names)
 	cmd.AddCommand(newServeReplayCmd(a))
 	return cmd
 }
@@ -103,29 +101,23 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	if err != nil {
 		return usage("--physics: %w", err)
 	}
-	config := serve.Config{
-		Source: serve.Source{Load: func() (*serve.Policy, error) { return servedPolicy(opts.policy) }},
-		Fallback: func(p *serve.Policy) (*serve.Policy, error) {
-			if opts.fallback == "" && p.Prior != nil {
-				return p.Prior, nil
-			}
-			if opts.fallback == "" {
-				return servedPolicy(usualFallback)
-			}
-			return fallbackPolicy(opts.fallback, p)
-		},
-		Profile: physics.Profiled(model), Seed: opts.seed, Deadline: opts.deadline, Parallel: opts.parallel,
-		MaxBody: opts.maxBody << 20, Token: token, Log: a.logger(),
+	source, err := finder().Find(opts.policy)
+	if err != nil {
+		return err
 	}
-	if dir, ok := bundleFolder(opts.policy); ok {
-		config.Source.Stamp = func() (string, error) { return serve.FolderStamp(dir) }
+	config := serve.Config{
+		Config: decide.Config{
+			Source: source, Fallback: finder().Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline,
+			Parallel: opts.parallel, Log: a.logger(),
+		},
+		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,
 	}
 	if opts.log != "" {
-		frame := serve.Record{Build: version, Physics: opts.physics, Seed: opts.seed}
-		if config.Decision, err = serve.OpenLog(opts.log, frame); err != nil {
+		frame := decide.Record{Build: version, Physics: opts.physics, Seed: opts.seed}
+		if config.Decisions, err = decide.OpenLog(opts.log, frame); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, config.Decision.Close()) }()
+		defer func() { err = errors.Join(err, config.Decisions.Close()) }()
 	}
 	server, err := serve.New(config)
 	if err != nil {
@@ -141,36 +133,6 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	config.Log.Info("serving", "address", ln.Addr().String(), "tls", opts.address.Cert != "", "token", token != "",
 		"policy", opts.policy, "deadline", opts.deadline.String(), "version", version)
 	return server.Serve(ctx, ln, opts.poll, opts.drain, hup)
-}
-
-func servedPolicy(name string) (*serve.Policy, error) {
-	p, err := findPolicy(name)
-	if err != nil {
-		return nil, err
-	}
-	return p.served()
-}
-
-// fallbackPolicy finds a policy by name, where prior is that of the policy for which it stands in.
-func fallbackPolicy(name string, of *serve.Policy) (*serve.Policy, error) {
-	if name == prior && of.Prior != nil {
-		return of.Prior, nil
-	}
-	return servedPolicy(name)
-}
-
-// bundleFolder returns the folder of an exported policy, if the argument is one.
-func bundleFolder(arg string) (string, bool) {
-	if p, err := findPolicy(arg); err != nil || p.learned == nil {
-		return "", false
-	}
-	for _, dir := range []string{arg, arg[strings.IndexByte(arg, '=')+1:]} {
-		_, err := os.Stat(filepath.Join(dir, "manifest.json"))
-		if err == nil && !isRun(dir) {
-			return dir, true
-		}
-	}
-	return "", false
 }
 
 // readToken returns the token of a file or of the environment, "" for none.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 type serveReplayOptions struct {
@@ -38,7 +38,7 @@ see where that would have decided otherwise. Without it the policy is found by i
 	cmd.Flags().StringVar(&opts.log, "log", "", "the decision log; - for standard input")
 	cmd.Flags().StringVar(&opts.policy, "policy", "", "who decides again (default the policy that the log names)")
 	require(cmd, "log")
-	complete(cmd, "policy", policyNames)
+	complete(cmd, "policy", decide.Names)
 	return cmd
 }
 
@@ -69,14 +69,14 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		defer f.Close()
 		in = f
 	}
-	deciders := deciders{given: opts.policy, known: map[string]*serve.Policy{}}
+	deciders := deciders{given: opts.policy, known: map[string]*decide.Policy{}}
 	if opts.policy != "" { // a mistake in it is one of the command line
 		if _, err := deciders.find(opts.policy, nil); err != nil {
 			return err
 		}
 	}
 	out := replayedLog{Lines: []replayedLine{}}
-	for log := serve.NewLogReader(in); ; {
+	for log := decide.NewLogReader(in); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && !errors.Is(err, serve.ErrDamaged) {
+		if err != nil && !errors.Is(err, decide.ErrDamaged) {
 			return fmt.Errorf("%s: %w", opts.log, err)
 		}
 		out.Decisions++
@@ -142,11 +142,11 @@ func (r *replayedLog) print(a *app) error {
 // deciders finds who decides again, each once.
 type deciders struct {
 	given string // policy for those that a policy decided, "" for the one of the log
-	known map[string]*serve.Policy
+	known map[string]*decide.Policy
 }
 
 // again makes a decision again, and tells whether another policy than in the log made it.
-func (k *deciders) again(r *serve.Record, d *serve.Decision) (differs string, other bool, err error) {
+func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
 	model, err := physics.Parse(r.Physics)
 	if err != nil {
 		return "", false, fmt.Errorf("physics: %w", err)
@@ -155,30 +155,30 @@ func (k *deciders) again(r *serve.Record, d *serve.Decision) (differs string, ot
 	if k.given != "" {
 		name = k.given
 	}
-	p, digest := (*serve.Policy)(nil), d.Digest
-	if d.By == serve.ByPolicy || d.Fallback.Policy == prior {
+	p, digest := (*decide.Policy)(nil), d.Digest
+	if d.By == decide.ByPolicy || d.Fallback.Policy == decide.Prior {
 		if p, err = k.find(name, nil); err != nil {
 			return "", false, err
 		}
 	}
-	if d.By == serve.ByFallback {
+	if d.By == decide.ByFallback {
 		digest = d.Fallback.Digest
 		if p, err = k.find(d.Fallback.Policy, p); err != nil {
 			return "", false, err
 		}
 	}
-	differs, err = serve.Again(r, d, p, physics.Profiled(model))
+	differs, err = decide.Again(r, d, p, physics.Profiled(model))
 	return differs, p.Digest != digest, err
 }
 
-func (k *deciders) find(name string, of *serve.Policy) (*serve.Policy, error) {
-	if name == prior && of != nil && of.Prior != nil {
+func (k *deciders) find(name string, of *decide.Policy) (*decide.Policy, error) {
+	if name == decide.Prior && of != nil && of.Prior != nil {
 		return of.Prior, nil
 	}
 	if p, ok := k.known[name]; ok {
 		return p, nil
 	}
-	p, err := servedPolicy(name)
+	p, err := finder().Load(name)
 	if err != nil {
 		return nil, err
 	}

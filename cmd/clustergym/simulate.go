@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
 )
@@ -76,7 +77,7 @@ text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go 
 	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
 	opts.drawing.addFlags(cmd)
 	require(cmd, "trace", "servers", "gpus-per-server", "policy")
-	complete(cmd, "policy", policyNames)
+	complete(cmd, "policy", decide.Names)
 	complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
 	complete(cmd, "restart", func() []string { return restarts })
 	complete(cmd, "estimates", func() []string { return estimateKinds })
@@ -171,7 +172,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
-	episode, cpu, err := simulate(ctx, cfg, jobs, policy.Policy, opts.seed)
+	episode, cpu, err := simulate(ctx, cfg, jobs, policy.eval(), opts.seed)
 	if err != nil {
 		return err
 	}

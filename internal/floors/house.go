@@ -33,6 +33,8 @@ func House() Rules {
 			{5, "train"},
 			{5, "eval"},
 
+			{5.4, "internal/decide"},
+
 			{5.5, "internal/serve"},
 
 			{6, "cmd/clustergym"},

@@ -1,7 +1,5 @@
-// Package serve is a runtime that decides: it answers snapshots of a cluster with the plans of a policy over HTTP, as
-// `clustergym plan --json` prints them. It holds a policy to a deadline and falls back to another one, takes up a new bundle
-// without a pause, counts and explains what it does, and logs decisions so that they can be made again offline.
+// Package serve answers snapshots of a cluster over HTTP with the plans of a decide.Decider, as `clustergym plan --json` prints
+// them, with what it has counted, and with who decides.
 //
-// It proposes and changes nothing. It looks at the wall clock, for deadlines and for logs; decisions do not depend on it unless
-// a deadline passes.
+// It proposes and changes nothing. It looks at the wall clock, for the times of connections and for logs.
 package serve

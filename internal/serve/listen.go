@@ -95,9 +95,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 		case err := <-failed:
 			return fmt.Errorf("serve: %w", err)
 		case <-ticks.C:
-			s.Reload(false)
+			s.decider.Reload(false)
 		case <-hup:
-			s.Reload(true)
+			s.decider.Reload(true)
 		case <-ctx.Done():
 			s.draining.Store(true)
 			s.Log.Info("draining", "at_most", drain.String())

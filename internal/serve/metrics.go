@@ -1,79 +1,28 @@
 package serve
 
 import (
-	"sync/atomic"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// metrics are what a server counts, in a registry of its own.
+// metrics are what a server counts beside its decider, in a registry of its own.
 type metrics struct {
-	registry  *prometheus.Registry
-	requests  *prometheus.CounterVec // path, code
-	decisions *prometheus.CounterVec // by
-	fallbacks *prometheus.CounterVec // reason
-	undecided prometheus.Counter
-	strange   prometheus.Counter
-	reloads   *prometheus.CounterVec // result
-	unlogged  prometheus.Counter
-	seconds   prometheus.Histogram
-	running   prometheus.Gauge
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec // path, code
+	running  prometheus.Gauge
 }
 
-func newMetrics(late *atomic.Int64, policy func() *Policy) *metrics {
-	count := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "clustergym_" + name, Help: help})
-	}
-	counts := func(name, help string, by ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clustergym_" + name, Help: help}, by)
-	}
-	gauge := func(name, help string) prometheus.GaugeOpts {
-		return prometheus.GaugeOpts{Name: "clustergym_" + name, Help: help}
-	}
+func newMetrics() *metrics {
 	m := &metrics{
-		registry:  prometheus.NewRegistry(),
-		requests:  counts("http_requests_total", "Requests by path and status.", "path", "code"),
-		decisions: counts("decisions_total", "Decisions by who made them.", "by"),
-		fallbacks: counts("fallbacks_total", "Snapshots that the policy did not decide, by why.", "reason"),
-		undecided: count("undecided_total", "Snapshots that neither the policy nor the fallback decided."),
-		strange: count("strange_choices_total",
-			"Choices that a learned policy left to its prior, as they lay beyond what training had met."),
-		reloads:  counts("reloads_total", "Attempts to take up a changed bundle, by result.", "result"),
-		unlogged: count("unlogged_decisions_total", "Decisions that could not be written to the decision log."),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "clustergym_decision_seconds", Help: "Wall time of decisions, fallbacks included, reading and explaining apart.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13), // to 6 s
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "clustergym_http_requests_total", Help: "Requests by path and status.",
+		}, []string{"path", "code"}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "clustergym_decisions_running", Help: "Requests that are being decided.",
 		}),
-		running: prometheus.NewGauge(gauge("decisions_running", "Requests that are being decided.")),
 	}
-	for _, by := range []string{ByPolicy, ByFallback} { // a counter that was never counted is 0, not absent
-		m.decisions.WithLabelValues(by)
-	}
-	for _, reason := range []string{ReasonDeadline, ReasonError, ReasonPanic, ReasonBusy} {
-		m.fallbacks.WithLabelValues(reason)
-	}
-	for _, result := range []string{reloaded, refused} {
-		m.reloads.WithLabelValues(result)
-	}
-	lateNow := prometheus.NewGaugeFunc(gauge("late_decisions", "Decisions past their deadline that still run."),
-		func() float64 { return float64(late.Load()) })
-	m.registry.MustRegister(m.requests, m.decisions, m.fallbacks, m.undecided, m.strange, m.reloads, m.unlogged, m.seconds,
-		m.running, lateNow, policyInfo{policy}, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.requests, m.running, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
-}
-
-// policyInfo tells which policy decides.
-type policyInfo struct{ policy func() *Policy }
-
-var infoDesc = prometheus.NewDesc("clustergym_policy_info", "1 for the policy that decides.", []string{"policy", "digest"}, nil)
-
-// Describe implements prometheus.Collector.
-func (policyInfo) Describe(to chan<- *prometheus.Desc) { to <- infoDesc }
-
-// Collect implements prometheus.Collector.
-func (i policyInfo) Collect(to chan<- prometheus.Metric) {
-	p := i.policy()
-	to <- prometheus.MustNewConstMetric(infoDesc, prometheus.GaugeValue, 1, p.Name, p.Digest)
 }

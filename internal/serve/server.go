@@ -3,76 +3,49 @@ package serve
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"runtime"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 // Config is what a server decides by. Zero values are replaced where a default is named.
 type Config struct {
-	Source   Source
-	Fallback func(*Policy) (*Policy, error) // who decides when this policy does not
-	Profile  cluster.Profile                // what is known of speed, nil for nothing
-	Seed     uint64                         // of policies that draw
-	Deadline time.Duration                  // of a decision: 1 s
-	Parallel int                            // requests that are decided at a time: GOMAXPROCS
-	MaxBody  int64                          // bytes of a snapshot: 64 MiB
-	Token    string                         // that requests must bring, "" for none
-	Decision *Log                           // nil: decisions are not logged
-	Log      *slog.Logger
+	decide.Config                 // Parallel is also how many requests are decided at a time; the server has a registry of its own
+	Profile       cluster.Profile // what is known of speed, nil for nothing
+	MaxBody       int64           // bytes of a snapshot: 64 MiB
+	Token         string          // that requests must bring, "" for none
 }
 
 // Server answers snapshots with plans. It is safe for concurrent use.
 type Server struct {
 	Config
-	late     atomic.Int64 // decisions past their deadline that still run
+	decider  *decide.Decider
 	metrics  *metrics
 	slots    chan struct{}
-	loaded   atomic.Pointer[loaded]
 	draining atomic.Bool
-
-	reloading sync.Mutex
-	tried     string // stamp of the last attempt to load
-}
-
-// loaded is what decides from one reload to the next.
-type loaded struct {
-	policy, fallback *Policy
-	first, second    guard // of the policy; of the fallback and the prior
-	stamp            string
-	since            time.Time
 }
 
 // New returns a server whose policy is loaded.
 func New(c Config) (*Server, error) {
-	c.Deadline = cmp.Or(c.Deadline, time.Second)
-	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
-	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
-	if c.Deadline < 0 || c.Parallel < 0 || c.MaxBody < 0 {
-		return nil, fmt.Errorf("serve with a deadline of %v, %d decisions at a time, bodies of %d bytes: want more than 0",
-			c.Deadline, c.Parallel, c.MaxBody)
+	if c.MaxBody = cmp.Or(c.MaxBody, 64<<20); c.MaxBody < 0 {
+		return nil, fmt.Errorf("serve with bodies of %d bytes: want more than 0", c.MaxBody)
 	}
-	s := &Server{Config: c, slots: make(chan struct{}, c.Parallel)}
-	s.metrics = newMetrics(&s.late, func() *Policy { return s.loaded.Load().policy })
-	now, err := s.load()
+	m := newMetrics()
+	c.Registry = m.registry
+	d, err := decide.New(c.Config)
 	if err != nil {
 		return nil, err
 	}
-	s.loaded.Store(now)
-	s.tried = now.stamp
-	return s, nil
+	c.Config = d.Config
+	return &Server{Config: c, decider: d, metrics: m, slots: make(chan struct{}, c.Parallel)}, nil
 }
 
 // Handler returns what the server answers. Without a token it answers only requests to localhost.
@@ -101,25 +74,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok\n") // a server without a policy does not exist
 }
 
-// Served is the answer about the policy.
-type Served struct {
-	Policy   string    `json:"policy"`
-	Digest   string    `json:"digest,omitempty"`
-	Prior    string    `json:"prior,omitempty"`
-	Fallback string    `json:"fallback"`
-	Deadline float64   `json:"deadline_s"`
-	Since    time.Time `json:"since"`
-}
-
 func (s *Server) policy(w http.ResponseWriter, _ *http.Request) {
-	l := s.loaded.Load()
-	out := Served{
-		Policy: l.policy.Name, Digest: l.policy.Digest, Fallback: l.fallback.Name, Deadline: s.Deadline.Seconds(), Since: l.since,
-	}
-	if l.policy.Prior != nil {
-		out.Prior = l.policy.Prior.Name
-	}
-	reply(w, http.StatusOK, out)
+	reply(w, http.StatusOK, s.decider.Served())
 }
 
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
@@ -153,64 +109,21 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	state.SetProfile(s.Profile)
-	l := s.loaded.Load() // this request's, whatever is loaded meanwhile
-	answer, fails := l.decide(state, s.Seed)
-	s.note(r.Context(), l, fails)
-	if answer == nil {
-		s.metrics.undecided.Inc()
-		s.fail(w, r, undecided(fails), errors.Join(errs(fails)...))
+	out, err := s.decider.Decide(state, requestID(r.Context()), true)
+	if err != nil {
+		s.fail(w, r, undecided(err), err)
 		return
 	}
-	answer.Decision.RequestID = requestID(r.Context())
-	s.metrics.decisions.WithLabelValues(answer.Decision.By).Inc()
-	s.metrics.seconds.Observe(answer.Decision.Seconds)
-	s.metrics.strange.Add(float64(answer.Decision.Strange))
-	if s.Decision != nil {
-		if err := s.Decision.write(time.Now(), text, answer); err != nil {
-			s.metrics.unlogged.Inc()
-			s.Log.ErrorContext(r.Context(), "decision not logged", "request_id", answer.Decision.RequestID, "error", err)
-		}
-	}
-	reply(w, http.StatusOK, answer)
+	s.decider.Record(text, out.Answer)
+	reply(w, http.StatusOK, out.Answer)
 }
 
 // undecided is the status of a snapshot that got no plan: a fault of the snapshot if whoever was asked said why.
-func undecided(fails [2]*failure) int {
-	for _, f := range fails {
-		if f != nil && f.reason != ReasonError {
-			return http.StatusServiceUnavailable
-		}
+func undecided(err error) int {
+	if u := new(decide.Undecided); errors.As(err, &u) && u.Said() {
+		return http.StatusUnprocessableEntity
 	}
-	return http.StatusUnprocessableEntity
-}
-
-func errs(fails [2]*failure) (list []error) {
-	for _, f := range fails {
-		if f != nil {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// note counts and logs who did not decide.
-func (s *Server) note(ctx context.Context, l *loaded, fails [2]*failure) {
-	for i, f := range fails {
-		if f == nil {
-			continue
-		}
-		who := "fallback"
-		if i == 0 {
-			who = "policy"
-			s.metrics.fallbacks.WithLabelValues(f.reason).Inc()
-		}
-		name := [2]string{l.policy.Name, l.fallback.Name}[i]
-		args := []any{"request_id", requestID(ctx), who, name, "reason", f.reason, "error", f.err}
-		if f.stack != nil {
-			args = append(args, "stack", string(f.stack))
-		}
-		s.Log.WarnContext(ctx, who+" did not decide", args...)
-	}
+	return http.StatusServiceUnavailable
 }
 
 // Problem is the answer to a request that gets no other.

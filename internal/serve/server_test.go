@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/serve"
 )
 
@@ -28,8 +31,8 @@ const snapshot = `{"version":1,"now_s":100,
 {"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
 
 // baseline is a baseline as a policy.
-func baseline(name string) *serve.Policy {
-	return &serve.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+func baseline(name string) *decide.Policy {
+	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 }
 
 // scripted is a scheduler that does what a test says.
@@ -41,8 +44,8 @@ func (scripted) Reset(uint64) error { return nil }
 
 func (f scripted) Schedule(tx *cluster.Txn) error { return f(tx) }
 
-func (f scripted) policy() *serve.Policy {
-	return &serve.Policy{Name: "scripted", Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
+func (f scripted) policy() *decide.Policy {
+	return &decide.Policy{Name: "scripted", Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
 }
 
 // said collects a log.
@@ -70,15 +73,15 @@ type site struct {
 	log *said
 }
 
-func newSite(t testing.TB, p *serve.Policy, change func(*serve.Config)) *site {
+func newSite(t testing.TB, p *decide.Policy, change func(*serve.Config)) *site {
 	t.Helper()
 	s := &site{log: new(said)}
-	c := serve.Config{
-		Source:   serve.Source{Load: func() (*serve.Policy, error) { return p, nil }},
-		Fallback: func(*serve.Policy) (*serve.Policy, error) { return baseline("fifo"), nil },
+	c := serve.Config{Config: decide.Config{
+		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
+		Fallback: func(*decide.Policy) (*decide.Policy, error) { return baseline("fifo"), nil },
 		Seed:     1, Deadline: time.Minute, Parallel: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
+	}}
 	if change != nil {
 		change(&c)
 	}
@@ -116,10 +119,10 @@ func (s *site) ask(t testing.TB, method, path, body string, header ...string) (i
 }
 
 // decide asks for a plan that there has to be.
-func (s *site) decide(t testing.TB) serve.Answer {
+func (s *site) decide(t testing.TB) decide.Answer {
 	t.Helper()
 	status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
-	var a serve.Answer
+	var a decide.Answer
 	if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil {
 		t.Fatalf("status %d, %v:\n%s", status, err, text)
 	}
@@ -150,7 +153,7 @@ func TestThePolicyDecides(t *testing.T) {
 	if len(a.Ops) != 1 || a.Ops[0].Job != "x<y" || a.Ops[0].Text == "" || len(a.Waiting) != 1 || a.Waiting[0].Job != "big" {
 		t.Errorf("plan %+v", a.Plan)
 	}
-	if d := a.Decision; a.Policy != "sjfskip" || d.Policy != "sjfskip" || d.By != serve.ByPolicy || d.Fallback != nil || d.RequestID == "" {
+	if d := a.Decision; a.Policy != "sjfskip" || d.Policy != "sjfskip" || d.By != decide.ByPolicy || d.Fallback != nil || d.RequestID == "" {
 		t.Errorf("decision %+v", d)
 	}
 	contains(t, s.metrics(t), `clustergym_decisions_total{by="policy"} 1`, `clustergym_fallbacks_total{reason="deadline"} 0`,
@@ -201,6 +204,57 @@ func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
 			t.Errorf("%s: no JSON: %s", c.name, text)
 		}
 		contains(t, p.Error, c.want...)
+	}
+}
+
+func TestNobodyDecides(t *testing.T) {
+	broken := func(*cluster.Txn) error { panic("broken") }
+	needy := func(*cluster.Txn) error { return errors.New("job x has no estimate") }
+	for _, c := range []struct {
+		name     string
+		policy   scripted
+		fallback scripted
+		status   int
+		want     []string
+	}{
+		{"both say why", needy, needy, http.StatusUnprocessableEntity, []string{"no estimate"}},
+		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
+	} {
+		s := newSite(t, c.policy.policy(), func(config *serve.Config) {
+			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.policy(), nil }
+		})
+		status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
+		if status != c.status {
+			t.Errorf("%s: status %d", c.name, status)
+		}
+		contains(t, text, c.want...)
+		contains(t, s.metrics(t), "clustergym_undecided_total 1")
+	}
+}
+
+// Every answer is logged as it was given.
+func TestAnswersAreLogged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "decisions.jsonl")
+	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decisions = l })
+	a := s.decide(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, d, err := decide.NewLogReader(f).Next()
+	if err != nil || d.RequestID != a.Decision.RequestID {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if differs, err := decide.Again(r, d, baseline("fifo"), nil); differs != "" || err != nil {
+		t.Errorf("%s, %v", differs, err)
 	}
 }
 
@@ -268,5 +322,3 @@ func FuzzPlanRequest(f *testing.F) {
 		}
 	})
 }
-
-func logPath(t testing.TB) string { return filepath.Join(t.TempDir(), "decisions.jsonl") }

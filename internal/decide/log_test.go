@@ -1,4 +1,4 @@
-package serve_test
+package decide_test
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
-// logged has a server decide n times and returns the decision log.
-func logged(t testing.TB, p *serve.Policy, n int) string {
+// logged has a decider decide n times and returns the decision log.
+func logged(t testing.TB, p *decide.Policy, n int) string {
 	path := logPath(t)
-	l, err := serve.OpenLog(path, serve.Record{Build: "test", Physics: "ideal", Seed: 1})
+	l, err := decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, p, func(c *serve.Config) { c.Decision = l; c.Deadline = time.Minute })
+	s := newSite(t, p, func(c *decide.Config) { c.Decisions = l; c.Deadline = time.Minute })
 	for range n {
 		s.decide(t)
 	}
@@ -36,16 +36,16 @@ func logged(t testing.TB, p *serve.Policy, n int) string {
 }
 
 // replay decides all lines again and returns what is said of each.
-func replay(t testing.TB, log string, p *serve.Policy) (said []string) {
+func replay(t testing.TB, log string, p *decide.Policy) (said []string) {
 	t.Helper()
-	for r := serve.NewLogReader(strings.NewReader(log)); ; {
+	for r := decide.NewLogReader(strings.NewReader(log)); ; {
 		record, d, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return said
 		}
 		if err == nil {
 			var differs string
-			if differs, err = serve.Again(record, d, p, nil); err == nil {
+			if differs, err = decide.Again(record, d, p, nil); err == nil {
 				said = append(said, differs)
 			}
 		}
@@ -108,11 +108,11 @@ func TestALogGoesOnAfterACutLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text[:len(text)/2]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := serve.OpenLog(path, serve.Record{Physics: "ideal", Seed: 1})
+	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decision = l }).decide(t)
+	newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l }).decide(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,33 +126,50 @@ func TestALogGoesOnAfterACutLine(t *testing.T) {
 }
 
 func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
-	l, err := serve.OpenLog(logPath(t), serve.Record{})
+	l, err := decide.OpenLog(logPath(t), decide.Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decision = l })
+	s := newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
 	s.decide(t)
 	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
 	contains(t, s.log.String(), "decision not logged")
 }
 
+// A record without a plan could not be compared.
+func TestADecisionWithoutReasonsIsNotLogged(t *testing.T) {
+	path := logPath(t)
+	l, err := decide.OpenLog(path, decide.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
+	out, err := s.Decide(read(t), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Record([]byte(snapshot), out.Answer)
+	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
+	contains(t, s.log.String(), "want an explained one")
+	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func FuzzDecisionLog(f *testing.F) {
-	state, err := cluster.ReadSnapshot(strings.NewReader(snapshot)) // no server: it would run beside the fuzzer
+	plan, _, err := decide.Plan(read(f), baseline("fifo"), 1)
 	if err != nil {
 		f.Fatal(err)
 	}
-	plan, _, err := serve.Plan(state, baseline("fifo"), 1)
+	answer, err := json.Marshal(decide.Answer{Plan: plan, Decision: decide.Decision{By: decide.ByPolicy}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	answer, err := json.Marshal(serve.Answer{Plan: plan, Decision: serve.Decision{By: serve.ByPolicy}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	line, err := json.Marshal(serve.Record{Version: serve.LogVersion, Physics: "ideal", Snapshot: []byte(snapshot), Answer: answer})
+	line, err := json.Marshal(decide.Record{Version: decide.LogVersion, Physics: "ideal", Snapshot: []byte(snapshot), Answer: answer})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -161,18 +178,18 @@ func FuzzDecisionLog(f *testing.F) {
 	f.Add([]byte(text + "\n\n{}\n" + text[:40]))
 	f.Add([]byte(`{"version":1,"snapshot":{},"answer":{"decision":{"by":"fallback"}}}`))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		for r := serve.NewLogReader(bytes.NewReader(log)); ; {
+		for r := decide.NewLogReader(bytes.NewReader(log)); ; {
 			record, d, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
-				if !errors.Is(err, serve.ErrDamaged) {
+				if !errors.Is(err, decide.ErrDamaged) {
 					t.Fatal(err)
 				}
 				continue
 			}
-			_, _ = serve.Again(record, d, baseline("fifo"), nil) // whatever it says, it does not break
+			_, _ = decide.Again(record, d, baseline("fifo"), nil) // whatever it says, it does not break
 		}
 	})
 }

@@ -1,15 +1,14 @@
-package serve_test
+package decide_test
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
@@ -20,14 +19,14 @@ func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
 		policy scripted
 		why    string
 	}{
-		{serve.ReasonDeadline, func(*cluster.Txn) error { <-hold; return nil }, "no decision within 20ms"},
-		{serve.ReasonError, func(*cluster.Txn) error { return errors.New("no idea") }, "no idea"},
-		{serve.ReasonPanic, func(*cluster.Txn) error { panic("index out of range") }, "index out of range"},
+		{decide.ReasonDeadline, func(*cluster.Txn) error { <-hold; return nil }, "no decision within 20ms"},
+		{decide.ReasonError, func(*cluster.Txn) error { return errors.New("no idea") }, "no idea"},
+		{decide.ReasonPanic, func(*cluster.Txn) error { panic("index out of range") }, "index out of range"},
 	} {
-		s := newSite(t, c.policy.policy(), func(c *serve.Config) { c.Deadline = 20 * time.Millisecond })
+		s := newSite(t, c.policy.policy(), func(c *decide.Config) { c.Deadline = 20 * time.Millisecond })
 		a := s.decide(t)
 		d := a.Decision
-		if d.By != serve.ByFallback || d.Policy != "scripted" || d.Digest != "d1" || d.Fallback.Policy != "fifo" || a.Policy != "fifo" ||
+		if d.By != decide.ByFallback || d.Policy != "scripted" || d.Digest != "d1" || d.Fallback.Policy != "fifo" || a.Policy != "fifo" ||
 			d.Fallback.Reason != c.reason || !strings.Contains(d.Fallback.Why, c.why) || len(a.Ops) != 1 {
 			t.Errorf("%s: %+v %+v", c.reason, d, d.Fallback)
 		}
@@ -52,8 +51,8 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 		}
 		gone <- struct{}{}
 		return nil
-	}).policy(), func(c *serve.Config) { c.Deadline = 200 * time.Millisecond })
-	for i, want := range []string{serve.ReasonDeadline, serve.ReasonDeadline, serve.ReasonBusy} {
+	}).policy(), func(c *decide.Config) { c.Deadline = 200 * time.Millisecond })
+	for i, want := range []string{decide.ReasonDeadline, decide.ReasonDeadline, decide.ReasonBusy} {
 		if got := s.decide(t).Decision.Fallback; got == nil || got.Reason != want {
 			t.Fatalf("request %d: %+v, want %s", i, got, want)
 		}
@@ -63,7 +62,7 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 	for !strings.Contains(s.metrics(t), "clustergym_late_decisions 0") {
 		time.Sleep(time.Millisecond)
 	}
-	if a := s.decide(t); a.Decision.By != serve.ByPolicy {
+	if a := s.decide(t); a.Decision.By != decide.ByPolicy {
 		t.Errorf("after it let go: %+v", a.Decision)
 	}
 }
@@ -75,20 +74,22 @@ func TestNobodyDecides(t *testing.T) {
 		name     string
 		policy   scripted
 		fallback scripted
-		status   int
+		said     bool
 		want     []string
 	}{
-		{"both say why", needy, needy, http.StatusUnprocessableEntity, []string{"no estimate"}},
-		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
+		{"both say why", needy, needy, true, []string{"no estimate"}},
+		{"the policy breaks", broken, needy, false, []string{"broken", "no estimate"}},
+		{"the fallback breaks", needy, broken, false, []string{"broken", "no estimate"}},
 	} {
-		s := newSite(t, c.policy.policy(), func(config *serve.Config) {
-			config.Fallback = func(*serve.Policy) (*serve.Policy, error) { return c.fallback.policy(), nil }
+		s := newSite(t, c.policy.policy(), func(config *decide.Config) {
+			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.policy(), nil }
 		})
-		status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
-		if status != c.status {
-			t.Errorf("%s: status %d", c.name, status)
+		out, err := s.Decide(read(t), "", true)
+		var u *decide.Undecided
+		if out != nil || !errors.As(err, &u) || u.Said() != c.said {
+			t.Fatalf("%s: %+v, %v", c.name, out, err)
 		}
-		contains(t, text, c.want...)
+		contains(t, err.Error(), c.want...)
 		contains(t, s.metrics(t), "clustergym_undecided_total 1")
 	}
 }

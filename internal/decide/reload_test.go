@@ -1,8 +1,7 @@
-package serve_test
+package decide_test
 
 import (
 	"errors"
-	"net/http"
 	"reflect"
 	"sync"
 	"testing"
@@ -11,20 +10,20 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 func TestABundleIsReloaded(t *testing.T) {
 	var mu sync.Mutex
 	current, stamp, fail := baseline("fifo"), "1", error(nil)
-	set := func(p *serve.Policy, at string, err error) {
+	set := func(p *decide.Policy, at string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		current, stamp, fail = p, at, err
 	}
-	s := newSite(t, nil, func(c *serve.Config) {
-		c.Source = serve.Source{
-			Load:  func() (*serve.Policy, error) { mu.Lock(); defer mu.Unlock(); return current, fail },
+	s := newSite(t, nil, func(c *decide.Config) {
+		c.Source = decide.Source{
+			Load:  func() (*decide.Policy, error) { mu.Lock(); defer mu.Unlock(); return current, fail },
 			Stamp: func() (string, error) { mu.Lock(); defer mu.Unlock(); return stamp, nil },
 		}
 	})
@@ -49,29 +48,34 @@ func TestABundleIsReloaded(t *testing.T) {
 	decides("las")
 }
 
-// A request keeps the policy that it began with.
-func TestARequestKeepsItsPolicy(t *testing.T) {
+// A decision keeps the policy that it began with.
+func TestADecisionKeepsItsPolicy(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
 	first := scripted(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).policy()
 	stamp, current := "1", first
-	s := newSite(t, nil, func(c *serve.Config) {
-		c.Source = serve.Source{
-			Load: func() (*serve.Policy, error) { return current, nil }, Stamp: func() (string, error) { return stamp, nil },
+	s := newSite(t, nil, func(c *decide.Config) {
+		c.Source = decide.Source{
+			Load: func() (*decide.Policy, error) { return current, nil }, Stamp: func() (string, error) { return stamp, nil },
 		}
 	})
-	got := make(chan string, 1)
+	got, state := make(chan *decide.Result, 1), read(t)
 	go func() {
-		_, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
-		got <- text
+		out, err := s.Decide(state, "", true)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- out
 	}()
 	<-in
 	stamp, current = "2", baseline("fifo")
 	s.Reload(false)
 	if a := s.decide(t); a.Decision.Policy != "fifo" {
-		t.Errorf("a request after the reload: %+v", a.Decision)
+		t.Errorf("a decision after the reload: %+v", a.Decision)
 	}
 	close(hold)
-	contains(t, <-got, `"policy": "scripted"`)
+	if out := <-got; out == nil || out.Answer.Policy != "scripted" || out.Answer.Decision.Policy != "scripted" {
+		t.Errorf("the decision that had begun: %+v", out)
+	}
 }
 
 // Teams share one policy, and its physics.
@@ -84,17 +88,27 @@ func TestTeamsDecideSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &serve.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(team), nil }}
-	p := &serve.Policy{
+	from := &decide.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(team), nil }}
+	p := &decide.Policy{
 		Name: "team", Prior: from, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil },
 	}
-	s := newSite(t, p, func(c *serve.Config) { c.Parallel, c.Profile = 8, physics.Profiled(model) })
-	want := s.decide(t)
+	s := newSite(t, p, func(c *decide.Config) { c.Parallel = 8 })
+	decided := func() *decide.Answer {
+		state := read(t)
+		state.SetProfile(physics.Profiled(model))
+		out, err := s.Decide(state, "", true)
+		if err != nil {
+			t.Error(err)
+			return new(decide.Answer)
+		}
+		return out.Answer
+	}
+	want := decided()
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			got := s.decide(t)
-			if !reflect.DeepEqual(want.Plan, got.Plan) || got.Decision.By != serve.ByPolicy || !got.Decision.Beside {
+			got := decided()
+			if !reflect.DeepEqual(want.Plan, got.Plan) || got.Decision.By != decide.ByPolicy || !got.Decision.Beside {
 				t.Errorf("%+v of %+v, want %+v", got.Plan, got.Decision, want.Plan)
 			}
 		})

@@ -1,4 +1,4 @@
-package serve
+package decide
 
 import (
 	"fmt"
@@ -6,14 +6,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
 )
-
-// Policy makes schedulers that decide. New may be called concurrently, and each scheduler decides once.
-type Policy struct {
-	Name   string
-	Digest string // of what the name does not say, such as weights
-	New    func() (cluster.Scheduler, error)
-	Prior  *Policy // that a learned policy started from, nil for others
-}
 
 // proposal is what a policy proposes in a transaction that is still open.
 type proposal struct {
@@ -46,6 +38,18 @@ func propose(s *cluster.State, p *Policy, seed uint64) (proposal, error) {
 func (p proposal) takeBack() {
 	p.tx.Rollback(0)
 	p.tx.End()
+}
+
+// result is what was proposed, for a caller to keep.
+func (p proposal) result(a *Answer) *Result {
+	out := &Result{Answer: a}
+	for i := range p.tx.Ops() {
+		out.Proposals = append(out.Proposals, p.tx.Ops()[i].Proposal())
+	}
+	if at, ok := p.tx.Wake(); ok {
+		out.Wake = &at
+	}
+	return out
 }
 
 // starts lists the jobs that a proposal is about.

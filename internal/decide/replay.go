@@ -1,4 +1,4 @@
-package serve
+package decide
 
 import (
 	"bytes"

@@ -1,0 +1,234 @@
+package decide_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// snapshot is two servers of four GPUs on which one job runs and two wait.
+const snapshot = `{"version":1,"now_s":100,
+"servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],
+"jobs":[{"id":"r","submit_s":0,"workers":2,"estimate_s":500,"state":"running","placement":[{"server":"a","workers":2,"gpus":[0,1]}]},
+{"id":"x<y","submit_s":10,"workers":2,"estimate_s":60,"state":"pending"},
+{"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
+
+func read(t testing.TB) *cluster.State {
+	t.Helper()
+	s, err := cluster.ReadSnapshot(strings.NewReader(snapshot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func written(t testing.TB, s *cluster.State) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.WriteSnapshot(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// baseline is a baseline as a policy.
+func baseline(name string) *decide.Policy {
+	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+}
+
+// scripted is a scheduler that does what a test says.
+type scripted func(*cluster.Txn) error
+
+func (scripted) Name() string { return "scripted" }
+
+func (scripted) Reset(uint64) error { return nil }
+
+func (f scripted) Schedule(tx *cluster.Txn) error { return f(tx) }
+
+func (f scripted) policy() *decide.Policy {
+	return &decide.Policy{Name: "scripted", Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
+}
+
+// said collects a log.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// site is a decider under test.
+type site struct {
+	*decide.Decider
+	log     *said
+	metered *prometheus.Registry
+}
+
+func newSite(t testing.TB, p *decide.Policy, change func(*decide.Config)) *site {
+	t.Helper()
+	s := &site{log: new(said), metered: prometheus.NewRegistry()}
+	c := decide.Config{
+		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
+		Fallback: func(*decide.Policy) (*decide.Policy, error) { return baseline("fifo"), nil },
+		Seed:     1, Deadline: time.Minute, Parallel: 2, Registry: s.metered,
+		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&c)
+	}
+	var err error
+	if s.Decider, err = decide.New(c); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// decide asks for a decision that there has to be, and records it.
+func (s *site) decide(t testing.TB) *decide.Answer {
+	t.Helper()
+	out, err := s.Decide(read(t), "test-1", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Record([]byte(snapshot), out.Answer)
+	return out.Answer
+}
+
+func (s *site) metrics(t testing.TB) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(s.metered, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+	return w.Body.String()
+}
+
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("no %q in\n%s", p, text)
+		}
+	}
+}
+
+func logPath(t testing.TB) string { return filepath.Join(t.TempDir(), "decisions.jsonl") }
+
+func TestThePolicyDecides(t *testing.T) {
+	s := newSite(t, baseline("sjfskip"), nil)
+	a := s.decide(t)
+	if len(a.Ops) != 1 || a.Ops[0].Job != "x<y" || a.Ops[0].Text == "" || len(a.Waiting) != 1 || a.Waiting[0].Job != "big" {
+		t.Errorf("plan %+v", a.Plan)
+	}
+	if d := a.Decision; a.Policy != "sjfskip" || d.Policy != "sjfskip" || d.By != decide.ByPolicy || d.Fallback != nil ||
+		d.RequestID != "test-1" {
+		t.Errorf("decision %+v", d)
+	}
+	contains(t, s.metrics(t), `clustergym_decisions_total{by="policy"} 1`, `clustergym_fallbacks_total{reason="deadline"} 0`,
+		"clustergym_decision_seconds_count 1", `clustergym_policy_info{digest="",policy="sjfskip"} 1`)
+	if who := s.Served(); who.Policy != "sjfskip" || who.Fallback != "fifo" || who.Deadline != 60 || who.Since.IsZero() {
+		t.Errorf("%+v", who)
+	}
+}
+
+// What is proposed can be done on the state that was asked about, and is the same with reasons and without.
+func TestProposals(t *testing.T) {
+	wakes := scripted(func(tx *cluster.Txn) error {
+		tx.WakeAt(tx.Now() + time.Minute)
+		p, _ := tx.State().BestFit(1, nil)
+		return tx.Place(1, p)
+	}).policy()
+	for _, explain := range []bool{false, true} {
+		s := newSite(t, wakes, nil)
+		state := read(t)
+		out, err := s.Decide(state, "", explain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Wake == nil || *out.Wake != state.Now()+time.Minute || (out.Answer.Plan != nil) != explain || len(out.Proposals) != 1 {
+			t.Errorf("with reasons %v: %+v %+v", explain, out, out.Answer)
+		}
+		tx := state.Begin(nil)
+		for i := range out.Proposals {
+			if err := tx.Do(&out.Proposals[i]); err != nil {
+				t.Error(err)
+			}
+		}
+		tx.End()
+		if p := state.Placement(1); state.Phase(1) != cluster.Running || !reflect.DeepEqual(p, out.Proposals[0].Placement) {
+			t.Errorf("with reasons %v: job runs on %v, want %v", explain, p, out.Proposals[0].Placement)
+		}
+	}
+}
+
+// Whatever a scheduler does with its state, the caller's is as it was.
+func TestTheStateIsTheCallers(t *testing.T) {
+	start := func(tx *cluster.Txn) error {
+		p, _ := tx.State().BestFit(1, nil)
+		return tx.Place(1, p)
+	}
+	hold, wrote := make(chan struct{}), make(chan struct{})
+	for _, c := range []struct {
+		name   string
+		policy scripted
+		by     string
+	}{
+		{"it decides", start, decide.ByPolicy},
+		{"it breaks half-way", func(tx *cluster.Txn) error { _ = start(tx); panic("broken") }, decide.ByFallback},
+		{"it gives up half-way", func(tx *cluster.Txn) error { _ = start(tx); return tx.Place(99, nil) }, decide.ByFallback},
+		{"it is late", func(tx *cluster.Txn) error { defer close(wrote); <-hold; return start(tx) }, decide.ByFallback},
+	} {
+		s := newSite(t, c.policy.policy(), func(c *decide.Config) { c.Deadline = 100 * time.Millisecond })
+		state := read(t)
+		before := written(t, state)
+		out, err := s.Decide(state, "", true)
+		if err != nil || out.Answer.Decision.By != c.by {
+			t.Fatalf("%s: %+v, %v", c.name, out, err)
+		}
+		if c.name == "it is late" {
+			close(hold)
+			<-wrote
+		}
+		if after := written(t, state); after != before || len(state.Txn().Ops()) != 0 {
+			t.Errorf("%s: the state was\n%s\nand is\n%s", c.name, before, after)
+		}
+	}
+}
+
+func TestTwoInOneRegistry(t *testing.T) {
+	s := newSite(t, baseline("fifo"), nil)
+	_, err := decide.New(s.Config)
+	if err == nil || !strings.Contains(err.Error(), "register metrics") {
+		t.Errorf("a second one in the same registry: %v", err)
+	}
+	c := s.Config
+	c.Registry = prometheus.WrapRegistererWithPrefix("shadow_", s.metered)
+	if _, err := decide.New(c); err != nil {
+		t.Errorf("with another prefix: %v", err)
+	}
+	c.Registry, c.Log, c.Fallback = nil, nil, nil
+	if _, err := decide.New(c); err != nil {
+		t.Errorf("without what may be left out: %v", err)
+	}
+}

@@ -1,0 +1,185 @@
+package decide
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/config"
+)
+
+// Names lists the policies that have a name.
+func Names() []string { return append(baselines.Names(), Prior, released.Name) }
+
+// NameError says that no policy has a name, and what was expected.
+type NameError struct {
+	Folder bool // it names a folder, which is not there or holds no policy; else it is not understood
+	text   string
+}
+
+func (e *NameError) Error() string { return e.text }
+
+func noName(format string, args ...any) error { return &NameError{text: fmt.Sprintf(format, args...)} }
+
+func noFolder(format string, args ...any) error {
+	return &NameError{Folder: true, text: fmt.Sprintf(format, args...)}
+}
+
+// Finder finds policies by name. The zero Finder knows all that production needs.
+type Finder struct {
+	// Run returns what reads the policy of a training run from the folder, nil for a folder that is none; a nil Run knows none.
+	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
+}
+
+// Find returns where "[name=]policy" comes from, where policy is a baseline, prior, released, or the folder of an exported policy
+// or a run, without reading it. A folder of an exported policy has a stamp. An argument that names none is a NameError.
+func (f *Finder) Find(arg string) (Source, error) {
+	name, what, named := strings.Cut(arg, "=")
+	if named = named && !baselines.Known(arg); !named { // options of baselines hold = too
+		name, what = "", arg
+	}
+	if named && name == "" || what == "" {
+		return Source{}, noName("policy %q: want a name, a folder, or name=folder", arg)
+	}
+	s, err := f.find(what)
+	if err != nil || name == "" {
+		return s, err
+	}
+	return s.with(func(p *Policy) { p.named(name) }), nil
+}
+
+// Load finds a policy and reads it.
+func (f *Finder) Load(arg string) (*Policy, error) {
+	s, err := f.Find(arg)
+	if err != nil {
+		return nil, err
+	}
+	return s.Load()
+}
+
+func (f *Finder) find(what string) (Source, error) {
+	if baselines.Known(what) {
+		if _, err := baselines.New(what); err != nil {
+			return Source{}, noName("%v", err)
+		}
+		return Source{Load: func() (*Policy, error) { return baseline(what) }}, nil
+	}
+	if inner, borrow, err := baselines.CutLoan(what); err != nil {
+		return Source{}, noName("%v", err)
+	} else if borrow != nil {
+		s, err := f.find(inner)
+		if err != nil {
+			return Source{}, err
+		}
+		return s.with(func(p *Policy) { p.lend(strings.TrimPrefix(what, inner), borrow) }), nil
+	}
+	switch what {
+	case Prior:
+		return Source{Load: usualPrior}, nil
+	case released.Name:
+		return Source{Load: releasedPolicy}, nil
+	}
+	info, err := os.Stat(what)
+	switch {
+	case err == nil && info.IsDir():
+		return f.folder(what)
+	case err == nil:
+		return Source{}, noName("policy %s is a file: want a baseline, released, or the folder of a policy or run", what)
+	case errors.Is(err, fs.ErrNotExist) && strings.ContainsRune(what, filepath.Separator):
+		return Source{}, noFolder("policy %s: no such folder", what)
+	case errors.Is(err, fs.ErrNotExist):
+		near, ok := config.Nearest(what, Names())
+		if ok {
+			return Source{}, noName("policy %q: no such baseline or folder: did you mean %q?", what, near)
+		}
+		return Source{}, noName("policy %q: no such baseline or folder: want one of %s", what, strings.Join(Names(), ", "))
+	}
+	return Source{}, fmt.Errorf("policy: %w", err)
+}
+
+// folder is the source of a learned policy.
+func (f *Finder) folder(dir string) (Source, error) {
+	if f.Run != nil {
+		if read := f.Run(dir); read != nil {
+			return Source{Load: func() (*Policy, error) {
+				p, training, err := read()
+				if err != nil {
+					return nil, err
+				}
+				return team(p, training, dir), nil
+			}}, nil
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
+		if f.Run == nil {
+			return Source{}, noFolder("%s holds no manifest.json of a policy: want a folder that clustergym export wrote", dir)
+		}
+		return Source{}, noFolder("%s holds no manifest.json of a policy and no run.yaml of a run", dir)
+	}
+	load := func() (*Policy, error) {
+		p, m, err := agents.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		return team(p, m.Training, dir), nil
+	}
+	return Source{Load: load, Stamp: func() (string, error) { return folderStamp(dir) }}, nil
+}
+
+// UsualFallback decides where a policy has no prior.
+const UsualFallback = "srsf"
+
+// Fallback finds who decides instead of a policy, by name: its prior, else UsualFallback, for "". The name prior is the policy's
+// own prior, if it has one.
+func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
+	return func(of *Policy) (*Policy, error) {
+		if (name == "" || name == Prior) && of.Prior != nil {
+			return of.Prior, nil
+		}
+		if name == "" {
+			return f.Load(UsualFallback)
+		}
+		return f.Load(name)
+	}
+}
+
+// baseline is a baseline by name, with options.
+func baseline(name string) (*Policy, error) {
+	digest, err := optionFiles(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{Name: name, Digest: digest, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}, nil
+}
+
+// optionFiles is a digest of the files that the options of a baseline name, "" if there are none.
+func optionFiles(name string) (string, error) {
+	h := sha256.New()
+	any := false
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == ':' || r == '=' || r == '+' }) {
+		info, err := os.Stat(word)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(word)
+		if err != nil {
+			return "", fmt.Errorf("policy %s: %w", name, err)
+		}
+		any = true
+		h.Write(text)
+	}
+	if !any {
+		return "", nil
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,199 @@
+package decide_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// bundle puts the released policy into a folder.
+func bundle(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := os.CopyFS(dir, released.FS()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestPoliciesAreFoundByName(t *testing.T) {
+	dir := bundle(t)
+	inside, err := new(decide.Finder).Load(released.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		arg, name, digest   string
+		learned, reloadable bool
+	}{
+		{"fifo", "fifo", "", false, false},
+		{"a-srpt:tau=1:backfill=true", "a-srpt:tau=1:backfill=true", "", false, false},
+		{"mine=srsf+menu", "mine", "", false, false},
+		{"srsf+menu+loan:reclaim=scf", "srsf+menu+loan:reclaim=scf", "", false, false},
+		{released.Name, released.Name, inside.Digest, true, false},
+		{"mine=" + released.Name, "mine", inside.Digest, true, false},
+		{released.Name + "+loan", released.Name + "+loan", inside.Digest, true, false},
+		{dir, released.Name, inside.Digest, true, true},
+		{"mine=" + dir, "mine", inside.Digest, true, true},
+		{dir + "+loan", released.Name + "+loan", inside.Digest, true, true},
+	} {
+		source, err := new(decide.Finder).Find(c.arg)
+		if err != nil {
+			t.Errorf("%s: %v", c.arg, err)
+			continue
+		}
+		p, err := source.Load()
+		if err != nil {
+			t.Errorf("%s: %v", c.arg, err)
+			continue
+		}
+		s, err := p.New()
+		if err != nil {
+			t.Errorf("%s: %v", c.arg, err)
+			continue
+		}
+		if p.Name != c.name || p.Digest != c.digest || (source.Stamp != nil) != c.reloadable || (p.Learned != nil) != c.learned ||
+			(p.Prior != nil) != c.learned || (p.Folder == dir) != c.reloadable || s == nil {
+			t.Errorf("%s: %q with digest %q of folder %q, learned %v", c.arg, p.Name, p.Digest, p.Folder, p.Learned != nil)
+		}
+		if c.learned && (p.Prior.Name != decide.Prior || len(p.Training.Seen) == 0) {
+			t.Errorf("%s: prior %+v, training %+v", c.arg, p.Prior, p.Training)
+		}
+	}
+}
+
+func TestNamesOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		arg    string
+		folder bool
+		want   string
+	}{
+		{"", false, "want a name, a folder"},
+		{"=fifo", false, "want a name, a folder"},
+		{"sjfskp", false, `did you mean "sjfskip"?`},
+		{"something-else", false, "want one of"},
+		{"fifo:x=1", false, "x"},
+		{"released+loan:reclaim=never", false, "never"},
+		{file, false, "is a file"},
+		{filepath.Join(dir, "none"), true, "no such folder"},
+		{dir, true, "holds no manifest.json"},
+	} {
+		_, err := new(decide.Finder).Find(c.arg)
+		var name *decide.NameError
+		if !errors.As(err, &name) || name.Folder != c.folder || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.arg, err, c.want)
+		}
+	}
+}
+
+// A folder is read when its policy is loaded, and not before.
+func TestFindingReadsNothing(t *testing.T) {
+	dir := bundle(t)
+	if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err := new(decide.Finder).Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Load(); !errors.Is(err, checkpoints.ErrDamaged) {
+		t.Errorf("%v, want it damaged", err)
+	}
+}
+
+// A folder of a run is read by whom the caller names, also where it holds a bundle.
+func TestRunsAreTheCallers(t *testing.T) {
+	dir := bundle(t)
+	read := 0
+	f := &decide.Finder{Run: func(at string) func() (*agents.Policy, checkpoints.Provenance, error) {
+		if at != dir {
+			return nil
+		}
+		return func() (*agents.Policy, checkpoints.Provenance, error) {
+			read++
+			p, m, err := agents.LoadFS(released.FS())
+			return p, m.Training, err
+		}
+	}}
+	source, err := f.Find("mine=" + dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := source.Load()
+	if err != nil || p.Name != "mine" || p.Folder != dir || source.Stamp != nil || read != 1 {
+		t.Errorf("%+v, %v, read %d times", p, err, read)
+	}
+}
+
+func TestFallbacks(t *testing.T) {
+	of := baseline("sjfskip")
+	learned := baseline("mine")
+	learned.Prior = baseline("las")
+	for _, c := range []struct {
+		name string
+		of   *decide.Policy
+		want string
+	}{
+		{"", of, decide.UsualFallback}, {"", learned, "las"}, {"prior", learned, "las"}, {"prior", of, "prior"},
+		{"fifo", of, "fifo"}, {"fifo", learned, "fifo"},
+	} {
+		p, err := new(decide.Finder).Fallback(c.name)(c.of)
+		if err != nil || p.Name != c.want {
+			t.Errorf("%q for %s: %+v, %v, want %s", c.name, c.of.Name, p, err, c.want)
+		}
+	}
+}
+
+// A stamp changes with the files of a bundle, and not else.
+func TestStamps(t *testing.T) {
+	dir := bundle(t)
+	source, err := new(decide.Finder).Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := func() string {
+		t.Helper()
+		s, err := source.Stamp()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	was := stamp()
+	if now := stamp(); now != was {
+		t.Error("the stamp of an unchanged folder changes")
+	}
+	for _, name := range []string{"manifest.json", "weights.safetensors"} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString(" ")
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		now := stamp()
+		if now == was {
+			t.Errorf("%s has changed, the stamp has not", name)
+		}
+		was = now
+	}
+	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Stamp(); err == nil {
+		t.Error("a folder without a manifest has a stamp")
+	}
+}

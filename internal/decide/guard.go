@@ -1,0 +1,82 @@
+package decide
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Why a policy did not decide.
+const (
+	ReasonDeadline = "deadline" // it did not decide in time
+	ReasonError    = "error"    // it said why not
+	ReasonPanic    = "panic"    // it broke
+	ReasonBusy     = "busy"     // too many decisions that were given up still run
+)
+
+// guard lets policies decide under a deadline. A scheduler can be neither stopped nor shared: one that is late is left alone
+// with its own state until it ends, and what it then says is dropped. No more than most may be left so at a time. Whoever is
+// asked in another's stead has a guard of its own, so that it can be asked when that one hangs.
+type guard struct {
+	deadline time.Duration
+	most     int64
+	late     atomic.Int64
+	all      *atomic.Int64 // late ones of all guards
+}
+
+func (g *guard) count(n int64) {
+	g.late.Add(n)
+	g.all.Add(n)
+}
+
+const (
+	runs = iota
+	ended
+	givenUp
+)
+
+// propose is propose under the guard. The state is the scheduler's from the call on: after an error, nobody may touch it.
+func (g *guard) propose(s *cluster.State, p *Policy, seed uint64) (proposal, *Failure) {
+	if n := g.late.Load(); n >= g.most {
+		return proposal{}, &Failure{Reason: ReasonBusy, Err: fmt.Errorf("plan with %s: %d late decisions still run", p.Name, n)}
+	}
+	type result struct {
+		proposal
+		*Failure
+	}
+	done := make(chan result, 1)
+	var at atomic.Int32
+	go func() {
+		var r result
+		defer func() {
+			if v := recover(); v != nil {
+				r = result{Failure: &Failure{ReasonPanic, fmt.Errorf("plan with %s: panic: %v", p.Name, v), debug.Stack()}}
+			}
+			if !at.CompareAndSwap(runs, ended) {
+				g.count(-1)
+			}
+			done <- r
+		}()
+		var err error
+		if r.proposal, err = propose(s, p, seed); err != nil {
+			r.Failure = &Failure{Reason: ReasonError, Err: err}
+		}
+	}()
+	timer := time.NewTimer(g.deadline)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.proposal, r.Failure
+	case <-timer.C:
+	}
+	g.count(1)
+	if !at.CompareAndSwap(runs, givenUp) { // it ended at this very moment
+		g.count(-1)
+		r := <-done
+		return r.proposal, r.Failure
+	}
+	return proposal{}, &Failure{Reason: ReasonDeadline, Err: fmt.Errorf("plan with %s: no decision within %v", p.Name, g.deadline)}
+}

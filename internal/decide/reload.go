@@ -1,0 +1,71 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+)
+
+// The results of a reload.
+const (
+	reloaded = "ok"
+	refused  = "refused"
+)
+
+// load reads the policy and its fallback, and has each make a scheduler.
+func (d *Decider) load() (*loaded, error) {
+	l := &loaded{since: time.Now()}
+	for _, g := range []*guard{&l.first, &l.second} { // what an earlier policy has left behind does not count
+		g.deadline, g.most, g.all = d.Deadline, int64(d.Parallel), &d.late
+	}
+	var err error
+	if d.Source.Stamp != nil { // before the policy: a change in between is then seen the next time
+		if l.stamp, err = d.Source.Stamp(); err != nil {
+			return nil, err
+		}
+	}
+	if l.policy, err = d.Source.Load(); err != nil {
+		return nil, err
+	}
+	if l.fallback, err = d.Fallback(l.policy); err != nil {
+		return nil, fmt.Errorf("fallback: %w", err)
+	}
+	for _, p := range []*Policy{l.policy, l.fallback} {
+		if _, err := p.New(); err != nil {
+			return nil, fmt.Errorf("policy %s: %w", p.Name, err)
+		}
+	}
+	return l, nil
+}
+
+// Reload takes up the policy anew if its source has changed since the last attempt, or in any case if forced. A policy that
+// cannot be read leaves the one that decides; decisions that are being made keep theirs.
+func (d *Decider) Reload(force bool) {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	was := d.loaded.Load()
+	if d.Source.Stamp == nil {
+		if force {
+			d.Log.Info("nothing to reload", "policy", was.policy.Name)
+		}
+		return
+	}
+	stamp, err := d.Source.Stamp()
+	if err != nil {
+		stamp = err.Error()
+	}
+	if stamp == d.tried && !force {
+		return
+	}
+	d.tried = stamp
+	now, err := d.load()
+	if err != nil {
+		d.metrics.reloads.WithLabelValues(refused).Inc()
+		d.Log.Error("policy not reloaded: the old one goes on", "policy", was.policy.Name, "digest", was.policy.Digest, "error", err)
+		return
+	}
+	d.tried = now.stamp
+	d.loaded.Store(now)
+	d.metrics.reloads.WithLabelValues(reloaded).Inc()
+	d.Log.Info("policy reloaded", "policy", now.policy.Name, "digest", now.policy.Digest, "fallback", now.fallback.Name,
+		"before", was.policy.Digest)
+}
