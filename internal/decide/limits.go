@@ -1,0 +1,148 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Limits bound what proposals may do to a cluster, whoever made them. The zero value lets nothing be stopped.
+type Limits struct {
+	// Stops is how many running jobs may be stopped or moved to other servers.
+	Stops int
+	// Protected tells the running jobs that are not to be stopped, moved or shrunk; nil for none.
+	Protected func(cluster.JobID) bool
+	// Starving are the waiting jobs that go before all others, first come, first served. While one of them does not fit, nothing
+	// else takes GPUs but what leaves the time at which it could start, as estimates tell it, as it is.
+	Starving []cluster.JobID
+}
+
+// Held is a proposal that was not carried out, and why.
+type Held struct {
+	cluster.Proposal
+	Reason string
+}
+
+// Why a proposal was held.
+const (
+	HeldStops     = "stops"     // as many jobs were stopped as may be
+	HeldProtected = "protected" // the job is not to be stopped, moved or shrunk
+	HeldStarving  = "starving"  // a starving job would wait for longer
+	HeldNoRoom    = "no-room"   // it needs what another one, which was held, would have freed
+)
+
+// Rescue starts, in an open transaction, the starving jobs that fit, and returns the first that does not. Jobs after that one
+// are left to the policy.
+func (l *Limits) Rescue(tx *cluster.Txn) (waits cluster.JobID, ok bool) {
+	s := tx.State()
+	for _, id := range l.Starving {
+		if s.Phase(id) != cluster.Pending {
+			continue
+		}
+		p, fits := s.BestFit(id, nil)
+		if !fits {
+			return id, true
+		}
+		if err := tx.Place(id, p); err != nil {
+			panic(fmt.Sprintf("decide: best fit of job %d: %v", id, err)) // it is feasible by its contract
+		}
+	}
+	return 0, false
+}
+
+// Apply carries out proposals in an open transaction, in order, as far as the limits let it. The starving job, if there is one,
+// is that of Rescue in the same transaction.
+func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving cluster.JobID, waits bool) (held []Held) {
+	stops := l.Stops
+	for i := range proposals {
+		p := &proposals[i]
+		mark := tx.Mark()
+		reason := l.forbids(tx, p, stops)
+		if reason == "" && waits && takes(p) && p.Job != starving {
+			reason = delays(tx, p, starving)
+		} else if reason == "" && tx.Do(p) != nil {
+			reason = HeldNoRoom
+		}
+		if reason != "" {
+			tx.Rollback(mark)
+			held = append(held, Held{*p, reason})
+			continue
+		}
+		if stopsJob(tx, mark) {
+			stops--
+		}
+	}
+	return held
+}
+
+// forbids returns why a proposal about a running job is not to be carried out, "" if it is.
+func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal, stops int) string {
+	s := tx.State()
+	switch p.Kind {
+	case cluster.OpPreempt, cluster.OpMigrate, cluster.OpResize:
+	default:
+		return ""
+	}
+	was := s.Placement(p.Job)
+	if s.Phase(p.Job) != cluster.Running {
+		return HeldNoRoom
+	}
+	if grown := p.Kind == cluster.OpResize && Within(was, p.Placement); grown {
+		return ""
+	}
+	if l.Protected != nil && l.Protected(p.Job) {
+		return HeldProtected
+	}
+	if shrunk := p.Kind == cluster.OpResize && Within(p.Placement, was); !shrunk && stops <= 0 {
+		return HeldStops
+	}
+	return ""
+}
+
+// takes reports whether the operation may take GPUs.
+func takes(p *cluster.Proposal) bool {
+	return p.Kind == cluster.OpPlace || p.Kind == cluster.OpResize || p.Kind == cluster.OpMigrate
+}
+
+// delays does a proposal and reports why not, if that is so: a starving job would start later. The caller takes it back.
+func delays(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID) string {
+	var shadow cluster.Shadow
+	s := tx.State()
+	before, held := shadow.Wait(s, starving), s.Placement(p.Job).GPUMilli()
+	if tx.Do(p) != nil {
+		return HeldNoRoom
+	}
+	if s.Placement(p.Job).GPUMilli() <= held {
+		return ""
+	}
+	// 0 is a time that estimates do not tell, or GPUs that are free but apart, of which anything may be in the way.
+	if after := shadow.Wait(s, starving); after == 0 || after > before {
+		return HeldStarving
+	}
+	return ""
+}
+
+// stopsJob reports whether the operation after the mark stops a job or moves one of its workers.
+func stopsJob(tx *cluster.Txn, mark int) bool {
+	o := &tx.Ops()[mark]
+	switch o.Kind {
+	case cluster.OpPreempt, cluster.OpMigrate:
+		return true
+	case cluster.OpResize:
+		return !Within(o.Before(), o.Placement()) && !Within(o.Placement(), o.Before())
+	}
+	return false
+}
+
+// Within reports whether b has as many workers as a, or more, on every server where a has some, each with the same amounts: going
+// from one to the other only starts or only ends workers.
+func Within(a, b cluster.Placement) bool {
+	for _, p := range a {
+		at := slices.IndexFunc(b, func(q cluster.Piece) bool { return q.Server == p.Server })
+		if at < 0 || b[at].Workers < p.Workers || b[at].Amount != p.Amount {
+			return false
+		}
+	}
+	return true
+}
