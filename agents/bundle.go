@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -16,6 +17,11 @@ const network = "server-offer-attention-1"
 // Save writes the policy as a bundle: a folder with its weights, its network as an ONNX model, a manifest that says what every
 // number means, and a model card for people. created and training are kept as given.
 func Save(dir string, p *Policy, created string, training checkpoints.Provenance) error {
+	return SaveSigned(dir, p, created, training, nil)
+}
+
+// SaveSigned is Save with a key that signs the bundle, nil for none.
+func SaveSigned(dir string, p *Policy, created string, training checkpoints.Provenance, key ed25519.PrivateKey) error {
 	model, err := p.ONNX()
 	if err != nil {
 		return err
@@ -31,7 +37,7 @@ func Save(dir string, p *Policy, created string, training checkpoints.Provenance
 			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
-	return checkpoints.WriteBundle(dir, m, p.tensors(), model, card(p, &training))
+	return checkpoints.WriteBundle(dir, m, p.tensors(), model, card(p, &training), key)
 }
 
 // observed is what this version shows to a network.
@@ -54,6 +60,12 @@ func features(list []env.Feature) []checkpoints.Feature {
 // with the reason.
 func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	return build(b, err, "read policy "+dir)
+}
+
+// LoadSigned is Load for a bundle that the key must have signed: another one is refused with checkpoints.ErrUnsigned.
+func LoadSigned(dir string, key ed25519.PublicKey) (*Policy, *checkpoints.Manifest, error) {
+	b, err := checkpoints.ReadSignedBundle(dir, key, checkpoints.Limits{})
 	return build(b, err, "read policy "+dir)
 }
 

@@ -112,7 +112,7 @@ func TestForeignBundles(t *testing.T) {
 		case "a huge window":
 			m.Window = 999999
 		}
-		if err := checkpoints.WriteBundle(dir, m, b.Tensors, b.ONNX, ""); err != nil {
+		if err := checkpoints.WriteBundle(dir, m, b.Tensors, b.ONNX, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := agents.Load(dir); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +26,6 @@ const (
 	modelName   = "policy.onnx"
 	cardName    = "README.md"
 )
-
-// cardMark is the first line of every model card. It tells a card, which a later one may replace, from a page that somebody
-// wrote.
-const cardMark = "<!-- The model card of a policy. clustergym export wrote it, and replaces it with the policy. -->\n"
 
 // Manifest describes a policy so that it can be built, checked against an environment and traced to its training without
 // looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights, Tensors and ONNX.
@@ -120,8 +117,12 @@ type Bundle struct {
 
 // WriteBundle writes the folder dir, whole or not at all, with weights.safetensors, manifest.json, policy.onnx if model is not
 // nil, and the model card, Markdown for people, as README.md if it is not empty. A bundle already there is replaced; a folder
-// that holds anything else, such as a README.md that is no model card, is refused. Equal arguments give equal bytes.
-func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card string) error {
+// that holds anything else, such as a README.md that is no model card, is refused. A key, if not nil, signs the manifest in
+// manifest.json.sig, and so all but the card. Equal arguments give equal bytes.
+func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card string, key ed25519.PrivateKey) error {
+	if key != nil && len(key) != ed25519.PrivateKeySize {
+		return fmt.Errorf("write policy %s: signing key of %d bytes, want %d", dir, len(key), ed25519.PrivateKeySize)
+	}
 	if err := m.check(); err != nil {
 		return fmt.Errorf("write policy %s: %w", dir, err)
 	}
@@ -153,8 +154,16 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(tmp, manifestName), b, 0o666); err != nil || card == "" {
+		if err := os.WriteFile(filepath.Join(tmp, manifestName), b, 0o666); err != nil {
 			return err
+		}
+		if key != nil {
+			if err := os.WriteFile(filepath.Join(tmp, signatureName), sign(key, b), 0o666); err != nil {
+				return err
+			}
+		}
+		if card == "" {
+			return nil
 		}
 		return os.WriteFile(filepath.Join(tmp, cardName), []byte(cardMark+card), 0o666)
 	})
@@ -165,34 +174,51 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 }
 
 // ReadBundle reads the policy in the folder dir after verifying every byte of it, those of the ONNX model too if the manifest
-// lists one.
-func ReadBundle(dir string, limits Limits) (*Bundle, error) {
+// lists one. Signatures are ignored.
+func ReadBundle(dir string, limits Limits) (*Bundle, error) { return readFolder(dir, nil, limits) }
+
+// ReadSignedBundle is ReadBundle for a policy that the key must have signed. One that it has not is refused with an error that
+// wraps ErrUnsigned, before its manifest is looked at.
+func ReadSignedBundle(dir string, key ed25519.PublicKey, limits Limits) (*Bundle, error) {
+	if len(key) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("read policy %s: key of %d bytes, want %d", dir, len(key), ed25519.PublicKeySize)
+	}
+	return readFolder(dir, key, limits)
+}
+
+func readFolder(dir string, key ed25519.PublicKey, limits Limits) (*Bundle, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
-	b, err := ReadBundleFS(os.DirFS(dir), limits)
+	b, err := readBundle(os.DirFS(dir), key, limits.withDefaults())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, fmt.Errorf("%s: read policy: %w", dir, err)
 	}
 	return b, nil
 }
 
 // ReadBundleFS is ReadBundle for a folder in any file system, such as an embedded one.
 func ReadBundleFS(fsys fs.FS, limits Limits) (*Bundle, error) {
-	b, err := readBundle(fsys, limits.withDefaults())
+	b, err := readBundle(fsys, nil, limits.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
 	return b, nil
 }
 
-func readBundle(fsys fs.FS, limits Limits) (*Bundle, error) {
+// readBundle reads a bundle; a key that is not nil must have signed it.
+func readBundle(fsys fs.FS, key ed25519.PublicKey, limits Limits) (*Bundle, error) {
 	manifest, err := readFile(fsys, manifestName, int64(limits.Header))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no %s, so no policy: %w", manifestName, ErrForeign)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if key != nil {
+		if err := verify(fsys, key, manifest); err != nil {
+			return nil, err
+		}
 	}
 	var b Bundle
 	if err := decodeManifest(manifest, &b.Manifest, BundleKind, BundleSchema); err != nil {
@@ -267,39 +293,4 @@ func (m *Manifest) check() error {
 		}
 	}
 	return nil
-}
-
-// replaceable reports whether the path is free or holds nothing but a bundle.
-func replaceable(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		switch {
-		case e.Name() == manifestName, e.Name() == weightsName, e.Name() == modelName:
-		case e.Name() == cardName && isCard(filepath.Join(dir, cardName)):
-		default:
-			return fmt.Errorf("the folder holds %s, which is no part of a policy and would be lost", e.Name())
-		}
-	}
-	return nil
-}
-
-// isCard reports whether the file is a model card.
-func isCard(path string) bool {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	first := make([]byte, len(cardMark))
-	_, err = io.ReadFull(f, first)
-	return err == nil && string(first) == cardMark
 }

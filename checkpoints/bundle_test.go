@@ -40,7 +40,7 @@ func writePolicy(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "policies", "p")
 	m, tensors := policy()
-	if err := WriteBundle(dir, m, tensors, []byte("a model"), ""); err != nil {
+	if err := WriteBundle(dir, m, tensors, []byte("a model"), "", nil); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -76,7 +76,7 @@ func TestBundleOfSchema2(t *testing.T) {
 		t.Errorf("schema %d, bundle (-want +got):\n%s", got.Manifest.SchemaVersion, d)
 	}
 	dir := writePolicy(t)
-	if err := WriteBundle(dir, got.Manifest, got.Tensors, got.ONNX, ""); err != nil {
+	if err := WriteBundle(dir, got.Manifest, got.Tensors, got.ONNX, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, modelName)); !errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	dir := writePolicy(t)
 	m, tensors := policy()
 	m.Name = "second"
-	if err := WriteBundle(dir, m, tensors, nil, ""); err != nil {
+	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
@@ -123,7 +123,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	// A model card is replaced with its policy, a page of somebody else's is not.
 	page := filepath.Join(dir, cardName)
 	for _, card := range []string{"# One\n", "# Two\n"} {
-		if err := WriteBundle(dir, m, tensors, nil, card); err != nil {
+		if err := WriteBundle(dir, m, tensors, nil, card, nil); err != nil {
 			t.Fatal(err)
 		}
 		if text, err := os.ReadFile(page); err != nil || string(text) != cardMark+card {
@@ -133,7 +133,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
 		t.Errorf("with a card: %v", err)
 	}
-	if err := WriteBundle(dir, m, tensors, nil, ""); err != nil {
+	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(page); !errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +143,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteBundle(dir, m, tensors, nil, "# Three\n"); err == nil || !strings.Contains(err.Error(), cardName) {
+		if err := WriteBundle(dir, m, tensors, nil, "# Three\n", nil); err == nil || !strings.Contains(err.Error(), cardName) {
 			t.Errorf("over a page %q: %v, want it refused by name", text, err)
 		}
 		if now, err := os.ReadFile(page); err != nil || string(now) != text {
@@ -156,7 +156,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteBundle(dir, m, tensors, nil, ""); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+	if err := WriteBundle(dir, m, tensors, nil, "", nil); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("a folder with other files: %v, want it refused by name", err)
 	}
 	if _, err := ReadBundle(dir, Limits{}); err != nil {
@@ -182,7 +182,7 @@ func TestWriteBundleRefuses(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "p")
 		m, tensors := policy()
 		tensors = change(&m, tensors)
-		if err := WriteBundle(dir, m, tensors, nil, ""); err == nil {
+		if err := WriteBundle(dir, m, tensors, nil, "", nil); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

@@ -3,7 +3,8 @@
 // never runs code from a file.
 //
 // All files are untrusted input: they are checked against limits and hashes, and a bad one gives an error that wraps
-// ErrDamaged, ErrForeign or ErrNewer with the reason. Hashes find damage, not forgery.
+// ErrDamaged, ErrForeign or ErrNewer with the reason. Hashes find damage, not forgery; a
+// bundle may be signed against that.
 package checkpoints
 
 import "errors"

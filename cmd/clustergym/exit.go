@@ -81,7 +81,8 @@ func exitCode(ctx context.Context, err error) int {
 		return codeInterrupted
 	case errors.Is(err, checkpoints.ErrNone):
 		return codeNoRun
-	case errors.Is(err, train.ErrMismatch), errors.Is(err, checkpoints.ErrForeign), errors.Is(err, checkpoints.ErrNewer):
+	case errors.Is(err, train.ErrMismatch), errors.Is(err, checkpoints.ErrForeign), errors.Is(err, checkpoints.ErrNewer),
+		errors.Is(err, checkpoints.ErrUnsigned):
 		return codeMismatch
 	}
 	return codeError

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
 )
 
 type exportOptions struct {
 	run  string
 	out  string
 	name string
+	key  string
 }
 
 func newExportCmd(a *app) *cobra.Command {
@@ -27,10 +30,13 @@ plan and simulate take the folder as a policy, and so does a program through the
 other runtimes: docs/production.md says how to use it.
 
 A bundle already there is replaced, with its card. A folder that holds anything else, such as a README.md of another kind, is
-refused.`,
+refused.
+
+--sign-key signs the bundle with an Ed25519 key, for serve, plan and others that verify it: docs/production.md tells how.`,
 			codeNoRun),
 		Example: `  clustergym export --run runs/first
-  clustergym export --run runs/first --out policies/venus-small --name venus-small`,
+  clustergym export --run runs/first --out policies/venus-small --name venus-small
+  clustergym export --run runs/first --sign-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runExport(a, opts) },
 	}
@@ -38,6 +44,7 @@ refused.`,
 	f.StringVar(&opts.run, "run", "", "folder of the run")
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the bundle (default RUN/policy)")
 	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
+	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
 	require(cmd, "run")
 	return cmd
 }
@@ -62,6 +69,13 @@ func runExport(a *app, opts exportOptions) error {
 }
 
 func exportRun(opts exportOptions) (*exported, error) {
+	var key ed25519.PrivateKey
+	if opts.key != "" {
+		var err error
+		if key, err = checkpoints.ReadSigningKey(opts.key); err != nil {
+			return nil, err
+		}
+	}
 	p, training, err := loadRun(opts.run)
 	if err != nil {
 		return nil, err
@@ -74,7 +88,7 @@ func exportRun(opts exportOptions) (*exported, error) {
 	if p.Name == "" {
 		p.Name = filepath.Base(filepath.Clean(opts.run))
 	}
-	if err := agents.Save(out, p, "clustergym "+version, training); err != nil {
+	if err := agents.SaveSigned(out, p, "clustergym "+version, training, key); err != nil {
 		return nil, err
 	}
 	return &exported{p.Name, out}, nil

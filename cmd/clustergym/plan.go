@@ -17,6 +17,7 @@ import (
 type planOptions struct {
 	snapshot string
 	policy   string
+	key      string
 	physics  string
 	job      string
 	seed     uint64
@@ -48,6 +49,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed a policy in a folder")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.StringVar(&opts.job, "job", "", "explain this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
@@ -90,7 +92,11 @@ func planFile(a *app, opts planOptions) (*plan, error) {
 }
 
 func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
-	p, err := finder().Load(opts.policy)
+	from, err := verifier(opts.key)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := from.Load(opts.policy)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -19,6 +19,17 @@ type policy struct {
 // finder knows the folders of runs too.
 func finder() *decide.Finder { return &decide.Finder{Run: runReader} }
 
+// verifier is a finder of policies signed by the key in a file, "" for any.
+func verifier(path string) (*decide.Finder, error) {
+	f := finder()
+	if path == "" {
+		return f, nil
+	}
+	var err error
+	f.Key, err = checkpoints.ReadVerifyKey(path)
+	return f, err
+}
+
 // runReader returns what reads the policy of a run, nil if the folder is that of none.
 func runReader(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 	if !isRun(dir) {

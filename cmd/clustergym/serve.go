@@ -23,6 +23,7 @@ import (
 type serveOptions struct {
 	policy   string
 	fallback string
+	key      string
 	physics  string
 	seed     uint64
 	deadline time.Duration
@@ -50,7 +51,8 @@ what it has counted, for Prometheus. docs/production.md has the whole.
 
 A policy that has not decided by the deadline, gives an error or breaks is replaced for this decision by the fallback; the
 answer says so. The bundle of a folder is read again when it changes, or on SIGHUP; one that is damaged is refused, and the old
-one goes on. SIGINT and SIGTERM end the program when what it has begun is answered.
+one goes on; with --verify-key so is one that this key has not signed. SIGINT and SIGTERM end the program when what it has begun
+is answered.
 
 Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
 token all requests but those for health need it, as Authorization: Bearer TOKEN.
@@ -58,6 +60,7 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 		Example: `  clustergym serve --policy released
   curl -d @cluster.json http://127.0.0.1:8642/v1/plan
   clustergym serve --policy runs/first/policy --deadline 200ms --fallback sjfskip --decision-log decisions.jsonl
+  clustergym serve --policy policies/venus --verify-key pub.pem
   clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, opts) },
@@ -66,6 +69,7 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
 	f.StringVar(&opts.fallback, "fallback", "",
 		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
+	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed policies in folders")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
@@ -101,13 +105,17 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	if err != nil {
 		return usage("--physics: %w", err)
 	}
-	source, err := finder().Find(opts.policy)
+	from, err := verifier(opts.key)
+	if err != nil {
+		return err
+	}
+	source, err := from.Find(opts.policy)
 	if err != nil {
 		return err
 	}
 	config := serve.Config{
 		Config: decide.Config{
-			Source: source, Fallback: finder().Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline,
+			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline,
 			Parallel: opts.parallel, Log: a.logger(),
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,

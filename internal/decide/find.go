@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,6 +38,9 @@ func noFolder(format string, args ...any) error {
 
 // Finder finds policies by name. The zero Finder knows all that production needs.
 type Finder struct {
+	// Key must have signed what is read from folders, if it is not nil: all else is refused with checkpoints.ErrUnsigned. Baselines
+	// and released are parts of the program.
+	Key ed25519.PublicKey
 	// Run returns what reads the policy of a training run from the folder, nil for a folder that is none; a nil Run knows none.
 	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
 }
@@ -111,13 +115,7 @@ func (f *Finder) find(what string) (Source, error) {
 func (f *Finder) folder(dir string) (Source, error) {
 	if f.Run != nil {
 		if read := f.Run(dir); read != nil {
-			return Source{Load: func() (*Policy, error) {
-				p, training, err := read()
-				if err != nil {
-					return nil, err
-				}
-				return team(p, training, dir), nil
-			}}, nil
+			return f.run(dir, read)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
@@ -127,13 +125,36 @@ func (f *Finder) folder(dir string) (Source, error) {
 		return Source{}, noFolder("%s holds no manifest.json of a policy and no run.yaml of a run", dir)
 	}
 	load := func() (*Policy, error) {
-		p, m, err := agents.Load(dir)
+		p, m, err := f.read(dir)
 		if err != nil {
 			return nil, err
 		}
 		return team(p, m.Training, dir), nil
 	}
 	return Source{Load: load, Stamp: func() (string, error) { return folderStamp(dir) }}, nil
+}
+
+// run is the source of what was trained in a folder.
+func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Provenance, error)) (Source, error) {
+	if f.Key != nil {
+		return Source{}, fmt.Errorf("run %s: %w: export its policy with clustergym export --run %s --sign-key, and take that",
+			dir, checkpoints.ErrUnsigned, dir)
+	}
+	return Source{Load: func() (*Policy, error) {
+		p, training, err := read()
+		if err != nil {
+			return nil, err
+		}
+		return team(p, training, dir), nil
+	}}, nil
+}
+
+// read reads a bundle.
+func (f *Finder) read(dir string) (*agents.Policy, *checkpoints.Manifest, error) {
+	if f.Key == nil {
+		return agents.Load(dir)
+	}
+	return agents.LoadSigned(dir, f.Key)
 }
 
 // UsualFallback decides where a policy has no prior.

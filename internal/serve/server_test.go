@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -204,57 +201,6 @@ func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
 			t.Errorf("%s: no JSON: %s", c.name, text)
 		}
 		contains(t, p.Error, c.want...)
-	}
-}
-
-func TestNobodyDecides(t *testing.T) {
-	broken := func(*cluster.Txn) error { panic("broken") }
-	needy := func(*cluster.Txn) error { return errors.New("job x has no estimate") }
-	for _, c := range []struct {
-		name     string
-		policy   scripted
-		fallback scripted
-		status   int
-		want     []string
-	}{
-		{"both say why", needy, needy, http.StatusUnprocessableEntity, []string{"no estimate"}},
-		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
-	} {
-		s := newSite(t, c.policy.policy(), func(config *serve.Config) {
-			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.policy(), nil }
-		})
-		status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
-		if status != c.status {
-			t.Errorf("%s: status %d", c.name, status)
-		}
-		contains(t, text, c.want...)
-		contains(t, s.metrics(t), "clustergym_undecided_total 1")
-	}
-}
-
-// Every answer is logged as it was given.
-func TestAnswersAreLogged(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "decisions.jsonl")
-	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decisions = l })
-	a := s.decide(t)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, d, err := decide.NewLogReader(f).Next()
-	if err != nil || d.RequestID != a.Decision.RequestID {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	if differs, err := decide.Again(r, d, baseline("fifo"), nil); differs != "" || err != nil {
-		t.Errorf("%s, %v", differs, err)
 	}
 }
 

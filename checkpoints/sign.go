@@ -1,0 +1,148 @@
+package checkpoints
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// signatureName is the file of a bundle's signature: base64 (RFC 4648) of what Ed25519 (RFC 8032) makes of signedPrefix and the
+// bytes of the manifest, which has the hashes of the other files.
+const signatureName = manifestName + ".sig"
+
+// signedPrefix keeps a signature that was made for anything else from being one of a bundle.
+const signedPrefix = "clustergym policy manifest 1\n"
+
+// ErrUnsigned is wrapped by the error about a bundle that its reader's key has not signed.
+var ErrUnsigned = errors.New("not signed by the given key")
+
+const (
+	maxKey       = 16 << 10 // bytes of a key's file
+	maxSignature = 256      // bytes of a signature's file
+)
+
+// ReadSigningKey reads an Ed25519 private key, PKCS #8 in PEM, as `openssl genpkey -algorithm ed25519` writes it.
+func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
+	text, err := readPath(path, maxKey)
+	if err != nil {
+		return nil, fmt.Errorf("read signing key: %w", err)
+	}
+	key, err := parseSigningKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("read signing key: %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// ReadVerifyKey reads an Ed25519 public key, PKIX in PEM, as `openssl pkey -pubout` writes it.
+func ReadVerifyKey(path string) (ed25519.PublicKey, error) {
+	text, err := readPath(path, maxKey)
+	if err != nil {
+		return nil, fmt.Errorf("read key to verify by: %w", err)
+	}
+	key, err := parseVerifyKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("read key to verify by: %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// readPath reads a regular file of at most limit bytes.
+func readPath(path string, limit int64) ([]byte, error) {
+	text, err := readFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
+
+func parseSigningKey(text []byte) (ed25519.PrivateKey, error) {
+	der, err := parsePEM(text, "PRIVATE KEY", "openssl genpkey -algorithm ed25519 -out key.pem")
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := key.(ed25519.PrivateKey); ok {
+		return key, nil
+	}
+	return nil, fmt.Errorf("%T, want an Ed25519 private key", key)
+}
+
+func parseVerifyKey(text []byte) (ed25519.PublicKey, error) {
+	der, err := parsePEM(text, "PUBLIC KEY", "openssl pkey -in key.pem -pubout -out pub.pem")
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := key.(ed25519.PublicKey); ok {
+		return key, nil
+	}
+	return nil, fmt.Errorf("%T, want an Ed25519 public key", key)
+}
+
+// parsePEM returns what the one block of a PEM file holds; command writes such a file.
+func parsePEM(text []byte, kind, command string) ([]byte, error) {
+	block, rest := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("no PEM, want a %s as `%s` writes it", kind, command)
+	}
+	if block.Type != kind {
+		return nil, fmt.Errorf("%q, want a %s as `%s` writes it", block.Type, kind, command)
+	}
+	if len(strings.TrimSpace(string(rest))) > 0 {
+		return nil, errors.New("more than one key, want one")
+	}
+	return block.Bytes, nil
+}
+
+// sign returns the file of a manifest's signature.
+func sign(key ed25519.PrivateKey, manifest []byte) []byte {
+	signature := ed25519.Sign(key, append([]byte(signedPrefix), manifest...))
+	return append(base64.StdEncoding.AppendEncode(nil, signature), '\n')
+}
+
+// parseSignature reads the file of a signature.
+func parseSignature(text []byte) ([]byte, error) {
+	b, err := base64.StdEncoding.Strict().DecodeString(string(text))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) != ed25519.SignatureSize {
+		return nil, fmt.Errorf("%d bytes, want %d", len(b), ed25519.SignatureSize)
+	}
+	return b, nil
+}
+
+// verify checks the signature of a bundle's manifest.
+func verify(fsys fs.FS, key ed25519.PublicKey, manifest []byte) error {
+	const remedy = "sign it with clustergym export --sign-key"
+	text, err := readFile(fsys, signatureName, maxSignature)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no %s: %w: %s", signatureName, ErrUnsigned, remedy)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsigned, err)
+	}
+	signature, err := parseSignature(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w: %s", signatureName, ErrUnsigned, err, remedy)
+	}
+	if !ed25519.Verify(key, append([]byte(signedPrefix), manifest...), signature) {
+		return fmt.Errorf("%s: %w: %s was changed since, or another key has signed it: %s and the private half of the key given",
+			signatureName, ErrUnsigned, manifestName, remedy)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+nJtx8fAduSXxJHs4E+hBH2x8cTcyUdHiZ8wKCVaejNs8LZsZAah57NUPAg8SgCeaUizgDWY3HJPu
+ZjeYpIZkCA==
