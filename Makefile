@@ -21,24 +21,32 @@ ONNXRUNTIME := bin/onnxruntime
 ONNXRUNTIME_SUMS := internal/onnx/onnxtest/onnxruntime.sha512
 ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
 
-# Nested modules that build on this one.
-NESTED := $(patsubst %/go.mod,%,$(wildcard examples/go.mod))
+# Nested modules that build on this one, and the one for Kubernetes among them.
+KUBE   := cmd/clustergym-kube
+NESTED := examples $(KUBE)
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench torch golden quickstart \
-  results readme results-check proof ablations release release-smoke docs docs-check clean
+# The Kubernetes that tests run against, as the go.mod of its module asks.
+KUBEASSETS := bin/kube
+KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
+KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
+E2EFLAGS ?= # for example -run Leader
+
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kubeassets e2e torch \
+  golden quickstart results readme results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/clustergym
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/clustergym ./cmd/clustergym
 
-test: ## run all tests, those of the examples too
+test: ## run all tests, those of the nested modules too
 	$(GO) test ./...
 	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test ./...); done
 
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m $(RACEFLAGS) ./...
+	cd $(KUBE) && $(GO) test -race -timeout 30m $(RACEFLAGS) $$($(GO) list ./... | grep -v '/e2e$$')
 
 soak: ## play random episodes of all kinds for SOAK (10m)
 	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)
@@ -47,7 +55,7 @@ soak: ## play random episodes of all kinds for SOAK (10m)
 # is no finding (a finding names its failing input): such a target runs again, and has to pass then.
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@ran=0; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	run() { $(GO) test -run '^$$' -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$2" 2>&1 | tee "$$log"; }; \
+	run() { $(GO) test -C "$$2" -run '^$$' -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s . 2>&1 | tee "$$log"; }; \
 	while IFS=: read -r file target; do \
 	  package=./$$(dirname "$$file"); ran=$$((ran + 1)); \
 	  echo "fuzz $$package $$target"; \
@@ -55,14 +63,13 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	    grep -q 'context deadline exceeded' "$$log" && ! grep -q 'Failing input' "$$log" || exit 1; \
 	    echo "$$target ran out of time while it stopped: again"; run "$$target" "$$package"; \
 	  fi; \
-	done < <(grep -rHoE --include='*_test.go' --exclude-dir='.*' --exclude-dir=testdata $(NESTED:%=--exclude-dir=%) \
+	done < <(grep -rHoE --include='*_test.go' --exclude-dir='.*' --exclude-dir=testdata \
 	    '^func Fuzz[A-Za-z0-9_]+' * | sed 's/:func /:/' | sort); \
 	if [ $$ran -eq 0 ]; then echo "no fuzz target found"; exit 1; fi; \
 	echo "$$ran fuzz targets ran for $(FUZZTIME) each"
 
 lint: $(GOLANGCI) ## run go vet and golangci-lint
-	$(GO) vet ./...
-	$(GOLANGCI) run ./...
+	@for dir in . $(KUBE); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(CURDIR)/$(GOLANGCI) run ./...); done
 
 $(GOLANGCI):
 	@mkdir -p bin
@@ -93,6 +100,25 @@ $(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
 	  tar -xzf onnxruntime-node-$(ONNXRUNTIME_VERSION).tgz -C node_modules/onnxruntime-node --strip-components=1 --wildcards \
 	    "package/bin/*/$$(node -p 'process.platform + "/" + process.arch')/*"
 	rm $(ONNXRUNTIME)/*.tgz && touch $@
+
+kubeassets: $(KUBEASSETS_STAMP) ## build the Kubernetes that tests run against
+
+# One file is all the programs of Kubernetes, by the name it is called by. KWOK is the module's tool; what it is told to do with
+# nodes and pods comes from the folder of its module.
+$(KUBEASSETS_STAMP):
+	mkdir -p $(KUBEASSETS) && rm -rf $(KUBEASSETS)/stages $(KUBEASSETS)/.built-*
+	cd $(KUBE)/kubeassets && version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes) && \
+	  $(GO) build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
+	    -o $(CURDIR)/$(KUBEASSETS)/ . tool
+	for name in etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm; do \
+	  ln -sf kubeassets $(KUBEASSETS)/$$name; \
+	done
+	stages=$$(cd $(KUBE)/kubeassets && $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
+	  install -D -m 644 -t $(KUBEASSETS)/stages "$$stages"/{node/fast,node/heartbeat-with-lease,pod/fast}/*-*.yaml
+	touch $@
+
+e2e: kubeassets ## try the scheduler for Kubernetes end to end
+	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m $(E2EFLAGS)
 
 onnx-bench: onnxruntime ## time the forward pass beside ONNX Runtime
 	$(GO) test ./agents -run '^$$' -bench BesideONNX -benchtime 1x

@@ -35,18 +35,20 @@ func Find() (string, bool) {
 	return dir, err == nil && info.IsDir()
 }
 
+// moduleRoot returns the folder of the outermost module that holds the working folder: modules are nested.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
+	root, err := "", os.ErrNotExist
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			root, err = dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", os.ErrNotExist
+			return root, err
 		}
 		dir = parent
 	}

@@ -1,0 +1,137 @@
+package kubetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Process is a child of the test. It ends with the test at the latest, however that ends.
+type Process struct {
+	Name string
+	Log  string // path of what it writes
+
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// Run starts a program, for example the scheduler under test, in the cluster's folder, from which a relative path of the
+// program counts. What it writes goes to NAME.log beside the other logs, behind what is there.
+func (c *Cluster) Run(name, program string, args ...string) *Process {
+	c.tb.Helper()
+	p := &Process{Name: name, Log: filepath.Join(c.Logs, name+".log"), ended: make(chan struct{})}
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		c.tb.Fatalf("kubetest: start %s: %v", name, err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(program, args...)
+	p.cmd.Dir = c.Dir
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = diesWithParent()
+	if err := p.cmd.Start(); err != nil {
+		c.tb.Fatalf("kubetest: start %s: %v", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // that it was killed is no error; ProcessState tells
+		close(p.ended)
+	}()
+	c.processes = append(c.processes, p)
+	return p
+}
+
+// PID returns the process's number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the process is no more.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// ExitCode returns what an ended process returned, -1 if a signal ended it or it still runs.
+func (p *Process) ExitCode() int {
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
+	}
+}
+
+// Signal sends a signal, for example SIGTERM for an orderly end.
+func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
+
+// Kill ends the process with SIGKILL and returns when it is no more. It may have ended before.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended
+	<-p.ended
+}
+
+// stop kills everything, the last started first: nothing here outlives the test, so there is nothing to end in order.
+func (c *Cluster) stop() {
+	for _, p := range slices.Backward(c.processes) {
+		p.Kill()
+	}
+	if !c.tb.Failed() {
+		return
+	}
+	shown := map[string]bool{}
+	for _, p := range c.processes {
+		if !shown[p.Log] {
+			shown[p.Log] = true
+			c.tb.Logf("the end of %s:\n%s", p.Log, tail(p.Log, 30))
+		}
+	}
+}
+
+// tail returns the last lines of a file.
+func tail(path string, lines int) []byte {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	text = bytes.TrimRight(text, "\n")
+	at := len(text)
+	for ; lines > 0 && at >= 0; lines-- {
+		at = bytes.LastIndexByte(text[:at], '\n')
+	}
+	return text[at+1:]
+}
+
+// onFreePort starts a program on a port that is free and waits until it is ready, with other ports while another program
+// took the port in between.
+func (c *Cluster) onFreePort(name string, start func(port int) (*Process, func(context.Context) error)) {
+	c.tb.Helper()
+	for tries := 5; ; tries-- {
+		p, ready := start(c.freePort())
+		err := c.await(p, ready)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errEnded) || tries == 0 || !bytes.Contains(tail(p.Log, 30), []byte("address already in use")) {
+			c.tb.Fatalf("kubetest: start %s: %v", name, err)
+		}
+	}
+}
+
+// freePort returns a port of this machine that nothing listens on. It is below those that the system gives to clients: those
+// could hold it while the API server is down, a client that dials it in vain even by being connected to itself.
+func (c *Cluster) freePort() int {
+	c.tb.Helper()
+	for range 100 {
+		port := 20000 + rand.IntN(10000)
+		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			if err := listener.Close(); err == nil {
+				return port
+			}
+		}
+	}
+	c.tb.Fatal("kubetest: find a free port: 100 between 20000 and 29999 are taken")
+	return 0
+}

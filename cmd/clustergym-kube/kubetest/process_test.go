@@ -1,0 +1,131 @@
+package kubetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// observed is a test whose end is looked at instead of shown.
+type observed struct {
+	testing.TB
+	said            strings.Builder
+	failed, skipped bool
+	cleanups        []func()
+}
+
+func (o *observed) Failed() bool              { return o.failed }
+func (o *observed) Cleanup(f func())          { o.cleanups = append(o.cleanups, f) }
+func (o *observed) Log(args ...any)           { fmt.Fprintln(&o.said, args...) }
+func (o *observed) Logf(f string, a ...any)   { o.Log(fmt.Sprintf(f, a...)) }
+func (o *observed) Fatal(args ...any)         { o.Log(args...); o.failed = true; panic(o) }
+func (o *observed) Fatalf(f string, a ...any) { o.Fatal(fmt.Sprintf(f, a...)) }
+func (o *observed) Skip(args ...any)          { o.Log(args...); o.skipped = true; panic(o) }
+
+// observe runs a test to its end.
+func observe(t *testing.T, test func(tb testing.TB)) *observed {
+	t.Helper()
+	o := &observed{TB: t}
+	func() {
+		defer func() {
+			if end := recover(); end != nil && end != any(o) {
+				panic(end)
+			}
+		}()
+		test(o)
+	}()
+	for _, f := range o.cleanups {
+		f()
+	}
+	return o
+}
+
+func TestMissingProgramsSkipTestsButFailInCI(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
+	for ci, fails := range map[string]bool{"": false, "true": true} {
+		t.Setenv("CI", ci)
+		o := observe(t, func(tb testing.TB) { Assets(tb) })
+		if o.failed != fails || o.skipped == fails || !strings.Contains(o.said.String(), "want etcd in") {
+			t.Errorf("with CI=%q it failed %t, was skipped %t and said %q", ci, o.failed, o.skipped, o.said.String())
+		}
+	}
+}
+
+// shell starts a program that a line of the shell tells.
+func shell(c *Cluster, name, line string) *Process { return c.Run(name, "/bin/sh", "-c", line) }
+
+func never(context.Context) error { return errors.New("not ready") }
+
+func TestAProgramThatFailsIsShownWithTheEndOfItsLog(t *testing.T) {
+	o := observe(t, func(tb testing.TB) {
+		c := &Cluster{tb: tb, Dir: t.TempDir(), Logs: t.TempDir()}
+		tb.Cleanup(c.stop)
+		shell(c, "other", "echo other is well; exec sleep 600")
+		c.onFreePort("broken", func(int) (*Process, func(context.Context) error) {
+			return shell(c, "broken", "for i in $(seq 100); do echo line $i.; done; exit 3"), never
+		})
+	})
+	said := o.said.String()
+	for _, want := range []string{
+		"start broken: the program has ended (exit status 3)", "other is well", "line 71.\n", "line 100.",
+	} {
+		if !o.failed || !strings.Contains(said, want) {
+			t.Errorf("it failed %t and said %q, want %q in it", o.failed, said, want)
+		}
+	}
+	if strings.Contains(said, "line 70.") {
+		t.Errorf("it said %q, want the last 30 lines only", said)
+	}
+}
+
+func TestAnotherPortIsTriedWhereOneWasTakenAtTheLastMoment(t *testing.T) {
+	c := &Cluster{tb: t, Dir: t.TempDir(), Logs: t.TempDir()}
+	defer c.stop()
+	var ports []int
+	c.onFreePort("late", func(port int) (*Process, func(context.Context) error) {
+		if ports = append(ports, port); len(ports) < 3 {
+			return shell(c, "late", "echo bind: address already in use; exit 1"), never
+		}
+		return shell(c, "late", "exec sleep 600"), func(context.Context) error { return nil }
+	})
+	if len(ports) != 3 || ports[0] == ports[1] && ports[1] == ports[2] {
+		t.Errorf("ports %v were tried, want 3", ports)
+	}
+}
+
+func TestAKilledProgramHasEnded(t *testing.T) {
+	c := &Cluster{tb: t, Dir: t.TempDir(), Logs: t.TempDir()}
+	p := shell(c, "killed", "exec sleep 600")
+	if code := p.ExitCode(); code != -1 {
+		t.Errorf("exit code %d of a program that runs, want -1", code)
+	}
+	p.Kill()
+	p.Kill()
+	select {
+	case <-p.Ended():
+	default:
+		t.Error("it has not ended")
+	}
+}
+
+func TestTail(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"an empty file has no lines", "", ""},
+		{"fewer lines are all shown", "a\n", "a"},
+		{"as many lines are all shown", "a\nb\n", "a\nb"},
+		{"of more lines the first are left out", "a\nb\nc\n", "b\nc"},
+		{"a last line without an end counts", "a\nb\nc", "b\nc"},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(tail(path, 2)); got != test.want {
+			t.Errorf("%s: tail is %q, want %q", test.name, got, test.want)
+		}
+	}
+}
