@@ -1,0 +1,211 @@
+package gang
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1alpha2"
+	"k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+)
+
+var created = time.Unix(1000, 0)
+
+func aPod(native, label, least string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x", Labels: map[string]string{}, Annotations: map[string]string{}}}
+	if native != "" {
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &native}
+	}
+	if label != "" {
+		p.Labels[Label] = label
+	}
+	if least != "" {
+		p.Annotations[MinMemberAnnotation] = least
+	}
+	return p
+}
+
+func natives(t *testing.T, policies map[string]schedulingv1alpha2.PodGroupSpec) *Native {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for name, spec := range policies {
+		err := indexer.Add(&schedulingv1alpha2.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "team", Name: name, UID: "native", Annotations: map[string]string{"a": "native"}, CreationTimestamp: metav1.NewTime(created),
+			},
+			Spec: spec,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Native{Lister: schedulinglisters.NewPodGroupLister(indexer)}
+}
+
+func crds(least map[string]any) *CRD {
+	return &CRD{Get: func(namespace, name string) *unstructured.Unstructured {
+		n, ok := least[name]
+		if !ok || namespace != "team" {
+			return nil
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": n}}}
+		if n == nil {
+			u.Object["spec"] = "nothing"
+		}
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		u.SetUID("crd")
+		u.SetAnnotations(map[string]string{"a": "crd"})
+		u.SetCreationTimestamp(metav1.NewTime(created))
+		return u
+	}}
+}
+
+func gangOf(n int32) schedulingv1alpha2.PodGroupSpec {
+	return schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+		Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: n},
+	}}
+}
+
+func TestCombined(t *testing.T) {
+	basic := schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+		Basic: &schedulingv1alpha2.BasicSchedulingPolicy{},
+	}}
+	spread := gangOf(2)
+	spread.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{}
+	native := natives(t, map[string]schedulingv1alpha2.PodGroupSpec{
+		"four": gangOf(4), "none": gangOf(0), "many": gangOf(MostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
+	})
+	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil})
+	all, labels := &Combined{Native: native, CRD: crd}, &Combined{}
+	for _, test := range []struct {
+		name   string
+		source *Combined
+		pod    *corev1.Pod
+		ok     bool
+		group  string // name and the version of its object
+		least  int32
+		err    string // part of it
+	}{
+		{"a pod that names no group has none", all, aPod("", "", ""), false, "", 0, ""},
+		{"nor has one with a number only", all, aPod("", "", "3"), false, "", 0, ""},
+		{"a native gang", all, aPod("four", "", ""), true, "four " + NativeVersion, 4, ""},
+		{"a native gang goes before labels", all, aPod("four", "three", "2"), true, "four " + NativeVersion, 4, ""},
+		{"a native group of the policy basic is none", all, aPod("basic", "", ""), false, "", 0, ""},
+		{"a native group that is not there", all, aPod("gone", "", ""), true, "gone ", 1,
+			`pod team/x: spec.schedulingGroup.podGroupName is "gone", want the name of a PodGroup`},
+		{"a native gang of none", all, aPod("none", "", ""), true, "none " + NativeVersion, 1, "PodGroup team/none: spec.schedulingPolicy.gang.minCount is 0"},
+		{"a native gang of too many", all, aPod("many", "", ""), true, "many " + NativeVersion, 1, "is 65537, want a whole number from 1 to 65536"},
+		{"a native group without a policy", all, aPod("empty", "", ""), true, "empty " + NativeVersion, 1, "want one of them"},
+		{"a native group with topology", all, aPod("spread", "", ""), true, "spread " + NativeVersion, 1, "spec.schedulingConstraints"},
+		{"a native group without the API", labels, aPod("four", "", ""), true, "four ", 1, "the server does not have " + NativeVersion},
+		{"a PodGroup of the project", all, aPod("", "three", ""), true, "three " + CRDVersion, 3, ""},
+		{"which goes before the annotation", all, aPod("", "three", "2"), true, "three " + CRDVersion, 3, ""},
+		{"read from JSON", all, aPod("", "five", ""), true, "five " + CRDVersion, 5, ""},
+		{"of two and a half", all, aPod("", "half", ""), true, "half " + CRDVersion, 1, "spec.minMember is 2.5"},
+		{"of less than none", all, aPod("", "less", ""), true, "less " + CRDVersion, 1, "PodGroup team/less: spec.minMember is -1"},
+		{"of a word", all, aPod("", "word", ""), true, "word " + CRDVersion, 1, "spec.minMember is 3"},
+		{"of nothing", all, aPod("", "nothing", ""), true, "nothing " + CRDVersion, 1, "spec.minMember is missing"},
+		{"that is not there", all, aPod("", "gone", ""), true, "gone ", 1, "want the name of a PodGroup of " + CRDVersion},
+		{"that is not there, with the annotation", all, aPod("", "gone", "2"), true, "gone ", 2, ""},
+		{"labels alone", labels, aPod("", "three", "2"), true, "three ", 2, ""},
+		{"labels without the annotation", labels, aPod("", "three", ""), true, "three ", 1, "want also the annotation " + MinMemberAnnotation},
+		{"labels with a word", labels, aPod("", "three", "two"), true, "three ", 1, `pod team/x: annotation clustergym.dev/min-member is "two"`},
+		{"labels with none", labels, aPod("", "three", "0"), true, "three ", 1, "is 0, want a whole number from 1"},
+		{"labels with too many", labels, aPod("", "three", "99999999999"), true, "three ", 1, `is "99999999999"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g, ok, err := test.source.Of(test.pod)
+			if ok != test.ok || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("ok %t, error %v, want %t with %q", ok, err, test.ok, test.err)
+			}
+			if !ok {
+				return
+			}
+			version := ""
+			if g.Ref != nil {
+				version = g.Ref.APIVersion
+				if g.Ref.Kind != "PodGroup" || g.Ref.Namespace != "team" || g.Ref.Name != g.Name || g.Ref.UID == "" || g.Annotations["a"] != string(g.Ref.UID) ||
+					!g.Created.Equal(created) {
+					t.Errorf("got %+v of %+v", g, g.Ref)
+				}
+			}
+			if g.Namespace != "team" || g.Name+" "+version != test.group || g.MinCount != test.least {
+				t.Errorf("got %+v, want %s of %d", g, test.group, test.least)
+			}
+		})
+	}
+}
+
+func TestSourcesLeaveOtherPodsAlone(t *testing.T) {
+	for _, s := range []Source{natives(t, nil), crds(nil), Labels{}} {
+		if _, ok, err := s.Of(aPod("", "", "")); ok || err != nil {
+			t.Errorf("%T: ok %t, error %v, want neither", s, ok, err)
+		}
+	}
+}
+
+func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,12}`)).Draw(t, "text")
+		g, ok, err := Labels{}.Of(aPod("", "g", text))
+		if !ok || g.MinCount < 1 || g.MinCount > MostMembers {
+			t.Fatalf("got %+v, %t, %v", g, ok, err)
+		}
+	})
+}
+
+// server answers discovery: the resources of a version, or an error.
+type server struct {
+	has map[string]string
+	err error
+}
+
+func (s server) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	name, ok := s.has[version]
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
+	}
+	return &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: name}}}, nil
+}
+
+func (server) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return nil, nil, nil
+}
+func (server) ServerPreferredResources() ([]*metav1.APIResourceList, error) { return nil, nil }
+func (server) ServerPreferredNamespacedResources() ([]*metav1.APIResourceList, error) {
+	return nil, nil
+}
+
+func TestDiscover(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		server server
+		want   string
+		fails  bool
+	}{
+		{"neither", server{}, "", false},
+		{"native", server{has: map[string]string{NativeVersion: "podgroups"}}, NativeVersion, false},
+		{"both", server{has: map[string]string{NativeVersion: "podgroups", CRDVersion: "podgroups"}}, NativeVersion + " " + CRDVersion, false},
+		{"the version without the resource", server{has: map[string]string{CRDVersion: "others"}}, "", false},
+		{"a server that fails", server{err: errors.New("down")}, "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Discover(test.server)
+			if strings.Join(got, " ") != test.want || (err != nil) != test.fails {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}

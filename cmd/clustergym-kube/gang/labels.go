@@ -1,0 +1,29 @@
+package gang
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Labels knows groups by their pods alone: the Label names the group and MinMemberAnnotation says how many must run
+// together.
+type Labels struct{}
+
+// Of implements Source.
+func (Labels) Of(pod *corev1.Pod) (Group, bool, error) {
+	name := pod.Labels[Label]
+	if name == "" {
+		return Group{}, false, nil
+	}
+	g := Group{Namespace: pod.Namespace, Name: name, MinCount: 1}
+	me := title("pod", pod.Namespace, pod.Name)
+	value, said := pod.Annotations[MinMemberAnnotation]
+	if !said {
+		return g, true, fmt.Errorf("%s: label %s is %q, want also the annotation %s: a whole number from 1 to %d",
+			me, Label, name, MinMemberAnnotation, MostMembers)
+	}
+	least, err := Count(me, "annotation "+MinMemberAnnotation, value)
+	g.MinCount = max(least, 1)
+	return g, true, err
+}

@@ -1,0 +1,211 @@
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	podresource "k8s.io/component-helpers/resource"
+	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Reasons of a Refusal.
+const (
+	ReasonNoGPU          = "NoGPU"
+	ReasonRequest        = "InvalidRequest"
+	ReasonResource       = "UnsupportedResource"
+	ReasonPodAffinity    = "UnsupportedPodAffinity"
+	ReasonTopologySpread = "UnsupportedTopologySpread"
+	ReasonResourceClaims = "UnsupportedResourceClaims"
+	ReasonHostPort       = "UnsupportedHostPort"
+	ReasonVolume         = "UnsupportedVolume"
+	ReasonClaim          = "ClaimNotBound"
+	ReasonPodsDiffer     = "PodsDiffer"
+	ReasonAnnotation     = "InvalidAnnotation"
+	ReasonJob            = "InvalidJob"
+	ReasonOvercommitted  = "Overcommitted"
+)
+
+// fault is why a pod is refused.
+type fault struct{ reason, message string }
+
+func faultf(reason, format string, args ...any) *fault {
+	return &fault{reason, fmt.Sprintf(format, args...)}
+}
+
+// ask is what all pods of a gang must have in common.
+type ask struct {
+	gpus     int32
+	request  cluster.Amount // per GPU
+	priority int32
+	nodes    string // names what decides which nodes will do: equal names, equal nodes
+}
+
+// askOf reads what the pod asks for, and finds what is not supported.
+func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
+	if f := unsupported(pod); f != nil {
+		return ask{}, f
+	}
+	list := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q := list[name]
+		switch {
+		case q.Sign() < 0:
+			return ask{}, faultf(ReasonRequest, "request of %s is %s, want 0 or more", name, q.String())
+		case name != c.GPU && name != corev1.ResourceCPU && name != corev1.ResourceMemory && !q.IsZero():
+			return ask{}, faultf(ReasonResource, "request of %s is %s, want none: only cpu, memory and %s are supported",
+				name, q.String(), c.GPU)
+		}
+	}
+	gpus := list[c.GPU]
+	switch {
+	case gpus.IsZero():
+		return ask{}, faultf(ReasonNoGPU, "request of %s is 0, want at least 1", c.GPU)
+	case gpus.CmpInt64(cluster.MaxGPUs) > 0 || gpus.MilliValue()%1000 != 0:
+		return ask{}, faultf(ReasonRequest, "request of %s is %s, want a whole number from 1 to %d",
+			c.GPU, gpus.String(), cluster.MaxGPUs)
+	}
+	all := c.amountOf(list)
+	cpu, mem := up(all.cpuMilli, all.gpus), up(all.memBytes, all.gpus*mib)
+	if cpu > math.MaxInt32 || mem > mostMiB {
+		return ask{}, faultf(ReasonRequest,
+			"requests for each GPU are %d thousandths of a core and %d MiB, want at most %d and %d", cpu, mem, math.MaxInt32, mostMiB)
+	}
+	return ask{
+		gpus:     int32(all.gpus),
+		request:  cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: int32(cpu), MemMiB: int32(mem)},
+		priority: schedulinghelpers.PodPriority(pod),
+		nodes:    constraint(pod),
+	}, nil
+}
+
+// up divides and rounds up.
+func up(a, b int64) int64 { return a/b + min(a%b, 1) }
+
+// unsupported finds what a scheduler would have to heed and this one cannot.
+func unsupported(pod *corev1.Pod) *fault {
+	if a := pod.Spec.Affinity; a != nil {
+		if p := a.PodAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return faultf(ReasonPodAffinity,
+				"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d terms, want none",
+				len(p.RequiredDuringSchedulingIgnoredDuringExecution))
+		}
+		if p := a.PodAntiAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return faultf(ReasonPodAffinity,
+				"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d terms, want none",
+				len(p.RequiredDuringSchedulingIgnoredDuringExecution))
+		}
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		if t := &pod.Spec.TopologySpreadConstraints[i]; t.WhenUnsatisfiable != corev1.ScheduleAnyway {
+			return faultf(ReasonTopologySpread, "spec.topologySpreadConstraints[%d].whenUnsatisfiable is %s, want %s",
+				i, t.WhenUnsatisfiable, corev1.ScheduleAnyway)
+		}
+	}
+	if n := len(pod.Spec.ResourceClaims); n > 0 {
+		return faultf(ReasonResourceClaims, "spec.resourceClaims has %d entries, want none", n)
+	}
+	if f := hostPorts("containers", pod.Spec.Containers); f != nil {
+		return f
+	}
+	return hostPorts("initContainers", pod.Spec.InitContainers)
+}
+
+func hostPorts(field string, containers []corev1.Container) *fault {
+	for i := range containers {
+		for j := range containers[i].Ports {
+			if p := containers[i].Ports[j].HostPort; p != 0 {
+				return faultf(ReasonHostPort, "spec.%s[%d].ports[%d].hostPort is %d, want none", field, i, j, p)
+			}
+		}
+	}
+	return nil
+}
+
+// constraint writes what of a pod decides which nodes will do, apart from its volumes.
+func constraint(pod *corev1.Pod) string {
+	spec := struct {
+		Selector    map[string]string    `json:",omitempty"`
+		Affinity    *corev1.NodeSelector `json:",omitempty"`
+		Tolerations []corev1.Toleration  `json:",omitempty"`
+	}{pod.Spec.NodeSelector, requiredAffinity(pod), pod.Spec.Tolerations}
+	if len(spec.Selector) == 0 && spec.Affinity == nil && len(spec.Tolerations) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(&spec)
+	if err != nil { // strings and whole numbers only
+		panic("mirror: " + err.Error())
+	}
+	return string(text)
+}
+
+func requiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// differs says in which field two pods of a gang differ, "" if in none.
+func (a *ask) differs(b *ask) string {
+	var fields []string
+	add := func(differ bool, format string, args ...any) {
+		if differ {
+			fields = append(fields, fmt.Sprintf(format, args...))
+		}
+	}
+	add(a.gpus != b.gpus, "GPUs (%d and %d)", a.gpus, b.gpus)
+	add(a.request.CPUMilli != b.request.CPUMilli, "CPU for each GPU (%dm and %dm)", a.request.CPUMilli, b.request.CPUMilli)
+	add(a.request.MemMiB != b.request.MemMiB, "memory for each GPU (%dMi and %dMi)", a.request.MemMiB, b.request.MemMiB)
+	add(a.priority != b.priority, "spec.priority (%d and %d)", a.priority, b.priority)
+	add(a.nodes != b.nodes, "spec.nodeSelector, required node affinity or spec.tolerations")
+	return strings.Join(fields, ", ")
+}
+
+// volumes returns the names of the pod's volumes that not every node can reach, or why a volume is not supported.
+func (o *Objects) volumes(pod *corev1.Pod) (names []string, f *fault) {
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.Ephemeral != nil {
+			return nil, faultf(ReasonVolume, "spec.volumes[%d] (%s) is an ephemeral volume, want none", i, v.Name)
+		}
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := v.PersistentVolumeClaim.ClaimName
+		volume, why := o.volume(pod.Namespace, claim)
+		switch {
+		case why != "":
+			return nil, faultf(ReasonClaim, "spec.volumes[%d].persistentVolumeClaim.claimName is %q, %s, want one bound to a volume",
+				i, claim, why)
+		case volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil:
+			names = append(names, volume.Name)
+		}
+	}
+	return names, nil
+}
+
+// volume returns the volume that a claim is bound to, or what is wrong with the claim.
+func (o *Objects) volume(namespace, name string) (*corev1.PersistentVolume, string) {
+	if o.Claim == nil || o.Volume == nil {
+		return nil, "which is not known"
+	}
+	claim := o.Claim(namespace, name)
+	switch {
+	case claim == nil:
+		return nil, "which is not known"
+	case claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound:
+		return nil, fmt.Sprintf("which is in phase %q with volume %q", claim.Status.Phase, claim.Spec.VolumeName)
+	}
+	volume := o.Volume(claim.Spec.VolumeName)
+	if volume == nil {
+		return nil, fmt.Sprintf("whose volume %q is not known", claim.Spec.VolumeName)
+	}
+	return volume, ""
+}

@@ -1,0 +1,248 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// plan is what a Job does not say of itself.
+type plan struct {
+	crowdKey
+	created time.Time
+	pod     *corev1.Pod // one of them
+	nodes   string      // see ask
+	volumes []string    // those that not every node can reach, by name, each once
+	start   time.Time   // of a running one
+	pieces  []piece     // of a running one, by node
+}
+
+// piece is how many pods of a gang are on a node.
+type piece struct {
+	node string
+	pods int32
+}
+
+// classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Those with scheduling gates wait in any case.
+func (b *builder) classify(c *crowd) {
+	need := max(c.group.MinCount-c.succeeded(), 1)
+	if c.err == nil && int32(len(c.bound)) >= need {
+		c.free = b.surplus(c)
+	}
+	own, waiting := slices.Concat(c.bound, c.free), c.gated
+	if c.err != nil || len(own) == 0 {
+		b.wait(c, slices.Concat(own, waiting), need)
+		b.takeAll(c.bound)
+		return
+	}
+	job, p, f := b.draft(c, own, need)
+	if f == nil && job.PodGPUs == 1 {
+		need = max(need, job.Spec.Least())
+	}
+	switch {
+	case f != nil:
+		b.refuse(own, f)
+	case !job.Running && len(c.bound) > 0:
+		b.view.Partial = append(b.view.Partial, Partial{
+			Job: job, Lacks: need - int32(len(c.bound)), Since: b.firstBound(c.bound), plan: p,
+		})
+	case !job.Running && int32(len(own)) < need:
+		waiting = slices.Concat(own, waiting)
+	default:
+		b.view.Jobs, b.plans = append(b.view.Jobs, job), append(b.plans, p)
+	}
+	if !job.Running {
+		b.takeAll(c.bound)
+	}
+	b.wait(c, waiting, need)
+}
+
+// surplus returns the pods that a running gang may grow by. The others are refused: they do not make the gang so.
+func (b *builder) surplus(c *crowd) (fit []*corev1.Pod) {
+	for _, pod := range c.free {
+		if _, _, f := b.common([]*corev1.Pod{c.bound[0], pod}); f != nil {
+			b.refuse([]*corev1.Pod{pod}, f)
+		} else {
+			fit = append(fit, pod)
+		}
+	}
+	return fit
+}
+
+func (b *builder) takeAll(pods []*corev1.Pod) {
+	for _, pod := range pods {
+		b.take(pod)
+	}
+}
+
+func (b *builder) refuse(pods []*corev1.Pod, f *fault) {
+	for _, pod := range pods {
+		b.view.Refused = append(b.view.Refused, Refusal{Pod: pod, Reason: f.reason, Message: f.message})
+	}
+}
+
+func (b *builder) wait(c *crowd, pods []*corev1.Pod, need int32) {
+	if len(pods) == 0 {
+		return
+	}
+	slices.SortStableFunc(pods, byName)
+	w := Incomplete{Group: c.group, Pods: pods, Have: int32(len(c.bound) + len(c.free)), Want: need}
+	var why []string
+	if c.err != nil {
+		why = append(why, c.err.Error())
+	} else if w.Have < need {
+		why = append(why, fmt.Sprintf("%d of the %d pods that must run together are ready to be bound", w.Have, need))
+	}
+	if n := len(c.gated); n > 0 {
+		why = append(why, fmt.Sprintf("%d have scheduling gates: spec.schedulingGates[0].name of pod %s is %q",
+			n, c.gated[0].Name, c.gated[0].Spec.SchedulingGates[0].Name))
+	}
+	w.Why = strings.Join(why, "; ")
+	b.view.Waiting = append(b.view.Waiting, w)
+}
+
+// draft makes the job of a gang: running if at least need of its pods are bound, else as it could run with all that are
+// there. What is wrong with numbers that users may change at any time is no reason to refuse a gang that runs: they then
+// count as not stated.
+func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fault) {
+	running := int32(len(c.bound)) >= need
+	a, volumes, f := b.common(own)
+	if f != nil {
+		return Job{}, plan{}, f
+	}
+	t, f := b.terms(c, own, need, a.gpus == 1 && c.api != "pod")
+	if f != nil && !running {
+		return Job{}, plan{}, f
+	}
+	p := plan{crowdKey: c.crowdKey, created: c.created(own), pod: own[0], nodes: a.nodes, volumes: volumes}
+	job := Job{Group: c.group, Priority: a.priority, Running: running, Bound: c.bound, Free: c.free, PodGPUs: a.gpus}
+	job.Spec = cluster.JobSpec{
+		Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace, Submit: b.since(p.created),
+		Request: a.request, Model: t.model, Estimate: t.estimate,
+	}
+	if a.gpus == 1 {
+		t.size(&job.Spec, int32(len(own)), int32(len(c.bound)), running)
+	} else {
+		pods := int32(len(own))
+		if running {
+			pods = int32(len(c.bound))
+		}
+		if pods > mostGPUs/a.gpus {
+			return Job{}, plan{}, faultf(ReasonJob, "%d pods ask for %d GPUs each, want at most %d together", pods, a.gpus, mostGPUs)
+		}
+		job.Spec.Workers, job.Spec.Tensor = pods*a.gpus, a.gpus
+	}
+	if err := job.Spec.Validate(); err != nil {
+		return Job{}, plan{}, faultf(ReasonJob, "%v", err)
+	}
+	if !printable(job.Spec.Name) || !printable(job.Spec.Tenant) {
+		return Job{}, plan{}, faultf(ReasonJob, "name is %q, want a printable one", job.Spec.Name)
+	}
+	if running {
+		p.start, p.pieces = b.started(c.bound, need), b.pieces(c.bound)
+	}
+	return job, p, nil
+}
+
+// common returns what all pods of a gang ask for, and the volumes of any.
+func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fault) {
+	of := func(pod *corev1.Pod, f *fault) *fault {
+		return faultf(f.reason, "pod %s/%s: %s", pod.Namespace, pod.Name, f.message)
+	}
+	for i, pod := range pods {
+		a, f := b.askOf(pod)
+		if f != nil {
+			return ask{}, nil, of(pod, f)
+		}
+		names, f := b.volumes(pod)
+		if f != nil && b.nodeOf(pod) == "" { // one that has a node has its volumes too, whatever is known of them
+			return ask{}, nil, of(pod, f)
+		}
+		volumes = append(volumes, names...)
+		if i == 0 {
+			first = a
+		}
+		if a != first {
+			return ask{}, nil, of(pod, faultf(ReasonPodsDiffer, "it differs from pod %s of its gang in %s, want all pods alike",
+				pods[0].Name, first.differs(&a)))
+		}
+	}
+	slices.Sort(volumes)
+	return first, slices.Compact(volumes), nil
+}
+
+// created is when the gang was submitted.
+func (c *crowd) created(own []*corev1.Pod) time.Time {
+	if !c.group.Created.IsZero() {
+		return c.group.Created
+	}
+	first := own[0].CreationTimestamp.Time
+	for _, pod := range own[1:] {
+		if t := pod.CreationTimestamp.Time; t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// pieces counts the pods by node.
+func (b *builder) pieces(bound []*corev1.Pod) []piece {
+	nodes := make([]string, len(bound))
+	for i, pod := range bound {
+		nodes[i] = b.nodeOf(pod)
+	}
+	slices.Sort(nodes)
+	var pieces []piece
+	for i, node := range nodes {
+		if i == 0 || node != nodes[i-1] {
+			pieces = append(pieces, piece{node: node})
+		}
+		pieces[len(pieces)-1].pods++
+	}
+	return pieces
+}
+
+// started is when need of the pods had started.
+func (b *builder) started(bound []*corev1.Pod, need int32) time.Time {
+	times := make([]time.Time, len(bound))
+	for i, pod := range bound {
+		times[i] = b.now
+		if pod.Status.StartTime != nil {
+			times[i] = pod.Status.StartTime.Time
+		} else if t, ok := scheduled(pod); ok {
+			times[i] = t
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times[need-1]
+}
+
+// firstBound is when the first of the pods was bound.
+func (b *builder) firstBound(bound []*corev1.Pod) time.Time {
+	first := b.now
+	for _, pod := range bound {
+		t, ok := scheduled(pod)
+		if !ok && pod.Status.StartTime != nil {
+			t, ok = pod.Status.StartTime.Time, true
+		}
+		if ok && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// scheduled is when the pod was bound, if its conditions say so.
+func scheduled(pod *corev1.Pod) (time.Time, bool) {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time, !c.LastTransitionTime.IsZero()
+		}
+	}
+	return time.Time{}, false
+}

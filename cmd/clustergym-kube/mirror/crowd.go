@@ -1,0 +1,153 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+)
+
+// crowd is a gang as its pods show it, each list by name. It differs from a group in name only: what users wrote may be
+// wrong.
+type crowd struct {
+	crowdKey
+	group              gang.Group
+	err                error // why the group is not known
+	bound, free, gated []*corev1.Pod
+	ended              []*corev1.Pod // those that have succeeded
+	other              int32         // another MinCount that one of the pods tells, 0 if all agree
+}
+
+// crowdKey tells gangs apart: groups of several APIs, and a pod alone, may share a name.
+type crowdKey struct {
+	namespace, name string
+	api             string // of the group's object; "label" without one, "pod" for a pod alone
+}
+
+func keyOf(g *gang.Group, alone bool) crowdKey {
+	k := crowdKey{g.Namespace, g.Name, "label"}
+	switch {
+	case alone:
+		k.api = "pod"
+	case g.Ref != nil:
+		k.api = g.Ref.APIVersion
+	}
+	return k
+}
+
+// crowds gathers the pods of the configured schedulers into gangs, in the order of their first pods, and books what all
+// other pods hold on nodes. Pods that have ended hold nothing.
+func (b *builder) crowds() []*crowd {
+	var own []*corev1.Pod
+	for _, pod := range b.Pods {
+		if pod == nil || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		ours := slices.Contains(b.Schedulers, pod.Spec.SchedulerName)
+		ended := pod.Status.Phase == corev1.PodSucceeded
+		node := b.nodeOf(pod)
+		if node != "" && !ended {
+			b.load(node).pods++
+		}
+		switch {
+		case ours && (ended || pod.DeletionTimestamp == nil):
+			own = append(own, pod)
+		case !ended && node != "":
+			gpus := b.take(pod)
+			l := b.load(node)
+			l.foreign = l.foreign || !ours && gpus > 0
+		}
+	}
+	slices.SortStableFunc(own, byName)
+	known := map[crowdKey]*crowd{}
+	var all []*crowd
+	for _, pod := range own {
+		g, alone, err := b.groupOf(pod)
+		key := keyOf(&g, alone)
+		c := known[key]
+		if c == nil {
+			c = &crowd{crowdKey: key}
+			known[key] = c
+			all = append(all, c)
+		}
+		c.add(pod, b.nodeOf(pod), &g, err)
+	}
+	return all
+}
+
+func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, alone bool, err error) {
+	ok := false
+	if b.Groups != nil {
+		g, ok, err = b.Groups.Of(pod)
+	}
+	if !ok && err == nil {
+		return gang.Group{Namespace: pod.Namespace, Name: pod.Name, MinCount: 1}, true, nil
+	}
+	g.Namespace, g.Name, g.MinCount = cmp.Or(g.Namespace, pod.Namespace), cmp.Or(g.Name, pod.Name), max(g.MinCount, 1)
+	return g, false, err
+}
+
+func (c *crowd) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
+	if pod.Status.Phase == corev1.PodSucceeded {
+		c.ended = append(c.ended, pod)
+		return
+	}
+	switch {
+	case c.group.MinCount == 0:
+		c.group = *g
+	case c.group.MinCount != g.MinCount && c.other == 0:
+		c.other = g.MinCount
+	}
+	switch {
+	case node != "":
+		c.bound = append(c.bound, pod)
+	case len(pod.Spec.SchedulingGates) > 0:
+		c.gated = append(c.gated, pod)
+	default:
+		c.free = append(c.free, pod)
+	}
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// take books what a pod on a node holds beside the running gangs, and returns its GPUs.
+func (b *builder) take(pod *corev1.Pod) int64 {
+	a := b.holding(pod)
+	b.load(b.nodeOf(pod)).taken.add(a)
+	if a.gpus > 0 {
+		b.tenants[pod.Namespace] = sum(b.tenants[pod.Namespace], a.gpus)
+	}
+	return a.gpus
+}
+
+// succeeded counts the pods that have done their work and need no room any more, of the same controller as those that have
+// not: an earlier run may have had the same name.
+func (c *crowd) succeeded() int32 {
+	live := slices.Concat(c.bound, c.free, c.gated)
+	if len(c.ended) == 0 || len(live) == 0 {
+		return 0
+	}
+	n, now := int32(0), controller(live[0])
+	for _, pod := range c.ended {
+		if controller(pod) == now {
+			n++
+		}
+	}
+	return n
+}
+
+func controller(pod *corev1.Pod) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+func byName(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,111 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// restore makes the State: loans first, then every running gang at the instant of its start, so that its progress and the
+// GPU time that it has held are those of the time since.
+func (b *builder) restore() error {
+	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(b.servers)), Quotas: b.quotas()}
+	for i := range b.servers {
+		spec.Servers[i] = b.servers[i].spec
+	}
+	state, err := cluster.NewState(spec, len(b.view.Jobs)+b.view.rests())
+	if err != nil {
+		return err
+	}
+	b.view.State = state
+	if err := b.lend(); err != nil {
+		return err
+	}
+	var running []cluster.JobID
+	for i := range b.view.Jobs {
+		if b.view.Jobs[i].Running {
+			running = append(running, cluster.JobID(i))
+		}
+	}
+	gpus := b.indices(running)
+	slices.SortStableFunc(running, func(x, y cluster.JobID) int { return cmp.Compare(b.restart(x), b.restart(y)) })
+	for _, id := range running {
+		job, p := &b.view.Jobs[id], &b.plans[id]
+		placement, from := b.placement(job, p), b.restart(id)
+		state.Advance(from)
+		b.view.Submit(id)
+		if err := state.Restore(id, placement, gpus[id]); err != nil {
+			return fmt.Errorf("job %s: %w", job.Spec.Name, err)
+		}
+		ran := min(b.now.Sub(p.start), longest) // by now
+		if done := ran - (b.now.Sub(b.Epoch) - from); done > 0 {
+			state.SetProgress(id, done, from, 1)
+		}
+	}
+	state.Advance(b.now.Sub(b.Epoch))
+	return nil
+}
+
+// longestHeld is the most GPU time that a gang is restored with, so that no sum of it overflows: 73 GPU-years.
+const longestHeld = math.MaxInt64 / 4
+
+// restart is the instant from which on the State sees a gang run: that of its start, if the GPU time since can be counted.
+func (b *builder) restart(id cluster.JobID) time.Duration {
+	gpus := int64(0)
+	for _, q := range b.plans[id].pieces {
+		gpus += int64(q.pods) * int64(b.view.Jobs[id].PodGPUs)
+	}
+	return max(b.since(b.plans[id].start), b.now.Sub(b.Epoch)-time.Duration(longestHeld/gpus))
+}
+
+// lend puts the servers on loan that are so, and then states what the inference pool offers now.
+func (b *builder) lend() error {
+	txn := b.view.State.Begin(nil)
+	defer txn.End()
+	for i := range b.servers {
+		if b.servers[i].onLoan {
+			if err := txn.Loan(cluster.ServerID(i)); err != nil {
+				return err
+			}
+		}
+	}
+	b.view.State.SetOffer(max(b.Offer, 0), min(max(b.ReclaimBy.Sub(b.Epoch), 0), longest))
+	return nil
+}
+
+// indices gives the running jobs their GPUs on every server, from 0 in the order of ids: Kubernetes does not say which
+// they have.
+func (b *builder) indices(running []cluster.JobID) map[cluster.JobID][]int32 {
+	next := make([]int32, len(b.servers))
+	all := make(map[cluster.JobID][]int32, len(running))
+	for _, id := range running {
+		var gpus []int32
+		for _, q := range b.plans[id].pieces {
+			at := &next[b.ids[q.node]]
+			for range q.pods * b.view.Jobs[id].PodGPUs {
+				gpus = append(gpus, *at)
+				*at++
+			}
+		}
+		all[id] = gpus
+	}
+	return all
+}
+
+// placement is where a running gang runs. One that is on GPUs of several types may be so.
+func (b *builder) placement(job *Job, p *plan) cluster.Placement {
+	placement := make(cluster.Placement, len(p.pieces))
+	first := b.ids[p.pieces[0].node]
+	for i, q := range p.pieces {
+		id := b.ids[q.node]
+		placement[i] = cluster.Piece{Server: id, Workers: q.pods * job.PodGPUs, Amount: job.Spec.Request}
+		if b.servers[id].spec.GPUType != b.servers[first].spec.GPUType {
+			job.Spec.Mixed = true
+		}
+	}
+	return placement
+}

@@ -1,0 +1,226 @@
+package mirror
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Limits of a cluster.Spec.
+const (
+	mostGPUs  = 1 << 24 // GPUs in all
+	mostTypes = 16      // types of GPUs, also the unknown one
+)
+
+// server is a node that is in the State.
+type server struct {
+	spec   cluster.ServerSpec
+	node   *corev1.Node // nil for one that is gone but still holds pods
+	closed bool         // takes nothing new
+	onLoan bool
+	free   int64 // GPUs that running gangs do not hold
+	held   int64 // GPUs that they do
+}
+
+// order sorts the jobs by submission and gives each a name of its own.
+func (b *builder) order() {
+	at := make([]int, len(b.plans))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(i, j int) int {
+		p, q := &b.plans[i], &b.plans[j]
+		return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.namespace, q.namespace), cmp.Compare(p.name, q.name),
+			cmp.Compare(p.api, q.api))
+	})
+	jobs, plans := make([]Job, 0, len(at)), make([]plan, 0, len(at))
+	named := map[string]bool{}
+	for _, i := range at {
+		job, p := b.view.Jobs[i], b.plans[i]
+		for n := 1; named[job.Spec.Name]; n++ {
+			job.Spec.Name = jobName(p.namespace, p.name, p.api+strings.Repeat("'", n-1))
+		}
+		if job.Running && !b.reserve(&job, &p) {
+			b.refuse(slices.Concat(job.Bound, job.Free), faultf(ReasonOvercommitted,
+				"its pods hold more GPUs than nodes can have, want at most %d on each and %d in all", cluster.MaxGPUs, mostGPUs/2))
+			b.takeAll(job.Bound)
+			continue
+		}
+		named[job.Spec.Name] = true
+		jobs, plans = append(jobs, job), append(plans, p)
+	}
+	b.view.Jobs, b.plans = jobs, plans
+	slices.SortStableFunc(b.view.Refused, func(x, y Refusal) int { return byName(x.Pod, y.Pod) })
+}
+
+// reserve books what a running gang holds. It refuses what no State could hold: pods may name their node themselves.
+func (b *builder) reserve(job *Job, p *plan) bool {
+	all := b.held
+	for _, q := range p.pieces {
+		gpus := int64(q.pods) * int64(job.PodGPUs)
+		all += gpus
+		if !printable(q.node) || b.load(q.node).held.gpus+gpus > cluster.MaxGPUs || all > mostGPUs/2 {
+			return false
+		}
+	}
+	b.held = all
+	for _, q := range p.pieces {
+		gpus := int64(q.pods) * int64(job.PodGPUs)
+		b.load(q.node).held.add(amount{
+			gpus, gpus * int64(job.Spec.Request.CPUMilli), gpus * int64(job.Spec.Request.MemMiB) * mib,
+		})
+	}
+	return true
+}
+
+// addServers makes the nodes with GPUs servers, in the order of their names.
+func (b *builder) addServers() {
+	nodes := make(map[string]*corev1.Node, len(b.Nodes))
+	for _, node := range b.Nodes {
+		if node != nil && node.Name != "" && printable(node.Name) {
+			nodes[node.Name] = node
+		}
+	}
+	for name, l := range b.loads {
+		if _, known := nodes[name]; !known && l.held.gpus > 0 {
+			nodes[name] = nil
+		}
+	}
+	left := int64(mostGPUs) - b.held
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		v, ok := b.serverOf(name, nodes[name])
+		if !ok {
+			continue
+		}
+		v.free = min(v.free, left)
+		left -= v.free
+		v.spec.GPUs = int32(v.held + v.free)
+		b.servers = append(b.servers, v)
+	}
+	b.number(func(v *server) string { return b.label(v, b.TypeLabel) }, mostTypes-1, func(v *server, name string, _ int32) {
+		v.spec.GPUType = name
+	})
+	b.number(func(v *server) string { return b.label(v, b.RackLabel) }, cluster.MaxRacks, func(v *server, _ string, n int32) {
+		v.spec.Rack = n
+	})
+	if len(b.servers) == 0 {
+		b.servers = []server{{spec: cluster.ServerSpec{Name: "(no node)"}, closed: true}}
+	}
+	b.ids = make(map[string]cluster.ServerID, len(b.servers))
+	for i := range b.servers {
+		b.ids[b.servers[i].spec.Name] = cluster.ServerID(i)
+	}
+}
+
+// serverOf measures a node; ok is false for one that is none of our business.
+func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
+	l := b.load(name)
+	v = server{spec: cluster.ServerSpec{Name: name}, node: node, closed: true, held: l.held.gpus}
+	if node == nil {
+		v.spec.CPUMilli, v.spec.MemMiB = l.held.cpuMilli, l.held.memBytes/mib
+		return v, true
+	}
+	has := b.amountOf(node.Status.Allocatable)
+	if node.Labels[PoolLabel] == InferencePool {
+		v.spec.Pool = cluster.Inference
+		v.onLoan = node.Labels[LoanedToLabel] == TrainingPool || v.held > 0
+	}
+	if v.held == 0 && (has.gpus == 0 || v.spec.Pool == cluster.Inference && !v.onLoan && l.foreign) {
+		return server{}, false
+	}
+	v.closed = closed(node)
+	if !v.closed {
+		v.free = min(max(has.gpus-l.taken.gpus-v.held, 0), cluster.MaxGPUs-v.held)
+		if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said { // each GPU may get a pod of its own
+			v.free = min(v.free, max(clamp(slots, mostUnits)-l.pods, 0))
+		}
+	}
+	v.spec.CPUMilli, v.spec.MemMiB = cluster.Unlimited, cluster.Unlimited
+	if _, said := node.Status.Allocatable[corev1.ResourceCPU]; said {
+		v.spec.CPUMilli = max(has.cpuMilli-l.taken.cpuMilli, l.held.cpuMilli)
+	}
+	if _, said := node.Status.Allocatable[corev1.ResourceMemory]; said {
+		v.spec.MemMiB = max(has.memBytes-l.taken.memBytes, l.held.memBytes, 0) / mib
+	}
+	return v, true
+}
+
+// closed reports whether the node takes nothing new.
+func closed(node *corev1.Node) bool {
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[ReturningLabel] == "true" {
+		return true
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status != corev1.ConditionTrue
+		}
+	}
+	return true
+}
+
+func (b *builder) label(v *server, key string) string {
+	if v.node == nil || key == "" {
+		return ""
+	}
+	return v.node.Labels[key]
+}
+
+// number gives every server its name and the place of that name in the order of names, from 1; "" and names beyond most
+// get none.
+func (b *builder) number(name func(*server) string, most int, set func(v *server, name string, n int32)) {
+	place := map[string]int32{}
+	for i := range b.servers {
+		if s := name(&b.servers[i]); s != "" && printable(s) && !strings.Contains(s, "|") {
+			place[s] = 0
+		}
+	}
+	names := slices.Sorted(maps.Keys(place))
+	for i, s := range names[:min(len(names), most)] {
+		place[s] = int32(i) + 1
+	}
+	for i := range b.servers {
+		if s := name(&b.servers[i]); place[s] > 0 {
+			set(&b.servers[i], s, place[s])
+		}
+	}
+}
+
+// quotas returns what the namespaces with jobs may hold.
+func (b *builder) quotas() []cluster.Quota {
+	held := map[string]int64{}
+	for i := range b.view.Jobs {
+		job := &b.view.Jobs[i]
+		gpus := int64(0)
+		for _, p := range b.plans[i].pieces {
+			gpus += int64(p.pods) * int64(job.PodGPUs)
+		}
+		held[job.Spec.Tenant] += gpus
+	}
+	least := map[string]int64{}
+	for _, q := range b.Quotas {
+		if q == nil || len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+			continue
+		}
+		hard, ok := q.Spec.Hard[corev1.ResourceName("requests."+string(b.GPU))]
+		if _, wanted := held[q.Namespace]; !ok || !wanted {
+			continue
+		}
+		n := clamp(hard, math.MaxInt32)
+		if before, known := least[q.Namespace]; known {
+			n = min(n, before)
+		}
+		least[q.Namespace] = n
+	}
+	var quotas []cluster.Quota
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		n := max(least[name]-b.tenants[name], held[name], 0)
+		quotas = append(quotas, cluster.Quota{Tenant: name, GPUs: int32(n)})
+	}
+	return quotas
+}
