@@ -1,0 +1,88 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Binding is a pod and the node that it shall run on.
+type Binding struct {
+	Pod  *corev1.Pod
+	Node string
+}
+
+// Bind binds pods to nodes, each by itself: some may succeed while others fail. It returns an error per binding, nil for
+// those that hold, also if they did before. An error wraps ErrElsewhere if the pod is on another node, ErrGone if there
+// is no such pod any more, and ErrUnknown if the server could not be asked in the end. For every other error the server
+// did not have the pod on the node when it was last asked.
+func (a *Actor) Bind(ctx context.Context, bindings []Binding) []error {
+	return a.each(len(bindings), func(i int) error {
+		b := bindings[i]
+		err := a.bind(ctx, b)
+		if err != nil {
+			err = fmt.Errorf("bind pod %s to node %s: %w", name(b.Pod), b.Node, err)
+		}
+		a.note(ctx, "bind", err, "pod", name(b.Pod), "node", b.Node)
+		return err
+	})
+}
+
+func (a *Actor) bind(ctx context.Context, b Binding) error {
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.Pod.Namespace, Name: b.Pod.Name, UID: b.Pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: b.Node},
+	}
+	err := try(ctx, func() error {
+		err := a.Client.CoreV1().Pods(b.Pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{FieldManager: manager})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: %w", ErrGone, err)
+		case apierrors.IsConflict(err): // another UID, or bound already, maybe by an earlier attempt of ours
+			if known, answer := a.whereabouts(ctx, b); known {
+				return answer
+			}
+		}
+		return err
+	})
+	if err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrElsewhere) {
+		return err
+	}
+	switch known, answer := a.whereabouts(ctx, b); { // a request whose answer was lost may have been done
+	case known:
+		return answer
+	case answer != nil:
+		return fmt.Errorf("%w: %w: %w", ErrUnknown, err, answer)
+	default:
+		return err
+	}
+}
+
+// whereabouts asks the server what became of a binding: nil if it holds, else an error that wraps ErrElsewhere or
+// ErrGone. known is false if the pod has no node yet, with a nil error, or if the server does not say.
+func (a *Actor) whereabouts(ctx context.Context, b Binding) (known bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	pod, err := a.Client.CoreV1().Pods(b.Pod.Namespace).Get(ctx, b.Pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, fmt.Errorf("%w: %w", ErrGone, err)
+	case err != nil:
+		return false, fmt.Errorf("read the pod: %w", err)
+	case pod.UID != b.Pod.UID:
+		return true, fmt.Errorf("%w: its name has UID %s now, want %s", ErrGone, pod.UID, b.Pod.UID)
+	case pod.Spec.NodeName == b.Node:
+		return true, nil
+	case pod.Spec.NodeName != "":
+		return true, fmt.Errorf("%w: %s", ErrElsewhere, pod.Spec.NodeName)
+	case pod.DeletionTimestamp != nil:
+		return true, fmt.Errorf("%w: it is being deleted", ErrGone)
+	default:
+		return false, nil
+	}
+}

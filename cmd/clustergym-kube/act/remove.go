@@ -1,0 +1,72 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Evict asks the server to evict pods, which their disruption budgets may refuse: the error then wraps ErrBudget. It
+// returns an error per pod, nil for those that are evicted or gone.
+func (a *Actor) Evict(ctx context.Context, pods []*corev1.Pod) []error {
+	return a.pods(ctx, "evict", pods, func(pod *corev1.Pod) error {
+		eviction := &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: precondition(pod)},
+		}
+		return a.remove(ctx, "evict", pod, func() error {
+			err := a.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, eviction)
+			if apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
+				return fmt.Errorf("%w: %w", ErrBudget, err)
+			}
+			return err
+		})
+	})
+}
+
+// Delete deletes pods, whatever their disruption budgets. It returns an error per pod, nil for those that are deleted or
+// gone.
+func (a *Actor) Delete(ctx context.Context, pods []*corev1.Pod) []error {
+	return a.pods(ctx, "delete", pods, func(pod *corev1.Pod) error {
+		return a.remove(ctx, "delete", pod, func() error {
+			return a.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: precondition(pod)})
+		})
+	})
+}
+
+// remove tries do, which shall make an end of pod, and takes for success that the pod is gone.
+func (a *Actor) remove(ctx context.Context, what string, pod *corev1.Pod, do func() error) error {
+	err := try(ctx, func() error {
+		err := do()
+		// The UID may be another's: of patches that is invalid, and of evictions another's budget is looked at first.
+		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || errors.Is(err, ErrBudget) {
+			if gone, unread := a.gone(ctx, pod); unread == nil && gone {
+				return nil
+			}
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s pod %s: %w", what, name(pod), err)
+	}
+	return nil
+}
+
+// gone tells whether the server has no such pod any more.
+func (a *Actor) gone(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	now, err := a.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && now.UID != pod.UID, err
+}
+
+func precondition(pod *corev1.Pod) *metav1.Preconditions { return &metav1.Preconditions{UID: &pod.UID} }
