@@ -1,0 +1,181 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+// inTime bounds what one round writes: then the next one looks again.
+const inTime = 30 * time.Second
+
+// errOff ends a round whose switch was pulled.
+var errOff = errors.New("no longer live")
+
+// carryOut does what a round has come to: first what frees nodes, then what takes them, and the words last. Before each part it
+// looks whether it still may.
+func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, inTime)
+	defer cancel()
+	var errs []error
+	for _, part := range []func() error{
+		func() error { return l.giveUp(ctx, r, now) },
+		func() error { return l.stop(ctx, r, now) },
+		func() error { return l.scaleAll(ctx, r) },
+		func() error { return l.lend(ctx, r, o) },
+		func() error { return l.bindAll(ctx, r, now) },
+		func() error { l.speak(ctx, r, now); return nil },
+	} {
+		if !l.stillLive(ctx) {
+			return errors.Join(append(errs, errOff)...)
+		}
+		if err := part(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveUp deletes what is bound of gangs that could not be completed in time.
+func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
+	var errs []error
+	for i := range r.view.Partial {
+		p := &r.view.Partial[i]
+		since := now.Sub(p.Since)
+		if since < l.GangDeadline || slices.ContainsFunc(r.bind, func(g gangBinding) bool { return g.job == &p.Job }) {
+			continue
+		}
+		l.Log.WarnContext(ctx, "gang given up", "gang", p.Spec.Name, "bound", len(p.Bound), "needs", p.Group.MinCount,
+			"since_s", since.Seconds())
+		l.metrics.given.Inc()
+		l.said.event(l.Actor, about(&p.Group, p.Bound), corev1.EventTypeWarning, "GangGivenUp",
+			"%d of %d pods were bound for %v: their pods are deleted so that the gang can start as a whole",
+			len(p.Bound), p.Group.MinCount, since.Round(time.Second))
+		errs = append(errs, l.Actor.Delete(ctx, p.Bound)...)
+	}
+	return errors.Join(errs...)
+}
+
+// stop evicts the gangs that are to stop, after the ledger has them.
+func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
+	if len(r.stop) == 0 {
+		return nil
+	}
+	if err := l.ledger.book(ctx, len(r.stop), now); err != nil {
+		return err
+	}
+	var errs []error
+	for i, id := range r.stop {
+		j := &r.view.Jobs[id]
+		why := "policy"
+		if i >= len(r.stop)-r.forced {
+			why = "reclaim"
+		}
+		errs = append(errs, l.Actor.Evict(ctx, j.Bound)...)
+		if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, act.ErrBudget) }) {
+			why = "budget"
+		}
+		l.metrics.stopped.WithLabelValues(why).Inc()
+		l.Log.InfoContext(ctx, "stopped", "gang", j.Spec.Name, "pods", len(j.Bound), "why", why)
+		l.said.event(l.Actor, about(&j.Group, j.Bound), corev1.EventTypeNormal, "Preempted", "stopped by %s (%s)",
+			l.Decider.Policy().Name, why)
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Loop) scaleAll(ctx context.Context, r *round) error {
+	var errs []error
+	for _, x := range r.scale {
+		j := &r.view.Jobs[x.job]
+		err := l.Actor.Scale(ctx, j.Bound[0], x.replicas, x.shed)
+		result := "ok"
+		switch {
+		case errors.Is(err, act.ErrRigid):
+			result, err = "rigid", nil // it stays as it is, and its owner will not change
+			l.said.event(l.Actor, about(&j.Group, j.Bound), corev1.EventTypeWarning, "NotScalable",
+				"its owner has no scale: %d pods stay", len(j.Bound))
+		case err != nil:
+			result = "error"
+		default:
+			l.Log.InfoContext(ctx, "scaled", "gang", j.Spec.Name, "from", len(j.Bound), "to", x.replicas)
+			l.said.event(l.Actor, about(&j.Group, j.Bound), corev1.EventTypeNormal, "Resized", "from %d to %d pods",
+				len(j.Bound), x.replicas)
+		}
+		l.metrics.scaled.WithLabelValues(result).Inc()
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// lend lends nodes, calls them back, and ends the loan of those that are free.
+func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
+	var errs []error
+	do := func(what string, nodes []string, write func(context.Context, string) error) {
+		for _, node := range nodes {
+			err := write(ctx, node)
+			if errs = append(errs, err); err == nil {
+				l.metrics.loans.WithLabelValues(what).Inc()
+				l.Log.InfoContext(ctx, "node "+what, "node", node)
+			}
+		}
+	}
+	do("lent", r.loan, l.Actor.Loan)
+	do("recalled", r.giveBack, l.Actor.StartReturn)
+	do("returned", returned(o, l.Config.Mirror.Schedulers), l.Actor.EndReturn)
+	return errors.Join(errs...)
+}
+
+// bindAll binds the pods of all gangs at once.
+func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
+	var all []act.Binding
+	for _, g := range r.bind {
+		all = append(all, g.pods...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	errs := l.Actor.Bind(ctx, all)
+	done := l.Now()
+	for i, err := range errs {
+		l.bound.note(all[i], err, done)
+		switch {
+		case err == nil:
+			l.metrics.bound.WithLabelValues("pods").Inc()
+			l.said.event(l.Actor, all[i].Pod, corev1.EventTypeNormal, "Scheduled", "assigned %s/%s to %s",
+				all[i].Pod.Namespace, all[i].Pod.Name, all[i].Node)
+		case errors.Is(err, act.ErrElsewhere):
+			l.metrics.unbound.WithLabelValues("elsewhere").Inc()
+		case errors.Is(err, act.ErrGone):
+			l.metrics.unbound.WithLabelValues("gone").Inc()
+		case errors.Is(err, act.ErrUnknown):
+			l.metrics.unbound.WithLabelValues("unknown").Inc()
+		default:
+			l.metrics.unbound.WithLabelValues("other").Inc()
+		}
+	}
+	rest := errs
+	for _, g := range r.bind {
+		mine := rest[:len(g.pods)]
+		rest = rest[len(g.pods):]
+		missing := len(slices.DeleteFunc(slices.Clone(mine), func(err error) bool { return err == nil }))
+		l.Log.InfoContext(ctx, "bound", "gang", g.key, "pods", len(g.pods)-missing, "missing", missing, "rest", g.rest,
+			"round", r.id, "wait_s", now.Sub(l.submitted(g.job)).Seconds())
+		if missing == 0 && !g.rest {
+			l.metrics.bound.WithLabelValues("gangs").Inc()
+			l.metrics.wait.Observe(done.Sub(l.submitted(g.job)).Seconds())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+func (l *Loop) submitted(j *mirror.Job) time.Time { return l.Config.Mirror.Epoch.Add(j.Spec.Submit) }

@@ -1,0 +1,118 @@
+package control
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// changes are what has to be done to the cluster. The free GPUs of now carry what begins; what needs those that others leave
+// comes in a later round, when they are gone.
+type changes struct {
+	loan, giveBack []string // nodes
+	stop           []cluster.JobID
+	scale          []scaling
+	bind           []gangBinding
+	later          []cluster.JobID // start when there is room
+	forced         int             // of stop: for nodes that inference wants back
+}
+
+// scaling is another number of pods for a running gang.
+type scaling struct {
+	job      cluster.JobID
+	replicas int32
+	shed     []*corev1.Pod // those to end, if it shrinks
+}
+
+// gangBinding is what is bound of one gang.
+type gangBinding struct {
+	key  string // namespace/name
+	job  *mirror.Job
+	rest bool // it has pods bound already
+	pods []act.Binding
+}
+
+// compare finds the changes between what is and what was decided.
+func (r *round) compare() {
+	v, s, now := r.view, r.view.State, &r.before
+	tx := now.Begin(nil)
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		switch {
+		case s.OnLoan(id) && !now.OnLoan(id) && tx.Loan(id) == nil:
+			r.loan = append(r.loan, s.Server(id).Name)
+		case !s.OnLoan(id) && now.OnLoan(id):
+			r.giveBack = append(r.giveBack, s.Server(id).Name)
+		}
+	}
+	for i := range v.Jobs {
+		id, j := cluster.JobID(i), &v.Jobs[i]
+		is := s.Placement(id)
+		switch {
+		case !j.Running && is == nil:
+		case !j.Running && tx.Place(id, is) != nil:
+			r.later = append(r.later, id)
+		case !j.Running:
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: deal(s, j, j.Free, nil, is)})
+		default:
+			r.resize(tx, id, slices.Clone(now.Placement(id)), is)
+		}
+	}
+	tx.End()
+}
+
+// resize finds what another placement of a running gang comes to.
+func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement) {
+	j, s := &r.view.Jobs[id], r.view.State
+	pods := is.Workers() / max(j.PodGPUs, 1)
+	switch {
+	case slices.Equal(was, is):
+	case stops(was, is):
+		r.stop = append(r.stop, id)
+	case decide.Within(was, is):
+		if more := int(pods) - len(j.Bound); more > len(j.Free) {
+			r.scale = append(r.scale, scaling{job: id, replicas: pods})
+		}
+		if len(j.Free) > 0 && tx.Resize(id, is) == nil {
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: deal(s, j, j.Free, was, is)})
+		}
+	default:
+		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(s, j, was, is)})
+	}
+}
+
+// deal gives pods to the servers of a placement beyond those of another one, in order, as far as they go.
+func deal(s *cluster.State, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Placement) (list []act.Binding) {
+	for _, p := range is {
+		n := p.Workers
+		if at := slices.IndexFunc(was, func(q cluster.Piece) bool { return q.Server == p.Server }); at >= 0 {
+			n -= was[at].Workers
+		}
+		for n /= max(j.PodGPUs, 1); n > 0 && len(pods) > 0; n-- {
+			list, pods = append(list, act.Binding{Pod: pods[0], Node: s.Server(p.Server).Name}), pods[1:]
+		}
+	}
+	return list
+}
+
+// shed picks the pods that a smaller placement does without: the last by name on each server.
+func shed(s *cluster.State, j *mirror.Job, was, is cluster.Placement) (pods []*corev1.Pod) {
+	for _, p := range was {
+		n := p.Workers
+		if at := slices.IndexFunc(is, func(q cluster.Piece) bool { return q.Server == p.Server }); at >= 0 {
+			n -= is[at].Workers
+		}
+		n /= max(j.PodGPUs, 1)
+		for _, pod := range slices.Backward(j.Bound) {
+			if n > 0 && pod.Spec.NodeName == s.Server(p.Server).Name {
+				pods, n = append(pods, pod), n-1
+			}
+		}
+	}
+	return pods
+}

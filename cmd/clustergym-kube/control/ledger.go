@@ -1,0 +1,99 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// LedgerName is the ConfigMap that remembers when gangs were stopped, so that a restart does not grant the hour's stops again.
+const LedgerName = "clustergym-ledger"
+
+const (
+	stopsKey  = "stops"   // JSON: instants, Unix seconds, ascending
+	mostStops = 1 << 16   // entries that are believed
+	hour      = time.Hour // over which stops are counted
+)
+
+// ledger counts the stops of the last hour. What it books is written before anything is stopped: a crash in between counts a
+// stop that was none, never the other way.
+type ledger struct {
+	client    kubernetes.Interface
+	namespace string
+	limit     int
+	known     bool
+	stops     []int64 // as the server has them
+	version   string  // resourceVersion, "" for none yet
+}
+
+// left returns how many more gangs may be stopped now. An error leaves it at none.
+func (l *ledger) left(ctx context.Context, now time.Time) (int, error) {
+	if l.limit == 0 {
+		return 0, nil
+	}
+	if !l.known {
+		if err := l.read(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return max(l.limit-len(l.recent(now)), 0), nil
+}
+
+// recent returns the stops of the last hour. Those from the future, of another's clock, count as well.
+func (l *ledger) recent(now time.Time) []int64 {
+	from := now.Add(-hour).Unix()
+	return slices.DeleteFunc(slices.Clone(l.stops), func(at int64) bool { return at <= from })
+}
+
+func (l *ledger) read(ctx context.Context) error {
+	m, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, LedgerName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		l.known, l.stops, l.version = true, nil, ""
+		return nil
+	case err != nil:
+		return fmt.Errorf("read ledger: %w", err)
+	}
+	var stops []int64
+	if text := m.Data[stopsKey]; text != "" {
+		if err := json.Unmarshal([]byte(text), &stops); err != nil || len(stops) > mostStops {
+			return fmt.Errorf("configmap %s/%s: %s is no list of at most %d whole numbers: delete it to begin anew",
+				l.namespace, LedgerName, stopsKey, mostStops)
+		}
+	}
+	l.known, l.stops, l.version = true, stops, m.ResourceVersion
+	return nil
+}
+
+// book writes that so many gangs are about to be stopped. After an error none of them may be.
+func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
+	stops := append(l.recent(now), slices.Repeat([]int64{now.Unix()}, n)...)
+	slices.Sort(stops)
+	text, err := json.Marshal(stops)
+	if err != nil {
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	m := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: LedgerName, ResourceVersion: l.version},
+		Data:       map[string]string{stopsKey: string(text)},
+	}
+	maps := l.client.CoreV1().ConfigMaps(l.namespace)
+	if l.version == "" {
+		m, err = maps.Create(ctx, m, metav1.CreateOptions{})
+	} else {
+		m, err = maps.Update(ctx, m, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		l.known = false // another may have written: read again
+		return fmt.Errorf("write ledger: %w", err)
+	}
+	l.stops, l.version = stops, m.ResourceVersion
+	return nil
+}

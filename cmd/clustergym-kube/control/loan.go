@@ -1,0 +1,67 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// overdue takes nodes back that inference wants and the policy has not returned in time: those with the fewest training workers.
+// Gangs on them are stopped.
+func (r *round) overdue() {
+	s := &r.before
+	owed, by := s.Owed()
+	if owed -= int32(len(r.giveBack)); owed <= 0 || s.Now() < by {
+		return
+	}
+	var lent []cluster.ServerID
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.OnLoan(id) && !slices.Contains(r.giveBack, s.Server(id).Name) {
+			lent = append(lent, id)
+		}
+	}
+	slices.SortStableFunc(lent, func(a, b cluster.ServerID) int {
+		return cmp.Compare(s.Server(a).GPUs-s.FreeGPUs(a), s.Server(b).GPUs-s.FreeGPUs(b))
+	})
+	for _, id := range lent[:min(int(owed), len(lent))] {
+		name := s.Server(id).Name
+		r.giveBack = append(r.giveBack, name)
+		for i := range r.view.Jobs {
+			job := cluster.JobID(i)
+			if j := &r.view.Jobs[i]; j.Running && on(j.Bound, name) && !slices.Contains(r.stop, job) {
+				r.stop, r.forced = append(r.stop, job), r.forced+1
+			}
+		}
+		r.bind = slices.DeleteFunc(r.bind, func(g gangBinding) bool { // of this very round
+			return slices.ContainsFunc(g.pods, func(b act.Binding) bool { return b.Node == name })
+		})
+	}
+}
+
+// on reports whether one of the pods is on the node.
+func on(pods []*corev1.Pod, node string) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
+}
+
+// returned lists the nodes that are being returned and that no pod of these schedulers is on any more.
+func returned(o *mirror.Objects, schedulers []string) (names []string) {
+	busy := map[string]bool{}
+	for _, pod := range o.Pods {
+		if ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; !ended &&
+			slices.Contains(schedulers, pod.Spec.SchedulerName) {
+			busy[cmp.Or(pod.Spec.NodeName, o.Bound[pod.UID])] = true
+		}
+	}
+	for _, node := range o.Nodes {
+		if node.Labels[mirror.ReturningLabel] != "" && !busy[node.Name] {
+			names = append(names, node.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,105 @@
+package control
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what the scheduler counts beside what its decider does.
+type metrics struct {
+	rounds   *prometheus.CounterVec // result
+	seconds  prometheus.Histogram
+	gangs    *prometheus.GaugeVec   // state
+	bound    *prometheus.CounterVec // what
+	unbound  *prometheus.CounterVec // reason
+	wait     prometheus.Histogram
+	stopped  *prometheus.CounterVec // why
+	held     *prometheus.CounterVec // reason
+	given    prometheus.Counter
+	scaled   *prometheus.CounterVec // result
+	loans    *prometheus.CounterVec // what
+	mode     *prometheus.GaugeVec   // mode
+	compared *prometheus.CounterVec // first
+}
+
+// The results of a round.
+const (
+	roundDone    = "done"
+	roundFailed  = "failed" // what could not be read or decided, or was not carried out in full
+	roundSkipped = "off"
+)
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	const prefix = "clustergym_kube_"
+	counts := func(name, help string, by ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, by)
+	}
+	gauges := func(name, help string, by ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, by)
+	}
+	m := &metrics{
+		rounds: counts("rounds_total", "Rounds, by how they ended.", "result"),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "round_seconds", Help: "Wall time of rounds, with what they wrote.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12), // to 24 s
+		}),
+		gangs:   gauges("gangs", "Gangs, by where they stand.", "state"),
+		bound:   counts("bound_total", "What was bound: gangs as a whole, and pods.", "what"),
+		unbound: counts("bind_errors_total", "Pods that could not be bound, by why.", "reason"),
+		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "gang_wait_seconds", Help: "From the submission of a gang until it was bound.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 4, 12), // to 5 days
+		}),
+		stopped: counts("stopped_total", "Gangs that were stopped, by why.", "why"),
+		held:    counts("held_total", "Proposals of the policy that were not carried out, by why.", "reason"),
+		given: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "gangs_given_up_total", Help: "Gangs whose bound pods were deleted, as the rest could not be bound in time.",
+		}),
+		scaled:   counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
+		loans:    counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
+		mode:     gauges("mode", "1 for the mode in force.", "mode"),
+		compared: counts("shadow_starts_total", "Gangs that the other scheduler started, by who would have been first.", "first"),
+	}
+	for _, x := range []struct {
+		of     *prometheus.CounterVec
+		labels []string
+	}{ // a counter that was never counted is 0, not absent
+		{m.rounds, []string{roundDone, roundFailed, roundSkipped}}, {m.bound, []string{"gangs", "pods"}},
+		{m.unbound, []string{"elsewhere", "gone", "unknown", "other"}},
+		{m.stopped, []string{"policy", "reclaim", "budget"}}, {m.held, []string{"stops", "protected", "starving", "no-room"}},
+		{m.scaled, []string{"ok", "rigid", "error"}}, {m.loans, []string{"lent", "recalled", "returned"}},
+		{m.compared, []string{firstPolicy, firstOther, firstSame}},
+	} {
+		for _, label := range x.labels {
+			x.of.WithLabelValues(label)
+		}
+	}
+	for _, c := range []prometheus.Collector{
+		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode, m.compared,
+	} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// see notes where gangs stand.
+func (m *metrics) see(r *round) {
+	pending, running := 0, 0
+	for i := range r.view.Jobs {
+		if r.view.Jobs[i].Running {
+			running++
+		} else {
+			pending++
+		}
+	}
+	for state, n := range map[string]int{
+		"pending": pending, "running": running, "partial": len(r.view.Partial), "incomplete": len(r.view.Waiting),
+		"starving": len(r.starved), "refused_pods": len(r.view.Refused),
+	} {
+		m.gangs.WithLabelValues(state).Set(float64(n))
+	}
+	for _, h := range r.held {
+		m.held.WithLabelValues(h.Reason).Inc()
+	}
+}

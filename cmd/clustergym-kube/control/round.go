@@ -1,0 +1,139 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// round is one decision on a view of the cluster, and what it comes to.
+type round struct {
+	id      string
+	view    *mirror.View
+	before  cluster.State // as it is, with the rests of gangs that are bound in part where they go, and every pending gang submitted
+	answers []*decide.Answer
+	held    []decide.Held
+	starved []cluster.JobID // that wait for longer than they should
+	failed  []error         // tiers that nobody decided
+	rests   []rest
+	changes
+}
+
+// mostTiers bounds how many times a round asks the policy. Lower priorities share the last.
+const mostTiers = 8
+
+// limits are what a round may do.
+type limits struct {
+	stops      int
+	starvation time.Duration
+	explain    bool
+	record     bool // decisions go to the log
+}
+
+// decideRound asks the policy about the waiting gangs, those of higher priority first. What a tier does is settled when the next
+// is asked, and running gangs of higher priority are not for it to stop. It changes the view's State and writes nothing.
+func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round {
+	r := &round{id: id, view: v}
+	r.rests = findRests(v)
+	r.complete()
+	v.State.CopyTo(&r.before)
+	bounds := decide.Limits{Stops: l.stops}
+	for n, tier := range tiers(v.Jobs) {
+		for _, job := range tier {
+			v.Submit(job)
+			r.before.Submit(job, &v.Jobs[job].Spec)
+		}
+		bounds.Protected = func(job cluster.JobID) bool { // the last of a tier has its lowest priority
+			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority
+		}
+		bounds.Starving = starving(v.State, l.starvation)
+		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
+	}
+	r.compare()
+	r.overdue()
+	r.surplus()
+	return r
+}
+
+// tiers groups the pending jobs by priority, highest first. If nothing waits there is one empty tier for what runs.
+func tiers(jobs []mirror.Job) (all [][]cluster.JobID) {
+	var waiting []cluster.JobID
+	for i := range jobs {
+		if !jobs[i].Running {
+			waiting = append(waiting, cluster.JobID(i))
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b cluster.JobID) int { return cmp.Compare(jobs[b].Priority, jobs[a].Priority) })
+	for len(waiting) > 0 {
+		n := slices.IndexFunc(waiting, func(id cluster.JobID) bool { return jobs[id].Priority != jobs[waiting[0]].Priority })
+		if n < 0 || len(all) == mostTiers-1 {
+			n = len(waiting)
+		}
+		all, waiting = append(all, waiting[:n]), waiting[n:]
+	}
+	if all == nil {
+		all = [][]cluster.JobID{nil}
+	}
+	return all
+}
+
+// starving lists the submitted jobs that have waited for as long, the longest first.
+func starving(s *cluster.State, limit time.Duration) (ids []cluster.JobID) {
+	if limit == 0 {
+		return nil
+	}
+	for _, id := range s.Pending() {
+		if s.Now()-s.Spec(id).Submit >= limit {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+// tier has the policy decide on what has been submitted so far.
+func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limits) {
+	s := r.view.State
+	tx := s.Begin(nil)
+	starved, waits := bounds.Rescue(tx)
+	tx.End()
+	r.starved = append(r.starved, bounds.Starving...)
+	var snapshot bytes.Buffer
+	if l.record {
+		if err := s.WriteSnapshot(&snapshot); err != nil {
+			r.failed = append(r.failed, fmt.Errorf("record decision %s: %w", id, err))
+			l.record = false
+		}
+	}
+	out, err := d.Decide(s, id, l.explain || l.record)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return
+	}
+	if l.record {
+		d.Record(bytes.TrimSpace(snapshot.Bytes()), out.Answer)
+	}
+	r.answers = append(r.answers, out.Answer)
+	tx = s.Begin(nil)
+	held := bounds.Apply(tx, out.Proposals, starved, waits)
+	for _, o := range tx.Ops() {
+		if stops(o.Before(), o.Placement()) && o.Kind != cluster.OpPlace {
+			bounds.Stops--
+		}
+	}
+	tx.End()
+	r.held = append(r.held, held...)
+}
+
+// stops reports whether a gang that goes from one placement to another has to stop for it.
+func stops(was, is cluster.Placement) bool {
+	return was != nil && !decide.Within(was, is) && (is == nil || !decide.Within(is, was))
+}

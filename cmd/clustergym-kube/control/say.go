@@ -1,0 +1,119 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+)
+
+// said remembers what was said of pods that wait, so that it is said once.
+type said struct {
+	about map[types.UID]word
+}
+
+type word struct {
+	reason string
+	at     time.Time
+}
+
+const (
+	again     = 5 * time.Minute // after which the same is said again in an event
+	mostWords = 200             // pods of which something is said in a round: the others' turn comes
+)
+
+func newSaid() said { return said{map[types.UID]word{}} }
+
+// event tells people of an object, if there is somebody to tell.
+func (s *said) event(a *act.Actor, object runtime.Object, kind, reason, format string, args ...any) {
+	if a.Events != nil && object != nil {
+		a.Events.Eventf(object, nil, kind, reason, "Scheduling", format, args...)
+	}
+}
+
+// about is the object that events of a gang are about: its group's, else its first pod.
+func about(g *gang.Group, pods []*corev1.Pod) runtime.Object {
+	if g.Ref != nil {
+		return g.Ref
+	}
+	if len(pods) > 0 {
+		return pods[0]
+	}
+	return nil
+}
+
+// speak says of gangs that wait why they do, as conditions of their pods and as an event of the gang.
+func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
+	left := mostWords
+	open := map[types.UID]bool{}
+	say := func(g *gang.Group, pods []*corev1.Pod, kind, reason, message string) {
+		for i, pod := range pods {
+			open[pod.UID] = true
+			was, known := l.said.about[pod.UID]
+			if known && was.reason == reason && now.Sub(was.at) < again || left == 0 {
+				continue
+			}
+			left--
+			if i == 0 {
+				l.said.event(l.Actor, about(g, pods), kind, reason, "%s", message)
+			}
+			if err := l.Actor.Unschedulable(ctx, pod, reason, message); err == nil {
+				l.said.about[pod.UID] = word{reason, now}
+			}
+		}
+	}
+	for i := range r.view.Refused {
+		x := &r.view.Refused[i]
+		say(&gang.Group{}, []*corev1.Pod{x.Pod}, corev1.EventTypeWarning, x.Reason, x.Message)
+	}
+	for i := range r.view.Waiting {
+		x := &r.view.Waiting[i]
+		say(&x.Group, x.Pods, corev1.EventTypeNormal, "GangIncomplete", x.Why)
+	}
+	reasons := r.reasons()
+	for i := range r.view.Jobs {
+		j := &r.view.Jobs[i]
+		if why, ok := reasons[j.Spec.Name]; ok && !j.Running {
+			say(&j.Group, j.Free, corev1.EventTypeWarning, "FailedScheduling", why)
+		}
+		for _, pod := range j.Free {
+			open[pod.UID] = true
+		}
+	}
+	for uid := range l.said.about {
+		if !open[uid] {
+			delete(l.said.about, uid)
+		}
+	}
+}
+
+// reasons are why gangs wait, by their names, as far as this round has found out.
+func (r *round) reasons() map[string]string {
+	all := map[string]string{}
+	for _, a := range r.answers {
+		if a.Plan == nil {
+			continue
+		}
+		for _, w := range a.Waiting {
+			all[w.Job] = fmt.Sprintf("%s (%s by %s)", w.Text, w.Code, a.Policy)
+		}
+	}
+	for _, h := range r.held {
+		if id := int(h.Job); id < len(r.view.Jobs) && !r.view.Jobs[id].Running {
+			all[r.view.Jobs[id].Spec.Name] = fmt.Sprintf("the policy would start it, but for the limit %q", h.Reason)
+		}
+	}
+	for _, id := range r.later {
+		all[r.view.Jobs[id].Spec.Name] = "it starts when the pods that make room for it are gone"
+	}
+	for _, g := range r.bind { // they do not wait any more
+		delete(all, g.key)
+	}
+	return all
+}

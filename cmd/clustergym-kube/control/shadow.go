@@ -1,0 +1,100 @@
+package control
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// shadow compares what the policy would have started with what another scheduler did start.
+type shadow struct {
+	seen  map[string]bool  // gangs that waited in an earlier round
+	would map[string]start // that the policy would have started, and nobody has yet
+}
+
+// start is when and where a gang would have started.
+type start struct {
+	at    time.Time
+	nodes []string // one for each pod, sorted
+}
+
+// Who started a gang first.
+const (
+	firstPolicy = "policy" // it would have in an earlier round
+	firstOther  = "other"  // the policy had let it wait
+	firstSame   = "same"   // it would have in the last round before
+)
+
+func newShadow() shadow { return shadow{map[string]bool{}, map[string]start{}} }
+
+// compare logs what the other scheduler has started since the last round, and remembers what the policy would start now. last is
+// the instant of the last round.
+func (w *shadow) compare(r *round, last, now time.Time, m *metrics, log *slog.Logger) {
+	waiting := map[string]bool{}
+	for i := range r.view.Jobs {
+		j := &r.view.Jobs[i]
+		key := j.Spec.Name
+		if !j.Running {
+			waiting[key] = true
+			continue
+		}
+		if !w.seen[key] {
+			continue // it ran when this began, or started between two rounds
+		}
+		would, decided := w.would[key]
+		first, same := firstOther, false
+		nodes := nodesOf(j.Bound)
+		switch {
+		case decided && would.at.Before(last):
+			first = firstPolicy
+		case decided:
+			first = firstSame
+		}
+		args := []any{"gang", key, "first", first, "pods", len(j.Bound), "nodes", nodes}
+		if decided {
+			same = slices.Equal(nodes, would.nodes)
+			args = append(args, "policy_nodes", would.nodes, "same_nodes", same, "policy_earlier_s", now.Sub(would.at).Seconds())
+		}
+		m.compared.WithLabelValues(first).Inc()
+		log.Info("compared", args...)
+		delete(w.would, key)
+	}
+	w.seen = waiting
+	for key := range w.would {
+		if !waiting[key] {
+			delete(w.would, key)
+		}
+	}
+	for _, g := range r.bind {
+		if _, known := w.would[g.key]; g.rest || known {
+			continue
+		}
+		nodes := make([]string, 0, len(g.pods))
+		for _, b := range g.pods {
+			nodes = append(nodes, b.Node)
+		}
+		slices.Sort(nodes)
+		w.would[g.key] = start{now, nodes}
+		log.Info("would start", "gang", g.key, "nodes", nodes)
+	}
+	for _, id := range r.stop {
+		log.Info("would stop", "gang", name(r, id))
+	}
+	for _, x := range r.scale {
+		log.Info("would scale", "gang", name(r, x.job), "pods", x.replicas)
+	}
+}
+
+func name(r *round, id cluster.JobID) string { return r.view.Jobs[id].Spec.Name }
+
+func nodesOf(pods []*corev1.Pod) (nodes []string) {
+	for _, pod := range pods {
+		nodes = append(nodes, pod.Spec.NodeName)
+	}
+	slices.Sort(nodes)
+	return nodes
+}

@@ -1,0 +1,158 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+// watch holds what the API server shows, as far as it has been told.
+type watch struct {
+	nodes   corelisters.NodeLister
+	pods    corelisters.PodLister
+	quotas  corelisters.ResourceQuotaLister
+	claims  corelisters.PersistentVolumeClaimLister
+	volumes corelisters.PersistentVolumeLister
+	control corelisters.ConfigMapNamespaceLister
+	groups  gang.Combined
+	changed chan struct{} // has room for one
+	synced  []cache.InformerSynced
+	start   func(stop <-chan struct{})
+}
+
+var crdGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+// newWatch prepares informers for all that a round reads; which APIs of groups there are is asked once.
+func newWatch(c *Config) (*watch, error) {
+	apis, err := gang.Discover(c.Client.Discovery())
+	if err != nil {
+		return nil, err
+	}
+	all := informers.NewSharedInformerFactory(c.Client, 0)
+	own := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithNamespace(c.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", ControlName).String()
+		}))
+	core, maps := all.Core().V1(), own.Core().V1().ConfigMaps()
+	w := &watch{
+		nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), quotas: core.ResourceQuotas().Lister(),
+		claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
+		control: maps.Lister().ConfigMaps(c.Namespace), changed: make(chan struct{}, 1),
+	}
+	watched := []cache.SharedIndexInformer{
+		core.Nodes().Informer(), core.Pods().Informer(), core.ResourceQuotas().Informer(), core.PersistentVolumeClaims().Informer(),
+		core.PersistentVolumes().Informer(), maps.Informer(),
+	}
+	if slices.Contains(apis, gang.NativeVersion) {
+		groups := all.Scheduling().V1alpha2().PodGroups()
+		watched, w.groups.Native = append(watched, groups.Informer()), &gang.Native{Lister: groups.Lister()}
+	}
+	w.start = func(stop <-chan struct{}) { all.Start(stop); own.Start(stop) }
+	if slices.Contains(apis, gang.CRDVersion) {
+		factory := dynamicinformer.NewDynamicSharedInformerFactory(c.Dynamic, 0)
+		groups := factory.ForResource(crdGroups)
+		watched = append(watched, groups.Informer())
+		w.groups.CRD = &gang.CRD{Get: func(namespace, name string) *unstructured.Unstructured {
+			object, err := groups.Lister().ByNamespace(namespace).Get(name)
+			if err != nil {
+				return nil // a lister's only error: there is none
+			}
+			return object.(*unstructured.Unstructured)
+		}}
+		typed := w.start
+		w.start = func(stop <-chan struct{}) { typed(stop); factory.Start(stop) }
+	}
+	for _, informer := range watched {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { w.poke() }, UpdateFunc: w.update, DeleteFunc: func(any) { w.poke() },
+		}); err != nil {
+			return nil, fmt.Errorf("watch: %w", err)
+		}
+		w.synced = append(w.synced, informer.HasSynced)
+	}
+	c.Log.Info("watching", "group_apis", apis)
+	return w, nil
+}
+
+// sync starts the informers and waits until they have read everything once.
+func (w *watch) sync(ctx context.Context) error {
+	w.start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), w.synced...) {
+		return fmt.Errorf("read the cluster: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+func (w *watch) poke() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // a round is due already
+	}
+}
+
+// update pokes unless all that changed is a heartbeat.
+func (w *watch) update(was, is any) {
+	if a, ok := was.(*corev1.Node); ok {
+		if b, ok := is.(*corev1.Node); ok && sameNode(a, b) {
+			return
+		}
+	}
+	w.poke()
+}
+
+// sameNode reports whether two states of a node differ in heartbeats alone.
+func sameNode(a, b *corev1.Node) bool {
+	ready := func(n *corev1.Node) corev1.ConditionStatus {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				return c.Status
+			}
+		}
+		return corev1.ConditionUnknown
+	}
+	return maps.Equal(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec) && ready(a) == ready(b) &&
+		equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
+		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+}
+
+// objects are what a round looks at. Lister errors say that there is none.
+func (w *watch) objects() (*mirror.Objects, error) {
+	o := &mirror.Objects{
+		Groups: &w.groups,
+		Claim: func(namespace, name string) *corev1.PersistentVolumeClaim {
+			claim, _ := w.claims.PersistentVolumeClaims(namespace).Get(name)
+			return claim
+		},
+		Volume: func(name string) *corev1.PersistentVolume {
+			volume, _ := w.volumes.Get(name)
+			return volume
+		},
+	}
+	var err error
+	if o.Nodes, err = w.nodes.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	if o.Pods, err = w.pods.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	if o.Quotas, err = w.quotas.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("list quotas: %w", err)
+	}
+	return o, nil
+}

@@ -1,0 +1,122 @@
+// Package e2e tries clustergym-kube as a whole: the program itself, against a real API server, with KWOK as the kubelets.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+// program builds clustergym-kube once for all tests.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "clustergym-kube")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "clustergym-kube")
+	out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build clustergym-kube: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := program(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// scheduler is a running clustergym-kube.
+type scheduler struct {
+	*kubetest.Process
+	log     string // file
+	probes  string // URL
+	metrics string // URL
+}
+
+// run starts clustergym-kube with flags and returns when it has read the cluster.
+func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *scheduler {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"--kubeconfig=" + c.Kubeconfig, "--probes=127.0.0.1:0", "--metrics=127.0.0.1:0"}, flags...)
+	s := &scheduler{Process: c.Run(name, path, args...), log: filepath.Join(c.Logs, name+".log")}
+	c.Await(name+" ready", func(context.Context) error {
+		for line := range strings.SplitSeq(s.said(t), "\n") {
+			if at, ok := field(line, "probes"); ok && strings.Contains(line, `"listening"`) {
+				metrics, _ := field(line, "metrics")
+				s.probes, s.metrics = "http://"+at, "http://"+metrics+"/metrics"
+			}
+		}
+		if s.probes == "" {
+			return fmt.Errorf("it does not listen yet")
+		}
+		_, err := get(s.probes + "/readyz")
+		return err
+	})
+	return s
+}
+
+// said is what it has logged.
+func (s *scheduler) said(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// field is the text of a field of a log line.
+func field(line, name string) (string, bool) {
+	_, rest, ok := strings.Cut(line, `"`+name+`":"`)
+	if !ok {
+		return "", false
+	}
+	value, _, ok := strings.Cut(rest, `"`)
+	return value, ok
+}
+
+// metric is the value of a line of /metrics, which begins with its name and labels.
+func (s *scheduler) metric(t testing.TB, name string) string {
+	t.Helper()
+	text, err := get(s.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func get(url string) (string, error) {
+	client := http.Client{Timeout: 5 * time.Second}
+	answer, err := client.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("get %s: %s", url, answer.Status)
+	}
+	return string(text), err
+}

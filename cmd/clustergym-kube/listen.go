@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+// metricsAddress is where metrics are served.
+type metricsAddress struct {
+	serve.Address
+	tokenFile string
+}
+
+// listen serves probes and metrics until the context ends.
+func (o *options) listen(
+	ctx context.Context, rest *sync.WaitGroup, loop *control.Loop, registry *prometheus.Registry, log *slog.Logger,
+) error {
+	token := ""
+	if o.metrics.tokenFile != "" {
+		text, err := os.ReadFile(o.metrics.tokenFile)
+		if err != nil {
+			return fmt.Errorf("read token: %w", err)
+		}
+		token = strings.TrimSpace(string(text))
+	}
+	probes, err := new(net.ListenConfig).Listen(ctx, "tcp", o.probes)
+	if err != nil {
+		return fmt.Errorf("serve probes: %w", err)
+	}
+	metrics, err := o.metrics.Listen(ctx, token)
+	if err != nil {
+		_ = probes.Close()
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", ok)
+	mux.HandleFunc("GET /healthz", ok)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !loop.Ready() {
+			http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)
+			return
+		}
+		ok(w, r)
+	})
+	own := http.NewServeMux()
+	own.Handle("GET /metrics", authorised(token, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	serveOn(ctx, rest, probes, mux, log)
+	serveOn(ctx, rest, metrics, own, log)
+	log.Info("listening", "probes", probes.Addr().String(), "metrics", metrics.Addr().String(), "token", token != "")
+	return nil
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
+
+// authorised lets requests through that bring the token, or all where there is none.
+func authorised(token string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "want the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func serveOn(ctx context.Context, rest *sync.WaitGroup, ln net.Listener, handler http.Handler, log *slog.Logger) {
+	const patience = 10 * time.Second
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience}
+	rest.Go(func() {
+		if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			log.Error("serve", "address", ln.Addr().String(), "error", err)
+		}
+	})
+	rest.Go(func() {
+		<-ctx.Done()
+		_ = server.Close()
+	})
+}

@@ -1,0 +1,159 @@
+// Command clustergym-kube schedules the pods of a Kubernetes cluster with a policy of clustergym: a learned bundle or a baseline.
+// In shadow mode, the default, it only compares what the policy would do with what another scheduler does.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// version is what the build says: see the Makefile.
+var version = "unknown"
+
+func main() {
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, release) // the first signal ends the round in work, the second the process
+	os.Exit(run(ctx, os.Args[1:], os.Stderr))
+}
+
+// The exit codes.
+const (
+	codeOK     = 0
+	codeFailed = 1
+	codeUsage  = 2
+	codeLost   = 3 // another one leads: start again to stand by
+)
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, talk io.Writer) int {
+	began := false
+	cmd := newCommand(talk, &began)
+	cmd.SetArgs(args)
+	cmd.SetOut(os.Stdout)
+	cmd.SetErr(talk)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return codeOK
+	}
+	_, _ = fmt.Fprintf(talk, "clustergym-kube: %v\n", err)
+	switch {
+	case !began:
+		return codeUsage
+	case errors.Is(err, errLost):
+		return codeLost
+	}
+	return codeFailed
+}
+
+// options are the flags.
+type options struct {
+	kubeconfig, namespace string
+	mode                  string
+	policy, fallback      string
+	verifyKey             string
+	deadline              time.Duration
+	seed                  uint64
+	schedulers            []string
+	gpu                   string
+	typeLabel, rackLabel  string
+	estimate              time.Duration
+	stops                 int
+	starvation            time.Duration
+	gangDeadline          time.Duration
+	period, settle        time.Duration
+	poll                  time.Duration
+	elect                 bool
+	lease                 string
+	probes                string
+	metrics               metricsAddress
+	log                   string
+	parallel              int
+	verbose               bool
+}
+
+func newCommand(talk io.Writer, began *bool) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "clustergym-kube [--mode live]",
+		Short: "Schedule a Kubernetes cluster's GPU pods with a policy",
+		Long: `Looks after the pods whose spec.schedulerName is clustergym: has a policy decide on their gangs as a whole, within
+limits, and binds, stops, scales and lends as it says. docs/kubernetes.md has the whole.
+
+In shadow mode, the default, it reads and never writes. It decides, logs what it would do, and compares that with what the
+scheduler of those pods then does; name that one with --schedulers. In live mode it acts. The ConfigMap
+` + control.ControlName + ` in its namespace holds it back at any time: mode: "off" or mode: "shadow".
+
+A policy that has not decided by the deadline, gives an error or breaks is replaced for this round by the fallback. The bundle of
+a folder is read again when it changes, or on SIGHUP; one that is damaged or not signed is refused and the old one goes on.`,
+		Example: `  clustergym-kube --schedulers default-scheduler --policy released
+  clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
+  clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,
+		Args: cobra.NoArgs, Version: version, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			*began = true
+			return o.serve(cmd.Context(), talk)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "of the cluster (default the pod's own, $KUBECONFIG, ~/.kube/config)")
+	f.StringVar(&o.namespace, "namespace", "", "of the ConfigMaps and the lease (default the pod's own, else default)")
+	f.StringVar(&o.mode, "mode", string(control.Shadow), "shadow or live")
+	f.StringVar(&o.policy, "policy", "released", "a baseline, released, or the folder of an exported policy")
+	f.StringVar(&o.fallback, "fallback", "", "who stands in for the policy (default its prior, else "+decide.UsualFallback+")")
+	f.StringVar(&o.verifyKey, "verify-key", "", "file of an ed25519 public key: only bundles that it has signed are read")
+	f.DurationVar(&o.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
+	f.Uint64Var(&o.seed, "seed", 1, "of policies that draw")
+	f.StringSliceVar(&o.schedulers, "schedulers", []string{"clustergym"}, "look after pods with one of these as spec.schedulerName")
+	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "what a GPU is called")
+	f.StringVar(&o.typeLabel, "gpu-type-label", "nvidia.com/gpu.product", "label of nodes with the type of their GPUs")
+	f.StringVar(&o.rackLabel, "rack-label", "topology.kubernetes.io/rack", "label of nodes with their rack")
+	f.DurationVar(&o.estimate, "estimate", 0, "run time of gangs that do not state one; 0: not known")
+	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many gangs may be stopped or moved in an hour")
+	f.DurationVar(&o.starvation, "starvation", 24*time.Hour, "a gang that has waited for as long goes before all others; 0: never")
+	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute, "how long a gang may be bound in part before its pods are deleted")
+	f.DurationVar(&o.period, "period", 10*time.Second, "between rounds when nothing changes")
+	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "from a change to the round that sees it")
+	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
+	f.BoolVar(&o.elect, "leader-elect", false, "stand by until no other one leads (live mode)")
+	f.StringVar(&o.lease, "lease", "clustergym", "name of the lease of the leader")
+	f.StringVar(&o.probes, "probes", "127.0.0.1:8081", "host:port of /livez, /healthz and /readyz, which tell nothing else")
+	f.StringVar(&o.metrics.Host, "metrics", "127.0.0.1:8080", "host:port of /metrics; others than this machine need TLS and a token")
+	f.StringVar(&o.metrics.Cert, "metrics-tls-cert", "", "file of the certificate, with its chain")
+	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of its key")
+	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "", "file of the token")
+	f.StringVar(&o.log, "decision-log", "", "file to add every decision to, for clustergym serve replay")
+	f.IntVar(&o.parallel, "parallel", 16, "requests to the API server in flight")
+	f.BoolVar(&o.verbose, "verbose", false, "log every write")
+	return cmd
+}
+
+func (o *options) check() error {
+	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || o.settle < 0 || o.estimate < 0 || o.parallel < 1 || o.parallel > 1024 {
+		return fmt.Errorf("--deadline %v, --poll %v, --period %v, --settle %v, --estimate %v, --parallel %d: want more than 0, "+
+			"and 1 to 1024 requests", o.deadline, o.poll, o.period, o.settle, o.estimate, o.parallel)
+	}
+	if o.mode != string(control.Shadow) && o.mode != string(control.Live) {
+		return fmt.Errorf("--mode %q, want shadow or live", o.mode)
+	}
+	if len(o.schedulers) == 0 || o.gpu == "" {
+		return fmt.Errorf("--schedulers %q, --gpu-resource %q: want names", o.schedulers, o.gpu)
+	}
+	if o.elect && o.mode != string(control.Live) {
+		return fmt.Errorf("--leader-elect writes a lease: want --mode live with it")
+	}
+	return nil
+}
+
+func (o *options) resource() corev1.ResourceName { return corev1.ResourceName(o.gpu) }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/term"
+	"k8s.io/klog/v2"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// serve runs the scheduler until the context ends or another one leads.
+func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	log := slog.New(o.handler(talk))
+	klog.SetSlogLogger(log.With("from", "client-go")) // what client-go has to say
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	decider, end, err := o.decider(registry, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	c, err := o.connect(ctx, log)
+	if err != nil {
+		return err
+	}
+	c.Decider, c.Log = decider, log
+	loop, err := control.New(c.Config, registry)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var rest sync.WaitGroup
+	defer rest.Wait()
+	defer stop()
+	if err := o.listen(ctx, &rest, loop, registry, log); err != nil {
+		return err
+	}
+	rest.Go(func() { o.reload(ctx, decider) })
+	if err := loop.Sync(ctx); err != nil {
+		return err
+	}
+	served := decider.Served()
+	log.Info("ready", "mode", o.mode, "policy", served.Policy, "digest", served.Digest, "fallback", served.Fallback,
+		"version", version)
+	if !o.elect {
+		loop.Run(ctx)
+		return nil
+	}
+	return o.lead(ctx, c, loop.Run, log)
+}
+
+func (o *options) handler(talk io.Writer) slog.Handler {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if o.verbose {
+		opts.Level = slog.LevelDebug
+	}
+	if f, ok := talk.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return slog.NewTextHandler(talk, opts)
+	}
+	return slog.NewJSONHandler(talk, opts)
+}
+
+// decider loads the policy. end closes the decision log.
+func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *decide.Decider, end func() error, err error) {
+	end = func() error { return nil }
+	finder := new(decide.Finder)
+	if o.verifyKey != "" {
+		if finder.Key, err = checkpoints.ReadVerifyKey(o.verifyKey); err != nil {
+			return nil, end, err
+		}
+	}
+	c := decide.Config{
+		Fallback: finder.Fallback(o.fallback), Seed: o.seed, Deadline: o.deadline, Registry: registry, Log: log,
+	}
+	if c.Source, err = finder.Find(o.policy); err != nil {
+		return nil, end, err
+	}
+	if o.log != "" {
+		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: o.seed}); err != nil {
+			return nil, end, err
+		}
+		end = c.Decisions.Close
+	}
+	d, err = decide.New(c)
+	return d, end, err
+}
+
+// reload takes up a changed bundle.
+func (o *options) reload(ctx context.Context, d *decide.Decider) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	ticks := time.NewTicker(o.poll)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			d.Reload(false)
+		case <-hup:
+			d.Reload(true)
+		}
+	}
+}
+
+// mirrorConfig is what the flags say of how to read the cluster. The clock's zero is the Unix epoch: records of decisions of
+// different processes then tell times alike.
+func (o *options) mirrorConfig() mirror.Config {
+	return mirror.Config{
+		Schedulers: o.schedulers, GPU: o.resource(), TypeLabel: o.typeLabel, RackLabel: o.rackLabel, Estimate: o.estimate,
+		Epoch: time.Unix(0, 0),
+	}
+}
+
+var errLost = errors.New("another one leads")
