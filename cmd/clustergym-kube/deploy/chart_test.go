@@ -1,0 +1,126 @@
+package deploy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func deployment(t *testing.T, objects map[string]metav1.Object) *appsv1.Deployment {
+	t.Helper()
+	d, ok := objects["Deployment clustergym-system/clustergym"].(*appsv1.Deployment)
+	if !ok || len(d.Spec.Template.Spec.Containers) != 1 {
+		t.Fatalf("got %v, want one Deployment with one container", d)
+	}
+	return d
+}
+
+func TestChartPassesValuesOn(t *testing.T) {
+	for _, test := range []struct {
+		values string
+		want   []string // arguments that are there
+		not    []string // beginnings of arguments that are not
+	}{
+		{"mode: shadow", []string{"--mode=shadow", "--policy=released"},
+			[]string{"--leader-elect", "--fallback", "--deadline", "--preemptions-per-hour", "--starvation", "--verify-key"}},
+		{"mode: live", []string{"--mode=live", "--leader-elect"}, nil},
+		{"{mode: live, leaderElect: false}", []string{"--mode=live"}, []string{"--leader-elect"}},
+		{"{fallback: srsf, deadline: 500ms}", []string{"--fallback=srsf", "--deadline=500ms"}, nil},
+		{"preemptionsPerHour: 0", []string{"--preemptions-per-hour=0"}, nil},
+		{"preemptionsPerHour: 12000000", []string{"--preemptions-per-hour=12000000"}, nil},
+		{"{starvation: 12h, gangDeadline: 1m30s}", []string{"--starvation=12h", "--gang-deadline=1m30s"}, nil},
+		{"{schedulers: [a, b], gpuResource: amd.com/gpu}", []string{"--schedulers=a,b", "--gpu-resource=amd.com/gpu"}, nil},
+		{"bundle: {existingClaim: c}", []string{"--policy=/etc/clustergym/policy"}, []string{"--policy=released"}},
+		{"bundle: {configMap: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
+		{"bundle: {secret: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
+		{"verifyKey: {secret: s, key: k}", []string{"--verify-key=/etc/clustergym/verify/k"}, nil},
+		{"decisionLog: {enabled: true}", []string{"--decision-log=/var/log/clustergym/decisions.jsonl"}, nil},
+		{"{decisionLog: {enabled: true}, verifyKey: {secret: s}, bundle: {configMap: c}, priorityClassName: high, " +
+			"nodeSelector: {a: b}, tolerations: [{key: k}], affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, " +
+			"imagePullSecrets: [{name: s}]}", nil, nil},
+	} {
+		t.Run(test.values, func(t *testing.T) {
+			pod := deployment(t, mustChart(t, test.values)).Spec.Template.Spec
+			args := pod.Containers[0].Args
+			for _, want := range test.want {
+				if !slices.Contains(args, want) {
+					t.Errorf("%q lacks %q", args, want)
+				}
+			}
+			for _, not := range test.not {
+				if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, not) }) {
+					t.Errorf("%q has %q", args, not)
+				}
+			}
+			mounts := pod.Containers[0].VolumeMounts
+			if len(mounts) != len(pod.Volumes) {
+				t.Fatalf("%d mounts of %d volumes", len(mounts), len(pod.Volumes))
+			}
+			for i, v := range pod.Volumes {
+				if mounts[i].Name != v.Name {
+					t.Errorf("mount of %s, volume %s", mounts[i].Name, v.Name)
+				}
+			}
+			for _, arg := range args { // what an argument names is mounted
+				if _, path, ok := strings.Cut(arg, "=/"); ok && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool {
+					return strings.HasPrefix("/"+path, m.MountPath)
+				}) {
+					t.Errorf("%s is not mounted", arg)
+				}
+			}
+		})
+	}
+}
+
+func TestChartRefuses(t *testing.T) {
+	const image = "image: {repository: r}\n"
+	for _, test := range []struct{ values, want string }{
+		{"mode: shadow", "no image is published"},
+		{image + "mode: dry", "mode"},
+		{image + "modus: live", "modus"},
+		{image + "deadline: soon", "deadline"},
+		{image + "bundle: {configMap: a, secret: b}", "want one of existingClaim, configMap and secret"},
+		{image + "scales: [{apiGroup: '*', resource: '*'}]", "scales"},
+	} {
+		if _, err := chart(t, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want an error with %q", test.values, err, test.want)
+		}
+	}
+}
+
+func TestChartOptions(t *testing.T) {
+	all := mustChart(t, "serviceMonitor: {enabled: true}\npodDisruptionBudget: {enabled: true}\n")
+	if all["ServiceMonitor clustergym-system/clustergym"] == nil || all["PodDisruptionBudget clustergym-system/clustergym"] == nil {
+		t.Error("asked for a ServiceMonitor and a PodDisruptionBudget in vain")
+	}
+	rule := rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: []string{"kubeflow.org"}, Resources: []string{"pytorchjobs/scale"}}
+	want := rights([]rbacv1.PolicyRule{rule})
+	for mode, there := range map[string]bool{"shadow": false, "live": true} {
+		got := rights(rules(t, mustChart(t, "scales: [{apiGroup: kubeflow.org, resource: pytorchjobs}]\nmode: "+mode))[""])
+		for _, right := range want {
+			if slices.Contains(got, right) != there {
+				t.Errorf("%s mode: right %q: %t, want %t", mode, right, !there, there)
+			}
+		}
+	}
+}
+
+// The pod may do nothing to its node: it would be admitted under the restricted Pod Security Standard.
+func TestPodIsRestricted(t *testing.T) {
+	pod := deployment(t, mustChart(t, "mode: live")).Spec.Template.Spec
+	c := pod.Containers[0].SecurityContext
+	if p := pod.SecurityContext; !*p.RunAsNonRoot || p.SeccompProfile.Type != "RuntimeDefault" {
+		t.Errorf("pod: %+v", p)
+	}
+	if *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem || !slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		t.Errorf("container: %+v", c)
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		t.Error("pod shares a namespace of its host")
+	}
+}
