@@ -37,8 +37,9 @@ type gangBinding struct {
 	pods []act.Binding
 }
 
-// compare finds the changes between what is and what was decided.
-func (r *round) compare() {
+// compare finds the changes between what is and what was decided. At most so many gangs stop: steps that each stop none, such as
+// to shrink here and then to grow there, may come to a stop together.
+func (r *round) compare(most int) {
 	v, s, now := r.view, r.view.State, &r.before
 	tx := now.Begin(nil)
 	for i := range s.Servers() {
@@ -60,18 +61,21 @@ func (r *round) compare() {
 		case !j.Running:
 			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: deal(s, j, j.Free, nil, is)})
 		default:
-			r.resize(tx, id, slices.Clone(now.Placement(id)), is)
+			r.resize(tx, id, slices.Clone(now.Placement(id)), is, most)
 		}
 	}
 	tx.End()
 }
 
 // resize finds what another placement of a running gang comes to.
-func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement) {
+func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement, most int) {
 	j, s := &r.view.Jobs[id], r.view.State
 	pods := is.Workers() / max(j.PodGPUs, 1)
 	switch {
 	case slices.Equal(was, is):
+	case stops(was, is) && len(r.stop) >= most:
+		move := cluster.Proposal{Kind: cluster.OpResize, Job: id, Placement: slices.Clone(is)}
+		r.held = append(r.held, decide.Held{Proposal: move, Reason: decide.HeldStops})
 	case stops(was, is):
 		r.stop = append(r.stop, id)
 	case decide.Within(was, is):

@@ -30,7 +30,8 @@ type ledger struct {
 	limit     int
 	known     bool
 	stops     []int64 // as the server has them
-	version   string  // resourceVersion, "" for none yet
+	exists    bool
+	version   string // resourceVersion of the object that exists
 }
 
 // left returns how many more gangs may be stopped now. An error leaves it at none.
@@ -56,7 +57,7 @@ func (l *ledger) read(ctx context.Context) error {
 	m, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, LedgerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		l.known, l.stops, l.version = true, nil, ""
+		l.known, l.stops, l.exists, l.version = true, nil, false, ""
 		return nil
 	case err != nil:
 		return fmt.Errorf("read ledger: %w", err)
@@ -68,7 +69,7 @@ func (l *ledger) read(ctx context.Context) error {
 				l.namespace, LedgerName, stopsKey, mostStops)
 		}
 	}
-	l.known, l.stops, l.version = true, stops, m.ResourceVersion
+	l.known, l.stops, l.exists, l.version = true, stops, true, m.ResourceVersion
 	return nil
 }
 
@@ -85,7 +86,7 @@ func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
 		Data:       map[string]string{stopsKey: string(text)},
 	}
 	maps := l.client.CoreV1().ConfigMaps(l.namespace)
-	if l.version == "" {
+	if !l.exists {
 		m, err = maps.Create(ctx, m, metav1.CreateOptions{})
 	} else {
 		m, err = maps.Update(ctx, m, metav1.UpdateOptions{})
@@ -94,6 +95,6 @@ func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
 		l.known = false // another may have written: read again
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	l.stops, l.version = stops, m.ResourceVersion
+	l.stops, l.exists, l.version = stops, true, m.ResourceVersion
 	return nil
 }

@@ -55,7 +55,7 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 		bounds.Starving = starving(v.State, l.starvation)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
-	r.compare()
+	r.compare(l.stops)
 	r.overdue()
 	r.surplus()
 	return r

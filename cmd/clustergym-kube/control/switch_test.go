@@ -1,0 +1,62 @@
+package control
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestReadOrders(t *testing.T) {
+	at := time.Date(2026, 6, 1, 18, 30, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		data map[string]string
+		want orders
+		says string // of the error, "" for none
+	}{
+		{"nothing", nil, orders{mode: Live, reclaimBy: noon}, ""},
+		{"the switch", map[string]string{"mode": "off"}, orders{mode: Off, reclaimBy: noon}, ""},
+		{"with a line's end", map[string]string{"mode": "shadow\n"}, orders{mode: Shadow, reclaimBy: noon}, ""},
+		{"loans", map[string]string{"offer": "3", "reclaim-by": "2026-06-01T18:30:00Z"}, orders{mode: Live, offer: 3, reclaimBy: at}, ""},
+		{"an unknown mode", map[string]string{"mode": "stop"}, orders{mode: Off, reclaimBy: noon},
+			`configmap ns/clustergym-control: mode is "stop", want off, shadow or live`},
+		{"an unknown key", map[string]string{"paused": "true"}, orders{mode: Off, reclaimBy: noon}, "no such key"},
+		{"half a node", map[string]string{"offer": "0.5"}, orders{mode: Off, reclaimBy: noon}, `offer is "0.5", want a whole number`},
+		{"less than none", map[string]string{"offer": "-1", "mode": "live"}, orders{mode: Off, reclaimBy: noon}, `offer is "-1"`},
+		{"some day", map[string]string{"reclaim-by": "tomorrow"}, orders{mode: Off, reclaimBy: noon}, `reclaim-by is "tomorrow", want a time as`},
+	} {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: c.data}
+		got, err := readOrders(m, noon)
+		if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %+v, error %v; want %+v, %q", c.name, got, err, c.want, c.says)
+		}
+	}
+	if got, err := readOrders(nil, noon); err != nil || got.mode != Live {
+		t.Errorf("without a ConfigMap: %+v, %v; want nothing held back", got, err)
+	}
+}
+
+// The ConfigMap holds back and never lets more than the flag says.
+func TestModesOnlyHoldBack(t *testing.T) {
+	for _, flag := range []Mode{Shadow, Live} {
+		for _, ordered := range []Mode{Off, Shadow, Live} {
+			if got := within(flag, ordered); got.level() > flag.level() || got.level() > ordered.level() || got != flag && got != ordered {
+				t.Errorf("flag %s, ordered %s: %s", flag, ordered, got)
+			}
+		}
+	}
+}
+
+func FuzzReadOrders(f *testing.F) {
+	f.Add("mode", "off", "offer", "1")
+	f.Add("reclaim-by", "2026-06-01T18:30:00Z", "mode", "live")
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string) {
+		o, err := readOrders(&corev1.ConfigMap{Data: map[string]string{k1: v1, k2: v2}}, noon)
+		if err != nil && o.mode != Off || o.offer < 0 || o.mode != Off && o.mode != Shadow && o.mode != Live {
+			t.Errorf("%q: %q, %q: %q gives %+v, error %v", k1, v1, k2, v2, o, err)
+		}
+	})
+}
