@@ -80,7 +80,7 @@ type choice struct {
 func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
 	if m.partners.refresh(tx) {
-		m.ends.refresh(s)
+		m.ends.known = false
 		m.count(s)
 	}
 	own, r, err := m.find(tx, id)
@@ -89,8 +89,10 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	}
 	c := m.caseOf(s, id, r)
 	m.best = choice{m.best.fit[:0], math.Inf(1)}
-	if wait := m.ends.wait(c.spec.Workers); own == nil || m.Wait && spread(s, own) && len(s.Running()) > 0 && wait > 0 {
-		m.best.cost = m.waiting(s, &c, wait)
+	if own == nil || m.Wait && spread(s, own) && len(s.Running()) > 0 {
+		if wait := m.ends.wait(s, c.spec.Workers); own == nil || wait > 0 {
+			m.best.cost = m.waiting(s, &c, wait)
+		}
 	}
 	if own != nil {
 		if err := m.consider(tx, &c, own); err != nil {

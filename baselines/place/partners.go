@@ -43,14 +43,15 @@ type host struct {
 
 // partners finds hosts for guests. The zero value is ready.
 type partners struct {
-	fresh bool
-	now   time.Duration
-	mark  int
-	hosts []host
-	group []int    // where in hosts those of a model and GPU type begin
-	order []ranked // of groups, for the guest at hand
-	seen  map[pair]float64
-	fit   cluster.Placement
+	fresh  bool
+	now    time.Duration
+	mark   int
+	listed bool // hosts, which nobody may ask for
+	hosts  []host
+	group  []int    // where in hosts those of a model and GPU type begin
+	order  []ranked // of groups, for the guest at hand
+	seen   map[pair]float64
+	fit    cluster.Placement
 }
 
 // ranked is a group of hosts and how good its pair with a guest was.
@@ -64,13 +65,21 @@ type pair struct{ guest, host, gpuType string }
 
 func (p *partners) reset() { *p = partners{} }
 
-// refresh lists the hosts at the first call of a pass: later ones look at what has started since alone.
+// refresh reports whether this is the first call of a pass. The hosts are listed when they are first asked for, and what starts
+// in the pass is added; until then nobody can have become a guest, so that it makes no difference when.
 func (p *partners) refresh(tx *cluster.Txn) (anew bool) {
-	s := tx.State()
 	if p.fresh && p.now == tx.Now() && p.mark == tx.Mark() {
 		return false
 	}
-	p.fresh, p.now, p.mark = true, tx.Now(), tx.Mark()
+	p.fresh, p.now, p.mark, p.listed = true, tx.Now(), tx.Mark(), false
+	return true
+}
+
+func (p *partners) list(s *cluster.State) {
+	if p.listed {
+		return
+	}
+	p.listed = true
 	p.hosts, p.group = p.hosts[:0], p.group[:0]
 	for _, id := range s.Running() {
 		if h := hostOf(s, id); h.alone > 0 {
@@ -79,15 +88,19 @@ func (p *partners) refresh(tx *cluster.Txn) (anew bool) {
 	}
 	slices.SortFunc(p.hosts, host.compare)
 	p.groupUp()
-	return true
 }
 
+// hostOf returns a host; one without GPUs for a guest has no more than its id.
 func hostOf(s *cluster.State, id cluster.JobID) host {
-	spec := s.Spec(id)
-	h := host{job: id, model: spec.Model, gpuType: s.Server(s.Placement(id)[0].Server).GPUType}
+	h := host{job: id}
 	for _, q := range s.Placement(id) {
 		h.alone += aloneOn(s, id, q)
 	}
+	if h.alone == 0 {
+		return h
+	}
+	spec := s.Spec(id)
+	h.model, h.gpuType = spec.Model, s.Server(s.Placement(id)[0].Server).GPUType
 	if spec.Estimate > 0 {
 		h.left = max(s.ExpectedFinish(id)-s.Now(), 1)
 	}
@@ -127,6 +140,9 @@ func (p *partners) groupUp() {
 // started adds what has been placed since refresh.
 func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	p.mark = tx.Mark()
+	if !p.listed {
+		return
+	}
 	if h := hostOf(tx.State(), id); h.alone > 0 {
 		at, _ := slices.BinarySearchFunc(p.hosts, h, host.compare)
 		p.hosts = slices.Insert(p.hosts, at, h)
@@ -141,6 +157,7 @@ const looks = 16 // hosts of a model that are looked at in vain before the next 
 // the same GPUs.
 func (p *partners) each(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
 	try func(h host, at cluster.Placement) (float64, error)) error {
+	p.list(s)
 	guest := s.Spec(id).Model
 	p.order = p.order[:0]
 	for g, from := range p.group {

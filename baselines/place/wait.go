@@ -11,13 +11,15 @@ import (
 // ends foresees when gangs find GPUs on as few servers as can be, if running jobs end as estimated and nothing else starts. A
 // shared GPU is free when the last of its jobs ends. Types of GPUs are not told apart.
 type ends struct {
-	most int32       // GPUs of the largest server
-	free [][]float64 // free[k] is when servers have k GPUs free, ascending, in seconds from now
-	of   [][]float64 // of each server: when its GPUs are free, ascending
-	gpus []float64   // of the server at hand
+	known bool        // what follows, which nobody may ask for
+	most  int32       // GPUs of the largest server
+	free  [][]float64 // free[k] is when servers have k GPUs free, ascending, in seconds from now
+	of    [][]float64 // of each server: when its GPUs are free, ascending
+	gpus  []float64   // of the server at hand
 }
 
 func (e *ends) refresh(s *cluster.State) {
+	e.known = true
 	if e.most = s.MostGPUs(); len(e.free) != int(e.most)+1 || len(e.of) != s.Servers() {
 		e.free, e.of = make([][]float64, e.most+1), make([][]float64, s.Servers())
 	}
@@ -43,6 +45,9 @@ func (e *ends) refresh(s *cluster.State) {
 
 // started notes that a job has taken its placement.
 func (e *ends) started(s *cluster.State, p cluster.Placement) {
+	if !e.known {
+		return
+	}
 	for i := range p {
 		e.foresee(s, p[i].Server)
 		of := e.of[p[i].Server]
@@ -83,7 +88,10 @@ func (e *ends) foresee(s *cluster.State, id cluster.ServerID) {
 }
 
 // wait is how many seconds it takes until n GPUs are free on as few servers as can be; infinite if no estimate tells.
-func (e *ends) wait(n int32) float64 {
+func (e *ends) wait(s *cluster.State, n int32) float64 {
+	if !e.known {
+		e.refresh(s)
+	}
 	servers, rest := int(n/e.most), n%e.most
 	at := 0.0
 	if rest > 0 { // on one server more than those that are all free

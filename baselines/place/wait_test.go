@@ -45,7 +45,7 @@ func TestEnds(t *testing.T) {
 			e.refresh(s)
 		}
 		for n := int32(1); n <= int32(servers*gpus); n++ {
-			if got, want := e.wait(n), plainWait(s, n); got != want {
+			if got, want := e.wait(s, n), plainWait(s, n); got != want {
 				t.Fatalf("%d GPUs are free in %v s, want %v", n, got, want)
 			}
 		}
