@@ -23,15 +23,18 @@ type Config struct {
 	// Moves thinks of nothing but moves of running jobs.
 	Moves bool
 
-	Items  int           // offers beside the base's own, at most
-	Scarce float64       // part of the GPUs below which free ones are looked after although nobody waits
-	Hold   time.Duration // after which a job is no longer kept from starting
+	Items int // offers beside the base's own, at most
+	// Choices bounds how often the judge is asked at one decision. What the base proposes beyond is done as it is: a decision about
+	// hundreds of jobs at once stays within a second or so.
+	Choices int
+	Scarce  float64       // part of the GPUs below which free ones are looked after although nobody waits
+	Hold    time.Duration // after which a job is no longer kept from starting
 }
 
 // Default returns the defaults over a base.
 func Default(base func() cluster.Scheduler) Config {
 	return Config{
-		Base: base, Start: func() place.Placer { return &place.BestFit{} }, Items: 4, Hold: 2 * time.Hour, Scarce: 0.1,
+		Base: base, Start: func() place.Placer { return &place.BestFit{} }, Items: 4, Choices: 64, Hold: 2 * time.Hour, Scarce: 0.1,
 	}
 }
 
@@ -58,6 +61,7 @@ type Scheduler struct {
 	freed  bool       // there may be room for running jobs that there was not
 	news   bool       // something happened but to the speed of jobs
 	deltas int        // changes to running jobs at this decision
+	asked  int        // how often the judge was asked at this decision
 	tally  [Kinds]int // choices by what they were
 }
 
@@ -85,7 +89,7 @@ func (r *Scheduler) Reset(seed uint64) error {
 // Schedule implements cluster.Scheduler.
 func (r *Scheduler) Schedule(tx *cluster.Txn) error {
 	events := tx.Events()
-	r.news, r.freed, r.deltas = false, false, 0
+	r.news, r.freed, r.deltas, r.asked = false, false, 0, 0
 	for _, e := range events {
 		switch e.Kind {
 		case cluster.Finished:
@@ -156,9 +160,11 @@ func (r *Scheduler) walk(tx *cluster.Txn, from int, plan []start) (done bool, er
 			own.Job, own.Ops, own.rest = plan[i].job, all[i:i+1], all[i+1:]
 		}
 		own.done = true
-		chosen, err := r.choose(tx, append([]Offer{own}, r.think(tx, plan, i)...))
-		if err != nil {
-			return true, err
+		var chosen *Offer
+		if r.asked < r.Choices {
+			if chosen, err = r.choose(tx, append([]Offer{own}, r.think(tx, plan, i)...)); err != nil {
+				return true, err
+			}
 		}
 		if chosen != nil {
 			return chosen.stop, r.take(tx, chosen, plan[i:])
@@ -209,6 +215,7 @@ func (r *Scheduler) choose(tx *cluster.Txn, offers []Offer) (*Offer, error) {
 	if offers = offers[:n]; n < 2 {
 		return nil, nil
 	}
+	r.asked++
 	i, err := r.judge.Choose(tx, offers)
 	if err != nil {
 		return nil, err
