@@ -1,0 +1,79 @@
+package control
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// BenchmarkRound makes rounds on 1,000 nodes of 8 GPUs with 1,000 gangs waiting: look, decide, and find what to do, without the API
+// server. In steady state a node in twenty has free GPUs; in a burst all have, and hundreds of gangs start at once. Beside the mean
+// time of a round it reports the quantiles of a decision's.
+func BenchmarkRound(b *testing.B) {
+	for _, load := range []struct {
+		name string
+		idle int // one node in so many has free GPUs
+	}{{"steady", 20}, {"burst", 1}} {
+		objects := crowded(1000, load.idle, 1000)
+		for _, policy := range []string{"fifo", "srsf", "sjfskip", "las", "prior", "released"} {
+			b.Run(load.name+"/"+policy, func(b *testing.B) { benchmarkRound(b, decider(b, policy), objects) })
+		}
+	}
+}
+
+func benchmarkRound(b *testing.B, d *decide.Decider, objects *mirror.Objects) {
+	var decisions []time.Duration
+	for b.Loop() {
+		v, err := mirror.Build(objects, &reading, noon)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := decideRound(v, d, "r", limits{})
+		if len(r.failed) > 0 || len(r.bind) == 0 {
+			b.Fatalf("%d gangs bound, %v", len(r.bind), r.failed)
+		}
+		decisions = append(decisions, time.Duration(r.answers[0].Decision.Seconds*float64(time.Second)))
+	}
+	slices.Sort(decisions)
+	for _, p := range []int{50, 99} {
+		at := decisions[min(len(decisions)*p/100, len(decisions)-1)]
+		b.ReportMetric(float64(at.Microseconds())/1000, fmt.Sprintf("decision-p%d-ms", p))
+	}
+}
+
+// crowded is a cluster of which one node in idle has 0 to 3 free GPUs and the others none, and as many gangs that wait as asked for.
+func crowded(nodes, idle, waiting int) *mirror.Objects {
+	draw := rand.New(rand.NewPCG(1, 2))
+	o := &mirror.Objects{Groups: &gang.Combined{}, ReclaimBy: noon}
+	for i := range nodes {
+		name := fmt.Sprintf("n%04d", i)
+		o.Nodes = append(o.Nodes, node(name, 8, nil))
+		free := draw.IntN(4)
+		if i%idle > 0 {
+			free = 0
+		}
+		for left := 8 - free; left > 0; {
+			n := min(1+draw.IntN(4), left)
+			left -= n
+			on := slices.Repeat([]string{name}, n)
+			g := crew{name: fmt.Sprintf("r%04d-%d", i, left), pods: n, least: n, gpus: 1, on: on, asked: 2 * time.Hour}
+			o.Pods = append(o.Pods, g.list()...)
+		}
+	}
+	for i := range waiting {
+		n := 1 << draw.IntN(5)
+		g := crew{name: fmt.Sprintf("w%04d", i), pods: n, least: n, gpus: 1, asked: time.Duration(1+draw.IntN(3600)) * time.Second}
+		pods := g.list()
+		for _, pod := range pods {
+			pod.Annotations[mirror.EstimateAnnotation] = fmt.Sprintf("%dm", 1+draw.IntN(600))
+		}
+		o.Pods = append(o.Pods, pods...)
+	}
+	return o
+}
