@@ -118,7 +118,7 @@ $(KUBEASSETS_STAMP):
 	touch $@
 
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
-	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m $(E2EFLAGS)
+	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m -window=long $(E2EFLAGS)
 
 onnx-bench: onnxruntime ## time the forward pass beside ONNX Runtime
 	$(GO) test ./agents -run '^$$' -bench BesideONNX -benchtime 1x
