@@ -88,15 +88,17 @@ func newCommand(talk io.Writer, began *bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clustergym-kube [--mode live]",
 		Short: "Schedule a Kubernetes cluster's GPU pods with a policy",
-		Long: `Looks after the pods whose spec.schedulerName is clustergym: has a policy decide on their gangs as a whole, within
-limits, and binds, stops, scales and lends as it says. docs/kubernetes.md has the whole.
+		Long: `Schedules the pods whose spec.schedulerName is clustergym. A policy decides which gangs start where, as a whole or not at
+all, which stop, grow or shrink, and which nodes inference lends to training; the limits below bound it. docs/kubernetes.md is
+the manual.
 
-In shadow mode, the default, it reads and never writes. It decides, logs what it would do, and compares that with what the
-scheduler of those pods then does; name that one with --schedulers. In live mode it acts. The ConfigMap
-` + control.ControlName + ` in its namespace holds it back at any time: mode: "off" or mode: "shadow".
+In shadow mode, the default, it reads and never writes. It logs what it would do and compares that with what another scheduler
+does: name the pods of that one with --schedulers. In live mode it acts. The key mode of the ConfigMap ` + control.ControlName + `
+in its namespace holds it back at any time: off or shadow.
 
-A policy that has not decided by the deadline, gives an error or breaks is replaced for this round by the fallback. The bundle of
-a folder is read again when it changes, or on SIGHUP; one that is damaged or not signed is refused and the old one goes on.`,
+If the policy has not decided by the deadline, gives an error or breaks, the fallback decides this round. The bundle of a folder
+is read again when it changes, or on SIGHUP; one that is damaged, or not signed where there is a key, is refused and the old one
+goes on.`,
 		Example: `  clustergym-kube --schedulers default-scheduler --policy released
   clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
   clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,
@@ -107,34 +109,45 @@ a folder is read again when it changes, or on SIGHUP; one that is damaged or not
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "of the cluster (default the pod's own, $KUBECONFIG, ~/.kube/config)")
-	f.StringVar(&o.namespace, "namespace", "", "of the ConfigMaps and the lease (default the pod's own, else default)")
-	f.StringVar(&o.mode, "mode", string(control.Shadow), "shadow or live")
-	f.StringVar(&o.policy, "policy", "released", "a baseline, released, or the folder of an exported policy")
-	f.StringVar(&o.fallback, "fallback", "", "who stands in for the policy (default its prior, else "+decide.UsualFallback+")")
-	f.StringVar(&o.verifyKey, "verify-key", "", "file of an ed25519 public key: only bundles that it has signed are read")
-	f.DurationVar(&o.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
-	f.Uint64Var(&o.seed, "seed", 1, "of policies that draw")
-	f.StringSliceVar(&o.schedulers, "schedulers", []string{"clustergym"}, "look after pods with one of these as spec.schedulerName")
-	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "what a GPU is called")
-	f.StringVar(&o.typeLabel, "gpu-type-label", "nvidia.com/gpu.product", "label of nodes with the type of their GPUs")
-	f.StringVar(&o.rackLabel, "rack-label", "topology.kubernetes.io/rack", "label of nodes with their rack")
-	f.DurationVar(&o.estimate, "estimate", 0, "run time of gangs that do not state one; 0: not known")
-	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many gangs may be stopped or moved in an hour")
-	f.DurationVar(&o.starvation, "starvation", 24*time.Hour, "a gang that has waited for as long goes before all others; 0: never")
-	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute, "how long a gang may be bound in part before its pods are deleted")
-	f.DurationVar(&o.period, "period", 10*time.Second, "between rounds when nothing changes")
-	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "from a change to the round that sees it")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"file to reach the cluster with (default the pod's own access, else $KUBECONFIG, else ~/.kube/config)")
+	f.StringVar(&o.namespace, "namespace", "",
+		"where the ConfigMaps and the lease are (default the pod's own, else default)")
+	f.StringVar(&o.mode, "mode", string(control.Shadow), "shadow: decide and compare; live: act")
+	f.StringVar(&o.policy, "policy", "released",
+		"who decides: released, a baseline such as srsf, or the folder of an exported policy")
+	f.StringVar(&o.fallback, "fallback", "",
+		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
+	f.StringVar(&o.verifyKey, "verify-key", "",
+		"file of an Ed25519 public key: only bundles signed with its private key are read")
+	f.DurationVar(&o.deadline, "deadline", time.Second, "how long the policy may take to decide, and then the fallback")
+	f.Uint64Var(&o.seed, "seed", 1, "of policies that draw random numbers")
+	f.StringSliceVar(&o.schedulers, "schedulers", []string{"clustergym"},
+		"schedule the pods with one of these as spec.schedulerName")
+	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "name of the resource that is a GPU")
+	f.StringVar(&o.typeLabel, "gpu-type-label", "nvidia.com/gpu.product", "label of nodes that tells the type of their GPUs")
+	f.StringVar(&o.rackLabel, "rack-label", "topology.kubernetes.io/rack", "label of nodes that tells their rack")
+	f.DurationVar(&o.estimate, "estimate", 24*time.Hour,
+		"run time of gangs that state none; 0: unknown, which only some policies can do with")
+	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many running gangs may be stopped or moved in an hour; 0: none")
+	f.DurationVar(&o.starvation, "starvation", 24*time.Hour,
+		"how long a gang waits before it goes before all others; 0: forever")
+	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute,
+		"how long a gang may be bound in part before its bound pods are deleted")
+	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")
+	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "time from a change to the round that sees it")
 	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
-	f.BoolVar(&o.elect, "leader-elect", false, "stand by until no other one leads (live mode)")
-	f.StringVar(&o.lease, "lease", "clustergym", "name of the lease of the leader")
-	f.StringVar(&o.probes, "probes", "127.0.0.1:8081", "host:port of /livez, /healthz and /readyz, which tell nothing else")
-	f.StringVar(&o.metrics.Host, "metrics", "127.0.0.1:8080", "host:port of /metrics; others than this machine need TLS and a token")
-	f.StringVar(&o.metrics.Cert, "metrics-tls-cert", "", "file of the certificate, with its chain")
-	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of its key")
-	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "", "file of the token")
-	f.StringVar(&o.log, "decision-log", "", "file to add every decision to, for clustergym serve replay")
-	f.IntVar(&o.parallel, "parallel", 16, "requests to the API server in flight")
+	f.BoolVar(&o.elect, "leader-elect", false, "act only while holding the lease, else stand by (live mode)")
+	f.StringVar(&o.lease, "lease", "clustergym", "name of the lease")
+	f.StringVar(&o.probes, "probes", "127.0.0.1:8081", "host:port to serve /livez, /healthz and /readyz on")
+	f.StringVar(&o.metrics.Host, "metrics", "127.0.0.1:8080",
+		"host:port to serve /metrics on; anywhere but on loopback it needs TLS and a token")
+	f.StringVar(&o.metrics.Cert, "metrics-tls-cert", "", "file of the certificate of /metrics, with its chain")
+	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of the key of that certificate")
+	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "",
+		"file of the bearer token that readers of /metrics have to bring, 16 bytes or more")
+	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym serve replay")
+	f.IntVar(&o.parallel, "parallel", 16, "writes to the API server in flight at once")
 	f.BoolVar(&o.verbose, "verbose", false, "log every write")
 	return cmd
 }

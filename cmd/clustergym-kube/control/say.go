@@ -24,6 +24,8 @@ type word struct {
 }
 
 const (
+	failedScheduling = "FailedScheduling" // the event about a gang that could start if there were room, or if the policy let it
+
 	again     = 5 * time.Minute // after which the same is said again in an event
 	mostWords = 200             // pods of which something is said in a round: the others' turn comes
 )
@@ -63,7 +65,11 @@ func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 			if i == 0 {
 				l.said.event(l.Actor, about(g, pods), kind, reason, "%s", message)
 			}
-			if err := l.Actor.Unschedulable(ctx, pod, reason, message); err == nil {
+			state := reason
+			if reason == failedScheduling { // of conditions autoscalers know another word
+				state = corev1.PodReasonUnschedulable
+			}
+			if err := l.Actor.Unschedulable(ctx, pod, state, message); err == nil {
 				l.said.about[pod.UID] = word{reason, now}
 			}
 		}
@@ -80,7 +86,7 @@ func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 	for i := range r.view.Jobs {
 		j := &r.view.Jobs[i]
 		if why, ok := reasons[j.Spec.Name]; ok && !j.Running {
-			say(&j.Group, j.Free, corev1.EventTypeWarning, "FailedScheduling", why)
+			say(&j.Group, j.Free, corev1.EventTypeWarning, failedScheduling, why)
 		}
 		for _, pod := range j.Free {
 			open[pod.UID] = true

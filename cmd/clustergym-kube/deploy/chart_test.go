@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func deployment(t *testing.T, objects map[string]metav1.Object) *appsv1.Deployme
 	return d
 }
 
+// withMetrics are the values that let metrics leave the pod.
+const withMetrics = "metrics: {tlsSecret: cert, tokenSecret: scrape}"
+
 func TestChartPassesValuesOn(t *testing.T) {
 	for _, test := range []struct {
 		values string
@@ -27,14 +31,16 @@ func TestChartPassesValuesOn(t *testing.T) {
 		not    []string // beginnings of arguments that are not
 	}{
 		{"mode: shadow", []string{"--mode=shadow", "--policy=released"},
-			[]string{"--leader-elect", "--fallback", "--deadline", "--preemptions-per-hour", "--starvation", "--verify-key"}},
+			[]string{"--leader-elect", "--fallback", "--deadline", "--preemptions-per-hour", "--starvation", "--verify-key", "--metrics"}},
 		{"mode: live", []string{"--mode=live", "--leader-elect"}, nil},
-		{"{mode: live, leaderElect: false}", []string{"--mode=live"}, []string{"--leader-elect"}},
 		{"{fallback: srsf, deadline: 500ms}", []string{"--fallback=srsf", "--deadline=500ms"}, nil},
 		{"preemptionsPerHour: 0", []string{"--preemptions-per-hour=0"}, nil},
 		{"preemptionsPerHour: 12000000", []string{"--preemptions-per-hour=12000000"}, nil},
 		{"{starvation: 12h, gangDeadline: 1m30s}", []string{"--starvation=12h", "--gang-deadline=1m30s"}, nil},
 		{"{schedulers: [a, b], gpuResource: amd.com/gpu}", []string{"--schedulers=a,b", "--gpu-resource=amd.com/gpu"}, nil},
+		{"{gpuTypeLabel: t, rackLabel: r, estimate: 12h, extraArgs: [--verbose]}",
+			[]string{"--gpu-type-label=t", "--rack-label=r", "--estimate=12h", "--verbose"}, nil},
+		{withMetrics, []string{"--metrics=:8080", "--metrics-token-file=/etc/clustergym/token/token"}, nil},
 		{"bundle: {existingClaim: c}", []string{"--policy=/etc/clustergym/policy"}, []string{"--policy=released"}},
 		{"bundle: {configMap: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
 		{"bundle: {secret: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
@@ -85,6 +91,12 @@ func TestChartRefuses(t *testing.T) {
 		{image + "modus: live", "modus"},
 		{image + "deadline: soon", "deadline"},
 		{image + "bundle: {configMap: a, secret: b}", "want one of existingClaim, configMap and secret"},
+		{image + "control: {paused: 'true'}", "paused"},
+		{image + "control: {mode: on}", "mode"},
+		{image + "control: {reclaim-by: tomorrow}", "reclaim-by"},
+		{image + "metrics: {tlsSecret: cert}", "want both tlsSecret and tokenSecret"},
+		{image + "metrics: {tokenSecret: scrape}", "want both tlsSecret and tokenSecret"},
+		{image + "serviceMonitor: {enabled: true}", "want metrics.tlsSecret and metrics.tokenSecret too"},
 		{image + "scales: [{apiGroup: '*', resource: '*'}]", "scales"},
 	} {
 		if _, err := chart(t, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -94,9 +106,8 @@ func TestChartRefuses(t *testing.T) {
 }
 
 func TestChartOptions(t *testing.T) {
-	all := mustChart(t, "serviceMonitor: {enabled: true}\npodDisruptionBudget: {enabled: true}\n")
-	if all["ServiceMonitor clustergym-system/clustergym"] == nil || all["PodDisruptionBudget clustergym-system/clustergym"] == nil {
-		t.Error("asked for a ServiceMonitor and a PodDisruptionBudget in vain")
+	if mustChart(t, "podDisruptionBudget: {enabled: true}")["PodDisruptionBudget clustergym-system/clustergym"] == nil {
+		t.Error("asked for a PodDisruptionBudget in vain")
 	}
 	rule := rbacv1.PolicyRule{Verbs: []string{"get", "update"}, APIGroups: []string{"kubeflow.org"}, Resources: []string{"pytorchjobs/scale"}}
 	want := rights([]rbacv1.PolicyRule{rule})
@@ -107,6 +118,51 @@ func TestChartOptions(t *testing.T) {
 				t.Errorf("%s mode: right %q: %t, want %t", mode, right, !there, there)
 			}
 		}
+	}
+}
+
+// Metrics leave the pod only over TLS and for those who bring the token; probes do, and tell nothing.
+func TestMetricsStayInThePodUnlessSecured(t *testing.T) {
+	const service, monitor = "Service clustergym-system/clustergym", "ServiceMonitor clustergym-system/clustergym"
+	plain := mustChart(t, "mode: live")
+	if ports := deployment(t, plain).Spec.Template.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].Name != "probes" {
+		t.Errorf("got ports %v, want that of the probes alone", ports)
+	}
+	if plain[service] != nil || plain[monitor] != nil {
+		t.Error("metrics are offered that nobody can read")
+	}
+	all := mustChart(t, withMetrics+"\nserviceMonitor: {enabled: true}")
+	c := deployment(t, all).Spec.Template.Spec.Containers[0]
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
+		if probe.HTTPGet.Port.StrVal != "probes" || probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
+			t.Errorf("got probe %v, want one of the port of probes", probe.HTTPGet)
+		}
+	}
+	s, ok := all[service].(*corev1.Service)
+	if !ok || !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == s.Spec.Ports[0].TargetPort.StrVal }) {
+		t.Errorf("got Service %v of ports %v", s, c.Ports)
+	}
+	m, ok := all[monitor].(*serviceMonitor)
+	if !ok || len(m.Spec.Endpoints) != 1 {
+		t.Fatalf("got %v, want a ServiceMonitor of one endpoint", m)
+	}
+	at := m.Spec.Endpoints[0]
+	if at.Scheme != "https" || at.TLSConfig["serverName"] != "clustergym.clustergym-system.svc" || at.Port != s.Spec.Ports[0].Name ||
+		at.Authorization.Type != "Bearer" || at.Authorization.Credentials.Name != "scrape" || at.Authorization.Credentials.Key != "token" {
+		t.Errorf("got %+v", at)
+	}
+}
+
+// What people write into the ConfigMap outlives an upgrade only while no manifest names its keys.
+func TestControlIsMadeEmpty(t *testing.T) {
+	const control = "ConfigMap clustergym-system/clustergym-control"
+	if m := mustChart(t, "mode: live")[control].(*corev1.ConfigMap); len(m.Data) != 0 {
+		t.Errorf("got %v, want no data", m.Data)
+	}
+	want := map[string]string{"mode": "off", "offer": "3", "reclaim-by": "2030-01-02T15:04:05Z"}
+	m := mustChart(t, "control: {mode: 'off', offer: '3', reclaim-by: '2030-01-02T15:04:05Z'}")[control].(*corev1.ConfigMap)
+	if !maps.Equal(m.Data, want) {
+		t.Errorf("got %v, want %v", m.Data, want)
 	}
 }
 

@@ -68,8 +68,14 @@ type serviceMonitor struct {
 	Spec              struct {
 		Selector  metav1.LabelSelector `json:"selector"`
 		Endpoints []struct {
-			Port     string `json:"port"`
-			Interval string `json:"interval"`
+			Port          string         `json:"port"`
+			Interval      string         `json:"interval"`
+			Scheme        string         `json:"scheme"`
+			TLSConfig     map[string]any `json:"tlsConfig"`
+			Authorization struct {
+				Type        string                   `json:"type"`
+				Credentials corev1.SecretKeySelector `json:"credentials"`
+			} `json:"authorization"`
 		} `json:"endpoints"`
 	} `json:"spec"`
 }

@@ -10,6 +10,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{- /* Whether metrics leave the pod: they need both a certificate and a token. */}}
+{{- define "clustergym.metrics" -}}
+{{- with .Values.metrics -}}
+{{- if and .tlsSecret .tokenSecret -}}
+true
+{{- else if or .tlsSecret .tokenSecret -}}
+{{- fail "metrics: want both tlsSecret and tokenSecret, or neither" -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* Where the policy comes from: the folder of the bundle if there is one. */}}
 {{- define "clustergym.policy" -}}
 {{- if or .Values.bundle.existingClaim .Values.bundle.configMap .Values.bundle.secret -}}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The program links no Gorgonia, which serves training alone, and neither Kubernetes' own servers nor what the tests run.
+func TestLinksNothingOfTrainingOrTests(t *testing.T) {
+	for _, dir := range []string{"../../go.mod", "go.mod", "../../*/*.go", "../../*/*/*.go", "*.go", "*/*.go"} {
+		files, err := filepath.Glob(dir) // what go list reads: a result of this test is good for these files
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if _, err := os.Stat(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("list packages: %v\n%s", err, stderr.Bytes())
+	}
+	paths, needs := strings.Fields(string(out)), "github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	for _, path := range paths {
+		for _, not := range []string{"gorgonia.org/", "k8s.io/kubernetes/", "sigs.k8s.io/kwok/", "testing"} {
+			if path == not || strings.HasPrefix(path, not) && strings.HasSuffix(not, "/") {
+				t.Errorf("the program links %s", path)
+			}
+		}
+		if path == needs {
+			needs = ""
+		}
+	}
+	if needs != "" { // else this test sees nothing
+		t.Errorf("the program does not link %s, but %q", needs, paths)
+	}
+}

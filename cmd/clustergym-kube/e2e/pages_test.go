@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+// pages is the text of the manual and of the runbook.
+func pages(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, path := range []string{page, "../../../docs/runbook-kubernetes.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// names are the first groups of the matches of a pattern, each once, sorted.
+func names(pattern, text string) []string {
+	set := map[string]bool{}
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		set[m[1]] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// The flags that the pages name are the program's, but for some of other programs.
+func TestPagesNameFlags(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := exec.Command(path, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := append(names(` --([a-z-]+) `, string(help)), "set", "runtime-config")
+	for _, flag := range names("`(?:clustergym-kube )?--([a-z-]+)", pages(t)) {
+		if !slices.Contains(known, flag) {
+			t.Errorf("the pages name --%s, which is no flag", flag)
+		}
+	}
+}
+
+// Every reason for which a pod is refused stands in the manual.
+func TestPagesNameReasons(t *testing.T) {
+	source, err := os.ReadFile("../mirror/ask.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, text := names(`Reason\w+\s+= "(\w+)"`, string(source)), pages(t)
+	if len(reasons) < 10 {
+		t.Fatalf("only the reasons %q found", reasons)
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(text, "| `"+reason+"` |") {
+			t.Errorf("the manual does not tell of the reason %s", reason)
+		}
+	}
+}
+
+// The manifests that the manual shows are what the API server takes.
+func TestPagesShowManifests(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
+	c.ApplyCRD()
+	blocks := names("(?s)\n```yaml\n(.*?)\n```\n", pages(t))
+	if len(blocks) == 0 {
+		t.Fatal("no manifests found")
+	}
+	for _, block := range blocks {
+		file := filepath.Join(c.Dir, "manifest.yaml")
+		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.Kubectl("apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
+			t.Errorf("%v\n%s\nof\n%s", err, out, block)
+		}
+	}
+}
+
+// checkMetrics compares the metrics that the pages name with those that the program serves.
+func checkMetrics(t *testing.T, s *scheduler) {
+	t.Helper()
+	text, err := get(s.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, told := names(`# TYPE (clustergym_\w+) `, text), names(`\b(clustergym_[a-z_]*[a-z])\b`, pages(t))
+	for _, name := range told {
+		if !slices.Contains(served, name) {
+			t.Errorf("the pages name %s, which is no metric", name)
+		}
+	}
+	for _, name := range served {
+		if !slices.Contains(told, name) {
+			t.Errorf("the pages do not name the metric %s", name)
+		}
+	}
+}

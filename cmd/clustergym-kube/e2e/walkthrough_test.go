@@ -1,0 +1,305 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+var update = flag.Bool("update", false, "write what the commands of the walk-through print into its page")
+
+// The page, and the section of it whose blocks are run.
+const (
+	page    = "../../../docs/kubernetes.md"
+	section = "## A walk-through\n"
+)
+
+// account is who the deployed program is, with the rights that its roles grant and no more.
+const account = "system:serviceaccount:clustergym-system:clustergym"
+
+// The page's walk-through does what it shows. Its blocks are run in order, those of sh as a whole and those of console command by
+// command, by bash with the real kubectl, and what a command prints has to be what the page shows. The test plays the kubelet of
+// the one pod that matters: it runs the program with the arguments of the Deployment, and answers kubectl logs and port-forward.
+func TestWalkthrough(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), section)
+	if !ok {
+		t.Fatalf("%s has no section %q", page, strings.TrimSpace(section))
+	}
+	blocks, after := rest, ""
+	if at := strings.Index(rest, "\n## "); at >= 0 {
+		blocks, after = rest[:at], rest[at:]
+	}
+	c := kubetest.Start(t, kubetest.Options{Tokens: map[string][]string{account: {"system:serviceaccounts"}}})
+	c.KWOK(2)
+	c.ControllerManager("deployment", "replicaset", "job", "garbage-collector")
+	c.Scheduler() // of the pod of the program
+	w := newWalk(t, c)
+	shown, ran := w.all(blocks)
+	if ran < 10 {
+		t.Errorf("only %d commands found in %s", ran, page)
+	}
+	if w.s != nil {
+		checkMetrics(t, w.s)
+		if strings.Contains(w.s.said(t), "forbidden") {
+			t.Errorf("the program wants more than its roles grant, see %s", w.s.log)
+		}
+	}
+	if *update && !t.Failed() {
+		if err := os.WriteFile(page, []byte(before+section+shown+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// walk is a walk in progress.
+type walk struct {
+	t     *testing.T
+	c     *kubetest.Cluster
+	dir   string   // the reader's working folder, with deploy where the repository has it
+	bin   string   // first on PATH
+	args  []string // of the running program
+	runs  int
+	s     *scheduler
+	limit time.Duration // for reading what the page shows
+}
+
+func newWalk(t *testing.T, c *kubetest.Cluster) *walk {
+	t.Helper()
+	w := &walk{t: t, c: c, dir: t.TempDir(), bin: t.TempDir(), limit: 90 * time.Second}
+	if *update {
+		w.limit = 20 * time.Second // then what is printed is what will be shown
+	}
+	deploy := filepath.Join(w.dir, "cmd/clustergym-kube/deploy/kustomize")
+	if err := os.CopyFS(deploy, os.DirFS("../deploy/kustomize")); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{
+		// What goes through a kubelet to a pod is answered here.
+		"kubectl": `case " $* " in
+*" logs "*) exec cat $BIN/log ;;
+*" port-forward "*) exit 0 ;;
+esac
+exec $ASSETS/kubectl "$@"
+`,
+		// The program listens on a free port, as 8080 may be taken here.
+		"curl": `url=${!#}
+exec 3<> /dev/tcp/$(cat $BIN/metrics) && printf 'GET /%s HTTP/1.0\r\n\r\n' "${url##*/}" >&3 && sed $'1,/^\r$/d' <&3
+`,
+	} {
+		text := "#!/usr/bin/env bash\n" + strings.NewReplacer("$ASSETS", kubetest.Assets(t), "$BIN", w.bin).Replace(script)
+		if err := os.WriteFile(filepath.Join(w.bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// all runs the blocks of a text and returns the text with what was printed, and how many commands there were.
+func (w *walk) all(text string) (shown string, ran int) {
+	const fence = "```"
+	var out, block []string
+	kind := "" // of the block that is open
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case kind == "":
+			if strings.HasPrefix(line, fence) {
+				kind, block = line, nil
+			}
+			out = append(out, line)
+		case line != fence:
+			block = append(block, line)
+		default:
+			switch kind {
+			case fence + "sh":
+				w.run(strings.Join(block, "\n"))
+				ran++
+			case fence + "console":
+				n := 0
+				block, n = w.console(block)
+				ran += n
+			}
+			out, kind = append(append(out, block...), line), ""
+		}
+	}
+	return strings.Join(out, "\n"), ran
+}
+
+// console runs the commands of a block, lines that begin with "$ ", and compares what they print with the lines below them.
+func (w *walk) console(block []string) (shown []string, ran int) {
+	for len(block) > 0 {
+		command := 1
+		for strings.HasSuffix(block[command-1], `\`) && command < len(block) { // it goes on
+			command++
+		}
+		end := command
+		for end < len(block) && !strings.HasPrefix(block[end], "$ ") {
+			end++
+		}
+		text, ok := strings.CutPrefix(strings.Join(block[:command], "\n"), "$ ")
+		if !ok {
+			w.t.Fatalf("block begins with %q, want a command after \"$ \"", block[0])
+		}
+		shown = append(shown, block[:command]...)
+		if printed := w.await(text, strings.Join(block[command:end], "\n")); printed != "" {
+			shown = append(shown, printed)
+		}
+		block, ran = block[end:], ran+1
+	}
+	return shown, ran
+}
+
+// await runs a command, one that only looks until it prints what is wanted, and returns what it printed.
+func (w *walk) await(command, want string) (got string) {
+	w.t.Helper()
+	w.t.Logf("$ %s", command)
+	deadline := time.Now().Add(w.limit)
+	for {
+		got = mask(w.run(command))
+		if squeeze(got) == squeeze(want) && (got != "" || !looks(command)) { // what has yet to be shown is awaited
+			return want
+		}
+		if !looks(command) || time.Now().After(deadline) || w.t.Context().Err() != nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if !*update {
+		w.t.Errorf("$ %s\nprints\n%s\nbut the page shows\n%s", command, got, want)
+	}
+	return got
+}
+
+// looks reports whether a command changes nothing.
+func looks(command string) bool {
+	words := strings.Fields(command)
+	return words[0] == "curl" || slices.ContainsFunc([]string{"get", "describe", "wait", "logs"}, func(verb string) bool {
+		return slices.Contains(words, verb)
+	})
+}
+
+// run runs commands as the reader does, and then sees to the program.
+func (w *walk) run(commands string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", commands)
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "PATH="+w.bin+":"+os.Getenv("PATH"), "KUBECONFIG="+w.c.Kubeconfig, "HOME="+w.dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil && !looks(commands) {
+		w.t.Fatalf("%s\n%v: %s", commands, err, out)
+	}
+	w.kubelet()
+	return string(bytes.TrimRight(out, "\n"))
+}
+
+// kubelet runs the program as the Deployment says, and replaces it when that says something else.
+func (w *walk) kubelet() {
+	w.t.Helper()
+	const namespace = "clustergym-system"
+	d, err := w.c.Client.AppsV1().Deployments(namespace).Get(w.t.Context(), "clustergym", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	args := d.Spec.Template.Spec.Containers[0].Args
+	if slices.Equal(args, w.args) {
+		return
+	}
+	if w.s != nil {
+		if err := w.s.Signal(syscall.SIGTERM); err != nil {
+			w.t.Fatal(err)
+		}
+		<-w.s.Ended()
+	}
+	w.args = slices.Clone(args)
+	w.runs++
+	own := slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--probes=") })
+	own = append(own, "--kubeconfig="+w.c.KubeconfigOf(account), "--namespace="+namespace)
+	w.s = run(w.t, w.c, fmt.Sprintf("clustergym-%d", w.runs), own...)
+	address := strings.TrimSuffix(strings.TrimPrefix(w.s.metrics, "http://"), "/metrics")
+	_ = os.Remove(filepath.Join(w.bin, "log"))
+	if err := os.Symlink(w.s.log, filepath.Join(w.bin, "log")); err != nil {
+		w.t.Fatal(err)
+	}
+	at := strings.Replace(address, ":", "/", 1) + "\n" // as bash wants it
+	if err := os.WriteFile(filepath.Join(w.bin, "metrics"), []byte(at), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// What differs from run to run, which a page shows as three dots: instants, durations and ages, and the ends of the names of pods.
+var masked = []*regexp.Regexp{
+	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)`),
+	regexp.MustCompile(`\b\d+(?:\.\d+)?(?:ms|s|min|m|h|d)(?:\d+[smh])*\b`),
+	regexp.MustCompile(`(?:^|[a-z0-9])-([bcdfghjklmnpqrstvwxz2456789]{5})\b`),
+}
+
+// mask replaces what differs from run to run. Columns stay where they are.
+func mask(text string) string {
+	const dots = "..."
+	for _, re := range masked {
+		var out strings.Builder
+		end := 0
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			from, to := m[len(m)-2], m[len(m)-1] // the group, if there is one
+			out.WriteString(text[end:from] + dots)
+			if end = to; strings.HasPrefix(text[end:], "  ") {
+				out.WriteString(strings.Repeat(" ", max(to-from-len(dots), 0)))
+			}
+		}
+		text = out.String() + text[end:]
+	}
+	return text
+}
+
+// squeeze makes columns of any width alike.
+func squeeze(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// What is masked on the page is masked in what is printed, and nothing else is.
+func TestMask(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"train-0-x7k2b   Running   3m12s   gpu-000", "train-0-...     Running   ...     gpu-000"},
+		{`{"time":"2026-11-21T21:00:00.123456789Z","gang":"default/train"}`, `{"time":"...","gang":"default/train"}`},
+		{"needs 12 GPUs; 8 fit; room in about 59.8min, when", "needs 12 GPUs; 8 fit; room in about ..., when"},
+		{"pod/train-0-x7k2b condition met", "pod/train-0-... condition met"},
+		{"job.batch/train created", "job.batch/train created"},
+		{"deployment.apps/clustergym condition met", "deployment.apps/clustergym condition met"},
+		{"clustergym_kube_mode{mode=\"off\"} 1", "clustergym_kube_mode{mode=\"off\"} 1"},
+		{"rolebinding.rbac.authorization.k8s.io/clustergym-reader created", "rolebinding.rbac.authorization.k8s.io/clustergym-reader created"},
+	} {
+		if got := mask(test.text); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
+		}
+		if got := mask(test.want); got != test.want {
+			t.Errorf("what is masked is masked again: %q", got)
+		}
+	}
+}
