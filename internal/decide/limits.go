@@ -52,20 +52,23 @@ func (l *Limits) Rescue(tx *cluster.Txn) (waits cluster.JobID, ok bool) {
 }
 
 // Apply carries out proposals in an open transaction, in order, as far as the limits let it. The starving job, if there is one,
-// is that of Rescue in the same transaction.
+// is that of Rescue in the same transaction. A job that cannot start where it was proposed, as what was held would have made room
+// there, starts by best fit if it can: the policy wants it started, and would say so again.
 func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving cluster.JobID, waits bool) (held []Held) {
 	stops := l.Stops
 	for i := range proposals {
 		p := &proposals[i]
 		mark := tx.Mark()
 		reason := l.forbids(tx, p, stops)
-		if reason == "" && waits && takes(p) && p.Job != starving {
-			reason = delays(tx, p, starving)
-		} else if reason == "" && tx.Do(p) != nil {
-			reason = HeldNoRoom
+		if reason == "" {
+			reason = do(tx, p, starving, waits)
+		}
+		if reason == HeldNoRoom && p.Kind == cluster.OpPlace && tx.State().Phase(p.Job) == cluster.Pending {
+			if at, fits := tx.State().BestFit(p.Job, nil); fits {
+				reason = do(tx, &cluster.Proposal{Kind: cluster.OpPlace, Job: p.Job, Placement: at}, starving, waits)
+			}
 		}
 		if reason != "" {
-			tx.Rollback(mark)
 			held = append(held, Held{*p, reason})
 			continue
 		}
@@ -74,6 +77,21 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving c
 		}
 	}
 	return held
+}
+
+// do carries out a proposal, or returns why not.
+func do(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID, waits bool) (reason string) {
+	mark := tx.Mark()
+	switch {
+	case waits && takes(p) && p.Job != starving:
+		reason = delays(tx, p, starving)
+	case tx.Do(p) != nil:
+		reason = HeldNoRoom
+	}
+	if reason != "" {
+		tx.Rollback(mark)
+	}
+	return reason
 }
 
 // forbids returns why a proposal about a running job is not to be carried out, "" if it is.

@@ -164,3 +164,27 @@ func TestLimitsHoldWhatFollows(t *testing.T) {
 	}
 	tx.End()
 }
+
+// A start that was proposed in the place of a job whose stop was held goes where there is room.
+func TestLimitsStartElsewhere(t *testing.T) {
+	s := read(t)
+	three := *s.Spec(1)
+	three.Workers = 3
+	s.Revise(1, &three)
+	onA := cluster.Placement{{Server: 0, Workers: 3, Amount: three.Request}}
+	all := []cluster.Proposal{{Kind: cluster.OpPreempt, Job: 0}, {Kind: cluster.OpPlace, Job: 1, Placement: onA}}
+	for _, c := range []struct {
+		name  string
+		stops int
+		want  cluster.ServerID
+		held  int
+	}{{"stopped", 1, 0, 0}, {"held", 0, 1, 1}} {
+		tx := s.Begin(nil)
+		held := (&decide.Limits{Stops: c.stops}).Apply(tx, all, 0, false)
+		if p := s.Placement(1); len(held) != c.held || len(p) != 1 || p[0].Server != c.want {
+			t.Errorf("%s: held %+v, the job is on %v; want it on server %d", c.name, held, p, c.want)
+		}
+		tx.Rollback(0)
+		tx.End()
+	}
+}
