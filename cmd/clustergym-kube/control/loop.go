@@ -28,7 +28,8 @@ type Loop struct {
 	last      time.Time // of the last round
 	explained time.Time // of the last round that found reasons
 	rounds    int
-	warned    string // the last complaint about the orders
+	wait      time.Duration // until the next round if nothing changes
+	warned    string        // the last complaint about the orders
 }
 
 // New returns a loop that has not begun. Its metrics go to the registry.
@@ -64,9 +65,9 @@ func (l *Loop) Ready() bool { return l.ready.Load() }
 // Run makes rounds until the context ends: when something has changed, when the policy asked to be called, and after Period.
 func (l *Loop) Run(ctx context.Context) {
 	l.watch.poke()
+	l.wait = l.Period
 	for {
-		wait := l.Period
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(l.wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -161,6 +162,10 @@ func (l *Loop) decide(ctx context.Context, o orders, now time.Time) (*round, *mi
 		stops: left, starvation: l.Starvation, explain: explain, record: l.Decider.Decisions != nil,
 	})
 	l.metrics.see(r)
+	l.wait = l.Period
+	if r.wake != nil {
+		l.wait = min(l.wait, max(*r.wake-v.State.Now(), l.Settle))
+	}
 	return r, objects, nil
 }
 

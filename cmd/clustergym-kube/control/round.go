@@ -21,6 +21,7 @@ type round struct {
 	held    []decide.Held
 	starved []cluster.JobID // that wait for longer than they should
 	failed  []error         // tiers that nobody decided
+	wake    *time.Duration  // when the policy wants to be asked again, on the State's clock; nil for no wish
 	rests   []rest
 	changes
 }
@@ -122,6 +123,9 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 		d.Record(bytes.TrimSpace(snapshot.Bytes()), out.Answer)
 	}
 	r.answers = append(r.answers, out.Answer)
+	if out.Wake != nil && (r.wake == nil || *out.Wake < *r.wake) {
+		r.wake = out.Wake
+	}
 	tx = s.Begin(nil)
 	held := bounds.Apply(tx, out.Proposals, starved, waits)
 	for _, o := range tx.Ops() {

@@ -309,3 +309,15 @@ func TestOverdueNodesAreTakenBack(t *testing.T) {
 		t.Errorf("gives back %v and stops %v, want b and the gang on it", r.giveBack, r.stop)
 	}
 }
+
+// A policy that wants to be asked again says when.
+func TestRoundWakes(t *testing.T) {
+	crews := []crew{{name: "runs", pods: 4, least: 4, gpus: 1, on: []string{"a", "a", "a", "a"}, asked: time.Hour},
+		{name: "waits", pods: 4, least: 4, gpus: 1, asked: time.Hour}}
+	for policy, want := range map[string]bool{"gavel": true, "fifo": false} {
+		v, _ := view(t, []*corev1.Node{node("a", 4, nil)}, crews, 0)
+		if r := decideRound(v, decider(t, policy), "r", limits{}); (r.wake != nil) != want || want && *r.wake <= v.State.Now() {
+			t.Errorf("%s wakes at %v, now %v", policy, r.wake, v.State.Now())
+		}
+	}
+}

@@ -110,6 +110,11 @@ func (r *round) reasons() map[string]string {
 			all[w.Job] = fmt.Sprintf("%s (%s by %s)", w.Text, w.Code, a.Policy)
 		}
 	}
+	for i := range r.view.Jobs {
+		if _, known := all[r.view.Jobs[i].Spec.Name]; !known && len(r.failed) > 0 && !r.view.Jobs[i].Running {
+			all[r.view.Jobs[i].Spec.Name] = fmt.Sprintf("nobody decided: %v", r.failed[0])
+		}
+	}
 	for _, h := range r.held {
 		if id := int(h.Job); id < len(r.view.Jobs) && !r.view.Jobs[id].Running {
 			all[r.view.Jobs[id].Spec.Name] = fmt.Sprintf("the policy would start it, but for the limit %q", h.Reason)
