@@ -31,7 +31,7 @@ KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kubeassets e2e torch \
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kubeassets e2e kube-bench torch \
   golden quickstart results readme results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
@@ -119,6 +119,10 @@ $(KUBEASSETS_STAMP):
 
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
 	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m -window=long $(E2EFLAGS)
+
+kube-bench: kubeassets ## time rounds, and binding beside kube-scheduler
+	cd $(KUBE) && $(GO) test ./control -run '^$$' -bench Round -benchtime 100x
+	cd $(KUBE) && $(GO) test ./e2e -run '^$$' -bench Throughput -benchtime 1x
 
 onnx-bench: onnxruntime ## time the forward pass beside ONNX Runtime
 	$(GO) test ./agents -run '^$$' -bench BesideONNX -benchtime 1x
