@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -44,7 +45,7 @@ func newWatch(c *Config) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := informers.NewSharedInformerFactory(c.Client, 0)
+	all := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithTransform(bare))
 	own := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithNamespace(c.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", ControlName).String()
@@ -88,6 +89,14 @@ func newWatch(c *Config) (*watch, error) {
 	}
 	c.Log.Info("watching", "group_apis", apis)
 	return w, nil
+}
+
+// bare drops who changed which field when, which is much of an object and nobody reads.
+func bare(object any) (any, error) {
+	if m, err := meta.Accessor(object); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return object, nil
 }
 
 // sync starts the informers and waits until they have read everything once.
