@@ -22,8 +22,8 @@ const shedCost = "-1000"
 // other resource with a scale subresource. Before it shrinks, the pods to shed are marked as cheapest to delete where
 // the owner looks at that; a StatefulSet and an Indexed Job give up their highest numbers, whatever shed says.
 //
-// An error wraps ErrRigid if nothing that makes the pod can be scaled, ErrGone if the owner is no more, and ErrConflict if
-// somebody else scaled it since it was first read here.
+// An error wraps ErrRigid if nothing that makes the pod can be scaled, or the server does not let it be, ErrGone if the
+// owner is no more, and ErrConflict if somebody else scaled it since it was first read here.
 func (a *Actor) Scale(ctx context.Context, pod *corev1.Pod, replicas int32, shed []*corev1.Pod) error {
 	o, err := a.governor(ctx, pod)
 	if err == nil {
@@ -190,6 +190,9 @@ func (a *Actor) scaleJob(ctx context.Context, o owner, replicas int32) error {
 				job.ResourceVersion, replicas, replicas)
 		}
 		_, err = jobs.Patch(ctx, o.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) { // as of a Job that Kubernetes has made a PodGroup for
+			return fmt.Errorf("%w: %w", ErrRigid, err)
+		}
 		return err
 	})
 }

@@ -321,6 +321,13 @@ func TestScaleJob(t *testing.T) {
 	if err := a.Scale(t.Context(), pod, 2, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("no Job: got %v", err)
 	}
+	client := fake.NewClientset(job(4, 4, batchv1.IndexedCompletion))
+	failing(client, "patch", "jobs", apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j",
+		errors.New("cannot change parallelism for a Job referencing gang-scheduled PodGroup")))
+	a = Actor{Client: client}
+	if err := a.Scale(t.Context(), pod, 2, nil); !errors.Is(err, ErrRigid) {
+		t.Errorf("a Job that Kubernetes has made a group for: got %v, want %v", err, ErrRigid)
+	}
 }
 
 func TestScaleJobMeetsOthers(t *testing.T) {

@@ -1,8 +1,12 @@
 package control
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"time"
+	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,19 +14,16 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 )
 
-// unsure is how long a pod counts as bound when the server has not said so: longer than a watch lags.
-const unsure = 30 * time.Second
-
 // bound remembers bindings until the watch shows them. Without it a round could give away GPUs that are taken.
 type bound struct {
 	node  map[types.UID]string
-	until map[types.UID]time.Time // of those that the server has not confirmed
+	doubt map[types.UID]act.Binding // those that the server may have done or not: its answer was lost
 }
 
-func newBound() bound { return bound{map[types.UID]string{}, map[types.UID]time.Time{}} }
+func newBound() bound { return bound{map[types.UID]string{}, map[types.UID]act.Binding{}} }
 
-// settle forgets what the pods show, pods that are gone, and doubts that have passed.
-func (b *bound) settle(pods []*corev1.Pod, now time.Time) {
+// settle forgets what the pods show, and pods that are gone.
+func (b *bound) settle(pods []*corev1.Pod) {
 	if len(b.node) == 0 {
 		return
 	}
@@ -33,19 +34,44 @@ func (b *bound) settle(pods []*corev1.Pod, now time.Time) {
 		}
 	}
 	for uid := range b.node {
-		if until, doubt := b.until[uid]; !open[uid] || doubt && now.After(until) {
-			delete(b.node, uid)
-			delete(b.until, uid)
+		if !open[uid] {
+			b.forget(uid)
 		}
 	}
 }
 
 // note remembers what came of a binding.
-func (b *bound) note(of act.Binding, err error, now time.Time) {
+func (b *bound) note(of act.Binding, err error) {
+	b.forget(of.Pod.UID)
 	switch {
 	case err == nil:
 		b.node[of.Pod.UID] = of.Node
 	case errors.Is(err, act.ErrUnknown):
-		b.node[of.Pod.UID], b.until[of.Pod.UID] = of.Node, now.Add(unsure)
+		b.node[of.Pod.UID], b.doubt[of.Pod.UID] = of.Node, of
 	}
+}
+
+func (b *bound) forget(uid types.UID) {
+	delete(b.node, uid)
+	delete(b.doubt, uid)
+}
+
+// dispel makes the bindings again that the server may have done or not, to the same nodes: those count as taken, and what is
+// done already is no error. It gives one while the server still does not say.
+func (b *bound) dispel(ctx context.Context, a *act.Actor) error {
+	if len(b.doubt) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, inTime)
+	defer cancel()
+	all := slices.SortedFunc(maps.Values(b.doubt), func(x, y act.Binding) int {
+		return cmp.Or(cmp.Compare(x.Pod.Namespace, y.Pod.Namespace), cmp.Compare(x.Pod.Name, y.Pod.Name))
+	})
+	for i, err := range a.Bind(ctx, all) {
+		b.note(all[i], err)
+	}
+	if n := len(b.doubt); n > 0 {
+		return fmt.Errorf("learn what became of %d bindings: %w", n, act.ErrUnknown)
+	}
+	return nil
 }

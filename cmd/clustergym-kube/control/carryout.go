@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
@@ -28,7 +30,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now ti
 	for _, part := range []func() error{
 		func() error { return l.giveUp(ctx, r, now) },
 		func() error { return l.stop(ctx, r, now) },
-		func() error { return l.scaleAll(ctx, r) },
+		func() error { return l.scaleAll(ctx, r, now) },
 		func() error { return l.lend(ctx, r, o) },
 		func() error { return l.bindAll(ctx, r, now) },
 		func() error { l.speak(ctx, r, now); return nil },
@@ -43,13 +45,24 @@ func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now ti
 	return errors.Join(errs...)
 }
 
-// giveUp deletes what is bound of gangs that could not be completed in time.
+// giveUp deletes what is bound of gangs that could not be completed in time. The time counts from when this process first saw
+// them so: a gang that has run for long, and has just lost a pod, gets as much for another one.
 func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 	var errs []error
+	was := l.partial
+	l.partial = make(map[string]time.Time, len(r.view.Partial))
 	for i := range r.view.Partial {
 		p := &r.view.Partial[i]
-		since := now.Sub(p.Since)
-		if since < l.GangDeadline || slices.ContainsFunc(r.bind, func(g gangBinding) bool { return g.job == &p.Job }) {
+		from, known := was[p.Spec.Name]
+		if !known {
+			from = now
+		}
+		l.partial[p.Spec.Name] = from
+		since := now.Sub(from)
+		// In the end not even one that could be bound now is waited for: it could all the time.
+		binds := slices.ContainsFunc(r.bind, func(g gangBinding) bool { return g.job == &p.Job })
+		if since < l.GangDeadline || binds && since < 2*l.GangDeadline {
+			l.within(max(l.GangDeadline-since, afterFailure))
 			continue
 		}
 		l.Log.WarnContext(ctx, "gang given up", "gang", p.Spec.Name, "bound", len(p.Bound), "needs", p.Group.MinCount,
@@ -58,29 +71,57 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 		l.said.event(l.Actor, about(&p.Group, p.Bound), corev1.EventTypeWarning, "GangGivenUp",
 			"%d of %d pods were bound for %v: their pods are deleted so that the gang can start as a whole",
 			len(p.Bound), p.Group.MinCount, since.Round(time.Second))
-		errs = append(errs, l.Actor.Delete(ctx, p.Bound)...)
+		deleted := l.Actor.Delete(ctx, p.Bound)
+		l.leaving.note(p.Bound, deleted, metav1.NewTime(now))
+		errs = append(errs, deleted...)
 	}
 	return errors.Join(errs...)
 }
 
-// stop evicts the gangs that are to stop, after the ledger has them.
+// A gang that a disruption budget has kept is not for the policy to stop for so long; where its node has to be returned it is
+// asked again sooner.
+const (
+	sparing = 5 * time.Minute
+	askBack = 5 * time.Second
+)
+
+// kept reports whether a disruption budget has kept a gang within so long.
+func (l *Loop) kept(gang string, now time.Time, within time.Duration) bool {
+	at, ok := l.spared[gang]
+	return ok && now.Sub(at) < within
+}
+
+// stop evicts the gangs that are to stop, after the ledger has them. What a budget has kept is in the ledger already.
 func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
-	if len(r.stop) == 0 {
-		return nil
+	maps.DeleteFunc(l.spared, func(gang string, _ time.Time) bool { return !l.kept(gang, now, sparing) })
+	fresh := 0
+	for _, id := range r.stop {
+		if !l.kept(r.view.Jobs[id].Spec.Name, now, sparing) {
+			fresh++
+		}
 	}
-	if err := l.ledger.book(ctx, len(r.stop), now); err != nil {
-		return err
+	if fresh > 0 {
+		if err := l.ledger.book(ctx, fresh, now); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	for i, id := range r.stop {
 		j := &r.view.Jobs[id]
+		if l.kept(j.Spec.Name, now, askBack) {
+			l.within(askBack)
+			continue
+		}
 		why := "policy"
 		if i >= len(r.stop)-r.forced {
 			why = "reclaim"
 		}
-		errs = append(errs, l.Actor.Evict(ctx, j.Bound)...)
-		if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, act.ErrBudget) }) {
+		refused := l.Actor.Evict(ctx, j.Bound)
+		l.leaving.note(j.Bound, refused, metav1.NewTime(now))
+		errs = append(errs, refused...)
+		if slices.ContainsFunc(refused, func(err error) bool { return errors.Is(err, act.ErrBudget) }) {
 			why = "budget"
+			l.spared[j.Spec.Name] = now
 		}
 		l.metrics.stopped.WithLabelValues(why).Inc()
 		l.Log.InfoContext(ctx, "stopped", "gang", j.Spec.Name, "pods", len(j.Bound), "why", why)
@@ -90,15 +131,20 @@ func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-func (l *Loop) scaleAll(ctx context.Context, r *round) error {
+func (l *Loop) scaleAll(ctx context.Context, r *round, now time.Time) error {
+	maps.DeleteFunc(l.rigid, func(_ string, at time.Time) bool { return now.Sub(at) >= sparing })
 	var errs []error
 	for _, x := range r.scale {
 		j := &r.view.Jobs[x.job]
+		if _, tried := l.rigid[j.Spec.Name]; tried {
+			continue
+		}
 		err := l.Actor.Scale(ctx, j.Bound[0], x.replicas, x.shed)
 		result := "ok"
 		switch {
 		case errors.Is(err, act.ErrRigid):
-			result, err = "rigid", nil // it stays as it is, and its owner will not change
+			result, err = "rigid", nil // it stays as it is, and its owner will hardly change
+			l.rigid[j.Spec.Name] = now
 			l.said.event(l.Actor, about(&j.Group, j.Bound), corev1.EventTypeWarning, "NotScalable",
 				"its owner has no scale: %d pods stay", len(j.Bound))
 		case err != nil:
@@ -126,25 +172,44 @@ func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
 			}
 		}
 	}
+	already := returning(o.Nodes)
 	do("lent", r.loan, l.Actor.Loan)
-	do("recalled", r.giveBack, l.Actor.StartReturn)
+	do("recalled", slices.DeleteFunc(r.giveBack, func(node string) bool { return already[node] }), l.Actor.StartReturn)
 	do("returned", returned(o, l.Config.Mirror.Schedulers), l.Actor.EndReturn)
 	return errors.Join(errs...)
 }
 
-// bindAll binds the pods of all gangs at once.
+// atOnce is how many pods are bound, in whole gangs, before the switch is looked at again.
+const atOnce = 128
+
+// bindAll binds the pods of all gangs, while nobody pulls the switch.
 func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
-	var all []act.Binding
-	for _, g := range r.bind {
-		all = append(all, g.pods...)
+	var errs []error
+	for gangs := r.bind; len(gangs) > 0; {
+		n, pods := 0, 0
+		for n < len(gangs) && (n == 0 || pods+len(gangs[n].pods) <= atOnce) {
+			pods += len(gangs[n].pods)
+			n++
+		}
+		if len(gangs) < len(r.bind) && !l.stillLive(ctx) {
+			return errors.Join(append(errs, errOff)...)
+		}
+		errs = append(errs, l.bind(ctx, r, gangs[:n], now))
+		gangs = gangs[n:]
 	}
-	if len(all) == 0 {
-		return nil
+	return errors.Join(errs...)
+}
+
+// bind binds the pods of some gangs at once.
+func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time.Time) error {
+	var all []act.Binding
+	for _, g := range gangs {
+		all = append(all, g.pods...)
 	}
 	errs := l.Actor.Bind(ctx, all)
 	done := l.Now()
 	for i, err := range errs {
-		l.bound.note(all[i], err, done)
+		l.bound.note(all[i], err)
 		switch {
 		case err == nil:
 			l.metrics.bound.WithLabelValues("pods").Inc()
@@ -161,7 +226,7 @@ func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
 		}
 	}
 	rest := errs
-	for _, g := range r.bind {
+	for _, g := range gangs {
 		mine := rest[:len(g.pods)]
 		rest = rest[len(g.pods):]
 		missing := len(slices.DeleteFunc(slices.Clone(mine), func(err error) bool { return err == nil }))

@@ -75,6 +75,11 @@ func (l *ledger) read(ctx context.Context) error {
 
 // book writes that so many gangs are about to be stopped. After an error none of them may be.
 func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
+	if !l.known { // without a limit nothing else has read it
+		if err := l.read(ctx); err != nil {
+			return err
+		}
+	}
 	stops := append(l.recent(now), slices.Repeat([]int64{now.Unix()}, n)...)
 	slices.Sort(stops)
 	text, err := json.Marshal(stops)

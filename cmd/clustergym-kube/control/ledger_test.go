@@ -53,12 +53,12 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// A binding is remembered until the watch shows it, or, in doubt, for a while.
+// A binding is remembered until the watch shows it, in doubt too.
 func TestBound(t *testing.T) {
 	pods := crew{name: "g", pods: 4, gpus: 1}.list()
 	b := newBound()
 	for i, err := range []error{nil, act.ErrUnknown, act.ErrElsewhere, nil} {
-		b.note(act.Binding{Pod: pods[i], Node: "a"}, err, noon)
+		b.note(act.Binding{Pod: pods[i], Node: "a"}, err)
 	}
 	expect := func(when string, want ...types.UID) {
 		t.Helper()
@@ -71,13 +71,14 @@ func TestBound(t *testing.T) {
 			t.Errorf("%s: %v remembered, want %v", when, b.node, want)
 		}
 	}
-	b.settle(pods, noon)
+	b.settle(pods)
 	expect("at once", "g-0", "g-1", "g-3")
-	b.settle(pods, noon.Add(2*unsure))
-	expect("when doubts have passed", "g-0", "g-3")
 	pods[0].Spec.NodeName = "a"
-	b.settle(pods, noon.Add(2*unsure))
-	expect("when the watch shows one", "g-3")
-	b.settle(pods[:3], noon)
-	expect("when the other is gone")
+	b.settle(pods)
+	expect("when the watch shows one", "g-1", "g-3")
+	b.settle(pods[:1])
+	expect("when the others are gone")
+	if len(b.doubt) > 0 {
+		t.Errorf("%d pods are in doubt that are gone", len(b.doubt))
+	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// overdue takes nodes back that inference wants and the policy has not returned in time: those with the fewest training workers.
-// Gangs on them are stopped.
-func (r *round) overdue() {
+// overdue takes nodes back that inference wants and the policy has not returned in time: those first that are being returned
+// already, then those with the fewest training workers. Gangs on them are stopped.
+func (r *round) overdue(returning map[string]bool) {
 	s := &r.before
 	owed, by := s.Owed()
 	if owed -= int32(len(r.giveBack)); owed <= 0 || s.Now() < by {
@@ -26,6 +26,13 @@ func (r *round) overdue() {
 		}
 	}
 	slices.SortStableFunc(lent, func(a, b cluster.ServerID) int {
+		x, y := returning[s.Server(a).Name], returning[s.Server(b).Name]
+		switch {
+		case x && !y:
+			return -1
+		case y && !x:
+			return 1
+		}
 		return cmp.Compare(s.Server(a).GPUs-s.FreeGPUs(a), s.Server(b).GPUs-s.FreeGPUs(b))
 	})
 	for _, id := range lent[:min(int(owed), len(lent))] {
@@ -41,6 +48,17 @@ func (r *round) overdue() {
 			return slices.ContainsFunc(g.pods, func(b act.Binding) bool { return b.Node == name })
 		})
 	}
+}
+
+// returning are the nodes that are being returned.
+func returning(nodes []*corev1.Node) map[string]bool {
+	names := map[string]bool{}
+	for _, node := range nodes {
+		if node.Labels[mirror.ReturningLabel] != "" {
+			names[node.Name] = true
+		}
+	}
+	return names
 }
 
 // on reports whether one of the pods is on the node.

@@ -18,6 +18,13 @@ import (
 // Loop is the scheduler. Its rounds run one after the other.
 type Loop struct {
 	Config
+
+	// What is remembered of gangs, by name.
+	partial map[string]time.Time // bound in part: since when they were seen so
+	spared  map[string]time.Time // kept by a disruption budget: when it last did
+	rigid   map[string]time.Time // not to be scaled: when that was tried
+	leaving leaving
+
 	watch     *watch
 	metrics   *metrics
 	bound     bound
@@ -42,6 +49,8 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
+	l.partial, l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	l.leaving = leaving{}
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.setMode(Off)
 	return l, nil
@@ -62,7 +71,11 @@ func (l *Loop) Sync(ctx context.Context) (err error) {
 // Ready reports whether the cluster has been read.
 func (l *Loop) Ready() bool { return l.ready.Load() }
 
-// Run makes rounds until the context ends: when something has changed, when the policy asked to be called, and after Period.
+// afterFailure is the time to the next round after one that failed: what it could not write has not changed anything.
+const afterFailure = time.Second
+
+// Run makes rounds until the context ends: when something has changed, when the policy asked to be called, when a gang is bound
+// in part for too long, soon after a failure, and after Period.
 func (l *Loop) Run(ctx context.Context) {
 	l.watch.poke()
 	l.wait = l.Period
@@ -97,16 +110,23 @@ func pause(ctx context.Context, d time.Duration) {
 func (l *Loop) Round(ctx context.Context) {
 	began := time.Now()
 	result := roundFailed
+	l.wait = l.Period
 	defer func() {
 		if v := recover(); v != nil {
 			result = roundFailed
 			l.Log.ErrorContext(ctx, "panic", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+		if result == roundFailed {
+			l.within(afterFailure)
 		}
 		l.metrics.rounds.WithLabelValues(result).Inc()
 		l.metrics.seconds.Observe(time.Since(began).Seconds())
 	}()
 	result = l.round(ctx)
 }
+
+// within has the next round come after so long at the latest.
+func (l *Loop) within(d time.Duration) { l.wait = min(l.wait, max(d, l.Settle)) }
 
 func (l *Loop) round(ctx context.Context) string {
 	now := l.Now()
@@ -116,7 +136,7 @@ func (l *Loop) round(ctx context.Context) string {
 	if mode == Off {
 		return roundSkipped
 	}
-	r, objects, err := l.decide(ctx, o, now)
+	r, objects, err := l.decide(ctx, mode, o, now)
 	if err != nil {
 		l.Log.ErrorContext(ctx, "no decision", "error", err)
 		return roundFailed
@@ -136,12 +156,18 @@ func (l *Loop) round(ctx context.Context) string {
 }
 
 // decide looks at the cluster and decides.
-func (l *Loop) decide(ctx context.Context, o orders, now time.Time) (*round, *mirror.Objects, error) {
+func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (*round, *mirror.Objects, error) {
 	objects, err := l.watch.objects()
 	if err != nil {
 		return nil, nil, err
 	}
-	l.bound.settle(objects.Pods, now)
+	l.leaving.show(objects.Pods)
+	l.bound.settle(objects.Pods)
+	if mode == Live {
+		if err := l.bound.dispel(ctx, l.Actor); err != nil {
+			return nil, nil, err
+		}
+	}
 	objects.Bound, objects.Offer, objects.ReclaimBy = l.bound.node, o.offer, o.reclaimBy
 	v, err := mirror.Build(objects, &l.Config.Mirror, now)
 	if err != nil {
@@ -160,11 +186,12 @@ func (l *Loop) decide(ctx context.Context, o orders, now time.Time) (*round, *mi
 	l.rounds++
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
 		stops: left, starvation: l.Starvation, explain: explain, record: l.Decider.Decisions != nil,
+		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },
+		returning: returning(objects.Nodes),
 	})
 	l.metrics.see(r)
-	l.wait = l.Period
 	if r.wake != nil {
-		l.wait = min(l.wait, max(*r.wake-v.State.Now(), l.Settle))
+		l.within(*r.wake - v.State.Now())
 	}
 	return r, objects, nil
 }

@@ -34,7 +34,9 @@ type limits struct {
 	stops      int
 	starvation time.Duration
 	explain    bool
-	record     bool // decisions go to the log
+	record     bool                   // decisions go to the log
+	spared     func(gang string) bool // running gangs that are not to be stopped; nil for none
+	returning  map[string]bool        // nodes that are being returned
 }
 
 // decideRound asks the policy about the waiting gangs, those of higher priority first. What a tier does is settled when the next
@@ -51,13 +53,14 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			r.before.Submit(job, &v.Jobs[job].Spec)
 		}
 		bounds.Protected = func(job cluster.JobID) bool { // the last of a tier has its lowest priority
-			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority
+			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority ||
+				l.spared != nil && l.spared(v.Jobs[job].Spec.Name)
 		}
 		bounds.Starving = starving(v.State, l.starvation)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
 	r.compare(l.stops)
-	r.overdue()
+	r.overdue(l.returning)
 	r.surplus()
 	return r
 }

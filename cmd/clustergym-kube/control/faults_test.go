@@ -1,0 +1,271 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// liveLoop is a loop in live mode on a server with the objects, whose orders are in the store.
+func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, cache.Store) {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	finder := new(decide.Finder)
+	source, err := finder.Find("fjf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	decider, err := decide.New(decide.Config{
+		Source: source, Fallback: finder.Fallback(""), Deadline: time.Minute, Registry: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{
+		Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: decider,
+		GangDeadline: time.Minute, Now: func() time.Time { return began },
+	}, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	l.watch = &watch{control: corelisters.NewConfigMapLister(store).ConfigMaps("ns")}
+	return l, client, store
+}
+
+func aPod(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.PodSpec{NodeName: node},
+	}
+}
+
+// names are those of the objects that requests of a verb were about.
+func names(client *fake.Clientset, verb, subresource string) (names []string) {
+	for _, action := range client.Actions() {
+		if action.GetVerb() != verb || action.GetSubresource() != subresource || action.GetResource().Resource != "pods" {
+			continue
+		}
+		switch a := action.(type) {
+		case ktesting.DeleteAction:
+			names = append(names, a.GetName())
+		case ktesting.CreateAction:
+			switch o := a.GetObject().(type) {
+			case *corev1.Binding:
+				names = append(names, o.Name)
+			case *policyv1.Eviction:
+				names = append(names, o.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A binding whose answer was lost is made again to the same node, as soon as the server answers.
+func TestDoubtsAreDispelled(t *testing.T) {
+	pod := aPod("p", "")
+	l, client, _ := liveLoop(t, pod)
+	l.bound.note(act.Binding{Pod: pod, Node: "n1"}, fmt.Errorf("bind: %w", act.ErrUnknown))
+	away := true
+	client.PrependReactor("*", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		return away, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("away"))
+	})
+	if err := l.bound.dispel(t.Context(), l.Actor); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
+		t.Errorf("while the server does not answer: error %v, node %q, want the pod to count as bound", err, l.bound.node[pod.UID])
+	}
+	away = false
+	if err := l.bound.dispel(t.Context(), l.Actor); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
+		t.Errorf("when it answers again: error %v, node %q, %d in doubt", err, l.bound.node[pod.UID], len(l.bound.doubt))
+	}
+	l.bound.note(act.Binding{Pod: pod, Node: "n2"}, fmt.Errorf("bind: %w", act.ErrElsewhere))
+	if node, ok := l.bound.node[pod.UID]; ok {
+		t.Errorf("a pod that is elsewhere counts as bound to %s", node)
+	}
+}
+
+// The pods of a gang that is bound in part are deleted a gang deadline after that was seen, however long they have run before.
+func TestGivingUpTakesItsTime(t *testing.T) {
+	a, b := aPod("a", "n1"), aPod("b", "n1")
+	l, client, _ := liveLoop(t, a, b)
+	r := &round{view: &mirror.View{Partial: []mirror.Partial{{
+		Job: mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a, b}}, Lacks: 1, Since: began.Add(-time.Hour),
+	}}}}
+	for _, step := range []struct {
+		after time.Duration
+		binds bool // the missing pod is to be bound in this round
+		want  int
+	}{
+		{0, false, 0}, {59 * time.Second, false, 0}, {61 * time.Second, true, 0}, {119 * time.Second, true, 0}, {120 * time.Second, true, 2},
+	} {
+		r.bind = nil
+		if step.binds {
+			r.bind = []gangBinding{{job: &r.view.Partial[0].Job, rest: true}}
+		}
+		if err := l.giveUp(t.Context(), r, began.Add(step.after)); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(client, "delete", ""); len(got) != step.want {
+			t.Errorf("after %v: deleted %v, want %d pods", step.after, got, step.want)
+		}
+	}
+}
+
+// What was deleted shows that, even where the watch does not say so yet, and so is not deleted again.
+func TestLeavingPodsShowIt(t *testing.T) {
+	a, b, c := aPod("a", "n1"), aPod("b", "n1"), aPod("c", "n1")
+	l := leaving{}
+	l.note([]*corev1.Pod{a, b}, []error{nil, errors.New("no")}, metav1.NewTime(began))
+	pods := []*corev1.Pod{a, b, c}
+	l.show(pods)
+	if pods[0].DeletionTimestamp == nil || pods[1].DeletionTimestamp != nil || pods[2].DeletionTimestamp != nil {
+		t.Error("want the first pod, and it alone, to be leaving")
+	}
+	if a.DeletionTimestamp != nil {
+		t.Error("the watch's own object was changed")
+	}
+	l.show([]*corev1.Pod{b, c})
+	if len(l) != 0 {
+		t.Errorf("%d pods are remembered that are gone", len(l))
+	}
+}
+
+// A process that has no limit of stops has not read the ledger, and can book in the one that is there.
+func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
+	there := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: LedgerName, ResourceVersion: "7"},
+		Data:       map[string]string{stopsKey: fmt.Sprintf("[%d]", began.Unix()-60)},
+	}
+	l, client, _ := liveLoop(t, there)
+	if err := l.ledger.book(t.Context(), 1, began); err != nil {
+		t.Fatal(err)
+	}
+	now, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), LedgerName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("[%d,%d]", began.Unix()-60, began.Unix()); now.Data[stopsKey] != want {
+		t.Errorf("the ledger is %s, want %s", now.Data[stopsKey], want)
+	}
+}
+
+// A gang that a disruption budget keeps is booked once, asked again only after a while, and says nothing of the gangs after it.
+func TestBudgetsKeepGangs(t *testing.T) {
+	a, b := aPod("a", "n1"), aPod("b", "n1")
+	l, client, _ := liveLoop(t, a, b)
+	client.PrependReactor("create", "pods", func(action ktesting.Action) (bool, runtime.Object, error) {
+		if e, ok := action.(ktesting.CreateAction).GetObject().(*policyv1.Eviction); ok && e.Name == "a" {
+			err := apierrors.NewTooManyRequests("budget", 0)
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+			return true, nil, err
+		}
+		return false, nil, nil
+	})
+	r := &round{view: &mirror.View{Jobs: []mirror.Job{
+		{Spec: cluster.JobSpec{Name: "ns/kept"}, Running: true, Bound: []*corev1.Pod{a}},
+		{Spec: cluster.JobSpec{Name: "ns/free"}, Running: true, Bound: []*corev1.Pod{b}},
+	}}}
+	r.stop = []cluster.JobID{0, 1}
+	if err := l.stop(t.Context(), r, began); !errors.Is(err, act.ErrBudget) {
+		t.Fatalf("error %v, want one of the budget", err)
+	}
+	if !l.kept("ns/kept", began, sparing) || l.kept("ns/free", began, sparing) {
+		t.Error("want the first gang to be spared, and it alone")
+	}
+	r.stop, r.forced = []cluster.JobID{0}, 1
+	for range 5 {
+		if err := l.stop(t.Context(), r, began.Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.stop(t.Context(), r, began.Add(askBack)); !errors.Is(err, act.ErrBudget) {
+		t.Errorf("error %v, want one of the budget", err)
+	}
+	if got := names(client, "create", "eviction"); !slices.Equal(got, []string{"a", "a", "b"}) {
+		t.Errorf("evictions of %v were asked for", got)
+	}
+	if n := len(l.ledger.stops); n != 2 {
+		t.Errorf("%d stops are in the ledger, want 2", n)
+	}
+}
+
+// The switch is looked at between the gangs of a long round, and no gang is cut in two.
+func TestSwitchStopsBindings(t *testing.T) {
+	l, client, store := liveLoop(t)
+	bindings := 0
+	client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+		if bindings++; bindings == 10 {
+			off := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: map[string]string{modeKey: "off"}}
+			if err := store.Add(off); err != nil {
+				t.Error(err)
+			}
+		}
+		return true, nil, nil
+	})
+	r := &round{}
+	for i := range 100 {
+		g := gangBinding{key: fmt.Sprint(i), job: &mirror.Job{}}
+		for j := range 9 {
+			g.pods = append(g.pods, act.Binding{Pod: aPod(fmt.Sprintf("g%d-%d", i, j), ""), Node: "n1"})
+		}
+		r.bind = append(r.bind, g)
+	}
+	if err := l.bindAll(context.Background(), r, began); !errors.Is(err, errOff) {
+		t.Errorf("error %v, want that it is off", err)
+	}
+	if bindings > atOnce || bindings%9 != 0 {
+		t.Errorf("%d pods were bound, want whole gangs of 9 and at most %d", bindings, atOnce)
+	}
+}
+
+// Nodes that are being returned are those that stay so, even where others would be cheaper by now.
+func TestReturningNodes(t *testing.T) {
+	nodes := []*corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "n1"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "n2", Labels: map[string]string{mirror.ReturningLabel: "true"}}},
+	}
+	s, err := cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{
+		{Name: "n1", GPUs: 8, Pool: cluster.Inference, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited},
+		{Name: "n2", GPUs: 8, Pool: cluster.Inference, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited},
+	}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetOffer(2, 0)
+	tx := s.Begin(nil)
+	for i := range s.Servers() {
+		if err := tx.Loan(cluster.ServerID(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tx.End()
+	s.SetOffer(1, 0)
+	r := &round{view: &mirror.View{State: s}}
+	s.CopyTo(&r.before)
+	r.overdue(returning(nodes))
+	if !slices.Equal(r.giveBack, []string{"n2"}) {
+		t.Errorf("%v go back, want n2", r.giveBack)
+	}
+}
