@@ -118,7 +118,7 @@ $(KUBEASSETS_STAMP):
 	touch $@
 
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
-	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m -window=long $(E2EFLAGS)
+	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 60m -window=long -faults=long $(E2EFLAGS)
 
 kube-bench: kubeassets ## time rounds, and binding beside kube-scheduler
 	cd $(KUBE) && $(GO) test ./control -run '^$$' -bench Round -benchtime 100x

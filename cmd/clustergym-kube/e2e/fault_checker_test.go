@@ -1,0 +1,336 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+const (
+	gangDeadline = 5 * time.Second  // of the programs under test: --gang-deadline
+	gangSlack    = 10 * time.Second // what a busy machine may add
+)
+
+// checker watches the pods of a cluster and holds what must never happen against all that does.
+type checker struct {
+	t testing.TB
+	c *kubetest.Cluster
+
+	mu       sync.Mutex
+	pods     map[types.UID]*corev1.Pod // that there are
+	node     map[types.UID]string      // where each ever was bound
+	room     map[string]int64          // GPUs by node
+	excused  map[string]time.Time      // nodes that a rival has bound to, not knowing what was on its way there
+	need     map[string]int            // pods that must run together, by gang: namespace/name
+	half     map[string]time.Time      // gangs bound in part, since when on the checker's clock
+	mine     map[types.UID]bool        // that the test has deleted
+	gone     map[types.UID]string      // that others have deleted or are about to: their names
+	worst    time.Duration             // a gang was bound in part
+	stopped  time.Duration             // the clock stood still so far
+	since    time.Time                 // it stands still, if not zero
+	faults   []string
+	onChange func() // called without the lock after every event; may be nil
+
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// check starts a checker; its finish must be called.
+func check(t testing.TB, c *kubetest.Cluster) *checker {
+	t.Helper()
+	k := &checker{
+		t: t, c: c, pods: map[types.UID]*corev1.Pod{}, node: map[types.UID]string{}, room: map[string]int64{},
+		excused: map[string]time.Time{}, need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
+		gone: map[types.UID]string{}, done: make(chan struct{}),
+	}
+	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // of an earlier run, where artefacts are kept
+		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range old {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	k.stop = cancel
+	t.Cleanup(func() { cancel(); <-k.done })
+	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		room := nodes.Items[i].Status.Allocatable[kubetest.GPU]
+		k.room[nodes.Items[i].Name] = room.Value()
+	}
+	go func() {
+		defer close(k.done)
+		for ctx.Err() == nil {
+			k.follow(ctx)
+			pauseFor(ctx, 20*time.Millisecond)
+		}
+	}()
+	return k
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// follow lists the pods and watches them until the watch ends.
+func (k *checker) follow(ctx context.Context) {
+	list, err := k.c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	k.relist(list.Items)
+	w, err := k.c.Client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		k.see(pod, event.Type == watch.Deleted)
+	}
+}
+
+// relist takes what a list shows, those first that it does not show any more.
+func (k *checker) relist(pods []corev1.Pod) {
+	there := map[types.UID]bool{}
+	for i := range pods {
+		there[pods[i].UID] = true
+	}
+	k.mu.Lock()
+	var missed []*corev1.Pod
+	for uid, pod := range k.pods {
+		if !there[uid] {
+			missed = append(missed, pod)
+		}
+	}
+	k.mu.Unlock()
+	for _, pod := range missed {
+		k.see(pod, true)
+	}
+	for i := range pods {
+		k.see(&pods[i], false)
+	}
+}
+
+// see takes one event.
+func (k *checker) see(pod *corev1.Pod, deleted bool) {
+	k.mu.Lock()
+	name := pod.Namespace + "/" + pod.Name
+	if node := pod.Spec.NodeName; node != "" {
+		if was := k.node[pod.UID]; was != "" && was != node {
+			k.fault("pod %s is bound to %s and to %s", name, was, node)
+		}
+		k.node[pod.UID] = node
+	}
+	if (deleted || pod.DeletionTimestamp != nil) && !k.mine[pod.UID] {
+		k.gone[pod.UID] = name
+	}
+	if deleted {
+		delete(k.pods, pod.UID)
+	} else {
+		k.pods[pod.UID] = pod
+	}
+	if node := pod.Spec.NodeName; node != "" {
+		if held := k.held(node); held > k.room[node] && time.Since(k.excused[node]) > 3*time.Second {
+			k.fault("node %s holds %d GPUs of %d with pod %s", node, held, k.room[node], name)
+		}
+	}
+	k.whole(gangOf(pod))
+	changed := k.onChange
+	k.mu.Unlock()
+	if changed != nil {
+		changed()
+	}
+}
+
+func (k *checker) fault(format string, args ...any) {
+	k.faults = append(k.faults, fmt.Sprintf(format, args...))
+}
+
+// held is how many GPUs the pods on a node hold.
+func (k *checker) held(node string) (gpus int64) {
+	for _, pod := range k.pods {
+		if pod.Spec.NodeName == node && !ended(pod) {
+			gpus += gpusOf(pod)
+		}
+	}
+	return gpus
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func gpusOf(pod *corev1.Pod) int64 {
+	n := pod.Spec.Containers[0].Resources.Requests[kubetest.GPU]
+	return n.Value()
+}
+
+// gangOf is the gang of a pod that this package has made, as namespace/name.
+func gangOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels["kubetest/gang"] }
+
+// whole notes whether a gang is bound in part, and for how long it was. A pod that has succeeded holds nothing, and nobody
+// waits for it.
+func (k *checker) whole(gang string) {
+	need := k.need[gang]
+	if need == 0 {
+		return
+	}
+	bound := 0
+	for _, pod := range k.pods {
+		switch {
+		case gangOf(pod) != gang || pod.DeletionTimestamp != nil:
+		case ended(pod):
+			need--
+		case pod.Spec.NodeName != "":
+			bound++
+		}
+	}
+	since, was := k.half[gang]
+	switch half := bound > 0 && bound < need; {
+	case half && !was:
+		k.half[gang] = time.Now().Add(-k.still())
+	case !half && was:
+		k.over(gang, since)
+		delete(k.half, gang)
+	}
+}
+
+// over ends the time that a gang was bound in part.
+func (k *checker) over(gang string, since time.Time) {
+	took := time.Now().Add(-k.still()).Sub(since)
+	k.worst = max(k.worst, took)
+	if took > gangDeadline+gangSlack {
+		k.fault("gang %s was bound in part for %v, want at most %v and some", gang, took.Round(time.Millisecond), gangDeadline)
+	}
+}
+
+// still is for how long the checker's clock has stood still.
+func (k *checker) still() time.Duration {
+	if k.since.IsZero() {
+		return k.stopped
+	}
+	return k.stopped + time.Since(k.since)
+}
+
+// freeze stops the clock of gangs that are bound in part: nobody can do anything about them. thaw has it go on.
+func (k *checker) freeze() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.since = time.Now()
+}
+
+func (k *checker) thaw() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped, k.since = k.still(), time.Time{}
+}
+
+// expect says how many pods of a gang must run together.
+func (k *checker) expect(gang string, need int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.need[gang] = need
+}
+
+// excuse says that somebody else binds to a node, who cannot know what is on its way there.
+func (k *checker) excuse(node string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.excused[node] = time.Now()
+}
+
+// delete deletes a pod as the test's own doing.
+func (k *checker) delete(pod *corev1.Pod) {
+	k.t.Helper()
+	k.mu.Lock()
+	k.mine[pod.UID] = true
+	k.mu.Unlock()
+	if err := k.c.Client.CoreV1().Pods(pod.Namespace).Delete(k.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// list returns the pods that hold, by name.
+func (k *checker) list(hold func(*corev1.Pod) bool) (pods []*corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, pod := range k.pods {
+		if hold(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+	return pods
+}
+
+// partial reports whether a gang is bound in part just now.
+func (k *checker) partial() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.half) > 0
+}
+
+// deleted are the names of the pods that somebody else than the test has deleted, each as often as it was.
+func (k *checker) deleted() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Values(k.gone))
+}
+
+// finish waits until the watch shows what there is, and fails the test if something happened that must not.
+func (k *checker) finish() {
+	k.t.Helper()
+	k.c.Await("the end of the watch", func(ctx context.Context) error {
+		list, err := k.c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for i := range list.Items {
+			if p := k.pods[list.Items[i].UID]; p == nil || p.ResourceVersion != list.Items[i].ResourceVersion {
+				return fmt.Errorf("pod %s is not seen as it is", list.Items[i].Name)
+			}
+		}
+		return nil
+	})
+	k.stop()
+	<-k.done
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for gang, since := range k.half {
+		k.over(gang, since)
+	}
+	for _, fault := range k.faults[:min(len(k.faults), 10)] {
+		k.t.Error(fault)
+	}
+}

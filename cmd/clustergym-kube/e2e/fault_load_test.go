@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+var faults = flag.String("faults", "short", "how often programs are killed: short or long")
+
+// times is how often a test does something, by the flag -faults.
+func times(t testing.TB, short, long int) int {
+	t.Helper()
+	switch *faults {
+	case "short":
+		return short
+	case "long":
+		return long
+	}
+	t.Fatalf("-faults %q, want short or long", *faults)
+	return 0
+}
+
+// load keeps making gangs, and makes their pods anew when these are deleted, as an owner of pods would.
+type load struct {
+	k     *checker
+	open  int           // gangs that have not ended, at most
+	every time.Duration // between two new gangs
+	run   string        // for how long their pods run
+	draw  *rand.Rand
+
+	mu    sync.Mutex
+	gangs []*madeGang
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// madeGang is a gang as it shall be.
+type madeGang struct {
+	name       string
+	native     bool
+	pods, gpus int
+	run        string
+	grouped    bool // the group's object is there
+	over       bool // all pods have succeeded
+}
+
+// start begins to make gangs of 2 to 8 pods with 1 to 4 GPUs each, every third by a group of the native API.
+func (l *load) start() {
+	ctx, cancel := context.WithCancel(l.k.t.Context())
+	l.stop, l.done = cancel, make(chan struct{})
+	go func() {
+		defer close(l.done)
+		last := time.Time{}
+		for ctx.Err() == nil {
+			if l.unfinished() < l.open && time.Since(last) >= l.every {
+				l.add(fmt.Sprintf("g%03d", len(l.gangs)), 2+l.draw.IntN(7), 1+l.draw.IntN(4))
+				last = time.Now()
+			}
+			l.tend(ctx)
+			pauseFor(ctx, 50*time.Millisecond)
+		}
+	}()
+	l.k.t.Cleanup(func() { cancel(); <-l.done })
+}
+
+func (l *load) add(name string, pods, gpus int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.k.expect("default/"+name, pods)
+	l.gangs = append(l.gangs, &madeGang{name: name, native: len(l.gangs)%3 == 0, pods: pods, gpus: gpus, run: l.run})
+}
+
+// unfinished counts the gangs that have not ended.
+func (l *load) unfinished() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.gangs {
+		if !g.over {
+			n++
+		}
+	}
+	return n
+}
+
+// tend makes the pods that are missing. What the server does not take is tried again the next time.
+func (l *load) tend(ctx context.Context) {
+	l.mu.Lock()
+	open := slices.DeleteFunc(slices.Clone(l.gangs), func(g *madeGang) bool { return g.over })
+	l.mu.Unlock()
+	for _, g := range open {
+		there, succeeded := map[string]bool{}, 0
+		for _, pod := range l.k.list(func(pod *corev1.Pod) bool { return gangOf(pod) == "default/"+g.name }) {
+			there[pod.Name] = true
+			if pod.Status.Phase == corev1.PodSucceeded {
+				succeeded++
+			}
+		}
+		if succeeded == g.pods {
+			l.mu.Lock()
+			g.over = true
+			l.mu.Unlock()
+			continue
+		}
+		if g.native && !g.grouped {
+			_, err := l.k.c.Client.SchedulingV1alpha2().PodGroups("default").Create(ctx, &schedulingv1alpha2.PodGroup{
+				ObjectMeta: metav1.ObjectMeta{Name: g.name},
+				Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+					Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(g.pods)},
+				}},
+			}, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return
+			}
+			g.grouped = true
+		}
+		for i := range g.pods {
+			pod := g.pod(i)
+			if there[pod.Name] {
+				continue
+			}
+			if _, err := l.k.c.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil &&
+				!apierrors.IsAlreadyExists(err) {
+				return
+			}
+		}
+	}
+}
+
+func (g *madeGang) pod(i int) *corev1.Pod {
+	pod := kubetest.Pod("default", fmt.Sprintf("%s-%d", g.name, i), g.gpus)
+	pod.Labels = map[string]string{"kubetest/gang": g.name}
+	pod.Annotations = map[string]string{"clustergym.dev/estimate": "1m"}
+	if g.run != "" {
+		pod.Annotations[kubetest.RunFor] = g.run
+	}
+	if g.native {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.name}
+	} else {
+		pod.Labels["scheduling.x-k8s.io/pod-group"] = g.name
+		pod.Annotations["clustergym.dev/min-member"] = fmt.Sprint(g.pods)
+	}
+	return pod
+}
+
+// drain makes no more gangs and waits until all have ended. It returns how many there were, and their pods.
+func (l *load) drain() (gangs, pods int) {
+	l.k.t.Helper()
+	l.mu.Lock()
+	l.open = 0
+	l.mu.Unlock()
+	l.k.c.Await("all gangs to end", func(context.Context) error {
+		if n := l.unfinished(); n > 0 {
+			var names []string
+			for _, g := range l.gangs {
+				if !g.over {
+					names = append(names, g.name)
+				}
+			}
+			return fmt.Errorf("%d have not: %s", n, strings.Join(names, " "))
+		}
+		return nil
+	})
+	l.stop()
+	<-l.done
+	for _, g := range l.gangs {
+		pods += g.pods
+	}
+	return len(l.gangs), pods
+}
+
+// withNodes starts a cluster with nodes for a test of faults.
+func withNodes(t testing.TB, nodes int) *kubetest.Cluster {
+	t.Helper()
+	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
+	c.KWOK(nodes)
+	return c
+}
+
+// foreign has a pod of another scheduler run on a node. Like every pod that a test does not delete it must stay.
+func foreign(t testing.TB, c *kubetest.Cluster, node string, gpus int) {
+	t.Helper()
+	pod := kubetest.Pod("default", "foreign", gpus)
+	pod.Spec.SchedulerName, pod.Spec.NodeName = "other", node
+	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await("the other scheduler's pod to run", func(ctx context.Context) error {
+		pod, err := c.Client.CoreV1().Pods("default").Get(ctx, "foreign", metav1.GetOptions{})
+		if err == nil && !kubetest.Running(pod) {
+			err = fmt.Errorf("it does not")
+		}
+		return err
+	})
+}
+
+// live are the flags of the tests of faults.
+func live(flags ...string) []string {
+	return append([]string{"--mode=live", "--policy=fjf", "--gang-deadline=" + gangDeadline.String(), "--verbose"}, flags...)
+}
+
+// repositoryPath is the path of a file or folder of the module of clustergym-kube.
+func repositoryPath(t testing.TB, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{".."}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+// tap stands between a program and the API server, and knows what the program has asked for.
+type tap struct {
+	kubeconfig string // for the program
+
+	mu     sync.Mutex
+	asked  []request
+	before func(kind, path string) // called before a write goes on, without the lock; may be nil
+	after  func(kind, path string) // and when it is done, before the program knows
+}
+
+// request is what a program asked for.
+type request struct {
+	at   time.Time // of its answer
+	kind string    // see kindOf; "" for one that only reads
+	code int
+}
+
+// newTap puts a tap before the API server, for a program that is who the configuration says.
+func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config) *tap {
+	t.Helper()
+	to, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &tap{kubeconfig: filepath.Join(c.Dir, name+".kubeconfig")}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: transport, FlushInterval: -1,
+		ErrorLog: log.New(io.Discard, "", 0), // of programs that were killed
+		ModifyResponse: func(r *http.Response) error {
+			p.note(kindOf(r.Request.Method, r.Request.URL.Path), r.Request.URL.Path, r.StatusCode)
+			return nil
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind := kindOf(r.Method, r.URL.Path)
+		p.mu.Lock()
+		before := p.before
+		p.mu.Unlock()
+		if before != nil && kind != "" {
+			before(kind, r.URL.Path)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { _ = server.Config.Close() }) // without waiting for who still watches
+	k := clientcmdapi.NewConfig()
+	k.Clusters["tap"] = &clientcmdapi.Cluster{Server: server.URL}
+	k.Contexts["tap"] = &clientcmdapi.Context{Cluster: "tap"}
+	k.CurrentContext = "tap"
+	if err := clientcmd.WriteToFile(*k, p.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *tap) note(kind, path string, code int) {
+	p.mu.Lock()
+	p.asked = append(p.asked, request{time.Now(), kind, code})
+	after := p.after
+	p.mu.Unlock()
+	if after != nil && kind != "" {
+		after(kind, path)
+	}
+}
+
+// hook sets what is called before and after writes.
+func (p *tap) hook(before, after func(kind, path string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before, p.after = before, after
+}
+
+// kindOf names a request that writes, as "bind", "evict" or "delete pods"; "" for one that reads.
+func kindOf(method, path string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return ""
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch last := parts[len(parts)-1]; last {
+	case "binding":
+		return "bind"
+	case "eviction":
+		return "evict"
+	}
+	for i, part := range parts { // what follows a namespace is a resource, and so are these
+		if part == "namespaces" && len(parts) > i+2 {
+			return strings.ToLower(method) + " " + strings.Join(slices.Delete(slices.Clone(parts[i+2:]), 1, min(2, len(parts)-i-2)), "/")
+		}
+	}
+	return strings.ToLower(method) + " " + strings.Join(parts[min(2, len(parts)-1):min(3, len(parts))], "/")
+}
+
+// count counts the writes of a kind that succeeded, all writes for "".
+func (p *tap) count(kind string) (n int) {
+	for _, r := range p.done() {
+		if kind == "" || r.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// done are the writes that succeeded, by time.
+func (p *tap) done() (all []request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.asked {
+		if r.kind != "" && r.code < 300 {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b request) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// writes counts what was tried to write, with whatever success, and reads what was read.
+func (p *tap) writes() (writes, reads int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.asked {
+		if r.kind != "" {
+			writes++
+		} else {
+			reads++
+		}
+	}
+	return writes, reads
+}
+
+// tally is what a test has counted.
+type tally struct {
+	name string
+	rows [][2]string
+}
+
+func (x *tally) row(what string, value any) {
+	x.rows = append(x.rows, [2]string{what, fmt.Sprint(value)})
+}
+
+// log prints the table.
+func (x *tally) log(t testing.TB) {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n", x.name)
+	for _, row := range x.rows {
+		fmt.Fprintf(&text, "  %-46s %s\n", row[0], row[1])
+	}
+	t.Log(text.String())
+}
+
+// logged are the lines of all the programs' logs of a cluster whose names begin with prefix, that have the message.
+func logged(t testing.TB, c *kubetest.Cluster, prefix, message string) (lines []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.Logs, prefix+"*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if m, _ := field(line, "msg"); m == message {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// quantile is the q-th part of the way through sorted durations.
+func quantile(all []time.Duration, q float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	all = slices.SortedFunc(slices.Values(all), cmp.Compare)
+	return all[int(q*float64(len(all)-1))].Round(time.Millisecond)
+}

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+)
+
+// readers renders the kustomization of shadow mode and keeps the rights, for a user in place of the service account.
+func readers(t testing.TB, c *kubetest.Cluster, user string) string {
+	t.Helper()
+	base := repositoryPath(t, "deploy", "kustomize", "base")
+	text, err := c.Kubectl("kustomize", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keep []string
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		for _, kind := range []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
+			if strings.Contains("\n"+doc, "\nkind: "+kind+"\n") {
+				doc = strings.Replace(doc, "- kind: ServiceAccount\n  name: clustergym\n  namespace: clustergym-system",
+					"- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name: "+user, 1)
+				keep = append(keep, doc)
+			}
+		}
+	}
+	if all := strings.Join(keep, "\n---\n"); strings.Count(all, "name: "+user) == 2 {
+		return all
+	}
+	t.Fatalf("the bindings of deploy/kustomize/base are not as they were: %s", text)
+	return ""
+}
+
+// In shadow mode the program decides beside the stock scheduler, with the rights of a reader or those of an administrator, and
+// writes nothing.
+func TestShadow(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t, kubetest.Options{NativeGroups: true, Tokens: map[string][]string{"reader": {"readers"}}})
+	c.KWOK(4)
+	c.Apply(readers(t, c, "reader"))
+	c.Scheduler()
+	k := check(t, c)
+	reads, may := newTap(t, c, "reader-tap", c.ConfigOf("reader")), newTap(t, c, "admin-tap", c.Config)
+	both := map[string]*tap{"reader": reads, "admin": may}
+	runs := map[string]*scheduler{}
+	for _, who := range []string{"reader", "admin"} {
+		runs[who] = run(t, c, who, "--kubeconfig="+both[who].kubeconfig, "--namespace=clustergym-system", "--verbose",
+			"--schedulers=default-scheduler", "--policy=srtf", "--preemptions-per-hour=100", "--estimate=1h", "--period=1s")
+	}
+	const gangs = 8
+	for i := range gangs { // 96 GPUs of 32: most wait, and what runs is stopped in thought
+		g := kubetest.Gang{API: kubetest.Native, Name: fmt.Sprintf("g%d", i), Pods: 3, GPUs: 4, Scheduler: "default-scheduler",
+			Annotations: map[string]string{kubetest.RunFor: "2s", "clustergym.dev/estimate": fmt.Sprintf("%dm", 100-10*i)}}
+		c.GangPods(g)
+	}
+	c.AwaitPods("default", "", 3*gangs, "have ended", kubetest.Succeeded)
+	x := tally{name: "shadow mode"}
+	for _, who := range []string{"reader", "admin"} {
+		s := runs[who]
+		c.Await(who+" to compare", func(context.Context) error {
+			if n := len(logged(t, c, who, "compared")); n < gangs/2 {
+				return fmt.Errorf("%d gangs were compared", n)
+			}
+			return nil
+		})
+		writes, asks := both[who].writes()
+		if writes != 0 {
+			t.Errorf("%s wrote %d times: %v", who, writes, both[who].done())
+		}
+		if n := both[who].refused("", 403); n != 0 {
+			t.Errorf("%s was forbidden %d reads", who, n)
+		}
+		starts := 0
+		for _, first := range []string{"policy", "other", "same"} {
+			n := s.number(t, `clustergym_kube_shadow_starts_total{first="`+first+`"}`)
+			x.row(who+": gangs first started by "+first, n)
+			starts += n
+		}
+		if starts == 0 {
+			t.Errorf("%s counted no start of the other scheduler", who)
+		}
+		x.row(who+": would start", len(logged(t, c, who, "would start")))
+		x.row(who+": would stop", len(logged(t, c, who, "would stop")))
+		x.row(who+": requests that read", asks)
+		x.row(who+": requests that write", writes)
+	}
+	k.finish()
+	if got := k.deleted(); len(got) > 0 {
+		t.Errorf("pods were deleted: %v", got)
+	}
+	x.log(t)
+}
