@@ -7,28 +7,20 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
-
-// snapshot is two servers of four GPUs on which one job runs and two wait.
-const snapshot = `{"version":1,"now_s":100,
-"servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],
-"jobs":[{"id":"r","submit_s":0,"workers":2,"estimate_s":500,"state":"running","placement":[{"server":"a","workers":2,"gpus":[0,1]}]},
-{"id":"x<y","submit_s":10,"workers":2,"estimate_s":60,"state":"pending"},
-{"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
 
 func read(t testing.TB) *cluster.State {
 	t.Helper()
-	s, err := cluster.ReadSnapshot(strings.NewReader(snapshot))
+	s, err := cluster.ReadSnapshot(strings.NewReader(decidetest.Snapshot))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,55 +36,19 @@ func written(t testing.TB, s *cluster.State) string {
 	return b.String()
 }
 
-// baseline is a baseline as a policy.
-func baseline(name string) *decide.Policy {
-	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
-}
-
-// scripted is a scheduler that does what a test says.
-type scripted func(*cluster.Txn) error
-
-func (scripted) Name() string { return "scripted" }
-
-func (scripted) Reset(uint64) error { return nil }
-
-func (f scripted) Schedule(tx *cluster.Txn) error { return f(tx) }
-
-func (f scripted) policy() *decide.Policy {
-	return &decide.Policy{Name: "scripted", Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
-}
-
-// said collects a log.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // site is a decider under test.
 type site struct {
 	*decide.Decider
-	log     *said
+	log     *decidetest.Said
 	metered *prometheus.Registry
 }
 
 func newSite(t testing.TB, p *decide.Policy, change func(*decide.Config)) *site {
 	t.Helper()
-	s := &site{log: new(said), metered: prometheus.NewRegistry()}
+	s := &site{log: new(decidetest.Said), metered: prometheus.NewRegistry()}
 	c := decide.Config{
 		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
-		Fallback: func(*decide.Policy) (*decide.Policy, error) { return baseline("fifo"), nil },
+		Fallback: func(*decide.Policy) (*decide.Policy, error) { return decidetest.Baseline("fifo"), nil },
 		Seed:     1, Deadline: time.Minute, Parallel: 2, Registry: s.metered,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -113,7 +69,7 @@ func (s *site) decide(t testing.TB) *decide.Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Record([]byte(snapshot), out.Answer)
+	s.Record([]byte(decidetest.Snapshot), out.Answer)
 	return out.Answer
 }
 
@@ -136,7 +92,7 @@ func contains(t testing.TB, text string, parts ...string) {
 func logPath(t testing.TB) string { return filepath.Join(t.TempDir(), "decisions.jsonl") }
 
 func TestThePolicyDecides(t *testing.T) {
-	s := newSite(t, baseline("sjfskip"), nil)
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
 	a := s.decide(t)
 	if len(a.Ops) != 1 || a.Ops[0].Job != "x<y" || a.Ops[0].Text == "" || len(a.Waiting) != 1 || a.Waiting[0].Job != "big" {
 		t.Errorf("plan %+v", a.Plan)
@@ -154,11 +110,11 @@ func TestThePolicyDecides(t *testing.T) {
 
 // What is proposed can be done on the state that was asked about, and is the same with reasons and without.
 func TestProposals(t *testing.T) {
-	wakes := scripted(func(tx *cluster.Txn) error {
+	wakes := decidetest.Script(func(tx *cluster.Txn) error {
 		tx.WakeAt(tx.Now() + time.Minute)
 		p, _ := tx.State().BestFit(1, nil)
 		return tx.Place(1, p)
-	}).policy()
+	}).Policy()
 	for _, explain := range []bool{false, true} {
 		s := newSite(t, wakes, nil)
 		state := read(t)
@@ -191,7 +147,7 @@ func TestTheStateIsTheCallers(t *testing.T) {
 	hold, wrote := make(chan struct{}), make(chan struct{})
 	for _, c := range []struct {
 		name   string
-		policy scripted
+		policy decidetest.Script
 		by     string
 	}{
 		{"it decides", start, decide.ByPolicy},
@@ -199,7 +155,7 @@ func TestTheStateIsTheCallers(t *testing.T) {
 		{"it gives up half-way", func(tx *cluster.Txn) error { _ = start(tx); return tx.Place(99, nil) }, decide.ByFallback},
 		{"it is late", func(tx *cluster.Txn) error { defer close(wrote); <-hold; return start(tx) }, decide.ByFallback},
 	} {
-		s := newSite(t, c.policy.policy(), func(c *decide.Config) { c.Deadline = 100 * time.Millisecond })
+		s := newSite(t, c.policy.Policy(), func(c *decide.Config) { c.Deadline = 100 * time.Millisecond })
 		state := read(t)
 		before := written(t, state)
 		out, err := s.Decide(state, "", true)
@@ -217,7 +173,7 @@ func TestTheStateIsTheCallers(t *testing.T) {
 }
 
 func TestTwoInOneRegistry(t *testing.T) {
-	s := newSite(t, baseline("fifo"), nil)
+	s := newSite(t, decidetest.Baseline("fifo"), nil)
 	_, err := decide.New(s.Config)
 	if err == nil || !strings.Contains(err.Error(), "register metrics") {
 		t.Errorf("a second one in the same registry: %v", err)

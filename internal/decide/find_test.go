@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
 
 // bundle puts the released policy into a folder.
@@ -138,9 +139,9 @@ func TestRunsAreTheCallers(t *testing.T) {
 }
 
 func TestFallbacks(t *testing.T) {
-	of := baseline("sjfskip")
-	learned := baseline("mine")
-	learned.Prior = baseline("las")
+	of := decidetest.Baseline("sjfskip")
+	learned := decidetest.Baseline("mine")
+	learned.Prior = decidetest.Baseline("las")
 	for _, c := range []struct {
 		name string
 		of   *decide.Policy

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
 
 func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
@@ -16,14 +17,14 @@ func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
 	t.Cleanup(func() { close(hold) })
 	for _, c := range []struct {
 		reason string
-		policy scripted
+		policy decidetest.Script
 		why    string
 	}{
 		{decide.ReasonDeadline, func(*cluster.Txn) error { <-hold; return nil }, "no decision within 20ms"},
 		{decide.ReasonError, func(*cluster.Txn) error { return errors.New("no idea") }, "no idea"},
 		{decide.ReasonPanic, func(*cluster.Txn) error { panic("index out of range") }, "index out of range"},
 	} {
-		s := newSite(t, c.policy.policy(), func(c *decide.Config) { c.Deadline = 20 * time.Millisecond })
+		s := newSite(t, c.policy.Policy(), func(c *decide.Config) { c.Deadline = 20 * time.Millisecond })
 		a := s.decide(t)
 		d := a.Decision
 		if d.By != decide.ByFallback || d.Policy != "scripted" || d.Digest != "d1" || d.Fallback.Policy != "fifo" || a.Policy != "fifo" ||
@@ -42,7 +43,7 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 	var once sync.Once
 	release := func() { once.Do(func() { close(hold) }) }
 	t.Cleanup(release)
-	s := newSite(t, scripted(func(tx *cluster.Txn) error {
+	s := newSite(t, decidetest.Script(func(tx *cluster.Txn) error {
 		<-hold
 		for _, id := range tx.State().Pending() {
 			if p, ok := tx.State().BestFit(id, nil); ok {
@@ -51,7 +52,7 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 		}
 		gone <- struct{}{}
 		return nil
-	}).policy(), func(c *decide.Config) { c.Deadline = 200 * time.Millisecond })
+	}).Policy(), func(c *decide.Config) { c.Deadline = 200 * time.Millisecond })
 	for i, want := range []string{decide.ReasonDeadline, decide.ReasonDeadline, decide.ReasonBusy} {
 		if got := s.decide(t).Decision.Fallback; got == nil || got.Reason != want {
 			t.Fatalf("request %d: %+v, want %s", i, got, want)
@@ -72,8 +73,8 @@ func TestNobodyDecides(t *testing.T) {
 	needy := func(*cluster.Txn) error { return errors.New("job x has no estimate") }
 	for _, c := range []struct {
 		name     string
-		policy   scripted
-		fallback scripted
+		policy   decidetest.Script
+		fallback decidetest.Script
 		said     bool
 		want     []string
 	}{
@@ -81,8 +82,8 @@ func TestNobodyDecides(t *testing.T) {
 		{"the policy breaks", broken, needy, false, []string{"broken", "no estimate"}},
 		{"the fallback breaks", needy, broken, false, []string{"broken", "no estimate"}},
 	} {
-		s := newSite(t, c.policy.policy(), func(config *decide.Config) {
-			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.policy(), nil }
+		s := newSite(t, c.policy.Policy(), func(config *decide.Config) {
+			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.Policy(), nil }
 		})
 		out, err := s.Decide(read(t), "", true)
 		var u *decide.Undecided

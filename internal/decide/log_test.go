@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
 
 // logged has a decider decide n times and returns the decision log.
@@ -56,8 +57,8 @@ func replay(t testing.TB, log string, p *decide.Policy) (said []string) {
 }
 
 func TestALogIsDecidedAgain(t *testing.T) {
-	text := logged(t, baseline("sjfskip"), 2)
-	if said := replay(t, text, baseline("sjfskip")); len(said) != 2 || said[0] != "" || said[1] != "" {
+	text := logged(t, decidetest.Baseline("sjfskip"), 2)
+	if said := replay(t, text, decidetest.Baseline("sjfskip")); len(said) != 2 || said[0] != "" || said[1] != "" {
 		t.Errorf("%q", said)
 	}
 	for _, c := range []struct{ name, from, to, want string }{
@@ -72,7 +73,7 @@ func TestALogIsDecidedAgain(t *testing.T) {
 		{"another version", `{"version":1,"time"`, `{"version":7,"time"`, "line 1: damaged: version: 7, want 1"},
 		{"nobody decided", `"by":"policy"`, `"by":"nobody"`, `answer.decision.by: "nobody"`},
 	} {
-		said := replay(t, strings.Replace(text, c.from, c.to, 1), baseline("sjfskip"))
+		said := replay(t, strings.Replace(text, c.from, c.to, 1), decidetest.Baseline("sjfskip"))
 		if said[0] == "" || !strings.Contains(said[0], c.want) {
 			t.Errorf("%s: %q, want %q", c.name, said[0], c.want)
 		}
@@ -84,16 +85,16 @@ func TestALogIsDecidedAgain(t *testing.T) {
 
 // A fallback's decision is decided again by the fallback.
 func TestAFallbackIsDecidedAgain(t *testing.T) {
-	text := logged(t, scripted(func(*cluster.Txn) error { return errors.New("no") }).policy(), 1)
-	if said := replay(t, text, baseline("fifo")); len(said) != 1 || said[0] != "" {
+	text := logged(t, decidetest.Script(func(*cluster.Txn) error { return errors.New("no") }).Policy(), 1)
+	if said := replay(t, text, decidetest.Baseline("fifo")); len(said) != 1 || said[0] != "" {
 		t.Errorf("%q", said)
 	}
 }
 
 // A learned policy's reasons speak of its prior, in the log as offline.
 func TestThePriorIsBesideThePolicy(t *testing.T) {
-	p := baseline("sjfskip")
-	p.Prior = baseline("fifo")
+	p := decidetest.Baseline("sjfskip")
+	p.Prior = decidetest.Baseline("fifo")
 	text := logged(t, p, 1)
 	contains(t, text, `"beside_prior":true`, "the prior")
 	if said := replay(t, text, p); len(said) != 1 || said[0] != "" {
@@ -103,7 +104,7 @@ func TestThePriorIsBesideThePolicy(t *testing.T) {
 
 // What comes after a line that a full disk has cut is not lost with it.
 func TestALogGoesOnAfterACutLine(t *testing.T) {
-	text := logged(t, baseline("fifo"), 1)
+	text := logged(t, decidetest.Baseline("fifo"), 1)
 	path := logPath(t)
 	if err := os.WriteFile(path, []byte(text[:len(text)/2]), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestALogGoesOnAfterACutLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l }).decide(t)
+	newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l }).decide(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestALogGoesOnAfterACutLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := replay(t, string(now), baseline("fifo")); len(said) != 2 || !strings.Contains(said[0], "damaged") || said[1] != "" {
+	if said := replay(t, string(now), decidetest.Baseline("fifo")); len(said) != 2 || !strings.Contains(said[0], "damaged") || said[1] != "" {
 		t.Errorf("%q", said)
 	}
 }
@@ -133,7 +134,7 @@ func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
 	s.decide(t)
 	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
 	contains(t, s.log.String(), "decision not logged")
@@ -147,12 +148,12 @@ func TestADecisionWithoutReasonsIsNotLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := newSite(t, baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
 	out, err := s.Decide(read(t), "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Record([]byte(snapshot), out.Answer)
+	s.Record([]byte(decidetest.Snapshot), out.Answer)
 	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
 	contains(t, s.log.String(), "want an explained one")
 	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
@@ -161,7 +162,7 @@ func TestADecisionWithoutReasonsIsNotLogged(t *testing.T) {
 }
 
 func FuzzDecisionLog(f *testing.F) {
-	plan, _, err := decide.Plan(read(f), baseline("fifo"), 1)
+	plan, _, err := decide.Plan(read(f), decidetest.Baseline("fifo"), 1)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func FuzzDecisionLog(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	line, err := json.Marshal(decide.Record{Version: decide.LogVersion, Physics: "ideal", Snapshot: []byte(snapshot), Answer: answer})
+	line, err := json.Marshal(decide.Record{Version: decide.LogVersion, Physics: "ideal", Snapshot: []byte(decidetest.Snapshot), Answer: answer})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func FuzzDecisionLog(f *testing.F) {
 				}
 				continue
 			}
-			_, _ = decide.Again(record, d, baseline("fifo"), nil) // whatever it says, it does not break
+			_, _ = decide.Again(record, d, decidetest.Baseline("fifo"), nil) // whatever it says, it does not break
 		}
 	})
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
 
 func TestABundleIsReloaded(t *testing.T) {
 	var mu sync.Mutex
-	current, stamp, fail := baseline("fifo"), "1", error(nil)
+	current, stamp, fail := decidetest.Baseline("fifo"), "1", error(nil)
 	set := func(p *decide.Policy, at string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -34,16 +35,16 @@ func TestABundleIsReloaded(t *testing.T) {
 			t.Errorf("%s decides, want %s", got, want)
 		}
 	}
-	set(baseline("sjfskip"), "1", nil)
+	set(decidetest.Baseline("sjfskip"), "1", nil)
 	decides("fifo") // the stamp is as it was
-	set(baseline("sjfskip"), "2", nil)
+	set(decidetest.Baseline("sjfskip"), "2", nil)
 	decides("sjfskip")
 	set(nil, "3", errors.New("checksum does not match"))
 	decides("sjfskip")
 	decides("sjfskip")
 	contains(t, s.metrics(t), `clustergym_reloads_total{result="ok"} 1`, `clustergym_reloads_total{result="refused"} 1`)
 	contains(t, s.log.String(), "checksum does not match", "the old one goes on")
-	set(baseline("las"), "3", nil)
+	set(decidetest.Baseline("las"), "3", nil)
 	s.Reload(true)
 	decides("las")
 }
@@ -51,7 +52,7 @@ func TestABundleIsReloaded(t *testing.T) {
 // A decision keeps the policy that it began with.
 func TestADecisionKeepsItsPolicy(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
-	first := scripted(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).policy()
+	first := decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy()
 	stamp, current := "1", first
 	s := newSite(t, nil, func(c *decide.Config) {
 		c.Source = decide.Source{
@@ -67,7 +68,7 @@ func TestADecisionKeepsItsPolicy(t *testing.T) {
 		got <- out
 	}()
 	<-in
-	stamp, current = "2", baseline("fifo")
+	stamp, current = "2", decidetest.Baseline("fifo")
 	s.Reload(false)
 	if a := s.decide(t); a.Decision.Policy != "fifo" {
 		t.Errorf("a decision after the reload: %+v", a.Decision)

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 )
 
 // signed puts the released policy into a folder, under a name and signed by a key; nil for none.
@@ -61,7 +62,7 @@ func TestFoldersMustBeSigned(t *testing.T) {
 	} {
 		for who, load := range map[string]func() (*decide.Policy, error){
 			"policy":   func() (*decide.Policy, error) { return from.Load(c.arg) },
-			"fallback": func() (*decide.Policy, error) { return from.Fallback(c.arg)(baseline("fifo")) },
+			"fallback": func() (*decide.Policy, error) { return from.Fallback(c.arg)(decidetest.Baseline("fifo")) },
 		} {
 			if _, err := load(); (err == nil) != c.ok || err != nil && !errors.Is(err, checkpoints.ErrUnsigned) {
 				t.Errorf("%s as %s: %v, want it taken: %v", c.arg, who, err, c.ok)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 	"github.com/clustergym/clustergym/internal/serve"
 )
 
@@ -17,18 +18,18 @@ func TestNobodyDecides(t *testing.T) {
 	needy := func(*cluster.Txn) error { return errors.New("job x has no estimate") }
 	for _, c := range []struct {
 		name     string
-		policy   scripted
-		fallback scripted
+		policy   decidetest.Script
+		fallback decidetest.Script
 		status   int
 		want     []string
 	}{
 		{"both say why", needy, needy, http.StatusUnprocessableEntity, []string{"no estimate"}},
 		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
 	} {
-		s := newSite(t, c.policy.policy(), func(config *serve.Config) {
-			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.policy(), nil }
+		s := newSite(t, c.policy.Policy(), func(config *serve.Config) {
+			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.Policy(), nil }
 		})
-		status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
+		status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
 		if status != c.status {
 			t.Errorf("%s: status %d", c.name, status)
 		}
@@ -44,7 +45,7 @@ func TestAnswersAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Decisions = l })
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Decisions = l })
 	a := s.decide(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestAnswersAreLogged(t *testing.T) {
 	if err != nil || d.RequestID != a.Decision.RequestID {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if differs, err := decide.Again(r, d, baseline("fifo"), nil); differs != "" || err != nil {
+	if differs, err := decide.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
 		t.Errorf("%s, %v", differs, err)
 	}
 }

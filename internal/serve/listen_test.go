@@ -18,12 +18,13 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 	"github.com/clustergym/clustergym/internal/serve"
 )
 
 func TestATokenIsAsked(t *testing.T) {
 	const token = "0123456789abcdef"
-	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Token = token })
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Token = token })
 	for _, path := range []string{"/v1/policy", "/metrics"} {
 		for _, h := range []string{"", token, "Bearer ", "Bearer x" + token, "Bearer " + token[:15], "Basic " + token} {
 			if status, text := s.ask(t, http.MethodGet, path, "", "Authorization", h); status != http.StatusUnauthorized {
@@ -34,7 +35,7 @@ func TestATokenIsAsked(t *testing.T) {
 			t.Errorf("%s with the token: %d %s", path, status, text)
 		}
 	}
-	if status, _ := s.ask(t, http.MethodPost, "/v1/plan", snapshot); status != http.StatusUnauthorized {
+	if status, _ := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); status != http.StatusUnauthorized {
 		t.Errorf("a plan without a token: %d", status)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
@@ -97,7 +98,7 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := newSite(t, baseline("fifo"), func(c *serve.Config) { c.Token = token })
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Token = token })
 	ctx, end := context.WithCancel(t.Context())
 	ln, err := address.Listen(ctx, token)
 	if err != nil {
@@ -109,7 +110,7 @@ func TestTLS(t *testing.T) {
 	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for header, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer 0123456789abcdeg": http.StatusUnauthorized} {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+ln.Addr().String()+"/v1/plan", strings.NewReader(snapshot))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+ln.Addr().String()+"/v1/plan", strings.NewReader(decidetest.Snapshot))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestTLS(t *testing.T) {
 // A request that has begun is answered when the server ends.
 func TestTheServerDrains(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
-	s := newSite(t, scripted(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).policy(), nil)
+	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)
 	address := serve.Address{Host: "127.0.0.1:0"}
 	ctx, end := context.WithCancel(t.Context())
 	ln, err := address.Listen(ctx, "")
@@ -143,7 +144,7 @@ func TestTheServerDrains(t *testing.T) {
 	done, status := make(chan error, 1), make(chan int, 1)
 	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
 	go func() {
-		res, err := http.Post("http://"+ln.Addr().String()+"/v1/plan", "application/json", strings.NewReader(snapshot))
+		res, err := http.Post("http://"+ln.Addr().String()+"/v1/plan", "application/json", strings.NewReader(decidetest.Snapshot))
 		if err != nil {
 			t.Error(err)
 			status <- 0
@@ -159,7 +160,7 @@ func TestTheServerDrains(t *testing.T) {
 			break
 		}
 	}
-	if code, _ := s.ask(t, http.MethodPost, "/v1/plan", snapshot); code != http.StatusServiceUnavailable {
+	if code, _ := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); code != http.StatusServiceUnavailable {
 		t.Errorf("a new request: %d", code)
 	}
 	close(hold)

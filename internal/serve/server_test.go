@@ -14,68 +14,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
 	"github.com/clustergym/clustergym/internal/serve"
 )
-
-// snapshot is two servers of four GPUs on which one job runs and two wait.
-const snapshot = `{"version":1,"now_s":100,
-"servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],
-"jobs":[{"id":"r","submit_s":0,"workers":2,"estimate_s":500,"state":"running","placement":[{"server":"a","workers":2,"gpus":[0,1]}]},
-{"id":"x<y","submit_s":10,"workers":2,"estimate_s":60,"state":"pending"},
-{"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
-
-// baseline is a baseline as a policy.
-func baseline(name string) *decide.Policy {
-	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
-}
-
-// scripted is a scheduler that does what a test says.
-type scripted func(*cluster.Txn) error
-
-func (scripted) Name() string { return "scripted" }
-
-func (scripted) Reset(uint64) error { return nil }
-
-func (f scripted) Schedule(tx *cluster.Txn) error { return f(tx) }
-
-func (f scripted) policy() *decide.Policy {
-	return &decide.Policy{Name: "scripted", Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
-}
-
-// said collects a log.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
 
 // site is a server under test.
 type site struct {
 	*serve.Server
 	web *httptest.Server
-	log *said
+	log *decidetest.Said
 }
 
 func newSite(t testing.TB, p *decide.Policy, change func(*serve.Config)) *site {
 	t.Helper()
-	s := &site{log: new(said)}
+	s := &site{log: new(decidetest.Said)}
 	c := serve.Config{Config: decide.Config{
 		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
-		Fallback: func(*decide.Policy) (*decide.Policy, error) { return baseline("fifo"), nil },
+		Fallback: func(*decide.Policy) (*decide.Policy, error) { return decidetest.Baseline("fifo"), nil },
 		Seed:     1, Deadline: time.Minute, Parallel: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}}
@@ -118,7 +75,7 @@ func (s *site) ask(t testing.TB, method, path, body string, header ...string) (i
 // decide asks for a plan that there has to be.
 func (s *site) decide(t testing.TB) decide.Answer {
 	t.Helper()
-	status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot)
+	status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
 	var a decide.Answer
 	if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil {
 		t.Fatalf("status %d, %v:\n%s", status, err, text)
@@ -145,7 +102,7 @@ func (s *site) metrics(t testing.TB) string {
 }
 
 func TestThePolicyDecides(t *testing.T) {
-	s := newSite(t, baseline("sjfskip"), nil)
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
 	a := s.decide(t)
 	if len(a.Ops) != 1 || a.Ops[0].Job != "x<y" || a.Ops[0].Text == "" || len(a.Waiting) != 1 || a.Waiting[0].Job != "big" {
 		t.Errorf("plan %+v", a.Plan)
@@ -156,7 +113,7 @@ func TestThePolicyDecides(t *testing.T) {
 	contains(t, s.metrics(t), `clustergym_decisions_total{by="policy"} 1`, `clustergym_fallbacks_total{reason="deadline"} 0`,
 		"clustergym_decision_seconds_count 1", `clustergym_policy_info{digest="",policy="sjfskip"} 1`,
 		`clustergym_http_requests_total{code="200",path="/v1/plan"} 1`)
-	status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot, "X-Request-Id", "mine-1")
+	status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot, "X-Request-Id", "mine-1")
 	if status != http.StatusOK {
 		t.Fatal(text)
 	}
@@ -175,22 +132,22 @@ func TestThePolicyDecides(t *testing.T) {
 }
 
 func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
-	s := newSite(t, baseline("sjfskip"), func(c *serve.Config) { c.MaxBody = int64(len(snapshot)) + 1 })
+	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.MaxBody = int64(len(decidetest.Snapshot)) + 1 })
 	for _, c := range []struct {
 		name, method, path, body string
 		status                   int
 		want                     []string
 		header                   []string
 	}{
-		{"a bad field", "POST", "/v1/plan", strings.Replace(snapshot, `"gpus":4`, `"gpus":-4`, 1), 400, []string{"servers[0].gpus: -4", "want a whole number"}, nil},
+		{"a bad field", "POST", "/v1/plan", strings.Replace(decidetest.Snapshot, `"gpus":4`, `"gpus":-4`, 1), 400, []string{"servers[0].gpus: -4", "want a whole number"}, nil},
 		{"no JSON", "POST", "/v1/plan", "hello", 400, []string{"line 1"}, nil},
 		{"an empty body", "POST", "/v1/plan", "", 400, []string{"unexpected EOF"}, nil},
 		{"an unknown field", "POST", "/v1/plan", `{"version":1,"now_s":0,"servers":[],"jobs":[],"x":1}`, 400, []string{"x: unknown field"}, nil},
-		{"too large a body", "POST", "/v1/plan", snapshot + "  ", 413, []string{fmt.Sprintf("more than %d bytes", len(snapshot)+1)}, nil},
+		{"too large a body", "POST", "/v1/plan", decidetest.Snapshot + "  ", 413, []string{fmt.Sprintf("more than %d bytes", len(decidetest.Snapshot)+1)}, nil},
 		{"a wrong method", "GET", "/v1/plan", "", 404, []string{"want POST /v1/plan"}, nil},
 		{"a wrong path", "POST", "/v2/plan", "", 404, []string{"/v2/plan"}, nil},
 		{"another host", "GET", "/v1/policy", "", 403, []string{"evil.example"}, []string{"Host", "evil.example"}},
-		{"a page of another site", "POST", "/v1/plan", snapshot, 403, []string{"another site"}, []string{"Origin", "http://evil.example"}},
+		{"a page of another site", "POST", "/v1/plan", decidetest.Snapshot, 403, []string{"another site"}, []string{"Origin", "http://evil.example"}},
 	} {
 		status, text := s.ask(t, c.method, c.path, c.body, c.header...)
 		if status != c.status {
@@ -206,16 +163,16 @@ func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
 
 func TestTooManyRequestsAreRefused(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
-	s := newSite(t, scripted(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).policy(),
+	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(),
 		func(c *serve.Config) { c.Parallel = 1 })
 	var group sync.WaitGroup
 	group.Go(func() {
-		if status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot); status != http.StatusOK {
+		if status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); status != http.StatusOK {
 			t.Errorf("the first: %d %s", status, text)
 		}
 	})
 	<-in
-	if status, text := s.ask(t, http.MethodPost, "/v1/plan", snapshot); status != http.StatusTooManyRequests {
+	if status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); status != http.StatusTooManyRequests {
 		t.Errorf("the second: %d %s", status, text)
 	}
 	close(hold)
@@ -224,7 +181,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 
 // What is no fault of a scheduler must not reach the client either.
 func TestPanicsStayInside(t *testing.T) {
-	s := newSite(t, baseline("fifo"), nil)
+	s := newSite(t, decidetest.Baseline("fifo"), nil)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/v1/policy", nil)
 	w := &bomb{ResponseRecorder: httptest.NewRecorder(), calls: 2}
 	s.Handler().ServeHTTP(w, r)
@@ -249,10 +206,10 @@ func (b *bomb) Header() http.Header {
 }
 
 func FuzzPlanRequest(f *testing.F) {
-	f.Add([]byte(snapshot))
+	f.Add([]byte(decidetest.Snapshot))
 	f.Add([]byte(`{"version":1,"now_s":0,"servers":[],"jobs":[]}`))
-	f.Add([]byte(strings.Replace(snapshot, `"estimate_s":60`, `"min_workers":1,"estimate_s":0`, 1)))
-	s := newSite(f, baseline("sjfskip"), nil)
+	f.Add([]byte(strings.Replace(decidetest.Snapshot, `"estimate_s":60`, `"min_workers":1,"estimate_s":0`, 1)))
+	s := newSite(f, decidetest.Baseline("sjfskip"), nil)
 	h := s.Handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/plan", bytes.NewReader(body))

@@ -141,7 +141,7 @@ func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) 
 		gang.running = now
 	}
 	if was.phase = pod.Status.Phase; was.phase == corev1.PodSucceeded {
-		w.used[was.node] -= requestedGPUs(pod)
+		w.used[was.node] -= gpusOf(pod)
 		gang.ended = now
 		gang.left--
 		w.left--
@@ -163,14 +163,9 @@ func (w *gangWatch) seeNode(gang *gangLife, was *podLife, pod *corev1.Pod, now t
 		gang.first = now
 	}
 	gang.bound = now
-	if w.used[node] += requestedGPUs(pod); w.used[node] > nodeGPUs {
+	if w.used[node] += gpusOf(pod); w.used[node] > nodeGPUs {
 		w.fault("node %s has %d GPUs and pod %s makes it %d", node, nodeGPUs, pod.Name, w.used[node])
 	}
-}
-
-func requestedGPUs(pod *corev1.Pod) int64 {
-	gpus := pod.Spec.Containers[0].Resources.Requests[kubetest.GPU]
-	return gpus.Value()
 }
 
 // What the watch is for does not pass it unseen.

@@ -1,0 +1,60 @@
+// Package decidetest is what the tests of deciders and of servers that stand on them have in common.
+package decidetest
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// Snapshot is two servers of four GPUs on which one job runs and two wait.
+const Snapshot = `{"version":1,"now_s":100,
+"servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],
+"jobs":[{"id":"r","submit_s":0,"workers":2,"estimate_s":500,"state":"running",
+"placement":[{"server":"a","workers":2,"gpus":[0,1]}]},
+{"id":"x<y","submit_s":10,"workers":2,"estimate_s":60,"state":"pending"},
+{"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
+
+// Baseline is a baseline as a policy.
+func Baseline(name string) *decide.Policy {
+	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+}
+
+// Script is a scheduler that does what a test says.
+type Script func(*cluster.Txn) error
+
+// Name implements cluster.Scheduler.
+func (Script) Name() string { return "scripted" }
+
+// Reset implements cluster.Scheduler.
+func (Script) Reset(uint64) error { return nil }
+
+// Schedule implements cluster.Scheduler.
+func (f Script) Schedule(tx *cluster.Txn) error { return f(tx) }
+
+// Policy is the script as a policy.
+func (f Script) Policy() *decide.Policy {
+	return &decide.Policy{Name: f.Name(), Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
+}
+
+// Said collects a log. It is safe for concurrent use.
+type Said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *Said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *Said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
