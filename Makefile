@@ -42,7 +42,7 @@ build: ## build bin/clustergym
 
 test: ## run all tests, those of the nested modules too
 	$(GO) test ./...
-	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test ./...); done
+	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test -timeout 30m ./...); done
 
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m $(RACEFLAGS) ./...
