@@ -173,7 +173,13 @@ func TestElasticPreemption(t *testing.T) {
 		}
 		return nil
 	})
-	c.AwaitPods("default", "", 17, "run", kubetest.Running) // with the other scheduler's
+	c.Await("a second gang to be stopped", func(context.Context) error {
+		if n := p.count("evict"); n < 2*4 {
+			return fmt.Errorf("%d pods were evicted", n)
+		}
+		return nil
+	})
+	c.AwaitPods("default", "", 17, "run", kubetest.Running) // with the other scheduler's, and a short gang in the place of a long one
 	evicted, stopsHeld := p.count("evict"), s.metric(t, `clustergym_kube_held_total{reason="stops"}`)
 	if evicted != 2*4 {
 		t.Errorf("%d pods were evicted, want those of 2 gangs", evicted)
