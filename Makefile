@@ -31,7 +31,7 @@ KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kubeassets e2e kube-bench torch \
+.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
   golden quickstart results readme results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
@@ -100,6 +100,9 @@ $(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
 	  tar -xzf onnxruntime-node-$(ONNXRUNTIME_VERSION).tgz -C node_modules/onnxruntime-node --strip-components=1 --wildcards \
 	    "package/bin/*/$$(node -p 'process.platform + "/" + process.arch')/*"
 	rm $(ONNXRUNTIME)/*.tgz && touch $@
+
+kube: ## build bin/clustergym-kube
+	cd $(KUBE) && $(GO) build -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/clustergym-kube .
 
 kubeassets: $(KUBEASSETS_STAMP) ## build the Kubernetes that tests run against
 

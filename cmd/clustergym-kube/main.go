@@ -104,6 +104,9 @@ goes on.`,
   clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,
 		Args: cobra.NoArgs, Version: version, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			*began = true
 			return o.serve(cmd.Context(), talk)
 		},

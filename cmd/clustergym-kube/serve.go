@@ -24,9 +24,6 @@ import (
 
 // serve runs the scheduler until the context ends or another one leads.
 func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
-	if err := o.check(); err != nil {
-		return err
-	}
 	log := slog.New(o.handler(talk))
 	klog.SetSlogLogger(log.With("from", "client-go")) // what client-go has to say
 	registry := prometheus.NewRegistry()
