@@ -40,19 +40,19 @@ func (a *Address) Validate(token string) error {
 	return nil
 }
 
-// Listen opens the address.
+// Listen opens the address. A certificate that is replaced is taken up by the next connection.
 func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error) {
 	if err := a.Validate(token); err != nil {
 		return nil, err
 	}
 	var config *tls.Config
 	if a.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		files, err := loadCertificate(a.Cert, a.Key)
 		if err != nil {
-			return nil, fmt.Errorf("read TLS certificate: %w", err)
+			return nil, err
 		}
 		config = &tls.Config{
-			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			GetCertificate: files.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		}
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", a.Host)

@@ -71,14 +71,15 @@ func TestOthersAreServedOnlyWithTLSAndAToken(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
-	const token = "0123456789abcdef"
+// identify makes a certificate of this machine with a number, in files of the address.
+func identify(t testing.TB, a *serve.Address, dir string, number int64) *x509.Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
@@ -89,15 +90,75 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	address := serve.Address{Host: "127.0.0.1:0", Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	a.Cert, a.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{
-		address.Cert: {Type: "CERTIFICATE", Bytes: cert}, address.Key: {Type: "PRIVATE KEY", Bytes: secret},
+		a.Cert: {Type: "CERTIFICATE", Bytes: cert}, a.Key: {Type: "PRIVATE KEY", Bytes: secret},
 	} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	out, err := x509.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A certificate that is replaced is that of the next connection, unless it is none or not that of the key.
+func TestACertificateIsReplaced(t *testing.T) {
+	const token = "0123456789abcdef"
+	dir, address := t.TempDir(), serve.Address{Host: "127.0.0.1:0"}
+	identify(t, &address, dir, 1)
+	ln, err := address.Listen(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("hello")) // which shakes hands first
+			_ = c.Close()
+		}
+	}()
+	expect := func(when string, want int64) {
+		t.Helper()
+		c, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if got := c.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != want {
+			t.Errorf("%s: certificate %d, want %d", when, got, want)
+		}
+	}
+	expect("at first", 1)
+	identify(t, &address, dir, 2)
+	expect("when it was replaced", 2)
+	if err := os.WriteFile(address.Cert, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("when it was damaged", 2)
+	other := serve.Address{}
+	identify(t, &other, t.TempDir(), 3)
+	if err := os.Rename(other.Cert, address.Cert); err != nil {
+		t.Fatal(err)
+	}
+	expect("when its key is another", 2)
+	if err := os.Rename(other.Key, address.Key); err != nil {
+		t.Fatal(err)
+	}
+	expect("when the key follows", 3)
+}
+
+func TestTLS(t *testing.T) {
+	const token = "0123456789abcdef"
+	address := serve.Address{Host: "127.0.0.1:0"}
+	cert := identify(t, &address, t.TempDir(), 1)
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Token = token })
 	ctx, end := context.WithCancel(t.Context())
 	ln, err := address.Listen(ctx, token)
@@ -107,7 +168,7 @@ func TestTLS(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
+	pool.AddCert(cert)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for header, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer 0123456789abcdeg": http.StatusUnauthorized} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+ln.Addr().String()+"/v1/plan", strings.NewReader(decidetest.Snapshot))
