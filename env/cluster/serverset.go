@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // ServerSet is a set of servers. Once a State has met it, it changes no more.
@@ -10,6 +12,25 @@ type ServerSet struct{ bits []uint64 }
 
 // NewServerSet returns an empty set of servers with ids below servers.
 func NewServerSet(servers int) *ServerSet { return &ServerSet{make([]uint64, (servers+63)/64)} }
+
+// Clone returns a set of its own with the same servers.
+func (s *ServerSet) Clone() *ServerSet { return &ServerSet{slices.Clone(s.bits)} }
+
+// ServerSets keeps one set for all that are equal, so that the jobs that share one are known to be alike.
+type ServerSets map[string]*ServerSet
+
+// Of returns the set that was first given of those equal to this one. Sets are of the same cluster.
+func (m ServerSets) Of(s *ServerSet) *ServerSet {
+	key := make([]byte, 0, 8*len(s.bits))
+	for _, word := range s.bits {
+		key = binary.LittleEndian.AppendUint64(key, word)
+	}
+	if known, ok := m[string(key)]; ok {
+		return known
+	}
+	m[string(key)] = s
+	return s
+}
 
 // Add puts a server into the set. An id beyond those that the set was made for panics.
 func (s *ServerSet) Add(id ServerID) { s.bits[id/64] |= 1 << (id % 64) }

@@ -92,7 +92,7 @@ func restoreSnapshot(v any) (_ *State, err error) {
 	}
 	specs := make([]JobSpec, len(jobs))
 	seen := make(map[string]int, len(jobs))
-	named := naming{ids: ids, sets: map[string]*ServerSet{}}
+	named := naming{ids: ids, sets: ServerSets{}}
 	for i, v := range jobs {
 		j, err := readJob(v, fmt.Sprintf("jobs[%d]", i), now, &named, &specs[i])
 		if err != nil {
@@ -235,7 +235,7 @@ const aServer = "the name of a server in this snapshot"
 // naming finds servers by their names, and gives jobs that name the same servers one set.
 type naming struct {
 	ids  map[string]ServerID
-	sets map[string]*ServerSet // by their bits
+	sets ServerSets
 }
 
 // where takes the servers that will do for a job: nil if it names none, and an empty set if its list is empty.
@@ -256,11 +256,7 @@ func (n *naming) where(o *strict) *ServerSet {
 		}
 		set.Add(id)
 	}
-	key := fmt.Sprint(set.bits)
-	if n.sets[key] == nil {
-		n.sets[key] = set
-	}
-	return n.sets[key]
+	return n.sets.Of(set)
 }
 
 // amount takes the three amounts; those left out are those of otherwise.

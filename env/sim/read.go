@@ -44,13 +44,13 @@ type parser struct {
 	scan   scanner
 	number int // of the line in hand, from 1
 	log    Log
-	count  int                           // jobs that the header announces
-	jobs   []trace.Job                   // in the order of their lines
-	ids    []cluster.JobID               // of jobs
-	needs  int                           // records of need that were read
-	ended  bool                          // the end was read
-	rest   bool                          // a job that had not come was read
-	sets   map[string]*cluster.ServerSet // of servers that will do, by their text
+	count  int                // jobs that the header announces
+	jobs   []trace.Job        // in the order of their lines
+	ids    []cluster.JobID    // of jobs
+	needs  int                // records of need that were read
+	ended  bool               // the end was read
+	rest   bool               // a job that had not come was read
+	sets   cluster.ServerSets // of servers that will do
 }
 
 func (p *parser) read() error {

@@ -174,7 +174,7 @@ func (p *parser) line() error {
 
 // where reads the servers that will do for a job, ascending. Jobs that name the same share a set.
 func (p *parser) where() *cluster.ServerSet {
-	s, from := &p.scan, p.scan.at
+	s := &p.scan
 	servers := len(p.log.Config.Cluster.Servers)
 	set, last := cluster.NewServerSet(servers), int64(-1)
 	s.expect('[', "where")
@@ -186,13 +186,9 @@ func (p *parser) where() *cluster.ServerSet {
 		set.Add(cluster.ServerID(last))
 	}
 	if p.sets == nil {
-		p.sets = map[string]*cluster.ServerSet{}
+		p.sets = cluster.ServerSets{}
 	}
-	key := string(s.line[from:s.at])
-	if p.sets[key] == nil {
-		p.sets[key] = set
-	}
-	return p.sets[key]
+	return p.sets.Of(set)
 }
 
 // check holds the fields of a line to its kind, and the line to the lines before it.

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"encoding/binary"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,78 +12,31 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// bits are a set of servers while it is made.
-type bits []uint64
-
-func (s bits) add(id cluster.ServerID)      { s[id/64] |= 1 << (id % 64) }
-func (s bits) has(id cluster.ServerID) bool { return s[id/64]>>(id%64)&1 != 0 }
-
-// sets keeps one ServerSet for each set of servers, so that equal ones share a pointer.
-type sets struct {
-	servers int
-	worth   bits // servers with GPUs: a set with all of these is none
-	known   map[string]*cluster.ServerSet
-}
-
-func (s *sets) of(b bits) *cluster.ServerSet {
-	every, key := true, make([]byte, 0, 8*len(b))
-	for i, word := range b {
-		every = every && word&s.worth[i] == s.worth[i]
-		key = binary.LittleEndian.AppendUint64(key, word)
-	}
-	if every {
-		return nil
-	}
-	set := s.known[string(key)]
-	if set == nil {
-		set = cluster.NewServerSet(s.servers)
-		for id := range cluster.ServerID(s.servers) {
-			if b.has(id) {
-				set.Add(id)
-			}
-		}
-		s.known[string(key)] = set
-	}
-	return set
-}
-
 // restrict states for every job which servers will do: those that its pods may be bound to, and those where it runs
 // already. A node that takes nothing new will do for nobody else, so that what a gang leaves there is not given to
-// another.
+// another. Where all servers with GPUs will do, nothing is stated.
 func (b *builder) restrict() {
-	n := (len(b.servers) + 63) / 64
-	s := &sets{servers: len(b.servers), worth: make(bits, n), known: map[string]*cluster.ServerSet{}}
-	for i := range b.servers {
-		if b.servers[i].spec.GPUs > 0 {
-			s.worth.add(cluster.ServerID(i))
-		}
-	}
-	type known struct {
-		bits
-		set *cluster.ServerSet
-	}
-	by := map[string]known{}
+	sets, by := cluster.ServerSets{}, map[string]*cluster.ServerSet{}
 	where := func(p *plan) *cluster.ServerSet {
 		key := p.nodes + "\x00" + strings.Join(p.volumes, "\x00")
-		k, ok := by[key]
+		set, ok := by[key]
 		if !ok {
-			k.bits = b.eligible(p)
-			k.set = s.of(k.bits)
-			by[key] = k
+			set = sets.Of(b.eligible(p))
+			by[key] = set
 		}
-		var more bits
+		own := set
 		for _, q := range p.pieces {
-			if id := b.ids[q.node]; !k.has(id) {
-				if more == nil {
-					more = append(bits(nil), k.bits...)
+			if id := b.ids[q.node]; !own.Has(id) {
+				if own == set {
+					own = set.Clone()
 				}
-				more.add(id)
+				own.Add(id)
 			}
 		}
-		if more != nil {
-			return s.of(more)
+		if b.every(own) {
+			return nil
 		}
-		return k.set
+		return sets.Of(own)
 	}
 	for i := range b.plans {
 		b.view.Jobs[i].Spec.Where = where(&b.plans[i])
@@ -94,9 +46,19 @@ func (b *builder) restrict() {
 	}
 }
 
+// every reports whether all servers with GPUs are in the set.
+func (b *builder) every(set *cluster.ServerSet) bool {
+	for i := range b.servers {
+		if b.servers[i].spec.GPUs > 0 && !set.Has(cluster.ServerID(i)) {
+			return false
+		}
+	}
+	return true
+}
+
 // eligible returns the servers that the pods of a gang may be bound to.
-func (b *builder) eligible(p *plan) bits {
-	set := make(bits, (len(b.servers)+63)/64)
+func (b *builder) eligible(p *plan) *cluster.ServerSet {
+	set := cluster.NewServerSet(len(b.servers))
 	affinity := nodeaffinity.GetRequiredNodeAffinity(p.pod)
 	var volumes []*corev1.PersistentVolume
 	for _, name := range p.volumes {
@@ -108,7 +70,7 @@ func (b *builder) eligible(p *plan) bits {
 			continue
 		}
 		if match, err := affinity.Match(v.node); match && err == nil {
-			set.add(cluster.ServerID(i))
+			set.Add(cluster.ServerID(i))
 		}
 	}
 	return set
