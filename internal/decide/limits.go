@@ -9,7 +9,7 @@ import (
 
 // Limits bound what proposals may do to a cluster, whoever made them. The zero value lets nothing be stopped.
 type Limits struct {
-	// Stops is how many running jobs may be stopped or moved to other servers.
+	// Stops is how many running jobs may be stopped or moved to other servers. Apply uses it up.
 	Stops int
 	// Protected tells the running jobs that are not to be stopped, moved or shrunk; nil for none.
 	Protected func(cluster.JobID) bool
@@ -55,11 +55,10 @@ func (l *Limits) Rescue(tx *cluster.Txn) (waits cluster.JobID, ok bool) {
 // is that of Rescue in the same transaction. A job that cannot start where it was proposed, as what was held would have made room
 // there, starts by best fit if it can: the policy wants it started, and would say so again.
 func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving cluster.JobID, waits bool) (held []Held) {
-	stops := l.Stops
 	for i := range proposals {
 		p := &proposals[i]
 		mark := tx.Mark()
-		reason := l.forbids(tx, p, stops)
+		reason := l.forbids(tx, p)
 		if reason == "" {
 			reason = do(tx, p, starving, waits)
 		}
@@ -72,8 +71,8 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving c
 			held = append(held, Held{*p, reason})
 			continue
 		}
-		if stopsJob(tx, mark) {
-			stops--
+		if stopped(tx, mark) {
+			l.Stops--
 		}
 	}
 	return held
@@ -95,7 +94,7 @@ func do(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID, waits bool
 }
 
 // forbids returns why a proposal about a running job is not to be carried out, "" if it is.
-func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal, stops int) string {
+func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	s := tx.State()
 	switch p.Kind {
 	case cluster.OpPreempt, cluster.OpMigrate, cluster.OpResize:
@@ -112,7 +111,7 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal, stops int) string
 	if l.Protected != nil && l.Protected(p.Job) {
 		return HeldProtected
 	}
-	if shrunk := p.Kind == cluster.OpResize && Within(p.Placement, was); !shrunk && stops <= 0 {
+	if l.Stops <= 0 && (p.Kind != cluster.OpResize || Stops(was, p.Placement)) {
 		return HeldStops
 	}
 	return ""
@@ -141,16 +140,16 @@ func delays(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID) string
 	return ""
 }
 
-// stopsJob reports whether the operation after the mark stops a job or moves one of its workers.
-func stopsJob(tx *cluster.Txn, mark int) bool {
+// stopped reports whether the operation after the mark stops a job or moves one of its workers.
+func stopped(tx *cluster.Txn, mark int) bool {
 	o := &tx.Ops()[mark]
-	switch o.Kind {
-	case cluster.OpPreempt, cluster.OpMigrate:
-		return true
-	case cluster.OpResize:
-		return !Within(o.Before(), o.Placement()) && !Within(o.Placement(), o.Before())
-	}
-	return false
+	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate || o.Kind == cluster.OpResize && Stops(o.Before(), o.Placement())
+}
+
+// Stops reports whether a running job that goes from one placement to another, nil for none, has to stop for it: it neither only
+// starts nor only ends workers.
+func Stops(was, is cluster.Placement) bool {
+	return len(is) == 0 || !Within(was, is) && !Within(is, was)
 }
 
 // Within reports whether b has as many workers as a, or more, on every server where a has some, each with the same amounts: going

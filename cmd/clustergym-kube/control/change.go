@@ -73,10 +73,10 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 	pods := is.Workers() / max(j.PodGPUs, 1)
 	switch {
 	case slices.Equal(was, is):
-	case stops(was, is) && len(r.stop) >= most:
+	case decide.Stops(was, is) && len(r.stop) >= most:
 		move := cluster.Proposal{Kind: cluster.OpResize, Job: id, Placement: slices.Clone(is)}
 		r.held = append(r.held, decide.Held{Proposal: move, Reason: decide.HeldStops})
-	case stops(was, is):
+	case decide.Stops(was, is):
 		r.stop = append(r.stop, id)
 	case decide.Within(was, is):
 		if more := int(pods) - len(j.Bound); more > len(j.Free) {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,54 +13,36 @@ import (
 // rest is pods that a gang still lacks: those of one that is bound in part, which go before everything else, or one that a
 // running gang could have more. It stands in the State as a job of its own, with an id beyond those of the view's jobs.
 type rest struct {
-	id    cluster.JobID
-	of    *mirror.Job
-	pods  []*corev1.Pod
-	spec  cluster.JobSpec
-	part  bool      // the gang is bound in part
-	since time.Time // if so, since when
-	bind  []act.Binding
+	id   cluster.JobID
+	of   *mirror.Job
+	pods []*corev1.Pod // at least one
+	spec cluster.JobSpec
+	part bool // the gang is bound in part
+	bind []act.Binding
 }
 
-// findRests lists the rests of a view. A gang that is bound in part without pods to complete it has one without pods.
+// findRests lists the rests of a view. A gang that is bound in part has none while the pods that would complete it are not there.
 func findRests(v *mirror.View) (all []rest) {
-	next := cluster.JobID(len(v.Jobs))
-	add := func(of *mirror.Job, pods []*corev1.Pod, part bool) *rest {
-		r := rest{id: next, of: of, pods: pods, part: part, spec: of.Spec}
-		next++
-		r.spec.Name += "/" + pods0(pods)
-		r.spec.Workers, r.spec.MinWorkers, r.spec.MaxWorkers = int32(max(len(pods), 1))*of.PodGPUs, 0, 0
+	add := func(of *mirror.Job, pods []*corev1.Pod, part bool) {
+		r := rest{id: cluster.JobID(len(v.Jobs) + len(all)), of: of, pods: pods, part: part, spec: of.Spec}
+		r.spec.Name += "/" + pods[0].Name
+		r.spec.Workers, r.spec.MinWorkers, r.spec.MaxWorkers = int32(len(pods))*of.PodGPUs, 0, 0
+		r.spec.GPUType = typeOf(v.State, of.Bound, r.spec.GPUType)
 		all = append(all, r)
-		return &all[len(all)-1]
 	}
 	for i := range v.Partial {
-		p := &v.Partial[i]
-		var pods []*corev1.Pod
-		if int(p.Lacks) <= len(p.Free) {
-			pods = p.Free[:p.Lacks]
+		if p := &v.Partial[i]; int(p.Lacks) <= len(p.Free) {
+			add(&p.Job, p.Free[:p.Lacks], true)
 		}
-		r := add(&p.Job, pods, true)
-		r.since = p.Since
-		r.spec.GPUType = typeOf(v.State, p.Bound, r.spec.GPUType)
 	}
 	for i := range v.Jobs {
-		j := &v.Jobs[i]
-		if !j.Running {
-			continue
-		}
-		for _, pod := range j.Free {
-			r := add(j, []*corev1.Pod{pod}, false)
-			r.spec.GPUType = typeOf(v.State, j.Bound, r.spec.GPUType)
+		if j := &v.Jobs[i]; j.Running {
+			for _, pod := range j.Free {
+				add(j, []*corev1.Pod{pod}, false)
+			}
 		}
 	}
 	return all
-}
-
-func pods0(pods []*corev1.Pod) string {
-	if len(pods) == 0 {
-		return ""
-	}
-	return pods[0].Name
 }
 
 // typeOf is the type of the GPUs that bound pods hold: the rest must be of the same. Without a known one it is as it was.
@@ -78,7 +59,7 @@ func typeOf(s *cluster.State, bound []*corev1.Pod, otherwise string) string {
 // complete places the rests of gangs that are bound in part, where they fit.
 func (r *round) complete() {
 	for i := range r.rests {
-		if x := &r.rests[i]; x.part && len(x.pods) > 0 {
+		if x := &r.rests[i]; x.part {
 			x.place(r.view.State)
 		}
 	}

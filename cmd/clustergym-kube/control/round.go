@@ -109,7 +109,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 	tx := s.Begin(nil)
 	starved, waits := bounds.Rescue(tx)
 	tx.End()
-	r.starved = append(r.starved, bounds.Starving...)
+	r.starved = bounds.Starving // of the tiers before, those that still wait are among them
 	var snapshot bytes.Buffer
 	if l.record {
 		if err := s.WriteSnapshot(&snapshot); err != nil {
@@ -130,17 +130,6 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 		r.wake = out.Wake
 	}
 	tx = s.Begin(nil)
-	held := bounds.Apply(tx, out.Proposals, starved, waits)
-	for _, o := range tx.Ops() {
-		if stops(o.Before(), o.Placement()) && o.Kind != cluster.OpPlace {
-			bounds.Stops--
-		}
-	}
+	r.held = append(r.held, bounds.Apply(tx, out.Proposals, starved, waits)...)
 	tx.End()
-	r.held = append(r.held, held...)
-}
-
-// stops reports whether a gang that goes from one placement to another has to stop for it.
-func stops(was, is cluster.Placement) bool {
-	return was != nil && !decide.Within(was, is) && (is == nil || !decide.Within(is, was))
 }
