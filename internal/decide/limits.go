@@ -143,7 +143,8 @@ func delays(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID) string
 // stopped reports whether the operation after the mark stops a job or moves one of its workers.
 func stopped(tx *cluster.Txn, mark int) bool {
 	o := &tx.Ops()[mark]
-	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate || o.Kind == cluster.OpResize && Stops(o.Before(), o.Placement())
+	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate ||
+		o.Kind == cluster.OpResize && Stops(o.Before(), o.Placement())
 }
 
 // Stops reports whether a running job that goes from one placement to another, nil for none, has to stop for it: it neither only

@@ -172,10 +172,9 @@ func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
 			}
 		}
 	}
-	already := returning(o.Nodes)
 	do("lent", r.loan, l.Actor.Loan)
-	do("recalled", slices.DeleteFunc(r.giveBack, func(node string) bool { return already[node] }), l.Actor.StartReturn)
-	do("returned", returned(o, l.Config.Mirror.Schedulers), l.Actor.EndReturn)
+	do("recalled", slices.DeleteFunc(r.giveBack, func(node string) bool { return r.returning[node] }), l.Actor.StartReturn)
+	do("returned", returned(r.returning, o, l.Config.Mirror.Schedulers), l.Actor.EndReturn)
 	return errors.Join(errs...)
 }
 

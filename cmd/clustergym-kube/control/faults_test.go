@@ -264,7 +264,8 @@ func TestReturningNodes(t *testing.T) {
 	s.SetOffer(1, 0)
 	r := &round{view: &mirror.View{State: s}}
 	s.CopyTo(&r.before)
-	r.overdue(returning(nodes))
+	r.returning = returning(nodes)
+	r.overdue()
 	if !slices.Equal(r.giveBack, []string{"n2"}) {
 		t.Errorf("%v go back, want n2", r.giveBack)
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,7 @@ import (
 
 // overdue takes nodes back that inference wants and the policy has not returned in time: those first that are being returned
 // already, then those with the fewest training workers. Gangs on them are stopped.
-func (r *round) overdue(returning map[string]bool) {
+func (r *round) overdue() {
 	s := &r.before
 	owed, by := s.Owed()
 	if owed -= int32(len(r.giveBack)); owed <= 0 || s.Now() < by {
@@ -26,7 +27,7 @@ func (r *round) overdue(returning map[string]bool) {
 		}
 	}
 	slices.SortStableFunc(lent, func(a, b cluster.ServerID) int {
-		x, y := returning[s.Server(a).Name], returning[s.Server(b).Name]
+		x, y := r.returning[s.Server(a).Name], r.returning[s.Server(b).Name]
 		switch {
 		case x && !y:
 			return -1
@@ -66,20 +67,15 @@ func on(pods []*corev1.Pod, node string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
 }
 
-// returned lists the nodes that are being returned and that no pod of these schedulers is on any more.
-func returned(o *mirror.Objects, schedulers []string) (names []string) {
+// returned lists those of the nodes that are being returned that no pod of these schedulers is on any more.
+func returned(returning map[string]bool, o *mirror.Objects, schedulers []string) []string {
 	busy := map[string]bool{}
 	for _, pod := range o.Pods {
-		if ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; !ended &&
-			slices.Contains(schedulers, pod.Spec.SchedulerName) {
-			busy[cmp.Or(pod.Spec.NodeName, o.Bound[pod.UID])] = true
+		if !mirror.Ended(pod) && slices.Contains(schedulers, pod.Spec.SchedulerName) {
+			busy[o.NodeOf(pod)] = true
 		}
 	}
-	for _, node := range o.Nodes {
-		if node.Labels[mirror.ReturningLabel] != "" && !busy[node.Name] {
-			names = append(names, node.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	free := maps.Clone(returning)
+	maps.DeleteFunc(free, func(node string, _ bool) bool { return busy[node] })
+	return slices.Sorted(maps.Keys(free))
 }

@@ -14,15 +14,16 @@ import (
 
 // round is one decision on a view of the cluster, and what it comes to.
 type round struct {
-	id      string
-	view    *mirror.View
-	before  cluster.State // as it is, with the rests of gangs that are bound in part where they go, and every pending gang submitted
-	answers []*decide.Answer
-	held    []decide.Held
-	starved []cluster.JobID // that wait for longer than they should
-	failed  []error         // tiers that nobody decided
-	wake    *time.Duration  // when the policy wants to be asked again, on the State's clock; nil for no wish
-	rests   []rest
+	id        string
+	view      *mirror.View
+	before    cluster.State // as it is, with the rests of gangs that are bound in part where they go, and every pending gang submitted
+	answers   []*decide.Answer
+	held      []decide.Held
+	starved   []cluster.JobID // that wait for longer than they should
+	failed    []error         // tiers that nobody decided
+	wake      *time.Duration  // when the policy wants to be asked again, on the State's clock; nil for no wish
+	rests     []rest
+	returning map[string]bool // nodes that are being returned
 	changes
 }
 
@@ -42,7 +43,7 @@ type limits struct {
 // decideRound asks the policy about the waiting gangs, those of higher priority first. What a tier does is settled when the next
 // is asked, and running gangs of higher priority are not for it to stop. It changes the view's State and writes nothing.
 func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round {
-	r := &round{id: id, view: v}
+	r := &round{id: id, view: v, returning: l.returning}
 	r.rests = findRests(v)
 	r.complete()
 	v.State.CopyTo(&r.before)
@@ -60,7 +61,7 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
 	r.compare(l.stops)
-	r.overdue(l.returning)
+	r.overdue()
 	r.surplus()
 	return r
 }

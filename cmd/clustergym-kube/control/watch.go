@@ -127,15 +127,7 @@ func (w *watch) update(was, is any) {
 
 // sameNode reports whether two states of a node differ in heartbeats alone.
 func sameNode(a, b *corev1.Node) bool {
-	ready := func(n *corev1.Node) corev1.ConditionStatus {
-		for _, c := range n.Status.Conditions {
-			if c.Type == corev1.NodeReady {
-				return c.Status
-			}
-		}
-		return corev1.ConditionUnknown
-	}
-	return maps.Equal(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec) && ready(a) == ready(b) &&
+	return maps.Equal(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec) && mirror.Ready(a) == mirror.Ready(b) &&
 		equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
 }

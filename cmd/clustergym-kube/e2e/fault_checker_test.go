@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 const (
@@ -176,15 +177,11 @@ func (k *checker) fault(format string, args ...any) {
 // held is how many GPUs the pods on a node hold.
 func (k *checker) held(node string) (gpus int64) {
 	for _, pod := range k.pods {
-		if pod.Spec.NodeName == node && !ended(pod) {
+		if pod.Spec.NodeName == node && !mirror.Ended(pod) {
 			gpus += gpusOf(pod)
 		}
 	}
 	return gpus
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func gpusOf(pod *corev1.Pod) int64 {

@@ -1,6 +1,10 @@
 package e2e
 
-import "time"
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
 
 // whole notes whether a gang is bound in part, and for how long it was. A pod that has succeeded holds nothing, and nobody
 // waits for it.
@@ -13,7 +17,7 @@ func (k *checker) whole(gang string) {
 	for _, pod := range k.pods {
 		switch {
 		case gangOf(pod) != gang || pod.DeletionTimestamp != nil:
-		case ended(pod):
+		case mirror.Ended(pod):
 			need--
 		case pod.Spec.NodeName != "":
 			bound++

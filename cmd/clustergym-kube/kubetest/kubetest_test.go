@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // One cluster serves all that does not disturb the rest, as it takes seconds to start.
@@ -33,7 +34,7 @@ func TestCluster(t *testing.T) {
 		ready := 0
 		for i := range nodes.Items {
 			node := &nodes.Items[i]
-			if gpus := node.Status.Allocatable[kubetest.GPU]; kubetest.Ready(node) && gpus.Value() == 8 {
+			if gpus := node.Status.Allocatable[kubetest.GPU]; mirror.Ready(node) && gpus.Value() == 8 {
 				ready++
 			}
 		}

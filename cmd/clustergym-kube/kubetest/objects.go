@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // GPU is the resource that pods and nodes of this package have.
@@ -48,7 +50,7 @@ func (c *Cluster) AddNodes(n int, edit func(i int, node *corev1.Node)) []*corev1
 	if c.kwok {
 		for i, node := range nodes {
 			c.Await("node "+node.Name, func(ctx context.Context) (err error) {
-				if nodes[i], err = c.Client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err == nil && !Ready(nodes[i]) {
+				if nodes[i], err = c.Client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err == nil && !mirror.Ready(nodes[i]) {
 					err = fmt.Errorf("it is not ready")
 				}
 				return err

@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // RunFor is the annotation that tells KWOK for how long a pod runs, a Go duration such as "2s", counted from the pod's last
@@ -120,14 +118,4 @@ func (c *Cluster) ApplyCRD() {
 	if err != nil {
 		c.tb.Fatalf("kubetest: %v", err)
 	}
-}
-
-// Ready reports whether a node's kubelet says that it is ready.
-func Ready(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -160,7 +160,7 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 			return ask{}, nil, of(pod, f)
 		}
 		names, f := b.volumes(pod)
-		if f != nil && b.nodeOf(pod) == "" { // one that has a node has its volumes too, whatever is known of them
+		if f != nil && b.NodeOf(pod) == "" { // one that has a node has its volumes too, whatever is known of them
 			return ask{}, nil, of(pod, f)
 		}
 		volumes = append(volumes, names...)
@@ -194,7 +194,7 @@ func (c *crowd) created(own []*corev1.Pod) time.Time {
 func (b *builder) pieces(bound []*corev1.Pod) []piece {
 	nodes := make([]string, len(bound))
 	for i, pod := range bound {
-		nodes[i] = b.nodeOf(pod)
+		nodes[i] = b.NodeOf(pod)
 	}
 	slices.Sort(nodes)
 	var pieces []piece

@@ -49,7 +49,7 @@ func (b *builder) crowds() []*crowd {
 		}
 		ours := slices.Contains(b.Schedulers, pod.Spec.SchedulerName)
 		ended := pod.Status.Phase == corev1.PodSucceeded
-		node := b.nodeOf(pod)
+		node := b.NodeOf(pod)
 		if node != "" && !ended {
 			b.load(node).pods++
 		}
@@ -74,7 +74,7 @@ func (b *builder) crowds() []*crowd {
 			known[key] = c
 			all = append(all, c)
 		}
-		c.add(pod, b.nodeOf(pod), &g, err)
+		c.add(pod, b.NodeOf(pod), &g, err)
 	}
 	return all
 }
@@ -118,7 +118,7 @@ func (c *crowd) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
 // take books what a pod on a node holds beside the running gangs, and returns its GPUs.
 func (b *builder) take(pod *corev1.Pod) int64 {
 	a := b.holding(pod)
-	b.load(b.nodeOf(pod)).taken.add(a)
+	b.load(b.NodeOf(pod)).taken.add(a)
 	if a.gpus > 0 {
 		b.tenants[pod.Namespace] = sum(b.tenants[pod.Namespace], a.gpus)
 	}

@@ -161,12 +161,27 @@ func (b *builder) load(node string) *load {
 	return l
 }
 
-// nodeOf returns the node that the pod holds, "" if none.
-func (b *builder) nodeOf(pod *corev1.Pod) string {
+// NodeOf returns the node that the pod holds, "" if none.
+func (o *Objects) NodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
 	}
-	return b.Bound[pod.UID]
+	return o.Bound[pod.UID]
+}
+
+// Ended reports whether the pod has run, well or not, and holds nothing any more.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Ready reports whether the node says that it is.
+func Ready(node *corev1.Node) bool {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // since places an instant on the State's clock, between its zero and now.

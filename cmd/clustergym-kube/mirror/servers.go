@@ -153,15 +153,7 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 
 // closed reports whether the node takes nothing new.
 func closed(node *corev1.Node) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[ReturningLabel] == "true" {
-		return true
-	}
-	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return c.Status != corev1.ConditionTrue
-		}
-	}
-	return true
+	return node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[ReturningLabel] == "true" || !Ready(node)
 }
 
 func (b *builder) label(v *server, key string) string {
