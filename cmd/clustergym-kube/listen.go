@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,11 +29,10 @@ func (o *options) listen(
 ) error {
 	token := ""
 	if o.metrics.tokenFile != "" {
-		text, err := os.ReadFile(o.metrics.tokenFile)
-		if err != nil {
-			return fmt.Errorf("read token: %w", err)
+		var err error
+		if token, err = serve.ReadToken(o.metrics.tokenFile); err != nil {
+			return err
 		}
-		token = strings.TrimSpace(string(text))
 	}
 	probes, err := new(net.ListenConfig).Listen(ctx, "tcp", o.probes)
 	if err != nil {
@@ -70,10 +65,9 @@ func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n"))
 
 // authorised lets requests through that bring the token, or all where there is none.
 func authorised(token string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + token))
+	bears := serve.Bears(token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if token != "" && subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !bears(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "want the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return

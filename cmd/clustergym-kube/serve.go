@@ -13,13 +13,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/term"
 	"k8s.io/klog/v2"
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/serve"
 )
 
 // serve runs the scheduler until the context ends or another one leads.
@@ -68,10 +68,7 @@ func (o *options) handler(talk io.Writer) slog.Handler {
 	if o.verbose {
 		opts.Level = slog.LevelDebug
 	}
-	if f, ok := talk.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return slog.NewTextHandler(talk, opts)
-	}
-	return slog.NewJSONHandler(talk, opts)
+	return serve.LogHandler(talk, opts)
 }
 
 // decider loads the policy. end closes the decision log.

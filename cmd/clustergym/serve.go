@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/internal/decide"
@@ -148,15 +145,7 @@ func readToken(path string) (string, error) {
 	if path == "" {
 		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read token: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("read token: %s is empty", path)
-	}
-	return token, nil
+	return serve.ReadToken(path)
 }
 
 // logger logs for people on a terminal, else as JSON; with --quiet only what is wrong.
@@ -165,12 +154,5 @@ func (a *app) logger() *slog.Logger {
 	if a.quiet {
 		opts.Level = slog.LevelWarn
 	}
-	return slog.New(logHandler(a.talk, opts))
-}
-
-func logHandler(w io.Writer, opts *slog.HandlerOptions) slog.Handler {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return slog.NewTextHandler(w, opts)
-	}
-	return slog.NewJSONHandler(w, opts)
+	return slog.New(serve.LogHandler(a.talk, opts))
 }

@@ -16,7 +16,7 @@ import (
 type round struct {
 	id        string
 	view      *mirror.View
-	before    cluster.State // as it is, with the rests of gangs that are bound in part where they go, and every pending gang submitted
+	before    cluster.State // as it is, with gangs that are bound in part completed, and every pending one submitted
 	answers   []*decide.Answer
 	held      []decide.Held
 	starved   []cluster.JobID // that wait for longer than they should

@@ -1,0 +1,29 @@
+package serve_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+// A token that was meant to be there and is not must never turn into none.
+func TestReadToken(t *testing.T) {
+	for _, c := range []struct{ text, want, says string }{
+		{"0123456789abcdef\n", "0123456789abcdef", ""}, {"", "", "is empty"}, {" \n", "", "is empty"},
+	} {
+		path := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := serve.ReadToken(path)
+		if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %q, %v; want %q, %q", c.text, got, err, c.want, c.says)
+		}
+	}
+	if token, err := serve.ReadToken(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Errorf("token %q of a file that is not there", token)
+	}
+}
