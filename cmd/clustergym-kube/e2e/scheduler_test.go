@@ -17,12 +17,16 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
+// built is the folder of the program, "" while no test has asked for it.
+var built string
+
 // program builds clustergym-kube once for all tests.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "clustergym-kube")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	path := filepath.Join(dir, "clustergym-kube")
 	out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput()
 	if err != nil {
@@ -33,8 +37,8 @@ var program = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
