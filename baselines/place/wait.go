@@ -92,6 +92,9 @@ func (e *ends) wait(s *cluster.State, n int32) float64 {
 	if !e.known {
 		e.refresh(s)
 	}
+	if e.most == 0 { // no server has any
+		return math.Inf(1)
+	}
 	servers, rest := int(n/e.most), n%e.most
 	at := 0.0
 	if rest > 0 { // on one server more than those that are all free

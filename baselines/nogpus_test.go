@@ -1,0 +1,37 @@
+package baselines_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// A cluster may have no GPUs for a while: its nodes are cordoned, or others hold them all. Then jobs wait, whatever the policy.
+func TestPoliciesDecideWithoutGPUs(t *testing.T) {
+	for _, name := range slices.Concat(baselines.Names(), []string{"srtf+menu", "srsf+menu:wait=true", "srtf+move", "fifo+loan"}) {
+		policy, err := baselines.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := policy.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		s, err := cluster.NewState(cluster.Uniform(2, 0), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range cluster.JobID(2) {
+			s.Submit(id, &cluster.JobSpec{
+				Workers: 1 + int32(id), Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: time.Hour, MinWorkers: 1, MaxWorkers: 4,
+			})
+		}
+		tx := s.Begin(s.Introduce())
+		if err := policy.Schedule(tx); err != nil || len(s.Running()) > 0 {
+			t.Errorf("%s: %v, %d jobs run", name, err, len(s.Running()))
+		}
+		tx.End()
+	}
+}
