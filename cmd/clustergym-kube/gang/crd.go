@@ -31,7 +31,7 @@ func (c *CRD) Of(pod *corev1.Pod) (Group, bool, error) {
 	g.Ref = &corev1.ObjectReference{
 		APIVersion: CRDVersion, Kind: "PodGroup", Namespace: pod.Namespace, Name: name, UID: object.GetUID(),
 	}
-	g.Annotations, g.Created = object.GetAnnotations(), object.GetCreationTimestamp().Time
+	g.Annotations = object.GetAnnotations()
 	least, err := minMember(object, title("PodGroup", pod.Namespace, name))
 	g.MinCount = max(least, 1)
 	return g, true, err

@@ -5,7 +5,6 @@ package gang
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -25,7 +24,6 @@ type Group struct {
 	Ref             *corev1.ObjectReference // the object that events are about, nil for a group known by label only or a pod alone
 	MinCount        int32                   // pods that must run together; at least 1
 	Annotations     map[string]string       // of the group's object; nil without. Read only
-	Created         time.Time               // of the group's object; zero without
 }
 
 // Source tells the group of a pod. ok is false for a pod that belongs to none: a gang of one. An error says why the group

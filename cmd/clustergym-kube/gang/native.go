@@ -48,7 +48,7 @@ func (g Group) of(object *schedulingv1alpha2.PodGroup) (Group, bool, error) {
 	g.Ref = &corev1.ObjectReference{
 		APIVersion: NativeVersion, Kind: "PodGroup", Namespace: object.Namespace, Name: object.Name, UID: object.UID,
 	}
-	g.Annotations, g.Created = object.Annotations, object.CreationTimestamp.Time
+	g.Annotations = object.Annotations
 	me := title("PodGroup", object.Namespace, object.Name)
 	policy := &object.Spec.SchedulingPolicy
 	switch {

@@ -119,14 +119,16 @@ func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fa
 	if f != nil && !running {
 		return Job{}, plan{}, f
 	}
-	p := plan{crowdKey: c.crowdKey, created: c.created(own), pod: own[0], nodes: a.nodes, volumes: volumes}
+	p := plan{crowdKey: c.crowdKey, pod: own[0], nodes: a.nodes, volumes: volumes}
 	job := Job{Group: c.group, Priority: a.priority, Running: running, Bound: c.bound, Free: c.free, PodGPUs: a.gpus}
 	job.Spec = cluster.JobSpec{
-		Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace, Submit: b.since(p.created),
+		Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace,
 		Request: a.request, Model: t.model, Estimate: t.estimate,
 	}
+	together := need
 	if a.gpus == 1 {
 		t.size(&job.Spec, int32(len(own)), int32(len(c.bound)), running)
+		together = max(need, job.Spec.Least())
 	} else {
 		pods := int32(len(own))
 		if running {
@@ -137,6 +139,8 @@ func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fa
 		}
 		job.Spec.Workers, job.Spec.Tensor = pods*a.gpus, a.gpus
 	}
+	p.created = whole(own, together)
+	job.Spec.Submit = b.since(p.created)
 	if err := job.Spec.Validate(); err != nil {
 		return Job{}, plan{}, faultf(ReasonJob, "%v", err)
 	}
@@ -176,18 +180,15 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 	return first, slices.Compact(volumes), nil
 }
 
-// created is when the gang was submitted.
-func (c *crowd) created(own []*corev1.Pod) time.Time {
-	if !c.group.Created.IsZero() {
-		return c.group.Created
+// whole is when the pod was made that made the gang whole: the youngest of the first need pods. That is when the gang began to
+// wait: its group's object may be older, and have had other pods.
+func whole(own []*corev1.Pod, need int32) time.Time {
+	made := make([]time.Time, len(own))
+	for i, pod := range own {
+		made[i] = pod.CreationTimestamp.Time
 	}
-	first := own[0].CreationTimestamp.Time
-	for _, pod := range own[1:] {
-		if t := pod.CreationTimestamp.Time; t.Before(first) {
-			first = t
-		}
-	}
-	return first
+	slices.SortFunc(made, time.Time.Compare)
+	return made[min(int(need), len(own))-1]
 }
 
 // pieces counts the pods by node.

@@ -9,7 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 )
 
 // tell says in one line for each gang where a View has put it.
@@ -141,19 +144,36 @@ func TestBindingsThatTheObjectsDoNotShowCount(t *testing.T) {
 	}
 }
 
-func TestJobsComeInOrderOfSubmission(t *testing.T) {
-	created := func(ago time.Duration) change {
-		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-ago)) }
+func created(ago time.Duration) change {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-ago)) }
+}
+
+// A gang waits from when the pod was made that made it whole: its group may be older, as may pods that waited for that one.
+func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
+	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(2)}}}
+	group.SetCreationTimestamp(metav1.NewTime(now.Add(-900 * time.Hour)))
+	o := objects(nodes(aNode("n1")), aPod("x", inGang("g", 2), created(3*time.Hour)), aPod("y", inGang("g", 2), created(2*time.Hour)),
+		aPod("z", inGang("g", 2), created(time.Minute)), aPod("done", inGang("g", 2), created(800*time.Hour), inPhase(corev1.PodFailed)))
+	o.Groups = &gang.CRD{Get: func(string, string) *unstructured.Unstructured { return group }}
+	if v := build(t, o); len(v.Jobs) != 1 || v.Jobs[0].Spec.Submit != 998*time.Hour {
+		t.Errorf("got %s since %v, want one gang since 998h", tell(v), v.Jobs[0].Spec.Submit)
 	}
+	group.SetAnnotations(map[string]string{MinWorkersAnnotation: "3"}) // of which an elastic gang needs more
+	if v := build(t, o); v.Jobs[0].Spec.Submit != 1000*time.Hour-time.Minute {
+		t.Errorf("with 3 pods at least since %v, want since the third was made", v.Jobs[0].Spec.Submit)
+	}
+}
+
+func TestJobsComeInOrderOfSubmission(t *testing.T) {
 	g := inGang("g", 2)
 	v := build(t, objects(nodes(aNode("n1")),
 		aPod("b", created(2*time.Hour)), aPod("a", created(2*time.Hour)), aPod("ahead", created(-time.Hour)),
-		aPod("x", g, created(time.Minute)), aPod("y", g, created(3*time.Hour))))
+		aPod("x", g, created(150*time.Minute)), aPod("y", g, created(3*time.Hour))))
 	var got []string
 	for i := range v.Jobs {
 		got = append(got, fmt.Sprint(v.Jobs[i].Spec.Name, " ", v.Jobs[i].Spec.Submit))
 	}
-	want := []string{"team/g 997h0m0s", "team/a 998h0m0s", "team/b 998h0m0s", "team/ahead 1000h0m0s"}
+	want := []string{"team/g 997h30m0s", "team/a 998h0m0s", "team/b 998h0m0s", "team/ahead 1000h0m0s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
