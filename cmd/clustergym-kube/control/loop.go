@@ -35,8 +35,9 @@ type Loop struct {
 	last      time.Time // of the last round
 	explained time.Time // of the last round that found reasons
 	rounds    int
-	wait      time.Duration // until the next round if nothing changes
-	warned    string        // the last complaint about the orders
+	wait      time.Duration     // until the next round if nothing changes
+	warned    string            // the last complaint about the orders
+	never     map[string]string // why gangs can never start, by their names, as the log has it
 }
 
 // New returns a loop that has not begun. Its metrics go to the registry.
@@ -184,6 +185,7 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 		l.explained = now
 	}
 	l.rounds++
+	l.tellNever(ctx, v)
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
 		stops: left, starvation: l.Starvation, explain: explain, record: l.Decider.Decisions != nil,
 		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },
@@ -194,6 +196,19 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 		l.within(*r.wake - v.State.Now())
 	}
 	return r, objects, nil
+}
+
+// tellNever logs which gangs can never start, each once while that is so for the same reason.
+func (l *Loop) tellNever(ctx context.Context, v *mirror.View) {
+	was := l.never
+	l.never = map[string]string{}
+	for i := range v.Jobs {
+		if j := &v.Jobs[i]; j.Never != "" {
+			if l.never[j.Spec.Name] = j.Never; was[j.Spec.Name] != j.Never {
+				l.Log.WarnContext(ctx, "never fits", "gang", j.Spec.Name, "why", j.Never)
+			}
+		}
+	}
 }
 
 // orders reads what people say in the ConfigMap.

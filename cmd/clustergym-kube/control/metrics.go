@@ -85,16 +85,19 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 
 // see notes where gangs stand.
 func (m *metrics) see(r *round) {
-	pending, running := 0, 0
+	pending, running, never := 0, 0, 0
 	for i := range r.view.Jobs {
-		if r.view.Jobs[i].Running {
+		switch j := &r.view.Jobs[i]; {
+		case j.Running:
 			running++
-		} else {
+		case j.Never != "":
+			never++
+		default:
 			pending++
 		}
 	}
 	for state, n := range map[string]int{
-		"pending": pending, "running": running, "partial": len(r.view.Partial), "incomplete": len(r.view.Waiting),
+		"pending": pending, "running": running, "never-fits": never, "partial": len(r.view.Partial), "incomplete": len(r.view.Waiting),
 		"starving": len(r.starved), "refused_pods": len(r.view.Refused),
 	} {
 		m.gangs.WithLabelValues(state).Set(float64(n))

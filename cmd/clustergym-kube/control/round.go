@@ -66,11 +66,12 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	return r
 }
 
-// tiers groups the pending jobs by priority, highest first. If nothing waits there is one empty tier for what runs.
+// tiers groups the pending jobs that could ever start by priority, highest first; the policy does not hear of the others, which
+// could only be in the way. If nothing waits there is one empty tier for what runs.
 func tiers(jobs []mirror.Job) (all [][]cluster.JobID) {
 	var waiting []cluster.JobID
 	for i := range jobs {
-		if !jobs[i].Running {
+		if !jobs[i].Running && jobs[i].Never == "" {
 			waiting = append(waiting, cluster.JobID(i))
 		}
 	}

@@ -60,6 +60,7 @@ type crew struct {
 	on       []string // nodes of the first pods
 	asked    time.Duration
 	extra    map[string]string // annotations
+	selector map[string]string // of nodes
 }
 
 func (g crew) list() (all []*corev1.Pod) {
@@ -72,7 +73,7 @@ func (g crew) list() (all []*corev1.Pod) {
 				Annotations: map[string]string{gang.MinMemberAnnotation: fmt.Sprint(g.least), mirror.EstimateAnnotation: "1h"},
 			},
 			Spec: corev1.PodSpec{
-				SchedulerName: "clustergym", Priority: &g.priority,
+				SchedulerName: "clustergym", Priority: &g.priority, NodeSelector: g.selector,
 				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{gpu: *resource.NewQuantity(g.gpus, resource.DecimalSI)},
 				}}},

@@ -111,8 +111,11 @@ func (r *round) reasons() map[string]string {
 		}
 	}
 	for i := range r.view.Jobs {
-		if _, known := all[r.view.Jobs[i].Spec.Name]; !known && len(r.failed) > 0 && !r.view.Jobs[i].Running {
-			all[r.view.Jobs[i].Spec.Name] = fmt.Sprintf("nobody decided: %v", r.failed[0])
+		j := &r.view.Jobs[i]
+		if j.Never != "" {
+			all[j.Spec.Name] = "cannot start even on empty nodes: " + j.Never + " (never-fits)"
+		} else if _, known := all[j.Spec.Name]; !known && len(r.failed) > 0 && !j.Running {
+			all[j.Spec.Name] = fmt.Sprintf("nobody decided: %v", r.failed[0])
 		}
 	}
 	for _, h := range r.held {

@@ -15,11 +15,12 @@ import (
 type plan struct {
 	crowdKey
 	created time.Time
-	pod     *corev1.Pod // one of them
-	nodes   string      // see ask
-	volumes []string    // those that not every node can reach, by name, each once
-	start   time.Time   // of a running one
-	pieces  []piece     // of a running one, by node
+	pod     *corev1.Pod        // one of them
+	nodes   string             // see ask
+	volumes []string           // those that not every node can reach, by name, each once
+	where   *cluster.ServerSet // the servers that will do
+	start   time.Time          // of a running one
+	pieces  []piece            // of a running one, by node
 }
 
 // piece is how many pods of a gang are on a node.

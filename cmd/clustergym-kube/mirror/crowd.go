@@ -59,6 +59,10 @@ func (b *builder) crowds() []*crowd {
 		case !ended && node != "":
 			gpus := b.take(pod)
 			l := b.load(node)
+			if stays(pod) {
+				l.fixed.add(b.holding(pod))
+				l.stay++
+			}
 			l.foreign = l.foreign || !ours && gpus > 0
 		}
 	}
@@ -146,6 +150,12 @@ func controller(pod *corev1.Pod) types.UID {
 		return owner.UID
 	}
 	return ""
+}
+
+// stays reports whether the pod belongs to its node: one of a DaemonSet, or a static one.
+func stays(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
 func byName(a, b *corev1.Pod) int {

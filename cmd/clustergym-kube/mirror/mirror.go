@@ -60,6 +60,8 @@ type Job struct {
 	Bound    []*corev1.Pod // that hold a node, by name
 	Free     []*corev1.Pod // that wait for one, by name; of a running job: surplus, which may be bound where there is room
 	PodGPUs  int32         // GPUs of each pod
+	// Never is why a gang that waits could not start if all its nodes were empty, "" if it could: see Build.
+	Never string
 }
 
 // Partial is a gang with fewer pods bound than it needs, which is of no use to anyone.
@@ -111,6 +113,10 @@ const longest = 100 * 365 * 24 * time.Hour
 // has not lent. A node that takes nothing new (cordoned, not ready, being returned, being deleted or gone) has the GPUs
 // that running gangs hold there and no more. A State without any such node has one server without GPUs, which is no node.
 //
+// A gang that waits could start if its nodes, those that take something new and that its selectors, affinity, tolerations and
+// volumes allow, were empty but for the pods of DaemonSets and static pods, with as many nodes of the inference pool as may be on
+// loan. An elastic gang asks for no more workers than would then have room.
+//
 // A gang runs from the instant by which as many of its pods had started as it needs. Of the GPU time that it has held
 // since, what lies before the epoch or beyond 73 GPU-years is not counted.
 func Build(o *Objects, c *Config, now time.Time) (*View, error) {
@@ -127,6 +133,7 @@ func Build(o *Objects, c *Config, now time.Time) (*View, error) {
 	if err := b.restore(); err != nil {
 		return nil, fmt.Errorf("build view: %w", err)
 	}
+	b.judge()
 	return b.view, nil
 }
 
@@ -138,6 +145,7 @@ type builder struct {
 	view    *View
 	loads   map[string]*load // by node
 	tenants map[string]int64 // by namespace: GPUs in use by pods other than those of running gangs
+	allowed map[string]int64 // by namespace with a quota: GPUs that all its pods may hold
 	plans   []plan           // what the View does not say of its Jobs, by cluster.JobID
 	servers []server         // by cluster.ServerID
 	ids     map[string]cluster.ServerID
@@ -147,6 +155,8 @@ type builder struct {
 // load is what the pods on a node hold.
 type load struct {
 	taken   amount // by pods other than those of running gangs
+	fixed   amount // of that, by pods that stay as long as the node
+	stay    int64  // number of these
 	held    amount // by the pods of running gangs
 	pods    int64
 	foreign bool // pods of other schedulers hold GPUs

@@ -24,8 +24,9 @@ type server struct {
 	node   *corev1.Node // nil for one that is gone but still holds pods
 	closed bool         // takes nothing new
 	onLoan bool
-	free   int64 // GPUs that running gangs do not hold
-	held   int64 // GPUs that they do
+	free   int64  // GPUs that running gangs do not hold
+	held   int64  // GPUs that they do
+	empty  amount // what there would be but for pods that come and go; none if it is closed
 }
 
 // order sorts the jobs by submission and gives each a name of its own.
@@ -136,6 +137,7 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 	}
 	v.closed = closed(node)
 	if !v.closed {
+		v.empty = l.empty(node, has)
 		v.free = min(max(has.gpus-l.taken.gpus-v.held, 0), cluster.MaxGPUs-v.held)
 		if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said { // each GPU may get a pod of its own
 			v.free = min(v.free, max(clamp(slots, mostUnits)-l.pods, 0))
@@ -149,6 +151,21 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 		v.spec.MemMiB = max(has.memBytes-l.taken.memBytes, l.held.memBytes, 0) / mib
 	}
 	return v, true
+}
+
+// empty is what the node would have if the pods on it that come and go were gone.
+func (l *load) empty(node *corev1.Node, has amount) amount {
+	e := amount{min(max(has.gpus-l.fixed.gpus, 0), cluster.MaxGPUs), cluster.Unlimited, cluster.Unlimited}
+	if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said {
+		e.gpus = min(e.gpus, max(clamp(slots, mostUnits)-l.stay, 0))
+	}
+	if _, said := node.Status.Allocatable[corev1.ResourceCPU]; said {
+		e.cpuMilli = max(has.cpuMilli-l.fixed.cpuMilli, 0)
+	}
+	if _, said := node.Status.Allocatable[corev1.ResourceMemory]; said {
+		e.memBytes = max(has.memBytes-l.fixed.memBytes, 0)
+	}
+	return e
 }
 
 // closed reports whether the node takes nothing new.
@@ -209,6 +226,7 @@ func (b *builder) quotas() []cluster.Quota {
 		}
 		least[q.Namespace] = n
 	}
+	b.allowed = least
 	var quotas []cluster.Quota
 	for _, name := range slices.Sorted(maps.Keys(least)) {
 		n := max(least[name]-b.tenants[name], held[name], 0)

@@ -33,6 +33,7 @@ func (b *builder) restrict() {
 				own.Add(id)
 			}
 		}
+		p.where = own
 		if b.every(own) {
 			return nil
 		}
@@ -59,21 +60,46 @@ func (b *builder) every(set *cluster.ServerSet) bool {
 // eligible returns the servers that the pods of a gang may be bound to.
 func (b *builder) eligible(p *plan) *cluster.ServerSet {
 	set := cluster.NewServerSet(len(b.servers))
+	bars := b.bars(p)
+	for i := range b.servers {
+		if bars(&b.servers[i]) == "" {
+			set.Add(cluster.ServerID(i))
+		}
+	}
+	return set
+}
+
+// What keeps the pods of a gang from a server, in words that follow "because of".
+const (
+	barClosed  = "nodes that are cordoned, not ready, being returned or being deleted"
+	barTaint   = "taints that the pods do not tolerate"
+	barVolume  = "volumes that cannot be reached there"
+	barMatches = "the pods' node selector or required node affinity"
+	barLoan    = "nodes of inference, none of which may be on loan"
+)
+
+// bars returns a function that finds what keeps the pods of a gang from a server, "" if nothing does.
+func (b *builder) bars(p *plan) func(*server) string {
 	affinity := nodeaffinity.GetRequiredNodeAffinity(p.pod)
 	var volumes []*corev1.PersistentVolume
 	for _, name := range p.volumes {
 		volumes = append(volumes, b.Volume(name))
 	}
-	for i := range b.servers {
-		v := &b.servers[i]
-		if v.closed || !tolerated(v.node, p.pod.Spec.Tolerations) || !reaches(v.node, volumes) {
-			continue
+	return func(v *server) string {
+		if v.closed {
+			return barClosed
 		}
-		if match, err := affinity.Match(v.node); match && err == nil {
-			set.Add(cluster.ServerID(i))
+		if match, err := affinity.Match(v.node); !match || err != nil {
+			return barMatches
 		}
+		switch {
+		case !tolerated(v.node, p.pod.Spec.Tolerations):
+			return barTaint
+		case !reaches(v.node, volumes):
+			return barVolume
+		}
+		return ""
 	}
-	return set
 }
 
 func tolerated(node *corev1.Node, tolerations []corev1.Toleration) bool {
