@@ -134,7 +134,7 @@ goes on.`,
 		"run time of gangs that state none; 0: unknown, which only some policies can do with")
 	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many running gangs may be stopped or moved in an hour; 0: none")
 	f.DurationVar(&o.starvation, "starvation", 24*time.Hour,
-		"how long a gang waits before it goes before all others; 0: forever")
+		"how long a gang waits before it goes before all others, and how long it may then hold them back; 0: it never does")
 	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute,
 		"how long a gang may be bound in part before its bound pods are deleted")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")

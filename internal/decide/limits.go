@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -14,14 +13,18 @@ type Limits struct {
 	// Protected tells the running jobs that are not to be stopped, moved or shrunk; nil for none.
 	Protected func(cluster.JobID) bool
 	// Starving are the waiting jobs that go before all others, first come, first served. While one of them does not fit, nothing
-	// else takes GPUs but what leaves the time at which it could start, as estimates tell it, as it is.
+	// takes GPUs of the servers that will do for it but what leaves the time at which it could start as it is. Each must be one
+	// that could start there if nothing ran: this is not looked at.
 	Starving []cluster.JobID
+	// Holds tells those of Starving that may hold others back so; nil for all.
+	Holds func(cluster.JobID) bool
 }
 
 // Held is a proposal that was not carried out, and why.
 type Held struct {
 	cluster.Proposal
 	Reason string
+	For    cluster.JobID // the starving job, if that is why
 }
 
 // Why a proposal was held.
@@ -32,43 +35,77 @@ const (
 	HeldNoRoom    = "no-room"   // it needs what another one, which was held, would have freed
 )
 
-// Rescue starts, in an open transaction, the starving jobs that fit, and returns the first that does not. Jobs after that one
-// are left to the policy.
-func (l *Limits) Rescue(tx *cluster.Txn) (waits cluster.JobID, ok bool) {
+// Rescue starts, in an open transaction, the starving jobs that fit and delay none before them. It returns those that wait and
+// hold others back, of which no two could use the same server as the first in line goes first, and the starts of other starving
+// jobs that were held for them. An elastic job starts with fewer workers than it asks for rather than not at all.
+func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) {
 	s := tx.State()
+	var waiters []*waiter
 	for _, id := range l.Starving {
 		if s.Phase(id) != cluster.Pending {
 			continue
 		}
-		p, fits := s.BestFit(id, nil)
-		if !fits {
-			return id, true
+		if p, fits := fit(s, id); fits {
+			start := cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: p}
+			if reason, by := do(tx, &start, waiters); reason != "" {
+				held = append(held, Held{start, reason, by})
+			}
+			continue
 		}
-		if err := tx.Place(id, p); err != nil {
-			panic(fmt.Sprintf("decide: best fit of job %d: %v", id, err)) // it is feasible by its contract
+		shares := slices.ContainsFunc(waiters, func(w *waiter) bool { return share(s, w.id, id) })
+		if !shares && (l.Holds == nil || l.Holds(id)) {
+			waiters, holding = append(waiters, &waiter{id: id}), append(holding, id)
 		}
 	}
-	return 0, false
+	return holding, held
 }
 
-// Apply carries out proposals in an open transaction, in order, as far as the limits let it. The starving job, if there is one,
-// is that of Rescue in the same transaction. A job that cannot start where it was proposed, as what was held would have made room
+// fit is where a waiting job could start now, with as many workers as it asks for or else as there is room for.
+func fit(s *cluster.State, id cluster.JobID) (cluster.Placement, bool) {
+	p, fits := s.BestFit(id, nil)
+	spec := s.Spec(id)
+	if fits || spec.Least() == spec.Workers {
+		return p, fits
+	}
+	n := min(s.Room(id, spec.Request, make([]int32, s.Servers())), int64(spec.Workers))
+	if n < int64(spec.Least()) {
+		return nil, false
+	}
+	return s.BestFitAlone(id, int32(n), spec.Request, nil)
+}
+
+// share reports whether there is a server that two jobs could use.
+func share(s *cluster.State, a, b cluster.JobID) bool {
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.MayUse(a, id) && s.MayUse(b, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply carries out proposals in an open transaction, in order, as far as the limits let it. The jobs that hold others back are
+// those of Rescue in the same state. A job that cannot start where it was proposed, as what was held would have made room
 // there, starts by best fit if it can: the policy wants it started, and would say so again.
-func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving cluster.JobID, waits bool) (held []Held) {
+func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []cluster.JobID) (held []Held) {
+	waiters := make([]*waiter, len(holding))
+	for i, id := range holding {
+		waiters[i] = &waiter{id: id}
+	}
 	for i := range proposals {
 		p := &proposals[i]
 		mark := tx.Mark()
-		reason := l.forbids(tx, p)
+		reason, by := l.forbids(tx, p), cluster.JobID(0)
 		if reason == "" {
-			reason = do(tx, p, starving, waits)
+			reason, by = do(tx, p, waiters)
 		}
 		if reason == HeldNoRoom && p.Kind == cluster.OpPlace && tx.State().Phase(p.Job) == cluster.Pending {
 			if at, fits := tx.State().BestFit(p.Job, nil); fits {
-				reason = do(tx, &cluster.Proposal{Kind: cluster.OpPlace, Job: p.Job, Placement: at}, starving, waits)
+				reason, by = do(tx, &cluster.Proposal{Kind: cluster.OpPlace, Job: p.Job, Placement: at}, waiters)
 			}
 		}
 		if reason != "" {
-			held = append(held, Held{*p, reason})
+			held = append(held, Held{*p, reason, by})
 			continue
 		}
 		if stopped(tx, mark) {
@@ -78,19 +115,36 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, starving c
 	return held
 }
 
-// do carries out a proposal, or returns why not.
-func do(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID, waits bool) (reason string) {
-	mark := tx.Mark()
-	switch {
-	case waits && takes(p) && p.Job != starving:
-		reason = delays(tx, p, starving)
-	case tx.Do(p) != nil:
-		reason = HeldNoRoom
+// do carries out a proposal, or returns why not and for whom.
+func do(tx *cluster.Txn, p *cluster.Proposal, waiters []*waiter) (reason string, by cluster.JobID) {
+	s, mark := tx.State(), tx.Mark()
+	minds := func(w *waiter) bool { return takes(p) && p.Job != w.id && w.minds(s, p.Job, p.Placement) }
+	for _, w := range waiters {
+		if s.Phase(w.id) == cluster.Pending && minds(w) && !w.known {
+			w.now, w.known = w.look(s), true
+		}
 	}
-	if reason != "" {
-		tx.Rollback(mark)
+	if tx.Do(p) != nil {
+		return HeldNoRoom, 0
 	}
-	return reason
+	for i, w := range waiters {
+		switch {
+		case s.Phase(w.id) != cluster.Pending:
+		case minds(w):
+			after := w.look(s)
+			if after.worse(w.now) {
+				tx.Rollback(mark)
+				for _, w := range waiters[:i] {
+					w.known = false
+				}
+				return HeldStarving, w.id
+			}
+			w.now = after
+		case p.Kind != cluster.OpPlace: // it may have left its servers
+			w.known = false
+		}
+	}
+	return "", 0
 }
 
 // forbids returns why a proposal about a running job is not to be carried out, "" if it is.
@@ -120,24 +174,6 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 // takes reports whether the operation may take GPUs.
 func takes(p *cluster.Proposal) bool {
 	return p.Kind == cluster.OpPlace || p.Kind == cluster.OpResize || p.Kind == cluster.OpMigrate
-}
-
-// delays does a proposal and reports why not, if that is so: a starving job would start later. The caller takes it back.
-func delays(tx *cluster.Txn, p *cluster.Proposal, starving cluster.JobID) string {
-	var shadow cluster.Shadow
-	s := tx.State()
-	before, held := shadow.Wait(s, starving), s.Placement(p.Job).GPUMilli()
-	if tx.Do(p) != nil {
-		return HeldNoRoom
-	}
-	if s.Placement(p.Job).GPUMilli() <= held {
-		return ""
-	}
-	// 0 is a time that estimates do not tell, or GPUs that are free but apart, of which anything may be in the way.
-	if after := shadow.Wait(s, starving); after == 0 || after > before {
-		return HeldStarving
-	}
-	return ""
 }
 
 // stopped reports whether the operation after the mark stops a job or moves one of its workers.

@@ -52,7 +52,8 @@ type Config struct {
 	GangDeadline time.Duration
 	// Stops is how many gangs may be stopped or moved in an hour, 0 for none.
 	Stops int
-	// Starvation is how long a gang waits before it goes before all others; 0 for never.
+	// Starvation is how long a gang waits before it goes before all others; 0 for never. For as long again at most it holds back
+	// what would delay it.
 	Starvation time.Duration
 	Now        func() time.Time // nil for time.Now
 	Log        *slog.Logger

@@ -24,6 +24,7 @@ type Loop struct {
 	spared  map[string]time.Time // kept by a disruption budget: when it last did
 	rigid   map[string]time.Time // not to be scaled: when that was tried
 	leaving leaving
+	waits   waits
 
 	watch     *watch
 	metrics   *metrics
@@ -52,6 +53,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.partial, l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	l.leaving = leaving{}
+	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the second half for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.setMode(Off)
 	return l, nil
@@ -186,11 +188,13 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	}
 	l.rounds++
 	l.tellNever(ctx, v)
+	l.waits.see(v.Jobs, now)
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
-		stops: left, starvation: l.Starvation, explain: explain, record: l.Decider.Decisions != nil,
+		stops: left, waits: &l.waits, explain: explain, record: l.Decider.Decisions != nil,
 		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },
 		returning: returning(objects.Nodes),
 	})
+	l.waits.note(ctx, r, l.Log)
 	l.metrics.see(r)
 	if r.wake != nil {
 		l.within(*r.wake - v.State.Now())

@@ -98,7 +98,7 @@ func (m *metrics) see(r *round) {
 	}
 	for state, n := range map[string]int{
 		"pending": pending, "running": running, "never-fits": never, "partial": len(r.view.Partial), "incomplete": len(r.view.Waiting),
-		"starving": len(r.starved), "refused_pods": len(r.view.Refused),
+		"starving": len(r.starved), "holding": len(r.holding()), "refused_pods": len(r.view.Refused),
 	} {
 		m.gangs.WithLabelValues(state).Set(float64(n))
 	}

@@ -77,14 +77,14 @@ func TestGangThatCannotStartChangesNothing(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				nodes, crews := draw(t)
 				offer := int32(rapid.IntRange(0, 2).Draw(t, "offer"))
-				l := limits{stops: rapid.IntRange(0, 3).Draw(t, "stops"), starvation: 24 * time.Hour}
+				stops := rapid.IntRange(0, 3).Draw(t, "stops")
 				var got [2]string
 				for i := range got {
 					if i == 1 {
 						crews = append(crews, neverStarts(t, nodes))
 					}
 					v, _ := view(t, nodes, crews, offer)
-					r := decideRound(v, d, "r", l)
+					r := decideRound(v, d, "r", limits{stops: stops, waits: since(v, 24*time.Hour)})
 					if len(r.failed) > 0 {
 						t.Fatalf("not decided: %v", r.failed)
 					}
@@ -122,7 +122,7 @@ func TestGangsThatCannotStartAmongMany(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := decideRound(v, d, "r", limits{starvation: 24 * time.Hour})
+				r := decideRound(v, d, "r", limits{waits: since(v, 24*time.Hour)})
 				if len(r.failed) > 0 || len(r.bind) == 0 {
 					t.Fatalf("%s: %d gangs start, %v", policy, len(r.bind), r.failed)
 				}

@@ -23,6 +23,7 @@ type round struct {
 	failed    []error         // tiers that nobody decided
 	wake      *time.Duration  // when the policy wants to be asked again, on the State's clock; nil for no wish
 	rests     []rest
+	waits     *waits
 	returning map[string]bool // nodes that are being returned
 	changes
 }
@@ -32,22 +33,22 @@ const mostTiers = 8
 
 // limits are what a round may do.
 type limits struct {
-	stops      int
-	starvation time.Duration
-	explain    bool
-	record     bool                   // decisions go to the log
-	spared     func(gang string) bool // running gangs that are not to be stopped; nil for none
-	returning  map[string]bool        // nodes that are being returned
+	stops     int
+	waits     *waits // how long gangs have waited; nil where none starves
+	explain   bool
+	record    bool                   // decisions go to the log
+	spared    func(gang string) bool // running gangs that are not to be stopped; nil for none
+	returning map[string]bool        // nodes that are being returned
 }
 
 // decideRound asks the policy about the waiting gangs, those of higher priority first. What a tier does is settled when the next
 // is asked, and running gangs of higher priority are not for it to stop. It changes the view's State and writes nothing.
 func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round {
-	r := &round{id: id, view: v, returning: l.returning}
+	r := &round{id: id, view: v, waits: l.waits, returning: l.returning}
 	r.rests = findRests(v)
 	r.complete()
 	v.State.CopyTo(&r.before)
-	bounds := decide.Limits{Stops: l.stops}
+	bounds := decide.Limits{Stops: l.stops, Holds: func(job cluster.JobID) bool { return !l.waits.spent(name(r, job)) }}
 	for n, tier := range tiers(v.Jobs) {
 		for _, job := range tier {
 			v.Submit(job)
@@ -57,7 +58,7 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority ||
 				l.spared != nil && l.spared(v.Jobs[job].Spec.Name)
 		}
-		bounds.Starving = starving(v.State, l.starvation)
+		bounds.Starving = l.waits.starving(v.State)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
 	r.compare(l.stops)
@@ -89,27 +90,11 @@ func tiers(jobs []mirror.Job) (all [][]cluster.JobID) {
 	return all
 }
 
-// starving lists the submitted jobs that have waited for as long, the longest first.
-func starving(s *cluster.State, limit time.Duration) (ids []cluster.JobID) {
-	if limit == 0 {
-		return nil
-	}
-	for _, id := range s.Pending() {
-		if s.Now()-s.Spec(id).Submit >= limit {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b cluster.JobID) int {
-		return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
-	})
-	return ids
-}
-
 // tier has the policy decide on what has been submitted so far.
 func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limits) {
 	s := r.view.State
 	tx := s.Begin(nil)
-	starved, waits := bounds.Rescue(tx)
+	holding, kept := bounds.Rescue(tx)
 	tx.End()
 	r.starved = bounds.Starving // of the tiers before, those that still wait are among them
 	var snapshot bytes.Buffer
@@ -121,7 +106,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 	}
 	out, err := d.Decide(s, id, l.explain || l.record)
 	if err != nil {
-		r.failed = append(r.failed, err)
+		r.failed, r.held = append(r.failed, err), append(r.held, kept...)
 		return
 	}
 	if l.record {
@@ -132,6 +117,11 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 		r.wake = out.Wake
 	}
 	tx = s.Begin(nil)
-	r.held = append(r.held, bounds.Apply(tx, out.Proposals, starved, waits)...)
+	r.held = append(r.held, bounds.Apply(tx, out.Proposals, holding)...)
 	tx.End()
+	for _, h := range kept { // unless the policy has started it since, or was told the same
+		if s.Phase(h.Job) == cluster.Pending && !slices.ContainsFunc(r.held, func(o decide.Held) bool { return o.Job == h.Job }) {
+			r.held = append(r.held, h)
+		}
+	}
 }

@@ -142,8 +142,8 @@ func TestRound(t *testing.T) {
 				nodes, crews := draw(t)
 				v, _ := view(t, nodes, crews, int32(rapid.IntRange(0, 2).Draw(t, "offer")))
 				l := limits{
-					stops:      rapid.IntRange(0, 3).Draw(t, "stops"),
-					starvation: rapid.SampledFrom([]time.Duration{0, 24 * time.Hour, 50 * time.Hour}).Draw(t, "starvation"),
+					stops: rapid.IntRange(0, 3).Draw(t, "stops"),
+					waits: since(v, rapid.SampledFrom([]time.Duration{0, 24 * time.Hour, 50 * time.Hour}).Draw(t, "starvation")),
 				}
 				r := decideRound(v, d, "r", l)
 				if len(r.failed) > 0 {

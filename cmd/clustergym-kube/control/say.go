@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/internal/decide"
 )
 
 // said remembers what was said of pods that wait, so that it is said once.
@@ -120,7 +121,17 @@ func (r *round) reasons() map[string]string {
 	}
 	for _, h := range r.held {
 		if id := int(h.Job); id < len(r.view.Jobs) && !r.view.Jobs[id].Running {
-			all[r.view.Jobs[id].Spec.Name] = fmt.Sprintf("the policy would start it, but for the limit %q", h.Reason)
+			why := fmt.Sprintf("the policy would start it, but for the limit %q", h.Reason)
+			if h.Reason == decide.HeldStarving {
+				first := name(r, h.For)
+				why += fmt.Sprintf(": it would delay %s, which has waited for %v", first, r.waits.of[first].waited.Round(time.Minute))
+			}
+			all[r.view.Jobs[id].Spec.Name] = why
+		}
+	}
+	for _, id := range r.starved {
+		if why, known := all[name(r, id)]; known && r.waits.spent(name(r, id)) {
+			all[name(r, id)] = fmt.Sprintf("%s; it has held others back for %v and does so no more", why, r.waits.limit)
 		}
 	}
 	for _, id := range r.later {

@@ -85,6 +85,6 @@ func (a anew) Schedule(tx *cluster.Txn) error {
 		all = append(all, tx.Ops()[i].Proposal())
 	}
 	tx.Rollback(0)
-	new(decide.Limits).Apply(tx, all, 0, false)
+	new(decide.Limits).Apply(tx, all, nil)
 	return nil
 }

@@ -141,7 +141,7 @@ func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fa
 		job.Spec.Workers, job.Spec.Tensor = pods*a.gpus, a.gpus
 	}
 	p.created = whole(own, together)
-	job.Spec.Submit = b.since(p.created)
+	job.Whole, job.Spec.Submit = p.created, b.since(p.created)
 	if err := job.Spec.Validate(); err != nil {
 		return Job{}, plan{}, faultf(ReasonJob, "%v", err)
 	}

@@ -60,6 +60,7 @@ type Job struct {
 	Bound    []*corev1.Pod // that hold a node, by name
 	Free     []*corev1.Pod // that wait for one, by name; of a running job: surplus, which may be bound where there is room
 	PodGPUs  int32         // GPUs of each pod
+	Whole    time.Time     // when the pod was made that made the gang whole
 	// Never is why a gang that waits could not start if all its nodes were empty, "" if it could: see Build.
 	Never string
 }

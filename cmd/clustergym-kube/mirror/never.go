@@ -104,7 +104,8 @@ func (b *builder) never(j *Job, p *plan, r capacity) string {
 	case r.nodes == 0:
 		return b.why(p)
 	case r.most < int64(j.PodGPUs):
-		return fmt.Sprintf("each pod asks for %s, and no node of the %d that will do has more than %d", phrase.Count(j.PodGPUs, "GPU"), r.nodes, r.most)
+		return fmt.Sprintf("each pod asks for %s, and no node of the %d that will do has more than %d",
+			phrase.Count(j.PodGPUs, "GPU"), r.nodes, r.most)
 	case !r.fits:
 		gpus := int64(j.PodGPUs)
 		return fmt.Sprintf("each pod asks for %s, %dm CPU and %dMi of memory, and no node of the %d that will do has all of that",
