@@ -94,13 +94,13 @@ the manual.
 
 In shadow mode, the default, it reads and never writes. It logs what it would do and compares that with what another scheduler
 does: name the pods of that one with --schedulers. In live mode it acts. The key mode of the ConfigMap ` + control.ControlName + `
-in its namespace holds it back at any time: off or shadow.
+in its namespace holds it back at any time: off or shadow. While there is no such ConfigMap it writes nothing, as in shadow mode.
 
 If the policy has not decided by the deadline, gives an error or breaks, the fallback decides this round. The bundle of a folder
 is read again when it changes, or on SIGHUP; one that is damaged, or not signed where there is a key, is refused and the old one
 goes on.`,
 		Example: `  clustergym-kube --schedulers default-scheduler --policy released
-  clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
+  kubectl create configmap ` + control.ControlName + ` && clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
   clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,
 		Args: cobra.NoArgs, Version: version, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

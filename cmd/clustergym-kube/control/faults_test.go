@@ -1,10 +1,13 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,8 +55,16 @@ func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, 
 		t.Fatal(err)
 	}
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if err := store.Add(switchTo("live")); err != nil {
+		t.Fatal(err)
+	}
 	l.watch = &watch{control: corelisters.NewConfigMapLister(store).ConfigMaps("ns")}
 	return l, client, store
+}
+
+// switchTo is the ConfigMap of the orders with a mode.
+func switchTo(mode string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: map[string]string{modeKey: mode}}
 }
 
 func aPod(name, node string) *corev1.Pod {
@@ -211,32 +222,61 @@ func TestBudgetsKeepGangs(t *testing.T) {
 	}
 }
 
-// The switch is looked at between the gangs of a long round, and no gang is cut in two.
+// The switch is looked at between the gangs of a long round, and no gang is cut in two. To delete it is to pull it.
 func TestSwitchStopsBindings(t *testing.T) {
-	l, client, store := liveLoop(t)
-	bindings := 0
-	client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
-		if bindings++; bindings == 10 {
-			off := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: map[string]string{modeKey: "off"}}
-			if err := store.Add(off); err != nil {
-				t.Error(err)
+	for name, pull := range map[string]func(cache.Store) error{
+		"off":     func(s cache.Store) error { return s.Update(switchTo("off")) },
+		"deleted": func(s cache.Store) error { return s.Delete(switchTo("live")) },
+	} {
+		l, client, store := liveLoop(t)
+		bindings := 0
+		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+			if bindings++; bindings == 10 {
+				if err := pull(store); err != nil {
+					t.Error(err)
+				}
 			}
+			return true, nil, nil
+		})
+		r := &round{}
+		for i := range 100 {
+			g := gangBinding{key: fmt.Sprint(i), job: &mirror.Job{}}
+			for j := range 9 {
+				g.pods = append(g.pods, act.Binding{Pod: aPod(fmt.Sprintf("g%d-%d", i, j), ""), Node: "n1"})
+			}
+			r.bind = append(r.bind, g)
 		}
-		return true, nil, nil
-	})
-	r := &round{}
-	for i := range 100 {
-		g := gangBinding{key: fmt.Sprint(i), job: &mirror.Job{}}
-		for j := range 9 {
-			g.pods = append(g.pods, act.Binding{Pod: aPod(fmt.Sprintf("g%d-%d", i, j), ""), Node: "n1"})
+		if err := l.bindAll(context.Background(), r, began); !errors.Is(err, errOff) {
+			t.Errorf("%s: error %v, want that it is off", name, err)
 		}
-		r.bind = append(r.bind, g)
+		if bindings > atOnce || bindings%9 != 0 {
+			t.Errorf("%s: %d pods were bound, want whole gangs of 9 and at most %d", name, bindings, atOnce)
+		}
 	}
-	if err := l.bindAll(context.Background(), r, began); !errors.Is(err, errOff) {
-		t.Errorf("error %v, want that it is off", err)
+}
+
+// A switch that is missing means shadow, and the log says so and how to get it back, once.
+func TestMissingSwitchIsTold(t *testing.T) {
+	l, _, store := liveLoop(t)
+	var text bytes.Buffer
+	l.Log = slog.New(slog.NewJSONHandler(&text, nil))
+	for _, there := range []bool{true, false, false, true} {
+		do, want := store.Delete, Shadow
+		if there {
+			do, want = store.Add, Live
+		}
+		if err := do(switchTo("live")); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.orders(began).mode; got != want {
+			t.Errorf("there %t: mode %s, want %s", there, got, want)
+		}
+		l.setMode(within(l.Mode, l.orders(began).mode))
 	}
-	if bindings > atOnce || bindings%9 != 0 {
-		t.Errorf("%d pods were bound, want whole gangs of 9 and at most %d", bindings, atOnce)
+	for _, want := range []string{`"configmap":"ns/clustergym-control"`, `"level":"WARN"`, `"mode":"shadow"`, `"mode":"live"`} {
+		if n := strings.Count(text.String(), want); n < 1 || n > 2 {
+			t.Errorf("the log has %s %d times:\n%s", want, n, &text)
+		}
 	}
 }
 

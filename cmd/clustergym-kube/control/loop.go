@@ -36,8 +36,9 @@ type Loop struct {
 	last      time.Time // of the last round
 	explained time.Time // of the last round that found reasons
 	rounds    int
-	wait      time.Duration     // until the next round if nothing changes
-	warned    string            // the last complaint about the orders
+	wait      time.Duration // until the next round if nothing changes
+	warned    string        // the last complaint about the orders
+	inForce   Mode
 	never     map[string]string // why gangs can never start, by their names, as the log has it
 }
 
@@ -55,6 +56,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	l.leaving = leaving{}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the second half for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
+	l.inForce = Off
 	l.setMode(Off)
 	return l, nil
 }
@@ -223,17 +225,26 @@ func (l *Loop) orders(now time.Time) orders {
 	}
 	o, err := readOrders(m, now)
 	complaint := ""
-	if err != nil {
-		complaint = err.Error()
-	}
-	if complaint != l.warned && complaint != "" {
-		l.Log.Error("orders not understood: everything is off until they are", "error", err)
+	switch {
+	case err != nil:
+		if complaint = err.Error(); complaint != l.warned {
+			l.Log.Error("orders not understood: everything is off until they are", "error", err)
+		}
+	case m == nil && l.Mode == Live:
+		if complaint = "no orders"; complaint != l.warned {
+			l.Log.Warn("no orders: nothing is written until the ConfigMap is there", "configmap", l.Namespace+"/"+ControlName)
+		}
 	}
 	l.warned = complaint
 	return o
 }
 
+// setMode tells the mode in force.
 func (l *Loop) setMode(m Mode) {
+	if m != l.inForce {
+		l.Log.Info("mode in force", "mode", m)
+	}
+	l.inForce = m
 	for _, mode := range []Mode{Off, Shadow, Live} {
 		on := 0.0
 		if mode == m {

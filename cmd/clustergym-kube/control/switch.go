@@ -14,9 +14,9 @@ import (
 // ControlName is the ConfigMap by which people steer a running scheduler.
 const ControlName = "clustergym-control"
 
-// The keys of its data. Each may be missing.
+// The keys of its data. Each may be missing, but not the ConfigMap: see readOrders.
 const (
-	modeKey    = "mode"       // off, shadow or live: no further than this, whatever the flag --mode says
+	modeKey    = "mode"       // off, shadow or live: no further than this, whatever the flag --mode says; live if missing
 	offerKey   = "offer"      // how many inference nodes may be on loan: 0
 	reclaimKey = "reclaim-by" // RFC 3339: when those beyond must be back; at once if missing
 )
@@ -28,12 +28,13 @@ type orders struct {
 	reclaimBy time.Time
 }
 
-// readOrders reads the ConfigMap; nil stands for none. What is not understood turns everything off: it may have been meant to.
+// readOrders reads the ConfigMap; nil stands for none, which means shadow: without a switch nobody could stop the writing, and
+// whoever deletes it may well mean to. What is not understood turns everything off: it may have been meant to.
 func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
-	o := orders{mode: Live, reclaimBy: now}
 	if m == nil {
-		return o, nil
+		return orders{mode: Shadow, reclaimBy: now}, nil
 	}
+	o := orders{mode: Live, reclaimBy: now}
 	for _, key := range slices.Sorted(maps.Keys(m.Data)) {
 		value := strings.TrimSpace(m.Data[key])
 		bad := func(want string) (orders, error) {

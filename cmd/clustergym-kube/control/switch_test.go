@@ -34,8 +34,8 @@ func TestReadOrders(t *testing.T) {
 			t.Errorf("%s: %+v, error %v; want %+v, %q", c.name, got, err, c.want, c.says)
 		}
 	}
-	if got, err := readOrders(nil, noon); err != nil || got.mode != Live {
-		t.Errorf("without a ConfigMap: %+v, %v; want nothing held back", got, err)
+	if got, err := readOrders(nil, noon); err != nil || got != (orders{mode: Shadow, reclaimBy: noon}) {
+		t.Errorf("without a ConfigMap: %+v, %v; want shadow", got, err)
 	}
 }
 

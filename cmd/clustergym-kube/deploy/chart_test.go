@@ -153,11 +153,17 @@ func TestMetricsStayInThePodUnlessSecured(t *testing.T) {
 	}
 }
 
-// What people write into the ConfigMap outlives an upgrade only while no manifest names its keys.
+// The ConfigMap is always made, as nothing is written without it. What people write into it outlives an upgrade only while no
+// manifest names its keys.
 func TestControlIsMadeEmpty(t *testing.T) {
 	const control = "ConfigMap clustergym-system/clustergym-control"
-	if m := mustChart(t, "mode: live")[control].(*corev1.ConfigMap); len(m.Data) != 0 {
-		t.Errorf("got %v, want no data", m.Data)
+	for name, objects := range map[string]map[string]metav1.Object{
+		"chart, shadow": mustChart(t, "mode: shadow"), "chart, live": mustChart(t, "mode: live"),
+		"kustomize, shadow": kustomize(t, "kustomize/base"), "kustomize, live": kustomize(t, "kustomize/overlays/live"),
+	} {
+		if m, ok := objects[control].(*corev1.ConfigMap); !ok || len(m.Data) != 0 {
+			t.Errorf("%s: got %v, want a ConfigMap without data", name, objects[control])
+		}
 	}
 	want := map[string]string{"mode": "off", "offer": "3", "reclaim-by": "2030-01-02T15:04:05Z"}
 	m := mustChart(t, "control: {mode: 'off', offer: '3', reclaim-by: '2030-01-02T15:04:05Z'}")[control].(*corev1.ConfigMap)

@@ -10,14 +10,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// say writes the ConfigMap by which people steer the scheduler.
+// say writes the ConfigMap by which people steer the scheduler; nil deletes it.
 func say(t testing.TB, c *kubetest.Cluster, data map[string]string) {
 	t.Helper()
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "clustergym-control"}, Data: data}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: control.ControlName}, Data: data}
 	maps := c.Client.CoreV1().ConfigMaps("default")
+	if data == nil {
+		if err := maps.Delete(t.Context(), m.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	_, err := maps.Update(t.Context(), m, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = maps.Create(t.Context(), m, metav1.CreateOptions{})
@@ -31,14 +38,14 @@ func say(t testing.TB, c *kubetest.Cluster, data map[string]string) {
 // bound in part.
 func TestFaultSwitch(t *testing.T) {
 	t.Parallel()
-	c := withNodes(t, 60)
+	c := withNodes(t, 80)
 	k := check(t, c)
 	p := newTap(t, c, "scheduler", c.Config)
 	s := run(t, c, "scheduler", live("--kubeconfig="+p.kubeconfig, "--parallel=1")...)
 	l := &load{k: k, draw: rand.New(rand.NewPCG(4, 0))}
 	x := tally{name: "kill switch"}
 	made := 0
-	for _, step := range []struct {
+	steps := []struct {
 		what string
 		data map[string]string
 	}{
@@ -46,7 +53,9 @@ func TestFaultSwitch(t *testing.T) {
 		{"garbage as the mode", map[string]string{"mode": "\x00lvie"}},
 		{"a key that is none", map[string]string{"mode": "live", "paused": "true"}},
 		{"shadow", map[string]string{"mode": "shadow"}},
-	} {
+		{"no ConfigMap", nil},
+	}
+	for _, step := range steps {
 		before := p.count("bind")
 		for range 12 { // 96 pods, which take their time with one request in flight
 			l.add(fmt.Sprintf("s%02d", made), 8, 1)
@@ -78,12 +87,12 @@ func TestFaultSwitch(t *testing.T) {
 		x.row(step.what+": last binding after", max(last, 0).Round(time.Millisecond))
 		x.row(step.what+": first binding after live", time.Since(said).Round(time.Millisecond))
 	}
-	c.AwaitPods("default", "", made*8+4*2, "are bound", bound)
+	c.AwaitPods("default", "", made*8+len(steps)*2, "are bound", bound)
 	k.finish()
 	if got := k.deleted(); len(got) > 0 {
 		t.Errorf("pods were deleted: %v", got)
 	}
 	x.row("rounds while off", s.metric(t, `clustergym_kube_rounds_total{result="off"}`))
-	x.rows = append(x.rows, k.rows(0, made*8+4*2)...)
+	x.rows = append(x.rows, k.rows(0, made*8+len(steps)*2)...)
 	x.log(t)
 }

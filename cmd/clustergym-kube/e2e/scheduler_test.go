@@ -9,11 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
@@ -58,6 +64,9 @@ func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *sched
 	if err != nil {
 		t.Fatal(err)
 	}
+	if slices.Contains(flags, "--mode=live") {
+		allow(t, c)
+	}
 	args := append([]string{"--kubeconfig=" + c.Kubeconfig, "--probes=127.0.0.1:0", "--metrics=127.0.0.1:0"}, flags...)
 	s := &scheduler{Process: c.Run(name, path, args...), log: filepath.Join(c.Logs, name+".log")}
 	c.Await(name+" ready", func(context.Context) error {
@@ -74,6 +83,16 @@ func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *sched
 		return err
 	})
 	return s
+}
+
+// allow makes the ConfigMap of the orders, without which nothing is written. One that is there stays as it is.
+func allow(t testing.TB, c *kubetest.Cluster) {
+	t.Helper()
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: control.ControlName}}
+	_, err := c.Client.CoreV1().ConfigMaps("default").Create(t.Context(), m, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 }
 
 // said is what it has logged.
