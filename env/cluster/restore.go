@@ -44,17 +44,19 @@ const longAgo = -1
 
 // holdable reports the first GPU that cannot take a worker of the piece.
 func (s *server) holdable(p *Piece, gpus []int32) error {
-	for i, g := range gpus {
+	named := make([]bool, s.spec.GPUs)
+	for _, g := range gpus {
 		switch {
 		case g < 0 || g >= s.spec.GPUs:
 			return fmt.Errorf("GPU %d, want 0 to %d", g, s.spec.GPUs-1)
-		case slices.Contains(gpus[:i], g):
+		case named[g]:
 			return fmt.Errorf("GPU %d named twice, want a GPU of its own for each worker", g)
 		case p.GPUMilli < WholeGPU && !s.takes(int(g), p.Amount) && int32(s.used[g])+p.GPUMilli <= WholeGPU:
 			return fmt.Errorf("GPU %d has %d jobs and too little memory left or as many as it may", g, s.jobs[g])
 		case int32(s.used[g])+p.GPUMilli > WholeGPU:
 			return fmt.Errorf("GPU %d has %d thousandths in use, want at most %d", g, s.used[g], WholeGPU-p.GPUMilli)
 		}
+		named[g] = true
 	}
 	return nil
 }

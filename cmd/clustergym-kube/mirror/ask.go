@@ -25,6 +25,7 @@ const (
 	ReasonResourceClaims = "UnsupportedResourceClaims"
 	ReasonHostPort       = "UnsupportedHostPort"
 	ReasonVolume         = "UnsupportedVolume"
+	ReasonTooLong        = "TooLong"
 	ReasonClaim          = "ClaimNotBound"
 	ReasonPodsDiffer     = "PodsDiffer"
 	ReasonAnnotation     = "InvalidAnnotation"
@@ -108,6 +109,9 @@ func unsupported(pod *corev1.Pod) *fault {
 				i, t.WhenUnsatisfiable, corev1.ScheduleAnyway)
 		}
 	}
+	if f := tooLong(pod); f != nil {
+		return f
+	}
 	if n := len(pod.Spec.ResourceClaims); n > 0 {
 		return faultf(ReasonResourceClaims, "spec.resourceClaims has %d entries, want none", n)
 	}
@@ -115,6 +119,33 @@ func unsupported(pod *corev1.Pod) *fault {
 		return f
 	}
 	return hostPorts("initContainers", pod.Spec.InitContainers)
+}
+
+// mostConstraints bounds each list of a pod that is held against every node: far beyond what pods have, and few enough that a
+// thousand such pods are read in seconds.
+const mostConstraints = 64
+
+// tooLong finds a list that is longer than any pod needs.
+func tooLong(pod *corev1.Pod) *fault {
+	if n := len(pod.Spec.Tolerations); n > mostConstraints {
+		return faultf(ReasonTooLong, "spec.tolerations has %d entries, want at most %d", n, mostConstraints)
+	}
+	if n := len(pod.Spec.NodeSelector); n > mostConstraints {
+		return faultf(ReasonTooLong, "spec.nodeSelector has %d entries, want at most %d", n, mostConstraints)
+	}
+	n := 0
+	if required := requiredAffinity(pod); required != nil {
+		for i := range required.NodeSelectorTerms {
+			term := &required.NodeSelectorTerms[i]
+			n += max(len(term.MatchExpressions)+len(term.MatchFields), 1) // an empty term counts as one
+		}
+	}
+	if n > mostConstraints {
+		return faultf(ReasonTooLong,
+			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d expressions, want at most %d",
+			n, mostConstraints)
+	}
+	return nil
 }
 
 func hostPorts(field string, containers []corev1.Container) *fault {
