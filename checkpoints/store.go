@@ -48,7 +48,7 @@ type Checkpoint struct {
 // Skipped is a checkpoint that could not be used, and why.
 type Skipped struct {
 	Step int
-	Err  error
+	Err  error // names the step
 }
 
 // stepManifest says what a checkpoint's folder holds.
@@ -149,8 +149,8 @@ func (s *Store) Steps() ([]int, error) {
 	return steps, nil
 }
 
-// Latest returns the newest checkpoint that is whole, and which newer ones it skipped and why. Without any it returns
-// ErrNone.
+// Latest returns the newest checkpoint that is whole, and which newer ones it skipped and why. Without any the error wraps
+// ErrNone and lists those that it skipped.
 func (s *Store) Latest() (Checkpoint, []Skipped, error) {
 	steps, err := s.Steps()
 	if err != nil {
@@ -164,7 +164,16 @@ func (s *Store) Latest() (Checkpoint, []Skipped, error) {
 		}
 		skipped = append(skipped, Skipped{step, err})
 	}
-	return Checkpoint{}, skipped, fmt.Errorf("find latest checkpoint in %s: %w", s.dir, ErrNone)
+	return Checkpoint{}, skipped, fmt.Errorf("find latest checkpoint in %s: %w%s", s.dir, ErrNone, Reasons(skipped))
+}
+
+// Reasons says of each skipped checkpoint, on a line of its own, why it could not be used.
+func Reasons(skipped []Skipped) string {
+	var b strings.Builder
+	for _, s := range skipped {
+		fmt.Fprintf(&b, "\n  %v", s.Err)
+	}
+	return b.String()
 }
 
 // Load returns the checkpoint of a step after verifying every byte of it.

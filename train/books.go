@@ -136,11 +136,11 @@ func (r *run) save() error {
 
 const bestPrefix = "best."
 
-// restore continues from the newest good checkpoint and drops the metrics that came after it; found is false for a run that
-// was killed before its first.
+// restore continues from the newest checkpoint that may be taken and drops the metrics that came after it; found is false for a
+// run that was killed before its first.
 func (r *run) restore() (found bool, err error) {
-	c, skipped, err := r.books.store.Latest()
-	if errors.Is(err, checkpoints.ErrNone) && len(skipped) == 0 {
+	c, found, err := newest(r.books.store, r.opt.Older)
+	if !found && errors.Is(err, checkpoints.ErrNone) {
 		_, err := r.books.rewind(0)
 		return false, err
 	}

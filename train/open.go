@@ -65,17 +65,18 @@ func ReadRecipe(dir string) (*Recipe, error) {
 	return &r, nil
 }
 
-// Open returns the policy of a run as its newest good checkpoint has it: the best on validation, else the last. The error
-// wraps checkpoints.ErrNone if dir holds no run with a checkpoint.
-func Open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
-	p, training, err := open(dir)
+// Open returns the policy of a run as its newest checkpoint has it: the best on validation, else the last. If that checkpoint is
+// damaged, older is asked whether the newest good one may stand in: nil takes it, and an error is returned. A nil older refuses
+// with the OlderError. The error wraps checkpoints.ErrNone if dir holds no run with a checkpoint.
+func Open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+	p, training, err := open(dir, older)
 	if err != nil {
 		return nil, training, fmt.Errorf("open run %s: %w", dir, err)
 	}
 	return p, training, nil
 }
 
-func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
+func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
 	var training checkpoints.Provenance
 	r, err := ReadRecipe(dir)
 	if err != nil {
@@ -85,7 +86,7 @@ func open(dir string) (*agents.Policy, checkpoints.Provenance, error) {
 	if err != nil {
 		return nil, training, err
 	}
-	c, _, err := store.Latest()
+	c, _, err := newest(store, older)
 	if err != nil {
 		return nil, training, err
 	}

@@ -299,41 +299,42 @@ func TestLeftovers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		harm func(t *testing.T, dir string)
+		bad  []int // checkpoints that are passed over
 	}{
 		{"killed before the first checkpoint", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName))
 			remove(t, filepath.Join(dir, metricsName))
-		}},
+		}, nil},
 		{"killed with an empty store", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName))
 			remove(t, filepath.Join(dir, metricsName))
 			if err := os.Mkdir(filepath.Join(dir, storeName), 0o777); err != nil {
 				t.Fatal(err)
 			}
-		}},
+		}, nil},
 		{"half a line of metrics after the checkpoint", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName, "step-000006"))
 			edit(t, filepath.Join(dir, metricsName), func(b []byte) []byte { return b[:len(b)-20] })
-		}},
+		}, nil},
 		{"a half-written checkpoint", func(t *testing.T, dir string) {
 			old := filepath.Join(dir, storeName, "step-000006")
 			if err := os.Rename(old, filepath.Join(dir, storeName, ".step-000006.tmp-0123456789abcdef")); err != nil {
 				t.Fatal(err)
 			}
-		}},
+		}, nil},
 		{"the newest checkpoint lost a byte", func(t *testing.T, dir string) {
 			path := filepath.Join(dir, storeName, "step-000006", "tensors.safetensors")
 			edit(t, path, func(b []byte) []byte { return b[:len(b)-1] })
-		}},
+		}, []int{6}},
 		{"the newest two checkpoints have a wrong bit", func(t *testing.T, dir string) {
 			for _, step := range []string{"step-000006", "step-000004"} {
 				path := filepath.Join(dir, storeName, step, "tensors.safetensors")
 				edit(t, path, func(b []byte) []byte { b[len(b)-5] ^= 4; return b })
 			}
-		}},
+		}, []int{6, 4}},
 		{"the newest checkpoint has no manifest", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName, "step-000006", "manifest.json"))
-		}},
+		}, []int{6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			again := opt
@@ -342,8 +343,29 @@ func TestLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.harm(t, again.Dir)
+			if c.bad != nil {
+				if _, _, err := Run(t.Context(), cfg, again); !errors.As(err, new(*OlderError)) {
+					t.Errorf("nobody allows an older checkpoint: error %v", err)
+				}
+				if _, _, err := Open(again.Dir, nil); !errors.As(err, new(*OlderError)) {
+					t.Errorf("opened: error %v", err)
+				}
+			}
+			var bad []int
+			again.Older = func(e *OlderError) error {
+				for _, s := range e.Skipped {
+					bad = append(bad, s.Step)
+				}
+				if !errors.Is(e, checkpoints.ErrDamaged) || !strings.Contains(e.Error(), fmt.Sprintf("the newest that can is %d:", e.Step)) {
+					t.Errorf("told of %v", e)
+				}
+				return nil
+			}
 			mustRun(t, cfg, again)
 			same(t, again.Dir, opt.Dir)
+			if !slices.Equal(bad, c.bad) {
+				t.Errorf("told of damaged checkpoints %v, want %v", bad, c.bad)
+			}
 		})
 	}
 }
@@ -450,6 +472,8 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, _, err := Run(t.Context(), cfg, resume); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("every checkpoint damaged: error %v, want %v", err, checkpoints.ErrNone)
+	} else if n := strings.Count(err.Error(), "meta.json"); n != 2 {
+		t.Errorf("every checkpoint damaged: error %v, want it to say why of both", err)
 	}
 }
 
@@ -458,7 +482,7 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates, cfg.Margin = 2, 0.5
 	want := mustRun(t, cfg, opt)
-	got, training, err := Open(opt.Dir)
+	got, training, err := Open(opt.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +496,7 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 		training.Trace != scenario.Embedded {
 		t.Errorf("provenance %+v", training)
 	}
-	if _, _, err := Open(t.TempDir()); !errors.Is(err, checkpoints.ErrNone) {
+	if _, _, err := Open(t.TempDir(), nil); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("an empty folder: error %v, want %v", err, checkpoints.ErrNone)
 	}
 }

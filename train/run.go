@@ -25,12 +25,15 @@ var ErrMismatch = errors.New("does not continue this run")
 // Options say how to run, not what results.
 type Options struct {
 	Dir     string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
-	Resume  bool   // continue from the newest good checkpoint in Dir; otherwise Dir must hold no run
+	Resume  bool   // continue from the newest checkpoint in Dir; otherwise Dir must hold no run
 	Workers int    // cores to use, 0 for all; does not change the result
 	// Labels is where labelled choices are stored, and found if the same were gathered before; empty is a folder in Dir.
 	Labels string
 	// Scenarios are what it learns from: episodes are drawn from all in turn.
 	Scenarios []*scenario.Scenario
+	// Older is asked when the newest checkpoint of a run to be resumed is damaged: nil goes on from the newest good one, an error
+	// ends the run. A nil Older refuses with the OlderError.
+	Older func(*OlderError) error
 	// Progress is told of every finished update, and on resuming of the last one before.
 	Progress func(*Metrics)
 	// Clock tells the time for timing.jsonl and the event file, which runs that are otherwise equal do not share; nil writes

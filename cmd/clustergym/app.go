@@ -48,6 +48,15 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
+// warn tells the user, also a quiet one, of something that is wrong and does not end the command.
+func (a *app) warn(err error) {
+	if a.json {
+		_ = json.NewEncoder(a.talk).Encode(map[string]string{"warning": err.Error()}) // as with say
+		return
+	}
+	_, _ = fmt.Fprintf(a.talk, "warning: %v\n", err)
+}
+
 // printf prints a part of the result.
 func (a *app) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.out, format, args...) // an error stays with the output

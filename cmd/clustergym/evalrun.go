@@ -31,7 +31,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
-	policies, err := findPolicies(opts.policies, opts.baseline)
+	policies, err := a.findPolicies(opts.policies, opts.baseline)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"crypto/ed25519"
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/train"
 )
 
 type exportOptions struct {
@@ -15,6 +18,8 @@ type exportOptions struct {
 	out  string
 	name string
 	key  string
+
+	older bool // may be exported
 }
 
 func newExportCmd(a *app) *cobra.Command {
@@ -32,6 +37,8 @@ other runtimes: docs/production.md says how to use it.
 A bundle already there is replaced, with its card. A folder that holds anything else, such as a README.md of another kind, is
 refused.
 
+A run whose newest checkpoint is damaged is refused, unless --allow-older says that the newest good one will do.
+
 --sign-key signs the bundle with an Ed25519 key, for serve, plan and others that verify it: docs/production.md tells how.`,
 			codeNoRun),
 		Example: `  clustergym export --run runs/first
@@ -45,6 +52,7 @@ refused.
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the bundle (default RUN/policy)")
 	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
 	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
+	f.BoolVar(&opts.older, "allow-older", false, "export the newest good checkpoint if newer ones are damaged")
 	require(cmd, "run")
 	return cmd
 }
@@ -56,7 +64,7 @@ type exported struct {
 }
 
 func runExport(a *app, opts exportOptions) error {
-	result, err := exportRun(opts)
+	result, err := exportRun(a, opts)
 	if err != nil {
 		return err
 	}
@@ -68,7 +76,7 @@ func runExport(a *app, opts exportOptions) error {
 	return nil
 }
 
-func exportRun(opts exportOptions) (*exported, error) {
+func exportRun(a *app, opts exportOptions) (*exported, error) {
 	var key ed25519.PrivateKey
 	if opts.key != "" {
 		var err error
@@ -76,7 +84,14 @@ func exportRun(opts exportOptions) (*exported, error) {
 			return nil, err
 		}
 	}
-	p, training, err := loadRun(opts.run)
+	var older func(*train.OlderError) error
+	if opts.older {
+		older = warned(opts.run, a.warn)
+	}
+	p, training, err := loadRun(opts.run, older)
+	if damage, ok := errors.AsType[*train.OlderError](err); ok {
+		return nil, fmt.Errorf("%w\n--allow-older exports checkpoint %d", err, damage.Step)
+	}
 	if err != nil {
 		return nil, err
 	}

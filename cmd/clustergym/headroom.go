@@ -122,7 +122,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 	}
 	var plans []headroom.Plan
 	for _, name := range opts.scenarios {
-		p, err := opts.plan(name, given)
+		p, err := opts.plan(a, name, given)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Re
 }
 
 // plan opens one scenario and names its rivals.
-func (o *headroomOptions) plan(name string, given func(flag string) bool) (headroom.Plan, error) {
+func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
 	s, err := (&scenarioOptions{name: name, sets: o.sets}).load()
 	if err != nil {
 		return headroom.Plan{}, err
@@ -192,7 +192,7 @@ func (o *headroomOptions) plan(name string, given func(flag string) bool) (headr
 		}
 	}
 	p := headroom.Plan{Suite: suite, Effort: o.effort, Workers: o.workers}
-	p.Rivals, err = o.findRivals(s.Inference.Servers > 0, given)
+	p.Rivals, err = o.findRivals(a, s.Inference.Servers > 0, given)
 	return p, err
 }
 
@@ -210,7 +210,7 @@ func spread(n, some int) []int {
 
 // findRivals reads the lists. What the user did not give borrows where there is something to borrow, and is left out where it
 // is not known.
-func (o *headroomOptions) findRivals(loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
+func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
 	var all []headroom.Rival
 	named := map[string]bool{}
 	for _, list := range []struct {
@@ -228,7 +228,7 @@ func (o *headroomOptions) findRivals(loans bool, given func(flag string) bool) (
 			if !given(list.flag) && loans && !strings.Contains(name, baselines.LoanSuffix) {
 				name += baselines.LoanSuffix
 			}
-			p, err := findPolicy(name)
+			p, err := a.findPolicy(name)
 			if err != nil {
 				return nil, fmt.Errorf("--%s: %w", list.flag, err)
 			}

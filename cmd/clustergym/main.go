@@ -90,7 +90,7 @@ func newRootCmd(a *app) *cobra.Command {
 a learned team of server agents, and fair comparisons between them.
 
 Results go to standard output, talk to standard error. --json makes results, and errors, JSON: fields may be added, so
-ignore those you do not know.`)
+ignore those you do not know. A warning is then an object of its own, {"warning": "..."}, on standard error.`)
 	root.Example = `  clustergym quickstart
   clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy srtf
   clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las`

@@ -92,7 +92,7 @@ func planFile(a *app, opts planOptions) (*plan, error) {
 }
 
 func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
-	from, err := verifier(opts.key)
+	from, err := a.verifier(opts.key)
 	if err != nil {
 		return nil, nil, nil, err
 	}

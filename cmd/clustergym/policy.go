@@ -16,12 +16,12 @@ type policy struct {
 	run string // folder in which it was trained, "" if that is not known
 }
 
-// finder knows the folders of runs too.
-func finder() *decide.Finder { return &decide.Finder{Run: runReader} }
+// finder knows the folders of runs too. It warns of runs whose newest checkpoint is damaged.
+func (a *app) finder() *decide.Finder { return &decide.Finder{Run: runReader(a.warn)} }
 
 // verifier is a finder of policies signed by the key in a file, "" for any.
-func verifier(path string) (*decide.Finder, error) {
-	f := finder()
+func (a *app) verifier(path string) (*decide.Finder, error) {
+	f := a.finder()
 	if path == "" {
 		return f, nil
 	}
@@ -30,17 +30,19 @@ func verifier(path string) (*decide.Finder, error) {
 	return f, err
 }
 
-// runReader returns what reads the policy of a run, nil if the folder is that of none.
-func runReader(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
-	if !isRun(dir) {
-		return nil
+// runReader returns what tells how to read the policy of a run, for decide.Finder.
+func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
+	return func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
+		if !isRun(dir) {
+			return nil
+		}
+		return func() (*agents.Policy, checkpoints.Provenance, error) { return loadRun(dir, warned(dir, warn)) }
 	}
-	return func() (*agents.Policy, checkpoints.Provenance, error) { return loadRun(dir) }
 }
 
 // findPolicy reads "[name=]policy", as decide.Finder does.
-func findPolicy(arg string) (policy, error) {
-	found, err := finder().Load(arg)
+func (a *app) findPolicy(arg string) (policy, error) {
+	found, err := a.finder().Load(arg)
 	if err != nil {
 		return policy{}, err
 	}
@@ -60,11 +62,11 @@ func (p *policy) eval() eval.Policy { return eval.Policy{Name: p.Name, Digest: p
 
 // findPolicies reads a list of policies. The prior among them is that of the first learned one. The baseline joins them
 // unless it is among them.
-func findPolicies(args []string, baseline string) ([]policy, error) {
+func (a *app) findPolicies(args []string, baseline string) ([]policy, error) {
 	var all []policy
 	var own *decide.Policy // the prior of the first learned one
 	for _, arg := range args {
-		p, err := findPolicy(arg)
+		p, err := a.findPolicy(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +77,7 @@ func findPolicies(args []string, baseline string) ([]policy, error) {
 	}
 	named := func(p policy) bool { return p.Name == baseline }
 	if baseline != "" && !slices.ContainsFunc(all, named) {
-		p, err := findPolicy(baseline)
+		p, err := a.findPolicy(baseline)
 		if err != nil {
 			return nil, err
 		}

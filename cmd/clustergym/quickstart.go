@@ -84,7 +84,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	}
 
 	a.say("\n2/4 export: clustergym export --run %s --name learned", dir)
-	if result.Exported, err = exportRun(exportOptions{run: dir, name: "learned"}); err != nil {
+	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
 		return err
 	}
 	policies := []string{"fifo", "sjfskip", "srtf", "las", decide.Prior, result.Exported.Out}

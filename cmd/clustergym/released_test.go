@@ -44,11 +44,11 @@ func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside, err := findPolicy(released.Name)
+	inside, err := (&app{}).findPolicy(released.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside, err := findPolicy(folder)
+	beside, err := (&app{}).findPolicy(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 
 // The prior beside it, also where it is only the baseline, is its own.
 func TestPriorOfReleased(t *testing.T) {
-	p, err := findPolicy(released.Name)
+	p, err := (&app{}).findPolicy(released.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPriorOfReleased(t *testing.T) {
 		{[]string{"released", "prior"}, "sjfskip"}, {[]string{"prior", "released"}, "prior"}, {[]string{"released"}, "prior"},
 		{[]string{"prior"}, "released"},
 	} {
-		all, err := findPolicies(c.policies, c.baseline)
+		all, err := (&app{}).findPolicies(c.policies, c.baseline)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,9 +28,17 @@ func readRecipe(dir string) (*train.Recipe, error) {
 	return r, err
 }
 
-// loadRun reads the best weights in the newest checkpoint of a run, and where they come from.
-func loadRun(dir string) (*agents.Policy, checkpoints.Provenance, error) {
-	p, training, err := train.Open(dir)
+// warned takes an older checkpoint where the newest is damaged, and warns of it.
+func warned(dir string, warn func(error)) func(*train.OlderError) error {
+	return func(e *train.OlderError) error {
+		warn(fmt.Errorf("run %s: %w", dir, e))
+		return nil
+	}
+}
+
+// loadRun reads the best weights in the newest checkpoint of a run, and where they come from; older is as train.Open has it.
+func loadRun(dir string, older func(*train.OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+	p, training, err := train.Open(dir, older)
 	training.Git, training.Go = revision(), runtime.Version()
 	return p, training, err
 }

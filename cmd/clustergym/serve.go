@@ -102,10 +102,11 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	if err != nil {
 		return usage("--physics: %w", err)
 	}
-	from, err := verifier(opts.key)
+	from, err := a.verifier(opts.key)
 	if err != nil {
 		return err
 	}
+	from.Run = runReader(func(err error) { a.logger().Warn(err.Error()) })
 	source, err := from.Find(opts.policy)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		defer f.Close()
 		in = f
 	}
-	deciders := deciders{given: opts.policy, known: map[string]*decide.Policy{}}
+	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*decide.Policy{}}
 	if opts.policy != "" { // a mistake in it is one of the command line
 		if _, err := deciders.find(opts.policy, nil); err != nil {
 			return err
@@ -141,6 +141,7 @@ func (r *replayedLog) print(a *app) error {
 
 // deciders finds who decides again, each once.
 type deciders struct {
+	from  *decide.Finder
 	given string // policy for those that a policy decided, "" for the one of the log
 	known map[string]*decide.Policy
 }
@@ -178,7 +179,7 @@ func (k *deciders) find(name string, of *decide.Policy) (*decide.Policy, error) 
 	if p, ok := k.known[name]; ok {
 		return p, nil
 	}
-	p, err := finder().Load(name)
+	p, err := k.from.Load(name)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	if err := cfg.Cluster.Validate(); err != nil {
 		return usage("%w", err)
 	}
-	policy, err := findPolicy(opts.policy)
+	policy, err := a.findPolicy(opts.policy)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now,
+		Older: warned(result.Dir, func(err error) { bar.Clear(); a.warn(err) }),
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
 				bar.Skip(int64(m.Update))

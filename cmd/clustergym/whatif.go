@@ -84,13 +84,13 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		}
 		change.Add = append(change.Add, servers)
 	}
-	base, err := findPolicy(opts.policy)
+	base, err := a.findPolicy(opts.policy)
 	if err != nil {
 		return err
 	}
 	other := base
 	if opts.against != "" {
-		if other, err = findPolicy(opts.against); err != nil {
+		if other, err = a.findPolicy(opts.against); err != nil {
 			return err
 		}
 	}

@@ -116,6 +116,15 @@ func (b *Bar) Note(msg string) {
 	b.tick()
 }
 
+// Clear takes the bar off the terminal until the next step or note draws it again, so that a line may be printed.
+func (b *Bar) Clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar != nil && !b.done {
+		_ = b.bar.Clear()
+	}
+}
+
 // Finish ends the display with the count as it stands, also when that is short of the total. Later calls do nothing.
 func (b *Bar) Finish() {
 	b.mu.Lock()

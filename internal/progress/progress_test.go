@@ -88,6 +88,22 @@ func TestTheCallerMaySayWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A line that is printed while the bar is cleared stands alone.
+func TestClear(t *testing.T) {
+	var out bytes.Buffer
+	b := progress.New(&out, withTotal(onScreen()))
+	b.Clear()
+	if text := out.String(); !strings.Contains(text, "train") || strings.TrimLeft(text[strings.LastIndexByte(text, '\r'):], "\r") != "" {
+		t.Errorf("%q does not end with an empty line", text)
+	}
+	out.Reset()
+	b = progress.New(&out, withTotal(plain(newClock())))
+	b.Clear()
+	if out.Len() != 0 {
+		t.Errorf("%q without a bar", out.String())
+	}
+}
+
 func TestPlainWithoutTotal(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
