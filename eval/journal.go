@@ -17,6 +17,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
 // The files of a journal, in the folder of Plan.Journal.
@@ -31,6 +32,7 @@ type journal struct {
 	dir            string
 	plan           *Plan
 	results, times *os.File
+	unlock         func() // gives the folder back
 }
 
 // entry is a line of the journal.
@@ -54,19 +56,34 @@ func (p *Plan) key(t *task) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// openJournal reads what the folder has of the plan into results and drops the rest.
+// openJournal locks the folder, reads what it has of the plan into results and drops the rest.
 func openJournal(p *Plan, tasks []task, results []*Result) (*journal, error) {
 	j := &journal{dir: p.Journal, plan: p}
-	if err := os.MkdirAll(filepath.Join(j.dir, schedulesName), 0o777); err != nil {
+	err := os.MkdirAll(j.dir, 0o777)
+	if err != nil {
 		return nil, err
+	}
+	if j.unlock, err = folderlock.Acquire(j.dir); err != nil {
+		return nil, err
+	}
+	if err := j.open(tasks, results); err != nil {
+		j.unlock()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *journal) open(tasks []task, results []*Result) error {
+	if err := os.MkdirAll(filepath.Join(j.dir, schedulesName), 0o777); err != nil {
+		return err
 	}
 	kept, err := readLines[entry](filepath.Join(j.dir, journalName))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	times, err := readLines[timingEntry](filepath.Join(j.dir, timingName))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	byKey := map[string]*Result{}
 	for i := range kept {
@@ -78,12 +95,12 @@ func openJournal(p *Plan, tasks []task, results []*Result) (*journal, error) {
 	}
 	for i := range tasks {
 		t := &tasks[i]
-		r := byKey[p.key(t)]
+		r := byKey[j.plan.key(t)]
 		if r == nil || r.Case != t.Case {
 			continue
 		}
-		r.Timing = timing[p.key(t)]
-		if p.keeps(t) {
+		r.Timing = timing[j.plan.key(t)]
+		if j.plan.keeps(t) {
 			if r.Log, err = j.readSchedule(t); err != nil {
 				continue // it is played again
 			}
@@ -91,13 +108,13 @@ func openJournal(p *Plan, tasks []task, results []*Result) (*journal, error) {
 		results[i] = r
 	}
 	if err := j.settle(tasks, results); err != nil {
-		return nil, err
+		return err
 	}
 	if j.results, err = appendTo(filepath.Join(j.dir, journalName)); err != nil {
-		return nil, err
+		return err
 	}
 	j.times, err = appendTo(filepath.Join(j.dir, timingName))
-	return j, err
+	return err
 }
 
 func appendTo(path string) (*os.File, error) {
@@ -205,6 +222,7 @@ func (j *journal) sweep(results []*Result) error {
 
 func (j *journal) close() {
 	_ = errors.Join(j.results.Close(), j.times.Close()) // every line was synced
+	j.unlock()
 }
 
 // schedulePath is where the event log of a case is kept.

@@ -210,6 +210,30 @@ func TestOnlyNewCasesArePlayed(t *testing.T) {
 	}
 }
 
+// A folder in which a plan is being played takes no other.
+func TestTwoPlansInOneFolder(t *testing.T) {
+	dir, played := t.TempDir(), 0
+	var errs []error
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), func(p Progress) {
+		if p.Done == 3 {
+			_, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil)
+			errs = append(errs, err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%s is in use by process %d", dir, os.Getpid())
+	if len(errs) != 1 || errs[0] == nil || !strings.Contains(errs[0].Error(), want) {
+		t.Errorf("a second plan: %v, want %q", errs, want)
+	}
+	if played != 16 {
+		t.Errorf("%d cases played, want 16", played)
+	}
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil); err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
 // A schedule that is gone or damaged is made again, with its case.
 func TestLostSchedulesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0

@@ -49,7 +49,7 @@ func (e *FailedError) Unwrap() []error { return e.Errs }
 //
 // With a journal, a case is on disk when it counts as done, and cases that the journal has from before, of the same scenario,
 // policy and build, are not played again: a plan that was killed goes on, and one with a policy more plays only that. The
-// folder's files in the end depend on the plan alone, except for timing.jsonl.
+// folder's files in the end depend on the plan alone, except for timing.jsonl. A folder that another Run uses is refused.
 //
 // A case that fails does not stop the others: the error is then a *FailedError, and the results are those of the cases that
 // did not. An error of ctx ends the run at once; what was done by then is in the journal.

@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
 // books are the files of a run.
@@ -32,7 +33,21 @@ const (
 	storeName   = "checkpoints"
 )
 
-// openBooks makes the folder of a new run, or checks that a run to be resumed has the same recipe.
+// lockRun takes the folder of a run for as long as it trains, and makes that of a new run.
+func lockRun(opt Options) (release func(), err error) {
+	if !opt.Resume {
+		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
+			return nil, fmt.Errorf("open run: %w", err)
+		}
+	}
+	release, err = folderlock.Acquire(opt.Dir)
+	if opt.Resume && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
+	}
+	return release, err
+}
+
+// openBooks begins the files of a new run, or checks that a run to be resumed has the same recipe. The folder is locked.
 func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*books, error) {
 	text, err := writeRecipe(cfg, prior, sources, digests)
 	if err != nil {
@@ -52,9 +67,6 @@ func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Sourc
 	case opt.Resume:
 		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
 	default:
-		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
-			return nil, fmt.Errorf("open run: %w", err)
-		}
 		if err := atomicfile.WriteBytes(path, 0o666, text); err != nil {
 			return nil, fmt.Errorf("open run: %w", err)
 		}
@@ -247,8 +259,9 @@ func (b *books) append(name string, line any) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// rewind keeps the first n lines of the metrics and returns the last of them.
-func (b *books) rewind(n int) (*Metrics, error) {
+// rewind keeps the metrics of the first n updates, one line for each, in order, and returns the last of them. Of several lines of
+// one update the last counts: it was written by the run that went on.
+func (b *books) rewind(n int) (last *Metrics, err error) {
 	path := filepath.Join(b.dir, metricsName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && n == 0 {
@@ -257,16 +270,22 @@ func (b *books) rewind(n int) (*Metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rewind metrics: %w", err)
 	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines) <= n { // the part after the last newline is a line too
-		return nil, fmt.Errorf("rewind %s: %d lines, want at least the %d before the checkpoint", path, len(lines)-1, n)
+	kept := make([][]byte, n)
+	for line := range bytes.Lines(text) {
+		var m Metrics
+		whole := line[len(line)-1] == '\n' && json.Unmarshal(line, &m) == nil
+		if !whole || m.Update < 1 || m.Update > n {
+			continue
+		}
+		kept[m.Update-1] = line
+		if m.Update == n {
+			last = &m
+		}
 	}
-	if err := atomicfile.WriteBytes(path, 0o666, bytes.Join(lines[:n], nil)); err != nil || n == 0 {
-		return nil, err
+	for i, line := range kept {
+		if line == nil {
+			return nil, fmt.Errorf("rewind %s: no line of update %d, want those of the %d updates before the checkpoint", path, i+1, n)
+		}
 	}
-	var last Metrics
-	if err := json.Unmarshal(lines[n-1], &last); err != nil {
-		return nil, fmt.Errorf("rewind %s:%d: %w", path, n, err)
-	}
-	return &last, nil
+	return last, atomicfile.WriteBytes(path, 0o666, bytes.Join(kept, nil))
 }

@@ -121,7 +121,7 @@ func TestWhoSharesLabels(t *testing.T) {
 // Only the newest labels stay within the bound, whole windows of them.
 func TestReplayForgetsTheOldest(t *testing.T) {
 	cfg, opt := tiny(t)
-	cfg.Replay = 60
+	cfg.Replay, opt.Dir = 60, t.TempDir()
 	r, err := start(t.Context(), cfg, opt)
 	if err != nil {
 		t.Fatal(err)

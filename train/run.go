@@ -46,8 +46,16 @@ type Options struct {
 // Run trains and returns the policy that did best on the scenarios' validation windows, the untrained one among the
 // candidates; without validation windows, the last. stopped says that Stop or ctx ended the run before Config.Updates;
 // everything until the last finished update is then stored, after ctx until the last checkpoint. An error leaves the
-// checkpoints before it.
+// checkpoints before it. A folder in which another run is at work is refused.
 func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, false, fmt.Errorf("train: %w", err)
+	}
+	unlock, err := lockRun(opt)
+	if err != nil {
+		return nil, false, fmt.Errorf("train: %w", err)
+	}
+	defer unlock()
 	r, err := start(ctx, cfg, opt)
 	if err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
@@ -110,11 +118,8 @@ func (r *run) best() *agents.Policy {
 	return &p
 }
 
-// start opens or continues a run.
+// start opens or continues a run by settings that are valid, in a folder that is locked.
 func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}

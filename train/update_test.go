@@ -19,7 +19,7 @@ func TestScenariosTakeTurns(t *testing.T) {
 		{3, [][]int{{2, 4}, {2, 4}}},
 	} {
 		cfg, opt := tiny(t)
-		cfg.Windows, cfg.Choices, cfg.Label = c.windows, 1000, 1
+		cfg.Windows, cfg.Choices, cfg.Label, opt.Dir = c.windows, 1000, 1, t.TempDir()
 		r, err := start(t.Context(), cfg, opt)
 		if err != nil {
 			t.Fatal(err)

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
@@ -102,6 +105,33 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == codeOK || !strings.Contains(s.talk, "--force") {
 		t.Errorf("a second one in the same folder: exit code %d\n%s", s.code, s.talk)
 	}
+}
+
+// What would disturb a run at work is refused, and says which process that is.
+func TestAFolderInUseIsLeftAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	train2(t, "runs/one")
+	release, err := folderlock.Acquire("runs/one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, "runs/one")
+	for _, args := range [][]string{
+		{"train", "--resume", "--dir", "runs/one"}, {"quickstart", "--dir", "runs/one", "--force"},
+		{"eval", "-s", "embedded-small-v1", "--windows", "1", "-p", "fifo", "--out", "runs/one"},
+	} {
+		s := command(t, args...)
+		if s.code != codeError {
+			t.Errorf("%s: exit code %d, want %d", args[0], s.code, codeError)
+		}
+		contains(t, s.talk, fmt.Sprintf("runs/one is in use by process %d on ", os.Getpid()))
+	}
+	if after := tree(t, "runs/one"); !maps.Equal(after, before) {
+		t.Errorf("the run was changed: %d files, before %d", len(after), len(before))
+	}
+	must(t, "export", "--run", "runs/one") // reading does not disturb
+	release()
+	must(t, "train", "--resume", "--dir", "runs/one")
 }
 
 func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
@@ -130,6 +131,14 @@ func (q *quickstarted) print(a *app) error {
 func (o *quickstartOptions) room() (string, error) {
 	made := []string{"run.yaml", "metrics.jsonl", "timing.jsonl", "checkpoints", "policy", "report", "cluster.json"}
 	if o.force {
+		release, err := folderlock.Acquire(o.dir) // what a run is writing is not cleared away
+		if errors.Is(err, fs.ErrNotExist) {
+			return o.dir, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		defer release()
 		events, err := filepath.Glob(filepath.Join(o.dir, tbevent.Prefix+"*"))
 		if err != nil {
 			return "", err

@@ -1,0 +1,127 @@
+package folderlock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const childVariable = "FOLDERLOCK_TEST_CHILD"
+
+// TestChild is the process that TestKilled kills.
+func TestChild(t *testing.T) {
+	dir := os.Getenv(childVariable)
+	if dir == "" {
+		t.Skip("runs as a child of TestKilled")
+	}
+	if _, err := Acquire(dir); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("locked")
+	select {}
+}
+
+// A process that is killed leaves no lock, only a file that the next one takes over.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
+	child.Env = append(os.Environ(), childVariable+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("child says %q, %v", line, err)
+	}
+	_, err = Acquire(dir)
+	held, ok := errors.AsType[*HeldError](err)
+	if !ok || held.Dir != dir || !strings.HasPrefix(held.By, fmt.Sprintf("process %d on ", child.Process.Pid)) {
+		t.Errorf("beside process %d: %v", child.Process.Pid, err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+	if _, err := os.Stat(filepath.Join(dir, Name)); err != nil {
+		t.Errorf("the kill left no file: %v", err)
+	}
+	release, err := Acquire(dir)
+	if err != nil {
+		t.Fatalf("after the kill: %v", err)
+	}
+	if _, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
+		t.Errorf("a second time in this process: %v", err)
+	}
+	release()
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("released: %v, %v", files, err)
+	}
+}
+
+func TestFolderThatIsNone(t *testing.T) {
+	if _, err := Acquire(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A holder that has not yet said who it is, or a file of somebody else's, gives no name.
+func TestHolderThatIsNotKnown(t *testing.T) {
+	for _, text := range []string{"", "process 12", "process \x1b[2J\n", strings.Repeat("process ", 100)} {
+		dir := t.TempDir()
+		release, err := Acquire(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, Name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+			t.Errorf("%.20q: %v", text, err)
+		}
+		release()
+	}
+}
+
+// Of many that come and go, one at a time is in.
+func TestOneAtATime(t *testing.T) {
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	entered := 0
+	for range 4 {
+		all.Go(func() {
+			for n := 0; n < 200; {
+				release, err := Acquire(dir)
+				if errors.As(err, new(*HeldError)) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !mu.TryLock() {
+					t.Error("two are in")
+					return
+				}
+				entered++
+				n++
+				mu.Unlock()
+				release()
+			}
+		})
+	}
+	all.Wait()
+	if entered != 800 {
+		t.Errorf("%d times in, want 800", entered)
+	}
+}
