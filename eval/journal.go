@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +34,7 @@ type journal struct {
 	unlock         func() // gives the folder back
 }
 
-// entry is a line of the journal.
+// entry is a line of the journal, but for its checksum.
 type entry struct {
 	Key    string  `json:"key"`
 	Result *Result `json:"result"`
@@ -77,11 +76,14 @@ func (j *journal) open(tasks []task, results []*Result) error {
 	if err := os.MkdirAll(filepath.Join(j.dir, schedulesName), 0o777); err != nil {
 		return err
 	}
-	kept, err := readLines[entry](filepath.Join(j.dir, journalName))
+	kept, damage, err := readJournal(filepath.Join(j.dir, journalName))
 	if err != nil {
 		return err
 	}
-	times, err := readLines[timingEntry](filepath.Join(j.dir, timingName))
+	if damage != nil && j.plan.Warn != nil {
+		j.plan.Warn(damage)
+	}
+	times, err := readTimes(filepath.Join(j.dir, timingName))
 	if err != nil {
 		return err
 	}
@@ -121,50 +123,35 @@ func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 }
 
-// maxLine bounds a line of a journal.
-const maxLine = 1 << 20
-
-// readLines reads JSON lines. A last line that a kill has torn, and what is no such line at all, are left out: those cases are
-// played again.
-func readLines[T any](path string) ([]T, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var all []T
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		var v T
-		if json.Unmarshal(lines.Bytes(), &v) == nil {
-			all = append(all, v)
+// readTimes reads timing.jsonl. What is no line of it is left out: nothing depends on it.
+func readTimes(path string) ([]timingEntry, error) {
+	var all []timingEntry
+	err := eachLine(path, func(_ int, line []byte, _ bool) {
+		var e timingEntry
+		if json.Unmarshal(line, &e) == nil {
+			all = append(all, e)
 		}
-	}
-	if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return all, nil
+	})
+	return all, err
 }
 
 // add writes a finished case down. It is safe on disk when add returns.
 func (j *journal) add(t *task, r *Result) error {
 	key := j.plan.key(t)
 	if r.Timing != nil {
-		if err := appendLine(j.times, timingEntry{key, t.Case, *r.Timing}); err != nil {
+		line, err := json.Marshal(timingEntry{key, t.Case, *r.Timing})
+		if err := appendLine(j.times, append(line, '\n'), err); err != nil {
 			return err
 		}
 	}
-	return appendLine(j.results, entry{key, r})
+	line, err := seal(entry{key, r})
+	return appendLine(j.results, line, err)
 }
 
-func appendLine(f *os.File, v any) error {
-	line, err := json.Marshal(v)
+// appendLine appends a line that was made without an error.
+func appendLine(f *os.File, line []byte, err error) error {
 	if err == nil {
-		_, err = f.Write(append(line, '\n'))
+		_, err = f.Write(line)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -183,9 +170,11 @@ func (j *journal) settle(tasks []task, results []*Result) error {
 			continue
 		}
 		key := j.plan.key(&tasks[i])
-		if err := json.NewEncoder(&all).Encode(entry{key, r}); err != nil {
+		line, err := seal(entry{key, r})
+		if err != nil {
 			return fmt.Errorf("write journal: %w", err)
 		}
+		all.Write(line)
 		if r.Timing != nil {
 			if err := json.NewEncoder(&times).Encode(timingEntry{key, r.Case, *r.Timing}); err != nil {
 				return fmt.Errorf("write timing: %w", err)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -234,6 +235,89 @@ func TestTwoPlansInOneFolder(t *testing.T) {
 	}
 }
 
+// A line with a digit changed, or anything else, is not a result: its case is played again, and the user is told of the line. So
+// is a line of a version without checksums.
+func TestChangedLinesArePlayedAgain(t *testing.T) {
+	dir, played := t.TempDir(), 0
+	path := filepath.Join(dir, journalName)
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, dir)
+	lines := strings.SplitAfter(want["/"+journalName], "\n")
+	change := func(at int, old, new string) string {
+		all := slices.Clone(lines)
+		if all[at] = strings.Replace(all[at], old, new, 1); all[at] == lines[at] {
+			t.Fatalf("%q does not stand in %s", old, lines[at])
+		}
+		return strings.Join(all, "")
+	}
+	digit := regexp.MustCompile(`"mean_jct_s":\d*`).FindString(lines[3])
+	unsealed := regexp.MustCompile(`,"sha256":"[^"]*"`)
+	for _, c := range []struct {
+		name  string
+		text  string
+		again int
+		tells []string
+	}{
+		{"a digit of a result", change(3, digit, digit+"9"), 1, []string{":4: ", "checksum"}},
+		{"a digit of a key", change(0, `"key":"`, `"key":"0`), 1, []string{":1: "}},
+		{"a digit of a checksum", change(5, `"sha256":"`, `"sha256":"0`), 1, []string{":6: "}},
+		{"a case that became another", change(2, `"policy":"fifo"`, `"policy":"srtf"`), 1, []string{":3: "}},
+		{"no line at all", change(1, lines[1], "\x00\x00\n"), 1, []string{":2: ", "no checksum"}},
+		{"a line too long", change(7, lines[7], strings.Repeat("x", 3*maxLine)+"\n"), 1, []string{":8: ", "longer"}},
+		{"a journal of an older version", unsealed.ReplaceAllString(want["/"+journalName], ""), 16,
+			[]string{":1: ", ":5: ", "no checksum", "and 11 more"}},
+		{"a line twice", strings.Join(lines, "") + lines[4], 0, nil},
+		{"the last line torn", strings.Join(lines[:15], "") + lines[15][:40], 1, nil},
+		{"the last end of a line gone", strings.Join(lines[:15], "") + strings.TrimSpace(lines[15]), 0, nil},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		played = 0
+		plan := journaled(t, dir, &played, "fifo", "srtf")
+		var told []string
+		plan.Warn = func(err error) { told = append(told, err.Error()) }
+		if _, err := Run(t.Context(), plan, nil); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if played != c.again {
+			t.Errorf("%s: %d cases played, want %d", c.name, played, c.again)
+		}
+		same(t, c.name, contents(t, dir), want)
+		if len(told) != min(len(c.tells), 1) {
+			t.Errorf("%s: told of %q", c.name, told)
+		}
+		for _, part := range c.tells {
+			if len(told) > 0 && (!strings.Contains(told[0], part) || !strings.Contains(told[0], path)) {
+				t.Errorf("%s: told of %q, want %q", c.name, told, part)
+			}
+		}
+	}
+}
+
+// No single changed byte of a line passes.
+func TestEveryByteOfALineCounts(t *testing.T) {
+	var e entry
+	whole, err := seal(entry{"0123", &Result{Case: Case{Scenario: "a", Policy: "p", Seed: 7}}})
+	if err == nil {
+		err = unseal(whole, &e)
+	}
+	if err != nil || e.Key != "0123" || e.Result.Seed != 7 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	for i := range whole {
+		for _, mask := range []byte{1, 2, 16, 0x80} {
+			line := slices.Clone(whole)
+			line[i] ^= mask
+			if unseal(line, &e) == nil {
+				t.Errorf("byte %d changed: %s", i, line)
+			}
+		}
+	}
+}
+
 // A schedule that is gone or damaged is made again, with its case.
 func TestLostSchedulesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0
@@ -266,11 +350,19 @@ func TestJournalThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
+// Whatever stands in a journal, it is opened without a panic, and a result is only taken from a line with its checksum.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"key":"x","result":{"scenario":"a","seed":1,"mean_jct_s":1}}`))
 	f.Add([]byte("{\n\x00}\n[]"))
 	f.Add([]byte(`{"key":null,"result":null}`))
 	plan := Plan{Suites: []Suite{{Scenario: "a", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}}}, Policies: []Policy{{Name: "p"}}}
+	plan.Keep = func(Case) bool { return false }
+	sealed, err := seal(entry{plan.key(&plan.tasks()[0]), &Result{Case: plan.Cases()[0]}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
+	f.Add(bytes.Replace(sealed, []byte(`:0,`), []byte(`:1,`), 1))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		for _, name := range []string{journalName, timingName} {
@@ -280,9 +372,14 @@ func FuzzJournal(f *testing.F) {
 		}
 		plan.Journal = dir
 		tasks := plan.tasks()
-		j, err := openJournal(&plan, tasks, make([]*Result, len(tasks)))
-		if err == nil {
-			j.close()
+		results := make([]*Result, len(tasks))
+		j, err := openJournal(&plan, tasks, results)
+		if err != nil {
+			return
+		}
+		j.close()
+		if line, err := seal(entry{plan.key(&tasks[0]), results[0]}); err != nil || results[0] != nil && !bytes.Contains(text, line[:len(line)-1]) {
+			t.Fatalf("a result that no line has: %+v, %v", results[0], err)
 		}
 	})
 }

@@ -45,6 +45,8 @@ type Plan struct {
 	// keeps none.
 	Journal string
 	Build   string // of the program: a case of another build is played again
+	// Warn is told, before the first case, of lines of the journal that are damaged; their cases are played again. nil: nobody is.
+	Warn func(error)
 	// Clock is the wall clock, from any zero on. With it results have a Timing and progress an estimate. nil: neither.
 	Clock func() time.Duration
 }

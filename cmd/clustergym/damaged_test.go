@@ -61,3 +61,26 @@ func TestADamagedCheckpointIsToldOf(t *testing.T) {
 		t.Errorf("after the damage is mended: %s", s.talk)
 	}
 }
+
+// A digit that changed in the journal of an evaluation changes no result: the case is played again, with a warning.
+func TestAChangedJournalIsToldOf(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-s", "embedded-small-v1", "--windows", "2", "--seeds", "1", "-p", "fifo,srtf", "--figures", "none", "--out", "o"}
+	first := must(t, args...)
+	before := tree(t, "o")
+	journal := before["journal.jsonl"]
+	at := strings.Index(journal, `"mean_jct_s":`) + len(`"mean_jct_s":`)
+	if err := os.WriteFile("o/journal.jsonl", []byte(journal[:at]+"9"+journal[at:]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	again := must(t, append(args, "--quiet")...)
+	if again.out != first.out {
+		t.Errorf("the results changed:\n%s\nwant\n%s", again.out, first.out)
+	}
+	contains(t, again.talk, "warning: ", "o/journal.jsonl:1: ", "played again")
+	for name, text := range tree(t, "o") {
+		if before[name] != text {
+			t.Errorf("%s changed", name)
+		}
+	}
+}

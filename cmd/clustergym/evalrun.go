@@ -159,6 +159,7 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 	bar := progress.New(a.talk, progress.Options{
 		Quiet: a.quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
 	})
+	plan.Warn = func(err error) { bar.Clear(); a.warn(err) }
 	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
 		if p.Done == p.Kept && p.Kept > 0 {
 			bar.Skip(int64(p.Kept))
