@@ -265,9 +265,6 @@ func (o *predictorCompareOptions) jobs(a *app, result *predictorsCompared) ([]tr
 	if err != nil {
 		return nil, err
 	}
-	if len(w.Jobs) == 0 {
-		return nil, fmt.Errorf("%s holds no jobs", w.Name)
-	}
 	return w.Jobs, o.estimates.Apply(w.Jobs, rng.Stream(o.seed, "predictor", "estimates"))
 }
 

@@ -117,6 +117,9 @@ func fitCluster(a *app, w trace.Workload, spec cluster.Spec, mode trace.Oversize
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: enlarge the cluster, or set --oversize to drop or clamp", err)
 	}
+	if len(jobs) == 0 {
+		return nil, 0, fmt.Errorf("%s: no job fits the cluster: enlarge it", w.Name)
+	}
 	if n > 0 {
 		done := map[trace.OversizeMode]string{trace.OversizeDrop: "left out", trace.OversizeClamp: "cut to its size"}[mode]
 		a.say("%s: %d jobs too large for the cluster are %s", w.Name, n, done)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -101,6 +102,9 @@ func TestMergeRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := readText(out.String(), Options{})
+		if len(m.Jobs) == 0 && errors.Is(err, ErrNoJob) {
+			return
+		}
 		if err != nil || !slices.Equal(again.Jobs, m.Jobs) {
 			t.Fatalf("read\n%+v, %v, wrote\n%+v", again.Jobs, err, m.Jobs)
 		}

@@ -63,7 +63,7 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 // Reading what was written gives the same jobs in order of id rank, and writing them again the same bytes.
 func TestNativeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		jobs := rankByID(drawJobs(t, 0))
+		jobs := rankByID(drawJobs(t, 1))
 		var first, second bytes.Buffer
 		if err := WriteNative(&first, jobs); err != nil {
 			t.Fatal(err)

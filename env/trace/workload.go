@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ type Report struct {
 }
 
 // Read reads a whole trace. Submit counts from the trace's own zero; where the trace has dates (philly-pass), from the first
-// submit among its jobs. Errors are those of Open and Reader.Jobs.
+// submit among its jobs. Errors are those of Open and Reader.Jobs; a trace without a job is one that wraps ErrNoJob.
 func Read(path string, opt Options) (Workload, error) {
 	r, err := Open(path, opt)
 	if err != nil {
@@ -57,10 +58,29 @@ func (r *Reader) Workload() (Workload, error) {
 		}
 		jobs = append(jobs, j)
 	}
+	if len(jobs) == 0 {
+		return Workload{}, r.noJob()
+	}
 	if r.format == PhillyPass {
 		rebase(jobs)
 	}
 	return Workload{Name: baseName(r.name), Jobs: rankByID(jobs), Report: r.Report()}, nil
+}
+
+// ErrNoJob is wrapped where a trace has no job at all: whatever was said of its jobs would be true, and mean nothing.
+var ErrNoJob = errors.New("no job")
+
+func (r *Reader) noJob() error {
+	rep := r.report
+	if rep.Rows == 0 {
+		return fmt.Errorf("%s: %w: no row after the header", r.name, ErrNoJob)
+	}
+	unread := ""
+	if rep.Bad > 0 {
+		unread = ", such as " + rep.BadExamples[0]
+	}
+	return fmt.Errorf("%s: %w: %d rows, of which %d ask for no GPU, %d were never scheduled, %d cannot be read%s", r.name,
+		ErrNoJob, rep.Rows, rep.CPUOnly, rep.NeverScheduled, rep.Bad, unread)
 }
 
 // Arrivals returns the indices of w.Jobs in the order in which the jobs arrive: by Submit, ties by index.
