@@ -269,18 +269,28 @@ func (s TensorSpec) equal(o TensorSpec) bool {
 	return s.Name == o.Name && s.DType == o.DType && slices.Equal(s.Shape, o.Shape)
 }
 
+// group is one of the lists of features.
+type group struct {
+	name string
+	list []Feature
+}
+
+func (f *Features) groups() []group {
+	return []group{{"server", f.Server}, {"job", f.Job}, {"offer", f.Offer}, {"global", f.Global}}
+}
+
 // check reports what no policy can have.
 func (m *Manifest) check() error {
 	if m.Name == "" {
 		return errors.New("name is empty")
 	}
+	if err := m.checkTexts(); err != nil {
+		return err
+	}
 	if m.Window < 0 || m.Training.Updates < 0 {
 		return fmt.Errorf("window %d, updates %d: want no negative numbers", m.Window, m.Training.Updates)
 	}
-	for _, group := range []struct {
-		name string
-		list []Feature
-	}{{"server", m.Features.Server}, {"job", m.Features.Job}, {"offer", m.Features.Offer}, {"global", m.Features.Global}} {
+	for _, group := range m.Features.groups() {
 		seen := map[string]bool{}
 		for i, f := range group.list {
 			if f.Name == "" || seen[f.Name] {

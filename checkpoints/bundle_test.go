@@ -16,6 +16,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 func policy() (Manifest, []Tensor) {
@@ -303,6 +305,7 @@ func FuzzReadBundle(f *testing.F) {
 	f.Add(whole[manifestName].Data, whole[weightsName].Data)
 	f.Add([]byte(`{"kind":"clustergym-policy","schema_version":3}`), []byte{})
 	f.Add([]byte(`{"name":"x","tensors":[]}`), file("{}"))
+	f.Add(bytes.Replace(whole[manifestName].Data, []byte("venus-attention"), []byte(`\u001b[2J`), 1), whole[weightsName].Data)
 	f.Fuzz(func(t *testing.T, manifest, weights []byte) {
 		read := func(manifest []byte) *Bundle {
 			m := fstest.MapFS{manifestName: {Data: manifest}, weightsName: {Data: weights}}
@@ -322,7 +325,9 @@ func FuzzReadBundle(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b := read(right); b != nil && !slices.EqualFunc(specs(b.Tensors), m.Tensors, TensorSpec.equal) {
+		if b := read(right); b != nil && (!names.OK(b.Manifest.Name) || b.Manifest.checkTexts() != nil) {
+			t.Fatalf("accepted %+v", b.Manifest)
+		} else if b != nil && !slices.EqualFunc(specs(b.Tensors), m.Tensors, TensorSpec.equal) {
 			t.Fatalf("accepted tensors %v for %v", specs(b.Tensors), m.Tensors)
 		}
 	})

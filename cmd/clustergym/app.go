@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // app is what all commands share: where they read and write, and the global flags.
@@ -44,7 +45,7 @@ func (o *output) Write(b []byte) (int, error) {
 // say tells the user something that is not the result.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		_, _ = fmt.Fprintf(a.talk, format+"\n", args...)
+		_, _ = fmt.Fprintln(a.talk, names.Escape(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -54,12 +55,12 @@ func (a *app) warn(err error) {
 		_ = json.NewEncoder(a.talk).Encode(map[string]string{"warning": err.Error()}) // as with say
 		return
 	}
-	_, _ = fmt.Fprintf(a.talk, "warning: %v\n", err)
+	_, _ = fmt.Fprintf(a.talk, "warning: %s\n", names.Escape(err.Error()))
 }
 
 // printf prints a part of the result.
 func (a *app) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.out, format, args...) // an error stays with the output
+	_, _ = io.WriteString(a.out, names.Escape(fmt.Sprintf(format, args...))) // an error stays with the output
 }
 
 // printJSON prints a result as JSON.
@@ -83,7 +84,7 @@ func (a *app) sayRows(rows [][]string) {
 func writeRows(to io.Writer, rows [][]string) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush has the error
+		_, _ = fmt.Fprintln(w, names.Escape(strings.Join(row, "\t"))) // Flush has the error
 	}
 	return w.Flush()
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // version is what the build says: see the Makefile.
@@ -44,7 +46,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) 
 		_ = json.NewEncoder(talk).Encode(errorJSON{Error: err.Error(), Code: code})
 		return code
 	}
-	_, _ = fmt.Fprintf(talk, "clustergym: %v\n", err)
+	_, _ = fmt.Fprintf(talk, "clustergym: %s\n", names.Escape(err.Error())) // it may quote what a file holds
 	return code
 }
 

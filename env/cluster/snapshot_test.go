@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/names"
 	"pgregory.net/rapid"
 )
 
@@ -301,6 +302,7 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Add(small)
 	f.Add(full)
 	f.Add(plain)
+	f.Add(strings.Replace(small, `"name": "b"`, "\"name\": \"\u202eb\"", 1))
 	f.Add(strings.Replace(full, `"stages": 1, "tensor": 2`, `"stages": 262144, "tensor": 16384`, 1))
 	f.Add(strings.Replace(full, `"gpu_mem_mib": 80`, `"gpu_mem_mib": 2147483647`, 1))
 	f.Add(`{"version":1,"now_s":0,"offer":9,"quotas":[{"gpus":1}],"servers":[{"name":"a","gpus":1,"cpu_milli":0,"mem_mib":0,` +
@@ -313,6 +315,19 @@ func FuzzReadSnapshot(f *testing.F) {
 			return
 		}
 		once := write(t, s)
+		for i := range s.servers {
+			if v := &s.servers[i].spec; !names.OK(v.Name) || !names.OK(v.GPUType) {
+				t.Fatalf("accepted server %q, GPU type %q", v.Name, v.GPUType)
+			}
+		}
+		for i := range s.jobs {
+			j := s.jobs[i].spec
+			for _, text := range []string{j.Name, j.User, j.Tenant, j.Model, j.Group, j.GPUType} {
+				if !names.OK(text) {
+					t.Fatalf("accepted %q of job %d", text, i)
+				}
+			}
+		}
 		again, err := ReadSnapshot(strings.NewReader(once))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, once)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 var poolNames = [...]string{Training: "training", Inference: "inference"}
@@ -27,7 +29,7 @@ func (s *State) WriteSnapshot(w io.Writer) error {
 	seen := make(map[string]bool, len(s.servers))
 	for i := range s.servers {
 		v := &s.servers[i]
-		if n := v.spec.Name; n == "" || !isName(n) || seen[n] || !isName(v.spec.GPUType) {
+		if n := v.spec.Name; n == "" || !names.OK(n) || seen[n] || !names.OK(v.spec.GPUType) {
 			return fmt.Errorf("write snapshot: server %d: name %q, GPU type %q: want printable ones and a name that no other server has",
 				i, n, v.spec.GPUType)
 		}
@@ -71,7 +73,7 @@ func separate(b []byte, n int) []byte {
 
 func (s *State) rulesWritable() error {
 	for i := range s.tenants {
-		if n := s.tenants[i].name; !isName(n) {
+		if n := s.tenants[i].name; !names.OK(n) {
 			return fmt.Errorf("quota %d: tenant %q, want a printable one", i, n)
 		}
 	}
@@ -84,11 +86,11 @@ func (s *State) rulesWritable() error {
 func (s *State) writable(id JobID, seen map[string]bool) error {
 	j := &s.jobs[id]
 	switch n := j.spec.Name; {
-	case n == "" || !isName(n) || seen[n]:
+	case n == "" || !names.OK(n) || seen[n]:
 		return fmt.Errorf("name %q, want a printable one that no other job has", n)
-	case !isName(j.spec.User) || !isName(j.spec.Tenant):
+	case !names.OK(j.spec.User) || !names.OK(j.spec.Tenant):
 		return fmt.Errorf("user %q of tenant %q, want printable ones", j.spec.User, j.spec.Tenant)
-	case !isName(j.spec.Model) || !isName(j.spec.Group) || !isName(j.spec.GPUType):
+	case !names.OK(j.spec.Model) || !names.OK(j.spec.Group) || !names.OK(j.spec.GPUType):
 		return fmt.Errorf("model %q, group %q, GPU type %q: want printable ones", j.spec.Model, j.spec.Group, j.spec.GPUType)
 	case j.spec.Submit > s.now:
 		return fmt.Errorf("submit %v, want at most %v, the snapshot's instant", j.spec.Submit, s.now)

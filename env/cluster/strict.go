@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // parseStrict parses one JSON value and nothing after it. Unlike encoding/json it refuses a field given twice and text that
@@ -123,7 +124,7 @@ func (o *strict) bad(name string, v any, want string) {
 	if err != nil || len(text) > 80 {
 		text = append(text[:min(len(text), 77)], "..."...)
 	}
-	*o.err = fmt.Errorf("%s: %s, want %s", o.at(name), text, want)
+	*o.err = fmt.Errorf("%s: %s, want %s", o.at(name), names.Escape(string(text)), want)
 }
 
 // take removes a field. One that is missing and must be there is an error.
@@ -144,14 +145,10 @@ func (o *strict) text(name string, must bool) string {
 	}
 	v, ok := o.take(name, must, want)
 	s, is := v.(string)
-	if ok && (!is || !isName(s) || must && s == "") {
+	if ok && (!is || !names.OK(s) || must && s == "") {
 		o.bad(name, v, want)
 	}
 	return s
-}
-
-func isName(s string) bool {
-	return len(s) <= 256 && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
 // oneOf returns the index of a word among words.

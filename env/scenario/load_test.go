@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 func TestMistakesAreNamed(t *testing.T) {
@@ -115,14 +117,15 @@ func FuzzLoad(f *testing.F) {
 	f.Add(small)
 	f.Add("name: a-v1\nseeds: [1,\n")
 	f.Add("window: {test: [.nan, 1]}\nworkload: {load: .inf}")
-	names, err := fs.Glob(builtin, "builtin/*/*.yaml")
+	f.Add("name: a-v1\nabout: \"\\e[2J\"\n")
+	files, err := fs.Glob(builtin, "builtin/*/*.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}
 	for _, name := range Names() {
-		names = append(names, "builtin/"+name+".yaml")
+		files = append(files, "builtin/"+name+".yaml")
 	}
-	for _, name := range names {
+	for _, name := range files {
 		b, err := builtin.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
@@ -136,6 +139,11 @@ func FuzzLoad(f *testing.F) {
 		}
 		if err := s.Validate(); err != nil {
 			t.Fatalf("loaded, but not valid: %v", err)
+		}
+		for _, text := range append([]string{s.Name, s.About, s.Workload.Trace, s.Workload.TestTrace}, append(s.Real, s.Assumed...)...) {
+			if names.Escape(text) != text {
+				t.Fatalf("loaded, but acts on a terminal: %q", text)
+			}
 		}
 		servers := s.Inference.Servers
 		for _, g := range s.Cluster.groups() {

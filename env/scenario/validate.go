@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // problems collects what is wrong.
@@ -34,6 +35,7 @@ func (p *problems) err() error { return errors.Join(*p...) }
 func (s *Scenario) Validate() error {
 	var p problems
 	p.want(isName(s.Name), "name %q, want lower-case letters, digits and dashes that end in a version such as -v1", s.Name)
+	s.validateTexts(&p)
 	p.add("", s.Cluster.validate())
 	s.validateServers(&p)
 	p.add("", s.Workload.validate())
@@ -50,6 +52,20 @@ func (s *Scenario) Validate() error {
 	p.want(s.Cluster.QuotaFactor == 0 || len(s.Window.Train) > 0,
 		"cluster.quota_factor %v without window.train: quotas are shares of the training split", s.Cluster.QuotaFactor)
 	return p.err()
+}
+
+// validateTexts checks what is shown as it stands.
+func (s *Scenario) validateTexts(p *problems) {
+	text := func(key, value string) {
+		p.want(names.Escape(value) == value, "%s %q, want printable text", key, value)
+	}
+	text("about", s.About)
+	for i, value := range s.Real {
+		text(fmt.Sprintf("real[%d]", i), value)
+	}
+	for i, value := range s.Assumed {
+		text(fmt.Sprintf("assumed[%d]", i), value)
+	}
 }
 
 // validateServers checks what the pools have in common.
@@ -129,12 +145,12 @@ type file struct {
 const plus = " + "
 
 // files takes several traces apart.
-func files(key, names, formatKey string, formats trace.Format) ([]file, error) {
+func files(key, list, formatKey string, formats trace.Format) ([]file, error) {
 	var all []file
-	for name := range strings.SplitSeq(names, plus) {
+	for name := range strings.SplitSeq(list, plus) {
 		name = strings.TrimSpace(name)
-		if name == "" || name == Embedded && strings.Contains(names, plus) {
-			return nil, fmt.Errorf("%s %q, want files joined by \" + \"", key, names)
+		if name == "" || !names.Clean(name) || name == Embedded && strings.Contains(list, plus) {
+			return nil, fmt.Errorf("%s %q, want files joined by \" + \"", key, list)
 		}
 		all = append(all, file{key: key, name: name})
 	}

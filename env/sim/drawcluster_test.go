@@ -36,7 +36,7 @@ func drawCluster(t *rapid.T) cluster.Spec {
 		case 1:
 			v.CPUMilli, v.MemMiB = 9000, 200_000
 		case 2:
-			v.Name = fmt.Sprintf("\"rack\" <%d>\n", i)
+			v.Name = fmt.Sprintf("\"rack\" <%d>\\", i)
 		case 3, 4, 5:
 			v.Pool = cluster.Inference
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/names"
 	"pgregory.net/rapid"
 )
 
@@ -216,7 +217,7 @@ func TestWriteErrors(t *testing.T) {
 	cfg := sim.Config{Cluster: cluster.Uniform(1, 1)}
 	cfg.Cluster.Servers[0].Name = "\xff"
 	err := play(t, cfg, nil, drawFIFO(t), 0).Write(new(bytes.Buffer))
-	if err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+	if err == nil || !strings.Contains(err.Error(), "not printable UTF-8") {
 		t.Errorf("error %v, want one about UTF-8", err)
 	}
 	cfg = sim.Config{Cluster: cluster.Uniform(1, 1), Physics: odd{}}
@@ -239,12 +240,27 @@ func (odd) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) [
 func FuzzReadLog(f *testing.F) {
 	f.Add(short)
 	f.Add(strings.Replace(short, `"jobs":2`, `"jobs":0`, 1))
+	f.Add(strings.Replace(short, `"name":"y"`, "\"name\":\"\u202ey\"", 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := sim.ReadLog(strings.NewReader(text))
 		if err != nil {
 			return
 		}
 		once := written(t, l)
+		texts := []string{l.Scheduler, l.Outcome.Truncated}
+		for i := range l.Config.Cluster.Servers {
+			v := &l.Config.Cluster.Servers[i]
+			texts = append(texts, v.Name, v.GPUType)
+		}
+		for i := range l.Jobs {
+			j := &l.Jobs[i]
+			texts = append(texts, j.Name, j.User, j.Tenant, j.Model, j.Group, j.GPUType)
+		}
+		for _, text := range texts {
+			if !names.Clean(text) {
+				t.Fatalf("accepted %q", text)
+			}
+		}
 		if twice := written(t, read(t, once)); twice != once {
 			t.Fatalf("wrote\n%s\nthen\n%s", once, twice)
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // scanner takes one line of JSON apart, strictly and without reflection. The first thing that is not as wanted is kept in
@@ -29,7 +31,7 @@ func (s *scanner) bad(field, value, want string) {
 	if value == "" {
 		value = "nothing"
 	}
-	s.err = fmt.Errorf("%s%s: %s, want %s", s.path, field, value, want)
+	s.err = fmt.Errorf("%s%s: %s, want %s", s.path, field, names.Escape(value), want)
 }
 
 // rest is what a value that was not understood looks like.
@@ -174,8 +176,9 @@ func (s *scanner) text(field string) string {
 	}
 	var v string
 	quoted := s.line[from-1 : s.at]
-	if err := json.Unmarshal(quoted, &v); err != nil || !utf8.Valid(quoted) {
-		s.bad(field, fmt.Sprintf("%q", quoted), "text in UTF-8")
+	if err := json.Unmarshal(quoted, &v); err != nil || !utf8.Valid(quoted) || !names.Clean(v) {
+		s.bad(field, fmt.Sprintf("%q", quoted), "printable text in UTF-8")
+		return ""
 	}
 	return v
 }

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // The format of a written log.
@@ -47,7 +47,7 @@ func (l *Log) Write(w io.Writer) error {
 	if _, err := physics.Parse(l.Config.Physics.Name()); err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
-	if err := l.utf8(); err != nil {
+	if err := l.clean(); err != nil {
 		return fmt.Errorf("write log: %w", err)
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -74,26 +74,26 @@ func (l *Log) Write(w io.Writer) error {
 	return nil
 }
 
-// utf8 reports the first text that JSON could not hold.
-func (l *Log) utf8() error {
-	if !utf8.ValidString(l.Scheduler) {
-		return fmt.Errorf("scheduler %q: not UTF-8", l.Scheduler)
+// clean reports the first text that is not as ReadLog wants it.
+func (l *Log) clean() error {
+	if !names.Clean(l.Scheduler) {
+		return fmt.Errorf("scheduler %q: not printable UTF-8", l.Scheduler)
 	}
 	for i, q := range l.Config.Cluster.Quotas {
-		if !utf8.ValidString(q.Tenant) {
-			return fmt.Errorf("quota %d: tenant %q: not UTF-8", i, q.Tenant)
+		if !names.Clean(q.Tenant) {
+			return fmt.Errorf("quota %d: tenant %q: not printable UTF-8", i, q.Tenant)
 		}
 	}
 	for i := range l.Config.Cluster.Servers {
-		if v := &l.Config.Cluster.Servers[i]; !utf8.ValidString(v.Name) || !utf8.ValidString(v.GPUType) {
-			return fmt.Errorf("server %d: name %q, GPU type %q: not UTF-8", i, v.Name, v.GPUType)
+		if v := &l.Config.Cluster.Servers[i]; !names.Clean(v.Name) || !names.Clean(v.GPUType) {
+			return fmt.Errorf("server %d: name %q, GPU type %q: not printable UTF-8", i, v.Name, v.GPUType)
 		}
 	}
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
 		for _, text := range [...]string{j.Name, j.User, j.Tenant, j.Model, j.Group, j.GPUType} {
-			if !utf8.ValidString(text) {
-				return fmt.Errorf("job %d: %q: not UTF-8", i, text)
+			if !names.Clean(text) {
+				return fmt.Errorf("job %d: %q: not printable UTF-8", i, text)
 			}
 		}
 	}

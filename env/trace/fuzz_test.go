@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // fuzzReader checks that no file makes the reader of a format panic or return a job that the simulator could not take, and
@@ -18,6 +20,7 @@ func fuzzReader(f *testing.F, format Format, rows ...string) {
 	header := strings.Join(columns, ",") + "\n"
 	f.Add([]byte(header + strings.Join(rows, "\n") + "\n"))
 	f.Add([]byte(header + strings.Join(rows, "\r\n")))
+	f.Add([]byte(header + "\x1b[2J" + rows[0] + "\n\u202e" + rows[0]))
 	for _, row := range rows {
 		f.Add([]byte(header + "\n" + row + "," + row))
 	}
@@ -35,6 +38,14 @@ func fuzzReader(f *testing.F, format Format, rows ...string) {
 			rep := w.Report
 			if rep.Jobs != len(w.Jobs) || rep.Rows != rep.Jobs+rep.CPUOnly+rep.NeverScheduled+rep.Bad || !skip && rep.Bad > 0 {
 				t.Fatalf("%d jobs, report %+v", len(w.Jobs), rep)
+			}
+			for i := range w.Jobs {
+				j := &w.Jobs[i]
+				for _, s := range []string{j.Name, j.User, j.Tenant, j.Model, j.Group, j.GPUType} {
+					if !names.OK(s) {
+						t.Fatalf("job %d has %q", i, s)
+					}
+				}
 			}
 			var out bytes.Buffer
 			if err := WriteNative(&out, w.Jobs); err != nil {
@@ -90,6 +101,9 @@ func FuzzParams(f *testing.F) {
 		p, err := ParseParams(data)
 		if err != nil {
 			return
+		}
+		if !names.OK(p.Name) {
+			t.Fatalf("name %q", p.Name)
 		}
 		w, err := Generate(p, 20, seed)
 		if err != nil {

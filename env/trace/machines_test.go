@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -190,7 +191,7 @@ func FuzzMachines(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, s := range servers {
-			if !isName(s.Name) || s.Name == "" || !isName(s.GPUType) {
+			if !names.OK(s.Name) || s.Name == "" || !names.OK(s.GPUType) {
 				t.Fatalf("server %+v", s)
 			}
 		}

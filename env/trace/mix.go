@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // Mix says what jobs are that a trace leaves open: which model they train, whether they are elastic, on which GPU types
@@ -75,7 +76,7 @@ func (m *Mix) Validate() error {
 	}
 	share("fungible", m.Fungible)
 	share("mixed", m.Mixed)
-	want(isName(m.Home) && isTypes(m.Home), "home %q, want GPU types separated by '|', none empty or twice", m.Home)
+	want(names.OK(m.Home) && isTypes(m.Home), "home %q, want GPU types separated by '|', none empty or twice", m.Home)
 	share("parallel", m.Parallel)
 	share("recurring", m.Recurring)
 	want(m.CPUMilli >= 0 && m.CPUMilli <= maxMilli, "cpu_milli %d, want 0 to %d", m.CPUMilli, maxMilli)
@@ -91,7 +92,7 @@ func (m *Mix) Validate() error {
 		}
 		for k, w := range c.Models {
 			field := fmt.Sprintf("%s.models[%d]", field, k)
-			want(w.Model != "" && isName(w.Model), "%s.model %q, want at most 256 bytes of printable UTF-8", field, shorten(w.Model))
+			want(w.Model != "" && names.OK(w.Model), "%s.model %q, want at most 256 bytes of printable UTF-8", field, shorten(w.Model))
 			again := slices.IndexFunc(c.Models, func(o Weighted) bool { return o.Model == w.Model })
 			want(again == k, "%s.model %q, want each model once in a class", field, shorten(w.Model))
 			want(w.Weight > 0 && w.Weight <= 1e9, "%s.weight %v, want above 0 and at most 1e9", field, w.Weight)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // parseNative reads a row of the project's own format: docs/traces.md defines it.
@@ -180,13 +181,13 @@ func checkNative(j *Job) error {
 		return err
 	}
 	switch {
-	case j.Name == "" || !isName(j.Name):
+	case j.Name == "" || !names.OK(j.Name):
 		return fmt.Errorf("job id %q: want at most 256 bytes of printable UTF-8", shorten(j.Name))
-	case !isName(j.User) || !isName(j.Tenant):
+	case !names.OK(j.User) || !names.OK(j.Tenant):
 		return fmt.Errorf("job %s: user %q of tenant %q, want at most 256 bytes of printable UTF-8", j.Name, j.User, j.Tenant)
-	case !isName(j.Model) || !isName(j.Group):
+	case !names.OK(j.Model) || !names.OK(j.Group):
 		return fmt.Errorf("job %s: model %q, group %q, want at most 256 bytes of printable UTF-8", j.Name, j.Model, j.Group)
-	case !isName(j.GPUType) || !isTypes(j.GPUType):
+	case !names.OK(j.GPUType) || !isTypes(j.GPUType):
 		return fmt.Errorf("job %s: GPU type %q, want types separated by '|', none empty or twice", j.Name, j.GPUType)
 	case j.Submit > maxTime:
 		return fmt.Errorf("job %s: submit %v, want at most %v", j.Name, j.Submit, maxTime)

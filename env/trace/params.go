@@ -8,9 +8,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -138,6 +140,9 @@ func (p Params) Validate() error {
 		return fmt.Errorf("generator parameters: %s is %v, want %s", field, value, want)
 	}
 	within := func(x, lo, hi float64) bool { return x >= lo && x <= hi } // false for NaN
+	if !names.OK(p.Name) {
+		return bad("name", strconv.Quote(p.Name), "at most 256 bytes of printable UTF-8")
+	}
 	a := p.Arrivals
 	if !within(a.PerDay, 1e-3, 1e9) {
 		return bad("arrivals.per_day", a.PerDay, "0.001 to 1e9")

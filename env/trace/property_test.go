@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -20,7 +21,7 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 	id := rapid.SampledFrom([]*rapid.Generator[string]{
 		rapid.StringMatching(`[0-9]{1,20}`), rapid.StringMatching(`[a-c" ,0-9-]{1,4}`), rapid.StringOf(rapid.Rune()),
 	}).Draw(t, "ids")
-	valid := func(s string) bool { return isName(s) }
+	valid := func(s string) bool { return names.OK(s) }
 	name := rapid.StringOf(rapid.Rune()).Filter(valid)
 	when := rapid.OneOf(rapid.Int64Range(0, int64(maxTime)), rapid.Map(rapid.Int64Range(0, 9), func(s int64) int64 {
 		return s * int64(time.Second)

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // columnError is a value that its column does not allow.
@@ -39,10 +38,10 @@ func (r *row) get(column string) string {
 	return ""
 }
 
-// text returns a name: valid UTF-8 without control characters, at most 256 bytes.
+// text returns a name.
 func (r *row) text(column string) string {
 	s := r.get(column)
-	if !isName(s) {
+	if !names.OK(s) {
 		r.bad(column, s, "at most 256 bytes of printable UTF-8")
 		return ""
 	}
@@ -112,8 +111,4 @@ func (r *row) scaled(column string, digits int, least, most int64) int64 {
 		return 0
 	}
 	return v
-}
-
-func isName(s string) bool {
-	return len(s) <= 256 && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }

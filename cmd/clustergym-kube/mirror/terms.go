@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
+	namecheck "github.com/clustergym/clustergym/internal/names"
 )
 
 // terms are what users state about a gang. What they do not state, or state wrongly, is as if they had not.
@@ -99,7 +98,7 @@ func (t *terms) size(spec *cluster.JobSpec, pods, bound int32, running bool) {
 }
 
 // longestName is the longest name that a snapshot can hold, in bytes.
-const longestName = 256
+const longestName = namecheck.Longest
 
 // jobName is the name of a gang's job. A name that is too long for a snapshot ends in a digest. kind tells apart gangs
 // that share a name, and is "" for the first of them.
@@ -117,5 +116,5 @@ func jobName(namespace, name, kind string) string {
 
 // printable reports whether a snapshot can hold the text.
 func printable(s string) bool {
-	return len(s) <= longestName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
+	return namecheck.OK(s)
 }

@@ -1,0 +1,55 @@
+package checkpoints
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// acting are names that do something to a terminal: clear it, or turn the text around them.
+var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
+
+// No text of a manifest acts on a terminal, neither when it is written nor when it is read, and the error shows it escaped.
+func TestTextsThatActOnATerminal(t *testing.T) {
+	for _, text := range acting {
+		for field, set := range map[string]func(*Manifest){
+			"name":                          func(m *Manifest) { m.Name = text },
+			"created":                       func(m *Manifest) { m.Created = text },
+			"prior.name":                    func(m *Manifest) { m.Prior.Name = text },
+			"features.job[1].name":          func(m *Manifest) { m.Features.Job[1].Name = text },
+			"features.server[0].unit":       func(m *Manifest) { m.Features.Server[0].Unit = text },
+			"architecture.sizes":            func(m *Manifest) { m.Architecture.Sizes[text] = 1 },
+			`architecture.choices["mixer"]`: func(m *Manifest) { m.Architecture.Choices["mixer"] = text },
+			"training.scenario":             func(m *Manifest) { m.Training.Scenario = text },
+			"training.trace":                func(m *Manifest) { m.Training.Trace = text },
+			"training.git":                  func(m *Manifest) { m.Training.Git = text },
+			"training.go":                   func(m *Manifest) { m.Training.Go = text },
+			"training.seen[0].trace":        func(m *Manifest) { m.Training.Seen = []Period{{Trace: text}} },
+		} {
+			m, tensors := policy()
+			set(&m)
+			want := fmt.Sprintf("%s: %q", field, text)
+			if err := WriteBundle(filepath.Join(t.TempDir(), "p"), m, tensors, nil, "", nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %q: written, error %v", field, text, err)
+			}
+			// One that somebody else has sealed is not read either.
+			whole := files(t, writePolicy(t))
+			b, err := ReadBundleFS(whole, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(&b.Manifest)
+			sealed, err := encodeManifest(&b.Manifest, BundleKind, BundleSchema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole[manifestName] = &fstest.MapFile{Data: sealed}
+			if _, err := ReadBundleFS(whole, Limits{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %q: read, error %v", field, text, err)
+			}
+		}
+	}
+}

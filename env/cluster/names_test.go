@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// acting are names that do something to a terminal: clear it, or turn the text around them.
+var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
+
+// No field of a snapshot takes a name that acts on a terminal, and the error shows it escaped.
+func TestNamesThatActOnATerminal(t *testing.T) {
+	for _, name := range acting {
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field, from := range map[string]string{"servers[1].name": `"name": "b"`, "jobs[1].id": `"id": "y"`} {
+			key, _, _ := strings.Cut(from, ":")
+			text := strings.Replace(small, from, key+": "+string(quoted), 1)
+			_, err := ReadSnapshot(strings.NewReader(text))
+			if err == nil || !strings.Contains(err.Error(), field+": \"") ||
+				strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%s %q: error %q", field, name, err)
+			}
+		}
+		for _, field := range []string{"user", "tenant", "model", "group", "gpu_type"} {
+			text := strings.Replace(small, `"id": "y"`, `"id": "y", "`+field+`": `+string(quoted), 1)
+			if _, err := ReadSnapshot(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), field+": ") {
+				t.Errorf("%s %q: error %v", field, name, err)
+			}
+		}
+	}
+}

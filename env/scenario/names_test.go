@@ -1,0 +1,38 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What a scenario says of itself, and the files that it names, do not act on a terminal.
+func TestTextsThatActOnATerminal(t *testing.T) {
+	for _, text := range []string{"\x1b[2J", "\u202egpj.exe", "\u2066x", "\u061c"} {
+		for key, change := range map[string]func(*Scenario){
+			"name":                func(s *Scenario) { s.Name = text },
+			"about":               func(s *Scenario) { s.About = text },
+			"real[1]":             func(s *Scenario) { s.Real = []string{"", text} },
+			"assumed[0]":          func(s *Scenario) { s.Assumed = []string{text} },
+			"workload.trace":      func(s *Scenario) { s.Workload.Trace, s.Workload.Jobs, s.Workload.Load = text, 0, 0 },
+			"workload.test_trace": func(s *Scenario) { s.Workload.TestTrace = text },
+		} {
+			s, err := Load("embedded-small-v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(s)
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s %q", key, text)) {
+				t.Errorf("%s %q: error %v", key, text, err)
+			}
+		}
+	}
+	s, err := Load("embedded-small-v1")
+	if err == nil {
+		s.About = "a line\nand another"
+		err = s.Validate()
+	}
+	if err != nil {
+		t.Errorf("two lines: %v", err)
+	}
+}
