@@ -65,7 +65,7 @@ func note(rows []Row, r *sim.Record) {
 }
 
 // WriteJobs writes the rows of a log as CSV, job_id,submit_s,start_s,end_s,jct_s, in order of JobID. Times are exact decimal
-// seconds; what did not happen is empty.
+// seconds; what did not happen is empty. An id that a spreadsheet would take for a formula has an apostrophe before it.
 func WriteJobs(w io.Writer, log *sim.Log) error {
 	buf := bufio.NewWriter(w)
 	c := csv.NewWriter(buf)
@@ -74,7 +74,7 @@ func WriteJobs(w io.Writer, log *sim.Log) error {
 		return fmt.Errorf("write jobs: %w", err)
 	}
 	for _, r := range Rows(log) {
-		fields = append(fields[:0], r.Name, decimal(r.Submit), "", "", "")
+		fields = append(fields[:0], noFormula(r.Name), decimal(r.Submit), "", "", "")
 		if r.Started {
 			fields[2] = decimal(r.Start)
 		}
@@ -93,6 +93,17 @@ func WriteJobs(w io.Writer, log *sim.Log) error {
 		return fmt.Errorf("write jobs: %w", err)
 	}
 	return nil
+}
+
+// noFormula returns a name that a spreadsheet does not calculate: names may come from anybody. Numbers stay as they are.
+func noFormula(name string) string {
+	if name == "" || !strings.Contains("=+-@", name[:1]) {
+		return name
+	}
+	if _, err := strconv.ParseFloat(name, 64); err == nil {
+		return name
+	}
+	return "'" + name
 }
 
 // decimal writes seconds exactly: 62s is "62", 1.5s is "1.5".

@@ -66,3 +66,21 @@ func TestAPolicyIsNotNamedByControlCharacters(t *testing.T) {
 		t.Errorf("a policy was written: %v", err)
 	}
 }
+
+// A spreadsheet that opens the rows of a simulation calculates none of its ids; ids that are numbers stay numbers.
+func TestRowsOfJobsHoldNoFormula(t *testing.T) {
+	trace := file(t, "jobs.csv", "job_id,num_gpu,submit_time,duration\n"+
+		"\"=HYPERLINK(\"\"x\"\",\"\"y\"\")\",1,0,1\n@SUM(1+1),1,0,1\n+1+1,1,0,1\n-2+3,1,0,1\n-7,1,0,1\na=b,1,0,1\n")
+	out := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, "simulate", "--trace", trace, "--servers", "2", "--gpus-per-server", "4", "--policy", "fifo", "--jobs-out", out)
+	want := []string{"job_id", `"'=HYPERLINK(""x"",""y"")"`, "'@SUM(1+1)", "'+1+1", "'-2+3", "-7", "a=b"}
+	lines := strings.Split(strings.TrimSpace(read(t, out)), "\n")
+	for i, line := range lines {
+		if i >= len(want) || !strings.HasPrefix(line, want[i]+",") {
+			t.Errorf("line %d: %s, want %v", i+1, line, want[min(i, len(want)-1)])
+		}
+	}
+	if len(lines) != len(want) {
+		t.Errorf("%d lines, want %d", len(lines), len(want))
+	}
+}
