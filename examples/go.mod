@@ -6,6 +6,7 @@ require github.com/clustergym/clustergym v0.0.0-00010101000000-000000000000
 
 require (
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-viper/mapstructure/v2 v2.4.0 // indirect
 	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/pelletier/go-toml/v2 v2.2.4 // indirect

@@ -11,16 +11,24 @@ type tenant struct {
 	limit, used int64
 }
 
-func newTenants(quotas []Quota) []tenant {
-	all := make([]tenant, len(quotas))
+// newTenants returns the tenants with a quota, and their places by name, which no state changes.
+func newTenants(quotas []Quota) ([]tenant, map[string]int32) {
+	if len(quotas) == 0 {
+		return nil, nil
+	}
+	all, at := make([]tenant, len(quotas)), make(map[string]int32, len(quotas))
 	for i, q := range quotas {
 		all[i] = tenant{name: q.Tenant, limit: int64(q.GPUs) * WholeGPU}
+		at[q.Tenant] = int32(i)
 	}
-	return all
+	return all, at
 }
 
 func (s *State) tenantOf(spec *JobSpec) int32 {
-	return int32(slices.IndexFunc(s.tenants, func(t tenant) bool { return t.name == spec.Tenant }))
+	if i, ok := s.tenantAt[spec.Tenant]; ok {
+		return i
+	}
+	return -1
 }
 
 // kindsOf returns the bits of the GPU types that will do for a job.

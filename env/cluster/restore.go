@@ -44,21 +44,44 @@ const longAgo = -1
 
 // holdable reports the first GPU that cannot take a worker of the piece.
 func (s *server) holdable(p *Piece, gpus []int32) error {
-	named := make([]bool, s.spec.GPUs)
-	for _, g := range gpus {
+	twice := repeats(gpus, s.spec.GPUs)
+	for i, g := range gpus {
 		switch {
 		case g < 0 || g >= s.spec.GPUs:
 			return fmt.Errorf("GPU %d, want 0 to %d", g, s.spec.GPUs-1)
-		case named[g]:
+		case i == twice:
 			return fmt.Errorf("GPU %d named twice, want a GPU of its own for each worker", g)
 		case p.GPUMilli < WholeGPU && !s.takes(int(g), p.Amount) && int32(s.used[g])+p.GPUMilli <= WholeGPU:
 			return fmt.Errorf("GPU %d has %d jobs and too little memory left or as many as it may", g, s.jobs[g])
 		case int32(s.used[g])+p.GPUMilli > WholeGPU:
 			return fmt.Errorf("GPU %d has %d thousandths in use, want at most %d", g, s.used[g], WholeGPU-p.GPUMilli)
 		}
-		named[g] = true
 	}
 	return nil
+}
+
+// repeats returns the first place in a list of GPUs of one that stands before too, -1 if there is none. GPUs that the server
+// does not have are passed over.
+func repeats(gpus []int32, has int32) int {
+	const few = 16
+	if len(gpus) <= few { // a set for every piece would cost more than most pieces
+		for i, g := range gpus {
+			if slices.Contains(gpus[:i], g) {
+				return i
+			}
+		}
+		return -1
+	}
+	seen := make([]bool, has)
+	for i, g := range gpus {
+		if g >= 0 && g < has {
+			if seen[g] {
+				return i
+			}
+			seen[g] = true
+		}
+	}
+	return -1
 }
 
 // Introduce returns what a scheduler that has seen nothing yet is told of the state: the running jobs as Found, then the

@@ -241,13 +241,16 @@ func TestReadSnapshotErrors(t *testing.T) {
 		{`"server": "b"`, `"server": "c"`, `jobs[0].placement[0].server: "c", want the name of a server`},
 		{`[1]`, `[2]`, `jobs[0].placement: restore job 0: server 1: GPU 2, want 0 to 1`},
 		{`[1]`, `[1, 0]`, `jobs[0].placement[0].gpus: 2, want one GPU for each of 1 workers`},
-		{`[1]`, `["1"]`, `jobs[0].placement[0].gpus: "1", want indices of GPUs`},
+		{`[1]`, `["1"]`, `jobs[0].placement[0].gpus[0]: "1", want a whole number from 0 to 16384`},
 		{`"min_workers": 1`, `"min_workers": 3`, `jobs[1]: job y: 3 to 2 workers around 2`},
 		{`"state": "pending"}]}`, `"state": "pending"}]} {}`, `more text after the end`},
 		{`"state": "pending"}]}`, `"state": "pending"}]`, `unexpected EOF`},
-		{`"jobs": [`, `"jobs": [[[[[[[[[[`, `nested too deeply`},
+		{`"state": "pending"}]}`, `"state": "pending"}, [[[[1]]]]]}`, `line 7: jobs[2]: [[[[1]]]]]}, want an object`},
+		{`"state": "pending"}]}`, `"state": "pending"}, ` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `]}`,
+			`line 7: jobs[2][0][0][0][0][0][0][0][0]...: exceeded max depth`},
+		{`"jobs": [`, `"jobs": [[[[[[[[[[`, `line 7: jobs[0]`},
 		{`"jobs": [`, "\"jobs\": [1, ", `jobs[0]: 1, want an object`},
-		{`"id": "y"`, "\"id\": \"\xff\"", `not UTF-8`},
+		{`"id": "y"`, "\"id\": \"\xff\"", `line 7: jobs[1].id: invalid UTF-8`},
 	} {
 		refuse(t, small, c.from, c.to, c.want)
 	}
@@ -308,6 +311,12 @@ func FuzzReadSnapshot(f *testing.F) {
 	f.Add(`{"version":1,"now_s":0,"offer":9,"quotas":[{"gpus":1}],"servers":[{"name":"a","gpus":1,"cpu_milli":0,"mem_mib":0,` +
 		`"pool":"inference","on_loan":true,"out_of_order":[0]}],"jobs":[]}`)
 	f.Add(`{"version":1,"now_s":0,"servers":[],"jobs":[]}`)
+	f.Add(hostile(`"`+strings.Repeat("k", 300)+`":[0,0,0],`, "", ""))
+	f.Add(hostile("", "", strings.Repeat(`{"":0},`, 100)+`{}`))
+	f.Add(hostile("", "", strings.Repeat(`[`, 200)+strings.Repeat(`]`, 200)))
+	f.Add(small[:len(small)/2])
+	f.Add(`{"jobs":[{"placement":[],"id":"\u0061","state":"pending","workers":1,"submit_s":0}],"servers":[{"gpus":1,"name":"a",` +
+		`"mem_mib":null,"cpu_milli":1}],"now_s":1,"version":1}`)
 	f.Add(`{"version":1,"now_s":0.000000001,"servers":[{"name":"a","gpus":0,"cpu_milli":0,"mem_mib":0}],"jobs":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ReadSnapshot(strings.NewReader(text))

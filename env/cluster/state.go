@@ -45,9 +45,10 @@ type State struct {
 	known   int // ids of submitted jobs are below
 	settled int // jobs below are done and change no more
 	lineage
-	types   []string // of GPUs, by bit
-	tenants []tenant // those with a quota
-	profile Profile
+	types    []string         // of GPUs, by bit
+	tenants  []tenant         // those with a quota
+	tenantAt map[string]int32 // places in tenants; shared by copies
+	profile  Profile
 	lending
 	crossing [][]JobID // by rack: the running jobs that use its uplink, ascending
 	nics     []int64   // by rack: what these have of its servers' NICs, in nicUnit
@@ -79,9 +80,10 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	}
 	s := &State{
 		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)), types: spec.Types(),
-		tenants: newTenants(spec.Quotas), jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
+		jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
 		lineage: lineage{life: new(byte)},
 	}
+	s.tenants, s.tenantAt = newTenants(spec.Quotas)
 	if racks > 0 {
 		s.crossing, s.nics = make([][]JobID, racks+1), make([]int64, racks+1)
 	}

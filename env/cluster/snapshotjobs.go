@@ -1,0 +1,257 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// scratch is what is read of a job before it is restored. Its memory is used again for the next one.
+type scratch struct {
+	job
+	speed string
+	read  []uint32 // of each piece, which fields were read
+}
+
+// jobs reads the jobs at a place and puts them into the state.
+func (p *snapshotParser) jobs(at strictjson.Place) {
+	const chunk = 256 // the state keeps pointers to the specifications, so they cannot move
+	var specs []JobSpec
+	names := map[string]int32{}
+	p.r.Return(topFields[topJobs], at)
+	p.r.List(maxSnapshotJobs, func(i int) {
+		if len(specs) == 0 {
+			specs = make([]JobSpec, chunk)
+		}
+		spec := &specs[0]
+		if p.readJob(i, spec); p.r.Err() != nil {
+			return
+		}
+		specs = specs[1:]
+		if first, twice := names[spec.Name]; twice {
+			p.r.Bad("id", strconv.Quote(spec.Name), fmt.Sprintf("another than that of jobs[%d]", first))
+			return
+		}
+		if len(p.s.jobs) == cap(p.s.jobs) { // not for all elements at once: those that are no jobs may be very many
+			p.s.jobs = slices.Grow(p.s.jobs, min(i+chunk, at.Elements-i))
+		}
+		names[spec.Name] = int32(i)
+		p.restore(JobID(i), spec)
+	})
+}
+
+// restore puts the job that was read into the state.
+func (p *snapshotParser) restore(id JobID, spec *JobSpec) {
+	s, j := p.s, &p.job.job
+	s.jobs = append(s.jobs, job{})
+	s.Submit(id, spec)
+	if j.phase == Running {
+		if err := s.Restore(id, j.pieces, j.gpus); err != nil {
+			p.r.Fail(fmt.Errorf("jobs[%d].placement: %w", id, err))
+			return
+		}
+	}
+	own := &s.jobs[id]
+	own.starts, own.first, own.done, own.served, own.rate = j.starts, longAgo, j.done, j.served, j.rate
+}
+
+// The fields of a job. Those of its amount come first.
+var jobFields = slices.Concat(amountFields, []string{
+	"id", "user", "tenant", "submit_s", "workers", "min_workers", "max_workers", "model", "group", "stages", "tensor", "gpu_type",
+	"mixed", "servers", "estimate_s", "state", "starts", "progress_s", "attained_s", "speed", "placement",
+})
+
+// fieldsOf returns the bits of some names.
+func fieldsOf(names []string, some ...string) (bits uint32) {
+	for _, name := range some {
+		bits |= 1 << slices.Index(names, name)
+	}
+	return bits
+}
+
+var (
+	jobNeeds  = fieldsOf(jobFields, "id", "submit_s", "workers", "state")
+	jobStarts = fieldsOf(jobFields, "starts")
+	jobSpeed  = fieldsOf(jobFields, "speed")
+	jobPlaced = fieldsOf(jobFields, "placement")
+)
+
+// readJob fills the specification, and p.job with what changes about the job.
+func (p *snapshotParser) readJob(i int, spec *JobSpec) {
+	r, j := p.r, &p.job
+	if err := p.ctx.Err(); err != nil {
+		r.Fail(err)
+		return
+	}
+	*spec = JobSpec{}
+	*j = scratch{job: job{pieces: j.pieces[:0], gpus: j.gpus[:0]}, read: j.read[:0]}
+	seen := r.Object(jobFields, jobNeeds, func(field int) { p.jobField(field, spec) })
+	if r.Err() != nil {
+		return
+	}
+	spec.Request.fill(seen, Amount{GPUMilli: WholeGPU})
+	for i := range j.pieces {
+		j.pieces[i].fill(j.read[i], spec.Request)
+	}
+	p.checkJob(seen)
+	if err := spec.Validate(); err != nil {
+		r.Fail(fmt.Errorf("jobs[%d]: %w", i, err))
+	}
+}
+
+// jobField reads a field of a job.
+func (p *snapshotParser) jobField(field int, spec *JobSpec) {
+	r, j := p.r, &p.job
+	switch jobFields[field] {
+	default:
+		readAmount(r, field, &spec.Request)
+	case "id":
+		spec.Name = readName(r, true)
+	case "user":
+		spec.User = readName(r, false)
+	case "tenant":
+		spec.Tenant = readName(r, false)
+	case "submit_s":
+		spec.Submit = readSeconds(r, p.now)
+	case "workers":
+		spec.Workers = count32(r, 1)
+	case "min_workers":
+		spec.MinWorkers = count32(r, 1)
+	case "max_workers":
+		spec.MaxWorkers = count32(r, 1)
+	case "model":
+		spec.Model = readName(r, false)
+	case "group":
+		spec.Group = readName(r, false)
+	case "stages":
+		spec.Stages = count32(r, 0)
+	case "tensor":
+		spec.Tensor = count32(r, 0)
+	case "gpu_type":
+		spec.GPUType = readName(r, false)
+	case "mixed":
+		spec.Mixed = r.Flag()
+	case "servers":
+		spec.Where = p.named.where(r)
+	case "estimate_s":
+		spec.Estimate = readSeconds(r, maxTime)
+	case "state":
+		j.phase = Pending + Phase(oneOf(r, phaseNames[Pending:Done]...))
+	case "starts":
+		j.starts = count32(r, 0)
+	case "progress_s":
+		j.done = readSeconds(r, maxTime)
+	case "attained_s":
+		j.served = readSeconds(r, maxAttained)
+	case "speed":
+		j.speed = string(r.Numeral())
+		var err error
+		if j.rate, err = strconv.ParseFloat(j.speed, 64); err != nil || !(j.rate > 0 && j.rate <= 1e6) {
+			r.Refuse(aSpeed)
+		}
+	case "placement":
+		r.List(MaxServers, func(int) { p.piece() })
+	}
+}
+
+const aSpeed = "a number above 0 and at most 1e6, for a running job only"
+
+// checkJob holds the fields of a job to its state.
+func (p *snapshotParser) checkJob(seen uint32) {
+	r, j := p.r, &p.job
+	runs, least := j.phase == Running, int32(j.phase-Pending)
+	switch {
+	case seen&jobStarts == 0:
+		j.starts = least
+	case j.starts < least:
+		r.Bad("starts", strconv.Itoa(int(j.starts)), fmt.Sprintf("at least %d for a running job", least))
+	}
+	switch {
+	case seen&jobSpeed == 0 && runs:
+		j.rate = 1
+	case seen&jobSpeed != 0 && !runs:
+		r.Bad("speed", j.speed, aSpeed)
+	}
+	switch {
+	case runs && seen&jobPlaced == 0:
+		r.Bad("placement", "missing", "a list of pieces")
+	case !runs && len(j.pieces) > 0:
+		r.Bad("placement", strconv.Itoa(len(j.pieces)), "no pieces for a job that does not run")
+	}
+}
+
+var pieceFields = slices.Concat(amountFields, []string{"server", "workers", "gpus"})
+
+var pieceNeeds = fieldsOf(pieceFields, "server", "workers", "gpus")
+
+// piece reads a piece of the placement of a job.
+func (p *snapshotParser) piece() {
+	r, j := p.r, &p.job
+	var q Piece
+	first := len(j.gpus)
+	read := r.Object(pieceFields, pieceNeeds, func(field int) {
+		switch pieceFields[field] {
+		default:
+			readAmount(r, field, &q.Amount)
+		case "server":
+			q.Server = p.named.read(r)
+		case "workers":
+			q.Workers = int32(r.Number(1, MaxGPUs))
+		case "gpus":
+			r.List(MaxGPUs, func(int) { j.gpus = append(j.gpus, int32(r.Number(0, MaxGPUs))) })
+		}
+	})
+	if n := len(j.gpus) - first; n != int(q.Workers) {
+		r.Bad("gpus", strconv.Itoa(n), fmt.Sprintf("one GPU for each of %d workers", q.Workers))
+	}
+	j.pieces, j.read = append(j.pieces, q), append(j.read, read)
+}
+
+// naming finds servers by their names, and gives jobs that name the same servers one set.
+type naming struct {
+	ids  map[string]ServerID
+	sets ServerSets
+	next *ServerSet // empty, for the next job
+}
+
+// read reads the name of a server.
+func (n *naming) read(r *strictjson.Reader) ServerID {
+	name, _ := r.String(names.Longest)
+	id, known := n.ids[name]
+	if !known {
+		r.Refuse("the name of a server in this snapshot")
+	}
+	return id
+}
+
+// where reads the servers that will do for a job.
+func (n *naming) where(r *strictjson.Reader) *ServerSet {
+	if n.next == nil {
+		n.next = NewServerSet(len(n.ids))
+	}
+	set := n.next
+	r.List(MaxServers, func(int) {
+		id := n.read(r)
+		if r.Err() == nil && set.Has(id) {
+			r.Refuse("each server once")
+		}
+		if r.Err() == nil {
+			set.Add(id)
+		}
+	})
+	if r.Err() != nil {
+		return nil
+	}
+	known := n.sets.Of(set)
+	if known != set {
+		clear(set.bits)
+		return known
+	}
+	if n.next = nil; len(n.sets) > maxWhere/len(n.ids) {
+		r.Refuse(fmt.Sprintf("at most %d different lists in this snapshot", maxWhere/len(n.ids)))
+	}
+	return known
+}

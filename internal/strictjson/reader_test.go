@@ -1,0 +1,177 @@
+package strictjson_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// node is what the tests read: a tree.
+type node struct {
+	Number int64  `json:"n"`
+	Text   string `json:"s"`
+	Flag   bool   `json:"f"`
+	List   []node `json:"l"`
+}
+
+var fields = []string{"n", "s", "f", "l"}
+
+const (
+	least, most = -1000, 1000
+	mostText    = 20
+	mostList    = 5
+)
+
+func readNode(r *strictjson.Reader) (v node) {
+	r.Object(fields, 1, func(field int) {
+		switch fields[field] {
+		case "n":
+			v.Number = r.Number(least, most)
+		case "s":
+			v.Text = r.Text(mostText)
+		case "f":
+			v.Flag = r.Flag()
+		case "l":
+			r.List(mostList, func(int) { v.List = append(v.List, readNode(r)) })
+		}
+	})
+	if v.Flag && v.Number < 0 {
+		r.Bad("n", fmt.Sprint(v.Number), "at least 0 beside f")
+	}
+	return v
+}
+
+func read(text string) (node, *strictjson.Reader) {
+	r := strictjson.New([]byte(text))
+	v := readNode(r)
+	r.End()
+	return v, r
+}
+
+func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int
+		want string
+	}{
+		{`{"n":1001}`, 1, "n: 1001, want a whole number from -1000 to 1000"},
+		{`{"n":-1001}`, 1, "n: -1001, want a whole number"},
+		{`{"n":99999999999999999999}`, 1, "n: 99999999999999999999, want a whole number"},
+		{`{"n":1.0}`, 1, "n: 1.0, want a whole number"},
+		{`{"n":02}`, 1, "n: 02, want a whole number"},
+		{`{"n":-02}`, 1, "n: -02, want a whole number"},
+		{`{"n":"x"}`, 1, `n: "x", want a whole number`},
+		{`{"n":}`, 1, "n: }, want a whole number"},
+		{`{}`, 1, "n: missing, want a whole number from -1000 to 1000"},
+		{"{\n\"n\":1,\n\"s\":7}", 3, "s: 7, want text of at most 20 bytes"},
+		{`{"n":1,"s":"123456789012345678901"}`, 1, `s: "123456789012345678901", want text of at most 20 bytes`},
+		{`{"n":1,"s":"` + strings.Repeat(`\u0061`, 21) + `"}`, 1, `s: "\u0061\u0061`},
+		{`{"n":1,"f":null}`, 1, "f: null, want true or false"},
+		{`{"n":1,"l":{}}`, 1, "l: {}}, want a list of at most 5"},
+		{`{"n":1,"l":[{"n":1},{"n":2,"l":[{"n":3,"s":[]}]}]}`, 1, "l[1].l[0].s: []}]}]}, want text"},
+		{`{"n":1,"l":[1]}`, 1, "l[0]: 1, want an object"},
+		{`{"n":1,"l":[{"n":1},{}]}`, 1, "l[1].n: missing"},
+		{`{"n":1,"l":[{"n":1},{"n":1},{"n":1},{"n":1},{"n":1},"x"]}`, 1, `l[5]: "x", want a list of at most 5`},
+		{`{"n":1,"x":1}`, 1, "x: unknown field"},
+		{`{"n":1,"l":[{"":1}]}`, 1, `l[0]."": unknown field`},
+		{`{"n":1,"` + strings.Repeat("k", 1000) + `":1}`, 1, strings.Repeat("k", 77) + "...: unknown field"},
+		{"{\"n\":1,\"\x7f\u202e\":1}", 1, `\u007f\u202e: unknown field`},
+		{"{\"n\":1,\n\"n\":1}", 2, "n: given twice"},
+		{`{"n":1,"\u006e":1}`, 1, "n: given twice"},
+		{`{"n":-1,"f":true}`, 1, "n: -1, want at least 0 beside f"},
+		{`{"n":1,"l":[{"n":-1,"f":true}]}`, 1, "l[0].n: -1, want at least 0 beside f"},
+		{`{"n":1} {}`, 1, "more text after the end: {}, want one JSON value"},
+		{`{"n":1}]`, 1, "more text after the end: ]"},
+		{`[]`, 1, "text: [], want an object"},
+		{`hello`, 1, "text: hello, want an object"},
+		{`{"n" 1}`, 1, "n: invalid character '1' after object name"},
+		{``, 1, "unexpected EOF"},
+		{" \n ", 2, "unexpected EOF"},
+		{`{"n":1`, 1, "unexpected EOF"},
+		{`{"n":1,"l":[{"n"`, 1, "l[0].n: unexpected EOF"},
+		{"{\"n\":1,\n\"s\":\"\xff\"}", 2, "s: invalid UTF-8"},
+		{`{"n":1,"s":"\ud800"}`, 1, "s: "},
+		{`{"n":1,"l":` + strings.Repeat("[", 20_000), 1, "l[0]: [[["},
+	} {
+		_, r := read(c.text)
+		if err := r.Err(); err == nil || !strings.HasPrefix(err.Error(), c.want) || r.Line() != c.line {
+			t.Errorf("%.80q: line %d: %v, want line %d: %s", c.text, r.Line(), err, c.line, c.want)
+		} else if len(err.Error()) > 300 {
+			t.Errorf("%.80q: an error of %d bytes", c.text, len(err.Error()))
+		}
+	}
+}
+
+func TestAnUnfinishedTextIsTold(t *testing.T) {
+	const whole = `{"n":1,"s":"a\"\u00e9","f":true,"l":[{"n":2}]}`
+	for i := range whole {
+		if _, r := read(whole[:i]); !errors.Is(r.Err(), io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v, want an unexpected EOF", whole[:i], r.Err())
+		}
+	}
+}
+
+// What is skipped is read later, in any order.
+func TestSkippedValuesAreReadLater(t *testing.T) {
+	names := []string{"list", "number", "text"}
+	var at [3]strictjson.Place
+	r := strictjson.New([]byte("{\"list\" : [ [], {\"x\":[1]}, 7 ],\n\"text\":\"a\", \"number\": 3}"))
+	seen := r.Object(names, 0b111, func(field int) { at[field] = r.Skip() })
+	r.End()
+	if r.Err() != nil || seen != 0b111 || at[0].Elements != 3 {
+		t.Fatalf("saw %b, %d elements, %v", seen, at[0].Elements, r.Err())
+	}
+	r.Return("number", at[1])
+	n := r.Number(0, 10)
+	r.Return("text", at[2])
+	if s := r.Text(9); n != 3 || s != "a" || r.Err() != nil {
+		t.Errorf("%d, %q, %v", n, s, r.Err())
+	}
+	r.Return("text", at[2])
+	if r.Number(0, 1); r.Err() == nil || r.Err().Error() != `text: "a", want a whole number from 0 to 1` || r.Line() != 2 {
+		t.Errorf("line %d: %v", r.Line(), r.Err())
+	}
+}
+
+// The reader reads what encoding/json reads, or refuses it.
+func FuzzReader(f *testing.F) {
+	for _, text := range []string{
+		`{"n":1,"s":"a\u00e9\n","f":false,"l":[{"n":-1000,"l":[]},{"n":1e0}]}`, `{"n":1,"n":2}`, `{"n":0,"` + strings.Repeat("k", 300) + `":[0]}`,
+		`{"n":1,"l":[` + strings.Repeat(`{"":0},`, 50) + `{}]}`, `{"n":1,"l":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`,
+		`{"n":02}`, `{"n":1`, `{"l":[{"n":1`, `{"n":1,"s":"` + strings.Repeat("x", 300), "{\"n\":\t1 ,\r\n\"f\":true}", "{\"n\":1,\"s\":\"\xff\"}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, r := read(text)
+		if err := r.Err(); err != nil {
+			if n := len(err.Error()); n > 1200 || r.Line() > 1+strings.Count(text, "\n") {
+				t.Fatalf("line %d, %d bytes: %v", r.Line(), n, err)
+			}
+			return
+		}
+		var want node
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&want); err != nil {
+			t.Fatalf("read %+v, encoding/json: %v", got, err)
+		}
+		if !equal(got, want) {
+			t.Fatalf("read %+v, want %+v", got, want)
+		}
+		again := strictjson.New([]byte(text))
+		if again.Skip(); again.Err() != nil {
+			t.Fatalf("read, but not skipped: %v", again.Err())
+		}
+	})
+}
+
+func equal(a, b node) bool {
+	return a.Number == b.Number && a.Text == b.Text && a.Flag == b.Flag && slices.EqualFunc(a.List, b.List, equal)
+}

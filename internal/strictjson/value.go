@@ -1,0 +1,133 @@
+package strictjson
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scalar steps over a value and returns it as it stands: nil, and no step, if it is of another kind.
+func (r *Reader) scalar(kind jsontext.Kind) []byte {
+	if r.peek() != kind {
+		return nil
+	}
+	v, err := r.dec.ReadValue()
+	if err != nil {
+		r.syntax(err)
+		return nil
+	}
+	return v
+}
+
+// Numeral reads a number and returns it as it stands: nil if there is none, which the caller is to refuse. It lasts until the
+// next call.
+func (r *Reader) Numeral() []byte {
+	v := r.scalar('0')
+	if n := len(v); n > 0 && n < 3 && v[n-1] == '0' { // JSON has no number 02: the decoder would read 0, and refuse what follows
+		if rest := r.dec.UnreadBuffer(); len(rest) > 0 && '0' <= rest[0] && rest[0] <= '9' {
+			return nil
+		}
+	}
+	return v
+}
+
+// Number reads a whole number from least to most.
+func (r *Reader) Number(least, most int64) int64 {
+	v := r.Numeral()
+	n, ok := whole(v)
+	if !ok || n < least || n > most {
+		r.RefuseNumber(least, most)
+		return least
+	}
+	return n
+}
+
+// whole parses a JSON number without a fraction and an exponent.
+func whole(v []byte) (n int64, ok bool) {
+	digits := v
+	if len(v) > 0 && v[0] == '-' {
+		digits = v[1:]
+	}
+	if len(digits) == 0 || len(digits) > 19 {
+		return 0, false
+	}
+	u := uint64(0)
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		u = u*10 + uint64(c-'0')
+	}
+	if u > 1<<63-1 {
+		return 0, false
+	}
+	if n = int64(u); len(digits) < len(v) {
+		n = -n
+	}
+	return n, true
+}
+
+// RefuseNumber refuses the value that was asked for last, as no whole number from least to most.
+func (r *Reader) RefuseNumber(least, most int64) {
+	if r.err == nil {
+		r.Refuse(fmt.Sprintf("a whole number from %d to %d", least, most))
+	}
+}
+
+// Null steps over a null, if it comes next, and reports whether it did.
+func (r *Reader) Null() bool { return r.scalar('n') != nil }
+
+// Flag reads true or false.
+func (r *Reader) Flag() bool {
+	switch r.peek() {
+	case 't':
+		return r.scalar('t') != nil
+	case 'f':
+		r.scalar('f')
+		return false
+	}
+	r.Refuse("true or false")
+	return false
+}
+
+// Text reads a string of at most so many bytes.
+func (r *Reader) Text(most int) string {
+	s, ok := r.String(most)
+	if !ok && r.err == nil {
+		r.Refuse(fmt.Sprintf("text of at most %d bytes", most))
+	}
+	return s
+}
+
+// String is Text, but leaves it to the caller to refuse what is none. While those that were read are few, equal ones are one
+// copy.
+func (r *Reader) String(most int) (s string, ok bool) {
+	quoted := r.scalar('"')
+	if quoted == nil || len(quoted)-2 > 6*most { // an escape takes six bytes at most, for one
+		return "", false
+	}
+	raw := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		raw, _ = jsontext.AppendUnquote(nil, quoted) // it was read, so it is a string
+	}
+	if len(raw) > most {
+		return "", false
+	}
+	return r.share(raw), true
+}
+
+func (r *Reader) share(b []byte) string {
+	const few, short = 1 << 12, 64
+	if len(b) > short {
+		return string(b)
+	}
+	if kept, ok := r.known[string(b)]; ok {
+		return kept
+	}
+	v := string(b)
+	if len(r.known) < few {
+		r.known[v] = v
+	}
+	return v
+}
