@@ -24,6 +24,7 @@ type serveOptions struct {
 	physics  string
 	seed     uint64
 	deadline time.Duration
+	reasons  time.Duration
 	address  serve.Address
 	token    string
 	parallel int
@@ -51,6 +52,8 @@ answer says so. The bundle of a folder is read again when it changes, or on SIGH
 one goes on; with --verify-key so is one that this key has not signed. SIGINT and SIGTERM end the program when what it has begun
 is answered.
 
+Reasons can take longer than the decision: they have --reasons, and POST /v1/plan?reasons=none leaves them out.
+
 Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
 token all requests but those for health need it, as Authorization: Bearer TOKEN.
 `, codeNoRun, codeMismatch),
@@ -70,12 +73,13 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
+	f.DurationVar(&opts.reasons, "reasons", 5*time.Second, "for finding reasons, after the decision; else the plan has none")
 	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port; port 0 takes a free one")
 	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
 	f.StringVar(&opts.address.Key, "tls-key", "", "file of its key")
 	f.StringVar(&opts.token, "token-file", "", "file of the token, before "+tokenVariable)
 	f.IntVar(&opts.parallel, "parallel", 0, "requests to decide at a time; more are refused (default the number of cores)")
-	f.Int64Var(&opts.maxBody, "max-body", 64, "MiB of a snapshot, at most")
+	f.Int64Var(&opts.maxBody, "max-body", 16, "MiB of a snapshot, at most")
 	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
 	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
 	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
@@ -87,9 +91,9 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
-	if opts.deadline <= 0 || opts.poll <= 0 || opts.drain <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
-		return usage("--deadline %v, --poll %v, --drain %v, --parallel %d, --max-body %d: want more than 0, and at most 256 MiB",
-			opts.deadline, opts.poll, opts.drain, opts.parallel, opts.maxBody)
+	if min(opts.deadline, opts.reasons, opts.poll, opts.drain) <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
+		return usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --parallel %d, --max-body %d: "+
+			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.drain, opts.parallel, opts.maxBody)
 	}
 	token, err := readToken(opts.token)
 	if err != nil {
@@ -113,7 +117,7 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	}
 	config := serve.Config{
 		Config: decide.Config{
-			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline,
+			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline, Reasons: opts.reasons,
 			Parallel: opts.parallel, Log: a.logger(),
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,8 +74,8 @@ func decisionAt(log *sim.Log, i int) (does, nothing *Decision, err error) {
 		},
 		After: func(tx *cluster.Txn, done int) bool {
 			if done <= i && i < done+len(tx.Ops()) && facts != nil {
-				if does, err = facts.Decision(tx.Ops()); err == nil {
-					nothing, err = facts.Decision(nil)
+				if does, err = facts.Decision(context.Background(), tx.Ops()); err == nil {
+					nothing, err = facts.Decision(context.Background(), nil)
 				}
 				return false
 			}

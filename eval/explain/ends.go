@@ -14,7 +14,8 @@ import (
 const never = time.Duration(1) << 62
 
 // rooms says of each waiting job that does not fit when it would. Jobs of one shape have the same answer.
-func rooms(s *cluster.State, waiting []Wait) {
+func (d *Decision) rooms() {
+	s, waiting := &d.after, d.Waiting
 	type key struct {
 		cluster.Shape
 		least int32
@@ -42,7 +43,13 @@ func rooms(s *cluster.State, waiting []Wait) {
 	for n, id := range byEnd(s) {
 		at := s.Placement(id)
 		later.Finish(id)
+		if d.late() {
+			return
+		}
 		open = slices.DeleteFunc(open, func(k key) bool {
+			if d.late() {
+				return false
+			}
 			fits := startable(&later, asker[k])
 			if k.hole {
 				fits = whole(&later, asker[k], at)

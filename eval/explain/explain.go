@@ -7,6 +7,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -60,9 +61,10 @@ func bySubmission(s *cluster.State, jobs []cluster.JobID) []cluster.JobID {
 }
 
 // Decision explains the operations of a transaction on the state, and why the jobs that then wait do. It keeps nothing of the
-// slice. Operations that the state does not allow, because they are of another state, are an error.
-func (f *Facts) Decision(ops []cluster.Op) (*Decision, error) {
-	d := &Decision{facts: f, Steps: make([]Step, len(ops)), Waiting: []Wait{}}
+// slice. Operations that the state does not allow, because they are of another state, are an error. Reasons may take far longer
+// than the decision: when the context ends, its error is returned.
+func (f *Facts) Decision(ctx context.Context, ops []cluster.Op) (*Decision, error) {
+	d := &Decision{facts: f, ctx: ctx, Steps: make([]Step, len(ops)), Waiting: []Wait{}}
 	f.before.CopyTo(&d.after)
 	tx := d.after.Begin(nil)
 	for i := range ops {
@@ -71,6 +73,9 @@ func (f *Facts) Decision(ops []cluster.Op) (*Decision, error) {
 	}
 	stay := d.stay()
 	for i := range d.ops {
+		if d.late() {
+			break
+		}
 		o, step := &d.ops[i], &d.Steps[i]
 		step.Kind, step.Job, step.Server = o.Kind, o.Job, o.Server
 		if o.Kind == cluster.OpPlace {
@@ -85,8 +90,15 @@ func (f *Facts) Decision(ops []cluster.Op) (*Decision, error) {
 	}
 	tx.End()
 	d.waits()
+	if d.late() {
+		return nil, fmt.Errorf("explain a decision: %w", ctx.Err())
+	}
+	d.ctx = nil
 	return d, nil
 }
+
+// late reports whether reasons are not wanted any more.
+func (d *Decision) late() bool { return d.ctx.Err() != nil }
 
 // Decision is an explained decision.
 type Decision struct {
@@ -94,6 +106,7 @@ type Decision struct {
 	Waiting []Wait // the jobs that wait when all operations are done, by submission
 
 	facts *Facts
+	ctx   context.Context // while it is being explained
 	ops   []cluster.Proposal
 	after cluster.State // when all operations are done
 }

@@ -1,8 +1,12 @@
 package explain
 
-import "github.com/clustergym/clustergym/env/cluster"
+import (
+	"context"
 
-// Plan is an explained decision by names, for people and for programs: what `clustergym plan --json` prints.
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Plan is a decision by names, for people and for programs: what `clustergym plan --json` prints. Reasons may be left out.
 type Plan struct {
 	Policy     string    `json:"policy"`
 	Now        float64   `json:"now_s"`
@@ -21,7 +25,7 @@ type Op struct {
 	Server    string  `json:"server,omitempty"` // of loan and reclaim
 	Workers   int32   `json:"workers,omitempty"`
 	Placement []Piece `json:"placement,omitempty"`
-	Step
+	*Step             // nil without reasons
 }
 
 // Piece is what a job holds on one server.
@@ -36,17 +40,29 @@ type Piece struct {
 type Waiting struct {
 	Job     string `json:"job"`
 	Workers int32  `json:"workers"`
-	Wait
+	*Wait          // nil without reasons
 }
 
 // Plan explains what a policy proposes in a transaction on the state of the facts, and puts names to it. The transaction must
 // be open, and the plan keeps nothing of it. Facts.Decision has the error.
-func (f *Facts) Plan(policy string, tx *cluster.Txn) (*Plan, *Decision, error) {
-	why, err := f.Decision(tx.Ops())
+func (f *Facts) Plan(ctx context.Context, policy string, tx *cluster.Txn) (*Plan, *Decision, error) {
+	why, err := f.Decision(ctx, tx.Ops())
 	if err != nil {
 		return nil, nil, err
 	}
-	was, s, ops := &f.before, tx.State(), tx.Ops()
+	p := Bare(policy, &f.before, tx)
+	for i := range p.Ops {
+		p.Ops[i].Step = &why.Steps[i]
+	}
+	for i := range p.Waiting {
+		p.Waiting[i].Wait = &why.Waiting[i]
+	}
+	return p, why, nil
+}
+
+// Bare is Facts.Plan without reasons, in time linear in the size of the state. The state is that before the transaction.
+func Bare(policy string, was *cluster.State, tx *cluster.Txn) *Plan {
+	s, ops := tx.State(), tx.Ops()
 	p := &Plan{
 		Policy: policy, Now: was.Now().Seconds(), FreeBefore: was.FreeTotal(), FreeAfter: s.FreeTotal(), Ops: []Op{},
 		Waiting: []Waiting{},
@@ -57,21 +73,21 @@ func (f *Facts) Plan(policy string, tx *cluster.Txn) (*Plan, *Decision, error) {
 		}
 	}
 	for i := range ops {
-		p.Ops = append(p.Ops, named(s, &ops[i], why.Steps[i]))
+		p.Ops = append(p.Ops, named(s, &ops[i]))
 	}
-	for _, w := range why.Waiting {
-		spec := s.Spec(w.Job)
-		p.Waiting = append(p.Waiting, Waiting{spec.Name, spec.Workers, w})
+	for _, id := range bySubmission(s, s.Pending()) {
+		spec := s.Spec(id)
+		p.Waiting = append(p.Waiting, Waiting{Job: spec.Name, Workers: spec.Workers})
 	}
 	if at, ok := tx.Wake(); ok {
 		seconds := at.Seconds()
 		p.Wake = &seconds
 	}
-	return p, why, nil
+	return p
 }
 
-func named(s *cluster.State, o *cluster.Op, why Step) Op {
-	op := Op{Op: o.Kind.String(), Step: why}
+func named(s *cluster.State, o *cluster.Op) Op {
+	op := Op{Op: o.Kind.String()}
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
 		op.Server = s.Server(o.Server).Name

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func place(s *cluster.State, id cluster.JobID, alone bool) bool {
 func TestReasonsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		d, err := New(s).Decision(nil)
+		d, err := New(s).Decision(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := snapshot(t, c.servers, c.jobs, c.rules)
-			d, err := New(s).Decision(nil)
+			d, err := New(s).Decision(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

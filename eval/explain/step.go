@@ -14,7 +14,7 @@ func (d *Decision) passOver(step *Step, stay []cluster.JobID) {
 	s := &d.after
 	known := map[cluster.Shape]bool{}
 	could := func(id cluster.JobID) bool {
-		if s.Phase(id) != cluster.Pending {
+		if s.Phase(id) != cluster.Pending || d.late() {
 			return false
 		}
 		if spec := s.Spec(id); spec.Least() < spec.Workers {

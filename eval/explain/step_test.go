@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -37,7 +38,7 @@ func TestWhyAnOperation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := f.Decision(tx.Ops())
+	d, err := f.Decision(context.Background(), tx.Ops())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestWhyAnOperation(t *testing.T) {
 		t.Errorf("servers of a job that goes on running: %+v", got)
 	}
 	tx.Rollback(0)
-	if _, err := f.Decision(nil); err != nil {
+	if _, err := f.Decision(context.Background(), nil); err != nil {
 		t.Error(err)
 	}
 
@@ -89,7 +90,7 @@ func TestWhyAnOperation(t *testing.T) {
 	if err := strange.Place(0, piecesOn(0, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Decision(strange.Ops()); !errors.Is(err, cluster.ErrInfeasible) {
+	if _, err := f.Decision(context.Background(), strange.Ops()); !errors.Is(err, cluster.ErrInfeasible) {
 		t.Errorf("operations of another state: %v", err)
 	}
 }
@@ -100,7 +101,7 @@ func TestRoomCountsWhereGPUsAre(t *testing.T) {
 		runs("r", "a", 1, "")+","+runs("q", "b", 1, "")+","+runs("p", "c", 2, `, "tenant": "t"`)+","+
 			waits("j", 2, `, "tensor": 2`), "")
 	s.SetProgress(2, 100*time.Second, s.Now(), 2) // twice as fast: ends first
-	d, err := New(s).Decision(nil)
+	d, err := New(s).Decision(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,16 @@ import (
 func (d *Decision) waits() {
 	s, e := &d.after, newEmpty(&d.after)
 	for _, id := range bySubmission(s, s.Pending()) {
+		if d.late() {
+			return
+		}
 		d.Waiting = append(d.Waiting, look(s, id, e))
 	}
-	rooms(s, d.Waiting)
+	d.rooms()
 	for i := range d.Waiting {
+		if d.late() {
+			return
+		}
 		w := &d.Waiting[i]
 		w.Text = d.sentence(w)
 	}

@@ -17,8 +17,8 @@ type Result struct {
 
 // Answer is what a runtime decides: the plan, of whoever made it, and how it came about.
 type Answer struct {
-	*explain.Plan          // nil if it was not to be explained
-	Decision      Decision `json:"decision"`
+	*explain.Plan
+	Decision Decision `json:"decision"`
 }
 
 // Decision says how an answer came about.
@@ -28,10 +28,17 @@ type Decision struct {
 	Digest    string    `json:"digest,omitempty"`
 	By        string    `json:"by"`                        // policy or fallback
 	Fallback  *Fallback `json:"fallback,omitempty"`        // if that decided
+	Reasons   string    `json:"reasons,omitempty"`         // none or late where the plan is without them
 	Beside    bool      `json:"beside_prior,omitempty"`    // reasons say where the policy differs from its prior
 	Strange   int       `json:"strange_choices,omitempty"` // left to the prior, as they lay beyond what training had met
 	Seconds   float64   `json:"decided_in_s"`              // of wall time, without reading the snapshot and finding reasons
 }
+
+// Why a plan has no reasons.
+const (
+	ReasonsNone = "none" // nobody asked for them
+	ReasonsLate = "late" // they were not found in time
+)
 
 // Who decided.
 const (

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -21,6 +22,7 @@ type Config struct {
 	Fallback  func(*Policy) (*Policy, error) // who decides when this policy does not: the prior, else UsualFallback
 	Seed      uint64                         // of policies that draw
 	Deadline  time.Duration                  // of a decision, and again of the fallback's: 1 s
+	Reasons   time.Duration                  // for finding reasons, after the decision: 5 s
 	Parallel  int                            // decisions past their deadline that may still run: GOMAXPROCS
 	Decisions *Log                           // nil: decisions are not logged
 	Registry  prometheus.Registerer          // of the metrics, nil for none
@@ -49,9 +51,11 @@ type loaded struct {
 // New returns a decider whose policy is loaded.
 func New(c Config) (*Decider, error) {
 	c.Deadline = cmp.Or(c.Deadline, time.Second)
+	c.Reasons = cmp.Or(c.Reasons, 5*time.Second)
 	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
-	if c.Deadline < 0 || c.Parallel < 0 {
-		return nil, fmt.Errorf("decide with a deadline of %v, %d decisions at a time: want more than 0", c.Deadline, c.Parallel)
+	if c.Deadline < 0 || c.Reasons < 0 || c.Parallel < 0 {
+		return nil, fmt.Errorf("decide with a deadline of %v, %v for reasons, %d decisions at a time: want more than 0",
+			c.Deadline, c.Reasons, c.Parallel)
 	}
 	if c.Fallback == nil {
 		c.Fallback = new(Finder).Fallback("")
@@ -99,66 +103,106 @@ func (d *Decider) Served() Served {
 }
 
 // Decide asks the policy and, if it does not decide, the fallback. The id tells the decision from others, in the answer and in
-// logs. Reasons cost time of their own beyond the deadline: without explain the answer has no plan. The state is only read,
-// during the call; its specifications may be read for longer, by a scheduler that is late. The error is an *Undecided.
-func (d *Decider) Decide(s *cluster.State, id string, explain bool) (*Result, error) {
+// logs. Reasons cost time of their own, after the deadline; those that are not found in time are left out, all of them. The state
+// is only read, during the call; its specifications may be read for longer, by a scheduler that is late. The error is an
+// *Undecided, or that of the context: when it ends nobody else is asked and no reasons are found. A scheduler that has been asked
+// cannot be stopped, so it is waited for until its deadline.
+func (d *Decider) Decide(ctx context.Context, s *cluster.State, id string, reasons bool) (*Result, error) {
 	l := d.loaded.Load() // this decision's, whatever is loaded meanwhile
-	out, policy, last := l.decide(s, d.Seed, explain)
+	out, policy, last := l.decide(ctx, s, d.Seed)
 	d.note(id, "policy", l.policy, policy)
 	d.note(id, "fallback", l.fallback, last)
 	if policy != nil {
 		d.metrics.fallbacks.WithLabelValues(policy.Reason).Inc()
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
 	if out == nil {
 		d.metrics.undecided.Inc()
 		return nil, &Undecided{policy, last}
 	}
-	how := &out.Answer.Decision
+	how := &out.result.Answer.Decision
 	how.RequestID = id
 	d.metrics.decisions.WithLabelValues(how.By).Inc()
 	d.metrics.seconds.Observe(how.Seconds)
 	d.metrics.strange.Add(float64(how.Strange))
-	return out, nil
+	if !reasons {
+		how.Reasons = ReasonsNone
+	} else if err := out.explain(ctx, l, s, d.Config); err != nil {
+		return nil, err
+	}
+	if how.Reasons == ReasonsLate {
+		d.metrics.unexplained.Inc()
+	}
+	return out.result, nil
 }
 
-// decide returns the decision, nil for none, and the failures of the policy and of the fallback or the reasons.
-func (l *loaded) decide(s *cluster.State, seed uint64, reasons bool) (out *Result, policy, last *Failure) {
-	fresh := func() *cluster.State { // every attempt has its own
-		c := new(cluster.State)
-		s.CopyTo(c)
-		return c
+// decided is a decision that may yet be explained.
+type decided struct {
+	proposal
+	by     *Policy
+	result *Result
+}
+
+func fresh(s *cluster.State) *cluster.State { // every attempt has its own
+	c := new(cluster.State)
+	s.CopyTo(c)
+	return c
+}
+
+// decide returns the decision, nil for none, and the failures of the policy and of the fallback.
+func (l *loaded) decide(ctx context.Context, s *cluster.State, seed uint64) (out *decided, policy, last *Failure) {
+	if ctx.Err() != nil {
+		return nil, nil, nil
 	}
-	by := l.policy
-	answer := &Answer{Decision: Decision{Policy: by.Name, Digest: by.Digest, By: ByPolicy}}
-	first := fresh()
+	out = &decided{by: l.policy}
+	answer := &Answer{Decision: Decision{Policy: out.by.Name, Digest: out.by.Digest, By: ByPolicy}}
+	first := fresh(s)
 	began := time.Now()
-	decided, policy := l.first.propose(first, by, seed)
+	out.proposal, policy = l.first.propose(first, out.by, seed)
 	if policy != nil {
-		by = l.fallback
+		out.by = l.fallback
 		answer.Decision.By = ByFallback
-		answer.Decision.Fallback = &Fallback{by.Name, by.Digest, policy.Reason, policy.Error()}
-		if decided, last = l.second.propose(fresh(), by, seed); last != nil {
+		answer.Decision.Fallback = &Fallback{out.by.Name, out.by.Digest, policy.Reason, policy.Error()}
+		if ctx.Err() != nil {
+			return nil, policy, nil
+		}
+		if out.proposal, last = l.second.propose(fresh(s), out.by, seed); last != nil {
 			return nil, policy, last
 		}
 	}
 	answer.Decision.Seconds = time.Since(began).Seconds()
-	answer.Decision.Strange = decided.strange
-	out = decided.result(answer)
-	if !reasons {
-		return out, policy, nil
-	}
+	answer.Decision.Strange = out.strange
+	answer.Plan = explain.Bare(out.by.Name, s, out.tx)
+	out.result = out.proposal.result(answer)
+	return out, policy, nil
+}
+
+// explain adds reasons to the answer, unless they take too long. It fails when the context ends, and not for want of reasons.
+func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.State, c Config) error {
+	within, cancel := context.WithTimeout(ctx, c.Reasons)
+	defer cancel()
+	how := &d.result.Answer.Decision
 	facts := explain.New(s)
-	if by.Prior != nil {
-		if from, fail := l.second.propose(fresh(), by.Prior, seed); fail == nil { // else reasons do without
+	if d.by.Prior != nil {
+		if from, fail := l.second.propose(fresh(s), d.by.Prior, c.Seed); fail == nil { // else reasons do without
 			facts.Beside(besides, from.starts())
-			answer.Decision.Beside = true
+			how.Beside = true
 		}
 	}
-	var err error
-	if answer.Plan, _, err = facts.Plan(by.Name, decided.tx); err != nil {
-		return nil, policy, &Failure{Reason: ReasonError, Err: err}
+	plan, _, err := facts.Plan(within, d.by.Name, d.tx)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("decide: %w", ctx.Err())
+	case within.Err() != nil && err != nil:
+		how.Reasons, how.Beside = ReasonsLate, false
+	case err != nil:
+		return &Undecided{Fallback: &Failure{Reason: ReasonError, Err: err}}
+	default:
+		d.result.Answer.Plan = plan
 	}
-	return out, policy, nil
+	return nil
 }
 
 // note logs who did not decide.
@@ -173,7 +217,7 @@ func (d *Decider) note(id, who string, p *Policy, f *Failure) {
 	d.Log.Warn(who+" did not decide", args...)
 }
 
-// Record adds an answer, which must be explained, to the decision log, if there is one. What cannot be written is counted and
+// Record adds an answer to the decision log, if there is one. What cannot be written is counted and
 // logged.
 func (d *Decider) Record(snapshot []byte, a *Answer) {
 	if d.Decisions == nil {

@@ -65,7 +65,7 @@ func newSite(t testing.TB, p *decide.Policy, change func(*decide.Config)) *site 
 // decide asks for a decision that there has to be, and records it.
 func (s *site) decide(t testing.TB) *decide.Answer {
 	t.Helper()
-	out, err := s.Decide(read(t), "test-1", true)
+	out, err := s.Decide(t.Context(), read(t), "test-1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestProposals(t *testing.T) {
 	for _, explain := range []bool{false, true} {
 		s := newSite(t, wakes, nil)
 		state := read(t)
-		out, err := s.Decide(state, "", explain)
+		out, err := s.Decide(t.Context(), state, "", explain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.Wake == nil || *out.Wake != state.Now()+time.Minute || (out.Answer.Plan != nil) != explain || len(out.Proposals) != 1 {
+		if out.Wake == nil || *out.Wake != state.Now()+time.Minute || (out.Answer.Ops[0].Step != nil) != explain || len(out.Proposals) != 1 {
 			t.Errorf("with reasons %v: %+v %+v", explain, out, out.Answer)
 		}
 		tx := state.Begin(nil)
@@ -158,7 +158,7 @@ func TestTheStateIsTheCallers(t *testing.T) {
 		s := newSite(t, c.policy.Policy(), func(c *decide.Config) { c.Deadline = 100 * time.Millisecond })
 		state := read(t)
 		before := written(t, state)
-		out, err := s.Decide(state, "", true)
+		out, err := s.Decide(t.Context(), state, "", true)
 		if err != nil || out.Answer.Decision.By != c.by {
 			t.Fatalf("%s: %+v, %v", c.name, out, err)
 		}

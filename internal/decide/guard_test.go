@@ -85,7 +85,7 @@ func TestNobodyDecides(t *testing.T) {
 		s := newSite(t, c.policy.Policy(), func(config *decide.Config) {
 			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.Policy(), nil }
 		})
-		out, err := s.Decide(read(t), "", true)
+		out, err := s.Decide(t.Context(), read(t), "", true)
 		var u *decide.Undecided
 		if out != nil || !errors.As(err, &u) || u.Said() != c.said {
 			t.Fatalf("%s: %+v, %v", c.name, out, err)

@@ -56,11 +56,8 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Write adds a line for an answer, which must be explained, to a snapshot: JSON as State.WriteSnapshot writes it.
+// Write adds a line for an answer to a snapshot: JSON as State.WriteSnapshot writes it.
 func (l *Log) Write(now time.Time, snapshot []byte, a *Answer) error {
-	if a.Plan == nil {
-		return errors.New("write decision log: the answer has no plan, want an explained one")
-	}
 	answer, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("write decision log: %w", err)

@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -140,25 +141,71 @@ func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
 	contains(t, s.log.String(), "decision not logged")
 }
 
-// A record without a plan could not be compared.
-func TestADecisionWithoutReasonsIsNotLogged(t *testing.T) {
-	path := logPath(t)
-	l, err := decide.OpenLog(path, decide.Record{})
-	if err != nil {
-		t.Fatal(err)
+// A decision without reasons is made again and compared without them.
+func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
+	for want, change := range map[string]func(*decide.Config){
+		decide.ReasonsNone: func(*decide.Config) {},
+		decide.ReasonsLate: func(c *decide.Config) { c.Reasons = 1 },
+	} {
+		path := logPath(t)
+		l, err := decide.OpenLog(path, decide.Record{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l; change(c) })
+		out, err := s.Decide(t.Context(), read(t), "", want == decide.ReasonsLate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := out.Answer
+		if a.Decision.Reasons != want || len(a.Ops) != 1 || a.Ops[0].Step != nil || a.Ops[0].Job != "x<y" || len(a.Waiting) != 1 ||
+			a.Waiting[0].Wait != nil || a.Waiting[0].Job != "big" {
+			t.Errorf("%s: %+v %+v", want, a.Decision, a.Plan)
+		}
+		if want == decide.ReasonsLate {
+			contains(t, s.metrics(t), "clustergym_unexplained_decisions_total 1")
+		}
+		s.Record([]byte(decidetest.Snapshot), a)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, d, err := decide.NewLogReader(f).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if differs, err := decide.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
+			t.Errorf("%s: %s, %v", want, differs, err)
+		}
+		if differs, err := decide.Again(r, d, decidetest.Script(func(*cluster.Txn) error { return nil }).Policy(), nil); differs == "" || err != nil {
+			t.Errorf("%s: another plan is the same, %v", want, err)
+		}
 	}
-	defer l.Close()
-	s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
-	out, err := s.Decide(read(t), "", false)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// Who has gone is not decided for.
+func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
+	asked := 0
+	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil)
+	gone, end := context.WithCancel(t.Context())
+	end()
+	if _, err := s.Decide(gone, read(t), "", true); !errors.Is(err, context.Canceled) || asked > 0 {
+		t.Errorf("asked %d times, %v", asked, err)
 	}
-	s.Record([]byte(decidetest.Snapshot), out.Answer)
-	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
-	contains(t, s.log.String(), "want an explained one")
-	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
-		t.Errorf("%s, %v", text, err)
+	during, leave := context.WithCancel(t.Context())
+	s = newSite(t, decidetest.Script(func(*cluster.Txn) error { leave(); return errors.New("no") }).Policy(), func(c *decide.Config) {
+		c.Fallback = func(*decide.Policy) (*decide.Policy, error) {
+			return decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil
+		}
+	})
+	if _, err := s.Decide(during, read(t), "", true); !errors.Is(err, context.Canceled) || asked > 0 {
+		t.Errorf("the fallback was asked %d times, %v", asked, err)
 	}
+	contains(t, s.metrics(t), "clustergym_undecided_total 0")
 }
 
 func FuzzDecisionLog(f *testing.F) {

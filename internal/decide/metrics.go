@@ -9,14 +9,15 @@ import (
 
 // metrics are what a decider counts.
 type metrics struct {
-	all       []prometheus.Collector
-	decisions *prometheus.CounterVec // by
-	fallbacks *prometheus.CounterVec // reason
-	undecided prometheus.Counter
-	strange   prometheus.Counter
-	reloads   *prometheus.CounterVec // result
-	unlogged  prometheus.Counter
-	seconds   prometheus.Histogram
+	all         []prometheus.Collector
+	decisions   *prometheus.CounterVec // by
+	fallbacks   *prometheus.CounterVec // reason
+	undecided   prometheus.Counter
+	strange     prometheus.Counter
+	reloads     *prometheus.CounterVec // result
+	unlogged    prometheus.Counter
+	unexplained prometheus.Counter
+	seconds     prometheus.Histogram
 }
 
 func newMetrics(late *atomic.Int64, policy func() *Policy) *metrics {
@@ -35,8 +36,9 @@ func newMetrics(late *atomic.Int64, policy func() *Policy) *metrics {
 		undecided: count("undecided_total", "Snapshots that neither the policy nor the fallback decided."),
 		strange: count("strange_choices_total",
 			"Choices that a learned policy left to its prior, as they lay beyond what training had met."),
-		reloads:  counts("reloads_total", "Attempts to take up a changed bundle, by result.", "result"),
-		unlogged: count("unlogged_decisions_total", "Decisions that could not be written to the decision log."),
+		reloads:     counts("reloads_total", "Attempts to take up a changed bundle, by result.", "result"),
+		unlogged:    count("unlogged_decisions_total", "Decisions that could not be written to the decision log."),
+		unexplained: count("unexplained_decisions_total", "Decisions whose reasons were not found in time."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "clustergym_decision_seconds", Help: "Wall time of decisions, fallbacks included, reading and explaining apart.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13), // to 6 s
@@ -54,7 +56,7 @@ func newMetrics(late *atomic.Int64, policy func() *Policy) *metrics {
 	lateNow := prometheus.NewGaugeFunc(gauge("late_decisions", "Decisions past their deadline that still run."),
 		func() float64 { return float64(late.Load()) })
 	m.all = []prometheus.Collector{
-		m.decisions, m.fallbacks, m.undecided, m.strange, m.reloads, m.unlogged, m.seconds, lateNow, policyInfo{policy},
+		m.decisions, m.fallbacks, m.undecided, m.strange, m.reloads, m.unlogged, m.unexplained, m.seconds, lateNow, policyInfo{policy},
 	}
 	return m
 }

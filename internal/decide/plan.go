@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -80,10 +81,19 @@ func Plan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, *explain.Dec
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, why, err := facts.Plan(p.Name, out.tx)
+	plan, why, err := facts.Plan(context.Background(), p.Name, out.tx)
 	out.takeBack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
 	return plan, why, nil
+}
+
+// barePlan is Plan without reasons.
+func barePlan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, error) {
+	out, err := propose(fresh(s), p, seed)
+	if err != nil {
+		return nil, err
+	}
+	return explain.Bare(p.Name, s, out.tx), nil
 }

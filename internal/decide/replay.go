@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
 )
 
 // Again makes the decision of a record again, without a deadline, and says where the plan differs from the one in the record:
@@ -22,7 +23,12 @@ func Again(r *Record, d *Decision, p *Policy, profile cluster.Profile) (string, 
 	if !d.Beside {
 		asked.Prior = nil
 	}
-	plan, _, err := Plan(state, &asked, r.Seed)
+	var plan *explain.Plan
+	if d.Reasons != "" {
+		plan, err = barePlan(state, &asked, r.Seed)
+	} else {
+		plan, _, err = Plan(state, &asked, r.Seed)
+	}
 	if err != nil {
 		return "", err
 	}

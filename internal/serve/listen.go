@@ -73,7 +73,7 @@ func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error
 const (
 	headerTime = 5 * time.Second
 	readTime   = 30 * time.Second
-	reasonTime = time.Minute // for finding reasons and writing the answer
+	writeTime  = time.Minute // of the answer
 	idleTime   = 2 * time.Minute
 	maxHeader  = 64 << 10
 )
@@ -83,7 +83,7 @@ const (
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		WriteTimeout: readTime + 3*s.Deadline + reasonTime,
+		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + writeTime,
 		ErrorLog:     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)

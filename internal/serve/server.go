@@ -1,8 +1,8 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +20,7 @@ import (
 type Config struct {
 	decide.Config                 // Parallel is also how many requests are decided at a time; the server has a registry of its own
 	Profile       cluster.Profile // what is known of speed, nil for nothing
-	MaxBody       int64           // bytes of a snapshot: 64 MiB
+	MaxBody       int64           // bytes of a snapshot: 16 MiB
 	Token         string          // that requests must bring, "" for none
 }
 
@@ -30,12 +30,13 @@ type Server struct {
 	decider  *decide.Decider
 	metrics  *metrics
 	slots    chan struct{}
+	held     atomic.Int64 // bytes of bodies that were read and are not answered
 	draining atomic.Bool
 }
 
 // New returns a server whose policy is loaded.
 func New(c Config) (*Server, error) {
-	if c.MaxBody = cmp.Or(c.MaxBody, 64<<20); c.MaxBody < 0 {
+	if c.MaxBody = cmp.Or(c.MaxBody, 16<<20); c.MaxBody < 0 {
 		return nil, fmt.Errorf("serve with bodies of %d bytes: want more than 0", c.MaxBody)
 	}
 	m := newMetrics()
@@ -83,39 +84,69 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusServiceUnavailable, errors.New("the server is about to end"))
 		return
 	}
+	reasons := true
+	switch q := r.URL.Query(); {
+	case q.Get("reasons") == "none" && len(q) == 1:
+		reasons = false
+	case len(q) > 0:
+		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("query %q, want none or reasons=none", r.URL.RawQuery))
+		return
+	}
+	text, err := s.body(w, r)
+	defer s.held.Add(-int64(cap(text)))
+	var answer *decide.Answer
+	if err == nil {
+		answer, err = s.decide(r.Context(), text, reasons)
+	}
+	if f := new(refusal); errors.As(err, &f) {
+		if f.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		s.fail(w, r, f.status, f.error)
+		return
+	}
+	reply(w, http.StatusOK, answer)
+}
+
+// refusal is an error with the status to answer it with.
+type refusal struct {
+	status int
+	error
+}
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// statusGone is for logs and metrics, as nginx has it: nobody reads the answer.
+const statusGone = 499
+
+// decide takes a slot, if one is free, and gives it back before anybody waits for the client to read the answer.
+func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide.Answer, error) {
 	select {
 	case s.slots <- struct{}{}:
 		s.metrics.running.Inc()
 		defer func() { <-s.slots; s.metrics.running.Dec() }()
 	default:
-		w.Header().Set("Retry-After", "1")
-		s.fail(w, r, http.StatusTooManyRequests, fmt.Errorf("%d decisions are being made: ask again", s.Parallel))
-		return
+		return nil, &refusal{http.StatusTooManyRequests, fmt.Errorf("%d decisions are being made: ask again", s.Parallel)}
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		w.Header().Set("Connection", "close")
-		s.fail(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("read snapshot: more than %d bytes", large.Limit))
-		return
-	case err != nil:
-		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("read snapshot: %w", err))
-		return
-	}
-	state, err := cluster.ReadSnapshot(bytes.NewReader(text))
+	state, err := cluster.ParseSnapshot(ctx, text)
 	if err != nil {
-		s.fail(w, r, http.StatusBadRequest, err)
-		return
+		return nil, &refusal{gone(ctx, http.StatusBadRequest), err}
 	}
 	state.SetProfile(s.Profile)
-	out, err := s.decider.Decide(state, requestID(r.Context()), true)
+	out, err := s.decider.Decide(ctx, state, requestID(ctx), reasons)
 	if err != nil {
-		s.fail(w, r, undecided(err), err)
-		return
+		return nil, &refusal{gone(ctx, undecided(err)), err}
 	}
 	s.decider.Record(text, out.Answer)
-	reply(w, http.StatusOK, out.Answer)
+	return out.Answer, nil
+}
+
+// gone is the status of an error: another one if the client has left.
+func gone(ctx context.Context, status int) int {
+	if ctx.Err() != nil {
+		return statusGone
+	}
+	return status
 }
 
 // undecided is the status of a snapshot that got no plan: a fault of the snapshot if whoever was asked said why.

@@ -146,6 +146,7 @@ func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
 		{"too large a body", "POST", "/v1/plan", decidetest.Snapshot + "  ", 413, []string{fmt.Sprintf("more than %d bytes", len(decidetest.Snapshot)+1)}, nil},
 		{"a wrong method", "GET", "/v1/plan", "", 404, []string{"want POST /v1/plan"}, nil},
 		{"a wrong path", "POST", "/v2/plan", "", 404, []string{"/v2/plan"}, nil},
+		{"an unknown query", "POST", "/v1/plan?reasons=some", decidetest.Snapshot, 400, []string{`query "reasons=some", want none or reasons=none`}, nil},
 		{"another host", "GET", "/v1/policy", "", 403, []string{"evil.example"}, []string{"Host", "evil.example"}},
 		{"a page of another site", "POST", "/v1/plan", decidetest.Snapshot, 403, []string{"another site"}, []string{"Origin", "http://evil.example"}},
 	} {
@@ -208,6 +209,9 @@ func (b *bomb) Header() http.Header {
 func FuzzPlanRequest(f *testing.F) {
 	f.Add([]byte(decidetest.Snapshot))
 	f.Add([]byte(`{"version":1,"now_s":0,"servers":[],"jobs":[]}`))
+	f.Add([]byte(`{"version":1,"` + strings.Repeat("k", 300) + `":[0,0]}`))
+	f.Add([]byte(`{"version":1,"now_s":0,"servers":[],"jobs":[` + strings.Repeat(`{"":0},`, 100) + `{}]}`))
+	f.Add([]byte(decidetest.Snapshot[:200]))
 	f.Add([]byte(strings.Replace(decidetest.Snapshot, `"estimate_s":60`, `"min_workers":1,"estimate_s":0`, 1)))
 	s := newSite(f, decidetest.Baseline("sjfskip"), nil)
 	h := s.Handler()

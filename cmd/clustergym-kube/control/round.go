@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -104,7 +105,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 			l.record = false
 		}
 	}
-	out, err := d.Decide(s, id, l.explain || l.record)
+	out, err := d.Decide(context.Background(), s, id, l.explain || l.record)
 	if err != nil {
 		r.failed, r.held = append(r.failed, err), append(r.held, kept...)
 		return

@@ -104,10 +104,10 @@ func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 func (r *round) reasons() map[string]string {
 	all := map[string]string{}
 	for _, a := range r.answers {
-		if a.Plan == nil {
-			continue
-		}
 		for _, w := range a.Waiting {
+			if w.Wait == nil { // nobody asked for reasons, or they were not found in time
+				continue
+			}
 			all[w.Job] = fmt.Sprintf("%s (%s by %s)", w.Text, w.Code, a.Policy)
 		}
 	}

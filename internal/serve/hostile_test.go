@@ -1,0 +1,236 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+// post opens a connection and begins a request with a body of so many bytes, of which it sends the first ones.
+func (s *site) post(t testing.TB, length int, first string) net.Conn {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := fmt.Fprintf(c, "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, first); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// p99 asks so often and returns the 99th percentile of the times.
+func (s *site) p99(t testing.TB, times int) time.Duration {
+	t.Helper()
+	all := make([]time.Duration, times)
+	for i := range all {
+		began := time.Now()
+		if status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); status != http.StatusOK {
+			t.Fatalf("request %d: %d %s", i, status, text)
+		}
+		all[i] = time.Since(began)
+	}
+	slices.Sort(all)
+	return all[times*99/100]
+}
+
+// Clients that send a byte a second keep nobody from an answer. The bound on time only tells waiting from not waiting: on a busy
+// machine single requests are slow.
+func TestSlowClientsDoNotHoldUpOthers(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
+	alone := s.p99(t, 100)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 32 {
+		c := s.post(t, len(decidetest.Snapshot), "{")
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Second):
+					_, _ = c.Write([]byte(" ")) // the server may have closed it
+				}
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond) // until all of them are being read
+	beside := s.p99(t, 400)
+	close(stop)
+	group.Wait()
+	t.Logf("p99 alone %v, beside 32 slow clients %v", alone, beside)
+	if beside > 2*alone+100*time.Millisecond {
+		t.Errorf("p99 %v, want at most twice the %v of one client alone", beside, alone)
+	}
+}
+
+// A body has to come at some rate, or is refused.
+func TestSlowBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
+	c := s.post(t, 1000, "{")
+	began := time.Now()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took > 20*time.Second || !res.Close {
+		t.Errorf("%s after %v", res.Status, took)
+	}
+	contains(t, string(text), "the body comes too slowly, want 65536 bytes a second after 5s")
+}
+
+// What bodies hold together is bounded, and given back.
+func TestBodiesShareABoundedMemory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.Parallel, c.MaxBody = 1, 1000 })
+	var held []net.Conn
+	for range 4 {
+		held = append(held, s.post(t, 1000, strings.Repeat(" ", 999)))
+	}
+	until := func(want int, say string) {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
+			if status == want && strings.Contains(text, say) {
+				return
+			}
+			if time.Since(began) > 10*time.Second {
+				t.Fatalf("%d %s, want %d and %q", status, text, want, say)
+			}
+		}
+	}
+	until(http.StatusTooManyRequests, "the bodies of other requests take all the memory")
+	for _, c := range held {
+		_ = c.Close()
+	}
+	until(http.StatusOK, "x<y")
+}
+
+// queue is a snapshot in which many jobs wait, no two alike.
+func queue(servers, jobs int) string {
+	var b strings.Builder
+	b.WriteString(`{"version":1,"now_s":100,"servers":[`)
+	for i := range servers {
+		fmt.Fprintf(&b, `{"name":"s%d","gpus":8,"cpu_milli":64000,"mem_mib":500000},`, i)
+	}
+	b.WriteString(`{"name":"full","gpus":1,"cpu_milli":0,"mem_mib":0}],"jobs":[`)
+	for i := range jobs {
+		fmt.Fprintf(&b, `{"id":"job-%d","submit_s":%d,"workers":%d,"cpu_milli":%d,"estimate_s":60,"state":"pending"},`, i, i%100, 8*servers+2, i+1)
+	}
+	b.WriteString(`{"id":"last","submit_s":0,"workers":1,"estimate_s":60,"state":"pending"}]}`)
+	return b.String()
+}
+
+// Who does not read the answer keeps no slot.
+func TestSlowReadersKeepNoSlot(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Parallel = 1 })
+	body := queue(1, 30_000)
+	s.post(t, len(body), body) // the answer is larger than what a connection buffers
+	for s.running(t) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
+		if status == http.StatusOK {
+			return
+		}
+		if status != http.StatusTooManyRequests || time.Since(began) > 20*time.Second {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+}
+
+// running is how many decisions the metrics say are being made.
+func (s *site) running(t testing.TB) (n int) {
+	t.Helper()
+	for line := range strings.SplitSeq(s.metrics(t), "\n") {
+		if _, err := fmt.Sscanf(line, "clustergym_decisions_running %d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("no metric of running decisions")
+	return 0
+}
+
+func TestReasonsAreLeftOutIfNotWanted(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
+	status, text := s.ask(t, http.MethodPost, "/v1/plan?reasons=none", decidetest.Snapshot)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	contains(t, text, `"reasons": "none"`, `"op": "start"`, `"job": "x<y"`, `"job": "big"`, `"free_gpus_left": 0`)
+	if strings.Contains(text, `"why"`) || strings.Contains(text, `"code"`) || strings.Contains(text, `"capacity"`) {
+		t.Errorf("reasons in\n%s", text)
+	}
+	if _, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); strings.Contains(text, `"reasons"`) || !strings.Contains(text, `"why"`) {
+		t.Errorf("no reasons in\n%s", text)
+	}
+}
+
+// Reasons that take too long are left out; the plan is there.
+func TestReasonsThatTakeTooLongAreLeftOut(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Reasons = 200 * time.Millisecond })
+	began := time.Now()
+	status, text := s.ask(t, http.MethodPost, "/v1/plan", queue(2000, 10_000))
+	var a decide.Answer
+	if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil {
+		t.Fatalf("%d %v %.200s", status, err, text)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if a.Decision.Reasons != decide.ReasonsLate || len(a.Ops)+len(a.Waiting) != 10_001 {
+		t.Errorf("%+v, %d operations and %d waiting jobs", a.Decision, len(a.Ops), len(a.Waiting))
+	}
+}
+
+// When the client has left, no reasons are found for it, and the log says so.
+func TestAClientThatLeavesIsNotDecidedFor(t *testing.T) {
+	hold, in := make(chan struct{}), make(chan struct{}, 1)
+	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web.URL+"/v1/plan", strings.NewReader(decidetest.Snapshot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { <-in; leave() }()
+	if _, err := s.web.Client().Do(r); err == nil {
+		t.Fatal("an answer")
+	}
+	time.Sleep(100 * time.Millisecond) // until the server has seen it
+	close(hold)
+	for began := time.Now(); !strings.Contains(s.log.String(), `"status":499`); time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal(s.log)
+		}
+	}
+	contains(t, s.log.String(), "context canceled")
+}
+
+func TestBodiesAreBoundedByDefault(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("fifo"), nil)
+	if s.MaxBody != 16<<20 {
+		t.Errorf("%d bytes, want 16 MiB", s.MaxBody)
+	}
+	if status, text := s.ask(t, http.MethodPost, "/v1/plan", strings.Repeat(" ", 17<<20)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d %s", status, text)
+	}
+}
