@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 func TestSchedulesAreDrawn(t *testing.T) {
@@ -58,7 +60,7 @@ func TestSchedulesAreDrawn(t *testing.T) {
 // traceEvents counts the events of a file for Perfetto.
 func traceEvents(t *testing.T, path string) int {
 	t.Helper()
-	in, err := unpack(strings.NewReader(read(t, path)), 1<<24)
+	in, err := unpack.NewReader(strings.NewReader(read(t, path)), 1<<24, errLogText)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,27 +111,6 @@ func TestGzipBombsAreRefused(t *testing.T) {
 	if s := command(t, "replay", file(t, "zeros.jsonl.gz", zeros)); s.code != codeError ||
 		!strings.Contains(s.talk, "zeros.jsonl.gz") || !strings.Contains(s.talk, "line 1") {
 		t.Errorf("a line without an end: exit code %d, %q", s.code, s.talk)
-	}
-	for _, c := range []struct {
-		name, text string
-		limit      int64
-		fails      bool
-	}{
-		{"packed and within the limit", pack(func(w io.Writer) { io.WriteString(w, "abcd") }), 4, false},
-		{"packed and beyond it", pack(func(w io.Writer) { io.WriteString(w, "abcde") }), 4, true},
-		{"plain and within it", "abcd", 4, false},
-		{"plain and beyond it", "abcde", 4, true},
-		{"far beyond it", zeros, 1 << 20, true},
-		{"nothing", "", 0, false},
-	} {
-		in, err := unpack(strings.NewReader(c.text), c.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(in)
-		if (err != nil) != c.fails || c.fails && !strings.Contains(err.Error(), "more than") || int64(len(got)) > c.limit {
-			t.Errorf("%s: %d bytes, error %v", c.name, len(got), err)
-		}
 	}
 }
 

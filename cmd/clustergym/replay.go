@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 type replayOptions struct {
@@ -33,7 +33,7 @@ written, equals the file byte for byte.
 
 Two logs are measured side by side, and --show and --gantt draw them one above the other on one axis of time; --json then
 prints a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.
-A log may be compressed, and holds at most 2 GiB when unpacked.`),
+A log may be compressed, and holds at most 2 GiB when unpacked, and 16 MiB and 100 times what it is compressed to.`),
 		Example: `  clustergym replay log.jsonl.gz --verify
   clustergym replay log.jsonl --gantt schedule.svg --json
   clustergym replay fifo.jsonl srtf.jsonl --show
@@ -113,7 +113,7 @@ func replay(a *app, path string, verify bool) (*sim.Log, error) {
 }
 
 func replayFrom(in io.Reader, verify bool) (*sim.Log, error) {
-	in, err := unpack(in, maxLogText)
+	in, err := unpack.NewReader(in, maxLogText, errLogText)
 	if err != nil {
 		return nil, fmt.Errorf("read log: %w", err)
 	}
@@ -152,38 +152,10 @@ func sideBySide(tables [][][]string) [][]string {
 	return rows
 }
 
-// maxLogText is how long a log may be, unpacked: some bytes can unpack to very many.
+// maxLogText is how long a log may be, unpacked.
 const maxLogText = 2 << 30
 
-// unpack reads what is gzip as what it holds, and all else as it is, up to so many bytes.
-func unpack(in io.Reader, limit int64) (io.Reader, error) {
-	buf := bufio.NewReader(in)
-	if magic, _ := buf.Peek(2); string(magic) != "\x1f\x8b" {
-		return &bounded{buf, limit, limit}, nil
-	}
-	z, err := gzip.NewReader(buf)
-	if err != nil {
-		return nil, err
-	}
-	return &bounded{z, limit, limit}, nil
-}
-
-// bounded is a reader that fails when there is more than its limit.
-type bounded struct {
-	in          io.Reader
-	left, limit int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.in.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n - 1, fmt.Errorf("more than %d bytes", b.limit)
-	}
-	return n, err
-}
+var errLogText = errors.New("log exceeds a limit")
 
 // sameLines reports the first line in which two texts differ.
 func sameLines(want, got []byte) error {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 var azureFields = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
@@ -28,7 +30,7 @@ func ReadAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error
 	if bin < time.Millisecond || bin > 365*day {
 		return Series{}, fmt.Errorf("%s: bins of %v, want 1ms to a year", name, bin)
 	}
-	in, err := unpack(src)
+	in, err := unpack.NewReader(src, maxBytes, ErrLimit)
 	if err != nil {
 		return Series{}, fmt.Errorf("%s: %w", name, err)
 	}

@@ -2,7 +2,6 @@ package inference
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -21,33 +20,6 @@ const (
 	maxLine    = 4096
 	maxRate    = 1e12 // requests a second
 )
-
-// limitReader fails, where io.LimitReader would pretend the end.
-type limitReader struct {
-	r    io.Reader
-	left int64
-}
-
-func (l *limitReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("%w: more than %d bytes unpacked", ErrLimit, maxBytes)
-	}
-	return n, err
-}
-
-// unpack reads r through gzip, if its first bytes say so, under the limit of bytes.
-func unpack(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReader(r)
-	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
-		return &limitReader{in, maxBytes}, nil
-	}
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, fmt.Errorf("read gzip header: %w", err)
-	}
-	return &limitReader{z, maxBytes}, nil
-}
 
 // row is one line of a CSV file without quotes, which neither trace has, and the place for errors.
 type row struct {

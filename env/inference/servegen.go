@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 // ServeGenStep is the bin of ServeGen's rates.
@@ -35,7 +37,7 @@ func ReadServeGen(file string) (Series, error) {
 
 // ReadServeGenFrom is ReadServeGen for the bytes of src; name stands for them in errors.
 func ReadServeGenFrom(src io.Reader, name string) (Series, error) {
-	in, err := unpack(src)
+	in, err := unpack.NewReader(src, maxBytes, ErrLimit)
 	if err != nil {
 		return Series{}, fmt.Errorf("%s: %w", name, err)
 	}

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 // Options says how to read a trace. The zero value is ready to use.
@@ -26,12 +27,13 @@ const (
 	DefaultMaxLine = 64 << 10
 	DefaultMaxRows = 20_000_000
 	mostLine       = 1 << 30
+	mostBytes      = 16 << 30 // unpacked
 )
 
 // maxBadExamples is how many errors of skipped rows a Report keeps.
 const maxBadExamples = 5
 
-// ErrLimit is wrapped where a file exceeds Options.MaxLine or MaxRows.
+// ErrLimit is wrapped where a file exceeds Options.MaxLine or MaxRows, or a small one unpacks to very much.
 var ErrLimit = errors.New("trace exceeds a limit")
 
 // Reader reads one trace file as a stream, one row at a time. It is not safe for concurrent use.
@@ -116,17 +118,10 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	return r, nil
 }
 
-// unzip reads through gzip if the first bytes say so.
+// unzip reads through gzip if the first bytes say so, under the limit of bytes.
 func unzip(src io.Reader) (*bufio.Reader, error) {
-	in := bufio.NewReader(src)
-	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
-		return in, nil
-	}
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, fmt.Errorf("read gzip header: %w", err)
-	}
-	return bufio.NewReader(z), nil
+	in, err := unpack.NewReader(src, mostBytes, ErrLimit)
+	return bufio.NewReader(in), err
 }
 
 // Format is the format that the header or the caller chose.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -414,5 +415,32 @@ func TestJobsResumes(t *testing.T) {
 	}
 	if got != "abc" {
 		t.Errorf("read %s, want abc", got)
+	}
+}
+
+// A small file that unpacks to very much is refused before its jobs take memory.
+func TestATraceThatUnpacksToVeryMuchIsRefused(t *testing.T) {
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(z, nativeHead)
+	rows := strings.Repeat("a,1,0,1\n", 1<<17)
+	for range 150 {
+		fmt.Fprint(z, rows)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	size := packed.Len()
+	r, err := NewReader(&packed, "bomb.csv.gz", Options{SkipBadRows: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err = range r.Jobs() {
+	}
+	if rows := r.Report().Rows; !errors.Is(err, ErrLimit) || rows > 5_000_000 {
+		t.Errorf("%d bytes: %d rows and %v, want ErrLimit", size, rows, err)
 	}
 }

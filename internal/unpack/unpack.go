@@ -1,0 +1,70 @@
+// Package unpack reads files that may be compressed, under limits that hold while they are read: some bytes of gzip can unpack to
+// a thousand times as many.
+package unpack
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"io"
+)
+
+// A compressed file may unpack to so many bytes whatever its size, and beyond that to so many times its size. Event logs and
+// traces unpack to 5 to 40 times theirs.
+const (
+	free      = 16 << 20
+	mostRatio = 100
+)
+
+// NewReader reads in through gzip if its first bytes say so, else as it is, and fails when there are more than most bytes, or
+// out of proportion to what is compressed. The error of a limit wraps tooMuch.
+func NewReader(in io.Reader, most int64, tooMuch error) (io.Reader, error) {
+	packed := &counter{in: in}
+	buf := bufio.NewReader(packed)
+	if magic, _ := buf.Peek(2); string(magic) != "\x1f\x8b" {
+		return &bounded{in: buf, most: most, tooMuch: tooMuch}, nil
+	}
+	z, err := gzip.NewReader(buf)
+	if err != nil {
+		return nil, fmt.Errorf("read gzip header: %w", err)
+	}
+	return &bounded{in: z, packed: packed, most: most, tooMuch: tooMuch}, nil
+}
+
+// counter counts what is read.
+type counter struct {
+	in io.Reader
+	n  int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// bounded fails, where io.LimitReader would pretend the end.
+type bounded struct {
+	in      io.Reader
+	packed  *counter // nil if nothing is compressed
+	read    int64
+	most    int64
+	tooMuch error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.most-b.read+1 {
+		p = p[:b.most-b.read+1]
+	}
+	n, err := b.in.Read(p)
+	b.read += int64(n)
+	switch {
+	case b.read > b.most:
+		b.read--
+		return n - 1, fmt.Errorf("%w: more than %d bytes", b.tooMuch, b.most)
+	case b.packed != nil && b.read > free+mostRatio*b.packed.n:
+		return n, fmt.Errorf("%w: %d bytes of gzip unpack to more than %d, and to more than %d times as many",
+			b.tooMuch, b.packed.n, free, mostRatio)
+	}
+	return n, err
+}
