@@ -1,0 +1,46 @@
+package pins
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints/released"
+)
+
+// bundles pins the files of the released policy, as the program has them and as it would export them now.
+func bundles() []group {
+	return []group{
+		bundle("embedded", func(*testing.T) fs.FS { return released.FS() }),
+		bundle("exported", func(t *testing.T) fs.FS {
+			p, m, err := agents.LoadFS(released.FS())
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			if err := agents.Save(dir, p, m.Created, m.Training); err != nil {
+				t.Fatal(err)
+			}
+			return os.DirFS(dir)
+		}),
+	}
+}
+
+func bundle(window string, open func(*testing.T) fs.FS) group {
+	g := group{name: window}
+	for _, file := range [][2]string{
+		{"manifest", "manifest.json"}, {"weights", "weights.safetensors"}, {"onnx", "policy.onnx"}, {"card", "README.md"},
+	} {
+		g.pins = append(g.pins, pin{what: file[0], window: window, policy: released.Name, short: true,
+			make: func(t *testing.T) ([]byte, string) {
+				text, err := fs.ReadFile(open(t), file[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return text, fmt.Sprintf("%d bytes", len(text))
+			}})
+	}
+	return g
+}

@@ -1,0 +1,67 @@
+package pins
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// choices plays a window under the released policy, perhaps with a suffix, and tells of every choice among offers: what the offers
+// are, what the network observes, matrix by matrix, the bits of its bids, and what is chosen.
+func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text []byte, note string) {
+	t.Helper()
+	p, _, err := agents.LoadFS(released.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := agents.NewTeam(p)
+	var b bytes.Buffer
+	n, others := 0, 0
+	team.Explore(nil, func(tx *cluster.Txn, c *agents.Choice) error {
+		fmt.Fprintf(&b, "choice %d at %v:\n", n, tx.Now())
+		for i := range c.Offers {
+			o := &c.Offers[i]
+			fmt.Fprintf(&b, "  %v job %d wait %v saves %v prior %g bid %08x:", o.Kind, o.Job, o.Wait, o.Saves, c.Prior[i],
+				math.Float32bits(c.Bids[i]))
+			for k := range o.Ops {
+				fmt.Fprintf(&b, " %+v", o.Ops[k])
+			}
+			b.WriteByte('\n')
+		}
+		obs := c.Observation
+		fmt.Fprintf(&b, "  servers %s jobs %s offers %s shares %s of %s, takes %d\n",
+			bits(obs.Server), bits(obs.Job), bits(obs.Offer), bits(obs.Shares), bits(obs.Of), c.Action)
+		n++
+		if c.Action > 0 {
+			others++
+		}
+		return nil
+	})
+	inner, borrow, err := baselines.CutLoan(name)
+	if err != nil || inner != released.Name {
+		t.Fatalf("choices of %s, want those of %s: %v", name, released.Name, err)
+	}
+	var s cluster.Scheduler = team
+	if borrow != nil {
+		s = borrow(team)
+	}
+	play(t, open, s)
+	return b.Bytes(), fmt.Sprintf("%d choices, %d times not the first offer", n, others)
+}
+
+// bits is a digest of numbers.
+func bits(numbers any) string {
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, numbers); err != nil {
+		panic(err)
+	}
+	return digest(b.Bytes())[:8]
+}

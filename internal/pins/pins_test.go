@@ -1,0 +1,160 @@
+package pins
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite testdata; the pins of traces that are not there stay")
+	keep   = flag.String("keep", "", "folder to write the text behind every pin to")
+
+	slow = false // under the race detector, which makes ten minutes of one
+)
+
+// pin is a text that has to stay the same.
+type pin struct {
+	what, window, policy string // without spaces
+	short                bool   // made with -short, too
+	// make returns the text and, for orientation, what came of it.
+	make func(t *testing.T) (text []byte, note string)
+}
+
+func (p *pin) key() string { return p.what + " " + p.window + " " + p.policy }
+
+// group is the pins of a window, or those of none.
+type group struct {
+	name   string
+	shared bool // it needs the shared traces
+	pins   []pin
+}
+
+// The schedulers decide as they did when the pins were written: every baseline with what may stand behind its name, the prior and
+// the released policy, on generated windows and on windows of real traces. What the released policy observes and bids, and its
+// bundle, are the same.
+func TestPins(t *testing.T) {
+	sameNumbers(t)
+	short := testing.Short() || slow
+	if *update && short {
+		t.Fatal("-update makes all pins: run it without -short and -race")
+	}
+	if dir, ok := sharedtest.Find(); ok {
+		t.Setenv(scenario.SharedVariable, dir)
+	}
+	all := groups()
+	old, made := read(t), pins{}
+	t.Cleanup(func() { // when those that run in parallel have ended
+		switch {
+		case t.Failed():
+		case *update:
+			rewrite(t, all, old, made)
+		default:
+			stale(t, all, old)
+		}
+	})
+	var mu sync.Mutex
+	for _, g := range all {
+		t.Run(g.name, func(t *testing.T) {
+			if g.shared {
+				sharedtest.Dir(t)
+			}
+			t.Parallel()
+			for _, p := range g.pins {
+				if short && !p.short {
+					continue
+				}
+				t.Run(p.what+":"+p.policy, func(t *testing.T) {
+					t.Parallel()
+					text, note := p.make(t)
+					got := digested{digest(text), note}
+					mu.Lock()
+					made[p.key()] = got
+					mu.Unlock()
+					if *keep != "" {
+						write(t, *keep, &p, text)
+					}
+					if !*update {
+						compare(t, &p, old, got, text)
+					}
+				})
+			}
+		})
+	}
+}
+
+// sameNumbers skips, or fails where CI=true, on machines whose last bits may differ from those of the pins: those that are not
+// amd64, for which the compiler joins products and sums, and those without FMA, on which math.Exp does not.
+func sameNumbers(t *testing.T) {
+	t.Helper()
+	x := -1.0 / 7
+	if got, want := math.Float64bits(math.Exp(x)), uint64(0x3febbd76b8a1ab99); runtime.GOARCH != "amd64" || got != want {
+		skip := t.Skipf
+		if os.Getenv("CI") == "true" {
+			skip = t.Fatalf
+		}
+		skip("the pins are of amd64 with FMA; here is %s, and exp(-1/7) has the bits %x, want %x", runtime.GOARCH, got, want)
+	}
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// compare reports a pin that is not what it was, and how to see where they part.
+func compare(t *testing.T, p *pin, old pins, got digested, text []byte) {
+	t.Helper()
+	want, ok := old[p.key()]
+	switch {
+	case !ok:
+		t.Errorf("%s of %s on window %s is not pinned: -update adds it", p.what, p.policy, p.window)
+	case want.digest != got.digest:
+		dir := os.Getenv("CLUSTERGYM_ARTEFACTS")
+		if dir == "" {
+			var err error
+			if dir, err = os.MkdirTemp("", "pins-"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path, before := write(t, dir, p, text), filepath.Join(os.TempDir(), "pins-before")
+		t.Errorf("%s of %s on window %s differs:\ngot  %s %s\nwant %s %s\n"+
+			"To see where they part, write the old text at a commit that passes, and diff:\n"+
+			"  go test ./internal/pins -run '%s' -keep %s\n  diff %s %s",
+			p.what, p.policy, p.window, got.digest, got.note, want.digest, want.note,
+			pattern(t.Name()), before, filepath.Join(before, filepath.Base(path)), path)
+	}
+}
+
+// pattern is what -run wants to run a test alone.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// write writes the text behind a pin and returns the path.
+func write(t *testing.T, dir string, p *pin, text []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, strings.NewReplacer(" ", "_", ":", "_", "/", "_").Replace(p.key())+".txt")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

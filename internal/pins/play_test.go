@@ -1,0 +1,70 @@
+package pins
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// groups lists all that is pinned.
+func groups() []group {
+	all := bundles()
+	for _, w := range windows() {
+		g, open := group{name: w.name, shared: w.shared}, w.open()
+		for _, name := range w.policies {
+			g.pins = append(g.pins, pin{what: "log", window: w.name, policy: name, short: slices.Contains(w.short, name),
+				make: func(t *testing.T) ([]byte, string) {
+					log := play(t, open, find(t, name))
+					m := eval.Measure(log)
+					var text bytes.Buffer
+					if err := log.Write(&text); err != nil {
+						t.Fatal(err)
+					}
+					return text.Bytes(), fmt.Sprintf("%d events, mean JCT %.1f s", m.Events, m.MeanJCT)
+				}})
+		}
+		for _, name := range w.choices {
+			g.pins = append(g.pins, pin{what: "choices", window: w.name, policy: name, short: len(w.short) > 0,
+				make: func(t *testing.T) ([]byte, string) { return choices(t, open, name) }})
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// find makes the scheduler of a name.
+func find(t *testing.T, name string) cluster.Scheduler {
+	t.Helper()
+	p, err := new(decide.Finder).Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// play plays a window to its end.
+func play(t *testing.T, open func() (*sim.Episode, error), s cluster.Scheduler) *sim.Log {
+	t.Helper()
+	e, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Run(t.Context(), s, seed); err != nil {
+		t.Fatal(err)
+	}
+	return run.Log()
+}

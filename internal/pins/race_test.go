@@ -1,0 +1,5 @@
+//go:build race
+
+package pins
+
+func init() { slow = true }

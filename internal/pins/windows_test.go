@@ -1,0 +1,102 @@
+package pins
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// seed of every episode and every scheduler.
+const seed = 1
+
+// window is an episode of a scenario's test split and who plays it.
+type window struct {
+	name     string
+	scenario string
+	sets     []string
+	index    int
+	change   func(*sim.Episode) // what no scenario says, nil for nothing
+	shared   bool
+	policies []string
+	short    []string // of the policies, those that play with -short, too
+	choices  []string // learned policies whose every choice is pinned
+}
+
+// The generated windows are so loaded that jobs wait and schedulers differ. Those of real traces are the ones of their scenarios
+// where the released policy departs from its prior, where there is one.
+func windows() []window {
+	busy := []string{"window.arrivals=200", "window.warm=100", "workload.load=3"}
+	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las gittins gavel lucid+menu synergy " +
+		"sjfskip fifo pollux")
+	looks := append([]string{"rollout"}, real...)
+	short := append(baselines.Names(), "srsf+menu+move+loan", "prior", "released")
+	return []window{
+		{name: "small", scenario: "embedded-small-v1", sets: busy, policies: everybody()},
+		{name: "physics", scenario: "embedded-physics-v1", sets: busy, policies: everybody(), choices: []string{"released"}},
+		{name: "loaning", scenario: "loaning-small-v1", sets: busy, policies: everybody(), choices: []string{"released+loan"}},
+		{name: "hard", scenario: "testdata/hard.yaml", change: tenants, policies: everybody(), short: short, choices: []string{"released"}},
+		{name: "untold", scenario: "embedded-physics-v1", sets: append(busy, "estimates.kind=none"),
+			policies: strings.Fields("fifo fjf+menu las las+menu+loan random gittins gittins+menu gandiva fgd fgd+menu opportunistic")},
+
+		{name: "venus", scenario: "venus-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
+		{name: "philly", scenario: "philly-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
+		{name: "openb", scenario: "openb-load150-weak-moldable-v1", sets: []string{"window.arrivals=200"}, shared: true, policies: looks},
+		{name: "load150", scenario: "venus-load150-weak-moldable-warm-v1", index: 3, shared: true, policies: real},
+		{name: "mixed", scenario: "mixed-load110-weak-moldable-v1", sets: []string{"window.arrivals=300"}, index: 2, shared: true, policies: real},
+		{name: "hetero", scenario: "hetero-warm-venus-v1", index: 3, shared: true, policies: real, choices: []string{"released"}},
+		{name: "uplinks", scenario: "uplinks-warm-venus-v1", index: 4, shared: true, policies: real},
+		{name: "lent", scenario: "loaning-venus-v1", index: 1, shared: true, policies: append([]string{"released+loan", "prior+loan"}, real...)},
+		{name: "quotas", scenario: "quotas-philly-v1", index: 1, shared: true, policies: real},
+	}
+}
+
+// everybody is every baseline as it is and with what may stand behind its name, every placer behind an order that waits and one
+// that preempts, more ways to look ahead, and the policies that come with the program.
+func everybody() (names []string) {
+	for _, b := range baselines.All() {
+		names = append(names, b.Name, b.Name+baselines.MoveSuffix, b.Name+baselines.LoanSuffix)
+		if b.Orders() {
+			names = append(names, b.Name+baselines.MenuSuffix, b.Name+baselines.MenuSuffix+baselines.MoveSuffix)
+		}
+	}
+	for _, place := range []string{"bestfit", "compact", "firstfit", "random", "heavy-edge", "fgd", "tune", "pack", "menu"} {
+		names = append(names, "sjfskip:place="+place, "srsf:place="+place)
+	}
+	return append(names, "rollout:base=fifo:futures=2", "rollout:base=las:deltas=true", "rollout:base=srsf:deltas=true:futures=2+menu",
+		"srsf+menu+move+loan", "lyra+move+loan", decide.Prior, decide.Prior+"+loan", "released", "released+loan")
+}
+
+// tenants gives the jobs to three tenants, two of them with quotas.
+func tenants(e *sim.Episode) {
+	e.Config.Cluster.Quotas = []cluster.Quota{{Tenant: "ann", GPUs: 20}, {Tenant: "bob", GPUs: 36}}
+	for i := range e.Jobs {
+		e.Jobs[i].Tenant = []string{"ann", "bob", "eve"}[i%3]
+	}
+}
+
+// open returns what makes the window's episode.
+func (w *window) open() func() (*sim.Episode, error) {
+	source := sync.OnceValues(func() (*scenario.Source, error) {
+		s, err := scenario.Load(w.scenario, w.sets...)
+		if err != nil {
+			return nil, err
+		}
+		return s.Open()
+	})
+	return func() (*sim.Episode, error) {
+		src, err := source()
+		if err != nil {
+			return nil, err
+		}
+		e, err := src.Episode(scenario.Test, w.index, seed)
+		if err == nil && w.change != nil {
+			w.change(&e.Episode)
+		}
+		return &e.Episode, err
+	}
+}
