@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -248,7 +248,7 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 		for _, b := range All() {
 			ops(b.New())
 		}
-		if got, want := ops(newSRTF("srtf", &place.BestFit{})), ops(newPlain()); got != want {
+		if got, want := ops(newSRTF("srtf", &placement.BestFit{})), ops(newPlain()); got != want {
 			t.Fatalf("srtf proposes\n%s, want\n%s\nin\n%s", got, want, text.String())
 		}
 	})
@@ -305,7 +305,7 @@ func TestRandomDrawsFromItsSeed(t *testing.T) {
 	orders := map[string]bool{}
 	for seed := range uint64(5) {
 		cfg := sim.Config{Cluster: cluster.Uniform(1, 1)}
-		one, two := events(run(t, cfg, jobs, &random{place: &place.BestFit{}}, seed)), events(run(t, cfg, jobs, &random{place: &place.BestFit{}}, seed))
+		one, two := events(run(t, cfg, jobs, &random{place: &placement.BestFit{}}, seed)), events(run(t, cfg, jobs, &random{place: &placement.BestFit{}}, seed))
 		if !slices.Equal(one, two) {
 			t.Errorf("seed %d: schedule %q, then %q", seed, one, two)
 		}

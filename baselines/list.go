@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all behind it, or, with skip,
@@ -32,7 +32,7 @@ type list struct {
 	some    waiting // with skip
 	running roster  // kept with hold alone
 	learn   learner // nil where the order learns nothing
-	place   place.Placer
+	place   placement.Placer
 }
 
 // learner is what an order learns from the jobs that end.
@@ -78,7 +78,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	if err := pass(tx); err != nil {
 		return err
 	}
-	return place.Finish(l.place, tx)
+	return placement.Finish(l.place, tx)
 }
 
 // listen queues the jobs that wait anew.

@@ -3,8 +3,8 @@ package baselines
 import (
 	"slices"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // All returns the baselines in the order in which tables list them.
@@ -66,7 +66,7 @@ func orders() []Baseline {
 				placer := s.placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					if _, plain := p.(*place.BestFit); plain {
+					if _, plain := p.(*placement.BestFit); plain {
 						return newSRTF(name, p)
 					}
 					return &preemptive{name: name, order: timeLeft, plan: plan{place: p, amounts: amounts}}

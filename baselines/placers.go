@@ -5,14 +5,14 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/baselines/option"
-	"github.com/clustergym/clustergym/baselines/place"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // placer says what a placer is, and makes it.
 type placer struct {
 	name, about string
 	amounts     bool // it may give other amounts than a job asks for
-	new         func() place.Placer
+	new         func() placement.Placer
 }
 
 // The placers that are defaults.
@@ -22,32 +22,32 @@ const (
 )
 
 var placers = []placer{
-	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() place.Placer { return &place.BestFit{} }},
+	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() placement.Placer { return &placement.BestFit{} }},
 	{"compact", "on the fewest servers that hold it, waiting for them where that is cheaper than to be scattered", true,
-		func() place.Placer {
-			c := place.DefaultMenu()
+		func() placement.Placer {
+			c := placement.DefaultMenu()
 			c.Amounts, c.Share, c.Flex = false, false, false
-			return place.NewMenu(c)
+			return placement.NewMenu(c)
 		}},
-	{"firstfit", "on the servers with the lowest ids", false, func() place.Placer { return &place.FirstFit{} }},
-	{"random", "on servers in random order", false, func() place.Placer { return &place.Random{} }},
-	{heavyEdge, "on few servers, workers that send each other most together (A-SRPT)", false, func() place.Placer {
+	{"firstfit", "on the servers with the lowest ids", false, func() placement.Placer { return &placement.FirstFit{} }},
+	{"random", "on servers in random order", false, func() placement.Placer { return &placement.Random{} }},
+	{heavyEdge, "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
 		return asrpt.NewHeavyEdge(asrpt.Tightest, asrpt.DefaultComm())
 	}},
-	{"fgd", "where it fragments the cluster least (FGD)", false, func() place.Placer { return place.NewFGD(place.DefaultFGD()) }},
-	{"tune", "with CPU and memory by what they do to its speed (Synergy)", true, func() place.Placer {
-		return place.NewTune(place.DefaultTune())
+	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer { return placement.NewFGD(placement.DefaultFGD()) }},
+	{"tune", "with CPU and memory by what they do to its speed (Synergy)", true, func() placement.Placer {
+		return placement.NewTune(placement.DefaultTune())
 	}},
-	{"pack", "beside another job on the same GPUs where none are free (Lucid)", true, func() place.Placer {
-		return place.NewPack(place.DefaultPack())
+	{"pack", "beside another job on the same GPUs where none are free (Lucid)", true, func() placement.Placer {
+		return placement.NewPack(placement.DefaultPack())
 	}},
-	{"menu", "with whatever of the menu makes jobs end soonest, see +menu", true, func() place.Placer {
-		return place.NewMenu(place.DefaultMenu())
+	{"menu", "with whatever of the menu makes jobs end soonest, see +menu", true, func() placement.Placer {
+		return placement.NewMenu(placement.DefaultMenu())
 	}},
 }
 
 // placer declares the option that chooses one, and returns what makes it.
-func (s *settings) placer(byDefault string) func() (p place.Placer, amounts bool) {
+func (s *settings) placer(byDefault string) func() (p placement.Placer, amounts bool) {
 	s.orders = true
 	name := byDefault
 	var names, abouts []string
@@ -56,7 +56,7 @@ func (s *settings) placer(byDefault string) func() (p place.Placer, amounts bool
 	}
 	option.Choice(&s.Set, &name, "place", names, "where a job starts, and with how much: "+strings.Join(abouts, "; "),
 		"each placer's own source")
-	return func() (place.Placer, bool) {
+	return func() (placement.Placer, bool) {
 		if s.menu != nil {
 			return s.menu(), true
 		}
@@ -85,9 +85,9 @@ func menus() Baseline {
 }
 
 // menu declares the options of MenuSuffix.
-func menu(s *option.Set) *place.MenuConfig {
+func menu(s *option.Set) *placement.MenuConfig {
 	const tried = "own choice; on training windows it hardly mattered"
-	c := place.DefaultMenu()
+	c := placement.DefaultMenu()
 	s.Float(&c.Price, "price", 0, 1e6, "of a GPU; 1 is what fluid theory says", tried)
 	s.Float(&c.Patience, "patience", 0, 1e6,
 		"how much of the time until GPUs will be free a job counts as the cost of waiting", tried)
@@ -110,13 +110,13 @@ func menu(s *option.Set) *place.MenuConfig {
 }
 
 // parseMenu reads the options of MenuSuffix.
-func parseMenu(options string) (func() place.Placer, error) {
+func parseMenu(options string) (func() placement.Placer, error) {
 	var s option.Set
 	c := menu(&s)
 	if err := s.Parse(options); err != nil {
 		return nil, err
 	}
-	return func() place.Placer { return place.NewMenu(*c) }, nil
+	return func() placement.Placer { return placement.NewMenu(*c) }, nil
 }
 
 // oneOf joins what may be given.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // preemptive gives the cluster to the live jobs, waiting or running, first in order: those that fit the cluster's totals in
@@ -95,14 +95,14 @@ type plan struct {
 	stop    []cluster.JobID
 	start   []cluster.JobID
 	barred  map[cluster.JobID]bool // fits the totals, but no set of servers, in this pass
-	place   place.Placer
-	amounts bool                // the placer may give other amounts than a job asks for
-	refused map[place.Kind]bool // scratch of fill
+	place   placement.Placer
+	amounts bool                    // the placer may give other amounts than a job asks for
+	refused map[placement.Kind]bool // scratch of fill
 }
 
 func (p *plan) reset(seed uint64) {
 	p.place.Reset(seed)
-	p.barred, p.refused = map[cluster.JobID]bool{}, map[place.Kind]bool{}
+	p.barred, p.refused = map[cluster.JobID]bool{}, map[placement.Kind]bool{}
 }
 
 // run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
@@ -204,7 +204,7 @@ func (p *plan) fill(tx *cluster.Txn) error {
 			p.refused[kind] = !started
 		}
 	}
-	return place.Finish(p.place, tx)
+	return placement.Finish(p.place, tx)
 }
 
 // room is what is left of the cluster's totals while a plan fills them.

@@ -3,9 +3,9 @@ package baselines
 import (
 	"math/rand/v2"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // random starts the waiting jobs that fit in an order drawn anew at every decision point: the floor of every comparison.
@@ -13,16 +13,16 @@ type random struct {
 	name  string
 	draw  *rand.Rand
 	ids   []cluster.JobID
-	place place.Placer
+	place placement.Placer
 
-	refused map[place.Kind]bool // in this pass
+	refused map[placement.Kind]bool // in this pass
 }
 
 func (r *random) Name() string { return r.name }
 
 func (r *random) Reset(seed uint64) error {
 	r.place.Reset(seed)
-	r.refused = map[place.Kind]bool{}
+	r.refused = map[placement.Kind]bool{}
 	r.draw = rng.Stream(seed, "baselines", "random")
 	return nil
 }
@@ -43,5 +43,5 @@ func (r *random) Schedule(tx *cluster.Txn) error {
 		}
 		r.refused[kind] = !started
 	}
-	return place.Finish(r.place, tx)
+	return placement.Finish(r.place, tx)
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines/option"
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // Baseline says what a scheduler is, and makes it.
@@ -28,8 +28,8 @@ type maker func(name string) cluster.Scheduler
 // settings are the options of a baseline and what MenuSuffix changes.
 type settings struct {
 	option.Set
-	menu   func() place.Placer // in the place of the placer, nil without MenuSuffix
-	orders bool                // it has a placer
+	menu   func() placement.Placer // in the place of the placer, nil without MenuSuffix
+	orders bool                    // it has a placer
 }
 
 // Options lists the baseline's options.
@@ -55,7 +55,7 @@ func (b Baseline) New() cluster.Scheduler {
 	return s
 }
 
-func (b Baseline) make(name, options string, menu func() place.Placer) (cluster.Scheduler, error) {
+func (b Baseline) make(name, options string, menu func() placement.Placer) (cluster.Scheduler, error) {
 	s := settings{menu: menu}
 	build := b.declare(&s)
 	if err := s.Parse(options); err != nil {
@@ -99,7 +99,7 @@ func New(name string) (cluster.Scheduler, error) {
 		return review.New(name, r.Config, rule), nil
 	}
 	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)
-	var menu func() place.Placer
+	var menu func() placement.Placer
 	if withMenu {
 		var err error
 		if menu, err = parseMenu(menuOptions); err != nil {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // looking returns the schedulers that look ahead.
@@ -24,7 +24,7 @@ func looking() []Baseline {
 func declareRollout(s *settings) maker {
 	s.orders = true
 	base := "sjfskip"
-	make := func(text string, menu func() place.Placer) (cluster.Scheduler, error) {
+	make := func(text string, menu func() placement.Placer) (cluster.Scheduler, error) {
 		name, options, _ := strings.Cut(strings.ReplaceAll(text, "/", ":"), ":")
 		b, ok := Find(name)
 		if !ok || name == "rollout" {
@@ -50,7 +50,7 @@ func declareRollout(s *settings) maker {
 		"own choice: it bounds the time of a decision")
 	s.Duration(&c.Pause, "pause", "what a restart is taken to cost a job", "own choice")
 	return func(name string) cluster.Scheduler {
-		from := func(menu func() place.Placer) func() cluster.Scheduler {
+		from := func(menu func() placement.Placer) func() cluster.Scheduler {
 			return func() cluster.Scheduler {
 				p, err := make(base, menu)
 				if err != nil {
@@ -70,20 +70,20 @@ func declareRollout(s *settings) maker {
 }
 
 // giveMenu lets a review offer what the menu has.
-func giveMenu(c *review.Config, menu func() place.Placer) {
-	c.Menu, c.Start = true, menuBut(menu, func(c *place.MenuConfig) { c.Wait = false })
+func giveMenu(c *review.Config, menu func() placement.Placer) {
+	c.Menu, c.Start = true, menuBut(menu, func(c *placement.MenuConfig) { c.Wait = false })
 }
 
 // hasty makes menus that decide faster, for plays.
-func hasty(menu func() place.Placer) func() place.Placer {
-	return menuBut(menu, func(c *place.MenuConfig) { c.Tries = 1 })
+func hasty(menu func() placement.Placer) func() placement.Placer {
+	return menuBut(menu, func(c *placement.MenuConfig) { c.Tries = 1 })
 }
 
 // menuBut makes menus with other options.
-func menuBut(menu func() place.Placer, change func(*place.MenuConfig)) func() place.Placer {
-	return func() place.Placer {
+func menuBut(menu func() placement.Placer, change func(*placement.MenuConfig)) func() placement.Placer {
+	return func() placement.Placer {
 		p := menu()
-		if m, ok := p.(*place.Menu); ok {
+		if m, ok := p.(*placement.Menu); ok {
 			change(&m.MenuConfig)
 		}
 		return p

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // srtf runs the live jobs with the shortest time left, by (time left, submit, id), greedily with skip, and preempts for them.
@@ -24,7 +24,7 @@ type srtf struct {
 	planned bool            // plan has taken over
 }
 
-func newSRTF(name string, p place.Placer) *srtf { return &srtf{name: name, plan: plan{place: p}} }
+func newSRTF(name string, p placement.Placer) *srtf { return &srtf{name: name, plan: plan{place: p}} }
 
 func (p *srtf) Name() string { return p.name }
 
@@ -101,7 +101,7 @@ func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 
 func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
 	left, err := timeLeft(s, id)
-	p.wait.push(place.Plain(s, id), ticket{max(left, 0), s.Spec(id).Submit, id})
+	p.wait.push(placement.Plain(s, id), ticket{max(left, 0), s.Spec(id).Submit, id})
 	return err
 }
 
@@ -127,7 +127,7 @@ func (p *srtf) choose(s *cluster.State) {
 			free += int64(workersOf(s, id))
 			p.running.drop(id)
 			p.stop = append(p.stop, id)
-			p.wait.refuse(p.wait.line(place.Plain(s, id)))
+			p.wait.refuse(p.wait.line(placement.Plain(s, id)))
 		case p.room(s, free, next, p.wait.kinds[line].Shape.Workers):
 			p.wait.pop(line)
 			free -= int64(p.wait.kinds[line].Shape.Workers)

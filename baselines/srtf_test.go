@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
 // newPlain returns srtf by sorting all live jobs at every decision point.
 func newPlain() cluster.Scheduler {
-	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &place.BestFit{}}}
+	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}}
 }
 
 // The fast path of srtf and the plain plan give the same schedule, record by record.
@@ -25,7 +25,7 @@ func TestSRTFEqualsPlan(t *testing.T) {
 		cfg := drawConfig(t)
 		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
 		breakDown(t, &cfg)
-		fast := newSRTF("srtf", &place.BestFit{})
+		fast := newSRTF("srtf", &placement.BestFit{})
 		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, newPlain())
 		if fast.planned {
 			t.Fatal("the fast path was not taken")

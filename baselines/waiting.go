@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // ticket is a job's place in an order: by key, then tie, then id.
@@ -77,21 +77,21 @@ func (l *line) pop() ticket {
 // that only places jobs, room shrinks, so a kind that was refused once stays refused.
 type waiting struct {
 	lines   []line
-	kinds   []place.Kind
-	find    map[place.Kind]int
+	kinds   []placement.Kind
+	find    map[placement.Kind]int
 	refused []bool // in this pass
 }
 
 func (w *waiting) reset() {
-	*w = waiting{find: map[place.Kind]int{}}
+	*w = waiting{find: map[placement.Kind]int{}}
 }
 
-func (w *waiting) push(k place.Kind, t ticket) {
+func (w *waiting) push(k placement.Kind, t ticket) {
 	w.lines[w.line(k)].push(t)
 }
 
 // line returns the line for jobs of the kind.
-func (w *waiting) line(k place.Kind) int {
+func (w *waiting) line(k placement.Kind) int {
 	i, ok := w.find[k]
 	if !ok {
 		i = len(w.lines)

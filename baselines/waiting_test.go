@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -16,12 +16,12 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
 			ticket
-			kind place.Kind
+			kind placement.Kind
 		}
 		var w waiting
 		w.reset()
 		var list []job
-		refused := map[place.Kind]bool{}
+		refused := map[placement.Kind]bool{}
 		next := 0 // no two jobs share an id, and ids do not come in order
 		first := func() int {
 			return slices.IndexFunc(list, func(j job) bool { return !refused[j.kind] })
@@ -31,7 +31,7 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 				j := job{
 					ticket{time.Duration(rapid.IntRange(0, 5).Draw(t, "key")), time.Duration(rapid.IntRange(0, 2).Draw(t, "tie")),
 						cluster.JobID(next * 31 % 101)},
-					place.Kind{Shape: cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")}},
+					placement.Kind{Shape: cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")}},
 				}
 				w.push(j.kind, j.ticket)
 				list, next = append(list, j), next+1

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // BenchmarkDecision is the time of a decision with 5,000 jobs in the queue and a busy cluster of 1,000 servers with 8 GPUs:
@@ -21,7 +21,7 @@ func BenchmarkDecision(b *testing.B) {
 		{"backfill", func(c *Config) { c.Backfill = true }},
 		{"projected", func(c *Config) { c.Start = ProjectedOrder }},
 		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = ProjectedOrder, true }},
-		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = true, 0, &place.BestFit{} }},
+		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = true, 0, &placement.BestFit{} }},
 		{"backfill, roomiest", func(c *Config) { c.Backfill, c.Placer = true, NewHeavyEdge(Roomiest, c.Comm) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,8 +1,8 @@
 package asrpt
 
 import (
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // StartRule says when a job may start.
@@ -55,7 +55,7 @@ type Config struct {
 	// on. From the source: a random forest over recurring jobs.
 	Predictor predict.Predictor
 	// Placer starts jobs, nil for HeavyEdge with Tightest and Comm. It is the scheduler's from then on.
-	Placer place.Placer
+	Placer placement.Placer
 }
 
 // Default returns the defaults.

@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
 // observer is a placer that notes what it starts, and a scheduler that looks at who was held nevertheless.
 type observer struct {
-	place.Placer
+	placement.Placer
 	cluster.Scheduler
 	t       *rapid.T
 	c       Config
@@ -37,8 +37,8 @@ func (o *observer) Reset(seed uint64) error {
 // watched is the placer that the scheduler gets.
 type watched struct{ *observer }
 
-func (w watched) Reset(seed uint64)                                  { w.Placer.Reset(seed) }
-func (w watched) Kind(s *cluster.State, id cluster.JobID) place.Kind { return w.Placer.Kind(s, id) }
+func (w watched) Reset(seed uint64)                                      { w.Placer.Reset(seed) }
+func (w watched) Kind(s *cluster.State, id cluster.JobID) placement.Kind { return w.Placer.Kind(s, id) }
 func (w watched) Place(tx *cluster.Txn, id cluster.JobID) (ok bool, e error) {
 	if ok, e = w.Placer.Place(tx, id); ok {
 		s := tx.State()

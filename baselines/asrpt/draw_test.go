@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -193,7 +193,7 @@ func drawOptions(t *rapid.T) func() Config {
 		case 1:
 			c.Placer = NewHeavyEdge(Roomiest, c.Comm)
 		case 2:
-			c.Placer = &place.BestFit{}
+			c.Placer = &placement.BestFit{}
 		}
 		return c
 	}

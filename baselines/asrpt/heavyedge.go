@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // ServerChoice says how servers are chosen. Both choose few.
@@ -27,7 +27,7 @@ const (
 // ServerChoices lists them, the default first.
 func ServerChoices() []ServerChoice { return []ServerChoice{Tightest, Roomiest} }
 
-// HeavyEdge is a [place.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
+// HeavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
 // edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen.
 //
 // A placement says how many workers stand on each server, and the order of its pieces says which: they are laid out stage
@@ -53,13 +53,15 @@ func NewHeavyEdge(servers ServerChoice, c Comm) *HeavyEdge {
 	return &HeavyEdge{servers: servers, beliefs: newBeliefs(c)}
 }
 
-// Reset implements place.Placer.
+// Reset implements placement.Placer.
 func (*HeavyEdge) Reset(uint64) {}
 
-// Kind implements place.Placer.
-func (*HeavyEdge) Kind(s *cluster.State, id cluster.JobID) place.Kind { return place.Plain(s, id) }
+// Kind implements placement.Placer.
+func (*HeavyEdge) Kind(s *cluster.State, id cluster.JobID) placement.Kind {
+	return placement.Plain(s, id)
+}
 
-// Place implements place.Placer.
+// Place implements placement.Placer.
 func (h *HeavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
 	var fits bool

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -321,7 +321,7 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 		*s.Spec(id) = spec
 		spec.Request.GPUMilli = cluster.WholeGPU
 		*s.Spec(id) = spec
-		if ok, err := (&place.BestFit{}).Place(tx, id); err != nil || !ok {
+		if ok, err := (&placement.BestFit{}).Place(tx, id); err != nil || !ok {
 			t.Skip()
 		}
 		got, want := 1/b.slowdown(s, &spec, s.Placement(id)), model.Speed(s, id)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // New returns the scheduler.
@@ -73,7 +73,7 @@ type class struct {
 }
 
 type classKey struct {
-	kind    place.Kind
+	kind    placement.Kind
 	pattern pattern
 }
 
@@ -104,7 +104,7 @@ func (a *scheduler) Schedule(tx *cluster.Txn) error {
 	if at, ok := a.virtual.Next(); ok && a.Start == AtVirtualCompletion {
 		tx.WakeAt(at)
 	}
-	return place.Finish(a.Placer, tx)
+	return placement.Finish(a.Placer, tx)
 }
 
 // meet looks at a cluster for the first time.

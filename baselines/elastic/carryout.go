@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // carryOut does what the policy wants as far as there is room; missed says that a gang found none.
@@ -124,7 +124,7 @@ func (e *scheduler) scattered(s *cluster.State, j *Job) bool {
 		speed, _ := f.GPUSpeed(s.Server(p[0].Server).GPUType)
 		fair *= speed
 	}
-	return place.Profile(s).Speed(s, j.ID) < e.cfg.Slowest*fair
+	return placement.Profile(s).Speed(s, j.ID) < e.cfg.Slowest*fair
 }
 
 // grow gives a running job up to n more workers, beside those that it has or, if it gathers, also somewhere else together with
@@ -138,7 +138,7 @@ func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 		}
 		return e.resize(tx, id, p)
 	}
-	known, mark := place.Profile(s), tx.Mark()
+	known, mark := placement.Profile(s), tx.Mark()
 	before, best := known.Speed(s, id), 0.0
 	e.best = e.best[:0]
 	try := func(p cluster.Placement) error {

@@ -1,15 +1,15 @@
 package elastic
 
 import (
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // refusals remembers who found no servers. Of one kind of jobs either all find servers or none, so in a pass one refusal
 // answers for all of the kind that come after. Those of the kind are then out of the epoch, but for the ones that had
 // started.
 type refusals struct {
-	find   map[place.Kind]int32
+	find   map[placement.Kind]int32
 	kind   []int32 // by job: its kind + 1, 0 if it was not asked for yet
 	byKind []refusal
 	starts []int32 // by job: the epoch in which it last started
@@ -54,12 +54,12 @@ func (r *refusals) of(s *cluster.State, id cluster.JobID) int32 {
 	if r.kind[id] > 0 {
 		return r.kind[id] - 1
 	}
-	kind := place.Flexible(s, id)
+	kind := placement.Flexible(s, id)
 	kind.Model = ""
 	n, ok := r.find[kind]
 	if !ok {
 		if r.find == nil {
-			r.find = map[place.Kind]int32{}
+			r.find = map[placement.Kind]int32{}
 		}
 		n = int32(len(r.byKind))
 		r.find[kind] = n

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // Bounds on what is tried for one decision.
@@ -88,7 +88,7 @@ func (o *thoughts) move() {
 	if s.FreeTotal() == 0 {
 		return
 	}
-	profile := place.Profile(s)
+	profile := placement.Profile(s)
 	var best Offer
 	tried := 0
 	for _, id := range longest(s) {

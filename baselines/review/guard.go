@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // Guard is a base under what an offer commits it to: it plays the base and takes back what the commitment forbids. Whenever it
@@ -18,14 +18,14 @@ type Guard struct {
 	told   func(*cluster.Txn, cluster.JobID)        // is told of a job that is held, nil for nobody
 	steps  *int                                     // that may still be played, nil for any number
 	seed   uint64
-	stale  bool         // the base does not know the cluster
-	place  place.Placer // of the gang that a reservation is for
+	stale  bool             // the base does not know the cluster
+	place  placement.Placer // of the gang that a reservation is for
 	starts []start
 }
 
 // NewGuard returns a base that is to be played on after an offer. steps, if not nil, counts down the decision points that may
 // still be played; ErrSpent then ends the play.
-func NewGuard(base cluster.Scheduler, place place.Placer, steps *int) *Guard {
+func NewGuard(base cluster.Scheduler, place placement.Placer, steps *int) *Guard {
 	return &Guard{base: base, place: place, steps: steps}
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // Config says what is reviewed, and which offers are thought of.
@@ -15,7 +15,7 @@ type Config struct {
 	// choice that was not its own; what it has learned until then is lost.
 	Base func() cluster.Scheduler
 	// Start makes the placer of jobs that the base would not start.
-	Start func() place.Placer
+	Start func() placement.Placer
 	// Menu allows jobs other amounts and numbers of workers than they ask for, and shared GPUs.
 	Menu bool
 	// Deltas allows changes to running jobs: to stop, move and resize them, or not to although the base would.
@@ -34,7 +34,7 @@ type Config struct {
 // Default returns the defaults over a base.
 func Default(base func() cluster.Scheduler) Config {
 	return Config{
-		Base: base, Start: func() place.Placer { return &place.BestFit{} }, Items: 4, Choices: 64, Hold: 2 * time.Hour, Scarce: 0.1,
+		Base: base, Start: func() placement.Placer { return &placement.BestFit{} }, Items: 4, Choices: 64, Hold: 2 * time.Hour, Scarce: 0.1,
 	}
 }
 
@@ -55,7 +55,7 @@ type Scheduler struct {
 	name   string
 	judge  Judge
 	front  Guard // the base as it decides
-	begin  place.Placer
+	begin  placement.Placer
 	held   map[cluster.JobID]time.Duration // since when a job that the base would have started is kept from it
 	seed   uint64
 	freed  bool       // there may be room for running jobs that there was not

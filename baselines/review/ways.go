@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // aligned proposes another server for a job that needs but one: of those in use that take it, the one whose jobs end closest to
@@ -117,7 +117,7 @@ func beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []start {
 // pair tries a placement beside a host.
 func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, bool) {
 	s := tx.State()
-	profile := place.Profile(s)
+	profile := placement.Profile(s)
 	before, mark := profile.Speed(s, h), tx.Mark()
 	defer tx.Rollback(mark)
 	if tx.Place(id, at) != nil {

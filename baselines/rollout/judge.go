@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // New returns the scheduler.
@@ -48,7 +48,7 @@ func (j *judge) Listen(tx *cluster.Txn) {
 		j.past.note(s, e)
 	}
 	if j.rules.Physics == nil {
-		j.rules = sim.Config{Physics: known{place.Profile(s)}, Restart: sim.Pause(j.Pause)}
+		j.rules = sim.Config{Physics: known{placement.Profile(s)}, Restart: sim.Pause(j.Pause)}
 	}
 	j.round++
 	j.left, j.futures = j.Budget, j.futures[:0]

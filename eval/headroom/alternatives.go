@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // other is something else to do at a decision point.
@@ -16,14 +16,14 @@ type other struct {
 }
 
 // placers are the ways to start a job that alternatives come from.
-func placers() []place.Placer {
-	eager := place.DefaultMenu()
+func placers() []placement.Placer {
+	eager := placement.DefaultMenu()
 	eager.Patience, eager.Wait, eager.Price = 1e6, false, 0
-	cheap := place.DefaultMenu()
+	cheap := placement.DefaultMenu()
 	cheap.Price, cheap.Wait = 3, false
-	pack := place.DefaultPack()
-	return []place.Placer{
-		&place.BestFit{}, place.NewTune(place.DefaultTune()), place.NewMenu(eager), place.NewMenu(cheap), place.NewPack(pack),
+	pack := placement.DefaultPack()
+	return []placement.Placer{
+		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewMenu(eager), placement.NewMenu(cheap), placement.NewPack(pack),
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // tries is how many alternatives are played at a decision point.
@@ -29,7 +29,7 @@ type decider struct {
 	before  sim.Sim       // the decision point before the candidate decided
 	fork    sim.Sim
 	moves   []move
-	placers []place.Placer
+	placers []placement.Placer
 	submits []time.Duration // of all jobs, ascending
 	worth   []float64       // of looking at a decision about a job
 	cost    float64         // of looking at the decision points to come, each with a chance of its worth

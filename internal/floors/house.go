@@ -20,6 +20,7 @@ func House() Rules {
 			{1, "env/inference"},
 
 			{2, "env/sim"},
+			{2, "placement"},
 
 			{3, "env"},
 			{3, "env/scenario"},

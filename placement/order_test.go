@@ -1,4 +1,4 @@
-package place_test
+package placement_test
 
 import (
 	"cmp"

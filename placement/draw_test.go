@@ -1,28 +1,28 @@
-package place_test
+package placement_test
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
 // flexible returns the placers that give jobs other amounts than they ask for, in several settings.
-func flexible(t *rapid.T) place.Placer {
-	tune := place.DefaultTune()
+func flexible(t *rapid.T) placement.Placer {
+	tune := placement.DefaultTune()
 	tune.Resize, tune.Gain = rapid.Bool().Draw(t, "resize"), 0.01
 	tune.Reserve = rapid.SampledFrom([]float64{0, 1}).Draw(t, "reserve")
-	pack := place.DefaultPack()
+	pack := placement.DefaultPack()
 	pack.Trim, pack.Shorter = rapid.Bool().Draw(t, "trim"), rapid.Bool().Draw(t, "shorter")
-	menu := place.DefaultMenu()
+	menu := placement.DefaultMenu()
 	menu.Tune, menu.Price = tune, rapid.SampledFrom([]float64{0, 0.1, 2}).Draw(t, "price")
 	menu.Amounts, menu.Wait = rapid.Bool().Draw(t, "amounts"), rapid.Bool().Draw(t, "wait")
-	return rapid.SampledFrom([]place.Placer{place.NewTune(tune), place.NewPack(pack), place.NewMenu(menu)}).Draw(t, "placer")
+	return rapid.SampledFrom([]placement.Placer{placement.NewTune(tune), placement.NewPack(pack), placement.NewMenu(menu)}).Draw(t, "placer")
 }
 
 // drawConfig draws a small cluster, with CPU, memory, GPU types and GPU memory or without, quotas and physics.

@@ -1,14 +1,14 @@
-package place_test
+package placement_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -23,7 +23,7 @@ func TestPack(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		rule   *rule
-		change func(*place.PackConfig)
+		change func(*placement.PackConfig)
 		jobs   []trace.Job
 		want   []string
 	}{
@@ -45,11 +45,11 @@ func TestPack(t *testing.T) {
 			[]trace.Job{job("mild", 2, 0, hour), job("rough", 2, 0, hour)}, []string{"2 on 0: GPUs [0 1] cpu 0; ", "waits"}},
 		{"nor is it joined", company, nil,
 			[]trace.Job{job("rough", 2, 0, hour), job("mild", 2, 0, hour)}, []string{"2 on 0: GPUs [0 1] cpu 0; ", "waits"}},
-		{"the sum decides", company, func(c *place.PackConfig) { c.MinSum = 1.7 },
+		{"the sum decides", company, func(c *placement.PackConfig) { c.MinSum = 1.7 },
 			[]trace.Job{job("mild", 2, 0, hour), job("quiet", 2, 0, hour)}, []string{"2 on 0: GPUs [0 1] cpu 0; ", "waits"}},
 		{"a longer job does not join a shorter one", company, nil,
 			[]trace.Job{job("mild", 2, 0, hour), job("mild", 2, 0, 2*hour)}, []string{"2 on 0: GPUs [0 1] cpu 0; ", "waits"}},
-		{"unless that is allowed", company, func(c *place.PackConfig) { c.Shorter = false },
+		{"unless that is allowed", company, func(c *placement.PackConfig) { c.Shorter = false },
 			[]trace.Job{job("mild", 2, 0, hour), job("mild", 2, 0, 2*hour)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; ", "2 on 0: GPUs [0 1] cpu 0; "}},
 		{"where shares cap nobody shares", capped, nil,
@@ -62,12 +62,12 @@ func TestPack(t *testing.T) {
 			[]string{"2 on 0: GPUs [0 1] cpu 0; ", "2 on 0: GPUs [0 1] cpu 0; "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := place.DefaultPack()
+			c := placement.DefaultPack()
 			if test.change != nil {
 				test.change(&c)
 			}
 			s := prepared(t, 1, 16, test.rule, test.jobs...)
-			if got := start(t, s, place.NewPack(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
+			if got := start(t, s, placement.NewPack(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -86,7 +86,7 @@ func TestPackKeepsGuestsApart(t *testing.T) {
 		jobs[i] = job("mild", 1, 0, time.Hour)
 	}
 	s := prepared(t, 1, 16, company, jobs...)
-	p := place.NewPack(place.DefaultPack())
+	p := placement.NewPack(placement.DefaultPack())
 	start(t, s, p, 0, 1, 2) // 0 and 2 share GPU 0, or 1 and 2 GPU 1
 	host := cluster.JobID(0)
 	if together(s, 1, 2) {
@@ -117,12 +117,12 @@ func TestPackPasses(t *testing.T) {
 			fit(&cfg.Cluster, &jobs[i])
 			jobs[i].MinWorkers, jobs[i].MaxWorkers = 0, 0
 		}
-		c := place.DefaultPack()
+		c := placement.DefaultPack()
 		c.MinSum = rapid.Float64Range(1, 1.9).Draw(t, "sum")
 		c.MinOwn = rapid.Float64Range(0, 0.9).Draw(t, "own")
 		c.MinPartner = rapid.Float64Range(0, 0.9).Draw(t, "partner")
 		s := state(t, &cfg, jobs)
-		tx, p := s.Begin(nil), place.NewPack(c)
+		tx, p := s.Begin(nil), placement.NewPack(c)
 		for _, id := range ordered(s) {
 			if _, err := p.Place(tx, id); err != nil {
 				t.Fatal(err)

@@ -1,14 +1,14 @@
-package place_test
+package placement_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/placement"
 )
 
 const everything = "gpu-type * cpu-mem * sharing(0.3) * scaling * network(12.5,1.25,40)"
@@ -16,8 +16,8 @@ const everything = "gpu-type * cpu-mem * sharing(0.3) * scaling * network(12.5,1
 // BenchmarkPlace fills a cluster of 1,000 servers of 8 GPUs in one decision, with 5,000 jobs left waiting, and then decides once
 // more on the full cluster: one refusal answers for a kind. It reports the time of both decisions.
 func BenchmarkPlace(b *testing.B) {
-	for _, p := range []place.Placer{
-		&place.BestFit{}, place.NewTune(place.DefaultTune()), place.NewPack(place.DefaultPack()), place.NewMenu(place.DefaultMenu()),
+	for _, p := range []placement.Placer{
+		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewPack(placement.DefaultPack()), placement.NewMenu(placement.DefaultMenu()),
 	} {
 		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
 			b.ReportAllocs()
@@ -35,7 +35,7 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-func decide(tb testing.TB, s *cluster.State, p place.Placer) time.Duration {
+func decide(tb testing.TB, s *cluster.State, p placement.Placer) time.Duration {
 	tx := s.Begin(nil)
 	start := time.Now()
 	fill(tb, tx, p)
@@ -45,9 +45,9 @@ func decide(tb testing.TB, s *cluster.State, p place.Placer) time.Duration {
 }
 
 // fill starts the pending jobs that fit in order of their estimates, then finishes.
-func fill(tb testing.TB, tx *cluster.Txn, p place.Placer) {
+func fill(tb testing.TB, tx *cluster.Txn, p placement.Placer) {
 	s := tx.State()
-	refused := map[place.Kind]bool{}
+	refused := map[placement.Kind]bool{}
 	for _, id := range ordered(s) {
 		kind := p.Kind(s, id)
 		if refused[kind] {
@@ -59,7 +59,7 @@ func fill(tb testing.TB, tx *cluster.Txn, p place.Placer) {
 		}
 		refused[kind] = !ok
 	}
-	if err := place.Finish(p, tx); err != nil {
+	if err := placement.Finish(p, tx); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -1,14 +1,14 @@
-package place_test
+package placement_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -49,10 +49,10 @@ func TestTune(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := place.DefaultTune()
+			c := placement.DefaultTune()
 			c.Reserve = 0
 			s := prepared(t, 1, test.cores, hunger, test.jobs...)
-			if got := start(t, s, place.NewTune(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
+			if got := start(t, s, placement.NewTune(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -71,7 +71,7 @@ func ids(jobs []trace.Job) []cluster.JobID {
 func TestTuneConsolidates(t *testing.T) {
 	jobs := []trace.Job{job("donor", 2, 4000, time.Hour)}
 	s := prepared(t, 2, 6, hunger, jobs...)
-	if got, want := start(t, s, place.NewTune(place.DefaultTune()), 0), "2 on 0: GPUs [0 1] cpu 1000; "; got[0] != want {
+	if got, want := start(t, s, placement.NewTune(placement.DefaultTune()), 0), "2 on 0: GPUs [0 1] cpu 1000; "; got[0] != want {
 		t.Errorf("got %q, want %q", got[0], want)
 	}
 }
@@ -91,7 +91,7 @@ func TestTuneConsolidatesWithSense(t *testing.T) {
 	jobs := []trace.Job{job("donor", 2, 4000, time.Hour)}
 	s := prepared(t, 2, 6, slowFirst{hunger}, jobs...)
 	want := "1 on 0: GPUs [0] cpu 1000; 1 on 1: GPUs [0] cpu 1000; "
-	if got := start(t, s, place.NewTune(place.DefaultTune()), 0); got[0] != want {
+	if got := start(t, s, placement.NewTune(placement.DefaultTune()), 0); got[0] != want {
 		t.Errorf("got %q, want %q", got[0], want)
 	}
 }
@@ -99,7 +99,7 @@ func TestTuneConsolidatesWithSense(t *testing.T) {
 // What the scheduler did before jobs started stays done.
 func TestTuneKeepsOtherOperations(t *testing.T) {
 	s := prepared(t, 1, 16, hunger, job("hungry", 2, 4000, time.Hour), job("hungry", 1, 4000, time.Hour))
-	p := place.NewTune(place.DefaultTune())
+	p := placement.NewTune(placement.DefaultTune())
 	start(t, s, p, 0)
 	tx := s.Begin(nil)
 	if err := tx.Preempt(0); err != nil {
@@ -119,11 +119,11 @@ func TestTuneKeepsOtherOperations(t *testing.T) {
 // Free GPUs keep their part of what is left.
 func TestTuneReserves(t *testing.T) {
 	jobs := []trace.Job{job("hungry", 1, 4000, time.Hour)}
-	c := place.DefaultTune()
+	c := placement.DefaultTune()
 	c.Reserve = 1
 	s := prepared(t, 1, 12, hunger, jobs...)
 	// 6 of 12 cores stay with the other GPU; the knee is 7875 (42 64ths of 12); 2 of 4 steps are 5937.
-	if got, want := start(t, s, place.NewTune(c), 0), "1 on 0: GPUs [0] cpu 5937; "; got[0] != want {
+	if got, want := start(t, s, placement.NewTune(c), 0), "1 on 0: GPUs [0] cpu 5937; "; got[0] != want {
 		t.Errorf("got %q, want %q", got[0], want)
 	}
 }
@@ -142,9 +142,9 @@ func TestTuneResizes(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx.End()
-		c := place.DefaultTune()
+		c := placement.DefaultTune()
 		c.Reserve, c.Resize, c.Gain = 0, test.resize, test.gain
-		start(t, s, place.NewTune(c), 1)
+		start(t, s, placement.NewTune(c), 1)
 		if got := s.Placement(0)[0].CPUMilli; got != test.want {
 			t.Errorf("resize %v, gain %v: %d, want %d", test.resize, test.gain, got, test.want)
 		}
@@ -162,7 +162,7 @@ func TestTuneIsNoSlower(t *testing.T) {
 		}
 		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(1, 8).Draw(t, "jobs"))
 		s := state(t, &cfg, jobs)
-		tx, p, bestFit := s.Begin(nil), place.NewTune(place.DefaultTune()), &place.BestFit{}
+		tx, p, bestFit := s.Begin(nil), placement.NewTune(placement.DefaultTune()), &placement.BestFit{}
 		fair := map[cluster.JobID]float64{}
 		for _, id := range ordered(s) {
 			mark := tx.Mark()

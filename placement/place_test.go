@@ -1,4 +1,4 @@
-package place_test
+package placement_test
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
 // skip starts the waiting jobs that fit, shortest first, and counts what it does.
 type skip struct {
-	placer place.Placer
+	placer placement.Placer
 	check  func(tx *cluster.Txn)
 }
 
@@ -24,7 +24,7 @@ func (k *skip) Name() string            { return "skip" }
 func (k *skip) Reset(seed uint64) error { k.placer.Reset(seed); return nil }
 func (k *skip) Schedule(tx *cluster.Txn) error {
 	s := tx.State()
-	refused := map[place.Kind]bool{}
+	refused := map[placement.Kind]bool{}
 	for _, id := range ordered(s) {
 		if kind := k.placer.Kind(s, id); !refused[kind] {
 			before := tx.Mark()
@@ -38,7 +38,7 @@ func (k *skip) Schedule(tx *cluster.Txn) error {
 			refused[kind] = !ok
 		}
 	}
-	if err := place.Finish(k.placer, tx); err != nil {
+	if err := placement.Finish(k.placer, tx); err != nil {
 		return err
 	}
 	if k.check != nil {
@@ -121,7 +121,7 @@ func TestPlacersAreBestFit(t *testing.T) {
 		for i := range jobs {
 			jobs[i].MinWorkers, jobs[i].MaxWorkers = 0, 0
 		}
-		starts := func(p place.Placer) []string {
+		starts := func(p placement.Placer) []string {
 			s := state(t, &cfg, jobs)
 			tx := s.Begin(nil)
 			if err := (&skip{placer: p}).Schedule(tx); err != nil {
@@ -129,7 +129,7 @@ func TestPlacersAreBestFit(t *testing.T) {
 			}
 			return operations(tx)
 		}
-		if got, want := starts(flexible(t)), starts(&place.BestFit{}); !slices.Equal(got, want) {
+		if got, want := starts(flexible(t)), starts(&placement.BestFit{}); !slices.Equal(got, want) {
 			t.Fatalf("operations\n%q, want BestFit's\n%q", got, want)
 		}
 	})
@@ -206,14 +206,14 @@ func prepared(t *testing.T, servers int, cores int64, r cluster.Profile, jobs ..
 }
 
 // start places jobs in turn, finishes, and says for each what it got.
-func start(t *testing.T, s *cluster.State, p place.Placer, ids ...cluster.JobID) (got []string) {
+func start(t *testing.T, s *cluster.State, p placement.Placer, ids ...cluster.JobID) (got []string) {
 	tx := s.Begin(nil)
 	for _, id := range ids {
 		if _, err := p.Place(tx, id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := place.Finish(p, tx); err != nil {
+	if err := placement.Finish(p, tx); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {

@@ -1,13 +1,13 @@
-package place_test
+package placement_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/place"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -26,7 +26,7 @@ func TestMenu(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		rule   cluster.Profile
-		change func(*place.MenuConfig)
+		change func(*placement.MenuConfig)
 		jobs   []trace.Job
 		want   []string // on 2 servers of 2 GPUs and 16 cores
 	}{
@@ -41,13 +41,13 @@ func TestMenu(t *testing.T) {
 		{"a rough one waits for a short gang", company, nil,
 			[]trace.Job{job("rough", 4, 0, hour/6), job("rough", 1, 0, hour)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "waits"}},
-		{"or joins it with more patience", company, func(c *place.MenuConfig) { c.Patience = 20 },
+		{"or joins it with more patience", company, func(c *placement.MenuConfig) { c.Patience = 20 },
 			[]trace.Job{job("rough", 4, 0, hour/6), job("rough", 1, 0, hour)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "1 on 0: GPUs [0] cpu 0; "}},
 		{"the host with the longest to go", company, nil,
 			[]trace.Job{job("mild", 2, 0, hour), job("mild", 2, 0, 2*hour), job("mild", 1, 0, time.Minute)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; ", "2 on 1: GPUs [0 1] cpu 0; ", "1 on 1: GPUs [0] cpu 0; "}},
-		{"no sharing", company, func(c *place.MenuConfig) { c.Share = false },
+		{"no sharing", company, func(c *placement.MenuConfig) { c.Share = false },
 			[]trace.Job{job("mild", 4, 0, hour), job("mild", 1, 0, time.Minute)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "waits"}},
 		// Apart it takes 5 h; one GPU of a server is free in 1 h.
@@ -57,7 +57,7 @@ func TestMenu(t *testing.T) {
 		{"but not longer than it would take apart", apart{capped}, nil,
 			[]trace.Job{job("", 1, 16000, 9*hour), job("", 1, 16000, 9*hour), job("", 2, 0, hour)},
 			[]string{"1 on 0: GPUs [0] cpu 16000; ", "1 on 1: GPUs [0] cpu 16000; ", "1 on 0: GPUs [1] cpu 0; 1 on 1: GPUs [1] cpu 0; "}},
-		{"nor where it may not", apart{capped}, func(c *place.MenuConfig) { c.Wait = false },
+		{"nor where it may not", apart{capped}, func(c *placement.MenuConfig) { c.Wait = false },
 			[]trace.Job{job("", 1, 16000, hour), job("", 1, 16000, hour), job("", 2, 0, hour)},
 			[]string{"1 on 0: GPUs [0] cpu 16000; ", "1 on 1: GPUs [0] cpu 16000; ", "1 on 0: GPUs [1] cpu 0; 1 on 1: GPUs [1] cpu 0; "}},
 		{"an elastic job grows where that is faster", capped, nil,
@@ -68,23 +68,23 @@ func TestMenu(t *testing.T) {
 		{"or waits where GPUs are free soon", capped, nil,
 			[]trace.Job{job("", 3, 0, time.Minute), elastic(job("", 2, 0, hour), 1, 2)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 1 on 1: GPUs [0] cpu 0; ", "waits"}},
-		{"no other sizes", capped, func(c *place.MenuConfig) { c.Flex = false },
+		{"no other sizes", capped, func(c *placement.MenuConfig) { c.Flex = false },
 			[]trace.Job{elastic(job("", 2, 0, hour), 1, 4)}, []string{"2 on 0: GPUs [0 1] cpu 0; "}},
 		{"CPU as Tune gives it", hunger, nil,
 			[]trace.Job{job("donor", 1, 4000, hour), job("hungry", 1, 4000, hour)},
 			[]string{"1 on 0: GPUs [0] cpu 1000; ", "1 on 0: GPUs [1] cpu 8000; "}},
-		{"CPU as requested", hunger, func(c *place.MenuConfig) { c.Amounts = false },
+		{"CPU as requested", hunger, func(c *placement.MenuConfig) { c.Amounts = false },
 			[]trace.Job{job("donor", 1, 4000, hour), job("hungry", 1, 4000, hour)},
 			[]string{"1 on 0: GPUs [0] cpu 4000; ", "1 on 0: GPUs [1] cpu 4000; "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := place.DefaultMenu()
+			c := placement.DefaultMenu()
 			c.Price = 0
 			if test.change != nil {
 				test.change(&c)
 			}
 			s := prepared(t, 2, 16, test.rule, test.jobs...)
-			if got := start(t, s, place.NewMenu(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
+			if got := start(t, s, placement.NewMenu(c), ids(test.jobs)...); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -107,10 +107,10 @@ func TestMenuPrices(t *testing.T) {
 		for range 40 {
 			jobs = append(jobs, job("", 4, 0, time.Hour))
 		}
-		c := place.DefaultMenu()
+		c := placement.DefaultMenu()
 		c.Price = test.price
 		s := prepared(t, 2, 16, rootOf{}, jobs...)
-		start(t, s, place.NewMenu(c), 0)
+		start(t, s, placement.NewMenu(c), 0)
 		if got := s.Placement(0).Workers(); got != test.want {
 			t.Errorf("price %v: %d workers, want %d", test.price, got, test.want)
 		}
@@ -133,9 +133,9 @@ func (rootOf) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID
 func TestMenuLosesPatience(t *testing.T) {
 	jobs := []trace.Job{job("", 1, 16000, 100*time.Hour), job("", 1, 16000, 100*time.Hour), job("", 2, 0, time.Hour)}
 	jobs[0].Estimate, jobs[1].Estimate = 2*time.Hour, 2*time.Hour
-	c := place.DefaultMenu()
+	c := placement.DefaultMenu()
 	c.Price, c.Urgency = 0, 1
-	p := place.NewMenu(c)
+	p := placement.NewMenu(c)
 	s := prepared(t, 2, 16, apart{capped}, jobs...)
 	if got := start(t, s, p, 0, 1, 2); got[2] != "waits" {
 		t.Fatalf("got %q", got)
@@ -166,9 +166,9 @@ func TestMenuHarmsLess(t *testing.T) {
 		jobs := []trace.Job{job("a", 1, 0, 0), job("b", 1, 0, 0)}
 		s := state(t, &cfg, jobs)
 		s.SetProfile(r)
-		c := place.DefaultMenu()
+		c := placement.DefaultMenu()
 		c.Price, c.Patience = 0, rapid.Float64Range(0, 4).Draw(t, "patience")
-		tx, p := s.Begin(nil), place.NewMenu(c)
+		tx, p := s.Begin(nil), placement.NewMenu(c)
 		for id := range cluster.JobID(2) {
 			if _, err := p.Place(tx, id); err != nil {
 				t.Fatal(err)

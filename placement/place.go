@@ -1,6 +1,6 @@
-// Package place decides where a waiting job starts, and with how much: orders of jobs decide who and when, a Placer the rest.
+// Package placement decides where a waiting job starts, and with how much: orders of jobs decide who and when, a Placer the rest.
 // Every order of package baselines works with every placer.
-package place
+package placement
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"
