@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env"
 )
 
 // network names the computation of Net.Forward and what offers are thought of. A change to them that old weights do not survive
@@ -26,9 +25,14 @@ func SaveSigned(dir string, p *Policy, created string, training checkpoints.Prov
 	if err != nil {
 		return err
 	}
+	features, err := p.features()
+	if err != nil {
+		return err
+	}
 	m := checkpoints.Manifest{
-		Name: p.Name, Created: created, Window: p.Window, Training: training, Features: observed(),
-		Prior: checkpoints.Prior{Name: p.Prior, Margin: p.Margin},
+		Name: p.Name, Created: created, Window: p.Window, Training: training, Encoder: p.Encoder,
+		Features: features,
+		Prior:    checkpoints.Prior{Name: p.Prior, Margin: p.Margin},
 		Architecture: checkpoints.Architecture{
 			Sizes: map[string]int{
 				"width": p.Shape.Width, "heads": p.Shape.Heads, "hidden": p.Shape.Hidden, "rank": p.Shape.Rank, "kappa": p.Shape.Kappa,
@@ -37,23 +41,16 @@ func SaveSigned(dir string, p *Policy, created string, training checkpoints.Prov
 			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
+	if p.Wide.Items > 0 {
+		m.Candidates = &checkpoints.Candidates{Set: wideSet, Items: p.Wide.Items, Rivals: p.Wide.Rivals}
+	}
 	return checkpoints.WriteBundle(dir, m, p.tensors(), model, card(p, &training), key)
 }
 
-// observed is what this version shows to a network.
-func observed() checkpoints.Features {
-	spec := env.NewEncoder().Spec(1)
-	return checkpoints.Features{
-		Server: features(spec.Server), Job: features(spec.Job), Offer: features(env.OfferFeatures()), Global: features(spec.Global),
-	}
-}
-
-func features(list []env.Feature) []checkpoints.Feature {
-	out := make([]checkpoints.Feature, len(list))
-	for i, f := range list {
-		out[i] = checkpoints.Feature(f)
-	}
-	return out
+// features is what the policy's encoder shows to its network.
+func (p *Policy) features() (checkpoints.Features, error) {
+	spec, err := p.observed()
+	return checkpoints.Features{Server: spec.Server, Job: spec.Job, Offer: spec.Candidate, Global: spec.Global}, err
 }
 
 // Load reads a bundle. One that is damaged, or made for observations or a network that this version does not have, is refused
@@ -92,28 +89,24 @@ func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 	if got := m.Architecture.Choices["network"]; got != network {
 		return nil, fmt.Errorf("network %q, want %q: %w", got, network, checkpoints.ErrForeign)
 	}
-	want := observed()
-	for _, f := range []struct {
-		name      string
-		got, want []checkpoints.Feature
-	}{
-		{"server", m.Features.Server, want.Server},
-		{"job", m.Features.Job, want.Job},
-		{"offer", m.Features.Offer, want.Offer},
-		{"global", m.Features.Global, want.Global},
-	} {
-		if !slices.Equal(f.got, f.want) {
-			return nil, fmt.Errorf("%s features %v, this version observes %v: %w", f.name, f.got, f.want, checkpoints.ErrForeign)
-		}
-	}
 	sizes, choices := m.Architecture.Sizes, m.Architecture.Choices
-	size := Size{
-		Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
-		Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"],
+	d := Design{
+		Name: m.Name, Encoder: m.Encoder, Window: m.Window, Prior: m.Prior.Name, Margin: m.Prior.Margin,
+		Size: Size{
+			Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
+			Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"],
+		},
 	}
-	p, err := Restore(m.Name, size, m.Window, m.Prior.Name, m.Prior.Margin, func(s Shape) (Params, error) {
-		return FromTensors(s, b.Tensors)
-	})
+	if c := m.Candidates; c != nil {
+		if c.Set != wideSet {
+			return nil, fmt.Errorf("candidates %q, want %q: %w", c.Set, wideSet, checkpoints.ErrForeign)
+		}
+		d.Wide = Wide{c.Items, c.Rivals}
+	}
+	if err := sameFeatures(&d, &m.Features); err != nil {
+		return nil, err
+	}
+	p, err := d.Make(func(s Shape) (Params, error) { return FromTensors(s, b.Tensors) })
 	if err == nil {
 		p.Range, err = RangeFrom(p.Shape, b.Tensors)
 	}
@@ -121,4 +114,26 @@ func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 		return nil, fmt.Errorf("%w: %w", err, checkpoints.ErrForeign)
 	}
 	return p, nil
+}
+
+// sameFeatures reports features of a manifest that this program's encoder of that name does not show.
+func sameFeatures(d *Design, got *checkpoints.Features) error {
+	want, err := (&Policy{Encoder: d.Encoder, Window: d.Window, Wide: d.Wide}).features()
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, checkpoints.ErrForeign)
+	}
+	for _, f := range []struct {
+		name      string
+		got, want []checkpoints.Feature
+	}{
+		{"server", got.Server, want.Server},
+		{"job", got.Job, want.Job},
+		{"offer", got.Offer, want.Offer},
+		{"global", got.Global, want.Global},
+	} {
+		if !slices.Equal(f.got, f.want) {
+			return fmt.Errorf("%s features %v, this version observes %v: %w", f.name, f.got, f.want, checkpoints.ErrForeign)
+		}
+	}
+	return nil
 }

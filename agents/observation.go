@@ -3,7 +3,7 @@ package agents
 import (
 	"slices"
 
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/game"
 )
 
 // Observation is one choice among offers as the network reads it: rows of servers and of jobs, global features joined to
@@ -31,25 +31,32 @@ func (o *Observation) Clone() Observation {
 	return c
 }
 
-// fill reads what was reviewed. It allocates nothing once the slices have grown.
-func (o *Observation) fill(r *env.Review) {
-	join := func(dst, rows []float32, n int) []float32 {
+// fill reads the candidates of a round at these places of its list. Candidates that only wait have no servers here. It allocates
+// nothing once the slices have grown.
+func (o *Observation) fill(r *game.Round, places []int) {
+	spec := r.Spec()
+	join := func(dst, rows []float32, width int) []float32 {
 		dst = dst[:0]
-		for width := len(rows) / max(n, 1); len(rows) > 0; rows = rows[width:] {
+		for ; len(rows) > 0; rows = rows[width:] {
 			dst = append(dst, rows[:width]...)
 			dst = append(dst, r.Global...)
 		}
 		return dst
 	}
-	o.Jobs, o.Offers = len(r.Ids), len(r.Of)
-	o.Servers = len(r.Servers) / serverWidth
-	o.Server, o.Job = join(o.Server, r.Servers, o.Servers), join(o.Job, r.Jobs, o.Jobs)
-	o.Offer, o.Of = append(o.Offer[:0], r.Offers...), append(o.Of[:0], r.Of...)
-	o.Shares = o.Shares[:0]
-	for _, s := range r.Shares {
-		o.Shares = append(o.Shares, Share(s))
+	o.Servers, o.Jobs, o.Offers = spec.Agents, len(r.Ids), len(places)
+	o.Server = join(o.Server, r.Servers, len(spec.Server))
+	o.Job = join(o.Job, r.Jobs[:o.Jobs*len(spec.Job)], len(spec.Job))
+	width := len(spec.Candidate)
+	o.Offer, o.Of, o.Shares = o.Offer[:0], o.Of[:0], o.Shares[:0]
+	for at, k := range places {
+		row := (1 + k) * width // beyond that of game.Pass
+		o.Offer = append(o.Offer, r.Candidates[row:row+width]...)
+		o.Of = append(o.Of, r.Of[k])
+		if len(r.List[k].Ops) == 0 {
+			continue
+		}
+		for _, s := range r.Members(game.Action(k + 1)) {
+			o.Shares = append(o.Shares, Share{int32(at), s.Server, s.Weight})
+		}
 	}
 }
-
-// serverWidth is the features of a server.
-var serverWidth = len(env.NewEncoder().Spec(1).Server)

@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
@@ -46,7 +47,11 @@ func (p *Policy) metadata() ([]onnx.Meta, error) {
 		return nil, err
 	}
 	var kinds []string
-	for k := env.Own; k <= env.Preempt; k++ {
+	last := candidates.Narrow
+	if p.Wide.Items > 0 {
+		last = candidates.Kinds
+	}
+	for k := range candidates.Kind(last) {
 		kinds = append(kinds, k.String())
 	}
 	meta := []onnx.Meta{
@@ -61,12 +66,15 @@ func (p *Policy) metadata() ([]onnx.Meta, error) {
 		{Key: "policy_digest", Value: p.Digest()},
 	}
 	// Global features join those of every server and of every job.
-	seen := observed()
+	seen, err := p.features()
+	if err != nil {
+		return nil, err
+	}
 	for _, table := range []struct {
 		key  string
 		list []checkpoints.Feature
 	}{
-		{onnxServer, append(seen.Server, seen.Global...)}, {onnxJob, append(seen.Job, seen.Global...)}, {onnxOffer, seen.Offer},
+		{onnxServer, slices.Concat(seen.Server, seen.Global)}, {onnxJob, slices.Concat(seen.Job, seen.Global)}, {onnxOffer, seen.Offer},
 	} {
 		b, err := json.Marshal(table.list)
 		if err != nil {

@@ -8,13 +8,11 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/coordgraph"
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
@@ -146,9 +144,6 @@ func TestBundleHoldsItsModel(t *testing.T) {
 		if err := json.Unmarshal([]byte(meta["clustergym.features."+table]), &got); err != nil || !slices.Equal(got, want) {
 			t.Errorf("metadata of %s features: %v (%v), want %v", table, got, err, want)
 		}
-	}
-	if next := (env.Preempt + 1).String(); !strings.HasPrefix(next, "kind ") {
-		t.Errorf("the metadata leave out offers of kind %s", next)
 	}
 
 	n, session := agents.NewNet(p.Shape, p.Params), onnxtest.Load(t, b.ONNX)

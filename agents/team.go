@@ -3,133 +3,98 @@ package agents
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/review"
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
 )
 
-// Team is the policy as a scheduler: the review of its prior, judged by the bids of the servers. Not safe for concurrent use;
-// several may share one policy.
-type Team struct {
-	*review.Scheduler
-	bidders *bidders
+// Player is a policy in the game: the servers bid for the candidates of a round, and all name the one with the highest bid. Not
+// safe for concurrent use; several may share one policy.
+type Player struct {
+	policy  *Policy
+	strange int // choices left to the prior, since Reset
+	net     *Net
+	draw    *rand.Rand
+	record  func(*cluster.Txn, *Choice) error
+	obs     Observation
+	prior   []float32
+	places  []int // in the round's list, of the candidates that can be named
+	list    []candidates.Candidate
 }
 
-var _ cluster.Scheduler = (*Team)(nil)
+var _ game.Player = (*Player)(nil)
 
-// NewTeam returns the scheduler of a policy. It decides greedily and has no use for a seed.
-func NewTeam(p *Policy) *Team {
-	b := &bidders{
-		rule: p.review.Rule, shape: p.Shape, known: p.Range, net: NewNet(p.Shape, p.Params),
-		margin: float32(p.Margin), encoder: &env.StandardEncoder{Window: p.Window},
-	}
-	return &Team{review.New(p.Name, p.review.Config, b), b}
-}
+// NewPlayer returns the player of a policy, which names greedily and has no use for a seed. It plays games of Policy.Game.
+func NewPlayer(p *Policy) *Player { return &Player{policy: p, net: NewNet(p.Shape, p.Params)} }
 
-// NewPrior returns the scheduler that a policy starts to learn from.
-func NewPrior(p *Policy) cluster.Scheduler {
-	s, err := baselines.New(p.Prior)
-	if err != nil {
-		panic("agents: " + err.Error()) // the policy was checked
-	}
-	return named{s, "prior"}
-}
+// Name implements game.Player.
+func (b *Player) Name() string { return b.policy.Name }
 
-type named struct {
-	cluster.Scheduler
-	name string
-}
-
-func (n named) Name() string { return n.name }
-
-// Choice is one choice of a team among several offers, the first of which is the prior's own: what training needs to know of
-// it. What it points to is the team's and valid during the call that hands it out.
-type Choice struct {
-	Observation *Observation
-	Offers      []review.Offer
-	Prior       []float32 // [offers] the parts of the logits that are not learned
-	Bids        []float32 // [offers]
-	Adjacent    func(dst []float32)
-	Action      int
-	LogProb     float64
-}
-
-// Explore makes the team sample from its bids instead of deciding greedily, if draw is not nil, and tells record, if that is
-// not nil, of every choice before it is made. The transaction is that of the decision, as before the offers.
-func (t *Team) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) error) {
-	t.bidders.draw, t.bidders.record = draw, record
+// Reset implements game.Player.
+func (b *Player) Reset(uint64) error {
+	b.strange = 0
+	return nil
 }
 
 // Strange counts the choices since Reset that were left to the prior because they lay beyond what training had met.
-func (t *Team) Strange() int { return t.bidders.strange }
+func (b *Player) Strange() int { return b.strange }
 
-// bidders are the servers as the judge of a review: they bid for offers, and the highest bid wins.
-type bidders struct {
-	shape   Shape
-	known   Range
-	strange int          // choices left to the prior, since Reset
-	rule    review.Judge // what the prior would choose, nil for always the first
-	net     *Net
-	margin  float32
-	encoder *env.StandardEncoder
-	draw    *rand.Rand
-	record  func(*cluster.Txn, *Choice) error
-
-	offers []env.Offer
-	rows   env.Review
-	obs    Observation
-	prior  []float32
+// Explore makes the player draw from its bids instead of naming greedily, if draw is not nil, and tells record, if that is not
+// nil, of every choice before it is made. The transaction is that of the round, as before the candidates.
+func (b *Player) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) error) {
+	b.draw, b.record = draw, record
 }
 
-// Reset implements review.Judge.
-func (b *bidders) Reset(uint64) { b.strange = 0 }
+// Choice is one choice of a team among several candidates: what training needs to know of it. What it points to is the player's
+// and valid during the call that hands it out.
+type Choice struct {
+	Observation *Observation
+	List        []candidates.Candidate // the prior's own first, without those that are gone
+	Prior       []float32              // [candidates] the parts of the logits that are not learned
+	Bids        []float32              // [candidates]
+	Adjacent    func(dst []float32)
+	Action      int // place in List
+	LogProb     float64
+}
 
-// Listen implements review.Judge.
-func (*bidders) Listen(*cluster.Txn) {}
-
-// Choose implements review.Judge.
-func (b *bidders) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
-	b.offers = b.offers[:0]
-	for i := range offers {
-		o := &offers[i]
-		b.offers = append(b.offers, env.Offer{Kind: env.OfferKind(o.Kind), Job: o.Job, Ops: o.Ops, Wait: o.Wait})
-	}
-	if err := b.encoder.Review(tx, b.offers, &b.rows); err != nil {
-		return 0, err
-	}
-	b.obs.fill(&b.rows)
-	b.net.Forward(&b.obs)
-	b.prior = sized(b.prior, len(offers))
-	for i := range b.prior {
-		b.prior[i] = -b.margin
-	}
-	usual := 0
-	if b.rule != nil {
-		var err error
-		if usual, err = b.rule.Choose(tx, offers); err != nil {
-			return 0, err
+// Act implements game.Player.
+func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error {
+	p := b.policy
+	b.places, b.list = b.places[:0], b.list[:0]
+	for k := range r.List {
+		if k == 0 || !r.List[k].Gone {
+			b.places, b.list = append(b.places, k), append(b.list, r.List[k])
 		}
 	}
+	b.obs.fill(r, b.places)
+	b.net.Forward(&b.obs)
+	b.prior = sized(b.prior, len(b.places))
+	for i := range b.prior {
+		b.prior[i] = -float32(p.Margin)
+	}
+	usual := slices.Index(b.places, int(r.Prior)-1)
 	b.prior[usual] = 0
-	if b.draw == nil && b.known.Outside(&b.shape, &b.obs) > strange {
+	if b.draw == nil && p.Range.Outside(&p.Shape, &b.obs) > strange {
 		clear(b.net.Bids)
 		b.strange++
 	}
 	action, logProb := b.decide(usual)
+	r.Unanimous(game.Action(b.places[action]+1), joint)
 	if b.record == nil {
-		return action, nil
+		return nil
 	}
-	return action, b.record(tx, &Choice{
-		Observation: &b.obs, Offers: offers, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Graph.Adjacency, Action: action,
+	return b.record(tx, &Choice{
+		Observation: &b.obs, List: b.list, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Graph.Adjacency, Action: action,
 		LogProb: logProb,
 	})
 }
 
-// decide returns the offer with the highest logit, the usual one or else the first of equals, or a drawn one, and its
+// decide returns the candidate with the highest logit, the usual one or else the first of equals, or a drawn one, and its
 // log-probability.
-func (b *bidders) decide(action int) (_ int, logProb float64) {
+func (b *Player) decide(action int) (_ int, logProb float64) {
 	logit := func(i int) float64 { return float64(b.prior[i] + b.net.Bids[i]) }
 	for i := range b.prior {
 		if logit(i) > logit(action) {
@@ -151,3 +116,39 @@ func (b *bidders) decide(action int) (_ int, logProb float64) {
 	}
 	return action, logit(action) - top - math.Log(sum)
 }
+
+// Team is a player as a scheduler. Not safe for concurrent use; several may share one policy.
+type Team struct {
+	*game.Scheduler
+	*Player
+}
+
+var _ cluster.Scheduler = (*Team)(nil)
+
+// NewTeam returns the scheduler of a policy.
+func NewTeam(p *Policy) *Team {
+	player := NewPlayer(p)
+	return &Team{game.NewScheduler(player, p.Game()), player}
+}
+
+// Name implements cluster.Scheduler.
+func (t *Team) Name() string { return t.Player.Name() }
+
+// Reset implements cluster.Scheduler.
+func (t *Team) Reset(seed uint64) error { return t.Scheduler.Reset(seed) }
+
+// NewPrior returns the scheduler that a policy starts to learn from.
+func NewPrior(p *Policy) cluster.Scheduler {
+	s, err := baselines.New(p.Prior)
+	if err != nil {
+		panic("agents: " + err.Error()) // the policy was checked
+	}
+	return named{s, "prior"}
+}
+
+type named struct {
+	cluster.Scheduler
+	name string
+}
+
+func (n named) Name() string { return n.name }

@@ -10,9 +10,10 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -115,7 +116,7 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 // A team with any weights, greedy or sampling, finishes every job and decides the same twice; and it does not follow its prior.
 // What it records are choices among offers that can be made, with their probabilities.
 func TestTeamWithRandomWeights(t *testing.T) {
-	kinds := map[review.Kind]int{}
+	kinds := map[candidates.Kind]int{}
 	for seed, name := range priors {
 		p := newPolicy(t, uint64(seed), name)
 		shake(p, uint64(seed))
@@ -127,11 +128,11 @@ func TestTeamWithRandomWeights(t *testing.T) {
 				draw = rand.New(rand.NewPCG(uint64(seed), 4))
 			}
 			team.Explore(draw, func(tx *cluster.Txn, c *agents.Choice) error {
-				kinds[c.Offers[c.Action].Kind]++
+				kinds[c.List[c.Action].Kind]++
 				mark := tx.Mark()
-				for i := range c.Offers {
-					if err := c.Offers[i].Apply(tx); err != nil {
-						t.Errorf("%s: offer %d of %d, %v: %v", name, i, len(c.Offers), c.Offers[i].Kind, err)
+				for i := range c.List {
+					if err := c.List[i].Apply(tx); err != nil {
+						t.Errorf("%s: offer %d of %d, %v: %v", name, i, len(c.List), c.List[i].Kind, err)
 					}
 					tx.Rollback(mark)
 				}
@@ -167,11 +168,70 @@ func TestTeamWithRandomWeights(t *testing.T) {
 	}
 }
 
-// Kinds of offers mean the same to those who think of them and those who observe them.
-func TestKindsAgree(t *testing.T) {
-	for k := range review.Kinds {
-		if got, want := env.OfferKind(k).String(), review.Kind(k).String(); got != want {
-			t.Errorf("kind %d is observed as %q, want %q", k, got, want)
+// A team in the environment decides as it does as a scheduler, byte for byte, whatever its weights and its prior.
+func TestTeamInEnvironment(t *testing.T) {
+	for seed, name := range priors {
+		p := newPolicy(t, uint64(seed), name)
+		if seed%3 > 0 {
+			shake(p, uint64(seed))
+		}
+		c, jobs := cluster.Uniform(4, 8), workload(100, uint64(seed), true)
+		e, err := env.New(env.Config{
+			Sim:  sim.Config{Cluster: c, Physics: physics.Compose(physics.InterServer{Penalty: 0.5})},
+			Jobs: func(uint64) ([]trace.Job, error) { return jobs, nil }, Game: p.Game(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ts env.TimeStep
+		player, joint, rounds := agents.NewPlayer(p), make([]game.Action, 4), 0
+		for err = e.Reset(1, &ts); err == nil && !ts.Over(); err = e.Step(joint, &ts) {
+			if err := player.Act(e.Txn(), &ts.Round, joint); err != nil {
+				t.Fatal(err)
+			}
+			rounds++
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(text(t, e.Log()), want) || rounds < 50 {
+			t.Errorf("%s: in the environment, in %d rounds, the team decides otherwise than as a scheduler", name, rounds)
+		}
+	}
+}
+
+// A team over a wide list is its prior while it is untrained, bit for bit, and finishes every job with any weights.
+func TestTeamOverWideLists(t *testing.T) {
+	taken := map[candidates.Kind]int{}
+	for seed, name := range priors {
+		design := agents.Design{
+			Name: "wide", Window: 16, Prior: name, Wide: agents.Wide{Items: 30, Rivals: []string{"fifo", "a-srpt"}}, Margin: 1,
+			Size: agents.DefaultSize(),
+		}
+		p, err := design.Make(func(s agents.Shape) (agents.Params, error) {
+			return agents.Init(s, rand.New(rand.NewPCG(uint64(seed), 2))), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, jobs := cluster.Uniform(5, 8), workload(100, uint64(seed), seed%2 == 0)
+		want := text(t, play(t, c, jobs, agents.NewPrior(p)))
+		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
+			t.Errorf("%s: the untrained team differs from its prior", name)
+		}
+		shake(p, uint64(seed))
+		team := agents.NewTeam(p)
+		team.Explore(rand.New(rand.NewPCG(uint64(seed), 4)), func(tx *cluster.Txn, c *agents.Choice) error {
+			taken[c.List[c.Action].Kind]++
+			return nil
+		})
+		if got := text(t, play(t, c, jobs, team)); bytes.Equal(got, want) {
+			t.Errorf("%s: the team is its prior", name)
+		}
+	}
+	for _, kind := range []candidates.Kind{candidates.Rival, candidates.Begin, candidates.Reserve, candidates.Preempt} {
+		if taken[kind] == 0 {
+			t.Errorf("never took %v: %v", kind, taken)
 		}
 	}
 }

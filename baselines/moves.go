@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -27,15 +27,15 @@ func movers() Baseline {
 }
 
 // moves declares the options of MoveSuffix.
-func moves(s *option.Set) *review.Mover {
-	m := &review.Mover{Saves: 30 * time.Minute}
+func moves(s *option.Set) *candidates.Mover {
+	m := &candidates.Mover{Saves: 30 * time.Minute}
 	s.Duration(&m.Saves, "saves", "of its time to go, that a job must gain to move",
 		"own choice; on training windows between 0 and 1h it hardly mattered")
 	return m
 }
 
 // cutMove cuts MoveSuffix and its options off a name without LoanSuffix; m is nil without it.
-func cutMove(name string) (inner string, m *review.Mover, err error) {
+func cutMove(name string) (inner string, m *candidates.Mover, err error) {
 	inner, options, found := cutSuffix(name, MoveSuffix)
 	if !found {
 		return name, nil, nil
@@ -50,26 +50,28 @@ func cutMove(name string) (inner string, m *review.Mover, err error) {
 
 // Review is how a baseline is reviewed.
 type Review struct {
-	review.Config
+	candidates.Config
 	// Rule is what the baseline itself would choose among offers, nil for always its own: see MoveSuffix.
-	Rule review.Judge
+	Rule candidates.Judge
 	// Play makes the baseline where it is to be played on: the same, but that it looks at fewer partners.
 	Play func() cluster.Scheduler
+}
+
+// always makes schedulers of a name that was checked.
+func always(name string) func() cluster.Scheduler {
+	return func() cluster.Scheduler {
+		s, err := New(name)
+		if err != nil {
+			panic("baselines: " + err.Error())
+		}
+		return s
+	}
 }
 
 // Reviewed returns the usual review of a baseline, named as in New, with changes to running jobs.
 func Reviewed(name string) (r Review, err error) {
 	if _, err := New(name); err != nil {
 		return r, err
-	}
-	always := func(name string) func() cluster.Scheduler {
-		return func() cluster.Scheduler {
-			s, err := New(name)
-			if err != nil {
-				panic("baselines: " + err.Error()) // the name was checked
-			}
-			return s
-		}
 	}
 	inner, _, err := CutLoan(name)
 	if err != nil {
@@ -84,7 +86,7 @@ func Reviewed(name string) (r Review, err error) {
 	if m != nil {
 		r.Rule = m
 	}
-	r.Config, r.Play = review.Default(always(inner+loan)), always(name)
+	r.Config, r.Play = candidates.Default(always(inner+loan)), always(name)
 	r.Deltas, r.Items = true, 7
 	base, options, found := cutSuffix(inner, MenuSuffix)
 	if !found {
@@ -100,4 +102,23 @@ func Reviewed(name string) (r Review, err error) {
 	}
 	r.Play = always(base + MenuSuffix + options + ":tries=1" + move + loan)
 	return r, nil
+}
+
+// Wide returns the wide candidates beside a baseline, named as in New: as many as items beside its own proposal, and what the
+// rivals propose among them.
+func Wide(name string, items int, rivals ...string) (candidates.Config, error) {
+	r, err := Reviewed(name)
+	if err != nil {
+		return candidates.Config{}, err
+	}
+	c := r.Config
+	c.Wide, c.Items = true, items
+	c.Base = always(name)
+	for _, rival := range rivals {
+		if _, err := New(rival); err != nil {
+			return c, fmt.Errorf("rival: %w", err)
+		}
+		c.Rivals = append(c.Rivals, candidates.Named{Name: rival, New: always(rival)})
+	}
+	return c, nil
 }

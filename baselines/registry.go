@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines/option"
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
@@ -96,7 +96,7 @@ func New(name string) (cluster.Scheduler, error) {
 			return nil, err
 		}
 		r.Moves = true
-		return review.New(name, r.Config, rule), nil
+		return candidates.New(name, r.Config, rule), nil
 	}
 	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)
 	var menu func() placement.Placer

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/baselines/rollout"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
@@ -70,7 +70,7 @@ func declareRollout(s *settings) maker {
 }
 
 // giveMenu lets a review offer what the menu has.
-func giveMenu(c *review.Config, menu func() placement.Placer) {
+func giveMenu(c *candidates.Config, menu func() placement.Placer) {
 	c.Menu, c.Start = true, menuBut(menu, func(c *placement.MenuConfig) { c.Wait = false })
 }
 

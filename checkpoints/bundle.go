@@ -32,10 +32,12 @@ const (
 type Manifest struct {
 	envelope
 	Name         string       `json:"name"`
-	Created      string       `json:"created"` // as the writer says it; free text
+	Created      string       `json:"created"`           // as the writer says it; free text
+	Encoder      string       `json:"encoder,omitempty"` // that shows the features, empty for the standard one
 	Features     Features     `json:"features"`
 	Window       int          `json:"window"` // jobs that the policy sees at once
 	Prior        Prior        `json:"prior"`
+	Candidates   *Candidates  `json:"candidates,omitempty"` // nil: narrow lists of the usual length
 	Architecture Architecture `json:"architecture"`
 	Training     Provenance   `json:"training"`
 	Weights      Weights      `json:"weights"`
@@ -63,6 +65,13 @@ type Feature struct {
 type Prior struct {
 	Name   string  `json:"name"`   // of a baseline, with its options
 	Margin float64 `json:"margin"` // by which the bid for another offer must exceed that for the heuristic's own
+}
+
+// Candidates says which candidates the policy chooses from.
+type Candidates struct {
+	Set    string   `json:"set"`              // how they are found, for example "wide-1"
+	Items  int      `json:"items"`            // beside the prior's own, at most
+	Rivals []string `json:"rivals,omitempty"` // baselines whose proposals are among them
 }
 
 // Architecture holds the numbers and the words from which the network is built.

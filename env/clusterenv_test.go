@@ -3,121 +3,248 @@ package env_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// one is a workload of one job of a minute for two GPUs, submitted after ten seconds.
-func one(c *env.Config) {
-	c.Jobs = func(uint64) ([]trace.Job, error) {
-		return []trace.Job{{Work: time.Minute, JobSpec: cluster.JobSpec{
-			Name: "a", Submit: 10 * time.Second, Workers: 2, Estimate: time.Minute,
-			Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
-		}}}, nil
-	}
-	c.Reward = env.Flow{Scale: time.Second}
+const second = time.Second
+
+// twoOnOne is a server of one GPU for which a long job and a short one come at once.
+func twoOnOne(c *env.Config) {
+	c.Sim.Cluster = cluster.Uniform(1, 1)
+	these(c, job(10*second, 1, 100*second), job(10*second, 1, 10*second))
 }
 
-// The story of one job: it arrives, one agent starts it, and the step in which it finishes is the last.
-func TestEpisodeOfOneJob(t *testing.T) {
-	for _, skip := range []bool{true, false} {
-		e := small(t, func(c *env.Config) { one(c); c.SkipForced = skip })
-		var ts env.TimeStep
-		if err := e.Reset(1, &ts); err != nil {
-			t.Fatal(err)
-		}
-		if ts.Now != 10*time.Second || ts.Elapsed != ts.Now || ts.Reward != 0 || ts.Window[0] != 0 || ts.Over() {
-			t.Fatalf("first step: %+v", ts)
-		}
-		if err := e.Step([]env.Action{0, 1, 0}, &ts); err != nil {
-			t.Fatal(err)
-		}
-		if !skip {
-			running := ts.State.Phase(0) == cluster.Running
-			if ts.Now != 10*time.Second || ts.Reward != 0 || ts.Elapsed != 0 || !running || ts.Window[0] != -1 {
-				t.Fatalf("second round of the instant: %+v", ts)
-			}
-			if err := e.Step([]env.Action{0, 0, 0}, &ts); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !ts.Terminated || ts.Truncated != "" || ts.Reward != -60 || ts.Elapsed != time.Minute || ts.Now != 70*time.Second {
-			t.Fatalf("skip %v, last step: %+v", skip, ts)
-		}
-		if err := e.Step([]env.Action{0, 0, 0}, &ts); !errors.Is(err, env.ErrOver) {
-			t.Fatalf("step after the end: %v", err)
-		}
+// number returns the first candidate of a kind.
+func number(t testing.TB, ts *env.TimeStep, kind candidates.Kind) game.Action {
+	t.Helper()
+	k := slices.IndexFunc(ts.List, func(c candidates.Candidate) bool { return c.Kind == kind })
+	if k < 0 {
+		t.Fatalf("at %v no candidate to %v among %v", ts.Now, kind, ts.List)
 	}
+	return game.Action(1 + k)
 }
 
-// Idling where nothing else happens truncates, or with patience costs its time.
-func TestPatience(t *testing.T) {
-	idle := make([]env.Action, 3)
+// The story of two jobs: one round, in which the agent lets the short one first.
+func TestEpisodeOfTwoJobs(t *testing.T) {
+	e := small(t, twoOnOne)
 	var ts env.TimeStep
-	e := small(t, one)
-	if err := errors.Join(e.Reset(1, &ts), e.Step(idle, &ts)); err != nil {
+	if err := e.Reset(1, &ts); err != nil {
 		t.Fatal(err)
 	}
-	if ts.Terminated || !strings.Contains(ts.Truncated, "1 jobs wait") || ts.Reward != 0 {
-		t.Errorf("without patience: %+v", ts)
+	if ts.Now != 10*second || ts.Elapsed != ts.Now || ts.Reward != 0 || ts.Over() || ts.Prior != 1 || len(ts.Taken) > 0 {
+		t.Fatalf("first step: %+v", ts)
 	}
-	e = small(t, func(c *env.Config) { one(c); c.Patience = 5 * time.Second; c.Sim.Horizon = 22 * time.Second })
-	if err := errors.Join(e.Reset(1, &ts), e.Step(idle, &ts)); err != nil {
+	if c := ts.List[0]; c.Kind != candidates.Own || c.Job != 0 || len(ts.List) < 3 || len(ts.Coalition) != len(ts.List) {
+		t.Fatalf("the first round shows %+v with coalitions %v", ts.List, ts.Coalition)
+	}
+	for n, legal := range ts.Legal(0) {
+		if legal != (n <= len(ts.List)) {
+			t.Fatalf("mask %v of %d candidates", ts.Legal(0), len(ts.List))
+		}
+	}
+	first := number(t, &ts, candidates.First)
+	if err := e.Step([]game.Action{first}, &ts); err != nil {
 		t.Fatal(err)
 	}
-	if ts.Over() || ts.Reward != -5 || ts.Now != 15*time.Second {
-		t.Errorf("with patience: %+v", ts)
+	if !ts.Terminated || ts.Truncated != "" || ts.Now != 120*second || ts.Elapsed != 110*second || ts.Reward != -120 || !slices.Equal(ts.Taken, []game.Action{first}) {
+		t.Fatalf("last step: %+v", ts)
 	}
-	if err := errors.Join(e.Step(idle, &ts), e.Step(idle, &ts)); err != nil {
-		t.Fatal(err)
+	if !slices.Equal(ts.Rewards, []float64{-120}) || len(ts.List) != 0 || ts.Prior != game.Pass {
+		t.Errorf("last step: rewards %v, %d candidates, prior %d", ts.Rewards, len(ts.List), ts.Prior)
 	}
-	if ts.Truncated != "horizon 22s" || ts.Reward != -2 || ts.Now != 22*time.Second {
-		t.Errorf("with patience until the horizon: %+v", ts)
+	if err := e.Step([]game.Action{0}, &ts); !errors.Is(err, env.ErrOver) {
+		t.Errorf("step after the end: %v", err)
 	}
 }
 
-// A job that only a loan could serve is out of the agents' reach: patience does not wait for it for ever.
-func TestPatienceEndsWhereNobodyCanAct(t *testing.T) {
-	for _, skip := range []bool{true, false} {
-		e := small(t, func(c *env.Config) {
-			one(c)
-			for i := range c.Sim.Cluster.Servers {
-				c.Sim.Cluster.Servers[i].Pool = cluster.Inference
+// Whoever passes makes what would start wait, and is asked again, until what waits has waited for too long.
+func TestToPassStarvesNobody(t *testing.T) {
+	e := small(t, twoOnOne)
+	asked := []time.Duration{}
+	play(t, e, 1, func(ts *env.TimeStep, joint []game.Action) {
+		asked = append(asked, ts.Now)
+		clear(joint)
+	})
+	if len(asked) < 20 || asked[1] != asked[0]+5*time.Minute {
+		t.Errorf("rounds at %v, want one every 5 min", asked)
+	}
+	state := e.Log().Records
+	if end := state[len(state)-1].At; end < 2*time.Hour || end > 2*time.Hour+10*time.Minute {
+		t.Errorf("the episode ends at %v, want soon after 2 h", end)
+	}
+}
+
+// Agents who name what the prior would do play the prior's schedule, whatever it does to running jobs.
+func TestPriorPlaysAlone(t *testing.T) {
+	for _, prior := range []string{"fifo", "sjfskip", "srtf", "las+menu", "srsf+menu+move", "a-srpt", "lyra"} {
+		e, rounds := small(t, func(c *env.Config) { c.Game = reviewed(t, prior) }), 0
+		for seed := range uint64(5) {
+			_, n := play(t, e, seed, byPrior)
+			rounds += n
+			got := written(t, e.Log())
+			alone, err := e.Alone(t.Context(), seed)
+			if err != nil {
+				t.Fatal(err)
 			}
-			c.Patience, c.SkipForced = time.Second, skip
-		})
+			if want := written(t, alone); got != want {
+				t.Errorf("%s, seed %d: by its prior the team plays\n%s\nalone the prior plays\n%s", prior, seed, got, want)
+			}
+		}
+		if rounds < 20 {
+			t.Errorf("%s: %d rounds, want 20 or more", prior, rounds)
+		}
+	}
+}
+
+func written(t testing.TB, l *sim.Log) string {
+	t.Helper()
+	var b strings.Builder
+	c := *l
+	c.Scheduler = ""
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Flow rewards sum to the negative completion times, whatever is played.
+func TestFlowSumsToCompletionTimes(t *testing.T) {
+	salt := 0
+	for name, choose := range map[string]func(*env.TimeStep, []game.Action){
+		"prior": byPrior, "pass": pass,
+		"anything": func(ts *env.TimeStep, joint []game.Action) { salt++; act(ts, salt, joint) },
+	} {
+		e := small(t, func(c *env.Config) { c.Reward = env.Flow{Scale: time.Second} })
+		got, _ := play(t, e, 3, choose)
+		want := 0.0
+		for _, r := range e.Log().Records {
+			switch r.Kind {
+			case sim.Submit:
+				want += r.At.Seconds()
+			case sim.Finish:
+				want -= r.At.Seconds()
+			}
+		}
+		if math.Abs(got-want) > 1e-9*math.Abs(want) || want > -500 {
+			t.Errorf("%s: rewards sum to %v, completion times to %v", name, got, -want)
+		}
+	}
+}
+
+// A gang is refused where a server of its coalition names something else, or nothing, and nothing has started then.
+func TestAgreement(t *testing.T) {
+	gang := func(c *env.Config) {
+		c.Sim.Cluster = cluster.Uniform(2, 1)
+		these(c, job(0, 1, 100*second), job(0, 2, 10*second), job(0, 1, 100*second))
+	}
+	for _, c := range []struct {
+		agree game.Agreement
+		joint func(n game.Action) []game.Action
+		taken bool
+		why   []game.Reason
+	}{
+		{game.All, func(n game.Action) []game.Action { return []game.Action{n, n} }, true, nil},
+		{game.All, func(n game.Action) []game.Action { return []game.Action{n, 0} }, false, []game.Reason{game.Disagreed}},
+		{game.All, func(n game.Action) []game.Action { return []game.Action{0, n} }, false, []game.Reason{game.Disagreed}},
+		{game.Lead, func(n game.Action) []game.Action { return []game.Action{n, 0} }, true, nil},
+		{game.Lead, func(n game.Action) []game.Action { return []game.Action{0, n} }, false, []game.Reason{game.Disagreed}},
+	} {
+		e := small(t, func(cfg *env.Config) { gang(cfg); cfg.Game.Agree = c.agree })
 		var ts env.TimeStep
 		if err := e.Reset(1, &ts); err != nil {
 			t.Fatal(err)
 		}
-		if !ts.Over() {
-			if err := e.Step(make([]env.Action, 3), &ts); err != nil {
-				t.Fatal(err)
+		n := number(t, &ts, candidates.First)
+		if ts.List[n-1].Job != 1 || len(ts.Members(n)) != 2 || ts.Members(n)[1] != (game.Share{Candidate: n, Server: 1, Weight: 0.5}) {
+			t.Fatalf("candidate %d is %+v with coalition %v", n, ts.List[n-1], ts.Members(n))
+		}
+		joint := c.joint(n)
+		if err := e.Step(joint, &ts); err != nil {
+			t.Fatal(err)
+		}
+		var why []game.Reason
+		for _, r := range ts.Refused {
+			why = append(why, r.Reason)
+			if r.Candidate != n {
+				t.Errorf("%v: candidate %d is refused, named was %d", c.agree, r.Candidate, n)
 			}
 		}
-		if ts.Truncated == "" {
-			t.Errorf("skip %v: %+v", skip, ts)
+		if taken := slices.Contains(ts.Taken, n); taken != c.taken || !slices.Equal(why, c.why) {
+			t.Errorf("%v, joint action %v: taken %v and refused %v, want %v and %v", c.agree, joint, taken, why, c.taken, c.why)
 		}
+		if starts := ts.Cluster.Starts(1); (starts > 0) != c.taken {
+			t.Errorf("%v, joint action %v: the gang started %d times", c.agree, joint, starts)
+		}
+	}
+}
+
+// Of two candidates that are agreed on the lower number is carried out, and the other is told to be overtaken.
+func TestLowerNumberFirst(t *testing.T) {
+	e := small(t, func(c *env.Config) {
+		c.Sim.Cluster = cluster.Uniform(2, 1)
+		c.Sim.Cluster.Servers[1].GPUs = 2
+		these(c, job(0, 1, 100*second), job(0, 3, 50*second), job(0, 2, 20*second))
+	})
+	var ts env.TimeStep
+	if err := e.Reset(1, &ts); err != nil {
+		t.Fatal(err)
+	}
+	first := number(t, &ts, candidates.First)
+	if m, other := ts.Members(1), ts.Members(first); len(m) != 1 || m[0].Server != 0 || len(other) != 1 || other[0].Server != 1 {
+		t.Fatalf("coalitions %v are not apart", ts.Coalition)
+	}
+	if err := e.Step([]game.Action{1, first}, &ts); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ts.Taken, []game.Action{1}) || !slices.Equal(ts.Refused, []game.Refusal{{Candidate: first, Reason: game.Overtaken}}) {
+		t.Errorf("taken %d, refused %v", ts.Taken, ts.Refused)
+	}
+}
+
+// A joint action that is wrong changes nothing, and the round may be answered again.
+func TestWrongJointActions(t *testing.T) {
+	e := small(t, twoOnOne)
+	var ts, spare env.TimeStep
+	if err := e.Reset(1, &ts); err != nil {
+		t.Fatal(err)
+	}
+	beyond := game.Action(len(ts.List) + 1)
+	for _, c := range []struct {
+		joint  []game.Action
+		masked bool
+	}{{nil, false}, {[]game.Action{0, 0}, false}, {[]game.Action{-1}, true}, {[]game.Action{99}, true}, {[]game.Action{beyond}, true}} {
+		err := e.Step(c.joint, &spare)
+		if err == nil || c.masked && !errors.Is(err, game.ErrMasked) || errors.Is(err, env.ErrOver) {
+			t.Errorf("joint action %v: error %v", c.joint, err)
+		}
+	}
+	if err := e.Step([]game.Action{1}, &ts); err != nil || !slices.Equal(ts.Taken, []game.Action{1}) ||
+		ts.Cluster.Phase(0) != cluster.Running {
+		t.Errorf("after errors: %v, taken are %v", err, ts.Taken)
 	}
 }
 
 func TestResetErrorLeavesNoEpisode(t *testing.T) {
 	bad := errors.New("no such seed")
 	e := small(t, func(c *env.Config) {
-		jobs := c.Jobs
 		c.Jobs = func(seed uint64) ([]trace.Job, error) {
-			if seed == 2 {
+			switch seed {
+			case 2:
 				return nil, bad
+			case 3:
+				return []trace.Job{job(0, 1000, second)}, nil
 			}
-			if seed == 3 {
-				return []trace.Job{{JobSpec: cluster.JobSpec{Name: "a", Workers: 1000, Request: cluster.Amount{GPUMilli: 1000}}}}, nil
-			}
-			return jobs(seed)
+			return fewJobs(seed)
 		}
 	})
 	for _, seed := range []uint64{2, 3} {
@@ -128,173 +255,87 @@ func TestResetErrorLeavesNoEpisode(t *testing.T) {
 		if err := e.Reset(seed, &ts); err == nil || seed == 2 && !errors.Is(err, bad) {
 			t.Errorf("seed %d: error %v", seed, err)
 		}
-		if err := e.Step(make([]env.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
+		if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
 			t.Errorf("step after a failed reset: %v", err)
+		}
+		if _, err := e.Alone(t.Context(), seed); err == nil {
+			t.Errorf("seed %d: the prior plays alone without an episode", seed)
 		}
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
-	jobs := func(uint64) ([]trace.Job, error) { return nil, nil }
-	for name, cfg := range map[string]env.Config{
-		"no workload":       {},
-		"no servers":        {Jobs: jobs},
-		"a negative window": {Jobs: jobs, Encoder: &env.StandardEncoder{Window: -1}},
-		"an empty menu":     {Jobs: jobs, Encoder: &env.StandardEncoder{Menu: []env.Level{}}},
-		"no patience":       {Jobs: jobs, Patience: -1},
+	for name, change := range map[string]func(*env.Config){
+		"no workload":       func(c *env.Config) { c.Jobs = nil },
+		"two workloads":     func(c *env.Config) { c.Episode = func(uint64) (sim.Episode, error) { return sim.Episode{}, nil } },
+		"no servers":        func(c *env.Config) { c.Sim.Cluster = cluster.Spec{} },
+		"no prior":          func(c *env.Config) { c.Game.Review.Base = nil },
+		"no candidates":     func(c *env.Config) { c.Game.Review.Items = 0 },
+		"another agreement": func(c *env.Config) { c.Game.Agree = 9 },
+		"a negative window": func(c *env.Config) { c.Game.Encoder = &lean{window: -1} },
 	} {
-		if name != "no servers" {
-			cfg.Sim.Cluster = cluster.Uniform(1, 1)
-		}
+		cfg := env.Config{Sim: sim.Config{Cluster: cluster.Uniform(1, 1)}, Jobs: fewJobs, Game: reviewed(t, "fifo")}
+		change(&cfg)
 		if _, err := env.New(cfg); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 }
 
-// A step allocates nothing once buffers have grown: what is left is the growth of the log, less than one in a step.
-func TestStepAllocatesNothing(t *testing.T) {
-	e := small(t, func(c *env.Config) {
-		jobs := c.Jobs
-		c.Jobs = func(seed uint64) ([]trace.Job, error) {
-			var all []trace.Job
-			for n := range uint64(400) {
-				more, _ := jobs(seed + n)
-				for i := range more {
-					more[i].Submit += time.Duration(n) * time.Minute
-				}
-				all = append(all, more...)
-			}
-			return all, nil
-		}
-	})
-	spec := e.Spec()
+// To show a round again allocates nothing.
+func TestShowAllocatesNothing(t *testing.T) {
+	e := small(t, nil)
 	var ts env.TimeStep
-	joint := make([]env.Action, spec.Agents)
 	if err := e.Reset(1, &ts); err != nil {
 		t.Fatal(err)
 	}
-	salt := 0
-	step := func() {
-		act(&spec, &ts, salt, joint)
-		salt++
-		if err := e.Step(joint, &ts); err != nil {
+	show := func() {
+		if err := e.Game().Show(&ts.Round); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range 1000 {
-		step()
-	}
-	if n := testing.AllocsPerRun(2000, step); n != 0 {
-		t.Errorf("%v allocations a step", n)
+	show()
+	if n := testing.AllocsPerRun(100, show); n != 0 || len(ts.List) < 2 {
+		t.Errorf("%v allocations to show %d candidates", n, len(ts.List))
 	}
 }
 
-func TestVectorStepAllocatesNothing(t *testing.T) {
-	v, err := env.NewVector(several(t, 4), env.Disabled, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ts := make([]env.TimeStep, 4)
-	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
-		t.Fatal(err)
-	}
-	joints := make([][]env.Action, 4) // all nil: what the vector itself costs
-	if n := testing.AllocsPerRun(100, func() {
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations a step", n)
-	}
-}
-
-func TestTimeLimit(t *testing.T) {
-	e, err := env.NewTimeLimit(env.NewOrderCheck(small(t, nil)), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ts env.TimeStep
-	idle := make([]env.Action, 3)
-	for range 2 {
+// The last step shows the cluster as the episode left it, whatever the caller's buffer held: learners bootstrap there.
+func TestLastStepShowsTheLastState(t *testing.T) {
+	e := small(t, func(c *env.Config) { c.Sim.Horizon = 100e9 })
+	var shown [2]env.TimeStep
+	for k := range shown {
+		var ts env.TimeStep
+		joint := make([]game.Action, 3)
 		if err := e.Reset(1, &ts); err != nil {
 			t.Fatal(err)
 		}
-		for n := range 4 {
-			if ts.Over() {
-				t.Fatalf("over after %d steps", n)
+		for rounds := 0; !ts.Over(); rounds++ {
+			byPrior(&ts, joint)
+			var next env.TimeStep
+			if k == 1 {
+				next.CopyFrom(&ts)
+				for i := range next.Servers {
+					next.Servers[i] = -7
+				}
 			}
-			if err := e.Step(idle, &ts); err != nil {
+			if err := e.Step(joint, &next); err != nil {
 				t.Fatal(err)
 			}
+			ts = next
 		}
-		if ts.Truncated != "limit of 4 steps" || ts.Terminated {
-			t.Errorf("after 4 steps: %+v", ts)
-		}
-		if err := e.Step(idle, &ts); !errors.Is(err, env.ErrOver) {
-			t.Errorf("fifth step: %v", err)
-		}
+		shown[k] = ts
 	}
-	if c, ok := env.As[*env.Cluster](e); !ok || c.Log() == nil {
-		t.Error("the cluster within two wrappers is not found")
+	a, b := &shown[0], &shown[1]
+	if a.Truncated != "horizon 1m40s" || !slices.Equal(a.Servers, b.Servers) || !slices.Equal(a.Jobs, b.Jobs) || !slices.Equal(a.Global, b.Global) {
+		t.Errorf("the last step (%q) shows %v into a fresh buffer, %v into one that was used", a.Truncated, a.Servers, b.Servers)
 	}
-	if _, ok := env.As[*env.TimeLimit](small(t, nil)); ok {
-		t.Error("a limit is found where there is none")
+	if len(a.Ids) != min(len(a.Cluster.Pending()), 4) || len(a.Ids) == 0 {
+		t.Errorf("the last step shows jobs %v, and %v wait", a.Ids, a.Cluster.Pending())
 	}
-	if _, err := env.NewTimeLimit(small(t, nil), 0); err == nil {
-		t.Error("no error for a limit of 0")
-	}
-}
-
-// careless plays on whatever it is told.
-type careless struct{ env.Env }
-
-func (careless) Step([]env.Action, *env.TimeStep) error { return nil }
-
-func TestOrderCheck(t *testing.T) {
-	e := env.NewOrderCheck(careless{small(t, nil)})
-	var ts env.TimeStep
-	if err := e.Step(make([]env.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
-		t.Errorf("step before reset: %v", err)
-	}
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Step(make([]env.Action, 2), &ts); err == nil || errors.Is(err, env.ErrOver) {
-		t.Errorf("two actions for three agents: %v", err)
-	}
-	if err := e.Step(make([]env.Action, 3), &ts); err != nil {
-		t.Error(err)
-	}
-	ts.Terminated = true
-	if err := errors.Join(e.Step(make([]env.Action, 3), &ts), e.Close()); err != nil {
-		t.Error(err)
-	}
-	if err := e.Step(make([]env.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
-		t.Errorf("step after the end: %v", err)
-	}
-}
-
-// Flow over an interval counts who is in the system.
-func TestFlow(t *testing.T) {
-	s, err := cluster.NewState(cluster.Uniform(1, 1), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range cluster.JobID(2) {
-		s.Submit(i, &cluster.JobSpec{Workers: 1, Request: cluster.Amount{GPUMilli: 1000}})
-	}
-	tx := s.Begin(nil)
-	if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: 1000}}}); err != nil {
-		t.Fatal(err)
-	}
-	tx.End()
-	for _, c := range []struct {
-		scale time.Duration
-		want  float64
-	}{{0, -1}, {time.Hour, -1}, {time.Minute, -60}} {
-		if got := (env.Flow{Scale: c.scale}).Score(s, time.Hour, 90*time.Minute); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("scale %v: %v, want %v", c.scale, got, c.want)
+	for n, legal := range a.Mask {
+		if legal != (n%e.Spec().Candidates == 0) {
+			t.Errorf("mask %v at the end, want nothing but to pass", a.Mask)
 		}
 	}
 }

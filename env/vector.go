@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -19,8 +20,8 @@ type Autoreset uint8
 
 // The modes.
 const (
-	// SameStep resets at once: the step that ends an episode shows the first observations, mask, window, state and instant of
-	// the next episode, beside the reward, elapsed time, refusals and end of the one that ended. Vector.Final has the rest.
+	// SameStep resets at once: the step that ends an episode shows the first round, state and instant of the next episode, beside
+	// the rewards, elapsed time, candidate taken, refusals and end of the one that ended. Vector.Final has the rest.
 	SameStep Autoreset = iota
 	// NextStep shows the last step; the next Step ignores the joint action and shows the first step of the next episode.
 	NextStep
@@ -48,14 +49,14 @@ func ParseAutoreset(name string) (Autoreset, error) {
 // Vector plays several environments of one shape in step. What they show does not depend on the number of workers.
 // Not safe for concurrent use; no goroutine outlives a call.
 type Vector struct {
-	spec    Spec
+	spec    game.Spec
 	mode    Autoreset
 	members []member
 	workers int
 
 	// The call in progress, handed to the workers.
 	ts     []TimeStep
-	joints [][]Action // nil: reset
+	joints [][]game.Action // nil: reset
 	next   atomic.Int64
 	wait   sync.WaitGroup
 	work   func() // allocated once, so that starting workers allocates nothing
@@ -90,7 +91,7 @@ func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	}
 	for i, e := range envs {
 		if i > 0 && !reflect.DeepEqual(e.Spec(), v.spec) {
-			return nil, fmt.Errorf("make vector: environment %d has another shape or menu than environment 0", i)
+			return nil, fmt.Errorf("make vector: environment %d has another shape than environment 0", i)
 		}
 		v.members[i].env = e
 	}
@@ -117,7 +118,7 @@ func EpisodeSeed(seed, n uint64) uint64 {
 }
 
 // Spec is the shape of every environment.
-func (v *Vector) Spec() Spec { return v.spec }
+func (v *Vector) Spec() game.Spec { return v.spec }
 
 // Len counts the environments.
 func (v *Vector) Len() int { return len(v.members) }
@@ -148,7 +149,7 @@ func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
 
 // Step plays one round of every environment with its joint action and fills ts. A nil joint action leaves its environment
 // and time step alone. An error names its environments, in order; the others have stepped.
-func (v *Vector) Step(joints [][]Action, ts []TimeStep) error {
+func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	if len(joints) != v.Len() || len(ts) != v.Len() {
 		return fmt.Errorf("step vector: %d joint actions and %d time steps, want one for each of the %d environments",
 			len(joints), len(ts), v.Len())
@@ -157,7 +158,7 @@ func (v *Vector) Step(joints [][]Action, ts []TimeStep) error {
 }
 
 // Final returns the last time step of the episode of environment i that the last Step ended and replaced, nil if it did not.
-// It is the vector's, and valid until the next Step. Its State is as the episode left it.
+// It is the vector's, and valid until the next Step. Its Cluster is as the episode left it.
 func (v *Vector) Final(i int) *TimeStep {
 	if m := &v.members[i]; m.ended {
 		return &m.final
@@ -174,7 +175,7 @@ func (v *Vector) Close() error {
 }
 
 // run lets the workers take the environments one after the other.
-func (v *Vector) run(joints [][]Action, ts []TimeStep) error {
+func (v *Vector) run(joints [][]game.Action, ts []TimeStep) error {
 	v.joints, v.ts = joints, ts
 	v.next.Store(0)
 	v.wait.Add(v.workers)
@@ -211,7 +212,7 @@ func (v *Vector) reset(m *member, first *TimeStep) error {
 	return nil
 }
 
-func (v *Vector) step(m *member, joint []Action, ts *TimeStep) error {
+func (v *Vector) step(m *member, joint []game.Action, ts *TimeStep) error {
 	m.ended = false
 	if joint == nil {
 		return nil
@@ -234,7 +235,9 @@ func (v *Vector) step(m *member, joint []Action, ts *TimeStep) error {
 		}
 		f := &m.final
 		m.ended = true
-		ts.Reward, ts.Elapsed, ts.Refused = f.Reward, f.Elapsed, append(ts.Refused[:0], f.Refused...)
+		ts.Rewards = append(ts.Rewards[:0], f.Rewards...)
+		ts.Taken, ts.Refused = append(ts.Taken[:0], f.Taken...), append(ts.Refused[:0], f.Refused...)
+		ts.Reward, ts.Elapsed = f.Reward, f.Elapsed
 		ts.Terminated, ts.Truncated = f.Terminated, f.Truncated
 	}
 	return nil

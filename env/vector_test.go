@@ -2,7 +2,6 @@ package env_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -10,39 +9,10 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env"
-	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/trace"
 )
-
-// small makes an environment with a few jobs that depend on the seed.
-func small(t testing.TB, change func(*env.Config)) env.Env {
-	t.Helper()
-	cfg := env.Config{
-		Sim: sim.Config{Cluster: cluster.Uniform(3, 2)},
-		Jobs: func(seed uint64) ([]trace.Job, error) {
-			draw := rand.New(rand.NewPCG(seed, 1))
-			jobs := make([]trace.Job, 12)
-			for i := range jobs {
-				jobs[i] = trace.Job{JobSpec: cluster.JobSpec{
-					Submit: time.Duration(draw.IntN(60)) * time.Second, Workers: int32(1 + draw.IntN(4)),
-					Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: time.Duration(1+draw.IntN(90)) * time.Second,
-				}}
-				jobs[i].Work = jobs[i].Estimate
-			}
-			return jobs, nil
-		},
-		Encoder: &env.StandardEncoder{Window: 4},
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	e, err := env.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
 
 func several(t testing.TB, n int) []env.Env {
 	envs := make([]env.Env, n)
@@ -52,20 +22,10 @@ func several(t testing.TB, n int) []env.Env {
 	return envs
 }
 
-// act answers with the first legal claim for every agent, or sometimes with no-op.
-func act(spec *env.Spec, ts *env.TimeStep, salt int, joint []env.Action) {
-	for i := range joint {
-		joint[i] = env.NoOp
-		if at := slices.Index(ts.Legal(spec, i)[1:], true); at >= 0 && (i+salt)%5 > 0 {
-			joint[i] = env.Action(1 + at)
-		}
-	}
-}
-
-func newJoints(n, agents int) [][]env.Action {
-	joints := make([][]env.Action, n)
+func newJoints(n, agents int) [][]game.Action {
+	joints := make([][]game.Action, n)
 	for i := range joints {
-		joints[i] = make([]env.Action, agents)
+		joints[i] = make([]game.Action, agents)
 	}
 	return joints
 }
@@ -89,13 +49,13 @@ func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 		row, now := make([]env.TimeStep, n), make([]uint64, n)
 		for i := range ts {
 			row[i].CopyFrom(&ts[i])
-			row[i].State = nil
+			row[i].Cluster, row[i].List = nil, nil
 			now[i] = v.Seed(i)
 			if mode == env.Disabled && ts[i].Over() {
 				joints[i] = nil
 				continue
 			}
-			act(&spec, &ts[i], step, joints[i])
+			act(&ts[i], step, joints[i])
 			if mode == env.NextStep && ts[i].Over() {
 				joints[i][0] = -5 // ignored
 			}
@@ -132,9 +92,10 @@ func TestVectorIsDeterministic(t *testing.T) {
 }
 
 func equal(a, b *env.TimeStep) bool {
-	return slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Jobs, b.Jobs) && slices.Equal(a.Items, b.Items) &&
-		slices.Equal(a.Global, b.Global) && slices.Equal(a.Mask, b.Mask) && slices.Equal(a.Window, b.Window) &&
-		slices.Equal(a.Refused, b.Refused) && a.Reward == b.Reward && a.Elapsed == b.Elapsed && a.Now == b.Now &&
+	return slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Jobs, b.Jobs) && slices.Equal(a.Candidates, b.Candidates) &&
+		slices.Equal(a.Global, b.Global) && slices.Equal(a.Mask, b.Mask) && slices.Equal(a.Ids, b.Ids) && slices.Equal(a.Of, b.Of) &&
+		slices.Equal(a.Coalition, b.Coalition) && a.Prior == b.Prior && slices.Equal(a.Taken, b.Taken) && slices.Equal(a.Refused, b.Refused) &&
+		a.Reward == b.Reward && slices.Equal(a.Rewards, b.Rewards) && a.Elapsed == b.Elapsed && a.Now == b.Now &&
 		a.Terminated == b.Terminated && a.Truncated == b.Truncated
 }
 
@@ -144,7 +105,7 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 		shown, finals, seeds := history(t, 1, mode, 1, 150)
 		e := small(t, nil)
 		spec := e.Spec()
-		joint := make([]env.Action, spec.Agents)
+		joint := make([]game.Action, spec.Agents)
 		var ts env.TimeStep
 		reset := func(n uint64) {
 			if err := e.Reset(env.EpisodeSeed(env.Seeds(7, 1)[0], n), &ts); err != nil {
@@ -172,7 +133,7 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 					t.Fatalf("%v: step %d differs from the plain loop", mode, step)
 				}
 			}
-			act(&spec, got, step, joint)
+			act(&ts, step, joint)
 			if err := e.Step(joint, &ts); err != nil {
 				t.Fatal(err)
 			}
@@ -189,11 +150,11 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 			if finals[step] == nil || !equal(finals[step], &ts) {
 				t.Fatalf("same-step: step %d does not keep the last step", step)
 			}
-			last := ts
-			last.Refused = slices.Clone(ts.Refused)
+			var last env.TimeStep
+			last.CopyFrom(&ts)
 			episode++
 			reset(episode)
-			ts.Reward, ts.Elapsed, ts.Refused = last.Reward, last.Elapsed, last.Refused
+			ts.Reward, ts.Rewards, ts.Elapsed, ts.Taken, ts.Refused = last.Reward, last.Rewards, last.Elapsed, last.Taken, last.Refused
 			ts.Terminated, ts.Truncated = last.Terminated, last.Truncated
 			if step+1 < len(shown) && !equal(&shown[step+1][0], &ts) {
 				t.Fatalf("same-step: step %d is not the first of the next episode with the end of the last", step+1)
@@ -212,7 +173,7 @@ func TestVectorEqualSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	spec, ts, joints := v.Spec(), make([]env.TimeStep, 2), newJoints(2, v.Spec().Agents)
+	ts, joints := make([]env.TimeStep, 2), newJoints(2, v.Spec().Agents)
 	if err := v.Reset([]uint64{3, 3}, ts); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +182,7 @@ func TestVectorEqualSeeds(t *testing.T) {
 			t.Fatalf("step %d differs", step)
 		}
 		for i := range joints {
-			act(&spec, &ts[i], step, joints[i])
+			act(&ts[i], step, joints[i])
 		}
 		if err := v.Step(joints, ts); err != nil {
 			t.Fatal(err)
@@ -277,7 +238,7 @@ func TestVectorErrors(t *testing.T) {
 	if _, err := env.NewVector(nil, env.SameStep, 1); err == nil {
 		t.Error("no error for no environments")
 	}
-	other := small(t, func(c *env.Config) { c.Encoder = &env.StandardEncoder{Window: 5} })
+	other := small(t, func(c *env.Config) { c.Game.Encoder = &observe.Standard{Window: 5} })
 	if _, err := env.NewVector([]env.Env{small(t, nil), other}, env.SameStep, 1); err == nil {
 		t.Error("no error for different shapes")
 	}
@@ -297,13 +258,13 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()
-	spec, ts, joints := v.Spec(), make([]env.TimeStep, 4), newJoints(4, v.Spec().Agents)
+	ts, joints := make([]env.TimeStep, 4), newJoints(4, v.Spec().Agents)
 	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
 		t.Fatal(err)
 	}
 	for step := range 50 {
 		for i := range joints {
-			act(&spec, &ts[i], step, joints[i])
+			act(&ts[i], step, joints[i])
 		}
 		if err := v.Step(joints, ts); err != nil {
 			t.Fatal(err)
@@ -330,5 +291,25 @@ func TestAutoresetNames(t *testing.T) {
 	}
 	if _, err := env.ParseAutoreset("never"); err == nil {
 		t.Error("no error for an unknown mode")
+	}
+}
+
+// What a vector itself costs allocates nothing.
+func TestVectorStepAllocatesNothing(t *testing.T) {
+	v, err := env.NewVector(several(t, 4), env.Disabled, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := make([]env.TimeStep, 4)
+	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
+		t.Fatal(err)
+	}
+	joints := make([][]game.Action, 4) // all nil: every environment is left alone
+	if n := testing.AllocsPerRun(100, func() {
+		if err := v.Step(joints, ts); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a step", n)
 	}
 }

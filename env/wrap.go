@@ -1,6 +1,10 @@
 package env
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/game"
+)
 
 // Wrapper is an environment around another one.
 type Wrapper interface {
@@ -46,7 +50,7 @@ func (t *TimeLimit) Reset(seed uint64, first *TimeStep) error {
 }
 
 // Step implements Env.
-func (t *TimeLimit) Step(joint []Action, next *TimeStep) error {
+func (t *TimeLimit) Step(joint []game.Action, next *TimeStep) error {
 	if t.steps == t.limit {
 		return fmt.Errorf("step environment: %w", ErrOver)
 	}
@@ -80,7 +84,7 @@ func (o *OrderCheck) Reset(seed uint64, first *TimeStep) error {
 }
 
 // Step implements Env.
-func (o *OrderCheck) Step(joint []Action, next *TimeStep) error {
+func (o *OrderCheck) Step(joint []game.Action, next *TimeStep) error {
 	if !o.playing {
 		return fmt.Errorf("step environment: %w", ErrOver)
 	}

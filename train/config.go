@@ -14,6 +14,8 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/observe"
 )
 
 // Config is all that fixes a run's result, together with its scenarios: same Config, same scenarios, same weights and metrics,
@@ -35,6 +37,14 @@ type Config struct {
 	Prior     string  `yaml:"prior"`  // candidates, with commas between: the best on training windows is taken
 	Margin    float64 `yaml:"margin"` // by which bids for other offers must exceed that for the prior's own
 	Window    int     `yaml:"window"` // jobs shown to the agents
+	// Candidates is how many candidates of a wide list the team chooses from beside the prior's own, and Rivals are baselines, with
+	// commas between, whose proposals are among them; 0 is for narrow lists, about one start of the prior after the other.
+	Candidates int    `yaml:"candidates,omitempty"`
+	Rivals     string `yaml:"rivals,omitempty"`
+	// Encoder and Reward are names, see observe.Register and env.RegisterReward. A reward must never be positive: what is learned
+	// is to lose less of it than the prior.
+	Encoder string `yaml:"encoder,omitempty"` // empty: standard
+	Reward  string `yaml:"reward,omitempty"`  // empty: flow
 
 	Size agents.Size `yaml:"size"`
 	// Windows and Rollouts: an update plays Rollouts episodes on each of Windows windows.
@@ -116,12 +126,47 @@ func (c *Config) Validate() error {
 	if c.Learner != PolicyLearner && c.Learner != ValueLearner {
 		return fmt.Errorf("train.learner: %q, want %s or %s", c.Learner, PolicyLearner, ValueLearner)
 	}
+	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
+		return fmt.Errorf("train.encoder: %w", err)
+	}
+	if _, err := env.NamedReward(c.Reward); err != nil {
+		return fmt.Errorf("train.reward: %w", err)
+	}
+	if c.Candidates < 0 || c.Candidates > 1<<10 {
+		return fmt.Errorf("train.candidates: %d, want 0 to %d", c.Candidates, 1<<10)
+	}
+	if c.Rivals != "" && c.Candidates == 0 {
+		return fmt.Errorf("train.rivals: %q without train.candidates, want both or none", c.Rivals)
+	}
 	for _, name := range c.priors() {
 		if _, err := baselines.Reviewed(name); err != nil {
 			return fmt.Errorf("train.prior: %w", err)
 		}
 	}
+	for _, name := range c.design("", "").Wide.Rivals {
+		if _, err := baselines.New(name); err != nil {
+			return fmt.Errorf("train.rivals: %w", err)
+		}
+	}
 	return nil
+}
+
+// design is that of the run's policy.
+func (c *Config) design(name, prior string) agents.Design {
+	d := agents.Design{
+		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Wide: agents.Wide{Items: c.Candidates}, Margin: c.Margin,
+		Size: c.Size,
+	}
+	if c.Rivals != "" {
+		d.Wide.Rivals = strings.Split(c.Rivals, ",")
+	}
+	return d
+}
+
+// goal is what the run learns.
+func (c *Config) goal() (goal, error) {
+	reward, err := env.NamedReward(c.Reward)
+	return goal{reward, c.Memory}, err
 }
 
 // priors are the candidates.

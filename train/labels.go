@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
 )
@@ -31,6 +31,7 @@ import (
 type labels struct {
 	scout   *agents.Policy // the untrained team, which departs at random
 	cfg     *Config
+	goal    goal
 	sources []*scenario.Source
 	dirs    []string         // of the sources' files
 	windows [][]learn.Sample // by their number; nil for those that are too old to be learned from
@@ -42,12 +43,17 @@ const labelsName = "labels"
 
 // newLabels finds the labels of sources with these digests in dir.
 func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, digests []string) (*labels, error) {
-	scout, err := agents.NewPolicy("scout", cfg.Size, cfg.Window, prior, rng.Stream(cfg.LabelSeed, "train", "scout"))
+	design := cfg.design("scout", prior)
+	design.Margin = cfg.Explore
+	init := rng.Stream(cfg.LabelSeed, "train", "scout")
+	scout, err := design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, init), nil })
 	if err != nil {
+		return nil, fmt.Errorf("make policy: %w", err)
+	}
+	l := &labels{scout: scout, cfg: cfg, sources: sources}
+	if l.goal, err = cfg.goal(); err != nil {
 		return nil, err
 	}
-	scout.Margin = cfg.Explore
-	l := &labels{scout: scout, cfg: cfg, sources: sources}
 	for i, src := range sources {
 		key, err := labelsKey(cfg, prior, digests[i])
 		if err != nil {
@@ -60,9 +66,13 @@ func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, diges
 
 // labelsKey identifies all that the labels of a scenario with that digest depend on, but for the program.
 func labelsKey(cfg *Config, prior, digest string) (string, error) {
+	encoder, err := observe.Named(cfg.Encoder, cfg.Window)
+	if err != nil {
+		return "", err
+	}
 	text, err := json.Marshal([]any{
-		"labels-1", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Window, env.NewEncoder().Spec(1),
-		env.OfferFeatures(), digest,
+		"labels-2", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Reward,
+		cfg.Candidates, cfg.Rivals, digest,
 	})
 	if err != nil {
 		return "", fmt.Errorf("identify labels: %w", err)
@@ -128,7 +138,7 @@ func (l *labels) window(n int) ([]learn.Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := play(l.scout, e.Episode, l.cfg.Memory, l.cfg.Label, draw)
+	out, err := play(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
 	if err != nil {
 		return nil, err
 	}

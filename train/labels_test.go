@@ -189,7 +189,7 @@ func TestLabelFilesRoundTrip(t *testing.T) {
 func labelled(tb testing.TB, n int) []learn.Sample {
 	tb.Helper()
 	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(80, 2)}
-	r, err := play(untrained(tb, "sjfskip", 6), episode, time.Hour, 1, rand.New(rand.NewPCG(1, 1)))
+	r, err := play(untrained(tb, "sjfskip", 6), episode, flow(time.Hour), 1, rand.New(rand.NewPCG(1, 1)))
 	if err != nil || len(r.samples) < n {
 		tb.Fatalf("%v", err)
 	}
@@ -266,11 +266,11 @@ func TestLabelsSeeFarEnough(t *testing.T) {
 	var all [2][]learn.Sample
 	for i, until := range []time.Duration{horizon(memory), math.MaxInt64} {
 		p := untrained(t, "sjfskip", 6)
-		run, err := episode.New()
+		g, err := newPlayer(p, episode, flow(memory), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := player{policy: p, memory: memory, label: 1, until: until, run: run, prior: p.PlayOn(), out: &rollout{}}
+		g.until = until
 		if err := g.play(rand.New(rand.NewPCG(1, 1))); err != nil {
 			t.Fatal(err)
 		}

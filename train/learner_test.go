@@ -87,7 +87,7 @@ func played(tb testing.TB, n int) []learn.Sample {
 	p := untrained(tb, "sjfskip", 6)
 	var all []learn.Sample
 	for seed := uint64(0); len(all) < n; seed++ {
-		r, err := play(p, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}, time.Hour, 1, draw)
+		r, err := play(p, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}, flow(time.Hour), 1, draw)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -92,7 +92,8 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	}
 	var st state
 	t := &r.Train
-	p, err := agents.Restore(filepath.Base(dir), t.Size, t.Window, r.Prior, t.Margin, func(s agents.Shape) (agents.Params, error) {
+	d := t.design(filepath.Base(dir), r.Prior)
+	p, err := d.Make(func(s agents.Shape) (agents.Params, error) {
 		var params, top agents.Params
 		if st, params, top, err = unpack(s, c); top != nil {
 			params = top

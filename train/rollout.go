@@ -10,8 +10,10 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
@@ -20,7 +22,7 @@ type rollout struct {
 	samples []learn.Sample
 	steps   []step // of the samples
 	curve   *curve
-	kinds   [review.Kinds]int // offers taken
+	kinds   [candidates.Kinds]int // offers taken
 }
 
 // step is a decision, and what the prior would have cost from it on.
@@ -29,58 +31,81 @@ type step struct {
 	value float64 // discounted job-hours
 }
 
+// goal is what is learned: to be paid more, with what comes later discounted.
+type goal struct {
+	reward env.Reward
+	memory time.Duration // time constant of the discount
+}
+
 // player plays episodes and looks at what they might have been.
 type player struct {
+	goal
 	policy *agents.Policy
-	memory time.Duration
 	label  float64       // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
 	until  time.Duration // how far what an offer leads to is played
-	run    *sim.Sim
+	env    *env.Cluster
 	fork   sim.Sim
-	prior  *review.Guard
+	prior  *candidates.Guard
 	out    *rollout
 }
 
 // play runs an episode, sampling. With label of 0 or more that part of its decisions is recorded, each with what its offers
 // would save; else all are, each with what the prior would cost from there.
-func play(p *agents.Policy, episode sim.Episode, memory time.Duration, label float64, draw *rand.Rand) (*rollout, error) {
-	run, err := episode.New()
+func play(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*rollout, error) {
+	g, err := newPlayer(p, episode, goal, label)
 	if err != nil {
 		return nil, err
-	}
-	g := player{policy: p, memory: memory, label: label, until: math.MaxInt64, run: run, prior: p.PlayOn(), out: &rollout{}}
-	if label >= 0 {
-		g.until = horizon(memory)
 	}
 	if err := g.play(draw); err != nil {
 		return nil, err
 	}
-	g.out.curve = newCurve(run.Log(), memory)
-	return g.out, nil
+	g.out.curve.closed()
+	return g.out, g.env.Close()
+}
+
+// newPlayer returns a player before the episode.
+func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64) (*player, error) {
+	out := &rollout{curve: newCurve(goal.reward, goal.memory)}
+	e, err := env.New(env.Config{
+		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: p.Game(), Reward: out.curve,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g := &player{goal: goal, policy: p, label: label, until: math.MaxInt64, env: e, prior: p.PlayOn(), out: out}
+	if label >= 0 {
+		g.until = horizon(goal.memory)
+	}
+	return g, nil
 }
 
 // play plays the episode to its end.
 func (g *player) play(draw *rand.Rand) error {
-	team := agents.NewTeam(g.policy)
+	team := agents.NewPlayer(g.policy)
 	team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error {
-		g.out.kinds[c.Offers[c.Action].Kind]++
+		g.out.kinds[c.List[c.Action].Kind]++
 		if g.label >= 0 && draw.Float64() >= g.label {
 			return nil
 		}
 		return g.record(c)
 	})
-	if err := g.run.Run(context.Background(), team, 0); err != nil {
-		return err
+	var ts env.TimeStep
+	joint := make([]game.Action, g.env.Spec().Agents)
+	err := g.env.Reset(0, &ts)
+	for err == nil && !ts.Over() {
+		if err = team.Act(g.env.Txn(), &ts.Round, joint); err == nil {
+			err = g.env.Step(joint, &ts)
+		}
 	}
-	if o := g.run.Outcome(); !o.Terminated {
-		return cutOff(o)
+	if err == nil && !ts.Terminated {
+		err = cutOff(sim.Outcome{Truncated: ts.Truncated})
 	}
-	return nil
+	return err
 }
 
 // record keeps a choice and judges it, or all of its offers.
 func (g *player) record(c *agents.Choice) error {
-	value, err := g.cost(&c.Offers[0])
+	value, err := g.cost(&c.List[0])
 	if err != nil {
 		return err
 	}
@@ -91,9 +116,9 @@ func (g *player) record(c *agents.Choice) error {
 		c.Adjacent(s.Adjacent)
 	}
 	if g.label >= 0 {
-		s.Saved = make([]float64, len(c.Offers))
-		for i := 1; i < len(c.Offers); i++ {
-			cost, err := g.cost(&c.Offers[i])
+		s.Saved = make([]float64, len(c.List))
+		for i := 1; i < len(c.List); i++ {
+			cost, err := g.cost(&c.List[i])
 			if err != nil {
 				return err
 			}
@@ -101,25 +126,28 @@ func (g *player) record(c *agents.Choice) error {
 		}
 	}
 	g.out.samples = append(g.out.samples, s)
-	g.out.steps = append(g.out.steps, step{g.run.State().Now(), value})
+	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value})
 	return nil
 }
 
 // cost is what the episode would cost from here on with an offer and the prior after it, in discounted job-hours.
-func (g *player) cost(o *review.Offer) (float64, error) {
-	g.run.Fork(&g.fork)
+func (g *player) cost(o *candidates.Candidate) (float64, error) {
+	g.env.Fork(&g.fork)
 	if err := o.Apply(g.fork.State().Txn()); err != nil {
 		return 0, err
 	}
 	g.prior.Commit(o)
-	return costOf(&g.fork, g.prior, g.memory, g.until)
+	return g.costOf(&g.fork, g.prior, g.until)
 }
 
-// costOf plays a fork on, to its end or until so much later, and returns its discounted job-hours.
-func costOf(fork *sim.Sim, prior cluster.Scheduler, memory, until time.Duration) (float64, error) {
+// costOf plays a fork on, to its end or until so much later, and returns what it costs from now on, discounted.
+func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration) (float64, error) {
 	start, cost, enough := fork.State().Now(), 0.0, false
-	err := fork.Continue(prior, 0, func(from, to time.Duration, jobs int) bool {
-		cost += float64(jobs) * memory.Hours() * (fade(from-start, memory) - fade(to-start, memory))
+	fork.Watch(func(from, to time.Duration) {
+		rate := -g.reward.Score(fork.State(), from, to) / (to - from).Hours()
+		cost += rate * g.memory.Hours() * (fade(from-start, g.memory) - fade(to-start, g.memory))
+	})
+	err := fork.Continue(prior, 0, func(_, to time.Duration, _ int) bool {
 		enough = to-start >= until
 		return !enough
 	})
@@ -136,19 +164,21 @@ func cutOff(o sim.Outcome) error {
 
 func fade(d, memory time.Duration) float64 { return math.Exp(-float64(d) / float64(memory)) }
 
-// follow runs an episode greedily.
-func follow(s cluster.Scheduler, episode sim.Episode, memory time.Duration) (*curve, error) {
+// follow runs an episode under a scheduler.
+func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	run, err := episode.New()
 	if err != nil {
 		return nil, err
 	}
+	c := newCurve(g.reward, g.memory)
+	c.watch(run)
 	if err := run.Run(context.Background(), s, 0); err != nil {
 		return nil, err
 	}
 	if o := run.Outcome(); !o.Terminated {
 		return nil, cutOff(o)
 	}
-	return newCurve(run.Log(), memory), nil
+	return c.closed(), nil
 }
 
 // judge gives every sample its advantage: generalized advantage estimation (Schulman et al., 2016) with the prior's exact

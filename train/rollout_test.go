@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,7 +13,8 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -24,17 +24,28 @@ import (
 // stay is the time that a job is in the system.
 type stay struct{ from, to time.Duration }
 
-// logOf is the log of jobs that stay so long, all kinds of records among them.
-func logOf(stays []stay) *sim.Log {
-	l := &sim.Log{}
-	for i, s := range stays {
-		id := cluster.JobID(i)
-		l.Records = append(l.Records, sim.Record{At: s.from, Kind: sim.Submit, Job: id},
-			sim.Record{At: (s.from + s.to) / 2, Kind: sim.Start, Job: id}, sim.Record{At: s.to, Kind: sim.Finish, Job: id})
+// flow is the goal of short completion times.
+func flow(memory time.Duration) goal { return goal{env.Flow{}, memory} }
+
+// curveOf is the curve of jobs that stay so long: stretches between the instants at which one comes, goes or is halfway.
+func curveOf(stays []stay, memory time.Duration) *curve {
+	c := newCurve(env.Flow{}, memory)
+	var at []time.Duration
+	for _, s := range stays {
+		at = append(at, s.from, (s.from+s.to)/2, s.to)
 	}
-	slices.SortStableFunc(l.Records, func(a, b sim.Record) int { return cmp.Compare(a.At, b.At) })
-	l.Records = append(l.Records, sim.Record{At: l.Records[len(l.Records)-1].At, Kind: sim.End})
-	return l
+	slices.Sort(at)
+	at = slices.Compact(at)
+	for k := range at[1:] {
+		jobs := 0
+		for _, s := range stays {
+			if s.from <= at[k] && at[k] < s.to {
+				jobs++
+			}
+		}
+		c.add(at[k], at[k+1], float64(jobs)*(at[k+1]-at[k]).Hours())
+	}
+	return c.closed()
 }
 
 func drawStays(t *rapid.T) []stay {
@@ -67,7 +78,7 @@ func TestCurveIsTheIntegral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stays := drawStays(t)
 		memory := time.Duration(rapid.IntRange(30, 600).Draw(t, "memory")) * time.Minute
-		c := newCurve(logOf(stays), memory)
+		c := curveOf(stays, memory)
 		total := 0.0
 		for _, s := range stays {
 			total += (s.to - s.from).Hours()
@@ -92,7 +103,7 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 		stays := drawStays(t)
 		memory := time.Duration(rapid.IntRange(30, 600).Draw(t, "memory")) * time.Minute
 		credit := time.Duration(rapid.IntRange(1, 600).Draw(t, "credit")) * time.Minute
-		r := &rollout{curve: newCurve(logOf(stays), memory)}
+		r := &rollout{curve: curveOf(stays, memory)}
 		for at := range 20 { // some steps at one instant
 			if n := rapid.IntRange(0, 2).Draw(t, "steps"); n > 0 {
 				for range n {
@@ -169,12 +180,12 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 	for _, prior := range plain {
 		for seed := range uint64(3) {
 			p, episode := untrained(t, prior, 12), sim.Episode{Config: rules, Jobs: mixed(80, seed)}
-			r, err := play(p, episode, memory, -1, nil)
+			r, err := play(p, episode, flow(memory), -1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range []cluster.Scheduler{agents.NewPrior(p), agents.NewTeam(p)} {
-				c, err := follow(s, episode, memory)
+				c, err := flow(memory).follow(s, episode)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +194,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 				}
 			}
 			r.judge(memory, 20*time.Minute)
-			if n := r.kinds[review.Own]; len(r.samples) < 40 || n != len(r.samples) || len(r.steps) != n {
+			if n := r.kinds[candidates.Own]; len(r.samples) < 40 || n != len(r.samples) || len(r.steps) != n {
 				t.Fatalf("%d samples of %d steps, %d choices: the test sees too little", len(r.samples), len(r.steps), n)
 			}
 			for i, s := range r.samples {
@@ -196,7 +207,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 					t.Fatalf("sample %d has labels", i)
 				}
 			}
-			other, err := play(p, episode, memory, -1, rand.New(rand.NewPCG(seed, 7)))
+			other, err := play(p, episode, flow(memory), -1, rand.New(rand.NewPCG(seed, 7)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,13 +231,13 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 type script struct {
 	actions []int
 	chosen  int
-	now     time.Duration // of the last action
-	kind    review.Kind   // of it
+	now     time.Duration   // of the last action
+	kind    candidates.Kind // of it
 }
 
-func (s *script) Reset(uint64)        { s.chosen = 0 }
-func (s *script) Listen(*cluster.Txn) {}
-func (s *script) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
+func (s *script) Reset(uint64)         { s.chosen = 0 }
+func (s *script) Observe(*cluster.Txn) {}
+func (s *script) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, error) {
 	if s.chosen++; s.chosen > len(s.actions) {
 		return 0, nil
 	}
@@ -242,7 +253,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 		Cluster: cluster.Uniform(3, 2), Physics: physics.Compose(physics.InterServer{Penalty: 0.5}), Restart: sim.Pause(time.Minute),
 	}
 	const memory = 3 * time.Hour
-	seen := [review.Kinds]int{} // labels other than 0, by what they are of
+	seen := [candidates.Kinds]int{} // labels other than 0, by what they are of
 	for _, prior := range plain {
 		how, err := baselines.Reviewed(prior)
 		if err != nil {
@@ -254,7 +265,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 				jobs[i].Workers = min(jobs[i].Workers, 6)
 			}
 			episode := sim.Episode{Config: rules, Jobs: jobs}
-			r, err := play(untrained(t, prior, 8), episode, memory, 1, rand.New(rand.NewPCG(seed, 4)))
+			r, err := play(untrained(t, prior, 8), episode, flow(memory), 1, rand.New(rand.NewPCG(seed, 4)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +275,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 				var own float64
 				for k := range s.Saved {
 					judge := &script{actions: append(actions, k)}
-					c, err := follow(review.New("script", how.Config, judge), episode, memory)
+					c, err := flow(memory).follow(candidates.New("script", how.Config, judge), episode)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -284,9 +295,9 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []review.Kind{
-		review.First, review.Begin, review.Wait, review.Stop, review.Reserve, review.Gather, review.Drop, review.Veto, review.Move,
-		review.Preempt,
+	for _, kind := range []candidates.Kind{
+		candidates.First, candidates.Begin, candidates.Wait, candidates.Stop, candidates.Reserve, candidates.Gather, candidates.Drop, candidates.Veto, candidates.Move,
+		candidates.Preempt,
 	} {
 		if seen[kind] == 0 {
 			t.Errorf("no label of an offer to %v makes a difference: the test saw none", kind)
@@ -298,11 +309,11 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 func TestRolloutsRepeat(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4)}
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: rules, Jobs: mixed(60, 5)}
-	first, err := play(p, episode, time.Hour, -1, rand.New(rand.NewPCG(1, 1)))
+	first, err := play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := play(p, episode, time.Hour, -1, rand.New(rand.NewPCG(1, 1)))
+	again, err := play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,11 +322,11 @@ func TestRolloutsRepeat(t *testing.T) {
 	}
 	team, draw := agents.NewTeam(p), rand.New(rand.NewPCG(1, 1))
 	team.Explore(draw, nil)
-	alone, err := follow(team, episode, time.Hour)
+	alone, err := flow(time.Hour).follow(team, episode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(first.curve.togo, alone.togo) || team.Tally() != first.kinds {
+	if !slices.Equal(first.curve.togo, alone.togo) || team.Game().Tally() != first.kinds {
 		t.Fatal("a rollout differs from an episode that nobody forks")
 	}
 	taken := map[bool]int{}
@@ -344,7 +355,7 @@ func TestRolloutsRepeat(t *testing.T) {
 func TestLabelsAreAPart(t *testing.T) {
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(200, 5)}
 	for _, part := range []float64{0, 0.25, 1} {
-		r, err := play(p, episode, time.Hour, part, rand.New(rand.NewPCG(1, 1)))
+		r, err := play(p, episode, flow(time.Hour), part, rand.New(rand.NewPCG(1, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +379,7 @@ func TestRolloutsEnd(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 4)}
 	for seed := range uint64(300) {
 		p := untrained(t, plain[seed%4], 8)
-		if _, err := play(p, sim.Episode{Config: rules, Jobs: mixed(4, seed)[:2]}, time.Hour, -1, rand.New(rand.NewPCG(seed, 3))); err != nil {
+		if _, err := play(p, sim.Episode{Config: rules, Jobs: mixed(4, seed)[:2]}, flow(time.Hour), -1, rand.New(rand.NewPCG(seed, 3))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

@@ -88,6 +88,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 // run is a training in progress.
 type run struct {
 	cfg       Config
+	goal      goal
 	opt       Options
 	sources   []*scenario.Source
 	policy    *agents.Policy // its parameters are the learner's
@@ -125,6 +126,9 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	}
 	r := &run{cfg: cfg, opt: opt, topJCT: math.Inf(1)}
 	var err error
+	if r.goal, err = cfg.goal(); err != nil {
+		return nil, err
+	}
 	servers := 0
 	var digests []string
 	for _, s := range opt.Scenarios {
@@ -153,11 +157,12 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	design := cfg.design("learned", prior)
 	init := rng.Stream(cfg.Seed, "train", "weights")
-	if r.policy, err = agents.NewPolicy("learned", cfg.Size, cfg.Window, prior, init); err != nil {
-		return nil, err
+	r.policy, err = design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, init), nil })
+	if err != nil {
+		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	r.policy.Margin = cfg.Margin
 	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources, digests); err != nil {
 		return nil, err
 	}
@@ -200,7 +205,7 @@ func (r *run) begin(ctx context.Context) error {
 		x := &r.exams[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err == nil {
-			x.prior, err = follow(agents.NewPrior(r.policy), e.Episode, r.cfg.Memory)
+			x.prior, err = r.goal.follow(agents.NewPrior(r.policy), e.Episode)
 		}
 		return err
 	})

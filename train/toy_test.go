@@ -108,7 +108,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	defer l.close()
 	exam := func() (minutes []float64) {
 		for i := range lessons {
-			c, err := follow(agents.NewTeam(p), lessons[i].episode(), memory)
+			c, err := flow(memory).follow(agents.NewTeam(p), lessons[i].episode())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		var samples []learn.Sample
 		for range repeats {
 			for i := range lessons {
-				r, err := play(player, lessons[i].episode(), memory, label, draw)
+				r, err := play(player, lessons[i].episode(), flow(memory), label, draw)
 				if err != nil {
 					t.Fatal(err)
 				}

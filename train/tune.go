@@ -32,7 +32,7 @@ func (r *run) tune() (prior string, err error) {
 				if err != nil {
 					return "", err
 				}
-				c, err := follow(s, e.Episode, r.cfg.Memory)
+				c, err := r.goal.follow(s, e.Episode)
 				if err != nil {
 					return "", err
 				}

@@ -14,7 +14,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 	cfg, opt := tiny(t)
 	// The third is the second by another name.
 	candidates := []string{"fifo", "sjfskip", "sjfhold:times=0", "srsf", "las", "srsf+move"}
-	r := &run{cfg: cfg}
+	r := &run{cfg: cfg, goal: flow(cfg.Memory)}
 	for _, s := range opt.Scenarios {
 		src, err := s.Open()
 		if err != nil {
@@ -35,7 +35,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := follow(s, e.Episode, cfg.Memory)
+				c, err := flow(cfg.Memory).follow(s, e.Episode)
 				if err != nil {
 					t.Fatal(err)
 				}

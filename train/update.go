@@ -6,7 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
 )
@@ -94,7 +94,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
 			for kind, n := range g.kinds {
 				choices += n
-				if review.Kind(kind) != review.Own {
+				if candidates.Kind(kind) != candidates.Own {
 					others += n
 				}
 			}
@@ -127,11 +127,11 @@ func (r *run) playAll(ctx context.Context, update int, windows []window) error {
 		w, g := i/n, i%n
 		v := &windows[w]
 		if g == r.cfg.Rollouts {
-			v.prior, err = follow(agents.NewPrior(r.policy), v.episode.Episode, r.cfg.Memory)
+			v.prior, err = r.goal.follow(agents.NewPrior(r.policy), v.episode.Episode)
 			return err
 		}
 		draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(g))
-		v.group[g], err = play(r.policy, v.episode.Episode, r.cfg.Memory, -1, draw)
+		v.group[g], err = play(r.policy, v.episode.Episode, r.goal, -1, draw)
 		return err
 	})
 }
@@ -171,7 +171,7 @@ func (r *run) examine(ctx context.Context, p *agents.Policy) (mean float64, err 
 		if err != nil {
 			return err
 		}
-		c, err := follow(agents.NewTeam(p), e.Episode, r.cfg.Memory)
+		c, err := r.goal.follow(agents.NewTeam(p), e.Episode)
 		if err == nil {
 			ratio[i] = c.over(x.prior)
 		}

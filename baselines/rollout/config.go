@@ -3,14 +3,14 @@ package rollout
 import (
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
 // Config says what is looked ahead over, and how far.
 type Config struct {
-	review.Config
+	candidates.Config
 	// Play makes the scheduler that is played on in the base's place where that is to be faster; nil for the base itself.
 	Play func() cluster.Scheduler
 
@@ -28,6 +28,6 @@ type Config struct {
 // Default returns the defaults over a base, which must not be nil.
 func Default(base func() cluster.Scheduler) Config {
 	return Config{
-		Config: review.Default(base), Futures: 4, Ahead: 2 * time.Hour, Errors: 2, Budget: 10_000, Pause: time.Minute,
+		Config: candidates.Default(base), Futures: 4, Ahead: 2 * time.Hour, Errors: 2, Budget: 10_000, Pause: time.Minute,
 	}
 }

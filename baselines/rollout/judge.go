@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/review"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -14,19 +14,19 @@ import (
 )
 
 // New returns the scheduler.
-func New(name string, c Config) *review.Scheduler {
+func New(name string, c Config) *candidates.Scheduler {
 	j := &judge{Config: c}
 	if c.Play == nil {
 		c.Play = c.Base
 	}
-	j.back = review.NewGuard(c.Play(), c.Start(), &j.left)
-	return review.New(name, c.Config, j)
+	j.back = candidates.NewGuard(c.Play(), c.Start(), &j.left)
+	return candidates.New(name, c.Config, j)
 }
 
-// judge plays offers on. It implements review.Judge.
+// judge plays offers on. It implements candidates.Judge.
 type judge struct {
 	Config
-	back    *review.Guard // the base as it is played on
+	back    *candidates.Guard // the base as it is played on
 	past    past
 	seed    uint64
 	round   uint64 // decisions so far
@@ -36,13 +36,13 @@ type judge struct {
 	left    int // decision points that may still be played for this decision
 }
 
-// Reset implements review.Judge.
+// Reset implements candidates.Judge.
 func (j *judge) Reset(seed uint64) {
 	j.past, j.seed, j.round, j.rules = past{}, seed, 0, sim.Config{}
 }
 
-// Listen implements review.Judge.
-func (j *judge) Listen(tx *cluster.Txn) {
+// Observe implements candidates.Judge.
+func (j *judge) Observe(tx *cluster.Txn) {
 	s := tx.State()
 	for _, e := range tx.Events() {
 		j.past.note(s, e)
@@ -72,9 +72,9 @@ func (j *judge) foresee(s *cluster.State, k int) *sim.Rest {
 	return &j.futures[k]
 }
 
-// Choose implements review.Judge. It plays the base's own and the others over the same futures and takes the one that saves
+// Choose implements candidates.Judge. It plays the base's own and the others over the same futures and takes the one that saves
 // most: the base's where none saves more than so many standard errors, or the budget does not suffice to tell.
-func (j *judge) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
+func (j *judge) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, error) {
 	number := j.Futures
 	if j.Oracle != nil {
 		number = 1
@@ -117,7 +117,7 @@ func (j *judge) Choose(tx *cluster.Txn, offers []review.Offer) (int, error) {
 }
 
 func unlessSpent(err error) error {
-	if errors.Is(err, review.ErrSpent) {
+	if errors.Is(err, candidates.ErrSpent) {
 		return nil
 	}
 	return err
@@ -143,7 +143,7 @@ const stuck = 24 * 3600.0
 
 // cost plays the base to the end of the k-th future after a choice and returns the job-seconds until there: the sum of the
 // jobs' times to go. The transaction is left as it was.
-func (j *judge) cost(tx *cluster.Txn, o *review.Offer, k int) (float64, error) {
+func (j *judge) cost(tx *cluster.Txn, o *candidates.Candidate, k int) (float64, error) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
 	if err := o.Apply(tx); err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/review"
 	"github.com/clustergym/clustergym/baselines/rollout"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -19,7 +19,7 @@ import (
 )
 
 // over looks ahead over a baseline.
-func over(t rapid.TB, base string, change ...func(*rollout.Config)) *review.Scheduler {
+func over(t rapid.TB, base string, change ...func(*rollout.Config)) *candidates.Scheduler {
 	c := rollout.Default(func() cluster.Scheduler {
 		p, err := baselines.New(base)
 		if err != nil {
@@ -146,7 +146,7 @@ func truth(jobs []trace.Job) func(now time.Duration) sim.Rest {
 // Told the truth, one step of improvement never costs: no job sequence makes it worse than its base. Over bases that preempt
 // that holds of the sum over sequences: their proposals are not held to a block while they preempt, and are after.
 func TestTruthNeverCosts(t *testing.T) {
-	var better [review.Kinds]int
+	var better [candidates.Kinds]int
 	var sums [2]float64
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))}
@@ -191,7 +191,7 @@ func TestTruthNeverCosts(t *testing.T) {
 	if sums[1] > sums[0] {
 		t.Errorf("over bases that preempt: sums of completion times %v in all, want less than the %v of the bases", sums[1], sums[0])
 	}
-	if slices.Max(better[review.Own+1:]) == 0 {
+	if slices.Max(better[candidates.Own+1:]) == 0 {
 		t.Error("never better than the base")
 	}
 }

@@ -127,6 +127,9 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		{"a bad snapshot", []string{"plan", "--snapshot", snapshot, "--policy", "fifo"}, codeError, []string{snapshot, "servers[0].gpus", "-1"}},
 		{"no log", []string{"replay", log}, codeError, []string{log}},
 		{"a split without windows", []string{"env", "check", "-s", "embedded-small-v1", "--split", "x"}, codeUsage, []string{`"x"`}},
+		{"a prior that is none", []string{"env", "check", "-s", "embedded-small-v1", "--prior", "x"}, codeUsage, []string{"--prior", `"x"`}},
+		{"an agreement that is none", []string{"env", "bench", "-s", "embedded-small-v1", "--agree", "al"}, codeUsage, []string{`"al"`, "all"}},
+		{"no window", []string{"env", "describe", "-s", "embedded-small-v1", "--window", "0"}, codeUsage, []string{"--window 0"}},
 		{"no such parameters", []string{"trace", "gen", "--jobs", "3", "--params", "absent.yaml"}, codeError, []string{"absent.yaml"}},
 		{"a load without GPUs", []string{"trace", "gen", "--jobs", "3", "--load", "1"}, codeUsage, []string{"gpus"}},
 	} {

@@ -66,11 +66,11 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 			"never_scheduled_rows", "out", "rows"}},
 		{[]string{"scenario", "describe", "embedded-small-v1"}, []string{"about", "assumed", "cpu_only_rows", "gpus", "jobs",
 			"name", "oversize_jobs", "physics", "pools", "real", "splits", "windows", "workload", "yaml"}},
-		{[]string{"env", "describe", "-s", "embedded-small-v1"}, []string{"actions", "agents", "global", "item", "job", "menu", "server",
-			"window"}},
+		{[]string{"env", "describe", "-s", "embedded-small-v1"}, []string{"agents", "agree", "candidate", "cluster", "job", "jobs", "kinds",
+			"numbers", "prior", "server", "window"}},
 		{[]string{"env", "bench", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",
-			"agents", "environment", "episodes", "legal_mean", "pending_mean", "reset_cpu_s", "step_cpu_s", "steps", "steps_per_cpu_s",
-			"window", "window_mean"}},
+			"agents", "choices_mean", "environment", "episodes", "jobs_mean", "legal_mean", "pending_mean", "prior", "reset_cpu_s",
+			"step_cpu_s", "steps", "steps_per_cpu_s", "window"}},
 		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "1", "--seeds", "1"}, []string{"comparisons", "decision_latency", "out", "report"}},
 		{[]string{"plan", "--snapshot", snapshot, "--policy", "las"}, []string{"free_gpus_after", "free_gpus_before", "gpus", "now_s", "ops",
 			"policy", "waiting", "wake_s"}},
@@ -178,8 +178,11 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	contains(t, must(t, "baselines", "describe", "+move").out, "running jobs move", "saves=30m0s")
 	contains(t, must(t, "eval", "-s", "embedded-small-v1", "-p", "near=sjfhold:times=2,sjfhold:times=9", "--windows", "1",
 		"--seeds", "1", "--out", t.TempDir()).out, "near", "sjfhold:times=9")
-	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1").out, "8 agents", "free_gpus", "next_end", "0 to 1")
-	contains(t, must(t, "env", "check", "--toys").out, "packing", "deterministic", "passed")
+	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1").out, "8 agents", "from 0 to 8", "the prior, srsf+menu+move,", "all servers",
+		"gather", "let a gang wait for fewer servers", "free_gpus", "others_gpu_time", "next_end", "0 to 1")
+	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1", "--prior", "las", "--agree", "lead", "--window", "48").out,
+		"the prior, las,", "its lead server", "48 rows of jobs")
+	contains(t, must(t, "env", "check", "--toys").out, "short-first", "agree", "gather", "deterministic", "passed")
 }
 
 func TestPlanSaysWhatWhereAndWhy(t *testing.T) {

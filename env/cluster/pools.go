@@ -44,11 +44,13 @@ func (t *Txn) loan(id ServerID) error {
 	}
 	switch v := &s.servers[id]; {
 	case v.spec.Pool == Training || v.onLoan:
-		return fmt.Errorf("loan server %d: it serves training already: %w", id, ErrInfeasible)
+		return t.refuse(func() error { return fmt.Errorf("loan server %d: it serves training already: %w", id, ErrInfeasible) })
 	case v.down:
 		return fmt.Errorf("loan server %d: it is down: %w", id, ErrInfeasible)
 	case s.lent >= s.offer:
-		return fmt.Errorf("loan server %d: %d are on loan, want at most the %d offered: %w", id, s.lent, s.offer, ErrInfeasible)
+		return t.refuse(func() error {
+			return fmt.Errorf("loan server %d: %d are on loan, want at most the %d offered: %w", id, s.lent, s.offer, ErrInfeasible)
+		})
 	}
 	s.lend(id, true)
 	t.ops = append(t.ops, Op{Kind: OpLoan, Server: id})
@@ -65,9 +67,11 @@ func (t *Txn) reclaim(id ServerID) error {
 	}
 	switch v := &s.servers[id]; {
 	case !v.onLoan:
-		return fmt.Errorf("reclaim server %d: it is not on loan: %w", id, ErrInfeasible)
+		return t.refuse(func() error { return fmt.Errorf("reclaim server %d: it is not on loan: %w", id, ErrInfeasible) })
 	case len(v.residents) > 0:
-		return fmt.Errorf("reclaim server %d: %d jobs run on it: %w", id, len(v.residents), ErrInfeasible)
+		return t.refuse(func() error {
+			return fmt.Errorf("reclaim server %d: %d jobs run on it: %w", id, len(v.residents), ErrInfeasible)
+		})
 	}
 	s.lend(id, false)
 	t.ops = append(t.ops, Op{Kind: OpReclaim, Server: id})

@@ -34,3 +34,12 @@ func (t *Txn) Do(p *Proposal) error {
 	}
 	panic(fmt.Sprintf("cluster: no operation %d", p.Kind))
 }
+
+// Try is Do for searches, which do not ask why the state refuses an operation: it only reports whether it is allowed. It
+// allocates nothing for a refusal for want of room, by a quota, by what is on loan or by where the job stands now.
+func (t *Txn) Try(p *Proposal) bool {
+	t.quiet = true
+	err := t.Do(p)
+	t.quiet = false
+	return err == nil
+}

@@ -86,8 +86,12 @@ func repeats(gpus []int32, has int32) int {
 
 // Introduce returns what a scheduler that has seen nothing yet is told of the state: the running jobs as Found, then the
 // pending ones as Arrived, both by submission, then id. Give it to Begin.
-func (s *State) Introduce() []Event {
-	events := make([]Event, 0, len(s.running)+len(s.pending))
+func (s *State) Introduce() []Event { return s.AppendIntroduction(nil) }
+
+// AppendIntroduction appends what Introduce returns to dst, for schedulers that are told of states time and again.
+func (s *State) AppendIntroduction(dst []Event) []Event {
+	from := len(dst)
+	events := slices.Grow(dst, len(s.running)+len(s.pending))
 	for _, id := range s.running {
 		events = append(events, Event{Kind: Found, Job: id})
 	}
@@ -97,7 +101,7 @@ func (s *State) Introduce() []Event {
 	bySubmission := func(a, b Event) int {
 		return cmp.Or(cmp.Compare(s.jobs[a.Job].spec.Submit, s.jobs[b.Job].spec.Submit), cmp.Compare(a.Job, b.Job))
 	}
-	slices.SortFunc(events[:len(s.running)], bySubmission)
-	slices.SortFunc(events[len(s.running):], bySubmission)
+	slices.SortFunc(events[from:from+len(s.running)], bySubmission)
+	slices.SortFunc(events[from+len(s.running):], bySubmission)
 	return events
 }

@@ -139,6 +139,10 @@ func TestIntroduce(t *testing.T) {
 		if got := s.Introduce(); !slices.Equal(got, want) {
 			t.Fatalf("events %v, want %v", got, want)
 		}
+		before := Event{Kind: Woke}
+		if got := s.AppendIntroduction([]Event{before}); got[0] != before || !slices.Equal(got[1:], want) {
+			t.Fatalf("events %v behind %v, want %v", got, before, want)
+		}
 	})
 }
 

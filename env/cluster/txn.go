@@ -92,6 +92,7 @@ type Txn struct {
 	woken  bool
 	// refused counts operations that the state did not allow.
 	refused int
+	quiet   bool // nobody reads why
 }
 
 // Begin opens the state's transaction; events is what the scheduler is told, kept until End.
@@ -131,6 +132,9 @@ func (t *Txn) WakeAt(at time.Duration) {
 	}
 }
 
+// SetWake puts back what Wake returned, for schedulers that are asked what they would do and may not move time by it.
+func (t *Txn) SetWake(at time.Duration, asked bool) { t.wake, t.woken = at, asked }
+
 // Wake returns the instant asked for.
 func (t *Txn) Wake() (at time.Duration, ok bool) { return t.wake, t.woken }
 
@@ -139,6 +143,14 @@ func (t *Txn) Ops() []Op { return t.ops }
 
 // Refused counts the operations since Begin that the state did not allow, also those that a search only tried.
 func (t *Txn) Refused() int { return t.refused }
+
+// refuse makes the error of a refusal where somebody reads it.
+func (t *Txn) refuse(why func() error) error {
+	if t.quiet {
+		return ErrInfeasible
+	}
+	return why()
+}
 
 func (t *Txn) count(err error) error {
 	if err != nil {
@@ -217,7 +229,9 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	}
 	s, j := t.s, &t.s.jobs[id]
 	if w := j.pieces.Workers(); kind == OpMigrate && p.Workers() != w {
-		return fmt.Errorf("migrate job %d: %d workers, want the %d that run: %w", id, p.Workers(), w, ErrInfeasible)
+		return t.refuse(func() error {
+			return fmt.Errorf("migrate job %d: %d workers, want the %d that run: %w", id, p.Workers(), w, ErrInfeasible)
+		})
 	}
 	before := *j
 	s.vacate(id)
@@ -272,7 +286,9 @@ func (t *Txn) expect(verb string, id JobID, want Phase) error {
 		return fmt.Errorf("%s job %d: no such job: %w", verb, id, ErrInfeasible)
 	}
 	if got := t.s.jobs[id].phase; got != want {
-		return fmt.Errorf("%s job %d: it is %v, want %v: %w", verb, id, got, want, ErrInfeasible)
+		return t.refuse(func() error {
+			return fmt.Errorf("%s job %d: it is %v, want %v: %w", verb, id, got, want, ErrInfeasible)
+		})
 	}
 	return nil
 }
@@ -284,8 +300,10 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 		return fmt.Errorf("%s job %d: %d workers, want %d to %d: %w", verb, id, n, spec.Least(), spec.Most(), ErrInfeasible)
 	}
 	if milli, ok := s.QuotaLeft(id); ok && p.GPUMilli() > milli {
-		return fmt.Errorf("%s job %d: tenant %s has %d thousandths of GPUs left, want %d: %w",
-			verb, id, spec.Tenant, milli, p.GPUMilli(), ErrInfeasible)
+		return t.refuse(func() error {
+			return fmt.Errorf("%s job %d: tenant %s has %d thousandths of GPUs left, want %d: %w",
+				verb, id, spec.Tenant, milli, p.GPUMilli(), ErrInfeasible)
+		})
 	}
 	s.stampNow++
 	kinds := uint16(0)
@@ -312,7 +330,7 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 				verb, id, q.Server, v.spec.GPUType, ErrInfeasible)
 		}
 		if fits := s.room(q.Server, &s.jobs[id], q.Amount); fits < q.Workers {
-			return &shortage{verb, id, *q, fits}
+			return t.refuse(func() error { return &shortage{verb, id, *q, fits} })
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -17,8 +18,9 @@ type Speed struct {
 	ResetCPU       float64 `json:"reset_cpu_s"` // making workloads and clusters
 	StepsPerCPU    float64 `json:"steps_per_cpu_s"`
 	PendingMean    float64 `json:"pending_mean"` // waiting jobs, of a mean step; 0 where steps hold no state
-	WindowMean     float64 `json:"window_mean"`  // jobs shown, of a mean step
-	LegalMean      float64 `json:"legal_mean"`   // legal actions but no-op, all agents, of a mean step
+	JobsMean       float64 `json:"jobs_mean"`    // rows of jobs, of a mean step
+	ChoicesMean    float64 `json:"choices_mean"` // candidates, of a mean step
+	LegalMean      float64 `json:"legal_mean"`   // what agents may name beside to pass, all agents, of a mean step
 }
 
 // Bench plays that many steps under a random legal policy, in episodes of the seeds EpisodeSeed(seed, 0), 1 and so on: once
@@ -45,25 +47,28 @@ func Bench(make Make, seed uint64, steps int, cpu func() time.Duration) (Speed, 
 	return speed, nil
 }
 
+// empty bounds the episodes without a step that are passed over one after the other.
+const empty = 1000
+
 // record returns the joint actions of the steps, one after the other.
-func (v *Speed) record(e env.Env, seed uint64, steps int) ([]env.Action, error) {
-	spec, draw := e.Spec(), rng.Stream(seed, "envtest", "bench")
-	var record []env.Action
+func (v *Speed) record(e env.Env, seed uint64, steps int) ([]game.Action, error) {
+	agents, draw := e.Spec().Agents, rng.Stream(seed, "envtest", "bench")
+	record := make([]game.Action, 0, steps*agents)
 	var ts env.TimeStep
 	for n := range steps {
-		if n == 0 || ts.Over() {
+		for tried := 0; n == 0 && tried == 0 || ts.Over(); tried++ {
+			if tried == empty {
+				return nil, fmt.Errorf("%d episodes after each other are over before their first step", empty)
+			}
 			if err := e.Reset(env.EpisodeSeed(seed, uint64(v.Episodes)), &ts); err != nil {
 				return nil, err
 			}
-			if ts.Over() {
-				return nil, fmt.Errorf("episode %d is over before its first step", v.Episodes)
-			}
 			v.Episodes++
 		}
-		v.note(&spec, &ts, float64(steps))
-		record = append(record, make([]env.Action, spec.Agents)...)
-		joint := record[len(record)-spec.Agents:]
-		randomJoint(&spec, &ts, draw, joint)
+		v.note(&ts, float64(steps))
+		record = append(record, passes(agents)...)
+		joint := record[len(record)-agents:]
+		randomJoint(&ts, draw, joint)
 		if err := e.Step(joint, &ts); err != nil {
 			return nil, err
 		}
@@ -71,26 +76,22 @@ func (v *Speed) record(e env.Env, seed uint64, steps int) ([]env.Action, error) 
 	return record, nil
 }
 
-func (v *Speed) note(spec *env.Spec, ts *env.TimeStep, steps float64) {
-	shown, legal := 0, -spec.Agents
-	for _, id := range ts.Window {
-		if id >= 0 {
-			shown++
-		}
-	}
+func (v *Speed) note(ts *env.TimeStep, steps float64) {
+	legal := -ts.Spec().Agents
 	for _, ok := range ts.Mask {
 		if ok {
 			legal++
 		}
 	}
-	v.WindowMean += float64(shown) / steps
+	v.JobsMean += float64(len(ts.Ids)) / steps
+	v.ChoicesMean += float64(len(ts.List)) / steps
 	v.LegalMean += float64(legal) / steps
-	if ts.State != nil {
-		v.PendingMean += float64(len(ts.State.Pending())) / steps
+	if ts.Cluster != nil {
+		v.PendingMean += float64(len(ts.Cluster.Pending())) / steps
 	}
 }
 
-func (v *Speed) replay(e env.Env, seed uint64, record []env.Action, cpu func() time.Duration) error {
+func (v *Speed) replay(e env.Env, seed uint64, record []game.Action, cpu func() time.Duration) error {
 	agents := e.Spec().Agents
 	var ts env.TimeStep
 	for n := range v.Episodes {

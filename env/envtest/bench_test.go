@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -24,7 +25,8 @@ func cpu() time.Duration {
 // BenchmarkStep plays 64 servers of 8 GPUs under more load than they carry, so that the window of 48 jobs is full.
 func BenchmarkStep(b *testing.B) {
 	speed, err := envtest.Bench(generated(64, 3000, func(c *env.Config) {
-		c.Encoder = &env.StandardEncoder{Window: 48}
+		under("sjfskip")(c)
+		c.Game.Encoder = &observe.Standard{Window: 48}
 		jobs := c.Jobs
 		c.Jobs = func(seed uint64) ([]trace.Job, error) {
 			all, err := jobs(seed)
@@ -39,7 +41,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 	b.ReportMetric(speed.StepsPerCPU, "steps/cpu-s")
 	b.ReportMetric(speed.StepsPerCPU*float64(speed.AgentDecisions)/float64(speed.Steps), "decisions/cpu-s")
-	b.ReportMetric(speed.WindowMean, "jobs-shown")
+	b.ReportMetric(speed.JobsMean, "jobs-shown")
+	b.ReportMetric(speed.ChoicesMean, "candidates")
 	b.ReportMetric(speed.LegalMean, "legal-actions")
 	b.ReportMetric(speed.PendingMean, "pending-jobs")
 	b.ReportMetric(0, "ns/op") // would hold the policy and the first pass

@@ -3,11 +3,14 @@ package envtest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
 )
 
 func order(make Make, seed uint64) error {
@@ -16,8 +19,7 @@ func order(make Make, seed uint64) error {
 		return err
 	}
 	defer e.Close()
-	spec := e.Spec()
-	none := slices.Repeat([]env.Action{env.NoOp}, spec.Agents)
+	none := passes(e.Spec().Agents)
 	var ts env.TimeStep
 	if err := e.Step(none, &ts); !errors.Is(err, env.ErrOver) {
 		return fmt.Errorf("step before the first reset: error %w, want ErrOver", err)
@@ -27,12 +29,12 @@ func order(make Make, seed uint64) error {
 		return err
 	}
 	defer w.close()
-	for _, joint := range [][]env.Action{none[:len(none)-1], append(slices.Clone(none), env.NoOp)} {
+	for _, joint := range [][]game.Action{none[:len(none)-1], append(slices.Clone(none), game.Pass)} {
 		if err := w.env.Step(joint, &env.TimeStep{}); err == nil {
 			return fmt.Errorf("step with %d actions for %d agents: no error", len(joint), len(none))
 		}
 	}
-	if err := w.finish(func() error { return nil }); err != nil {
+	if err := w.finish(nothing); err != nil {
 		return err
 	}
 	if err := w.env.Step(none, &env.TimeStep{}); !errors.Is(err, env.ErrOver) {
@@ -50,61 +52,64 @@ func order(make Make, seed uint64) error {
 	return nil
 }
 
-func shape(w *walk, _ uint64) error {
+func shape(w *walk) error {
 	s := &w.spec
-	if s.Agents < 1 || s.Window < 1 || len(s.Menu) < 1 {
-		return fmt.Errorf("spec has %d agents, a window of %d and a menu of %d, want at least 1 of each",
-			s.Agents, s.Window, len(s.Menu))
+	if s.Agents < 1 || s.Candidates < 2 || s.Jobs < 0 {
+		return fmt.Errorf("spec has %d agents, %d numbers and %d rows of jobs, want at least 1, 2 and 0", s.Agents, s.Candidates,
+			s.Jobs)
 	}
 	return w.through(walkSteps, w.random, func() error {
+		r := &w.ts
 		for _, slice := range []struct {
 			name      string
 			got, want int
 		}{
-			{"Servers", len(w.ts.Servers), s.Agents * len(s.Server)},
-			{"Jobs", len(w.ts.Jobs), s.Window * len(s.Job)},
-			{"Items", len(w.ts.Items), s.Agents * s.Items() * len(s.Item)},
-			{"Global", len(w.ts.Global), len(s.Global)},
-			{"Mask", len(w.ts.Mask), s.Agents * s.Actions()},
-			{"Window", len(w.ts.Window), s.Window},
+			{"Servers", len(r.Servers), s.Agents * len(s.Server)},
+			{"Jobs", len(r.Jobs), s.Jobs * len(s.Job)},
+			{"Candidates", len(r.Candidates), s.Candidates * len(s.Candidate)},
+			{"Global", len(r.Global), len(s.Global)},
+			{"Mask", len(r.Mask), s.Agents * s.Candidates},
+			{"Of", len(r.Of), len(r.List)},
+			{"Rewards", len(r.Rewards), s.Agents},
+			{"Ids", len(r.Ids), min(len(r.Ids), s.Jobs)},
+			{"List", len(r.List), min(len(r.List), s.Candidates-1)},
 		} {
 			if slice.got != slice.want {
-				return w.errorf("%s has %d numbers, want %d", slice.name, slice.got, slice.want)
+				return w.errorf("%s has %d elements, want %d", slice.name, slice.got, slice.want)
 			}
+		}
+		if len(r.List) == 0 && !r.Over() || len(r.List) > 0 && r.Terminated {
+			return w.errorf("%d candidates, and that the episode is over is %v", len(r.List), r.Over())
 		}
 		return nil
 	})
 }
 
-func ranges(w *walk, _ uint64) error {
+func ranges(w *walk) error {
 	s := &w.spec
 	return w.through(walkSteps, w.random, func() error {
+		r := &w.ts
+		jobs, pass, end := len(r.Ids)*len(s.Job), len(s.Candidate), (1+len(r.List))*len(s.Candidate)
 		err := errors.Join(
-			within(w.ts.Servers, s.Server, "server"), within(w.ts.Jobs, s.Job, "window job"),
-			within(w.ts.Items, s.Item, "item"), within(w.ts.Global, s.Global, "global"),
+			within(r.Servers, s.Server, "server"), within(r.Jobs[:jobs], s.Job, "job"), within(r.Global, s.Global, "cluster"),
+			within(r.Candidates[pass:end], s.Candidate, "candidate less 1"),
 		)
-		if err != nil {
+		switch {
+		case err != nil:
 			return w.errorf("%w", err)
-		}
-		for k, id := range w.ts.Window {
-			if n := len(s.Job); id < 0 && nonZero(w.ts.Jobs[k*n:(k+1)*n]) {
-				return w.errorf("absent job %d of the window has a row that is not 0", k)
-			}
-		}
-		for i := range s.Agents {
-			for at, legal := range w.ts.Legal(s, i)[1:] {
-				row := (i*s.Items() + at) * len(s.Item)
-				if !legal && nonZero(w.ts.Items[row:row+len(s.Item)]) {
-					return w.errorf("masked item %d of agent %d has a row that is not 0", at, i)
-				}
-			}
+		case nonZero(r.Jobs[jobs:]):
+			return w.errorf("a row beyond the %d jobs is not 0", len(r.Ids))
+		case nonZero(r.Candidates[:pass]):
+			return w.errorf("the row of Pass is not 0")
+		case nonZero(r.Candidates[end:]):
+			return w.errorf("a row beyond the %d candidates is not 0", len(r.List))
 		}
 		return nil
 	})
 }
 
 // within reports the first number of rows of features that is outside its bounds or not a number.
-func within(x []float32, features []env.Feature, what string) error {
+func within(x []float32, features []observe.Feature, what string) error {
 	for at, v := range x {
 		f := &features[at%len(features)]
 		if !(v >= float32(f.Min) && v <= float32(f.Max)) {
@@ -118,102 +123,81 @@ func nonZero(x []float32) bool {
 	return slices.ContainsFunc(x, func(v float32) bool { return v != 0 })
 }
 
-func window(w *walk, _ uint64) error {
+// coalition holds masks, the jobs that candidates are about and the prior against the list and its members.
+func coalition(w *walk) error {
 	s := &w.spec
-	levels := len(s.Menu)
 	return w.through(walkSteps, w.random, func() error {
-		for i := range s.Agents {
-			if !w.ts.Legal(s, i)[env.NoOp] {
-				return w.errorf("agent %d may not answer no-op", i)
-			}
+		r := &w.ts
+		last := game.Action(len(r.List))
+		if r.Prior < min(1, last) || r.Prior > last {
+			return w.errorf("the prior would do %d, want one of the %d candidates", r.Prior, last)
 		}
-		for k, id := range w.ts.Window {
-			if id < 0 {
-				for i := range s.Agents {
-					if slices.Contains(w.ts.Legal(s, i)[1+k*levels:1+(k+1)*levels], true) {
-						return w.errorf("agent %d may claim the absent job %d of the window", i, k)
-					}
+		ascending := slices.IsSortedFunc(r.Coalition, func(a, b game.Share) int {
+			return int(a.Candidate-b.Candidate)*s.Agents + int(a.Server-b.Server)
+		})
+		if !ascending {
+			return w.errorf("coalitions %v are not ascending by candidate and server", r.Coalition)
+		}
+		for n := game.Pass; int(n) < s.Candidates; n++ {
+			sum, at := 0.0, r.Members(n)
+			for k, m := range at {
+				if sum += float64(m.Weight); n == game.Pass || n > last || k > 0 && at[k-1].Server == m.Server || !(m.Weight > 0) {
+					return w.errorf("candidate %d of %d has coalition %v", n, last, at)
 				}
-				continue
 			}
-			if slices.Contains(w.ts.Window[:k], id) {
-				return w.errorf("job %d is twice in the window", id)
+			if len(at) > 0 && math.Abs(sum-1) > 1e-5 || len(at) == 0 && n > 1 && n <= last && !r.List[n-1].Gone {
+				return w.errorf("candidate %d has coalition %v, want members whose weights sum to 1", n, at)
 			}
-			if st := w.ts.State; st != nil && st.Phase(id) != cluster.Pending {
-				return w.errorf("job %d of the window is %v, want pending", id, st.Phase(id))
+			for i := range s.Agents {
+				part := slices.ContainsFunc(at, func(m game.Share) bool { return int(m.Server) == i })
+				if legal := r.Legal(i)[n]; legal != (part || n == game.Pass) {
+					return w.errorf("agent %d may name %d: %v, but its coalition is %v", i, n, legal, at)
+				}
+			}
+		}
+		for k, row := range r.Of {
+			if id := r.List[k].Job; row < -1 || int(row) >= len(r.Ids) || row >= 0 && r.Ids[row] != id {
+				return w.errorf("candidate %d is about job %d, but its row is %d of %v", k+1, id, row, r.Ids)
+			}
+		}
+		for k, id := range r.Ids {
+			if slices.Contains(r.Ids[:k], id) {
+				return w.errorf("job %d is shown twice", id)
 			}
 		}
 		return nil
 	})
 }
 
-func refused(w *walk, _ uint64) error {
-	sure := false // whether the joint action must win
-	choose := func() {
-		if sure = w.draw.IntN(2) == 0; !sure {
-			w.random()
-			return
-		}
-		// One claim a worker at most: then nobody can lose.
-		k, _ := w.complete()
-		if k < 0 || w.ts.State == nil {
-			sure = false
-			return
-		}
-		claimants := int32(0)
-		for _, a := range w.joint {
-			if a != env.NoOp {
-				claimants++
-			}
-		}
-		spec := w.ts.State.Spec(w.ts.Window[k])
-		sure = claimants <= spec.Workers/spec.Together()
-	}
-	return w.through(walkSteps, choose, func() error {
-		for n, i := range w.ts.Refused {
-			if i < 0 || int(i) >= w.spec.Agents || w.joint[i] == env.NoOp {
-				return w.errorf("agent %d is refused but claimed nothing", i)
-			}
-			if slices.Contains(w.ts.Refused[:n], i) {
-				return w.errorf("agent %d is refused twice", i)
-			}
-		}
-		if sure && len(w.ts.Refused) > 0 {
-			return w.errorf("agents %v are refused, who claimed a whole gang together", w.ts.Refused)
-		}
-		return nil
-	})
-}
-
-func masked(w *walk, _ uint64) error {
+func masked(w *walk) error {
 	var before, shown, spare env.TimeStep
+	illegal := passes(w.spec.Agents)
 	return w.through(walkSteps, w.random, func() error {
 		if w.ts.Over() {
 			return nil
 		}
 		agent := w.draw.IntN(w.spec.Agents)
-		action := env.Action(w.draw.IntN(w.spec.Actions()))
-		illegal := slices.Repeat([]env.Action{env.NoOp}, w.spec.Agents)
+		action := game.Action(w.draw.IntN(w.spec.Candidates))
 		w.random()
-		copy(illegal, w.joint) // the legal claims of the others must not be carried out either
-		for _, wrong := range []env.Action{action, -1, env.Action(w.spec.Actions())} {
+		copy(illegal, w.joint) // what the others name must not be carried out either
+		for _, wrong := range []game.Action{action, -1, game.Action(w.spec.Candidates)} {
 			inRange := wrong == action
-			if inRange && w.ts.Legal(&w.spec, agent)[action] {
+			if inRange && w.ts.Legal(agent)[action] {
 				continue
 			}
 			illegal[agent] = wrong
 			before.CopyFrom(&w.ts)
-			was := fingerprint(w.ts.State)
+			was := fingerprint(w.ts.Cluster)
 			err := w.env.Step(illegal, &spare)
-			if err == nil || inRange && !errors.Is(err, env.ErrMasked) {
-				return w.errorf("agent %d answers %d against its mask: error %v, want ErrMasked", agent, wrong, err)
+			if err == nil || inRange && !errors.Is(err, game.ErrMasked) {
+				return w.errorf("agent %d names %d against its mask: error %v, want ErrMasked", agent, wrong, err)
 			}
-			if fingerprint(w.ts.State) != was {
-				return w.errorf("agent %d answers %d against its mask: the state has changed", agent, wrong)
+			if fingerprint(w.ts.Cluster) != was {
+				return w.errorf("agent %d names %d against its mask: the state has changed", agent, wrong)
 			}
 			shown.CopyFrom(&w.ts)
 			if err := same(&before, &shown); err != nil {
-				return w.errorf("agent %d answers %d against its mask: the last step has changed: %w", agent, wrong, err)
+				return w.errorf("agent %d names %d against its mask: the last step has changed: %w", agent, wrong, err)
 			}
 		}
 		return nil

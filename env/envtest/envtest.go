@@ -27,19 +27,18 @@ func Checks() []Check {
 	return []Check{
 		{"order", "no step before the first reset, after the end or after Close, no joint action of another length", order},
 		{"shape", "every slice has the size that Spec says", onWalk("shape", shape)},
-		{"range", "every observation is finite and within its declared bounds; what is absent or masked is 0", onWalk("range", ranges)},
-		{"window", "the window holds distinct waiting jobs; no-op is legal, an absent job is not", onWalk("window", window)},
-		{"refused", "only agents that claimed are refused, each once, and a gang whose claims are complete is not",
-			onWalk("refused", refused)},
+		{"range", "every observation is finite and within its declared bounds; rows of nobody are 0", onWalk("range", ranges)},
+		{"coalition", "an agent may name what it takes part in, and pass; weights sum to 1", onWalk("coalition", coalition)},
 		{"masked", "a masked action is refused with ErrMasked and changes nothing", onWalk("masked", masked)},
+		{"agreed", "what its whole coalition names, and nobody a lower number, is carried out; what is refused is told",
+			onState("agreed", agreed)},
+		{"prior", "agents who name what the prior would do play the prior's schedule", prior},
 		{"deterministic", "the same seed and joint actions give the same bytes, whatever the buffers held", deterministic},
-		{"feasible", "an action is legal exactly if the server takes a worker and the gang fits the cluster",
-			onState("feasible", feasible)},
-		{"claims", "a server that alone takes the gang starts it, and so do all legal agents together", onState("claims", claims)},
 		{"conserved", "GPUs, CPU, memory and jobs are neither lost nor made", onState("conserved", conserved)},
 		{"time", "elapsed times are never negative and sum to the present instant", onWalk("time", elapsed)},
-		{"rewards", "flow rewards sum to the negative completion times", onWalk("rewards", rewards)},
-		{"ends", "an episode in which agents act whenever they can ends, with every job done or a reason", onState("ends", ends)},
+		{"rewards", "flow rewards sum to the negative completion times, and are every agent's", onWalk("rewards", rewards)},
+		{"ends", "random play ends, with every job done or a reason", onState("ends", ends)},
+		{"starved", "agents who pass for ever starve nobody", onState("starved", starved)},
 	}
 }
 

@@ -2,16 +2,34 @@ package envtest_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 )
+
+// reviewed is the usual game about a baseline.
+func reviewed(prior string) game.Config {
+	r, err := baselines.Reviewed(prior)
+	if err != nil {
+		panic(err)
+	}
+	return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: 8}}
+}
+
+// under plays about another baseline.
+func under(prior string) func(*env.Config) {
+	return func(c *env.Config) { c.Game = reviewed(prior) }
+}
 
 // generated makes environments with a loaded cluster of that many servers of 8 GPUs.
 func generated(servers, jobs int, change func(*env.Config)) envtest.Make {
@@ -34,7 +52,7 @@ func generated(servers, jobs int, change func(*env.Config)) envtest.Make {
 				}
 				return clamped, trace.Estimates{Kind: trace.Oracle}.Apply(clamped, nil)
 			},
-			Encoder: &env.StandardEncoder{Window: 8}, SkipForced: true,
+			Game: reviewed("fifo"),
 		}
 		if change != nil {
 			change(&cfg)
@@ -66,11 +84,19 @@ func amounts(cfg *env.Config) {
 	}
 }
 
+// menu chooses amounts, lets jobs share GPUs and moves running jobs.
 func menu(cfg *env.Config) {
 	amounts(cfg)
-	cfg.Encoder = &env.StandardEncoder{Window: 5, Menu: []env.Level{
-		{Name: "as requested", GPUShare: 1, CPU: 1, Memory: 1}, {Name: "half", GPUShare: 0.5, CPU: 0.5, Memory: 1},
-	}}
+	jobs := cfg.Jobs
+	cfg.Jobs = func(seed uint64) ([]trace.Job, error) {
+		all, err := jobs(seed)
+		for i := range all {
+			all[i].Estimate = all[i].Work
+		}
+		return all, err
+	}
+	under("srsf+menu+move")(cfg)
+	cfg.Sim.Physics = physics.Compose(physics.Sharing{Strength: 0.3})
 }
 
 // The cluster environment keeps the contract in every shape that its options give it.
@@ -79,15 +105,15 @@ func TestConformance(t *testing.T) {
 		name string
 		make envtest.Make
 	}{
-		{"loaded", generated(6, 150, nil)},
-		{"every decision point", generated(6, 100, func(c *env.Config) { c.SkipForced = false })},
-		{"one server", generated(1, 80, nil)},
-		{"fractions, CPU, memory, few estimates", generated(5, 150, amounts)},
-		{"a menu of two levels", generated(5, 120, menu)},
-		{"horizon", generated(5, 150, func(c *env.Config) { c.Sim.Horizon = 20 * time.Hour })},
-		{"patience", generated(3, 60, func(c *env.Config) { c.Patience = time.Minute })},
+		{"loaded", generated(6, 100, nil)},
+		{"one server", generated(1, 60, under("sjfskip"))},
+		{"a prior that preempts", generated(5, 80, under("srtf"))},
+		{"fractions, CPU, memory, few estimates", generated(5, 100, amounts)},
+		{"amounts of a menu, and moves", generated(4, 80, menu)},
+		{"a lead server", generated(5, 80, func(c *env.Config) { c.Game.Agree = game.Lead })},
+		{"horizon", generated(5, 100, func(c *env.Config) { c.Sim.Horizon = 20 * time.Hour })},
 		{"time limit", func() (env.Env, error) {
-			e, err := generated(5, 150, nil)()
+			e, err := generated(5, 100, nil)()
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +138,7 @@ func TestConformance(t *testing.T) {
 type broken struct {
 	env.Env
 	reset func(ts *env.TimeStep)
-	step  func(inner env.Env, joint []env.Action, ts *env.TimeStep) error
+	step  func(inner env.Env, joint []game.Action, ts *env.TimeStep) error
 }
 
 func (b *broken) Unwrap() env.Env { return b.Env }
@@ -125,7 +151,7 @@ func (b *broken) Reset(seed uint64, ts *env.TimeStep) error {
 	return err
 }
 
-func (b *broken) Step(joint []env.Action, ts *env.TimeStep) error {
+func (b *broken) Step(joint []game.Action, ts *env.TimeStep) error {
 	if b.step != nil {
 		return b.step(b.Env, joint, ts)
 	}
@@ -133,11 +159,11 @@ func (b *broken) Step(joint []env.Action, ts *env.TimeStep) error {
 }
 
 // after is a fault in what every step shows.
-func after(fault func(spec env.Spec, ts *env.TimeStep)) func(env.Env) env.Env {
+func after(fault func(spec game.Spec, ts *env.TimeStep)) func(env.Env) env.Env {
 	return func(e env.Env) env.Env {
 		return &broken{
 			Env: e, reset: func(ts *env.TimeStep) { fault(e.Spec(), ts) },
-			step: func(inner env.Env, joint []env.Action, ts *env.TimeStep) error {
+			step: func(inner env.Env, joint []game.Action, ts *env.TimeStep) error {
 				err := inner.Step(joint, ts)
 				if err == nil {
 					fault(e.Spec(), ts)
@@ -149,7 +175,7 @@ func after(fault func(spec env.Spec, ts *env.TimeStep)) func(env.Env) env.Env {
 }
 
 // instead is a fault in how a step is played.
-func instead(step func(inner env.Env, joint []env.Action, ts *env.TimeStep) error) func(env.Env) env.Env {
+func instead(step func(inner env.Env, joint []game.Action, ts *env.TimeStep) error) func(env.Env) env.Env {
 	return func(e env.Env) env.Env { return &broken{Env: e, step: step} }
 }
 
@@ -160,25 +186,32 @@ func TestMutations(t *testing.T) {
 		name, check string
 		fault       func(env.Env) env.Env
 	}{
-		{"a masked action looks legal", "feasible", after(func(s env.Spec, ts *env.TimeStep) {
-			for a := 1; a < s.Actions(); a++ {
-				if ts.Window[(a-1)/len(s.Menu)] >= 0 {
-					ts.Mask[a] = true
-				}
+		{"a masked action looks legal", "coalition", after(func(_ game.Spec, ts *env.TimeStep) {
+			for n := 1; n <= len(ts.List); n++ {
+				ts.Mask[n] = true
 			}
 		})},
-		{"a legal action is masked", "feasible", after(func(s env.Spec, ts *env.TimeStep) {
-			ts.Mask[len(ts.Mask)-s.Items()] = false
+		{"a legal action is masked", "coalition", after(func(s game.Spec, ts *env.TimeStep) {
+			for i := range s.Agents {
+				ts.Mask[i*s.Candidates+min(len(ts.List), 2)] = false
+			}
 		})},
-		{"an absent job looks legal", "window", after(func(s env.Spec, ts *env.TimeStep) {
-			ts.Mask[len(ts.Mask)-1] = ts.Mask[len(ts.Mask)-1] || ts.Window[s.Window-1] < 0
+		{"weights do not sum to 1", "coalition", after(func(_ game.Spec, ts *env.TimeStep) {
+			for i := range ts.Coalition {
+				ts.Coalition[i].Weight *= 0.9
+			}
 		})},
-		{"no-op is masked", "window", after(func(_ env.Spec, ts *env.TimeStep) { ts.Mask[0] = false })},
-		{"observations drift", "deterministic", after(func(_ env.Spec, ts *env.TimeStep) {
+		{"to pass is masked", "coalition", after(func(_ game.Spec, ts *env.TimeStep) { ts.Mask[0] = false })},
+		{"a candidate has another job's row", "coalition", after(func(_ game.Spec, ts *env.TimeStep) {
+			for k := range ts.Of {
+				ts.Of[k] = int32(len(ts.Ids) - 1)
+			}
+		})},
+		{"observations drift", "deterministic", after(func(_ game.Spec, ts *env.TimeStep) {
 			noise += 1e-6
 			ts.Global[0] = noise
 		})},
-		{"the end is never cleared", "deterministic", instead(func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
+		{"the end is never cleared", "deterministic", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
 			old := ts.Truncated
 			err := e.Step(joint, ts)
 			if !ts.Over() {
@@ -186,28 +219,38 @@ func TestMutations(t *testing.T) {
 			}
 			return err
 		})},
-		{"rewards are a thousandth too large", "rewards", after(func(_ env.Spec, ts *env.TimeStep) { ts.Reward *= 1.001 })},
-		{"a number is not one", "range", after(func(_ env.Spec, ts *env.TimeStep) { ts.Jobs[1] = float32(math.NaN()) })},
-		{"a number is out of range", "range", after(func(_ env.Spec, ts *env.TimeStep) { ts.Servers[0] = 1.01 })},
-		{"a slice is short", "shape", after(func(_ env.Spec, ts *env.TimeStep) { ts.Global = ts.Global[:len(ts.Global)-1] })},
-		{"a bystander is refused", "refused", instead(func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
-			err := e.Step(joint, ts)
-			for i, a := range joint {
-				if a == env.NoOp {
-					ts.Refused = append(ts.Refused, int32(i))
-				}
+		{"rewards are a thousandth too large", "rewards", after(func(_ game.Spec, ts *env.TimeStep) {
+			ts.Reward *= 1.001
+			for i := range ts.Rewards {
+				ts.Rewards[i] = ts.Reward
 			}
-			return err
 		})},
-		{"masked actions pass", "masked", instead(func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
+		{"one agent is given more", "rewards", after(func(_ game.Spec, ts *env.TimeStep) { ts.Rewards[1]++ })},
+		{"a number is not one", "range", after(func(_ game.Spec, ts *env.TimeStep) { ts.Global[1] = float32(math.NaN()) })},
+		{"a number is out of range", "range", after(func(_ game.Spec, ts *env.TimeStep) { ts.Servers[0] = 1.01 })},
+		{"the row of Pass holds something", "range", after(func(_ game.Spec, ts *env.TimeStep) { ts.Candidates[0] = 1 })},
+		{"a slice is short", "shape", after(func(_ game.Spec, ts *env.TimeStep) { ts.Global = ts.Global[:len(ts.Global)-1] })},
+		{"nobody is told of a refusal", "agreed", after(func(_ game.Spec, ts *env.TimeStep) { ts.Refused = nil })},
+		{"the wrong candidate is said to be taken", "agreed", after(func(_ game.Spec, ts *env.TimeStep) {
+			if len(ts.Taken) > 0 {
+				ts.Taken = []game.Action{1}
+			}
+		})},
+		{"what agents name is dropped", "agreed", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
+			return e.Step(make([]game.Action, len(joint)), ts)
+		})},
+		{"what agents name is dropped", "prior", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
+			return e.Step(make([]game.Action, len(joint)), ts)
+		})},
+		{"masked actions pass", "masked", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
 			if e.Step(joint, ts) != nil {
-				return e.Step(make([]env.Action, len(joint)), ts)
+				return e.Step(make([]game.Action, len(joint)), ts)
 			}
 			return nil
 		})},
 		{"steps after the end pass", "order", func(e env.Env) env.Env {
 			over := false
-			return &broken{Env: e, step: func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
+			return &broken{Env: e, step: func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
 				if over {
 					return nil
 				}
@@ -216,35 +259,42 @@ func TestMutations(t *testing.T) {
 				return err
 			}}
 		}},
-		{"claims are dropped", "claims", instead(func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
-			return e.Step(make([]env.Action, len(joint)), ts)
-		})},
-		{"time is told twice", "time", after(func(_ env.Spec, ts *env.TimeStep) { ts.Elapsed *= 2 })},
-		{"a job is lost", "ends", after(func(_ env.Spec, ts *env.TimeStep) {
+		{"time is told twice", "time", after(func(_ game.Spec, ts *env.TimeStep) { ts.Elapsed *= 2 })},
+		{"a job is lost", "ends", after(func(_ game.Spec, ts *env.TimeStep) {
 			ts.Terminated = ts.Terminated || ts.Now > 24*time.Hour
 		})},
-		{"GPUs are made", "conserved", instead(func(e env.Env, joint []env.Action, ts *env.TimeStep) error {
+		{"whoever passes is never asked again", "starved", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
+			err := e.Step(joint, ts)
+			ts.Terminated = ts.Terminated || slices.Max(joint) == game.Pass
+			return err
+		})},
+		{"GPUs are made", "conserved", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
 			err := e.Step(joint, ts)
 			if err == nil {
-				ts.State.GPUUse(0)[0] = 0
+				ts.Cluster.GPUUse(0)[0] = 0
 			}
 			return err
 		})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			noise = 0
+			found := false
 			good := generated(4, 60, nil)
 			for _, r := range envtest.Report(func() (env.Env, error) {
 				e, err := good()
 				return c.fault(e), err
 			}, 1) {
 				if r.Name == c.check {
+					found = true
 					if r.Status != envtest.Failed {
 						t.Errorf("check %s %s", r.Name, r.Status)
 					} else {
 						t.Logf("%s: %s", r.Name, r.Detail)
 					}
 				}
+			}
+			if !found {
+				t.Errorf("no check %s", c.check)
 			}
 		})
 	}

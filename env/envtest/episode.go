@@ -10,14 +10,10 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-func conserved(w *walk, seed uint64) error {
-	choose := w.random
-	if seed%2 == 0 {
-		choose = func() { w.complete() }
-	}
+func conserved(w *walk) error {
 	finished := 0
-	return w.through(walkSteps, choose, func() error {
-		s := w.ts.State
+	return w.through(walkSteps, w.random, func() error {
+		s := w.ts.Cluster
 		if err := ledger(s); err != nil {
 			return w.errorf("%w", err)
 		}
@@ -79,7 +75,7 @@ func ledger(s *cluster.State) error {
 	return nil
 }
 
-func elapsed(w *walk, _ uint64) error {
+func elapsed(w *walk) error {
 	sum := time.Duration(0)
 	visit := func() error {
 		if w.ts.Elapsed < 0 {
@@ -88,7 +84,7 @@ func elapsed(w *walk, _ uint64) error {
 		if sum += w.ts.Elapsed; sum != w.ts.Now {
 			return w.errorf("elapsed times sum to %v, now is %v", sum, w.ts.Now)
 		}
-		if s := w.ts.State; s != nil && s.Now() != w.ts.Now {
+		if s := w.ts.Cluster; s != nil && s.Now() != w.ts.Now {
 			return w.errorf("the state is at %v, the step at %v", s.Now(), w.ts.Now)
 		}
 		return nil
@@ -99,7 +95,7 @@ func elapsed(w *walk, _ uint64) error {
 	return w.finish(visit)
 }
 
-func rewards(w *walk, _ uint64) error {
+func rewards(w *walk) error {
 	scorer, ok := env.As[interface{ Reward() env.Reward }](w.env)
 	if !ok {
 		return fmt.Errorf("the environment does not tell its reward: %w", ErrSkip)
@@ -113,11 +109,19 @@ func rewards(w *walk, _ uint64) error {
 		return fmt.Errorf("the environment keeps no log: %w", ErrSkip)
 	}
 	sum := 0.0
-	err := w.finish(func() error {
+	visit := func() error {
 		sum += w.ts.Reward
+		for i, x := range w.ts.Rewards {
+			if x != w.ts.Reward {
+				return w.errorf("agent %d is given %v, want the reward of all, %v", i, x, w.ts.Reward)
+			}
+		}
 		return nil
-	})
-	if err != nil {
+	}
+	if err := w.through(walkSteps, w.random, visit); err != nil {
+		return err
+	}
+	if err := w.finish(visit); err != nil {
 		return err
 	}
 	scale := flow.Scale
@@ -145,15 +149,27 @@ func inSystem(l *sim.Log, end time.Duration) float64 {
 	return sum
 }
 
-func ends(w *walk, _ uint64) error {
-	if err := w.finish(func() error { return nil }); err != nil {
+func ends(w *walk) error {
+	if err := w.toEnd(w.random, nothing); err != nil {
 		return err
 	}
+	return w.over()
+}
+
+func starved(w *walk) error {
+	if err := w.toEnd(func() { clear(w.joint) }, nothing); err != nil {
+		return err
+	}
+	return w.over()
+}
+
+// over reports an end that is none.
+func (w *walk) over() error {
 	if w.ts.Terminated && w.ts.Truncated != "" {
 		return w.errorf("both terminated and truncated (%s)", w.ts.Truncated)
 	}
-	for id := range cluster.JobID(w.ts.State.Jobs()) {
-		if p := w.ts.State.Phase(id); w.ts.Terminated && p != cluster.Done {
+	for id := range cluster.JobID(w.ts.Cluster.Jobs()) {
+		if p := w.ts.Cluster.Phase(id); w.ts.Terminated && p != cluster.Done {
 			return w.errorf("terminated, but job %d is %v", id, p)
 		}
 	}

@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env"
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/game"
 )
 
-// same reports the first difference between two time steps, bit for bit; State is not looked at.
+// same reports the first difference between two time steps, bit for bit; Cluster is not looked at.
 func same(a, b *env.TimeStep) error {
 	for _, x := range []struct {
 		name string
 		a, b []float32
 	}{
-		{"Servers", a.Servers, b.Servers}, {"Jobs", a.Jobs, b.Jobs}, {"Items", a.Items, b.Items}, {"Global", a.Global, b.Global},
+		{"Servers", a.Servers, b.Servers}, {"Jobs", a.Jobs, b.Jobs}, {"Candidates", a.Candidates, b.Candidates},
+		{"Global", a.Global, b.Global},
 	} {
 		if len(x.a) != len(x.b) {
 			return fmt.Errorf("%s has %d and %d numbers", x.name, len(x.a), len(x.b))
@@ -30,10 +32,16 @@ func same(a, b *env.TimeStep) error {
 	switch {
 	case !slices.Equal(a.Mask, b.Mask):
 		return fmt.Errorf("masks differ")
-	case !slices.Equal(a.Window, b.Window):
-		return fmt.Errorf("windows are %v and %v", a.Window, b.Window)
-	case math.Float64bits(a.Reward) != math.Float64bits(b.Reward):
-		return fmt.Errorf("rewards are %v and %v", a.Reward, b.Reward)
+	case !slices.Equal(a.Ids, b.Ids) || !slices.Equal(a.Of, b.Of):
+		return fmt.Errorf("jobs are %v, those of candidates %v, and %v, %v", a.Ids, a.Of, b.Ids, b.Of)
+	case !slices.EqualFunc(a.List, b.List, alike):
+		return fmt.Errorf("candidates are %v and %v", a.List, b.List)
+	case !slices.Equal(a.Coalition, b.Coalition):
+		return fmt.Errorf("coalitions are %v and %v", a.Coalition, b.Coalition)
+	case a.Prior != b.Prior || !slices.Equal(a.Taken, b.Taken):
+		return fmt.Errorf("the prior would do %d, taken was %v, and %d, %v", a.Prior, a.Taken, b.Prior, b.Taken)
+	case math.Float64bits(a.Reward) != math.Float64bits(b.Reward) || !slices.Equal(a.Rewards, b.Rewards):
+		return fmt.Errorf("rewards are %v, %v and %v, %v", a.Reward, a.Rewards, b.Reward, b.Rewards)
 	case a.Elapsed != b.Elapsed || a.Now != b.Now:
 		return fmt.Errorf("times are %v, %v later, and %v, %v later", a.Now, a.Elapsed, b.Now, b.Elapsed)
 	case !slices.Equal(a.Refused, b.Refused):
@@ -42,6 +50,11 @@ func same(a, b *env.TimeStep) error {
 		return fmt.Errorf("ends are %v %q and %v %q", a.Terminated, a.Truncated, b.Terminated, b.Truncated)
 	}
 	return nil
+}
+
+// alike reports whether two candidates are about the same.
+func alike(a, b candidates.Candidate) bool {
+	return a.Kind == b.Kind && a.Job == b.Job && a.Wait == b.Wait && a.Saves == b.Saves && len(a.Ops) == len(b.Ops)
 }
 
 func deterministic(make Make, seed uint64) error {
@@ -56,7 +69,7 @@ func deterministic(make Make, seed uint64) error {
 		return err
 	}
 	defer b.close()
-	if err := b.through(20, b.random, func() error { return nil }); err != nil {
+	if err := b.through(20, b.random, nothing); err != nil {
 		return err
 	}
 	var buffers [2]env.TimeStep
@@ -89,7 +102,7 @@ func deterministic(make Make, seed uint64) error {
 
 // litter fills a time step with what no environment should leave there.
 func litter(ts *env.TimeStep) {
-	for _, x := range [][]float32{ts.Servers, ts.Jobs, ts.Items, ts.Global} {
+	for _, x := range [][]float32{ts.Servers, ts.Jobs, ts.Candidates, ts.Global} {
 		for i := range x {
 			x[i] = float32(math.NaN())
 		}
@@ -97,10 +110,12 @@ func litter(ts *env.TimeStep) {
 	for i := range ts.Mask {
 		ts.Mask[i] = !ts.Mask[i]
 	}
-	for i := range ts.Window {
-		ts.Window[i] = cluster.JobID(i)
+	for i := range ts.Rewards {
+		ts.Rewards[i] = math.NaN()
 	}
+	ts.Ids, ts.Of = append(ts.Ids, 99), append(ts.Of, 99)
+	ts.Coalition, ts.Prior, ts.Taken = append(ts.Coalition, game.Share{Candidate: 1, Weight: 7}), 99, []game.Action{99}
 	ts.Reward, ts.Elapsed, ts.Now = math.NaN(), -time.Second, -time.Second
-	ts.Refused = append(ts.Refused, -7)
+	ts.Refused = append(ts.Refused, game.Refusal{Candidate: -7})
 	ts.Terminated, ts.Truncated = true, "litter"
 }

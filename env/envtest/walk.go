@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/env"
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -15,10 +15,10 @@ const walkSteps = 400
 // walk plays one episode.
 type walk struct {
 	env   env.Env
-	spec  env.Spec
+	spec  game.Spec
 	ts    env.TimeStep
 	draw  *rand.Rand
-	joint []env.Action
+	joint []game.Action
 	steps int
 	// visited is the first step that was not visited yet, so that a walk may go on under another policy.
 	visited int
@@ -31,7 +31,7 @@ func start(make Make, seed uint64, name string) (*walk, error) {
 		return nil, err
 	}
 	w := &walk{env: e, spec: e.Spec(), draw: rng.Stream(seed, "envtest", name)}
-	w.joint = append(w.joint, w.idle()...)
+	w.joint = append(w.joint, passes(w.spec.Agents)...)
 	if err := e.Reset(seed, &w.ts); err != nil {
 		w.close()
 		return nil, fmt.Errorf("seed %d: %w", seed, err)
@@ -39,31 +39,32 @@ func start(make Make, seed uint64, name string) (*walk, error) {
 	return w, nil
 }
 
+// passes is the joint action of agents who all pass.
+func passes(agents int) []game.Action { return make([]game.Action, agents) }
+
 // onWalk makes a check of one that needs a fresh walk, whose draws come from the stream of that name.
-func onWalk(name string, check func(w *walk, seed uint64) error) func(Make, uint64) error {
+func onWalk(name string, check func(w *walk) error) func(Make, uint64) error {
 	return func(make Make, seed uint64) error {
 		w, err := start(make, seed, name)
 		if err != nil {
 			return err
 		}
 		defer w.close()
-		return check(w, seed)
+		return check(w)
 	}
 }
 
 // onState is onWalk for a check that looks at the cluster's state.
-func onState(name string, check func(w *walk, seed uint64) error) func(Make, uint64) error {
-	return onWalk(name, func(w *walk, seed uint64) error {
-		if err := w.needState(); err != nil {
-			return err
+func onState(name string, check func(w *walk) error) func(Make, uint64) error {
+	return onWalk(name, func(w *walk) error {
+		if w.ts.Cluster == nil {
+			return fmt.Errorf("time steps hold no state: %w", ErrSkip)
 		}
-		return check(w, seed)
+		return check(w)
 	})
 }
 
 func (w *walk) close() { _ = w.env.Close() }
-
-func (w *walk) idle() []env.Action { return make([]env.Action, w.spec.Agents) }
 
 // step plays w.joint in place.
 func (w *walk) step() error {
@@ -99,83 +100,49 @@ func (w *walk) through(limit int, choose func(), visit func() error) error {
 	}
 }
 
-// limit is more steps than an episode in which agents act whenever they can may last: a job is submitted, starts and
-// finishes once, and each of these is at most one step.
-func (w *walk) limit() int {
-	if w.ts.State == nil {
-		return 1 << 20
+// toEnd is through without a limit but for one that no episode reaches, whoever plays: a job that is kept from starting is asked
+// for again every few minutes, for a few hours at most.
+func (w *walk) toEnd(choose func(), visit func() error) error {
+	limit := 1 << 20
+	if w.ts.Cluster != nil {
+		limit = w.steps + 2000 + 500*w.ts.Cluster.Jobs()
 	}
-	return 3*w.ts.State.Jobs() + 16
-}
-
-// finish answers as complete does until the episode ends.
-func (w *walk) finish(visit func() error) error {
-	if err := w.through(w.steps+w.limit(), func() { w.complete() }, visit); err != nil {
+	if err := w.through(limit, choose, visit); err != nil {
 		return err
 	}
 	if !w.ts.Over() {
-		return w.errorf("no end, though agents act whenever they can")
+		return w.errorf("no end in sight")
 	}
 	return nil
 }
 
-// random answers with a legal action for every agent, each as likely as the others.
-func (w *walk) random() { randomJoint(&w.spec, &w.ts, w.draw, w.joint) }
+// finish names what the prior would do until the episode ends.
+func (w *walk) finish(visit func() error) error { return w.toEnd(w.byPrior, visit) }
 
-func randomJoint(spec *env.Spec, ts *env.TimeStep, draw *rand.Rand, joint []env.Action) {
+func nothing() error { return nil }
+
+// byPrior answers with what the prior would do.
+func (w *walk) byPrior() { w.ts.Unanimous(w.ts.Prior, w.joint) }
+
+// random answers with legal actions.
+func (w *walk) random() { randomJoint(&w.ts, w.draw, w.joint) }
+
+// randomJoint answers by the toss of a coin with a candidate that all of its coalition name, or with a number for every agent by
+// itself; all that are legal are equally likely.
+func randomJoint(ts *env.TimeStep, draw *rand.Rand, joint []game.Action) {
+	if draw.IntN(2) == 0 {
+		ts.Unanimous(game.Action(draw.IntN(len(ts.List)+1)), joint)
+		return
+	}
 	for i := range joint {
-		legal, count := ts.Legal(spec, i), 0
-		for a, ok := range legal {
+		count := 0
+		for n, ok := range ts.Legal(i) {
 			if !ok {
 				continue
 			}
 			if count++; draw.IntN(count) == 0 {
-				joint[i] = env.Action(a)
+				joint[i] = game.Action(n)
 			}
 		}
 	}
-}
-
-// complete answers with all agents that may claim a randomly chosen job, so that it starts; with no-op if there is none.
-// It returns the place of the job in the window and the level, or -1.
-func (w *walk) complete() (k, l int) {
-	found := 0
-	var pick env.Action
-	for i := range w.spec.Agents {
-		for a, ok := range w.ts.Legal(&w.spec, i)[1:] {
-			if !ok {
-				continue
-			}
-			if found++; w.draw.IntN(found) == 0 {
-				pick = env.Action(a + 1)
-			}
-		}
-	}
-	clear(w.joint)
-	if found == 0 {
-		return -1, -1
-	}
-	k, l = w.spec.Unpack(pick)
-	first := -1
-	for i := range w.joint {
-		if !w.ts.Legal(&w.spec, i)[pick] {
-			continue
-		}
-		if first < 0 {
-			first = i
-		}
-		s := w.ts.State
-		if s == nil || s.SameType(w.ts.Window[k], cluster.ServerID(first), cluster.ServerID(i)) {
-			w.joint[i] = pick
-		}
-	}
-	return k, l
-}
-
-// needState is the error of checks that look behind the observations.
-func (w *walk) needState() error {
-	if w.ts.State == nil {
-		return fmt.Errorf("time steps hold no state: %w", ErrSkip)
-	}
-	return nil
 }

@@ -25,7 +25,7 @@ func (s *Sim) Fork(dst *Sim) {
 		ended: old.ended[:0], launched: old.launched[:0],
 		touched: append(old.touched[:0], s.touched...),
 	}
-	dst.log = Log{off: true}
+	dst.log, dst.watch = Log{off: true}, nil
 }
 
 // Continue lets a scheduler play a forked or resumed episode to its end, from the open transaction on. The scheduler is reset

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -69,11 +69,11 @@ func look(tx *cluster.Txn, jobs int) string {
 			b.WriteByte('\n')
 		})
 	}
-	encoder := env.NewEncoder()
-	spec := encoder.Spec(s.Servers())
-	ts := env.NewTimeStep(&spec)
-	encoder.Encode(s, ts)
-	fmt.Fprintln(&b, ts.Servers, ts.Jobs, ts.Items, ts.Global, ts.Mask, ts.Window)
+	var o observe.Observation
+	if err := observe.NewStandard().Encode(tx, nil, &o); err != nil {
+		panic(err) // there is no candidate that could be at fault
+	}
+	fmt.Fprintln(&b, o.Servers, o.Jobs, o.Ids, o.Global)
 	return b.String()
 }
 
@@ -107,6 +107,8 @@ func arguments(s *cluster.State, jobs int, t reflect.Type) (all []reflect.Value)
 		}
 	case reflect.TypeFor[[]int32]():
 		add(make([]int32, s.Servers()))
+	case reflect.TypeFor[[]cluster.Event]():
+		add([]cluster.Event(nil))
 	case reflect.TypeFor[io.Writer]():
 		add(new(strings.Builder))
 	default:

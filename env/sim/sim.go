@@ -44,6 +44,7 @@ type Sim struct {
 	log     Log
 	refused int // operations
 	outcome Outcome
+	watch   func(from, to time.Duration) // nil: nobody watches
 	scratch
 }
 
@@ -155,11 +156,13 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	case at == never && s.finish.len() == 0:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs wait, and nothing runs, arrives or wakes", len(s.state.Pending()))})
 	case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
+		s.watched(s.cfg.Horizon)
 		s.state.Advance(max(s.cfg.Horizon, s.state.Now()))
 		return s.end(Outcome{Truncated: horizonReached(s.cfg.Horizon)})
 	case at == never:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
 	}
+	s.watched(at)
 	s.pass(at)
 	s.state.Advance(at)
 	s.completeAll(at)
@@ -183,6 +186,16 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		s.respeed()
 	}
 	return s.state.Begin(s.events), true
+}
+
+// Watch has seen called for every stretch of time before it passes, with the state as decisions left it: during the stretch
+// nothing changes but the clock. nil ends it. Forks are not watched.
+func (s *Sim) Watch(seen func(from, to time.Duration)) { s.watch = seen }
+
+func (s *Sim) watched(to time.Duration) {
+	if from := s.state.Now(); s.watch != nil && to > from {
+		s.watch(from, to)
+	}
 }
 
 // Peek returns the instant to which Next will move; ok is false if that is the end of an episode that has ended or is stuck.

@@ -2,99 +2,74 @@ package main
 
 import (
 	"math"
+	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Lean shows a server by one number and a job by three, and nothing of the cluster. Its window holds the jobs that wait
-// longest among those that could start now.
-type Lean struct {
-	Window int // jobs shown
-	spec   env.Spec
-	fits   []int32 // scratch: workers of the job in hand that each server takes
-}
+// Lean shows a server by one number, a job by three and a candidate by two, and nothing of the cluster. The jobs that it shows
+// are those that candidates are about.
+type Lean struct{}
 
-var _ env.Encoder = (*Lean)(nil)
+var _ observe.Encoder = Lean{}
 
-// Spec implements env.Encoder.
-func (l *Lean) Spec(servers int) env.Spec {
-	l.fits = make([]int32, servers)
-	l.spec = env.Spec{
-		Agents: servers, Window: l.Window, Menu: env.AsRequested(),
-		Server: []env.Feature{{Name: "free_gpus", Unit: "of its own", Max: 1}},
-		Job: []env.Feature{
+// Spec implements observe.Encoder.
+func (Lean) Spec() observe.Spec {
+	return observe.Spec{
+		Server: []observe.Feature{{Name: "free_gpus", Unit: "of its own", Max: 1}},
+		Job: []observe.Feature{
 			{Name: "length", Unit: "log of the estimate, 1 is 100 days", Max: 1},
 			{Name: "width", Unit: "log2 of workers / 10", Max: 1},
 			{Name: "age", Unit: "log of the time since submission, 1 is 100 days", Max: 1},
 		},
+		Candidate: []observe.Feature{
+			{Name: "starts", Unit: "flag: it starts a job", Max: 1},
+			{Name: "stops", Unit: "flag: it stops a job", Max: 1},
+		},
 	}
-	return l.spec
 }
 
-// Encode implements env.Encoder. It depends on the state alone.
-func (l *Lean) Encode(s *cluster.State, ts *env.TimeStep) {
-	for i := range l.spec.Agents {
+// Encode implements observe.Encoder. It depends on the state and the list alone.
+func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
+	s := tx.State()
+	o.Servers, o.Jobs, o.Global, o.Candidates = o.Servers[:0], o.Jobs[:0], o.Global[:0], o.Candidates[:0]
+	o.Ids, o.Of = o.Ids[:0], o.Of[:0]
+	for i := range s.Servers() {
 		id := cluster.ServerID(i)
-		ts.Servers[i] = float32(s.FreeGPUs(id)) / float32(max(s.Server(id).GPUs, 1))
+		o.Servers = append(o.Servers, float32(s.FreeGPUs(id))/float32(max(s.Server(id).GPUs, 1)))
 	}
-	clear(ts.Jobs)
-	clear(ts.Mask)
-	for i := range l.spec.Agents {
-		ts.Mask[i*l.spec.Actions()] = true // no-op
+	for i := range list {
+		c := &list[i]
+		o.Of = append(o.Of, row(s, c.Job, o))
+		o.Candidates = append(o.Candidates, flag(c, cluster.OpPlace), flag(c, cluster.OpPreempt))
 	}
-	l.choose(s, ts.Window)
-	for k, id := range ts.Window {
-		if id < 0 {
-			break
-		}
-		job := s.Spec(id)
-		row := ts.Jobs[3*k:]
-		row[0] = logTime(job.Estimate)
-		row[1] = float32(min(math.Log2(float64(job.Workers))/10, 1))
-		row[2] = logTime(s.Now() - job.Submit)
-		l.startable(s, id)
-		for i, n := range l.fits {
-			ts.Mask[i*l.spec.Actions()+1+k] = n > 0
-		}
-	}
+	return nil
 }
 
-// choose fills the window, -1 where fewer jobs wait.
-func (l *Lean) choose(s *cluster.State, window []cluster.JobID) {
-	for k := range window {
-		window[k] = -1
+// row returns the row of a job, which it adds if there is none, or -1 for no job.
+func row(s *cluster.State, id cluster.JobID, o *observe.Observation) int32 {
+	if id < 0 {
+		return -1
 	}
-	for _, id := range s.Pending() {
-		if !l.startable(s, id) {
-			continue
-		}
-		for k, other := range window {
-			if other < 0 {
-				window[k] = id
-				break
-			}
-			if before(s, id, other) {
-				window[k], id = id, other
-			}
-		}
+	if k := slices.Index(o.Ids, id); k >= 0 {
+		return int32(k)
 	}
+	job := s.Spec(id)
+	width := float32(min(math.Log2(float64(job.Workers))/10, 1))
+	o.Ids = append(o.Ids, id)
+	o.Jobs = append(o.Jobs, logTime(job.Estimate), width, logTime(s.Now()-job.Submit))
+	return int32(len(o.Ids) - 1)
 }
 
-func before(s *cluster.State, a, b cluster.JobID) bool {
-	x, y := s.Spec(a).Submit, s.Spec(b).Submit
-	return x < y || x == y && a < b
-}
-
-// startable counts the workers that each server takes and reports whether they make the gang.
-func (l *Lean) startable(s *cluster.State, id cluster.JobID) bool {
-	job, total := s.Spec(id), int64(0)
-	for i := range l.fits {
-		l.fits[i] = s.Fits(cluster.ServerID(i), id, job.Request)
-		total += int64(l.fits[i])
+// flag tells whether a candidate does an operation of that kind.
+func flag(c *candidates.Candidate, kind cluster.OpKind) float32 {
+	if slices.ContainsFunc(c.Ops, func(o cluster.Proposal) bool { return o.Kind == kind }) {
+		return 1
 	}
-	return total >= int64(job.Workers)
+	return 0
 }
 
 // logTime maps a duration to [0, 1], 100 days to 1.

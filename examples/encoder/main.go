@@ -1,5 +1,5 @@
 // Command encoder lets agents see something else than the standard observations. It runs the conformance suite on an
-// environment with its own encoder, then searches for a linear order of jobs on what little that encoder shows.
+// environment with its own encoder, then searches for a linear preference among candidates on what little that encoder shows.
 //
 //	go run ./encoder
 package main
@@ -12,14 +12,16 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/examples/greedy"
 )
 
 const (
-	candidates = 30 // that the search tries
-	windows    = 4  // of training that it tries each on
+	tries   = 30 // of the search
+	windows = 4  // of training that it tries each on
 )
 
 func main() {
@@ -38,13 +40,16 @@ func run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	own := func() (env.Env, error) { return newEnv(src, scenario.Train, &Lean{Window: 16}) }
+	own := func() (env.Env, error) { return newEnv(src, scenario.Train, Lean{}) }
 	e, err := own()
 	if err != nil {
 		return err
 	}
-	standard := env.NewEncoder().Spec(e.Spec().Agents)
-	fmt.Fprintf(w, "numbers in an observation: %d, by the standard encoder %d\n", size(e.Spec()), size(standard))
+	standard, err := newEnv(src, scenario.Train, observe.NewStandard())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "numbers in an observation: %d, by the standard encoder %d\n", size(e.Spec()), size(standard.Spec()))
 	if err := check(w, own); err != nil {
 		return err
 	}
@@ -52,20 +57,24 @@ func run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "best weights of %d: length %+.1f, width %+.1f, age %+.1f\n", candidates, best[0], best[1], best[2])
+	fmt.Fprintf(w, "best weights of %d: length %+.1f, width %+.1f, age %+.1f, starts %+.1f, stops %+.1f\n", tries, best[0], best[1], best[2],
+		best[3], best[4])
 	return judge(w, src, best)
 }
 
 // newEnv returns an environment whose seeds are the windows of a split.
-func newEnv(src *scenario.Source, split scenario.Split, encoder env.Encoder) (env.Env, error) {
+func newEnv(src *scenario.Source, split scenario.Split, encoder observe.Encoder) (env.Env, error) {
 	cfg, err := src.Scenario().SimConfig()
 	if err != nil {
 		return nil, err
 	}
+	g, err := greedy.Game("fifo", encoder)
+	if err != nil {
+		return nil, err
+	}
 	return env.New(env.Config{
-		Sim:        cfg,
-		Encoder:    encoder,
-		SkipForced: true,
+		Sim:  cfg,
+		Game: g,
 		Episode: func(seed uint64) (sim.Episode, error) {
 			e, err := src.Episode(split, int(seed%uint64(src.Count(split))), seed)
 			return e.Episode, err
@@ -73,8 +82,8 @@ func newEnv(src *scenario.Source, split scenario.Split, encoder env.Encoder) (en
 	})
 }
 
-func size(s env.Spec) int {
-	return s.Agents*len(s.Server) + s.Window*len(s.Job) + s.Agents*s.Items()*len(s.Item) + len(s.Global)
+func size(s game.Spec) int {
+	return s.Agents*len(s.Server) + s.Jobs*len(s.Job) + s.Candidates*len(s.Candidate) + len(s.Global)
 }
 
 // check runs the conformance suite.
@@ -88,27 +97,30 @@ func check(w io.Writer, create envtest.Make) error {
 	return err
 }
 
-// weights order jobs by a weighted sum of the three features of a job.
-type weights [3]float64
+// weights like candidates by a weighted sum: of the three features of the job that it is about, and of its own two.
+type weights [5]float64
 
-func (x weights) score(ts *env.TimeStep, k int) float64 {
-	sum := 0.0
-	for i, v := range ts.Jobs[3*k : 3*k+3] {
-		sum += x[i] * float64(v)
+func (x weights) score(ts *env.TimeStep, n game.Action) float64 {
+	spec, sum := ts.Spec(), 0.0
+	if row := int(ts.Of[n-1]); row >= 0 {
+		for i, v := range ts.Jobs[row*len(spec.Job):][:3] {
+			sum += x[i] * float64(v)
+		}
 	}
-	return sum
+	own := ts.Candidates[int(n)*len(spec.Candidate):]
+	return sum + x[3]*float64(own[0]) + x[4]*float64(own[1])
 }
 
-// search draws candidates and keeps the one with the highest return on the first training windows.
+// search draws weights and keeps those with the highest return on the first training windows.
 func search(e env.Env) (best weights, err error) {
 	draw := rand.New(rand.NewPCG(1, 1))
 	most := 0.0
-	for n := range candidates {
+	for n := range tries {
 		var x weights
 		for i := range x {
 			x[i] = draw.NormFloat64()
 		}
-		sum, err := total(e, x, windows)
+		sum, err := total(e, x.score, windows)
 		if err != nil {
 			return best, err
 		}
@@ -120,8 +132,8 @@ func search(e env.Env) (best weights, err error) {
 }
 
 // total is the sum of rewards over the first n windows.
-func total(e env.Env, x weights, n int) (sum float64, err error) {
-	p := greedy.Player{Score: x.score}
+func total(e env.Env, score func(*env.TimeStep, game.Action) float64, n int) (sum float64, err error) {
+	p := greedy.Player{Score: score}
 	for seed := range n {
 		reward, err := p.Episode(e, uint64(seed))
 		if err != nil {
@@ -132,23 +144,29 @@ func total(e env.Env, x weights, n int) (sum float64, err error) {
 	return sum, nil
 }
 
-// judge compares the weights with two plain orders on the test windows, which the search has not seen.
+// judge compares the weights with the prior and two plain orders on the test windows, which the search has not seen.
 func judge(w io.Writer, src *scenario.Source, found weights) error {
-	e, err := newEnv(src, scenario.Test, &Lean{Window: 16})
+	e, err := newEnv(src, scenario.Test, Lean{})
 	if err != nil {
 		return err
 	}
-	jobs := src.Count(scenario.Test) * src.Scenario().Window.Arrivals
+	windows := src.Count(scenario.Test)
+	jobs := windows * src.Scenario().Window.Arrivals
 	for _, o := range []struct {
-		name string
-		x    weights
-	}{{"longest waiting first", weights{0, 0, 1}}, {"shortest first", weights{-1, 0, 0}}, {"found", found}} {
-		sum, err := total(e, o.x, src.Count(scenario.Test))
+		name  string
+		score func(*env.TimeStep, game.Action) float64
+	}{
+		{"as fifo, the prior", greedy.Prior},
+		{"longest waiting first", weights{0, 0, 1, 10, -20}.score},
+		{"shortest first", weights{-1, 0, 0, 10, -20}.score},
+		{"found", found.score},
+	} {
+		sum, err := total(e, o.score, windows)
 		if err != nil {
 			return err
 		}
 		// The reward is minus the number of jobs in the system, in job-hours.
-		if _, err := fmt.Fprintf(w, "%-22s mean JCT %.2f h on test windows\n", o.name, -sum/float64(jobs)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-22s mean JCT %5.2f h on test windows\n", o.name, -sum/float64(jobs)); err != nil {
 			return err
 		}
 	}

@@ -1,30 +1,32 @@
-// Package greedy turns a preference among jobs into joint actions. The examples play with it; it learns nothing itself.
+// Package greedy turns a preference among candidates into joint actions. The examples play with it; it learns nothing itself.
 package greedy
 
 import (
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env"
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Player starts, round by round, the job of the window that it likes best among those that fit, on as few servers as it can.
+// Player carries out, round by round, the candidate that it likes best.
 type Player struct {
-	// Score says how much the k-th job of the window is liked; the first of equals is taken.
-	Score func(ts *env.TimeStep, k int) float64
+	// Score says how much a candidate is liked; the first of equals is taken.
+	Score func(ts *env.TimeStep, n game.Action) float64
 
-	joint    []env.Action
-	fit, try cluster.Placement
+	joint []game.Action
 }
 
 // Episode plays the episode of a seed to its end and returns the sum of the rewards.
 func (p *Player) Episode(e env.Env, seed uint64) (float64, error) {
 	var ts env.TimeStep
-	spec := e.Spec()
+	p.joint = make([]game.Action, e.Spec().Agents)
 	if err := e.Reset(seed, &ts); err != nil {
 		return 0, err
 	}
 	sum := ts.Reward
 	for !ts.Over() {
-		if err := e.Step(p.act(&spec, &ts), &ts); err != nil {
+		ts.Unanimous(p.best(&ts), p.joint) // all servers that take part in it name it, the others pass
+		if err := e.Step(p.joint, &ts); err != nil {
 			return 0, err
 		}
 		sum += ts.Reward
@@ -32,28 +34,27 @@ func (p *Player) Episode(e env.Env, seed uint64) (float64, error) {
 	return sum, nil
 }
 
-// act answers for all agents: those whose servers the best job gets claim it, the others do nothing.
-func (p *Player) act(spec *env.Spec, ts *env.TimeStep) []env.Action {
-	best, most := -1, 0.0
-	for k, id := range ts.Window {
-		if id < 0 {
-			continue // fewer jobs wait than the window shows
-		}
-		score := p.Score(ts, k)
-		if best >= 0 && score <= most {
-			continue
-		}
-		var fits bool
-		if p.try, fits = ts.State.BestFit(id, p.try[:0]); fits {
-			best, most = k, score
-			p.fit, p.try = p.try, p.fit
+func (p *Player) best(ts *env.TimeStep) game.Action {
+	best, most := game.Pass, 0.0
+	for k := range ts.List {
+		n := game.Action(k + 1)
+		if score := p.Score(ts, n); best == game.Pass || score > most {
+			best, most = n, score
 		}
 	}
-	p.joint = append(p.joint[:0], make([]env.Action, spec.Agents)...)
-	if best >= 0 {
-		for _, piece := range p.fit {
-			p.joint[piece.Server] = env.Action(1 + best*len(spec.Menu)) // the first level of the menu
-		}
+	return best
+}
+
+// Prior is a Score that likes what the prior would do.
+func Prior(ts *env.TimeStep, n game.Action) float64 {
+	if n == ts.Prior {
+		return 1
 	}
-	return p.joint
+	return 0
+}
+
+// Game is the game about what a baseline proposes. nil is the standard encoder.
+func Game(prior string, encoder observe.Encoder) (game.Config, error) {
+	r, err := baselines.Reviewed(prior)
+	return game.Config{Review: r.Config, Rule: r.Rule, Encoder: encoder}, err
 }

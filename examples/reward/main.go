@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env"
@@ -29,7 +30,7 @@ func main() {
 	}
 }
 
-// run plays all test windows of a built-in scenario, each under two orders of jobs and two rewards.
+// run plays all test windows of a built-in scenario, each by two priors and under two rewards.
 func run(w io.Writer) error {
 	s, err := scenario.Load("embedded-small-v1")
 	if err != nil {
@@ -39,15 +40,15 @@ func run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%-17s %-16s %14s %14s   %s\n", "reward", "order", "sum of rewards", "by the log", "of short jobs")
+	fmt.Fprintf(w, "%-17s %-8s %14s %14s   %-13s   %s\n", "reward", "prior", "sum of rewards", "by the log", "of short jobs", "by agent")
 	for _, reward := range []env.Reward{env.Flow{}, Slowdown{Floor: floor}} {
-		for _, o := range orders() {
-			t, err := play(src, reward, o.score)
+		for _, prior := range []string{"fifo", "sjfskip"} {
+			t, err := play(src, reward, prior)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(w, "%-17s %-16s %14.0f %14.0f   %.0f %%\n",
-				reward.Name(), o.name, t.rewards, -t.log, 100*t.short/t.log)
+			_, err = fmt.Fprintf(w, "%-17s %-8s %14.0f %14.0f   %11.0f %%   %s\n",
+				reward.Name(), prior, t.rewards, -t.log, 100*t.short/t.log, t.spread())
 			if err != nil {
 				return err
 			}
@@ -56,37 +57,41 @@ func run(w io.Writer) error {
 	return nil
 }
 
-type order struct {
-	name  string
-	score func(ts *env.TimeStep, k int) float64
-}
-
-// orders are preferences among waiting jobs that fit.
-func orders() []order {
-	return []order{
-		{"longest waiting", func(ts *env.TimeStep, k int) float64 { return -ts.State.Spec(ts.Window[k]).Submit.Seconds() }},
-		{"shortest first", func(ts *env.TimeStep, k int) float64 { return -ts.State.Spec(ts.Window[k]).Estimate.Seconds() }},
-	}
-}
-
 // totals are sums over all episodes: of the rewards, and of what the event log says that they should be.
-type totals struct{ rewards, log, short float64 }
+type totals struct {
+	rewards, log, short float64
+	agents              []float64 // what each agent was given
+}
 
-func play(src *scenario.Source, reward env.Reward, score func(*env.TimeStep, int) float64) (totals, error) {
+// spread says how much the agents were given that got least and most, where they do not all get the same.
+func (t *totals) spread() string {
+	if low, high := slices.Min(t.agents), slices.Max(t.agents); low < high {
+		return fmt.Sprintf("%.0f to %.0f", low, high)
+	}
+	return "all alike"
+}
+
+func play(src *scenario.Source, reward env.Reward, prior string) (totals, error) {
 	var t totals
-	e, err := newEnv(src, reward)
+	c, err := newEnv(src, reward, prior)
 	if err != nil {
 		return t, err
 	}
+	e := env.NewStatistics(c)
 	defer e.Close()
-	p := greedy.Player{Score: score}
+	t.agents = make([]float64, e.Spec().Agents)
+	p := greedy.Player{Score: greedy.Prior}
 	for i := range src.Count(scenario.Test) {
 		sum, err := p.Episode(e, uint64(i))
 		if err != nil {
 			return t, err
 		}
 		t.rewards += sum
-		for _, row := range eval.Rows(e.Log()) {
+		last, _ := e.Last()
+		for k, x := range last.Returns {
+			t.agents[k] += x
+		}
+		for _, row := range eval.Rows(c.Log()) {
 			cost := row.JCT().Hours()
 			if _, own := reward.(Slowdown); own {
 				cost = row.JCT().Seconds() / max(row.Work, floor).Seconds()
@@ -101,15 +106,19 @@ func play(src *scenario.Source, reward env.Reward, score func(*env.TimeStep, int
 }
 
 // newEnv returns an environment whose seeds are the test windows of the scenario.
-func newEnv(src *scenario.Source, reward env.Reward) (*env.Cluster, error) {
+func newEnv(src *scenario.Source, reward env.Reward, prior string) (*env.Cluster, error) {
 	cfg, err := src.Scenario().SimConfig()
 	if err != nil {
 		return nil, err
 	}
+	g, err := greedy.Game(prior, nil)
+	if err != nil {
+		return nil, err
+	}
 	return env.New(env.Config{
-		Sim:        cfg,
-		Reward:     reward,
-		SkipForced: true,
+		Sim:    cfg,
+		Game:   g,
+		Reward: reward,
 		Episode: func(seed uint64) (sim.Episode, error) {
 			e, err := src.Episode(scenario.Test, int(seed), seed)
 			return e.Episode, err

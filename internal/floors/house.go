@@ -22,6 +22,10 @@ func House() Rules {
 			{2, "env/sim"},
 			{2, "placement"},
 
+			{2.5, "env/candidates"},
+			{2.6, "env/observe"},
+			{2.7, "env/game"},
+
 			{3, "env"},
 			{3, "env/scenario"},
 			{3, "baselines"},

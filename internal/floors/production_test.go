@@ -3,6 +3,7 @@ package floors_test
 import (
 	"bytes"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,20 +24,51 @@ func TestProductionLinksNoGorgonia(t *testing.T) {
 	}
 }
 
+// What decides in production knows the game and no simulated environment. Baselines link the simulator, for rollout looks ahead
+// in it; what stands on them does not ask for it.
+func TestProductionPlaysNoEnvironment(t *testing.T) {
+	readTree(t)
+	const simulated = "github.com/clustergym/clustergym/env"
+	for _, family := range []string{"env/candidates", "env/observe", "env/game"} {
+		if path := simulated + "/sim"; slices.Contains(deps(t, "./"+family), path) {
+			t.Errorf("%s links %s", family, path)
+		}
+	}
+	for _, family := range []string{"agents", "internal/decide", "internal/serve"} {
+		if slices.Contains(deps(t, "./"+family), simulated) {
+			t.Errorf("%s links %s", family, simulated)
+		}
+		for _, path := range list(t, "{{join .Imports \" \"}}", "./"+family+"/...") {
+			if slices.Contains([]string{simulated, simulated + "/sim", simulated + "/scenario", simulated + "/envtest"}, path) {
+				t.Errorf("%s imports %s", family, path)
+			}
+		}
+	}
+	if !slices.Contains(deps(t, "./train"), simulated) { // else this test sees nothing
+		t.Errorf("train does not link %s, in which it plays", simulated)
+	}
+}
+
 // deps lists all packages that those of a pattern link, themselves included.
 func deps(t *testing.T, pattern string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", pattern)
+	paths := list(t, "{{.ImportPath}}", "-deps", pattern)
+	if len(paths) < 10 {
+		t.Fatalf("%s links only %q", pattern, paths)
+	}
+	return paths
+}
+
+// list is what `go list` prints in that format, word by word.
+func list(t *testing.T, format string, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-f", format}, args...)...)
 	cmd.Dir = "../.."
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("list what %s links: %v\n%s", pattern, err, stderr.Bytes())
+		t.Fatalf("list %s: %v\n%s", args, err, stderr.Bytes())
 	}
-	paths := strings.Fields(string(out))
-	if len(paths) < 10 {
-		t.Fatalf("%s links only %q", pattern, paths)
-	}
-	return paths
+	return strings.Fields(string(out))
 }

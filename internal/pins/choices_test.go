@@ -27,8 +27,8 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 	n, others := 0, 0
 	team.Explore(nil, func(tx *cluster.Txn, c *agents.Choice) error {
 		fmt.Fprintf(&b, "choice %d at %v:\n", n, tx.Now())
-		for i := range c.Offers {
-			o := &c.Offers[i]
+		for i := range c.List {
+			o := &c.List[i]
 			fmt.Fprintf(&b, "  %v job %d wait %v saves %v prior %g bid %08x:", o.Kind, o.Job, o.Wait, o.Saves, c.Prior[i],
 				math.Float32bits(c.Bids[i]))
 			for k := range o.Ops {

@@ -6,28 +6,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines/review"
-	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/observe"
 	"github.com/google/go-cmp/cmp"
 )
 
 const featuresFile = "testdata/features.txt"
 
 // The features that a network reads have their names, units and ranges in the order in which they were pinned, and so have the
-// kinds of offers.
+// kinds of candidates.
 func TestPinsOfFeatures(t *testing.T) {
 	var b strings.Builder
-	spec := env.NewEncoder().Spec(1)
+	spec := observe.NewStandard().Spec()
 	for _, table := range []struct {
 		name string
-		list []env.Feature
-	}{{"server", spec.Server}, {"job", spec.Job}, {"offer", env.OfferFeatures()}, {"global", spec.Global}} {
+		list []observe.Feature
+	}{{"server", spec.Server}, {"job", spec.Job}, {"offer", spec.Candidate}, {"global", spec.Global}} {
 		for i, f := range table.list {
 			fmt.Fprintf(&b, "%s %d: %s, %s, %g to %g\n", table.name, i, f.Name, f.Unit, f.Min, f.Max)
 		}
 	}
-	for k := range review.Kinds {
-		fmt.Fprintf(&b, "kind %d: %v\n", k, review.Kind(k))
+	for k := range candidates.Narrow {
+		fmt.Fprintf(&b, "kind %d: %v\n", k, candidates.Kind(k))
 	}
 	if *update {
 		if err := os.WriteFile(featuresFile, []byte(b.String()), 0o644); err != nil {

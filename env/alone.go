@@ -1,0 +1,31 @@
+package env
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// Alone plays the episode of a seed under the prior, without agents, and returns its record: that of agents who always name what
+// the prior would do, and the yardstick of all others. The episode in progress goes on as if nothing had been asked, unless the
+// game has a Rule that remembers: that is reset.
+func (c *Cluster) Alone(ctx context.Context, seed uint64) (*sim.Log, error) {
+	start, err := c.episode(seed)
+	if err != nil {
+		return nil, fmt.Errorf("play the prior alone: %w", err)
+	}
+	episode, err := start.New()
+	if err != nil {
+		return nil, fmt.Errorf("play the prior alone: %w", err)
+	}
+	prior := c.cfg.Game.Review.Base()
+	if rule := c.cfg.Game.Rule; rule != nil {
+		prior = candidates.New("prior", c.cfg.Game.Review, rule)
+	}
+	if err := episode.Run(ctx, prior, seed); err != nil {
+		return nil, fmt.Errorf("play the prior alone: %w", err)
+	}
+	return episode.Log(), nil
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package env_test
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// crowd is a workload under which some fifty jobs wait for 64 servers of 8 GPUs.
+func crowd(seed uint64) []trace.Job {
+	r := rand.New(rand.NewPCG(seed, 1))
+	jobs := make([]trace.Job, 4000)
+	at := time.Duration(0)
+	for i := range jobs {
+		if i >= 60 {
+			at += time.Duration(r.ExpFloat64() * float64(260*time.Second))
+		}
+		j := &jobs[i]
+		j.Name, j.Submit, j.Workers = "job", at, []int32{1, 1, 2, 4, 8, 8, 16, 64, 128}[r.IntN(9)]
+		j.Request = cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: 4000, MemMiB: 16_000}
+		j.Work = time.Duration(1+r.IntN(120)) * time.Minute
+		j.Estimate = j.Work
+	}
+	return jobs
+}
+
+// cpu is the CPU time that the process has used: on a machine that others use too it says more than the clock.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkRounds plays rounds of 64 servers, 48 jobs and 64 candidates, with all observations and masks built. It lets jobs wait
+// until some 48 do, and then takes any candidate. Beside the rounds of a second of the clock it reports those of a second of CPU
+// time, which is that of one core under GOMAXPROCS=1.
+func BenchmarkRounds(b *testing.B) {
+	cfg, err := baselines.Wide("fifo", 62)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rules := sim.Config{Cluster: cluster.Uniform(64, 8)}
+	for i := range rules.Cluster.Servers {
+		rules.Cluster.Servers[i].CPUMilli, rules.Cluster.Servers[i].MemMiB = 64_000, 256_000
+	}
+	e, err := env.New(env.Config{
+		Sim: rules, Jobs: func(seed uint64) ([]trace.Job, error) { return crowd(seed), nil },
+		Game: game.Config{Review: cfg, Encoder: &observe.Standard{Window: 48, Wide: true}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ts env.TimeStep
+	joint, draw := make([]game.Action, 64), rand.New(rand.NewPCG(1, 1))
+	listed, waiting, rounds, seed := 0, 0, 0, uint64(0)
+	b.ReportAllocs()
+	start := cpu(b)
+	for b.Loop() {
+		if rounds%2000 == 0 || ts.Over() {
+			if err := e.Reset(seed, &ts); err != nil {
+				b.Fatal(err)
+			}
+			seed++
+		}
+		n := game.Pass
+		if len(ts.Cluster.Pending()) > 48 {
+			n = game.Action(1 + draw.IntN(len(ts.List)))
+		}
+		ts.Unanimous(n, joint)
+		if err := e.Step(joint, &ts); err != nil {
+			b.Fatal(err)
+		}
+		rounds++
+		listed += len(ts.List)
+		waiting += len(ts.Cluster.Pending())
+	}
+	b.ReportMetric(float64(rounds)/b.Elapsed().Seconds(), "rounds/s")
+	b.ReportMetric(float64(rounds)/(cpu(b)-start).Seconds(), "rounds/cpu-s")
+	b.ReportMetric(float64(listed)/float64(rounds), "candidates")
+	b.ReportMetric(float64(waiting)/float64(rounds), "waiting")
+}

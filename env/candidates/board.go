@@ -1,0 +1,328 @@
+package candidates
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
+// what rivals propose, and what the board itself finds for the first jobs of several orders and for running jobs. What is carried
+// out leaves the list, and what no longer fits loses its members. When all pass or nothing is left, the base is told of what was
+// done that it did not propose, and asked again; when it was told already, the decision is over. Who always takes the first
+// candidate leaves the base as it is. Not safe for concurrent use.
+type Board struct {
+	walk     *Walk // the base with its holds, and the searches for placements
+	rivals   []rival
+	parts    int  // candidates from 1 to here are parts of the base's proposal
+	departed bool // something was carried out that the base did not propose
+	wake     wake // that the base asked for
+	taken    []bool
+
+	// Memory that is used again.
+	made    []Candidate
+	jobs    []cluster.JobID
+	fits    []bool // by place in jobs: it could start now
+	told    []cluster.Event
+	refused []int
+}
+
+// rival is another scheduler and what it is asked by.
+type rival struct {
+	name string
+	base cluster.Scheduler
+}
+
+// wake is an instant that a scheduler asked for.
+type wake struct {
+	at    time.Duration
+	asked bool
+}
+
+// NewBoard returns a board before its first Reset.
+func NewBoard(c Config) *Board {
+	b := &Board{walk: NewWalk(c)}
+	for _, r := range c.Rivals {
+		b.rivals = append(b.rivals, rival{r.Name, r.New()})
+	}
+	return b
+}
+
+// Reset implements Source.
+func (b *Board) Reset(seed uint64) error { return b.walk.Reset(seed) }
+
+// Tally implements Source.
+func (b *Board) Tally() [Kinds]int { return b.walk.tally }
+
+// List implements Source.
+func (b *Board) List() []Candidate { return b.walk.list }
+
+// Begin implements Source.
+func (b *Board) Begin(tx *cluster.Txn) error {
+	b.walk.start(tx)
+	return b.propose()
+}
+
+// propose asks the base and the rivals, and finds the list.
+func (b *Board) propose() error {
+	w, tx := b.walk, b.walk.tx
+	b.departed = false
+	w.memory.clear()
+	before := wakeOf(tx)
+	mark := tx.Mark()
+	if err := w.front.Schedule(tx); err != nil {
+		return err
+	}
+	b.wake = wakeOf(tx)
+	plan, only := w.memory.starts(tx, mark, w.plan[:0])
+	if !only {
+		plan = plan[:0]
+	}
+	w.plan, w.whole, w.at = plan, !only, 0
+	w.ops = w.memory.proposals(tx.Ops()[mark:])
+	if w.lists >= w.Choices {
+		return b.end()
+	}
+	tx.Rollback(mark)
+	before.restore(tx)
+	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
+	own.done = true
+	b.made = b.made[:0]
+	b.proposed()
+	b.parts = len(b.made)
+	if err := b.ask(); err != nil {
+		return err
+	}
+	b.find()
+	b.show(own)
+	if len(w.list) > 1 {
+		w.lists++
+		return nil
+	}
+	if err := own.Apply(tx); err != nil {
+		return err
+	}
+	return b.end()
+}
+
+// end closes the decision. What the base asked to be woken for counts whatever was done.
+func (b *Board) end() error {
+	if b.wake.asked {
+		b.walk.tx.WakeAt(b.wake.at)
+	}
+	return b.walk.end()
+}
+
+// proposed adds the parts of the base's proposal.
+func (b *Board) proposed() {
+	w := b.walk
+	if w.whole || len(w.ops) < 2 {
+		return // the whole is its only part
+	}
+	for i := range w.ops[:min(len(w.ops), parts)] {
+		b.add(Part, w.ops[i].Job, w.ops[i:i+1])
+	}
+}
+
+// ask adds what rivals propose, and the first start of each. They are told of the cluster anew, as of a snapshot. What they ask
+// to be woken for counts only if their proposal is carried out, and then they are asked again anyway.
+func (b *Board) ask() error {
+	w, tx := b.walk, b.walk.tx
+	events := tx.Events()
+	for _, r := range b.rivals {
+		before, mark := wakeOf(tx), tx.Mark()
+		if err := r.base.Reset(w.seed); err != nil {
+			return err
+		}
+		b.told = tx.State().AppendIntroduction(b.told[:0])
+		tx.Tell(b.told)
+		if err := r.base.Schedule(tx); err != nil {
+			return err
+		}
+		ops := w.memory.proposals(tx.Ops()[mark:])
+		tx.Rollback(mark)
+		before.restore(tx)
+		tx.Tell(events)
+		if len(ops) == 0 {
+			continue
+		}
+		b.add(Rival, ops[0].Job, ops)
+		b.made[len(b.made)-1].By = r.name
+		if len(ops) > 1 && ops[0].Kind == cluster.OpPlace {
+			b.add(Rival, ops[0].Job, ops[:1])
+			b.made[len(b.made)-1].By = r.name
+		}
+	}
+	return nil
+}
+
+// add makes a candidate that binds nobody afterwards.
+func (b *Board) add(kind Kind, id cluster.JobID, ops []cluster.Proposal) {
+	b.made = append(b.made, Candidate{Kind: kind, Job: id, Ops: ops, commitment: b.walk.front.commitment})
+}
+
+// start adds to start a job somewhere.
+func (b *Board) start(kind Kind, id cluster.JobID, at cluster.Placement) {
+	b.add(kind, id, b.walk.memory.list(cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}))
+}
+
+// show fills the list: the base's own, then of what was made the first of each kind, the second of each and so on, each once and
+// only if it is feasible and against no hold, as many as are wanted.
+func (b *Board) show(own Candidate) {
+	w := b.walk
+	w.coalitions.clear(w.tx.State().Servers())
+	own.of = w
+	w.list = append(w.list[:0], own)
+	b.taken = append(b.taken[:0], false)
+	if !w.try(&w.list[0]) { // a rival's wake-ups apart, nothing has happened since it was proposed
+		w.list[0].Gone = true
+	}
+	var next [Kinds]int // where to look on, by kind
+	for found := true; found && len(w.list) <= w.Items; {
+		found = false
+		for kind := range Kinds {
+			for ; next[kind] < len(b.made); next[kind]++ {
+				c := &b.made[next[kind]]
+				if int(c.Kind) != kind || b.listed(c) || b.forbidden(c) || !w.try(c) {
+					continue
+				}
+				c.of = w
+				w.list, b.taken = append(w.list, *c), append(b.taken, false)
+				next[kind]++
+				found = true
+				break
+			}
+			if len(w.list) > w.Items {
+				break
+			}
+		}
+	}
+}
+
+// listed reports whether a candidate with the same operations and holds is on the list.
+func (b *Board) listed(c *Candidate) bool {
+	for i := range b.walk.list {
+		o := &b.walk.list[i]
+		if same(o.Ops, c.Ops) && (len(c.Ops) > 0 || o.Kind == c.Kind && o.Job == c.Job) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether operations are equal.
+func same(a, b []cluster.Proposal) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if x.Job != y.Job || x.Kind != y.Kind || x.Server != y.Server || !slices.Equal(x.Placement, y.Placement) {
+			return false
+		}
+	}
+	return true
+}
+
+// forbidden reports whether a candidate starts a job against a hold, or would be a second one.
+func (b *Board) forbidden(c *Candidate) bool {
+	w := b.walk
+	if (c.Kind == Reserve || c.Kind == Gather) && w.front.block != nil {
+		return true
+	}
+	for i := range c.Ops {
+		p := &c.Ops[i]
+		if p.Kind == cluster.OpPlace && w.front.forbids(w.tx, &start{job: p.Job, at: p.Placement}) {
+			return true
+		}
+	}
+	return false
+}
+
+// TakeAll implements Source. Taking the base's own closes the decision.
+func (b *Board) TakeAll(places []int) (refused []int, err error) {
+	w := b.walk
+	b.refused = b.refused[:0]
+	for n, i := range places {
+		c := &w.list[i]
+		if i > 0 && b.forbidden(c) || !c.do(w.tx) {
+			b.refused = append(b.refused, i)
+			continue
+		}
+		w.tally[c.Kind]++
+		b.taken[i] = true
+		if i == 0 {
+			b.refused = append(b.refused, places[n+1:]...)
+			return b.refused, b.end()
+		}
+		if i > b.parts || c.Kind != Part {
+			b.departed, w.front.stale = true, true
+		}
+		if c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop {
+			w.front.reserve(&c.reservation)
+		}
+	}
+	return b.refused, b.again()
+}
+
+// again shows what is left of the list.
+func (b *Board) again() error {
+	w := b.walk
+	w.coalitions.clear(w.tx.State().Servers())
+	left := false
+	for i := range w.list {
+		c := &w.list[i]
+		if i == 0 {
+			c.Ops = b.rest()
+		}
+		if c.Gone = b.taken[i] || c.Gone || b.forbidden(c) || !w.try(c); c.Gone {
+			c.Members = nil
+		}
+		left = left || len(c.Members) > 0
+	}
+	if left {
+		return nil
+	}
+	return b.close()
+}
+
+// rest is what of the base's proposal still fits, in its order.
+func (b *Board) rest() []cluster.Proposal {
+	w, m := b.walk, &b.walk.memory
+	mark, from := w.tx.Mark(), len(m.ops)
+	for i := range w.ops {
+		if w.tx.Try(&w.ops[i]) {
+			m.ops = append(m.ops, w.ops[i])
+		} else if w.whole {
+			m.ops = m.ops[:from]
+			break // it is all or nothing
+		}
+	}
+	w.tx.Rollback(mark)
+	return m.ops[from:len(m.ops):len(m.ops)]
+}
+
+// close ends the list: the base is asked again if it does not know what was done.
+func (b *Board) close() error {
+	if b.departed {
+		return b.propose()
+	}
+	return b.end()
+}
+
+// Pass implements Source.
+func (b *Board) Pass() error {
+	if b.departed {
+		return b.propose()
+	}
+	b.walk.pass(b.walk.list[0].Ops)
+	return b.end()
+}
+
+func wakeOf(tx *cluster.Txn) wake {
+	at, asked := tx.Wake()
+	return wake{at, asked}
+}
+
+func (w wake) restore(tx *cluster.Txn) { tx.SetWake(w.at, w.asked) }

@@ -1,0 +1,174 @@
+package candidates_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim/simtest"
+	"pgregory.net/rapid"
+)
+
+// drawBoard draws a board over a base, with rivals at times.
+func drawBoard(t *rapid.T, base string) candidates.Config {
+	c := drawReview(t, base)
+	c.Wide, c.Items = true, rapid.SampledFrom([]int{1, 7, 30, 62}).Draw(t, "wide items")
+	inner := c.Base
+	c.Base = func() cluster.Scheduler {
+		s, err := baselines.New(base)
+		if err != nil {
+			return inner()
+		}
+		return s
+	}
+	for _, name := range rapid.SampledFrom([][]string{nil, {"fifo"}, {"srtf", "a-srpt"}}).Draw(t, "rivals") {
+		c.Rivals = append(c.Rivals, candidates.Named{Name: name, New: func() cluster.Scheduler {
+			s, err := baselines.New(name)
+			if err != nil {
+				panic(err)
+			}
+			return s
+		}})
+	}
+	return c
+}
+
+// Who always takes the first candidate of a board plays the base, byte for byte, whatever rivals are asked beside it.
+func TestTheBaseGoesOnBesideABoard(t *testing.T) {
+	choices := 0
+	names := bases()
+	simtest.Many(t, 600, func(t *rapid.T) {
+		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
+		plain, err := baselines.New(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), plain))
+		j := &judge{choose: func(*cluster.Txn, []candidates.Candidate) (int, error) {
+			choices++
+			return 0, nil
+		}}
+		if got := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), candidates.New("board", drawBoard(t, base), j))); got != want {
+			t.Fatalf("%s beside a board:\n%s\nalone:\n%s", base, got, want)
+		}
+	})
+	if choices < 500 {
+		t.Errorf("%d choices in all, want 500 or more", choices)
+	}
+}
+
+// boardPlayer takes random sets of candidates from a board, and checks the list before.
+type boardPlayer struct {
+	candidates.Source
+	t      *rapid.T
+	draw   *rand.Rand
+	items  int
+	seen   *[candidates.Kinds]int
+	refuse *int
+}
+
+func (*boardPlayer) Name() string { return "board player" }
+
+func (p *boardPlayer) Schedule(tx *cluster.Txn) error {
+	if err := p.Begin(tx); err != nil {
+		return err
+	}
+	for rounds := 0; len(p.List()) > 0; rounds++ {
+		if rounds > endless {
+			p.t.Fatalf("%d rounds in one decision", rounds)
+		}
+		p.check(tx)
+		var set []int
+		for i := range p.List() {
+			if !p.List()[i].Gone && p.draw.IntN(6) == 0 {
+				set = append(set, i)
+			}
+		}
+		if len(set) == 0 {
+			if err := p.Pass(); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, i := range set {
+			p.seen[p.List()[i].Kind]++
+		}
+		refused, err := p.TakeAll(set)
+		if err != nil {
+			return err
+		}
+		*p.refuse += len(refused)
+	}
+	return nil
+}
+
+// check reports a list that breaks its promises: each candidate that is not gone is feasible as it is, no two are the same, and
+// members are there, ascending, with weights that sum to 1.
+func (p *boardPlayer) check(tx *cluster.Txn) {
+	list, before := p.List(), simtest.Portray(tx.State())
+	if len(list) > 1+p.items {
+		p.t.Fatalf("%d candidates, want at most the base's own and %d", len(list), p.items)
+	}
+	for i := range list {
+		c, mark := &list[i], tx.Mark()
+		if (c.Kind == candidates.Own) != (i == 0) {
+			p.t.Fatalf("candidate %d is %v", i, c.Kind)
+		}
+		if c.Gone {
+			if len(c.Members) > 0 {
+				p.t.Fatalf("candidate %d, %v, is gone and has members", i, c.Kind)
+			}
+			continue
+		}
+		if err := c.Apply(tx); err != nil {
+			p.t.Fatalf("candidate %d, %v: %v", i, c.Kind, err)
+		}
+		tx.Rollback(mark)
+		sum := float32(0)
+		for _, m := range c.Members {
+			sum += m.Weight
+		}
+		ascending := slices.IsSortedFunc(c.Members, func(a, b candidates.Member) int { return int(a.Server - b.Server) })
+		if !ascending || (sum < 0.999 || sum > 1.001) && (i > 0 || len(c.Ops) > 0) {
+			p.t.Fatalf("candidate %d, %v: members %+v", i, c.Kind, c.Members)
+		}
+	}
+	if after := simtest.Portray(tx.State()); after != before {
+		p.t.Fatalf("the state was\n%s\nand became, after candidates that were taken back,\n%s", before, after)
+	}
+}
+
+// Whatever sets are taken from a board, every job finishes, nobody errs, and the lists keep their promises.
+func TestAnySetWillDo(t *testing.T) {
+	var seen [candidates.Kinds]int
+	names, refused := bases(), 0
+	simtest.Many(t, 1500, func(t *rapid.T) {
+		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
+		for i := range e.Jobs { // then there are amounts to choose
+			e.Jobs[i].Request.CPUMilli, e.Jobs[i].Request.MemMiB = 2000, 1000
+		}
+		c := drawBoard(t, base)
+		c.Hold = time.Duration(rapid.SampledFrom([]int{1, 400, 7200}).Draw(t, "hold")) * time.Second
+		simtest.End(t, simtest.Begin(t, e), &boardPlayer{
+			Source: candidates.NewSource(c), t: t, draw: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1)), items: c.Items,
+			seen: &seen, refuse: &refused,
+		})
+	})
+	t.Logf("took %v, %d refused", seen, refused)
+	for kind, n := range seen {
+		switch candidates.Kind(kind) {
+		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // a Walk's alone
+		default:
+			if n == 0 {
+				t.Errorf("never took %v", candidates.Kind(kind))
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was ever refused")
+	}
+}

@@ -1,0 +1,174 @@
+package candidates
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
+)
+
+// Bounds on what is tried for one decision.
+const (
+	moved   = 12   // running jobs that might move
+	victims = 8    // that might be stopped
+	changed = 4    // changes that are made
+	faster  = 1.05 // by which a job that moves must become
+	slow    = 0.95 // of its speed as requested: faster jobs stay, unless they are elastic
+)
+
+// vetoes returns the candidates beside a proposal that preempts: to preempt nobody, and to start those for whom there is room so.
+// The state is that before the proposal.
+func (w *Walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
+	tx, s, c := w.tx, w.tx.State(), w.front.commitment
+	veto := Candidate{Kind: Veto, Job: -1}
+	c.spared, c.kept = slices.Clone(c.spared), nil
+	for i := range ops {
+		if ops[i].Kind == cluster.OpPreempt {
+			c.spared = append(c.spared, ops[i].Job)
+			veto.Job = ops[i].Job
+		}
+	}
+	if veto.Job < 0 {
+		return nil, nil
+	}
+	c.sparing, c.done = s.Now()+w.Hold, true
+	mark := tx.Mark()
+	for _, p := range startsAlone(ops) {
+		err := tx.Do(&p)
+		switch {
+		case err == nil:
+			veto.Ops = append(veto.Ops, p)
+		case !errors.Is(err, cluster.ErrInfeasible):
+			return nil, err
+		case w.exempt(s, p.Job):
+			tx.Rollback(mark)
+			return nil, nil
+		default:
+			c.kept = append(c.kept, p.Job)
+		}
+	}
+	tx.Rollback(mark)
+	veto.commitment = c
+	return []Candidate{veto}, nil
+}
+
+// changes finds candidates that change running jobs, once the base starts nobody else.
+func (o *finder) changes() {
+	if o.w.deltas >= changed {
+		return
+	}
+	if o.w.freed {
+		o.gains(1)
+	}
+	if o.w.news && !o.w.Moves {
+		o.preempt()
+	}
+}
+
+// longest returns the running jobs with an estimate, the one with the longest to go first.
+func (o *finder) longest() []cluster.JobID {
+	if o.ranked {
+		return o.w.longest
+	}
+	s, ids := o.tx.State(), o.w.longest[:0]
+	for _, id := range s.Running() {
+		if s.Spec(id).Estimate > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(s.ExpectedFinish(b), s.ExpectedFinish(a)), cmp.Compare(a, b))
+	})
+	o.w.longest, o.ranked = ids, true
+	return ids
+}
+
+// gains adds the changes to running jobs by which these go on clearly faster, as many as are wanted, the one that gains most
+// first: the place and the amounts that a job would get if it started now.
+func (o *finder) gains(most int) {
+	s := o.tx.State()
+	if s.FreeTotal() == 0 {
+		return
+	}
+	profile, from, tried := placement.Profile(s), len(o.all), 0
+	for _, id := range o.longest() {
+		before, left := profile.Speed(s, id), s.ExpectedFinish(id)-s.Now()
+		if spec := s.Spec(id); before >= slow && spec.Least() == spec.Most() {
+			continue
+		}
+		if tried++; tried > moved {
+			break
+		}
+		at, ok := o.w.again(o.tx, id)
+		if !ok {
+			continue
+		}
+		p := cluster.Proposal{Kind: cluster.OpMigrate, Job: id, Placement: at}
+		kind := Move
+		if old := s.Placement(id).Workers(); at.Workers() != old {
+			p.Kind = cluster.OpResize
+			if at.Workers() > old {
+				kind = Grow
+			}
+		}
+		mark := o.tx.Mark()
+		if !o.tx.Try(&p) {
+			continue
+		}
+		after := profile.Speed(s, id)
+		o.tx.Rollback(mark)
+		if gain := time.Duration(float64(left) * (1 - before/after)); after > faster*before && gain > 0 {
+			o.all = append(o.all, Candidate{Kind: kind, Job: id, Ops: o.w.memory.list(p), Saves: gain, commitment: o.now()})
+		}
+	}
+	slices.SortStableFunc(o.all[from:], func(a, b Candidate) int { return cmp.Compare(b.Saves, a.Saves) })
+	o.all = o.all[:min(len(o.all), from+most)]
+}
+
+// again proposes where a running job would start now if it did not run.
+func (w *Walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool) {
+	s, mark := tx.State(), tx.Mark()
+	defer tx.Rollback(mark)
+	old := w.memory.placement(s.Placement(id))
+	if tx.Preempt(id) != nil {
+		return nil, false
+	}
+	st, ok := w.fit(tx, id)
+	return st.at, ok && !slices.Equal(st.at, old)
+}
+
+// preempt adds to stop the running job with the longest to go whose GPUs let the first waiting job start.
+func (o *finder) preempt() {
+	if len(o.queue) > 0 {
+		o.stops(o.queue[0], 1)
+	}
+}
+
+// stops adds at most so many ways to let a waiting job start by stopping a running one that has much longer to go, the one with
+// the longest first.
+func (o *finder) stops(first cluster.JobID, most int) {
+	s := o.tx.State()
+	left, known := s.Remaining(first)
+	if !known {
+		return
+	}
+	ids, from := o.longest(), len(o.all)
+	for _, id := range ids[:min(len(ids), victims)] {
+		if s.ExpectedFinish(id)-s.Now() < 2*left || s.Placement(id).GPUMilli() == 0 || len(o.all) == from+most {
+			break
+		}
+		mark := o.tx.Mark()
+		if o.tx.Preempt(id) != nil {
+			continue
+		}
+		st, ok := o.w.fit(o.tx, first)
+		o.tx.Rollback(mark)
+		if ok {
+			stop := cluster.Proposal{Kind: cluster.OpPreempt, Job: id}
+			o.all = append(o.all, Candidate{Kind: Preempt, Job: first, Ops: o.w.memory.list(stop, st.proposal()), commitment: o.now()})
+		}
+	}
+}

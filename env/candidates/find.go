@@ -1,0 +1,284 @@
+package candidates
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// find returns the candidates beside the i-th start of a plan, or beside stopping after the last. The state is as before it. They
+// are valid until the next call.
+func (w *Walk) find(plan []start, i int) []Candidate {
+	o := finder{w: w, tx: w.tx, plan: plan[i:], all: w.made[:0]}
+	switch {
+	case i == len(plan):
+		o.more()
+	case !w.Moves:
+		o.instead(i == 0)
+	}
+	w.made = o.all
+	return o.all[:min(len(o.all), w.Items)]
+}
+
+// instead finds what could be done in the place of the next start.
+func (o *finder) instead(first bool) {
+	w, s, job := o.w, o.tx.State(), o.plan[0].job
+	o.queue = w.queue(s, o.plan)
+	if first {
+		o.drop()
+	}
+	if w.Menu {
+		o.packed()
+	}
+	if !w.exempt(s, job) {
+		o.gather()
+	}
+	if len(o.queue) > 0 && !w.exempt(s, job) {
+		o.reserve()
+		o.wait()
+		o.first()
+	}
+	o.elsewhere()
+	if w.Menu {
+		o.sized()
+	}
+}
+
+// more finds what could be done after the last start.
+func (o *finder) more() {
+	if o.w.news && !o.w.Moves {
+		o.queue = o.w.queue(o.tx.State(), nil)
+		o.begin()
+	}
+	if o.w.Deltas || o.w.Moves {
+		o.changes()
+	}
+}
+
+// finder collects a list of candidates.
+type finder struct {
+	w     *Walk
+	tx    *cluster.Txn
+	plan  []start
+	queue []cluster.JobID // jobs that the base leaves waiting, the shortest first
+	all   []Candidate
+	// ranked says that the walk has found which jobs have the longest to go.
+	ranked bool
+}
+
+// queue returns the waiting jobs that are not in the plan nor kept at this instant, the one with the least to do first.
+func (w *Walk) queue(s *cluster.State, plan []start) []cluster.JobID {
+	queue := w.waiting[:0]
+	for _, id := range s.Pending() {
+		planned := slices.ContainsFunc(plan, func(st start) bool { return st.job == id })
+		if !planned && !slices.Contains(w.front.waits, id) {
+			queue = append(queue, id)
+		}
+	}
+	slices.SortFunc(queue, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(due(s, a), due(s, b)), cmp.Compare(a, b))
+	})
+	w.waiting = queue
+	return queue
+}
+
+// due is what a job has still to do by its estimate; the longest without one.
+func due(s *cluster.State, id cluster.JobID) time.Duration {
+	if left, ok := s.Remaining(id); ok {
+		return left
+	}
+	return never
+}
+
+// start adds a candidate that starts a job.
+func (o *finder) start(kind Kind, c commitment, st start) {
+	o.all = append(o.all, Candidate{Kind: kind, Job: st.job, Ops: o.w.memory.list(st.proposal()), commitment: c})
+}
+
+// delay adds a candidate that keeps the next job of the plan from starting, until so much later.
+func (o *finder) delay(kind Kind, c commitment, wait time.Duration) {
+	o.all = append(o.all, Candidate{Kind: kind, Job: o.plan[0].job, Wait: wait, commitment: c})
+}
+
+// next is how long until a running job is expected to end, 0 if none is.
+func (o *finder) next() time.Duration {
+	s, next := o.tx.State(), never
+	for _, id := range s.Running() {
+		if s.Spec(id).Estimate > 0 {
+			next = min(next, max(s.ExpectedFinish(id)-s.Now(), time.Second))
+		}
+	}
+	if next == never {
+		return 0
+	}
+	return next
+}
+
+// now is the commitment as it stands.
+func (o *finder) now() commitment { return o.w.front.commitment }
+
+// drop gives up the reservation.
+func (o *finder) drop() {
+	if c := o.now(); c.block != nil {
+		c.reservation = reservation{}
+		o.start(Drop, c, o.plan[0])
+	}
+}
+
+// wait keeps the job, or all that would start, until something happens.
+func (o *finder) wait() {
+	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.w.exempt(o.tx.State(), st.job) }) {
+		c := o.now()
+		c.stop = true
+		o.delay(Stop, c, o.next())
+	}
+	if len(o.plan) > 1 {
+		c := o.now()
+		c.waits = append(slices.Clone(c.waits), o.plan[0].job)
+		o.delay(Wait, c, o.next())
+	}
+}
+
+// reserve holds a block for the first gang that waits in vain, where the job would be in its way.
+func (o *finder) reserve() {
+	s := o.tx.State()
+	if o.now().block != nil {
+		return
+	}
+	for _, id := range o.queue {
+		if s.Spec(id).Workers < 2 {
+			continue
+		}
+		if _, fits := o.w.fit(o.tx, id); fits {
+			continue // it would start from the block at once, and others wait in vain then
+		}
+		hold, ok := o.w.memory.reserve(s, id)
+		if !ok {
+			continue
+		}
+		mark := o.tx.Mark()
+		if !o.tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: o.plan[0].job, Placement: o.plan[0].at}) {
+			return
+		}
+		obstructs := hold.obstructs(s, &o.plan[0])
+		o.tx.Rollback(mark)
+		if obstructs {
+			hold.until = s.Now() + o.w.Hold
+			c := o.now()
+			c.reservation = hold
+			o.delay(Reserve, c, hold.free-s.Now())
+			return
+		}
+	}
+}
+
+// gather lets a gang that would be scattered wait for fewer servers, which are held for it.
+func (o *finder) gather() {
+	s, base := o.tx.State(), &o.plan[0]
+	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
+		if hold, ok := o.w.memory.reserve(s, base.job); ok {
+			hold.until, hold.servers = s.Now()+o.w.Hold, n
+			c := o.now()
+			c.reservation = hold
+			o.delay(Gather, c, hold.free-s.Now())
+		}
+	}
+}
+
+// patience is how long a job waits before nobody is started any more that the base would not: nobody starves.
+const patience = 24 * time.Hour
+
+func (o *finder) starved() bool {
+	s := o.tx.State()
+	return slices.ContainsFunc(o.queue, func(id cluster.JobID) bool { return s.Now()-s.Spec(id).Submit > patience })
+}
+
+// first starts a job that the base leaves waiting in the place of the next.
+func (o *finder) first() {
+	if o.starved() {
+		return
+	}
+	for _, id := range o.queue {
+		if st, ok := o.w.fit(o.tx, id); ok {
+			o.start(First, o.now(), st)
+			return
+		}
+	}
+}
+
+// begin starts a job although the base has stopped.
+func (o *finder) begin() {
+	if o.starved() {
+		return
+	}
+	for _, id := range o.queue {
+		if st, ok := o.w.fit(o.tx, id); ok {
+			o.start(Begin, o.now(), st)
+		}
+		if len(o.all) == 2 {
+			break
+		}
+	}
+	if o.w.Menu && len(o.queue) > 0 {
+		id := o.queue[0]
+		for _, p := range o.w.beside(o.tx, id, o.tx.State().Spec(id).Request) {
+			o.start(Begin, o.now(), p.start)
+		}
+	}
+}
+
+// fit proposes where the job could start now.
+func (w *Walk) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
+	mark := tx.Mark()
+	defer tx.Rollback(mark)
+	w.begin.Reset(w.seed)
+	if ok, err := w.begin.Place(tx, id); !ok || err != nil {
+		return start{}, false
+	}
+	var only bool
+	if w.fits, only = w.memory.starts(tx, mark, w.fits[:0]); !only || len(w.fits) != 1 {
+		return start{}, false
+	}
+	return w.fits[0], true
+}
+
+// packed starts the job beside others.
+func (o *finder) packed() {
+	base := &o.plan[0]
+	for _, p := range o.w.beside(o.tx, base.job, base.at[0].Amount) {
+		if !slices.Equal(p.at, base.at) {
+			o.start(Packed, o.now(), p.start)
+		}
+	}
+	if !base.own {
+		if at, ok := o.w.alone(o.tx.State(), base.job, o.tx.State().Spec(base.job).Workers, base.at[0].Amount); ok {
+			o.start(Alone, o.now(), start{base.job, at, true})
+		}
+	}
+}
+
+// elsewhere starts the job on GPUs of its own on another server.
+func (o *finder) elsewhere() {
+	base := &o.plan[0]
+	if at, ok := o.w.aligned(o.tx, base); ok {
+		o.start(Aligned, o.now(), start{base.job, at, true})
+	}
+}
+
+// sized starts an elastic job with other numbers of workers.
+func (o *finder) sized() {
+	base := &o.plan[0]
+	spec := o.tx.State().Spec(base.job)
+	tried := []int32{base.at.Workers()}
+	for _, n := range []int32{spec.Workers, spec.Least(), spec.Most(), 2 * spec.Workers} {
+		if n > spec.Most() || slices.Contains(tried, n) {
+			continue
+		}
+		tried = append(tried, n)
+		if at, ok := o.w.alone(o.tx.State(), base.job, n, base.at[0].Amount); ok {
+			o.start(Sized, o.now(), start{base.job, at, true})
+		}
+	}
+}

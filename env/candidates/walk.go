@@ -1,0 +1,389 @@
+package candidates
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
+)
+
+// Config says whose proposals are reviewed, and which candidates are looked for.
+type Config struct {
+	// Base makes the scheduler whose proposals are reviewed. It is told of the cluster anew, as of a snapshot, after every
+	// choice that was not its own; what it has learned until then is lost.
+	Base func() cluster.Scheduler
+	// Start makes the placer of jobs that the base would not start.
+	Start func() placement.Placer
+	// Menu allows jobs other amounts and numbers of workers than they ask for, and shared GPUs.
+	Menu bool
+	// Deltas allows changes to running jobs: to stop, move and resize them, or not to although the base would.
+	Deltas bool
+	// Moves looks for nothing but moves of running jobs.
+	Moves bool
+
+	Items int // candidates beside the base's own in one list, at most
+	// Choices bounds the lists of one decision. What the base proposes beyond is done as it is, so that a decision about
+	// hundreds of jobs at once stays within a second or so.
+	Choices int
+	// Wide shows one list that stays for the instant, with jobs, placements and amounts that the base does not think of and with
+	// what Rivals propose, in place of a list about each start of the base: a Board in place of a Walk.
+	Wide   bool
+	Rivals []Named
+
+	Scarce float64       // part of the GPUs below which candidates are looked for although nobody waits
+	Hold   time.Duration // after which a job is no longer kept from starting
+}
+
+// Named is a scheduler with its name.
+type Named struct {
+	Name string
+	New  func() cluster.Scheduler
+}
+
+// Default returns the defaults over a base.
+func Default(base func() cluster.Scheduler) Config {
+	return Config{
+		Base: base, Start: func() placement.Placer { return &placement.BestFit{} }, Items: 4, Choices: 64, Hold: 2 * time.Hour,
+		Scarce: 0.1,
+	}
+}
+
+// Walk goes through the decisions of one episode, a list of candidates at a time: Begin, then Take until List is empty.
+// Same episode and same choices, same lists. Not safe for concurrent use.
+type Walk struct {
+	Config
+	front Guard // the base as it decides
+	begin placement.Placer
+	held  map[cluster.JobID]time.Duration // since when a job that the base would have started is kept from it
+	seed  uint64
+	tally [Kinds]int // choices since Reset by what they were
+
+	// The decision in progress.
+	tx         *cluster.Txn
+	events     []cluster.Event
+	freed      bool               // there may be room for running jobs that there was not
+	news       bool               // something happened other than a change of speed
+	deltas     int                // changes to running jobs
+	lists      int                // that were shown
+	from       int                // where in the transaction the present proposal begins
+	plan       []start            // the present proposal, if it is starts alone
+	ops        []cluster.Proposal // likewise
+	at         int                // how many of the plan are carried out
+	whole      bool               // the proposal is reviewed as a whole
+	list       []Candidate
+	coalitions coalitions
+
+	// Memory that is used again: of the walk's own from decision to decision, of a board's from list to list.
+	memory   memory
+	made     []Candidate
+	fits     []start
+	waiting  []cluster.JobID
+	longest  []cluster.JobID // running jobs, see finder.longest
+	ids      []cluster.JobID
+	pairings []pairing
+}
+
+// NewWalk returns a walk before its first Reset.
+func NewWalk(c Config) *Walk {
+	w := &Walk{Config: c, begin: c.Start()}
+	w.front = Guard{base: c.Base(), place: c.Start(), exempt: w.exempt, keep: w.keep}
+	return w
+}
+
+// Tally counts the choices since Reset by the kind of what was taken.
+func (w *Walk) Tally() [Kinds]int { return w.tally }
+
+// Reset begins an episode.
+func (w *Walk) Reset(seed uint64) error {
+	w.held, w.seed, w.tally = map[cluster.JobID]time.Duration{}, seed, [Kinds]int{}
+	w.list = nil
+	w.front.commitment = commitment{}
+	return w.front.Reset(seed)
+}
+
+// Begin asks the base what it proposes at a decision point and finds the first list.
+func (w *Walk) Begin(tx *cluster.Txn) error {
+	w.start(tx)
+	return w.propose()
+}
+
+// start begins a decision.
+func (w *Walk) start(tx *cluster.Txn) {
+	w.tx, w.events, w.list = tx, tx.Events(), w.list[:0]
+	w.memory.clear()
+	w.freed, w.news, w.deltas, w.lists = false, false, 0, 0
+	for _, e := range w.events {
+		switch e.Kind {
+		case cluster.Finished:
+			delete(w.held, e.Job)
+			w.news, w.freed = true, true
+		case cluster.Respeed:
+		case cluster.Found:
+			w.freed = true
+		case cluster.Arrived:
+			w.news = true
+		default:
+			w.news, w.freed = true, true
+		}
+	}
+	c := &w.front.commitment
+	*c = commitment{at: tx.Now(), reservation: c.reservation, spared: c.spared, sparing: c.sparing}
+}
+
+// List returns the candidates to choose from: the base's own first, then at least one other, all feasible. It is empty when the
+// decision is over. It is the walk's, and valid until the next Take.
+func (w *Walk) List() []Candidate { return w.list }
+
+// TakeAll implements Source: it takes the first, after which there is a new list, and refuses the others.
+func (w *Walk) TakeAll(places []int) (refused []int, err error) { return places[1:], w.Take(places[0]) }
+
+// Take carries out a candidate of the list and finds the next list. The state must be as when the list was found.
+func (w *Walk) Take(i int) error {
+	c := &w.list[i]
+	w.tally[c.Kind]++
+	switch {
+	case i == 0:
+		if err := c.Apply(w.tx); err != nil {
+			return err
+		}
+		if w.whole {
+			return w.end()
+		}
+		w.at++
+		return w.step()
+	case w.whole:
+		if err := w.depart(c, nil); err != nil {
+			return err
+		}
+		return w.end()
+	}
+	stop := c.stop
+	if err := w.depart(c, w.plan[w.at:]); err != nil {
+		return err
+	}
+	if stop {
+		return w.end()
+	}
+	w.front.stale = true
+	return w.propose()
+}
+
+// Pass implements Source: what the base would start waits, and it is asked again after a while. A job that has been kept from
+// starting for too long starts all the same.
+func (w *Walk) Pass() error {
+	switch {
+	case w.whole:
+		w.pass(w.ops)
+		return w.end()
+	case w.at == len(w.plan):
+		return w.Take(0) // the base starts nobody either
+	}
+	w.pass(w.ops[w.at:])
+	return w.end()
+}
+
+// pass keeps the jobs from starting that operations start, but for those that have been kept for too long.
+func (w *Walk) pass(ops []cluster.Proposal) {
+	exempt := func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && w.exempt(w.tx.State(), p.Job) }
+	due := slices.ContainsFunc(ops, exempt)
+	for i := range ops {
+		w.front.stale = true
+		switch {
+		case due && (w.whole || exempt(ops[i])) && w.tx.Do(&ops[i]) == nil:
+		case ops[i].Kind == cluster.OpPlace:
+			w.keep(w.tx, ops[i].Job)
+		}
+	}
+}
+
+// propose asks the base for what it proposes now, and finds the first list about it.
+func (w *Walk) propose() error {
+	w.from = w.tx.Mark()
+	if err := w.front.Schedule(w.tx); err != nil {
+		return err
+	}
+	plan, only := w.memory.starts(w.tx, w.from, w.plan[:0])
+	w.plan, w.at = plan, 0
+	if w.whole = !only; !only && (!w.Deltas || w.Moves) || !w.worthwhile(plan) {
+		return w.end()
+	}
+	w.ops = w.memory.proposals(w.tx.Ops()[w.from:])
+	w.tx.Rollback(w.from)
+	if w.whole {
+		return w.review()
+	}
+	return w.step()
+}
+
+// worthwhile reports whether a choice may matter: jobs wait, GPUs are short for those to come, or jobs that run could have more.
+func (w *Walk) worthwhile(plan []start) bool {
+	s := w.tx.State()
+	if w.Moves {
+		return w.freed && s.FreeTotal() > 0
+	}
+	scattered := slices.ContainsFunc(plan, func(st start) bool { return len(st.at) > fewest(s, &st) })
+	scarce := float64(s.FreeTotal())*cluster.WholeGPU < w.Scarce*float64(s.Total().GPUMilli)
+	return len(s.Pending()) > 0 || scattered || len(plan) > 0 && scarce || w.Deltas && w.freed && s.FreeTotal() > 0
+}
+
+// step finds the candidates beside the next start of the plan, or beside stopping after the last. Starts beside which there are
+// none are carried out.
+func (w *Walk) step() error {
+	for ; w.at <= len(w.plan); w.at++ {
+		own := Candidate{Job: -1, commitment: w.front.commitment}
+		if w.at < len(w.plan) {
+			own.Job, own.Ops, own.rest = w.plan[w.at].job, w.ops[w.at:w.at+1], w.ops[w.at+1:]
+		}
+		own.done = true
+		if w.lists < w.Choices {
+			if w.show(own, w.find(w.plan, w.at)) {
+				return nil
+			}
+		}
+		if err := own.Apply(w.tx); err != nil {
+			return err
+		}
+	}
+	return w.end()
+}
+
+// review finds the candidates beside a proposal with operations other than starts, after which the decision is over.
+func (w *Walk) review() error {
+	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
+	own.done = true
+	others, err := w.vetoes(own.Ops)
+	if err != nil {
+		return err
+	}
+	if w.show(own, others) {
+		return nil
+	}
+	if err := own.Apply(w.tx); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// show makes a list of the base's own and those of the others that are feasible, if there are any.
+func (w *Walk) show(own Candidate, others []Candidate) (shown bool) {
+	if len(others) == 0 {
+		return false
+	}
+	own.of = w
+	w.list = append(w.list[:0], own)
+	w.coalitions.clear(w.tx.State().Servers())
+	for i := range others {
+		if w.try(&others[i]) {
+			others[i].of = w
+			w.list = append(w.list, others[i])
+		}
+	}
+	if len(w.list) < 2 {
+		w.list = w.list[:0]
+		return false
+	}
+	w.lists++
+	w.try(&w.list[0]) // who takes part: it was feasible when the base proposed it
+	return true
+}
+
+// try carries a candidate out and rolls it back, to see whether it is feasible and who takes part.
+func (w *Walk) try(c *Candidate) bool {
+	mark := w.tx.Mark()
+	if !c.do(w.tx) {
+		return false
+	}
+	if len(c.Ops) > 0 {
+		c.Members = w.coalitions.tried(w.tx, mark)
+	} else {
+		c.Members = w.waits(c)
+	}
+	w.tx.Rollback(mark)
+	return true
+}
+
+// waits returns who takes part in a candidate without operations.
+func (w *Walk) waits(c *Candidate) []Member {
+	s, plan := w.tx.State(), w.plan
+	if w.whole {
+		plan = nil
+	}
+	plan = plan[min(w.at, len(plan)):]
+	switch {
+	case c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop:
+		block := c.block
+		if c.Kind == Drop {
+			block = w.front.block
+		}
+		for id, held := range block {
+			if held {
+				w.coalitions.put(cluster.ServerID(id), 1)
+			}
+		}
+	case c.Kind == Veto:
+		for _, id := range c.spared {
+			w.coalitions.place(s.Placement(id))
+		}
+	case c.Kind == Wait:
+		w.coalitions.place(plan[0].at)
+	case c.Kind == Stop:
+		for i := range plan {
+			w.coalitions.place(plan[i].at)
+		}
+	}
+	return w.coalitions.take()
+}
+
+// end closes the decision.
+func (w *Walk) end() error {
+	w.list = w.list[:0]
+	w.tx.Tell(w.events)
+	return nil
+}
+
+// depart carries out a candidate that is not the base's own. plan is what the base would have started.
+func (w *Walk) depart(c *Candidate, plan []start) error {
+	w.front.stale = true
+	w.front.commit(&c.commitment)
+	if err := c.Apply(w.tx); err != nil {
+		return err
+	}
+	switch c.Kind {
+	case Veto:
+		for _, id := range c.kept {
+			w.keep(w.tx, id)
+		}
+		return nil
+	case Grow, Move, Preempt:
+		w.deltas++
+	}
+	if c.stop {
+		w.front.stop = false
+		for _, st := range plan {
+			w.keep(w.tx, st.job)
+		}
+	} else if len(plan) > 0 && !c.starts(plan[0].job) {
+		w.note(w.tx, plan[0].job) // if the base would start it still and may not, its guard says so
+	}
+	return nil
+}
+
+// keep notes that a job is kept from a start that the base proposed, and asks to look at it again after the retry interval.
+func (w *Walk) keep(tx *cluster.Txn, id cluster.JobID) {
+	w.note(tx, id)
+	tx.WakeAt(tx.Now() + retry)
+}
+
+// note remembers since when a job is kept.
+func (w *Walk) note(tx *cluster.Txn, id cluster.JobID) {
+	if _, ok := w.held[id]; !ok {
+		w.held[id] = tx.Now()
+	}
+}
+
+// exempt reports whether a job has been kept so long that it may be kept no longer.
+func (w *Walk) exempt(s *cluster.State, id cluster.JobID) bool {
+	since, ok := w.held[id]
+	return ok && s.Now()-since >= w.Hold
+}

@@ -1,0 +1,159 @@
+package candidates
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
+)
+
+// aligned proposes another server for a job that needs but one: of those in use that take it, the one whose jobs end closest to
+// when this one does, so that GPUs of a server come free together.
+func (w *Walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
+	s := tx.State()
+	left, known := s.Remaining(base.job)
+	if !known || len(base.at) != 1 || !base.own {
+		return nil, false
+	}
+	ends := s.Now() + left
+	n, whole := base.at.Workers(), base.at[0].Amount
+	whole.GPUMilli = cluster.WholeGPU
+	best, least := cluster.ServerID(-1), never
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		if len(s.Residents(id)) == 0 || s.FreeGPUs(id) < n || s.Fits(id, base.job, whole) < n {
+			continue
+		}
+		last := time.Duration(0)
+		for _, other := range s.Residents(id) {
+			last = max(last, s.ExpectedFinish(other))
+		}
+		if d := max(last-ends, ends-last); d < least {
+			best, least = id, d
+		}
+	}
+	if best < 0 || best == base.at[0].Server {
+		return nil, false
+	}
+	at := w.memory.placement(base.at)
+	at[0].Server = best
+	if at[0].GPUMilli < cluster.WholeGPU {
+		guarded(s, at)
+	}
+	return at, true
+}
+
+// alone proposes GPUs that nobody uses for n workers, which others may join.
+func (w *Walk) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
+	at, fits := w.memory.alone(s, id, n, a)
+	guarded(s, at)
+	return at, fits
+}
+
+// guarded sets the shares of a placement on free GPUs so that none of it lands on a GPU in use, which a transaction would choose
+// for a share that fits there, and no two jobs of a server hold the same share.
+func guarded(s *cluster.State, at cluster.Placement) {
+	for i := range at {
+		use, share := s.GPUUse(at[i].Server), int32(cluster.WholeGPU/2+1)
+		for _, u := range use {
+			if u > 0 && int32(u) < cluster.WholeGPU {
+				share = max(share, cluster.WholeGPU+1-int32(u))
+			}
+		}
+		for share < cluster.WholeGPU && slices.Contains(use, int16(share)) {
+			share++
+		}
+		at[i].GPUMilli = min(share, cluster.WholeGPU)
+	}
+}
+
+// pairing is a placement beside a host, and how well both do there.
+type pairing struct {
+	start
+	sum   float64       // of both speeds, the host's relative to before
+	lasts time.Duration // when the host is expected to end
+}
+
+const hosts = 48 // that are looked at for one job, at most
+
+// beside proposes to start a job with the amount on GPUs that another holds a share of: where both are fastest, and where both
+// are fastest of the hosts that outlast it. What it returns is valid until the next call.
+func (w *Walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pairing {
+	s := tx.State()
+	if s.Spec(id).Request.GPUMilli < cluster.WholeGPU {
+		return nil
+	}
+	w.ids = append(w.ids[:0], s.Running()...)
+	slices.Sort(w.ids)
+	all := w.pairings[:0]
+	for _, h := range w.ids {
+		if len(all) == hosts {
+			break
+		}
+		if at, ok := w.join(s, id, h, a); ok {
+			if p, ok := pair(tx, id, h, at); ok {
+				all = append(all, p)
+			}
+		}
+	}
+	w.pairings = all
+	slices.SortStableFunc(all, func(a, b pairing) int { return cmp.Compare(b.sum, a.sum) })
+	if len(all) == 0 {
+		return nil
+	}
+	found := 1
+	if left, known := s.Remaining(id); known && all[0].lasts < s.Now()+left {
+		if i := slices.IndexFunc(all, func(p pairing) bool { return p.lasts >= s.Now()+left }); i >= 0 {
+			all[1] = all[i]
+			found = 2
+		}
+	}
+	return all[:found]
+}
+
+// pair tries a placement beside a host.
+func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, bool) {
+	s := tx.State()
+	profile := placement.Profile(s)
+	before, mark := profile.Speed(s, h), tx.Mark()
+	defer tx.Rollback(mark)
+	if !tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}) {
+		return pairing{}, false
+	}
+	sum := profile.Speed(s, id) + profile.Speed(s, h)/before
+	return pairing{start{id, at, false}, sum, s.ExpectedFinish(h)}, true
+}
+
+// join returns where on the host's GPUs that nobody shares yet all workers of the job find room: what the host leaves of each.
+func (w *Walk) join(s *cluster.State, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
+	m, from := &w.memory, len(w.memory.pieces)
+	left, pieces := s.Spec(id).Workers, s.Placement(h)
+	if pieces.Workers() < left {
+		return nil, false
+	}
+	for _, q := range pieces {
+		if q.GPUMilli == cluster.WholeGPU {
+			continue
+		}
+		room := int32(0)
+		use := s.GPUUse(q.Server)
+		for _, g := range s.GPUsOn(h, q.Server) {
+			if int32(use[g]) == q.GPUMilli {
+				room++
+			}
+		}
+		a.GPUMilli = cluster.WholeGPU - q.GPUMilli
+		n := min(room, left, s.Fits(q.Server, id, a))
+		if n -= n % s.Spec(id).Together(); n <= 0 {
+			continue
+		}
+		m.pieces = append(m.pieces, cluster.Piece{Server: q.Server, Workers: n, Amount: a})
+		if left -= n; left == 0 {
+			return m.placed(from), true
+		}
+	}
+	m.pieces = m.pieces[:from]
+	return nil, false
+}

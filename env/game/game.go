@@ -1,0 +1,316 @@
+package game
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/observe"
+)
+
+// Config makes a Game.
+type Config struct {
+	// Review says whose proposals are played about, the prior's, and which candidates are looked for.
+	Review candidates.Config
+	// Rule is what the prior itself would take among candidates, nil for always its own.
+	Rule    candidates.Judge
+	Encoder observe.Encoder // nil: an observe.Standard. It keeps scratch space: every game needs its own
+	Agree   Agreement
+}
+
+// Agreement says when a candidate that is named is carried out.
+type Agreement uint8
+
+// The agreements. The server of a coalition with the greatest weight leads it, the first of several.
+const (
+	All  Agreement = iota // if all servers of its coalition name it
+	Lead                  // if its lead server names it and no other of its coalition names something else
+)
+
+var agreementNames = [...]string{"all", "lead"}
+
+// String returns the agreement's name.
+func (a Agreement) String() string {
+	if int(a) >= len(agreementNames) {
+		return fmt.Sprintf("agreement(%d)", uint8(a))
+	}
+	return agreementNames[a]
+}
+
+// ParseAgreement returns the agreement of a name: all or lead.
+func ParseAgreement(name string) (Agreement, error) {
+	if i := slices.Index(agreementNames[:], name); i >= 0 {
+		return Agreement(i), nil
+	}
+	return 0, fmt.Errorf("agreement %q, want all or lead", name)
+}
+
+// ErrMasked is wrapped by the error about an agent that names what its mask excludes, or a number that there is not. Nothing has
+// happened then.
+var ErrMasked = errors.New("masked action")
+
+// Game is what a team of servers decides, round after round, in the transactions of one episode: Begin, then Show and Play while
+// there is more. Same transactions and same joint actions, same rounds. Not safe for concurrent use.
+type Game struct {
+	cfg     Config
+	spec    Spec
+	source  candidates.Source
+	tx      *cluster.Txn
+	prior   Action
+	agreed  []int    // places in the list
+	taken   []Action // see Taken
+	refused []Refusal
+
+	named []int32             // scratch: by number, how many servers name it
+	seen  observe.Observation // scratch: what the encoder fills
+}
+
+// New returns a game for a cluster of so many servers, before its first Reset.
+func New(cfg Config, servers int) (*Game, error) {
+	if cfg.Encoder == nil {
+		cfg.Encoder = &observe.Standard{Wide: cfg.Review.Wide}
+	}
+	if cfg.Agree > Lead {
+		return nil, fmt.Errorf("make game: %v, want all or lead", cfg.Agree)
+	}
+	if cfg.Review.Base == nil || cfg.Review.Start == nil {
+		return nil, errors.New("make game: no prior or no placer, want both")
+	}
+	if cfg.Review.Items < 1 {
+		return nil, fmt.Errorf("make game: %d candidates beside the prior's own, want at least 1", cfg.Review.Items)
+	}
+	spec := cfg.Encoder.Spec()
+	if spec.Window < 0 || len(spec.Server) == 0 || len(spec.Candidate) == 0 {
+		return nil, fmt.Errorf("make game: encoder with a window of %d jobs, %d features of servers and %d of candidates, want 0 or"+
+			" more, at least 1 and at least 1", spec.Window, len(spec.Server), len(spec.Candidate))
+	}
+	n := 2 + cfg.Review.Items // Pass and the prior's own among them
+	return &Game{
+		cfg: cfg, spec: Spec{Agents: servers, Candidates: n, Jobs: max(spec.Window, n-1), Spec: spec},
+		source: candidates.NewSource(cfg.Review), named: make([]int32, n),
+	}, nil
+}
+
+// Spec is the shape of its rounds.
+func (g *Game) Spec() Spec { return g.spec }
+
+// Tally counts the candidates that were carried out since Reset by their kind.
+func (g *Game) Tally() [candidates.Kinds]int { return g.source.Tally() }
+
+// Reset begins an episode.
+func (g *Game) Reset(seed uint64) error {
+	if g.cfg.Rule != nil {
+		g.cfg.Rule.Reset(seed)
+	}
+	return g.source.Reset(seed)
+}
+
+// Begin asks the prior at a decision point. more says that there is a round to play; else the prior's proposal stands in the
+// transaction, as there is nothing to choose.
+func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
+	g.tx, g.taken, g.refused = tx, g.taken[:0], g.refused[:0]
+	if g.cfg.Rule != nil {
+		g.cfg.Rule.Observe(tx)
+	}
+	if err := g.source.Begin(tx); err != nil {
+		return false, err
+	}
+	return g.next()
+}
+
+// next finds what the prior would do in the present round.
+func (g *Game) next() (more bool, err error) {
+	list := g.source.List()
+	if len(list) == 0 {
+		return false, nil
+	}
+	g.prior = 1
+	if g.cfg.Rule != nil {
+		i, err := g.cfg.Rule.Choose(g.tx, list)
+		if err != nil {
+			return false, err
+		}
+		g.prior = Action(i + 1)
+	}
+	return true, nil
+}
+
+// Show fills what the agents see of the present round. What the encoder hands out from elsewhere than the round is copied.
+func (g *Game) Show(r *Round) error { return g.show(g.tx, g.source.List(), g.prior, r) }
+
+// End shows agents the last state of an episode: there are no candidates, and all they may do is pass.
+func (g *Game) End(tx *cluster.Txn, r *Round) error { return g.show(tx, nil, Pass, r) }
+
+func (g *Game) show(tx *cluster.Txn, list []candidates.Candidate, prior Action, r *Round) error {
+	s := &g.spec
+	r.spec, r.List, r.Prior = s, list, prior
+	g.size(r)
+	width := len(s.Candidate)
+	seen := &g.seen
+	*seen = r.Observation
+	seen.Candidates = r.Candidates[width:] // beyond Pass
+	if err := g.cfg.Encoder.Encode(tx, list, seen); err != nil {
+		return fmt.Errorf("show round: %w", err)
+	}
+	if err := g.fits(seen, len(list)); err != nil {
+		return err
+	}
+	copy(r.Servers, seen.Servers) // nothing where the encoder wrote in place, here and below
+	copy(r.Global, seen.Global)
+	clear(r.Jobs[copy(r.Jobs, seen.Jobs):])
+	clear(r.Candidates[:width])
+	clear(r.Candidates[width+copy(r.Candidates[width:], seen.Candidates):])
+	r.Ids, r.Of = append(r.Ids[:0], seen.Ids...), append(r.Of[:0], seen.Of...)
+
+	r.Mask = grow(r.Mask, s.Agents*s.Candidates)
+	clear(r.Mask)
+	for i := range s.Agents {
+		r.Mask[i*s.Candidates] = true
+	}
+	r.Coalition = r.Coalition[:0]
+	for k := range list {
+		for _, m := range list[k].Members {
+			r.Coalition = append(r.Coalition, Share{Action(k + 1), int32(m.Server), m.Weight})
+			r.Mask[int(m.Server)*s.Candidates+k+1] = true
+		}
+	}
+	return nil
+}
+
+// size gives a round its rows. What is in them stays.
+func (g *Game) size(r *Round) {
+	s := &g.spec
+	r.Servers = grow(r.Servers, s.Agents*len(s.Server))
+	r.Jobs = grow(r.Jobs, s.Jobs*len(s.Job))
+	r.Global = grow(r.Global, len(s.Global))
+	r.Candidates = grow(r.Candidates, s.Candidates*len(s.Candidate))
+}
+
+// fits reports an observation of so many candidates that has not the size that the encoder's Spec says.
+func (g *Game) fits(o *observe.Observation, list int) error {
+	s := &g.spec
+	if len(o.Servers) == s.Agents*len(s.Server) && len(o.Ids) <= s.Jobs && len(o.Jobs) == len(o.Ids)*len(s.Job) &&
+		len(o.Candidates) == list*len(s.Candidate) && len(o.Of) == list && len(o.Global) == len(s.Global) {
+		return nil
+	}
+	return fmt.Errorf("show round: the encoder fills %d numbers of servers, %d of %d jobs, %d of candidates of which %d point to"+
+		" jobs, and %d of the cluster, want %d, %d for each of at most %d jobs, %d, %d and %d", len(o.Servers), len(o.Jobs), len(o.Ids),
+		len(o.Candidates), len(o.Of), len(o.Global), s.Agents*len(s.Server), len(s.Job), s.Jobs, list*len(s.Candidate), list,
+		len(s.Global))
+}
+
+// grow returns a slice of n elements that keeps what is there and the memory of buf where it suffices.
+func grow[T any](buf []T, n int) []T { return slices.Grow(buf, max(n-len(buf), 0))[:n] }
+
+// Play carries out a joint action, one number an agent. more says that there is another round; else all that was decided at
+// this instant stands in the transaction. What is agreed on is carried out in the order of the numbers; a candidate that no longer
+// fits after those before it is refused. An illegal action is an error that wraps ErrMasked, and nothing happens.
+func (g *Game) Play(joint []Action) (more bool, err error) {
+	if err := g.Check(joint); err != nil {
+		return false, err
+	}
+	g.settle(joint)
+	if g.taken = g.taken[:0]; len(g.agreed) == 0 {
+		if own := &g.source.List()[0]; len(own.Ops) == 0 && !own.Gone {
+			g.taken = append(g.taken, 1) // nobody starts, be it named or not
+		}
+		err = g.source.Pass()
+	} else {
+		err = g.take()
+	}
+	if err != nil {
+		return false, err
+	}
+	return g.next()
+}
+
+// take carries out what is agreed on.
+func (g *Game) take() error {
+	late, err := g.source.TakeAll(g.agreed)
+	for _, k := range late {
+		g.refused = append(g.refused, Refusal{Action(k + 1), Overtaken})
+	}
+	slices.SortFunc(g.refused, func(a, b Refusal) int { return int(a.Candidate - b.Candidate) })
+	for _, k := range g.agreed {
+		if !slices.Contains(late, k) {
+			g.taken = append(g.taken, Action(k+1))
+		}
+	}
+	return err
+}
+
+// Taken lists the candidates that the last Play carried out, ascending, valid until the next. Where the prior's own starts nobody,
+// to pass is to take it.
+func (g *Game) Taken() []Action { return g.taken }
+
+// Refused lists the candidates that were named in the last Play and not carried out, ascending, valid until the next.
+func (g *Game) Refused() []Refusal { return g.refused }
+
+// Check holds a joint action against the coalitions of the present round. An action of an agent that takes no part in what it
+// names is an error that wraps ErrMasked, as is a number that there is not.
+func (g *Game) Check(joint []Action) error {
+	if len(joint) != g.spec.Agents {
+		return fmt.Errorf("play: %d actions, want one for each of the %d agents", len(joint), g.spec.Agents)
+	}
+	list := g.source.List()
+	if len(list) == 0 {
+		return errors.New("play: no round to play")
+	}
+	for i, n := range joint {
+		if n == Pass {
+			continue
+		}
+		if n < 0 || int(n) >= g.spec.Candidates {
+			return fmt.Errorf("play: agent %d names %d, want 0 to %d: %w", i, n, g.spec.Candidates-1, ErrMasked)
+		}
+		if int(n) > len(list) || !takesPart(list[n-1].Members, cluster.ServerID(i)) {
+			return fmt.Errorf("play: agent %d names %d: %w", i, n, ErrMasked)
+		}
+	}
+	return nil
+}
+
+func takesPart(members []candidates.Member, id cluster.ServerID) bool {
+	_, found := slices.BinarySearchFunc(members, id, func(m candidates.Member, id cluster.ServerID) int {
+		return int(m.Server - id)
+	})
+	return found
+}
+
+// settle finds which candidates are agreed on, and which are refused.
+func (g *Game) settle(joint []Action) {
+	clear(g.named)
+	for _, n := range joint {
+		g.named[n]++
+	}
+	g.agreed, g.refused = g.agreed[:0], g.refused[:0]
+	for n := Action(1); int(n) < g.spec.Candidates; n++ {
+		switch {
+		case g.named[n] == 0:
+		case !g.agree(n, joint):
+			g.refused = append(g.refused, Refusal{n, Disagreed})
+		default:
+			g.agreed = append(g.agreed, int(n)-1)
+		}
+	}
+}
+
+// agree reports whether the coalition of a candidate that is named agrees on it.
+func (g *Game) agree(n Action, joint []Action) bool {
+	members := g.source.List()[n-1].Members
+	if g.cfg.Agree == All {
+		return int(g.named[n]) == len(members)
+	}
+	lead := 0
+	for i, m := range members {
+		if m.Weight > members[lead].Weight {
+			lead = i
+		}
+		if a := joint[m.Server]; a != n && a != Pass {
+			return false
+		}
+	}
+	return joint[members[lead].Server] == n
+}

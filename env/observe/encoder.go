@@ -1,0 +1,224 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Standard is the encoder that comes with the program. It keeps scratch space: every user needs its own, and it is not safe for
+// concurrent use.
+//
+// Its window holds, in the order of Order, the waiting jobs that could start now, as many as leave a quarter of the window
+// (or more, if they are few) to the first of those that could not, which say what is worth waiting for.
+type Standard struct {
+	Window int // jobs shown, those that candidates are about first, 0 for 32
+	// Wide tells the kinds of a candidates.Board apart; without it a list has those of a candidates.Walk alone.
+	Wide  bool
+	state *cluster.State
+	fits  capacity
+	ready []ranked // could start now
+	held  []ranked // could not
+
+	outlook   outlook
+	demand    demand
+	speeds    speeds
+	head      head
+	shown     []shown // by row of jobs
+	rank      []int32 // likewise: waiting jobs before it in order
+	turn      []int32 // likewise: submitted before it
+	marks     []mark
+	before    []int32
+	typeSpeed []float32 // by type of GPUs: mean speed of the jobs of the window
+	trial     trial
+	window    []cluster.JobID
+}
+
+var _ Encoder = (*Standard)(nil)
+
+// NewStandard returns the standard encoder with its defaults.
+func NewStandard() *Standard { return &Standard{} }
+
+// Spec implements Encoder.
+func (e *Standard) Spec() Spec {
+	if e.Window == 0 {
+		e.Window = 32
+	}
+	s := Spec{Window: e.Window, Server: serverFeatures, Job: jobFeatures, Candidate: narrowFeatures, Global: globalFeatures}
+	if e.Wide {
+		s.Candidate = wideFeatures
+	}
+	return s
+}
+
+// kinds counts the kinds that rows of candidates tell apart.
+func (e *Standard) kinds() int {
+	if e.Wide {
+		return candidates.Kinds
+	}
+	return candidates.Narrow
+}
+
+// Encode implements Encoder. Servers, jobs and the cluster are shown before any of the candidates. It shows no more jobs than
+// the window holds or the candidates are about; these may run. A candidate is shown by what its operations change, which are
+// carried out and rolled back; one that is gone shows nothing.
+//
+// A candidate that the state does not allow, or about a job that neither waits nor runs, is an error that names it and wraps
+// cluster.ErrInfeasible; what o holds is then undefined. The state is as it was in any case. Encode allocates nothing once its
+// buffers and those of o have grown and the kinds of jobs are known.
+func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Observation) error {
+	s := tx.State()
+	if err := check(s, list, e.kinds()); err != nil {
+		return err
+	}
+	e.look(s)
+	size := func(buf []float32, n int) []float32 { return slices.Grow(buf[:0], n)[:n] }
+	o.Servers = size(o.Servers, s.Servers()*len(serverFeatures))
+	o.Global = size(o.Global, len(globalFeatures))
+	o.Candidates = size(o.Candidates, len(list)*(e.kinds()+candidateWidth))
+	clear(o.Global)
+	clear(o.Candidates)
+	e.observeServers(o.Servers)
+	e.observeGlobal(e.window, o.Global)
+
+	e.choose(list, o)
+	o.Jobs = size(o.Jobs, len(o.Ids)*len(jobFeatures))
+	clear(o.Jobs)
+	e.learn(s, o.Ids)
+	e.rankAll(s, o.Ids)
+	for k, id := range o.Ids {
+		row := o.Jobs[k*len(jobFeatures):]
+		e.observeJob(k, id, row)
+		if s.Phase(id) == cluster.Running {
+			row[jobStartable] = 0
+		}
+	}
+	e.trial.begin(s, e.outlook.total.gpus)
+	for i := range list {
+		if err := e.try(tx, list, i, o); err != nil {
+			return err
+		}
+	}
+	e.trial.compare(list, o.Candidates, e.kinds())
+	return nil
+}
+
+// look reads the state and fills the window.
+func (e *Standard) look(s *cluster.State) {
+	if e.state != s || len(e.fits.known) > 0 && len(e.fits.known[0].fits) != s.Servers() {
+		e.state, e.fits = s, capacity{} // it counts by server
+	}
+	e.Spec()
+	e.window = slices.Grow(e.window[:0], e.Window)[:e.Window]
+	e.fits.reset(s)
+	e.outlook.look(s)
+	e.demand.count(s)
+	e.speeds.read(s)
+	e.fill(s, e.window)
+	e.learn(s, e.window)
+	e.pace(s, e.window)
+	if e.head.there = false; len(e.held) > 0 {
+		e.head.find(s, e.held[0].job, &e.outlook)
+	}
+}
+
+// check reports a candidate that cannot be one.
+func check(s *cluster.State, list []candidates.Candidate, kinds int) error {
+	for i := range list {
+		c := &list[i]
+		if int(c.Kind) >= kinds {
+			return fmt.Errorf("observe candidate %d: %v, want a kind below %d", i, c.Kind, kinds)
+		}
+		if c.Gone {
+			continue
+		}
+		if c.Job >= 0 && (int(c.Job) >= s.Jobs() || s.Phase(c.Job) != cluster.Pending && s.Phase(c.Job) != cluster.Running) {
+			return fmt.Errorf("observe candidate %d (%v of job %d): want a job that waits or runs: %w", i, c.Kind, c.Job,
+				cluster.ErrInfeasible)
+		}
+	}
+	return nil
+}
+
+// choose fills Ids and Of: the jobs that candidates are about, then those of the window while there is room.
+func (e *Standard) choose(list []candidates.Candidate, o *Observation) {
+	o.Ids, o.Of = o.Ids[:0], o.Of[:0]
+	for i := range list {
+		at := -1
+		if id := list[i].Job; id >= 0 && !list[i].Gone {
+			if at = slices.Index(o.Ids, id); at < 0 {
+				at = len(o.Ids)
+				o.Ids = append(o.Ids, id)
+			}
+		}
+		o.Of = append(o.Of, int32(at))
+	}
+	about := len(o.Ids)
+	for _, id := range e.window {
+		if id >= 0 && len(o.Ids) < e.Window && !slices.Contains(o.Ids[:about], id) {
+			o.Ids = append(o.Ids, id)
+		}
+	}
+}
+
+// try carries a candidate out, looks at it and rolls it back.
+func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *Observation) error {
+	c, t, mark := &list[i], &e.trial, tx.Mark()
+	if c.Gone {
+		t.results = append(t.results, result{end: never})
+		return nil
+	}
+	t.before(c)
+	defer tx.Rollback(mark)
+	if err := c.Apply(tx); err != nil {
+		return fmt.Errorf("observe candidate %d (%v of job %d): %w", i, c.Kind, c.Job, err)
+	}
+	t.after()
+	width := e.kinds() + candidateWidth
+	row := o.Candidates[i*width : (i+1)*width]
+	row[c.Kind] = 1
+	e.observeCandidate(c, o.Of[i], row[e.kinds():])
+	return nil
+}
+
+// capacity remembers, for the shapes and amounts that were asked about, how many workers each server takes.
+type capacity struct {
+	state *cluster.State
+	known []counted
+	used  int
+}
+
+type counted struct {
+	shape  cluster.Shape
+	amount cluster.Amount
+	total  int64
+	fits   []int32
+	alone  int32 // servers that take the whole gang
+}
+
+func (c *capacity) reset(s *cluster.State) { c.state, c.used = s, 0 }
+
+// of returns the count for a job at an amount, valid until the next call.
+func (c *capacity) of(id cluster.JobID, a cluster.Amount) *counted {
+	shape := c.state.Shape(id)
+	for i := range c.known[:c.used] {
+		if c.known[i].amount == a && c.known[i].shape == shape {
+			return &c.known[i]
+		}
+	}
+	if c.used == len(c.known) {
+		c.known = append(c.known, counted{fits: make([]int32, c.state.Servers())})
+	}
+	n := &c.known[c.used]
+	c.used++
+	n.shape, n.amount, n.alone = shape, a, 0
+	n.total = c.state.Room(id, a, n.fits)
+	for _, fits := range n.fits {
+		if fits >= n.shape.Workers {
+			n.alone++
+		}
+	}
+	return n
+}

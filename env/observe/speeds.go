@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"math"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// speeds says what profiles tell of speed before a job runs. A profile answers for running jobs alone, so a worker of each
+// kind of job is tried on a server of its own, away from the cluster, and the answer kept: it depends on nothing else. What
+// only the real servers decide, above all the network, is not in it.
+type speeds struct {
+	profile cluster.Profile
+	types   []string
+	kinds   map[kindKey]*kind
+	models  map[string]int32
+	names   []string
+	pairs   map[[3]int32][2]float64
+}
+
+// kindKey is all of a job that a worker's speed may depend on.
+type kindKey struct {
+	model   string
+	request cluster.Amount
+	types   uint16
+}
+
+// kind is what is known of a kind of job.
+type kind struct {
+	model            int32
+	best             float64   // speed of a worker as requested on the best type that will do, 0 if none will
+	halfGPU, halfCPU float32   // speed lost
+	asked            []float32 // by type: speed as requested, of the best among types that will do; 0 for others
+}
+
+// mostKinds bounds the kinds that are kept.
+const mostKinds = 1 << 14
+
+// read takes what is known of speed from the state. All that was kept is forgotten if that has changed.
+func (p *speeds) read(s *cluster.State) {
+	known := s.Profile()
+	if p.kinds != nil && len(p.kinds) < mostKinds && slices.Equal(p.types, s.Types()) &&
+		cluster.SameProfile(p.profile, known) {
+		return
+	}
+	*p = speeds{
+		profile: known, types: slices.Clone(s.Types()), kinds: map[kindKey]*kind{},
+		models: map[string]int32{}, pairs: map[[3]int32][2]float64{},
+	}
+}
+
+// of returns what is known of a job, nil if nothing is. It is valid until the next read.
+func (p *speeds) of(s *cluster.State, id cluster.JobID) *kind {
+	if p.profile == nil {
+		return nil
+	}
+	spec := s.Spec(id)
+	key := kindKey{spec.Model, spec.Request, s.TypesFor(id)}
+	k := p.kinds[key]
+	if k == nil {
+		k = p.learn(key)
+		p.kinds[key] = k
+	}
+	return k
+}
+
+func (p *speeds) learn(key kindKey) *kind {
+	n := len(p.types)
+	k := &kind{model: p.modelID(key.model), asked: make([]float32, n)}
+	less, slow := key.request, key.request
+	less.CPUMilli /= 2
+	slow.GPUMilli = max(slow.GPUMilli/2, 1)
+	best, lostCPU, lostGPU := 0.0, 0.0, 0.0
+	asked := make([]float64, n)
+	for t := range n {
+		if key.types>>t&1 == 0 {
+			continue
+		}
+		asked[t] = p.alone(key, key.request, t)
+		best = max(best, asked[t])
+		lostCPU = max(lostCPU, 1-p.alone(key, less, t)/asked[t])
+		pair := p.beside(k.model, k.model, t)
+		lostGPU = max(lostGPU, 1-p.alone(key, slow, t)*pair[0]/asked[t])
+	}
+	if k.best = best; best == 0 {
+		return k
+	}
+	k.halfCPU, k.halfGPU = float32(min(lostCPU, 1)), float32(min(lostGPU, 1))
+	for t := range n {
+		k.asked[t] = float32(asked[t] / best)
+	}
+	return k
+}
+
+func (p *speeds) modelID(model string) int32 {
+	id, ok := p.models[model]
+	if !ok {
+		id = int32(len(p.names))
+		p.models[model] = id
+		p.names = append(p.names, model)
+	}
+	return id
+}
+
+// alone is the speed of a worker with an amount on a GPU of a type.
+func (p *speeds) alone(key kindKey, a cluster.Amount, t int) float64 {
+	spec := cluster.JobSpec{Model: key.model, Workers: 1, Request: key.request}
+	return p.try(t, []cluster.JobSpec{spec}, []cluster.Amount{a})[0]
+}
+
+// half is a worker with half a GPU.
+var half = cluster.Amount{GPUMilli: cluster.WholeGPU / 2}
+
+// beside is how fast workers of two models are that share a GPU of a type, each of its speed alone with half of it.
+func (p *speeds) beside(a, b int32, t int) [2]float64 {
+	key := [3]int32{a, b, int32(t)}
+	x, ok := p.pairs[key]
+	if !ok {
+		first := cluster.JobSpec{Model: p.names[a], Workers: 1, Request: half}
+		second := cluster.JobSpec{Model: p.names[b], Workers: 1, Request: half}
+		both := p.try(t, []cluster.JobSpec{first, second}, []cluster.Amount{half, half})
+		x = [2]float64{
+			min(both[0]/p.try(t, []cluster.JobSpec{first}, []cluster.Amount{half})[0], 1),
+			min(both[1]/p.try(t, []cluster.JobSpec{second}, []cluster.Amount{half})[0], 1),
+		}
+		p.pairs[key] = x
+	}
+	return x
+}
+
+// try runs jobs together on one GPU and returns their speeds, 1 where the profile's answer is none.
+func (p *speeds) try(t int, specs []cluster.JobSpec, amounts []cluster.Amount) []float64 {
+	s, err := cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{{
+		GPUs: 1, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited, GPUType: p.types[t],
+	}}}, len(specs))
+	if err != nil {
+		panic("observe: " + err.Error()) // such a server is valid
+	}
+	for i := range specs {
+		s.Submit(cluster.JobID(i), &specs[i])
+	}
+	tx := s.Begin(nil)
+	for i, a := range amounts {
+		if err := tx.Place(cluster.JobID(i), cluster.Placement{{Workers: 1, Amount: a}}); err != nil {
+			panic("observe: " + err.Error()) // it is empty, or half so
+		}
+	}
+	all := make([]float64, len(specs))
+	for i := range all {
+		if all[i] = p.profile.Speed(s, cluster.JobID(i)); !(all[i] > 0 && all[i] < math.MaxFloat32) {
+			all[i] = 1
+		}
+	}
+	return all
+}

@@ -1,0 +1,206 @@
+package observe
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+)
+
+// trial is what changes when a candidate is carried out. It keeps scratch space; the zero value is ready.
+type trial struct {
+	state   *cluster.State
+	profile cluster.Profile
+	price   float64 // of a GPU, per second of its use: a tenth of the waiting jobs for each GPU of the cluster
+	free    int64   // GPUs that nobody uses, before
+	pace    float64 // of the candidate's job, before; 0 if it waits
+
+	movers  []mover // the jobs of the operations, ascending
+	others  []other // running jobs whose speed these may change, ascending
+	coupled []cluster.JobID
+	placed  []int32            // by server: workers that are placed there
+	on      []cluster.ServerID // those where any are
+	racks   []int32            // workers of a job, by rack
+	gpus    []time.Duration
+	results []result // by candidate
+}
+
+// mover is a job that the operations start, stop or change.
+type mover struct {
+	job   cluster.JobID
+	ran   bool  // before
+	milli int64 // thousandths of GPUs that it held before
+	runs  bool  // after
+	course
+}
+
+// course is how a job that runs after the operations goes on.
+type course struct {
+	speed   float64
+	seconds float64       // that it runs; an hour's work where no estimate tells
+	run     time.Duration // likewise, never where no estimate tells
+}
+
+// other is a job that runs before and after.
+type other struct {
+	job           cluster.JobID
+	before, after float64 // speeds
+}
+
+// result is what candidates are compared by.
+type result struct {
+	end  time.Duration // until its job ends, never where no estimate tells
+	cost float64       // seconds
+}
+
+// guess is the work, in seconds, of a job without an estimate.
+const guess = 3600.0
+
+// begin takes up the state before all candidates.
+func (t *trial) begin(s *cluster.State, gpus int64) {
+	t.state, t.profile, t.results = s, s.Profile(), t.results[:0]
+	if t.profile == nil {
+		t.profile = physics.Ideal()
+	}
+	t.price = 0.1 * float64(len(s.Pending())) / float64(max(gpus, 1))
+	n := s.Servers()
+	t.placed = slices.Grow(t.placed[:0], n)[:n]
+	clear(t.placed)
+	t.on = t.on[:0]
+}
+
+// speed is a running job's as profiles say.
+func (t *trial) speed(id cluster.JobID) float64 {
+	if v := t.profile.Speed(t.state, id); v > 0 && v < math.MaxFloat32 {
+		return v
+	}
+	return 1
+}
+
+// before notes what a candidate may change.
+func (t *trial) before(o *candidates.Candidate) {
+	s := t.state
+	t.free, t.pace = s.FreeTotal(), 0
+	if o.Job >= 0 && s.Phase(o.Job) == cluster.Running {
+		t.pace = t.speed(o.Job)
+	}
+	t.movers, t.others, t.coupled = t.movers[:0], t.others[:0], t.coupled[:0]
+	for i := range o.Ops {
+		t.meet(&o.Ops[i])
+	}
+	slices.Sort(t.coupled)
+	for _, id := range slices.Compact(t.coupled) {
+		if _, moves := t.mover(id); !moves && s.Phase(id) == cluster.Running {
+			t.others = append(t.others, other{job: id, before: t.speed(id)})
+		}
+	}
+}
+
+// meet notes the job of an operation and those that feel it. What the state will not allow may be anything.
+func (t *trial) meet(p *cluster.Proposal) {
+	s := t.state
+	if p.Kind == cluster.OpLoan || p.Kind == cluster.OpReclaim || p.Job < 0 || int(p.Job) >= s.Jobs() {
+		return
+	}
+	if !slices.ContainsFunc(p.Placement, func(q cluster.Piece) bool { return q.Server < 0 || int(q.Server) >= s.Servers() }) {
+		t.coupled = t.profile.Coupled(s, p.Placement, t.coupled)
+	}
+	at, known := t.mover(p.Job)
+	if known {
+		return
+	}
+	m := mover{job: p.Job, ran: s.Phase(p.Job) == cluster.Running}
+	if m.ran {
+		m.milli = s.Placement(p.Job).GPUMilli()
+		t.coupled = t.profile.Coupled(s, s.Placement(p.Job), t.coupled)
+	}
+	t.movers = slices.Insert(t.movers, at, m)
+}
+
+func (t *trial) mover(id cluster.JobID) (at int, found bool) {
+	return slices.BinarySearchFunc(t.movers, id, func(m mover, id cluster.JobID) int { return cmp.Compare(m.job, id) })
+}
+
+// after looks at what the operations have made of it.
+func (t *trial) after() {
+	s := t.state
+	for _, id := range t.on {
+		t.placed[id] = 0
+	}
+	t.on = t.on[:0]
+	for i := range t.movers {
+		m := &t.movers[i]
+		if m.runs = s.Phase(m.job) == cluster.Running; m.runs {
+			m.course = t.courseOf(m.job, t.speed(m.job))
+			for _, q := range s.Placement(m.job) {
+				if t.placed[q.Server] == 0 {
+					t.on = append(t.on, q.Server)
+				}
+				t.placed[q.Server] += q.Workers
+			}
+		}
+	}
+	for i := range t.others {
+		t.others[i].after = t.speed(t.others[i].job)
+	}
+}
+
+// courseOf is how a job goes on at a speed.
+func (t *trial) courseOf(id cluster.JobID, speed float64) course {
+	left, known := t.state.Remaining(id)
+	if !known {
+		return course{speed, guess / speed, never}
+	}
+	seconds := max(left, time.Second).Seconds() / speed
+	return course{speed, seconds, span(seconds)}
+}
+
+// ends is how long a job that runs after the operations still runs, never where no estimate tells.
+func (t *trial) ends(id cluster.JobID) time.Duration {
+	if i, moves := t.mover(id); moves {
+		return t.movers[i].run
+	}
+	left := t.left(id)
+	i, felt := slices.BinarySearchFunc(t.others, id, func(o other, id cluster.JobID) int { return cmp.Compare(o.job, id) })
+	if !felt || left == never {
+		return left
+	}
+	return span(left.Seconds() * t.others[i].before / t.others[i].after)
+}
+
+// left is how long a job that the operations do not move would still run without them.
+func (t *trial) left(id cluster.JobID) time.Duration {
+	if t.state.Spec(id).Estimate == 0 {
+		return never
+	}
+	return max(t.state.ExpectedFinish(id)-t.state.Now(), 0)
+}
+
+// span is a duration of so many seconds, at most 30 years.
+func span(seconds float64) time.Duration {
+	return time.Duration(min(seconds, 30*365*86400) * float64(time.Second))
+}
+
+// compare fills what a candidate is against the base's own about the same job.
+func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds int) {
+	own := slices.IndexFunc(list, func(o candidates.Candidate) bool { return o.Kind == candidates.Own })
+	if own < 0 || list[own].Job < 0 {
+		return
+	}
+	base := &t.results[own]
+	for i := range list {
+		if list[i].Job != list[own].Job || list[i].Gone {
+			continue
+		}
+		r, row := &t.results[i], rows[i*(kinds+candidateWidth)+kinds:]
+		row[candidateRival] = 1
+		if r.end != never && base.end != never {
+			row[candidateEnd] = against(r.end, base.end)
+		}
+		row[candidateCost] = tanh(float32(math.Log((r.cost + 60) / (base.cost + 60))))
+	}
+}

@@ -1,0 +1,156 @@
+package train
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// few is a user's encoder: two numbers of a server, one of a job, two of a candidate and one of the cluster.
+type few struct{}
+
+func (few) Spec() observe.Spec {
+	part := func(names ...string) (all []observe.Feature) {
+		for _, name := range names {
+			all = append(all, observe.Feature{Name: name, Unit: "of all", Max: 1})
+		}
+		return all
+	}
+	return observe.Spec{
+		Server: part("free", "open"), Job: part("waits"), Candidate: part("starts", "own"), Global: part("busy"),
+	}
+}
+
+func (few) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
+	s := tx.State()
+	flag := func(b bool) float32 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	*o = observe.Observation{Global: []float32{1 - float32(s.FreeTotal())*1000/float32(s.Total().GPUMilli)}}
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		o.Servers = append(o.Servers, float32(s.FreeGPUs(id))/float32(s.Server(id).GPUs), flag(s.Open(id)))
+	}
+	for i := range list {
+		c := &list[i]
+		o.Candidates = append(o.Candidates, flag(len(c.Ops) > 0), flag(c.Kind == candidates.Own))
+		at := int32(-1)
+		if c.Job >= 0 {
+			at = int32(len(o.Ids))
+			o.Ids = append(o.Ids, c.Job)
+			o.Jobs = append(o.Jobs, flag(s.Phase(c.Job) == cluster.Pending))
+		}
+		o.Of = append(o.Of, at)
+	}
+	return nil
+}
+
+// waiting is a user's reward: jobs cost only while they wait.
+type waiting struct{}
+
+func (waiting) Name() string { return "waiting" }
+
+func (waiting) Score(s *cluster.State, from, to time.Duration) float64 {
+	return -float64(len(s.Pending())) * (to - from).Hours()
+}
+
+// What a user writes takes part in training, export and production: a policy is trained with an encoder and a reward of one's
+// own, is stored, and is found again by its folder. A program without the encoder refuses it and says why.
+func TestOwnEncoderAndReward(t *testing.T) {
+	observe.Register("few", func(int) observe.Encoder { return few{} })
+	env.RegisterReward(waiting{})
+	cfg, opt := tiny(t)
+	cfg.Encoder, cfg.Reward, cfg.Window = "few", "waiting", 8
+	p := mustRun(t, cfg, opt)
+	if p.Shape.Server != 3 || p.Shape.Job != 2 || p.Shape.Offer != 2 {
+		t.Fatalf("the network reads %d, %d and %d numbers, want the encoder's with the cluster's", p.Shape.Server, p.Shape.Job, p.Shape.Offer)
+	}
+	flow := cfg
+	flow.Reward = ""
+	opt.Dir = filepath.Join(t.TempDir(), "flow")
+	other := mustRun(t, flow, opt)
+	if p.Digest() == other.Digest() {
+		t.Error("another reward teaches the same weights")
+	}
+
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := agents.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := new(decide.Finder).Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := scenario.Load("embedded-small-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := source.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := goal{waiting{}, time.Hour}
+	want, err := g.follow(agents.NewTeam(p), e.Episode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := found.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.follow(s, e.Episode)
+	if err != nil || got.total != want.total {
+		t.Errorf("found again it costs %v (%v), want %v", got.total, err, want.total)
+	}
+
+	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Manifest.Encoder = "unheard-of"
+	foreign := filepath.Join(t.TempDir(), "foreign")
+	if err := checkpoints.WriteBundle(foreign, b.Manifest, b.Tensors, b.ONNX, "card", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = new(decide.Finder).Load(foreign)
+	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), `encoder "unheard-of" is not part of this program`) {
+		t.Errorf("a policy of an encoder that is not there: error %v", err)
+	}
+}
+
+// The same holds for wide candidates with rivals among them: the bundle names them, and they are those of training.
+func TestTrainOverWideLists(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Candidates, cfg.Rivals, cfg.Updates, cfg.Expert = 12, "fifo,las", 2, 1
+	p := mustRun(t, cfg, opt)
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := agents.Save(dir, p, "now", checkpoints.Provenance{}); err != nil {
+		t.Fatal(err)
+	}
+	back, m, err := agents.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := m.Candidates; c == nil || c.Set != "wide-1" || c.Items != 12 || strings.Join(c.Rivals, ",") != "fifo,las" ||
+		back.Digest() != p.Digest() {
+		t.Errorf("the manifest says %+v, and the policy read is %v, want it as it was trained", m.Candidates, back.Wide)
+	}
+}
