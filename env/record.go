@@ -1,0 +1,84 @@
+package env
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/game"
+)
+
+// Recorder writes down the episodes that are played in an environment: one line of JSON for every Reset and every Step that
+// succeeds. Replay plays them again.
+type Recorder struct {
+	Env
+	w io.Writer
+}
+
+// NewRecorder returns e with its episodes written to w, a line at a time. Whoever wants fewer, larger writes gives a
+// bufio.Writer. An error of w is an error of the Reset or Step that it comes up in, after which the record is of no use.
+func NewRecorder(e Env, w io.Writer) *Recorder { return &Recorder{e, w} }
+
+// Unwrap implements Wrapper.
+func (r *Recorder) Unwrap() Env { return r.Env }
+
+// Reset implements Env.
+func (r *Recorder) Reset(seed uint64, first *TimeStep) error {
+	if err := r.Env.Reset(seed, first); err != nil {
+		return err
+	}
+	return r.write(newEntry(&seed, nil, first))
+}
+
+// Step implements Env.
+func (r *Recorder) Step(joint []game.Action, next *TimeStep) error {
+	if err := r.Env.Step(joint, next); err != nil {
+		return err
+	}
+	return r.write(newEntry(nil, joint, next))
+}
+
+func (r *Recorder) write(x entry) error {
+	line, err := json.Marshal(x)
+	if err == nil {
+		_, err = r.w.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record episode: %w", err)
+	}
+	return nil
+}
+
+// entry is a line of a record: an episode that begins or a round that was played, and what came of it until the next round.
+type entry struct {
+	Seed       *uint64       `json:"seed,omitempty"`    // of an episode that begins
+	Joint      []game.Action `json:"joint,omitempty"`   // of a round that was played, one number an agent
+	Taken      []game.Action `json:"taken,omitempty"`   // the candidates that were carried out
+	Refused    []refusal     `json:"refused,omitempty"` // those that were named and were not
+	Reward     float64       `json:"reward"`
+	Rewards    []float64     `json:"rewards,omitempty"` // of the agents, where not all were given the same
+	Elapsed    time.Duration `json:"elapsed_ns"`
+	Terminated bool          `json:"terminated,omitempty"`
+	Truncated  string        `json:"truncated,omitempty"`
+}
+
+type refusal struct {
+	Candidate game.Action `json:"candidate"`
+	Reason    string      `json:"reason"`
+}
+
+func newEntry(seed *uint64, joint []game.Action, ts *TimeStep) entry {
+	x := entry{
+		Seed: seed, Joint: joint, Taken: ts.Taken, Reward: ts.Reward, Elapsed: ts.Elapsed, Terminated: ts.Terminated,
+		Truncated: ts.Truncated,
+	}
+	for _, r := range ts.Refused {
+		x.Refused = append(x.Refused, refusal{r.Candidate, r.Reason.String()})
+	}
+	if slices.ContainsFunc(ts.Rewards, func(v float64) bool { return v != ts.Reward }) {
+		x.Rewards = ts.Rewards
+	}
+	return x
+}

@@ -1,0 +1,58 @@
+package env
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds a line of a record in bytes. That of a round with a number and a reward for each of a million agents is shorter.
+const maxLine = 64 << 20
+
+// Replay plays a Recorder's record again: the episodes of its seeds, by its joint actions. e is to be as it was then. The first
+// line at which what comes of it is not what the record says, byte for byte, is an error with its number; so is a line that is
+// none of a record's.
+func Replay(record io.Reader, e Env) error {
+	var (
+		again bytes.Buffer
+		ts    TimeStep
+	)
+	r := NewRecorder(e, &again)
+	lines := bufio.NewScanner(record)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		again.Reset()
+		if err := r.replay(lines.Bytes(), &ts); err != nil {
+			return fmt.Errorf("replay: line %d: %w", n, err)
+		}
+		if got := bytes.TrimSuffix(again.Bytes(), []byte("\n")); !bytes.Equal(got, lines.Bytes()) {
+			return fmt.Errorf("replay: line %d: the environment gives %.300q, the record says %.300q", n, got, lines.Bytes())
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("replay: line %d: %w", n+1, err)
+	}
+	return nil
+}
+
+// replay plays one line.
+func (r *Recorder) replay(line []byte, ts *TimeStep) error {
+	var x entry
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return err
+	}
+	switch {
+	case (x.Seed == nil) == (x.Joint == nil):
+		return errors.New("neither a seed nor a joint action, or both: want one of them")
+	case x.Seed != nil:
+		return r.Reset(*x.Seed, ts)
+	}
+	return r.Step(x.Joint, ts)
+}

@@ -1,0 +1,104 @@
+package env
+
+import (
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+)
+
+// Near says which servers an agent sees beside its own.
+type Near func(s *cluster.State, from, to cluster.ServerID) bool
+
+// SameRack lets agents see the servers of their rack. A server without a rack sees itself alone.
+func SameRack(s *cluster.State, from, to cluster.ServerID) bool {
+	rack := s.Server(from).Rack
+	return rack != 0 && rack == s.Server(to).Rack
+}
+
+// Within lets agents see the servers whose numbers differ from theirs by at most radius, as if all stood in a row.
+func Within(radius int) Near {
+	return func(_ *cluster.State, from, to cluster.ServerID) bool {
+		return max(from-to, to-from) <= cluster.ServerID(radius)
+	}
+}
+
+// Visible bounds what an agent sees (a Dec-POMDP): View gives the observation of each. Time steps stay whole, for a critic that
+// is trained centrally and for what shows and records episodes; agents who decide by them see more than they should.
+type Visible struct {
+	Env
+	near Near
+}
+
+// NewVisible returns e with views of its agents. Its time steps must hold the cluster's state.
+func NewVisible(e Env, near Near) *Visible { return &Visible{e, near} }
+
+// Unwrap implements Wrapper.
+func (v *Visible) Unwrap() Env { return v.Env }
+
+// Sees reports whether an agent sees another one's server. Its own it always does.
+func (v *Visible) Sees(ts *TimeStep, agent, other int) bool {
+	return agent == other || v.near(ts.Cluster, cluster.ServerID(agent), cluster.ServerID(other))
+}
+
+// AgentView is what one agent sees of a time step, in matrices of the same shape for all agents. What it does not see is 0.
+// The caller owns it and may reuse it.
+type AgentView struct {
+	Self       []float32    // [len(Spec.Server)]: its own row of Servers
+	Servers    []float32    // [Agents][len(Spec.Server)]: the servers that it sees
+	Jobs       []float32    // [Jobs][len(Spec.Job)]: those that wait, run on servers that it sees, or its candidates are about
+	Candidates []float32    // [Candidates][len(Spec.Candidate)]: those that it may name
+	Coalition  []game.Share // of these
+	Global     []float32    // [len(Spec.Global)]: the cluster, which all see
+	Mask       []bool       // [Candidates]: what it may name
+	Seen       []bool       // [Agents]: whose server it sees
+}
+
+// View fills what an agent sees of a time step, which must be the environment's last.
+func (v *Visible) View(ts *TimeStep, agent int, view *AgentView) {
+	s := ts.Spec()
+	view.Seen = resized(view.Seen, s.Agents)
+	for i := range view.Seen {
+		view.Seen[i] = v.Sees(ts, agent, i)
+	}
+	view.Mask = append(view.Mask[:0], ts.Legal(agent)...)
+	view.Global = append(view.Global[:0], ts.Global...)
+	view.Servers = rows(view.Servers, ts.Servers, len(s.Server), func(i int) bool { return view.Seen[i] })
+	view.Self = view.Servers[agent*len(s.Server) : (agent+1)*len(s.Server)]
+	view.Candidates = rows(view.Candidates, ts.Candidates, len(s.Candidate), func(n int) bool { return view.Mask[n] })
+	view.Jobs = rows(view.Jobs, ts.Jobs, len(s.Job), func(k int) bool { return k < len(ts.Ids) && view.seesJob(ts, k) })
+	view.Coalition = view.Coalition[:0]
+	for _, m := range ts.Coalition {
+		if view.Mask[m.Candidate] {
+			view.Coalition = append(view.Coalition, m)
+		}
+	}
+}
+
+// seesJob reports whether the k-th job is seen.
+func (view *AgentView) seesJob(ts *TimeStep, k int) bool {
+	id := ts.Ids[k]
+	if ts.Cluster.Phase(id) == cluster.Pending {
+		return true
+	}
+	for n, row := range ts.Of {
+		if int(row) == k && view.Mask[n+1] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(ts.Cluster.Placement(id), func(p cluster.Piece) bool { return view.Seen[p.Server] })
+}
+
+// rows copies the rows that are seen, and 0 for the others.
+func rows(dst, src []float32, width int, seen func(i int) bool) []float32 {
+	dst = resized(dst, len(src))
+	clear(dst)
+	for i := 0; width > 0 && i < len(src)/width; i++ {
+		if seen(i) {
+			copy(dst[i*width:(i+1)*width], src[i*width:])
+		}
+	}
+	return dst
+}
+
+func resized[T any](buf []T, n int) []T { return slices.Grow(buf[:0], n)[:n] }

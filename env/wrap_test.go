@@ -1,0 +1,98 @@
+package env_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/game"
+)
+
+func TestTimeLimit(t *testing.T) {
+	e, err := env.NewTimeLimit(env.NewOrderCheck(small(t, nil)), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ts env.TimeStep
+	idle := make([]game.Action, 3)
+	for range 2 {
+		if err := e.Reset(1, &ts); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 4 {
+			if ts.Over() {
+				t.Fatalf("over after %d steps", n)
+			}
+			if err := e.Step(idle, &ts); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ts.Truncated != "limit of 4 steps" || ts.Terminated {
+			t.Errorf("after 4 steps: %+v", ts)
+		}
+		if err := e.Step(idle, &ts); !errors.Is(err, env.ErrOver) {
+			t.Errorf("fifth step: %v", err)
+		}
+	}
+	if c, ok := env.As[*env.Cluster](e); !ok || c.Log() == nil {
+		t.Error("the cluster within two wrappers is not found")
+	}
+	if _, ok := env.As[*env.TimeLimit](small(t, nil)); ok {
+		t.Error("a limit is found where there is none")
+	}
+	if _, err := env.NewTimeLimit(small(t, nil), 0); err == nil {
+		t.Error("no error for a limit of 0")
+	}
+}
+
+// careless plays on whatever it is told.
+type careless struct{ env.Env }
+
+func (careless) Step([]game.Action, *env.TimeStep) error { return nil }
+
+func TestOrderCheck(t *testing.T) {
+	e := env.NewOrderCheck(careless{small(t, nil)})
+	var ts env.TimeStep
+	if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
+		t.Errorf("step before reset: %v", err)
+	}
+	if err := e.Reset(1, &ts); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Step(make([]game.Action, 2), &ts); err == nil || errors.Is(err, env.ErrOver) {
+		t.Errorf("two actions for three agents: %v", err)
+	}
+	if err := e.Step(make([]game.Action, 3), &ts); err != nil {
+		t.Error(err)
+	}
+	ts.Terminated = true
+	if err := errors.Join(e.Step(make([]game.Action, 3), &ts), e.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
+		t.Errorf("step after the end: %v", err)
+	}
+}
+
+// Every wrapper is found from the outside, and the environment through all of them.
+func TestAsFindsWrappers(t *testing.T) {
+	n, err := env.NewNormalisedReward(env.NewVisible(small(t, nil), env.SameRack), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := env.NewMessages(env.NewRecorder(env.NewStatistics(n), &full{0}), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := env.NewOrderCheck(m)
+	_, a := env.As[*env.Statistics](e)
+	_, b := env.As[*env.Visible](e)
+	_, c := env.As[*env.NormalisedReward](e)
+	_, d := env.As[*env.Recorder](e)
+	_, f := env.As[*env.Messages](e)
+	_, g := env.As[*env.Cluster](e)
+	if !a || !b || !c || !d || !f || !g {
+		t.Error(a, b, c, d, f, g)
+	}
+}
