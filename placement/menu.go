@@ -88,6 +88,10 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 		return false, err
 	}
 	c := m.caseOf(s, id, r)
+	flex, share := m.Flex && c.spec.Least() < c.spec.Most(), m.Share && r.sliced
+	if own == nil && !flex && !share {
+		return false, nil // it waits, whatever that costs
+	}
 	m.best = choice{m.best.fit[:0], math.Inf(1)}
 	if own == nil || m.Wait && spread(s, own) && len(s.Running()) > 0 {
 		if wait := m.ends.wait(s, c.spec.Workers); own == nil || wait > 0 {
@@ -99,12 +103,12 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 			return false, err
 		}
 	}
-	if m.Flex && c.spec.Least() < c.spec.Most() {
+	if flex {
 		if err := m.resized(tx, &c); err != nil {
 			return false, err
 		}
 	}
-	if m.Share && r.sliced {
+	if share {
 		if err := m.shared(tx, &c); err != nil {
 			return false, err
 		}

@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -40,9 +41,110 @@ func fewest(s *cluster.State, st *start) int {
 
 const never = time.Duration(math.MaxInt64)
 
+// outlook foresees when servers have GPUs free, in a state that does not change until it is renewed. It keeps its memory.
+type outlook struct {
+	gpus    []time.Duration // when each is free: those of a server one after the other, ascending
+	first   []int           // by server: where in gpus its own begin
+	known   []bool          // by number of GPUs: whether this is known
+	soonest [][]freed       // likewise: the servers that will ever have so many free, the soonest first
+	chosen  []cluster.ServerID
+}
+
+// freed is a server and when it has so many GPUs free.
+type freed struct {
+	at     time.Duration
+	server cluster.ServerID
+}
+
+// renew forgets what was foreseen.
+func (o *outlook) renew() {
+	clear(o.known)
+	o.gpus, o.first = o.gpus[:0], o.first[:0]
+}
+
+// with returns the servers that will have so many GPUs free, the soonest first.
+func (o *outlook) with(s *cluster.State, need int32) []freed {
+	if len(o.first) == 0 {
+		for i := range s.Servers() {
+			o.first = append(o.first, len(o.gpus))
+			o.gpus = frees(s, cluster.ServerID(i), o.gpus)
+		}
+	}
+	for int(need) >= len(o.known) {
+		o.known, o.soonest = append(o.known, false), append(o.soonest, nil)
+	}
+	if o.known[need] {
+		return o.soonest[need]
+	}
+	all := o.soonest[need][:0]
+	for i := range s.Servers() {
+		if id := cluster.ServerID(i); s.Open(id) && s.Server(id).GPUs >= need {
+			if at := o.gpus[o.first[i]+int(need)-1]; at < never {
+				all = append(all, freed{at, id})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b freed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server)) })
+	o.known[need], o.soonest[need] = true, all
+	return all
+}
+
+// choose foresees where the gang finds room first, and when: on as few servers as can be, those free soonest. ok is false where
+// estimates do not tell, or if that is now. Chosen has the servers until the next call.
+func (o *outlook) choose(s *cluster.State, id cluster.JobID) (free time.Duration, ok bool) {
+	o.chosen = o.chosen[:0]
+	workers, most := s.Spec(id).Workers, s.MostGPUs()
+	for _, part := range [...]struct{ servers, need int32 }{{workers / most, most}, {min(workers%most, 1), workers % most}} {
+		left := part.servers
+		if left == 0 {
+			continue
+		}
+		for _, f := range o.with(s, part.need) {
+			if !s.MayUse(id, f.server) || slices.Contains(o.chosen, f.server) {
+				continue
+			}
+			o.chosen, free = append(o.chosen, f.server), max(free, f.at)
+			if left--; left == 0 {
+				break
+			}
+		}
+		if left > 0 {
+			return 0, false
+		}
+	}
+	return free, free > s.Now()
+}
+
+// meets reports whether a placement is on a server that was chosen last.
+func (o *outlook) meets(p cluster.Placement) bool {
+	return slices.ContainsFunc(p, func(q cluster.Piece) bool { return slices.Contains(o.chosen, q.Server) })
+}
+
+// block holds the servers that were chosen last.
+func (m *memory) block(s *cluster.State, id cluster.JobID, free time.Duration) reservation {
+	n, from := s.Servers(), len(m.blocks)
+	m.blocks = slices.Grow(m.blocks, n)[:from+n]
+	r := reservation{gang: id, free: free, block: m.blocks[from : from+n : from+n]}
+	clear(r.block)
+	for _, v := range m.chosen {
+		r.block[v] = true
+	}
+	return r
+}
+
+// reserve holds the servers on which a gang finds room first.
+func (m *memory) reserve(s *cluster.State, id cluster.JobID) (r reservation, ok bool) {
+	free, ok := m.choose(s, id)
+	if !ok {
+		return reservation{}, false
+	}
+	return m.block(s, id, free), true
+}
+
 // frees appends when each GPU of a server is expected to be free, ascending; never for one that is out of order or held by a job
 // without an estimate.
 func frees(s *cluster.State, id cluster.ServerID, dst []time.Duration) []time.Duration {
+	from := len(dst)
 	for g := range s.Server(id).GPUs {
 		at := s.Now()
 		if s.Failed(id, g) {
@@ -50,15 +152,16 @@ func frees(s *cluster.State, id cluster.ServerID, dst []time.Duration) []time.Du
 		}
 		dst = append(dst, at)
 	}
+	gpus := dst[from:]
 	for _, job := range s.Residents(id) {
 		at := never
 		if s.Spec(job).Estimate > 0 {
 			at = max(s.ExpectedFinish(job), s.Now())
 		}
 		for _, g := range s.GPUsOn(job, id) {
-			dst[g] = max(dst[g], at)
+			gpus[g] = max(gpus[g], at)
 		}
 	}
-	slices.Sort(dst)
+	slices.Sort(gpus)
 	return dst
 }

@@ -81,7 +81,7 @@ func (b *Board) propose() error {
 	}
 	w.plan, w.whole, w.at = plan, !only, 0
 	w.ops = w.memory.proposals(tx.Ops()[mark:])
-	if w.lists >= w.Choices {
+	if !w.mayShow() {
 		return b.end()
 	}
 	tx.Rollback(mark)

@@ -1,6 +1,10 @@
 package candidates
 
-import "github.com/clustergym/clustergym/env/cluster"
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
 
 // Held returns the servers that a board holds for a gang, nil for none.
 func Held(s Source) []bool { return s.(*Board).walk.front.block }
@@ -10,3 +14,18 @@ func Committed(g *Guard) ([]bool, []cluster.Proposal) { return g.block, g.rest }
 
 // Binds returns what a guard that is committed to the candidate will hold to, likewise.
 func Binds(c *Candidate) ([]bool, []cluster.Proposal) { return c.block, c.rest }
+
+// Room is what is foreseen in a state, for as long as it does not change.
+type Room struct{ memory }
+
+// Reserve returns the servers on which a gang finds room first, and when.
+func (r *Room) Reserve(s *cluster.State, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
+	hold, ok := r.reserve(s, id)
+	return hold.block, hold.free, ok
+}
+
+// Renew forgets what was foreseen.
+func (r *Room) Renew() {
+	r.memory.clear()
+	r.renew()
+}

@@ -11,6 +11,7 @@ import (
 // find returns the candidates beside the i-th start of a plan, or beside stopping after the last. The state is as before it. They
 // are valid until the next call.
 func (w *Walk) find(plan []start, i int) []Candidate {
+	w.memory.renew()
 	o := finder{w: w, tx: w.tx, plan: plan[i:], all: w.made[:0]}
 	switch {
 	case i == len(plan):
@@ -66,14 +67,19 @@ type finder struct {
 	all   []Candidate
 	// ranked says that the walk has found which jobs have the longest to go.
 	ranked bool
+	room   int32 // 1 more than the GPUs that are not wholly in use, 0 before they are counted
 }
 
 // queue returns the waiting jobs that are not in the plan nor kept at this instant, the one with the least to do first.
 func (w *Walk) queue(s *cluster.State, plan []start) []cluster.JobID {
 	queue := w.waiting[:0]
+	w.ids = w.ids[:0]
+	for i := range plan {
+		w.ids = append(w.ids, plan[i].job)
+	}
+	slices.Sort(w.ids)
 	for _, id := range s.Pending() {
-		planned := slices.ContainsFunc(plan, func(st start) bool { return st.job == id })
-		if !planned && !slices.Contains(w.front.waits, id) {
+		if _, planned := slices.BinarySearch(w.ids, id); !planned && !slices.Contains(w.front.waits, id) {
 			queue = append(queue, id)
 		}
 	}
@@ -143,34 +149,34 @@ func (o *finder) wait() {
 
 // reserve holds a block for the first gang that waits in vain, where the job would be in its way.
 func (o *finder) reserve() {
-	s := o.tx.State()
+	s, m, base := o.tx.State(), &o.w.memory, &o.plan[0]
 	if o.now().block != nil {
 		return
 	}
+	mark, ends := o.tx.Mark(), never
+	if !o.tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: base.job, Placement: base.at}) {
+		return
+	}
+	if s.Spec(base.job).Estimate > 0 {
+		ends = s.ExpectedFinish(base.job)
+	}
+	o.tx.Rollback(mark)
 	for _, id := range o.queue {
 		if s.Spec(id).Workers < 2 {
 			continue
 		}
-		if _, fits := o.w.fit(o.tx, id); fits {
-			continue // it would start from the block at once, and others wait in vain then
-		}
-		hold, ok := o.w.memory.reserve(s, id)
-		if !ok {
+		free, ok := m.choose(s, id)
+		if !ok || ends <= free || !m.meets(base.at) {
 			continue
 		}
-		mark := o.tx.Mark()
-		if !o.tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: o.plan[0].job, Placement: o.plan[0].at}) {
-			return
+		if _, fits := o.fit(id); fits {
+			continue // it would start from the block at once, and others wait in vain then
 		}
-		obstructs := hold.obstructs(s, &o.plan[0])
-		o.tx.Rollback(mark)
-		if obstructs {
-			hold.until = s.Now() + o.w.Hold
-			c := o.now()
-			c.reservation = hold
-			o.delay(Reserve, c, hold.free-s.Now())
-			return
-		}
+		c := o.now()
+		c.reservation = m.block(s, id, free)
+		c.until = s.Now() + o.w.Hold
+		o.delay(Reserve, c, free-s.Now())
+		return
 	}
 }
 
@@ -201,7 +207,7 @@ func (o *finder) first() {
 		return
 	}
 	for _, id := range o.queue {
-		if st, ok := o.w.fit(o.tx, id); ok {
+		if st, ok := o.fit(id); ok {
 			o.start(First, o.now(), st)
 			return
 		}
@@ -214,7 +220,7 @@ func (o *finder) begin() {
 		return
 	}
 	for _, id := range o.queue {
-		if st, ok := o.w.fit(o.tx, id); ok {
+		if st, ok := o.fit(id); ok {
 			o.start(Begin, o.now(), st)
 		}
 		if len(o.all) == 2 {
@@ -227,6 +233,35 @@ func (o *finder) begin() {
 			o.start(Begin, o.now(), p.start)
 		}
 	}
+}
+
+// fit does as the walk's, in the state before all candidates. Most jobs wait because there are not enough GPUs, which is soon
+// seen.
+func (o *finder) fit(id cluster.JobID) (start, bool) {
+	s := o.tx.State()
+	if o.room == 0 {
+		o.room = 1 + roomy(s)
+	}
+	if s.Spec(id).Least() >= o.room {
+		return start{}, false
+	}
+	return o.w.fit(o.tx, id)
+}
+
+// roomy counts the GPUs that are not wholly in use: a job needs as many as it has workers.
+func roomy(s *cluster.State) (n int32) {
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		if !s.Open(id) {
+			continue
+		}
+		for _, use := range s.GPUUse(id) {
+			if use < cluster.WholeGPU {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // fit proposes where the job could start now.

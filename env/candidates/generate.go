@@ -19,11 +19,13 @@ const (
 func (b *Board) find() {
 	w := b.walk
 	b.pick()
+	w.memory.renew()
+	o := finder{w: w, tx: w.tx, plan: w.plan, queue: b.jobs}
 	b.fits = b.fits[:0]
 	for _, id := range b.jobs {
-		b.fits = append(b.fits, b.begin(id))
+		b.fits = append(b.fits, b.begin(&o, id))
 	}
-	o := finder{w: w, tx: w.tx, plan: w.plan, queue: b.jobs, all: b.made}
+	o.all = b.made
 	if w.Deltas {
 		o.gains(gainer)
 		o.shrink(gangs)
@@ -110,11 +112,11 @@ func (b *Board) tenants() {
 }
 
 // begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
-func (b *Board) begin(id cluster.JobID) bool {
+func (b *Board) begin(o *finder, id cluster.JobID) bool {
 	w := b.walk
 	tx, s := w.tx, w.tx.State()
 	spec := s.Spec(id)
-	st, fits := w.fit(tx, id)
+	st, fits := o.fit(id)
 	if fits {
 		b.start(Begin, id, st.at)
 		if at, ok := w.aligned(tx, &st); ok {

@@ -1,10 +1,6 @@
 package candidates
 
 import (
-	"cmp"
-	"slices"
-	"time"
-
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -15,14 +11,7 @@ type memory struct {
 	pieces cluster.Placement
 	ops    []cluster.Proposal
 	blocks []bool
-	gpus   []time.Duration
-	freed  []freed
-}
-
-// freed is a server and when it has room for so many workers.
-type freed struct {
-	at     time.Duration
-	server cluster.ServerID
+	outlook
 }
 
 func (m *memory) clear() { m.pieces, m.ops, m.blocks = m.pieces[:0], m.ops[:0], m.blocks[:0] }
@@ -87,43 +76,4 @@ func (m *memory) starts(tx *cluster.Txn, mark int, dst []start) (all []start, on
 		dst = append(dst, start{o.Job, m.placement(o.Placement()), unshared(tx.State(), o)})
 	}
 	return dst, true
-}
-
-// reserve foresees where the gang finds room first: on as few servers as can be, those free soonest. ok is false where estimates
-// do not tell.
-func (m *memory) reserve(s *cluster.State, id cluster.JobID) (r reservation, ok bool) {
-	n, from := s.Servers(), len(m.blocks)
-	m.blocks = slices.Grow(m.blocks, n)[:from+n]
-	r = reservation{gang: id, block: m.blocks[from : from+n : from+n]}
-	clear(r.block)
-	workers, most := s.Spec(id).Workers, s.MostGPUs()
-	whole, rest := workers/most, workers%most
-	if whole > 0 && !m.pick(s, &r, whole, most) || rest > 0 && !m.pick(s, &r, 1, rest) {
-		m.blocks = m.blocks[:from]
-		return reservation{}, false
-	}
-	return r, r.free > s.Now()
-}
-
-// pick adds so many servers to a block, those that are first expected to have as many free GPUs as needed.
-func (m *memory) pick(s *cluster.State, r *reservation, servers, need int32) bool {
-	m.freed = m.freed[:0]
-	for i := range s.Servers() {
-		v := cluster.ServerID(i)
-		if r.block[v] || !s.Open(v) || !s.MayUse(r.gang, v) || s.Server(v).GPUs < need {
-			continue
-		}
-		m.gpus = frees(s, v, m.gpus[:0])
-		if at := m.gpus[need-1]; at < never {
-			m.freed = append(m.freed, freed{at, v})
-		}
-	}
-	if int32(len(m.freed)) < servers {
-		return false
-	}
-	slices.SortFunc(m.freed, func(a, b freed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server)) })
-	for _, c := range m.freed[:servers] {
-		r.block[c.server], r.free = true, max(r.free, c.at)
-	}
-	return true
 }
