@@ -22,7 +22,9 @@ const (
 )
 
 var placers = []placer{
-	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() placement.Placer { return &placement.BestFit{} }},
+	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() placement.Placer {
+		return &placement.BestFit{}
+	}},
 	{"compact", "on the fewest servers that hold it, waiting for them where that is cheaper than to be scattered", true,
 		func() placement.Placer {
 			c := placement.DefaultMenu()
@@ -34,7 +36,9 @@ var placers = []placer{
 	{heavyEdge, "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
 		return asrpt.NewHeavyEdge(asrpt.Tightest, asrpt.DefaultComm())
 	}},
-	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer { return placement.NewFGD(placement.DefaultFGD()) }},
+	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer {
+		return placement.NewFGD(placement.DefaultFGD())
+	}},
 	{"tune", "with CPU and memory by what they do to its speed (Synergy)", true, func() placement.Placer {
 		return placement.NewTune(placement.DefaultTune())
 	}},

@@ -50,7 +50,8 @@ gives the same schedule, byte for byte.
 Nothing but --jobs-out, --log-out, --gantt and --perfetto is written. jobs.csv has a row for every job, on the trace's own
 clock: job_id,submit_s,start_s,end_s,jct_s. An id that begins like a formula, with =, +, - or @, and is no number has an
 apostrophe before it, so that no spreadsheet calculates it. The event log holds all that happened: see replay. --show draws the
-schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`, codeNoRun, codeMismatch),
+schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`,
+			codeNoRun, codeMismatch),
 		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
       --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json

@@ -205,8 +205,8 @@ func (g *Game) fits(o *observe.Observation, list int) error {
 func grow[T any](buf []T, n int) []T { return slices.Grow(buf, max(n-len(buf), 0))[:n] }
 
 // Play carries out a joint action, one number an agent. more says that there is another round; else all that was decided at
-// this instant stands in the transaction. What is agreed on is carried out in the order of the numbers; a candidate that no longer
-// fits after those before it is refused. An illegal action is an error that wraps ErrMasked, and nothing happens.
+// this instant stands in the transaction. What is agreed on is carried out in the order of the numbers; a candidate that no
+// longer fits after those before it is refused. An illegal action is an error that wraps ErrMasked, and nothing happens.
 func (g *Game) Play(joint []Action) (more bool, err error) {
 	if err := g.Check(joint); err != nil {
 		return false, err
@@ -241,8 +241,8 @@ func (g *Game) take() error {
 	return err
 }
 
-// Taken lists the candidates that the last Play carried out, ascending, valid until the next. Where the prior's own starts nobody,
-// to pass is to take it.
+// Taken lists the candidates that the last Play carried out, ascending, valid until the next. Where the prior's own starts
+// nobody, to pass is to take it.
 func (g *Game) Taken() []Action { return g.taken }
 
 // Refused lists the candidates that were named in the last Play and not carried out, ascending, valid until the next.

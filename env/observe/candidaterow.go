@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// observeCandidate fills the row of a candidate, behind its kind, whose operations have just been carried out. job is the row of its job, -1 for
-// none.
+// observeCandidate fills the row of a candidate, behind its kind, whose operations have just been carried out. job is the row of
+// its job, -1 for none.
 func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []float32) {
 	t := &e.trial
 	row[candidateActs] = flag(len(o.Ops) > 0)

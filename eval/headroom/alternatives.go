@@ -23,7 +23,8 @@ func placers() []placement.Placer {
 	cheap.Price, cheap.Wait = 3, false
 	pack := placement.DefaultPack()
 	return []placement.Placer{
-		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewMenu(eager), placement.NewMenu(cheap), placement.NewPack(pack),
+		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewMenu(eager), placement.NewMenu(cheap),
+		placement.NewPack(pack),
 	}
 }
 
