@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/agents"
@@ -12,15 +10,14 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/sim"
 )
 
 func newEnvCmd(a *app) *cobra.Command {
-	return newGroup("env", "Describe, check and time environments",
+	return newGroup("env", "Describe, check, time and watch environments",
 		`An environment plays the windows of a scenario. Every server is an agent. Wherever there is a choice, the agents see what a
 baseline, the prior, would do next and what could be done in its place, as numbered candidates. Each names one in which its server
 takes part, or passes. What is agreed on is carried out, and simulated time passes until the next choice.`,
-		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a))
+		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a))
 }
 
 // envOptions make an environment.
@@ -46,7 +43,8 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 		" server does and no other names something else (lead)")
 	f.IntVar(&o.wide, "candidates", 0, "show wide lists of that many candidates beside what the prior proposes; 0 for narrow lists,"+
 		" about one start of the prior after the other")
-	f.StringSliceVar(&o.rivals, "rivals", nil, "baselines whose proposals are among the candidates of wide lists, with commas between")
+	f.StringSliceVar(&o.rivals, "rivals", nil,
+		"baselines whose proposals are among the candidates of wide lists, with commas between")
 	complete(cmd, "split", splitNames)
 	complete(cmd, "rivals", baselines.Names)
 	complete(cmd, "prior", baselines.Names)
@@ -94,33 +92,13 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 
 // maker returns a function that makes fresh environments.
 func (o *envOptions) maker() (envtest.Make, error) {
-	if err := oneOf("split", o.split, splitNames()...); err != nil {
+	cfg, episode, err := o.episodes()
+	if err != nil {
 		return nil, err
 	}
 	play, err := o.game()
 	if err != nil {
 		return nil, err
-	}
-	s, err := o.scenario.load()
-	if err != nil {
-		return nil, err
-	}
-	src, err := s.Open()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := s.SimConfig()
-	if err != nil {
-		return nil, err
-	}
-	split := scenario.Split(o.split)
-	n := src.Count(split)
-	if n == 0 {
-		return nil, fmt.Errorf("scenario %s has no windows of %s", s.Name, split)
-	}
-	episode := func(seed uint64) (sim.Episode, error) {
-		e, err := src.Episode(split, int(seed%uint64(n)), seed)
-		return e.Episode, err
 	}
 	return func() (env.Env, error) {
 		g, err := play()

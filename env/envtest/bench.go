@@ -68,7 +68,7 @@ func (v *Speed) record(e env.Env, seed uint64, steps int) ([]game.Action, error)
 		v.note(&ts, float64(steps))
 		record = append(record, passes(agents)...)
 		joint := record[len(record)-agents:]
-		randomJoint(&ts, draw, joint)
+		RandomJoint(&ts.Round, draw, joint)
 		if err := e.Step(joint, &ts); err != nil {
 			return nil, err
 		}

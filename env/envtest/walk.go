@@ -125,18 +125,18 @@ func nothing() error { return nil }
 func (w *walk) byPrior() { w.ts.Unanimous(w.ts.Prior, w.joint) }
 
 // random answers with legal actions.
-func (w *walk) random() { randomJoint(&w.ts, w.draw, w.joint) }
+func (w *walk) random() { RandomJoint(&w.ts.Round, w.draw, w.joint) }
 
-// randomJoint answers by the toss of a coin with a candidate that all of its coalition name, or with a number for every agent by
-// itself; all that are legal are equally likely.
-func randomJoint(ts *env.TimeStep, draw *rand.Rand, joint []game.Action) {
+// RandomJoint fills a legal joint action: by the toss of a coin all of its coalition name one candidate, or every agent names a
+// number by itself; all that are legal are equally likely.
+func RandomJoint(r *game.Round, draw *rand.Rand, joint []game.Action) {
 	if draw.IntN(2) == 0 {
-		ts.Unanimous(game.Action(draw.IntN(len(ts.List)+1)), joint)
+		r.Unanimous(game.Action(draw.IntN(len(r.List)+1)), joint)
 		return
 	}
 	for i := range joint {
 		count := 0
-		for n, ok := range ts.Legal(i) {
+		for n, ok := range r.Legal(i) {
 			if !ok {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 )
 
@@ -107,6 +108,13 @@ func level(runes []rune, part float64) rune {
 	}
 	i := int(math.Ceil(part*float64(len(runes))-1e-9)) - 1
 	return runes[min(max(i, 0), len(runes)-1)]
+}
+
+// Plain replaces every rune that a terminal might obey instead of show by a question mark, and if ascii is set every one beyond
+// ASCII.
+func Plain(s string, ascii bool) string {
+	g := glyphs{ascii: ascii}
+	return strings.Map(g.plain, s)
 }
 
 // plain replaces what a terminal might obey instead of show, and what it cannot show.

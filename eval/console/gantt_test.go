@@ -218,3 +218,17 @@ func TestLabelsOfTimeAreRound(t *testing.T) {
 		}
 	}
 }
+
+func TestPlainText(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		ascii      bool
+	}{
+		{"job 7", "job 7", false}, {"näme", "näme", false}, {"näme", "n?me", true}, {"\x1b[31m", "?[31m", false},
+		{"a\nb\tc\u202ed\u00a0", "a?b?c?d?", false}, {"", "", true},
+	} {
+		if got := Plain(c.text, c.ascii); got != c.want {
+			t.Errorf("%q is shown as %q, want %q", c.text, got, c.want)
+		}
+	}
+}
