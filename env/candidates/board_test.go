@@ -67,7 +67,7 @@ type boardPlayer struct {
 	t      *rapid.T
 	draw   *rand.Rand
 	items  int
-	seen   *[candidates.Kinds]int
+	seen   *[candidates.Kinds]int // that could be taken
 	refuse *int
 }
 
@@ -84,7 +84,11 @@ func (p *boardPlayer) Schedule(tx *cluster.Txn) error {
 		p.check(tx)
 		var set []int
 		for i := range p.List() {
-			if !p.List()[i].Gone && p.draw.IntN(6) == 0 {
+			if p.List()[i].Gone {
+				continue
+			}
+			p.seen[p.List()[i].Kind]++
+			if p.draw.IntN(6) == 0 {
 				set = append(set, i)
 			}
 		}
@@ -93,9 +97,6 @@ func (p *boardPlayer) Schedule(tx *cluster.Txn) error {
 				return err
 			}
 			continue
-		}
-		for _, i := range set {
-			p.seen[p.List()[i].Kind]++
 		}
 		refused, err := p.TakeAll(set)
 		if err != nil {
@@ -158,13 +159,13 @@ func TestAnySetWillDo(t *testing.T) {
 			seen: &seen, refuse: &refused,
 		})
 	})
-	t.Logf("took %v, %d refused", seen, refused)
+	t.Logf("could take %v, %d refused", seen, refused)
 	for kind, n := range seen {
 		switch candidates.Kind(kind) {
 		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // a Walk's alone
 		default:
-			if n == 0 {
-				t.Errorf("never took %v", candidates.Kind(kind))
+			if n == 0 && !testing.Short() {
+				t.Errorf("could never take %v", candidates.Kind(kind))
 			}
 		}
 	}
