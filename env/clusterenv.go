@@ -156,7 +156,6 @@ func (c *Cluster) step(joint []game.Action, next *TimeStep) error {
 func (c *Cluster) advance(ts *TimeStep) error {
 	for {
 		from := c.sim.State().Now()
-		c.into = ts
 		tx, ok := c.sim.Next()
 		now := c.sim.State().Now()
 		ts.Elapsed += now - from
@@ -192,6 +191,7 @@ func (c *Cluster) score(from, to time.Duration) {
 
 // begin makes a time step ready to be filled, whatever it held before.
 func (c *Cluster) begin(ts *TimeStep) {
+	c.into = ts
 	ts.Cluster, ts.Now = c.sim.State(), c.sim.State().Now()
 	ts.Reward, ts.Elapsed, ts.Taken, ts.Refused = 0, 0, ts.Taken[:0], ts.Refused[:0]
 	ts.Rewards = slices.Grow(ts.Rewards[:0], c.spec.Agents)[:c.spec.Agents]

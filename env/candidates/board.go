@@ -15,10 +15,8 @@ import (
 type Board struct {
 	walk     *Walk // the base with its holds, and the searches for placements
 	rivals   []rival
-	parts    int  // candidates from 1 to here are parts of the base's proposal
 	departed bool // something was carried out that the base did not propose
 	wake     wake // that the base asked for
-	taken    []bool
 
 	// Memory that is used again.
 	made    []Candidate
@@ -90,7 +88,6 @@ func (b *Board) propose() error {
 	own.done = true
 	b.made = b.made[:0]
 	b.proposed()
-	b.parts = len(b.made)
 	if err := b.ask(); err != nil {
 		return err
 	}
@@ -174,10 +171,7 @@ func (b *Board) show(own Candidate) {
 	w.coalitions.clear(w.tx.State().Servers())
 	own.of = w
 	w.list = append(w.list[:0], own)
-	b.taken = append(b.taken[:0], false)
-	if !w.try(&w.list[0]) { // a rival's wake-ups apart, nothing has happened since it was proposed
-		w.list[0].Gone = true
-	}
+	w.try(&w.list[0])   // who takes part: it was feasible when the base proposed it
 	var next [Kinds]int // where to look on, by kind
 	for found := true; found && len(w.list) <= w.Items; {
 		found = false
@@ -188,7 +182,7 @@ func (b *Board) show(own Candidate) {
 					continue
 				}
 				c.of = w
-				w.list, b.taken = append(w.list, *c), append(b.taken, false)
+				w.list = append(w.list, *c)
 				next[kind]++
 				found = true
 				break
@@ -251,12 +245,12 @@ func (b *Board) TakeAll(places []int) (refused []int, err error) {
 			continue
 		}
 		w.tally[c.Kind]++
-		b.taken[i] = true
+		c.Gone = true
 		if i == 0 {
 			b.refused = append(b.refused, places[n+1:]...)
 			return b.refused, b.end()
 		}
-		if i > b.parts || c.Kind != Part {
+		if c.Kind != Part {
 			b.departed, w.front.stale = true, true
 		}
 		if c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop {
@@ -276,7 +270,7 @@ func (b *Board) again() error {
 		if i == 0 {
 			c.Ops = b.rest()
 		}
-		if c.Gone = b.taken[i] || c.Gone || b.forbidden(c) || !w.try(c); c.Gone {
+		if c.Gone = c.Gone || b.forbidden(c) || !w.try(c); c.Gone {
 			c.Members = nil
 		}
 		left = left || len(c.Members) > 0
@@ -313,11 +307,10 @@ func (b *Board) close() error {
 
 // Pass implements Source.
 func (b *Board) Pass() error {
-	if b.departed {
-		return b.propose()
+	if !b.departed {
+		b.walk.pass(b.walk.list[0].Ops)
 	}
-	b.walk.pass(b.walk.list[0].Ops)
-	return b.end()
+	return b.close()
 }
 
 func wakeOf(tx *cluster.Txn) wake {
