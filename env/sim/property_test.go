@@ -2,11 +2,11 @@ package sim_test
 
 import (
 	"flag"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"pgregory.net/rapid"
 )
 
@@ -54,16 +54,9 @@ func many(t *testing.T, times int, property func(*rapid.T)) {
 	if testing.Short() {
 		times /= 4 // rapid divides by 5 more
 	}
-	checks := flag.Lookup("rapid.checks").Value
-	if usual := checks.String(); usual == "100" {
-		if err := checks.Set(strconv.Itoa(times)); err != nil {
-			t.Fatal(err)
-		}
-		defer checks.Set(usual)
-	}
 	until := time.Now().Add(*soak)
 	for again := true; again; again = time.Now().Before(until) {
-		rapid.Check(t, property)
+		simtest.Many(t, times, property)
 	}
 }
 
