@@ -12,7 +12,7 @@ import (
 
 // The judge is asked no more often at a decision than it may be, and without it the base goes on: every job still finishes.
 func TestChoicesAreBounded(t *testing.T) {
-	simtest.Many(t, 1, func(t *rapid.T) {
+	simtest.Many(t, 600, func(t *rapid.T) {
 		e := simtest.Draw(t)
 		most, asked := rapid.IntRange(0, 2).Draw(t, "choices"), 0
 		pick := rapid.SliceOfN(rapid.IntRange(0, 4), 64, 64).Draw(t, "picks")

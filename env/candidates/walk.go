@@ -261,12 +261,11 @@ func (w *Walk) step() error {
 func (w *Walk) review() error {
 	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
 	own.done = true
-	others, err := w.vetoes(own.Ops)
-	if err != nil {
-		return err
-	}
-	if w.show(own, others) {
-		return nil
+	if w.mayShow() {
+		others, err := w.vetoes(own.Ops)
+		if err != nil || w.show(own, others) {
+			return err
+		}
 	}
 	if err := own.Apply(w.tx); err != nil {
 		return err
