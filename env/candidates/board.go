@@ -9,13 +9,14 @@ import (
 
 // Board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
 // what rivals propose, and what the board itself finds for the first jobs of several orders and for running jobs. What is carried
-// out leaves the list, and what no longer fits loses its members. When all pass or nothing is left, the base is told of what was
-// done that it did not propose, and asked again; when it was told already, the decision is over. Who always takes the first
-// candidate leaves the base as it is. Not safe for concurrent use.
+// out leaves the list, and what no longer fits loses its members. When the base's own is taken, all pass or nothing is left, the
+// base is told of what was done that it did not propose, and asked again; when it was told already, the decision is over. Who
+// always takes the first candidate leaves the base as it is. Not safe for concurrent use.
 type Board struct {
 	walk     *Walk // the base with its holds, and the searches for placements
 	rivals   []rival
-	departed bool // something was carried out that the base did not propose
+	departed bool // something was carried out that the base did not propose, or in an order in which not all of its fits
+	parts    int  // of the base's proposal that were carried out singly
 	wake     wake // that the base asked for
 
 	// Memory that is used again.
@@ -65,7 +66,7 @@ func (b *Board) Begin(tx *cluster.Txn) error {
 // propose asks the base and the rivals, and finds the list.
 func (b *Board) propose() error {
 	w, tx := b.walk, b.walk.tx
-	b.departed = false
+	b.departed, b.parts = false, 0
 	w.memory.clear()
 	before := wakeOf(tx)
 	mark := tx.Mark()
@@ -234,7 +235,7 @@ func (b *Board) forbidden(c *Candidate) bool {
 	return false
 }
 
-// TakeAll implements Source. Taking the base's own closes the decision.
+// TakeAll implements Source. Taking the base's own closes the list.
 func (b *Board) TakeAll(places []int) (refused []int, err error) {
 	w := b.walk
 	b.refused = b.refused[:0]
@@ -248,9 +249,11 @@ func (b *Board) TakeAll(places []int) (refused []int, err error) {
 		c.Gone = true
 		if i == 0 {
 			b.refused = append(b.refused, places[n+1:]...)
-			return b.refused, b.end()
+			return b.refused, b.close()
 		}
-		if c.Kind != Part {
+		if c.Kind == Part {
+			b.parts++
+		} else {
 			b.departed, w.front.stale = true, true
 		}
 		if c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop {
@@ -268,7 +271,9 @@ func (b *Board) again() error {
 	for i := range w.list {
 		c := &w.list[i]
 		if i == 0 {
-			c.Ops = b.rest()
+			if c.Ops = b.rest(); b.parts+len(c.Ops) < len(w.ops) {
+				b.departed, w.front.stale = true, true
+			}
 		}
 		if c.Gone = c.Gone || b.forbidden(c) || !w.try(c); c.Gone {
 			c.Members = nil

@@ -3,13 +3,17 @@ package candidates_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/env/trace"
 	"pgregory.net/rapid"
 )
 
@@ -58,6 +62,30 @@ func TestTheBaseGoesOnBesideABoard(t *testing.T) {
 	})
 	if choices < 500 {
 		t.Errorf("%d choices in all, want 500 or more", choices)
+	}
+}
+
+// A base of whose proposal not all fits, since its parts were taken in another order, learns that, and starts the rest later.
+func TestPartsInAnotherOrder(t *testing.T) {
+	e := sim.Episode{
+		Config: sim.Config{Cluster: cluster.Uniform(1, 2), Physics: physics.Compose(physics.Sharing{Strength: 0.3})},
+		Jobs:   []trace.Job{share(gang("pair", 0, 10, 2), 501), share(gang("b", 0, 20, 1), 501), share(gang("c", 0, 30, 1), 501)},
+	}
+	c := usual(t, "sjf+menu")
+	c.Wide, c.Items = true, 62
+	taken := 0
+	d := &diary{Scheduler: candidates.New("board", c, &judge{choose: func(_ *cluster.Txn, list []candidates.Candidate) (int, error) {
+		i := slices.IndexFunc(list, func(o candidates.Candidate) bool { return o.Kind == candidates.Part && o.Job > 0 && !o.Gone })
+		if i < 0 {
+			return 0, nil
+		}
+		taken++
+		return i, nil
+	}})}
+	simtest.End(t, simtest.Begin(t, &e), d)
+	want := "0s start b 0:[0]/499, 0s start c 0:[0]/499, 20s finish b, 20s start pair 0:[0,1]/501, 30s finish pair, 30s finish c"
+	if got := strings.Join(d.lines, ", "); taken != 2 || got != want {
+		t.Errorf("after %d parts\n%s, want after 2\n%s", taken, got, want)
 	}
 }
 

@@ -20,6 +20,7 @@ type holder struct {
 	gang  cluster.JobID
 	until time.Duration
 	block []bool // that was taken, nil for none
+	began bool   // the gang has started since, though it may have stopped again
 	hold  time.Duration
 	lists *int // that were shown while servers were held
 }
@@ -27,25 +28,22 @@ type holder struct {
 func (*holder) Name() string { return "holder" }
 
 func (p *holder) Schedule(tx *cluster.Txn) error {
-	if err := p.Begin(tx); err != nil {
-		return err
-	}
-	for rounds := 0; len(p.List()) > 0; rounds++ {
+	err := p.Begin(tx)
+	for rounds := 0; err == nil && len(p.List()) > 0; rounds++ {
 		if rounds > endless {
 			p.t.Fatalf("%d rounds in one decision", rounds)
 		}
 		p.check(tx)
-		if err := p.step(tx); err != nil {
-			return err
-		}
+		err = p.step(tx)
 	}
-	return nil
+	p.began = p.began || tx.State().Phase(p.gang) != cluster.Pending
+	return err
 }
 
 // check compares what is held with what was taken. That may end as soon as the gang can start, or when its time is over.
 func (p *holder) check(tx *cluster.Txn) {
 	starts := slices.ContainsFunc(p.List()[0].Ops, func(o cluster.Proposal) bool { return o.Kind == cluster.OpPlace && o.Job == p.gang })
-	held, over := candidates.Held(p.Source), starts || tx.Now() >= p.until || tx.State().Phase(p.gang) != cluster.Pending
+	held, over := candidates.Held(p.Source), starts || p.began || tx.Now() >= p.until || tx.State().Phase(p.gang) != cluster.Pending
 	switch {
 	case held == nil && over:
 		p.block = nil
@@ -84,7 +82,7 @@ func (p *holder) step(tx *cluster.Txn) error {
 		if p.block != nil {
 			p.t.Fatalf("at %v servers are held for job %d beside those for job %d, want it refused", tx.Now(), c.Job, p.gang)
 		}
-		p.gang, p.until, p.block = c.Job, tx.Now()+p.hold, make([]bool, tx.State().Servers())
+		p.gang, p.until, p.block, p.began = c.Job, tx.Now()+p.hold, make([]bool, tx.State().Servers()), false
 		for _, m := range c.Members {
 			p.block[m.Server] = true
 		}
@@ -99,13 +97,13 @@ func TestAHoldOutlivesItsList(t *testing.T) {
 	simtest.Many(t, 300, func(t *rapid.T) {
 		e, base := simtest.Draw(t), rapid.SampledFrom([]string{"fifo", "fjf", "sjf", "sjfskip", "sjfhold"}).Draw(t, "base")
 		c := drawBoard(t, base)
-		c.Hold = time.Duration(rapid.SampledFrom([]int{1, 400, 7200}).Draw(t, "hold")) * time.Second
+		c.Hold = time.Duration(rapid.SampledFrom([]int{90, 400, 7200}).Draw(t, "hold")) * time.Second
 		simtest.End(t, simtest.Begin(t, e), &holder{
 			Source: candidates.NewSource(c), t: t, draw: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1)), hold: c.Hold,
 			lists: &lists,
 		})
 	})
-	if t.Logf("%d lists while servers were held", lists); lists < 5000 {
-		t.Errorf("%d lists while servers were held, want 5000 or more", lists)
+	if t.Logf("%d lists while servers were held", lists); lists < 1000 {
+		t.Errorf("%d lists while servers were held, want 1000 or more", lists)
 	}
 }
