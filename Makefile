@@ -10,7 +10,6 @@ SOAK     ?= 10m
 RACEFLAGS ?= # for example -short
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION)
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
@@ -38,7 +37,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/clustergym
-	$(GO) build -ldflags '$(LDFLAGS)' -o bin/clustergym ./cmd/clustergym
+	$(GO) build -ldflags '-X github.com/clustergym/clustergym/cli.version=$(VERSION)' -o bin/clustergym ./cmd/clustergym
 
 test: ## run all tests, those of the nested modules too
 	$(GO) test ./...
@@ -102,7 +101,7 @@ $(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
 	rm $(ONNXRUNTIME)/*.tgz && touch $@
 
 kube: ## build bin/clustergym-kube
-	cd $(KUBE) && $(GO) build -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/clustergym-kube .
+	cd $(KUBE) && $(GO) build -ldflags '-X main.version=$(VERSION)' -o $(CURDIR)/bin/clustergym-kube .
 
 kubeassets: $(KUBEASSETS_STAMP) ## build the Kubernetes that tests run against
 

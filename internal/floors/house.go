@@ -42,12 +42,14 @@ func House() Rules {
 
 			{5.5, "internal/serve"},
 
-			{6, "cmd/clustergym"},
+			{6, "cli"},
+
+			{7, "cmd/clustergym"},
 		},
 		Fences: []Fence{{
 			Module:  "gorgonia.org",
 			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train"},
-			Through: []string{"cmd/clustergym"},
+			Through: []string{"cli", "cmd/clustergym"},
 		}},
 	}
 }

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/option"
+)
+
+func newBaselinesCmd(a *app) *cobra.Command {
+	return newGroup("baselines", "List and describe the built-in policies",
+		`A baseline is a scheduler that learned policies are measured against. docs/policies.md compares them.`,
+		newBaselinesLsCmd(a), newBaselinesDescribeCmd(a))
+}
+
+func newBaselinesLsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the baselines",
+		Long: long(`
+Lists the baselines with a line about each. Wherever a policy is asked for, these names will do, and besides them prior, which is
+what a learned team starts from, released, the learned policy that comes with the program, and the folder of an exported policy or
+of a training run. With +menu behind it a baseline that is marked so gives jobs GPU shares, CPU, memory and workers from the menu
+that learned policies have, instead of what they ask for; with +move behind it a baseline moves running jobs to where they go on
+faster; with +loan behind it a policy borrows the servers that an inference pool offers. Several stand in this order:
+srsf+menu+move+loan.`),
+		Example: "  clustergym baselines ls",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runBaselinesLs(a) },
+	}
+}
+
+func runBaselinesLs(a *app) error {
+	type line struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+		Menu  bool   `json:"menu"`
+	}
+	lines := []line{}
+	for _, b := range baselines.All() {
+		lines = append(lines, line{b.Name, b.About, b.Orders()})
+	}
+	if a.json {
+		return a.printJSON(lines)
+	}
+	rows := [][]string{{"baseline", "+menu", "about"}}
+	for _, l := range lines {
+		mark := ""
+		if l.Menu {
+			mark = "yes"
+		}
+		rows = append(rows, []string{l.Name, mark, l.About})
+	}
+	return a.printRows(rows)
+}
+
+func newBaselinesDescribeCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe NAME",
+		Short: "Tell how a baseline decides, what it needs to know and which options it has",
+		Long: long(`
+Tells how a baseline decides, what it follows, what it needs to know, and its options: each with its default, what may be given
+and where the default comes from. +menu, +move and +loan are described as well. Options stand behind the name, each after a
+colon: sjfhold:times=3.`),
+		Example: `  clustergym baselines describe sjfhold
+  clustergym baselines describe +loan`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return describable(), cobra.ShellCompDirectiveNoFileComp
+		},
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return runBaselinesDescribe(a, args[0]) },
+	}
+}
+
+// describable lists what can be described.
+func describable() []string {
+	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix)
+}
+
+func runBaselinesDescribe(a *app, name string) error {
+	b, ok := baselines.Describe(name)
+	if !ok {
+		return usage("no baseline %q%s", name, didYouMean(name, describable()))
+	}
+	type description struct {
+		Name    string          `json:"name"`
+		About   string          `json:"about"`
+		Rule    string          `json:"rule"`
+		Source  string          `json:"source"`
+		Needs   string          `json:"needs"`
+		Menu    bool            `json:"menu"`
+		Options []option.Option `json:"options"`
+	}
+	d := description{b.Name, b.About, b.Rule, b.Source, b.Needs, b.Orders(), b.Options()}
+	if a.json {
+		return a.printJSON(d)
+	}
+	a.printf("%s: %s\n\n%s\n\nsource: %s\nneeds: %s\n", d.Name, d.About, d.Rule, d.Source, d.Needs)
+	if d.Menu {
+		a.printf("takes %s: yes\n", baselines.MenuSuffix)
+	}
+	if len(d.Options) == 0 {
+		return nil
+	}
+	a.printf("\noptions\n")
+	for _, o := range d.Options {
+		a.printf("  %s=%s\n      %s\n      values: %s\n      default: %s\n", o.Name, o.Default, o.About, o.Values, o.Source)
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/train/demand"
+)
+
+func newDemandCmd(a *app) *cobra.Command {
+	return newGroup("demand", "Train and compare predictors of inference demand",
+		`What inference lends to training depends on what it will need five minutes later. docs/inference.md tells the rule, the
+predictors and how well they do.`,
+		newDemandFitCmd(a), newDemandCompareCmd(a))
+}
+
+// demandSeries are the flags of both commands.
+type demandSeries struct {
+	names []string
+	days  int
+	draws int
+}
+
+const seriesHelp = "generated, or an archive of ServeGen's request rates; repeatable, or separated by commas"
+
+func (s *demandSeries) addFlags(cmd *cobra.Command, draws int, drawsHelp string) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&s.names, "series", "s", []string{demand.Generated}, seriesHelp)
+	f.IntVar(&s.days, "train-days", 10, "days, from the first, to fit to")
+	f.IntVar(&s.draws, "draws", draws, drawsHelp)
+	complete(cmd, "series", func() []string { return []string{demand.Generated} })
+}
+
+func (s *demandSeries) validate() error {
+	if s.draws < 1 || s.draws > 1000 {
+		return usage("--draws %d, want 1 to 1000", s.draws)
+	}
+	if len(s.names) == 0 {
+		return usage("--series is empty, want %s", seriesHelp)
+	}
+	return nil
+}
+
+type demandFitOptions struct {
+	series demandSeries
+	train  demand.Config
+	out    string
+}
+
+func newDemandFitCmd(a *app) *cobra.Command {
+	opts := demandFitOptions{train: demand.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "fit --out FILE",
+		Short: "Train the LSTM that predicts inference demand",
+		Long: long(`
+Trains the network on the first days of one or more series together, and writes the weights of the epoch that did best on
+the last part of those days, which it did not learn from. Errors are mean squared ones of usage, in shares of the pool, five
+minutes ahead. Equal command lines write equal bytes.
+
+ServeGen's bins of ten minutes are halved at random, and the generated series is random altogether: --draws trains on as many
+draws of each.
+
+An interrupt finishes the epoch in progress and writes the best so far; a second one ends at once and writes nothing.`),
+		Example: `  clustergym demand fit --series generated --out lstm.safetensors
+  clustergym demand fit --series m-small.tar.gz,m-large.tar.gz --draws 4 --hidden 16 --epochs 40 --out lstm.safetensors`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemandFit(cmd.Context(), a, opts) },
+	}
+	opts.series.addFlags(cmd, 1, "how many draws of each series to train on")
+	f := cmd.Flags()
+	c := &opts.train
+	f.StringVarP(&opts.out, "out", "o", "", "safetensors file to write")
+	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of both layers")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "how often to go through the samples, at most")
+	f.IntVar(&c.Patience, "patience", c.Patience, "epochs in a row that may bring nothing better before training ends")
+	f.IntVar(&c.Batch, "batch", c.Batch, "samples a step")
+	f.Float64Var(&c.Rate, "rate", c.Rate, "Adam's step in the first epoch, falling to a tenth of it in the last")
+	f.Float64Var(&c.Validation, "validation", c.Validation, "share of the training days, at their end, that chooses the epoch")
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "of first weights and order; draws have the seeds 1, 2, ...")
+	require(cmd, "out")
+	return cmd
+}
+
+// demandFitted is the result of demand fit.
+type demandFitted struct {
+	Out    string   `json:"out"`
+	Series []string `json:"series"`
+	Draws  int      `json:"draws"`
+	Days   int      `json:"train_days"`
+	Hidden int      `json:"hidden"`
+	demand.Report
+}
+
+func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
+	if err := opts.series.validate(); err != nil {
+		return err
+	}
+	if err := opts.train.Validate(); err != nil {
+		return &exitError{codeUsage, err}
+	}
+	var series []inference.Series
+	for _, name := range opts.series.names {
+		for draw := range opts.series.draws {
+			u, err := demand.Open(name, uint64(draw)+1)
+			if err != nil {
+				return err
+			}
+			if u, err = demand.TrainingPart(u, opts.series.days); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			series = append(series, u)
+		}
+	}
+	n, report, err := demandTrain(ctx, a, series, opts.train)
+	if err != nil {
+		return err
+	}
+	if report.Epochs == 0 {
+		return fmt.Errorf("nothing trained, nothing written: %w", ctx.Err())
+	}
+	if err := a.write(opts.out, func(w io.Writer) error { return inference.WriteLSTM(w, n) }); err != nil {
+		return err
+	}
+	result := demandFitted{opts.out, opts.series.names, opts.series.draws, opts.series.days, opts.train.Hidden, report}
+	if err := result.print(a); err != nil {
+		return err
+	}
+	if report.Stopped {
+		return &exitError{codeInterrupted, fmt.Errorf("stopped after epoch %d of %d; the best so far is in %s",
+			report.Epochs, opts.train.Epochs, opts.out)}
+	}
+	return nil
+}
+
+// demandTrain trains, showing how far it is.
+func demandTrain(
+	ctx context.Context, a *app, series []inference.Series, c demand.Config,
+) (*inference.LSTM, demand.Report, error) {
+	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(c.Epochs), Label: "demand", Unit: "epochs"})
+	defer bar.Finish()
+	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this epoch, a second signal ends at once") })()
+	return demand.Train(ctx, series, c, func(e demand.Epoch) {
+		bar.Set(int64(e.Epoch))
+		bar.Note(fmt.Sprintf("mse %.6f  validation %.6f", e.Train, e.Validation))
+	})
+}
+
+func (r *demandFitted) print(a *app) error {
+	if r.Out == "-" {
+		return nil // what standard output holds are the weights
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	a.printf("%s: best of %d epochs is %d, with a mean squared error of %.6f on validation (the last value: %.6f)\n",
+		r.Out, r.Epochs, r.Best.Epoch, r.Best.Validation, r.Start.Validation)
+	if r.Best.Epoch == 0 {
+		a.say("no epoch was better than the last value: the weights written predict just that")
+	}
+	a.printf("compare:  clustergym demand compare --series %s --lstm %s\n", strings.Join(r.Series, ","), r.Out)
+	return nil
+}
+
+type demandCompareOptions struct {
+	series  demandSeries
+	lstm    string
+	servers int
+}
+
+func newDemandCompareCmd(a *app) *cobra.Command {
+	var opts demandCompareOptions
+	cmd := &cobra.Command{
+		Use:   "compare --series S",
+		Short: "Compare predictors of inference demand on days not seen",
+		Long: long(fmt.Sprintf(`
+Lets every predictor foresee a series, five minutes ahead, and judges it by the days after the training days: mean absolute
+and squared error, in shares of the pool; the mean number of servers lent under the headroom of %g %%, and the share of
+demand that finds no server if training takes every offer; and both again with the margin that the predictor needs on the
+training days.
+
+The autoregressive model is fitted to the training days of each series. The LSTM is --lstm, or the released one, trained on
+the first ten days of ServeGen's m-large and m-small: with fewer --train-days it would be judged by days that it has seen.
+With several draws the figures are means.`, 100*inference.DefaultHeadroom)),
+		Example: `  clustergym demand compare --series generated
+  clustergym demand compare --series m-small.tar.gz,m-large.tar.gz --draws 20 --lstm lstm.safetensors`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemandCompare(cmd.Context(), a, opts) },
+	}
+	opts.series.addFlags(cmd, 1, "how many draws of each series to average over")
+	f := cmd.Flags()
+	f.StringVar(&opts.lstm, "lstm", "", "weights that demand fit wrote (default the released ones)")
+	f.IntVar(&opts.servers, "servers", 520, "size of the pool; Lyra's has 520")
+	return cmd
+}
+
+// demandCompared is one series of the result of demand compare.
+type demandCompared struct {
+	Series     string       `json:"series"`
+	Draws      int          `json:"draws"`
+	Days       int          `json:"train_days"`
+	Servers    int          `json:"servers"`
+	Predictors []demand.Row `json:"predictors"`
+}
+
+func runDemandCompare(ctx context.Context, a *app, opts demandCompareOptions) error {
+	if err := opts.series.validate(); err != nil {
+		return err
+	}
+	n, err := readLSTM(opts.lstm)
+	if err != nil {
+		return err
+	}
+	bar := progress.New(a.talk, progress.Options{
+		Quiet: a.quiet, Total: int64(len(opts.series.names) * opts.series.draws), Label: "compare", Unit: "draws",
+	})
+	defer bar.Finish()
+	var results []demandCompared
+	for _, name := range opts.series.names {
+		var draws [][]demand.Row
+		for draw := range opts.series.draws {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rows, err := opts.compare(name, uint64(draw)+1, n)
+			if err != nil {
+				return fmt.Errorf("compare predictors on %s: %w", name, err)
+			}
+			draws = append(draws, rows)
+			bar.Add(1)
+		}
+		results = append(results, demandCompared{name, len(draws), opts.series.days, opts.servers, demand.Mean(draws)})
+	}
+	bar.Finish()
+	if a.json {
+		return a.printJSON(results)
+	}
+	return printDemand(a, results)
+}
+
+// compare runs all predictors over one draw of a series.
+func (o *demandCompareOptions) compare(name string, seed uint64, n *inference.LSTM) ([]demand.Row, error) {
+	u, err := demand.Open(name, seed)
+	if err != nil {
+		return nil, err
+	}
+	part, err := demand.TrainingPart(u, o.series.days)
+	if err != nil {
+		return nil, err
+	}
+	predictors, err := demand.Predictors(u, len(part.Values), n)
+	if err != nil {
+		return nil, err
+	}
+	return demand.Compare(u, len(part.Values), predictors, o.servers)
+}
+
+// readLSTM reads weights; without a path they are the released ones.
+func readLSTM(path string) (*inference.LSTM, error) {
+	if path == "" {
+		return demand.Released(), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, noRun(fmt.Errorf("open weights: %w", err))
+		}
+		return nil, fmt.Errorf("open weights: %w", err)
+	}
+	defer f.Close()
+	n, err := inference.ReadLSTM(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return n, nil
+}
+
+func printDemand(a *app, results []demandCompared) error {
+	rows := [][]string{{"series", "predictor", "MAE", "MSE", "lent", "unserved", "margin", "lent", "unserved"}}
+	for _, r := range results {
+		for _, p := range r.Predictors {
+			rows = append(rows, []string{
+				r.Series, p.Predictor, fmt.Sprintf("%.4f", p.MAE), fmt.Sprintf("%.5f", p.MSE), fmt.Sprintf("%.0f", p.Lent),
+				fmt.Sprintf("%.2f %%", 100*p.Unserved), fmt.Sprintf("%.2f", p.Margin), fmt.Sprintf("%.0f", p.LentMargin),
+				fmt.Sprintf("%.3f %%", 100*p.UnservedMargin),
+			})
+		}
+	}
+	return a.printRows(rows)
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval/console"
+	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/eval/perfetto"
+)
+
+// drawOptions say how schedules are drawn.
+type drawOptions struct {
+	gantt    string
+	perfetto string
+	show     bool
+}
+
+func (o *drawOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.gantt, "gantt", "", "draw the schedule as SVG, PNG or PDF, as the name ends")
+	f.StringVar(&o.perfetto, "perfetto", "", "write the schedule for ui.perfetto.dev, compressed if the name ends in .gz")
+	f.BoolVar(&o.show, "show", false, "draw the schedule as text before the numbers")
+}
+
+// validate refuses what has no answer before the work begins.
+func (o *drawOptions) validate(a *app, logs int) error {
+	if o.show && a.json {
+		return usage("--show and --json both print to standard output: want one of them")
+	}
+	if o.perfetto != "" && logs > 1 {
+		return usage("--perfetto holds one schedule, not %d: want one log", logs)
+	}
+	if format := figureFormat(o.gantt); o.gantt != "" && !slices.Contains(figure.Formats(), format) {
+		return usage("--gantt %s: want a name that ends in .%s", o.gantt, strings.Join(figure.Formats(), ", ."))
+	}
+	return nil
+}
+
+// figureFormat is the format that a file's name asks for; standard output gets SVG.
+func figureFormat(path string) string {
+	if path == "-" {
+		return "svg"
+	}
+	return strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".")
+}
+
+// draw draws schedules, one above the other.
+func (o *drawOptions) draw(a *app, logs ...*sim.Log) error {
+	for _, f := range []struct {
+		path string
+		fill func(w io.Writer) error
+	}{
+		{o.gantt, func(w io.Writer) error { return o.drawGantt(w, logs) }},
+		{o.perfetto, func(w io.Writer) error { return perfetto.Write(w, logs[0]) }},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if err := a.write(f.path, f.fill); err != nil {
+			return err
+		}
+	}
+	if !o.show {
+		return nil
+	}
+	if err := console.Gantt(a.out, a.screen(len(logs)), logs...); err != nil {
+		return err
+	}
+	a.printf("\n")
+	return nil
+}
+
+func (o *drawOptions) drawGantt(w io.Writer, logs []*sim.Log) error {
+	f, err := figure.Gantt(logs...)
+	if err != nil {
+		return err
+	}
+	return f.Write(w, figureFormat(o.gantt))
+}
+
+// The size of drawings: the width where there is no terminal to ask, the lines of the first schedule and of each further one.
+const (
+	plainWidth = 100
+	firstLines = 24
+	moreLines  = 16
+)
+
+// screen says what standard output can show.
+func (a *app) screen(schedules int) console.Options {
+	o := console.Options{Width: plainWidth, Height: firstLines + (schedules-1)*moreLines}
+	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"), "utf-8"))
+	o.ASCII = !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+	f, ok := a.out.w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return o
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		o.Width = max(width, console.MinWidth)
+	}
+	o.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return o
+}

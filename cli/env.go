@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+func newEnvCmd(a *app) *cobra.Command {
+	return newGroup("env", "Describe, check, time and watch environments",
+		`An environment plays the windows of a scenario. Every server is an agent. Wherever there is a choice, the agents see what a
+baseline, the prior, would do next and what could be done in its place, as numbered candidates. Each names one in which its server
+takes part, or passes. What is agreed on is carried out, and simulated time passes until the next choice.`,
+		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a))
+}
+
+// envOptions make an environment.
+type envOptions struct {
+	scenario scenarioOptions
+	split    string
+	window   int
+	seed     uint64
+	prior    string
+	agree    string
+	wide     int
+	rivals   []string
+}
+
+func (o *envOptions) addFlags(cmd *cobra.Command) {
+	o.scenario.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.split, "split", string(scenario.Train), "whose windows to play: train, validation or test")
+	f.IntVar(&o.window, "window", 32, "jobs shown to the agents at a time, those that candidates are about first")
+	f.Uint64Var(&o.seed, "seed", 1, "of the episode; it also picks the window")
+	f.StringVar(&o.prior, "prior", agents.DefaultPrior, "the baseline whose proposals the agents decide about")
+	f.StringVar(&o.agree, "agree", game.All.String(), "what carries a candidate out: all of its servers name it (all), or its lead"+
+		" server does and no other names something else (lead)")
+	f.IntVar(&o.wide, "candidates", 0, "show wide lists of that many candidates beside what the prior proposes; 0 for narrow lists,"+
+		" about one start of the prior after the other")
+	f.StringSliceVar(&o.rivals, "rivals", nil,
+		"baselines whose proposals are among the candidates of wide lists, with commas between")
+	complete(cmd, "split", splitNames)
+	complete(cmd, "rivals", baselines.Names)
+	complete(cmd, "prior", baselines.Names)
+	complete(cmd, "agree", agreementNames)
+}
+
+func splitNames() []string {
+	return []string{string(scenario.Train), string(scenario.Validation), string(scenario.Test)}
+}
+
+func agreementNames() []string { return []string{game.All.String(), game.Lead.String()} }
+
+// game returns what makes the game of an environment, with an encoder of its own.
+func (o *envOptions) game() (func() (game.Config, error), error) {
+	if o.window < 1 {
+		return nil, usage("--window %d: want at least 1", o.window)
+	}
+	if err := oneOf("agree", o.agree, agreementNames()...); err != nil {
+		return nil, err
+	}
+	agree, err := game.ParseAgreement(o.agree)
+	if err != nil {
+		return nil, err
+	}
+	if o.wide < 0 || o.wide == 0 && len(o.rivals) > 0 {
+		return nil, usage("--candidates %d with %d rivals: want 0 or more, and 1 or more with rivals", o.wide, len(o.rivals))
+	}
+	create := func() (game.Config, error) {
+		if o.wide > 0 {
+			c, err := baselines.Wide(o.prior, o.wide, o.rivals...)
+			if err != nil {
+				return game.Config{}, usage("--prior, --rivals: %v", err)
+			}
+			return game.Config{Review: c, Encoder: &observe.Standard{Window: o.window, Wide: true}, Agree: agree}, nil
+		}
+		r, err := baselines.Reviewed(o.prior)
+		if err != nil {
+			return game.Config{}, usage("--prior: %v", err)
+		}
+		return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: o.window}, Agree: agree}, nil
+	}
+	_, err = create()
+	return create, err
+}
+
+// maker returns a function that makes fresh environments.
+func (o *envOptions) maker() (envtest.Make, error) {
+	cfg, episode, err := o.episodes()
+	if err != nil {
+		return nil, err
+	}
+	play, err := o.game()
+	if err != nil {
+		return nil, err
+	}
+	return func() (env.Env, error) {
+		g, err := play()
+		if err != nil {
+			return nil, err
+		}
+		return env.New(env.Config{Sim: cfg, Episode: episode, Game: g})
+	}, nil
+}
+
+// shape makes an environment to learn its shape.
+func (o *envOptions) shape() (game.Spec, error) {
+	create, err := o.maker()
+	if err != nil {
+		return game.Spec{}, err
+	}
+	e, err := create()
+	if err != nil {
+		return game.Spec{}, err
+	}
+	return e.Spec(), e.Close()
+}

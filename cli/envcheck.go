@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/envtest"
+)
+
+func newEnvCheckCmd(a *app) *cobra.Command {
+	var opts envOptions
+	var toys bool
+	cmd := &cobra.Command{
+		Use:   "check --scenario S",
+		Short: "Check that an environment keeps its contract",
+		Long: long(`
+Plays an episode under random legal actions, several times, and checks the contract of an environment: shapes, ranges, coalitions,
+masks, agreement, the prior's schedule, determinism, conservation, time, rewards and ends. Fails if any check does.`,
+			codeSomeFailed),
+		Example: "  clustergym env check --scenario embedded-small-v1\n  clustergym env check --toys",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runEnvCheck(a, opts, toys) },
+	}
+	opts.addFlags(cmd)
+	cmd.Flags().BoolVar(&toys, "toys", false, "check the toy environments of known optimum")
+	cmd.MarkFlagsOneRequired("scenario", "toys")
+	return cmd
+}
+
+// envChecked is the result of env check, one for each environment.
+type envChecked struct {
+	Environment string           `json:"environment"`
+	Seed        uint64           `json:"seed"`
+	Checks      []envtest.Result `json:"checks"`
+}
+
+func runEnvCheck(a *app, opts envOptions, toys bool) error {
+	var all []envChecked
+	if opts.scenario.name != "" {
+		create, err := opts.maker()
+		if err != nil {
+			return err
+		}
+		all = append(all, envChecked{opts.scenario.name, opts.seed, envtest.Report(create, opts.seed)})
+	}
+	if toys {
+		for _, t := range envtest.Toys() {
+			all = append(all, envChecked{t.Name, opts.seed, envtest.Report(t.Make, opts.seed)})
+		}
+	}
+	failed := 0
+	rows := [][]string{{"environment", "check", "status", "what"}}
+	for _, e := range all {
+		for _, r := range e.Checks {
+			text := r.About
+			if r.Status != envtest.Passed {
+				text += ": " + r.Detail
+			}
+			if r.Status == envtest.Failed {
+				failed++
+			}
+			rows = append(rows, []string{e.Environment, r.Name, r.Status, text})
+		}
+	}
+	print := func() error { return a.printRows(rows) }
+	if a.json {
+		print = func() error { return a.printJSON(all) }
+	}
+	if err := print(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &exitError{codeSomeFailed, fmt.Errorf("%d checks failed", failed)}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// envPlayOptions say which episode is watched, who plays it, and how.
+type envPlayOptions struct {
+	envOptions
+	policy  string
+	skip    int
+	rounds  int
+	pause   time.Duration
+	ask     bool
+	changed func(flag string) bool // whether the user gave a flag
+}
+
+func newEnvPlayCmd(a *app) *cobra.Command {
+	var opts envPlayOptions
+	cmd := &cobra.Command{
+		Use:   "play --scenario S",
+		Short: "Watch an episode round by round, or choose by hand",
+		Long: long(`
+Plays one episode and prints every round: the candidates, which servers name what, what is carried out or refused, and what has
+changed by the next round. A policy plays: prior names what the prior would do, random draws what is allowed, and a learned policy
+shows its bids. A learned policy has a prior and a window of its own.
+
+On a terminal it waits after each round for what to do: an empty line names what the policy would, a number names that candidate,
+and ? lists the rest. --ask reads such lines from standard input also where that is no terminal, until they end. --pause goes on
+by itself. With --json every round is one line that holds one JSON object; --ask then draws the rounds on standard error.`,
+			codeNoRun, codeMismatch),
+		Example: `  clustergym env play --scenario embedded-small-v1
+  clustergym env play --scenario embedded-small-v1 --policy released --skip 20 --pause 1s
+  clustergym env play --scenario embedded-small-v1 --policy random --rounds 10 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.changed = cmd.Flags().Changed
+			return runEnvPlay(cmd.Context(), a, opts)
+		},
+	}
+	opts.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&opts.policy, "policy", decide.Prior, "who plays: prior, random, released, or the folder of a policy or run")
+	f.IntVar(&opts.skip, "skip", 0, "rounds that the policy plays before the first one is shown")
+	f.IntVar(&opts.rounds, "rounds", 0, "rounds to show, 0 for all")
+	f.DurationVar(&opts.pause, "pause", 0, "wait so long after each round, and go on by itself")
+	f.BoolVar(&opts.ask, "ask", false, "read from standard input what to name in each round")
+	cmd.MarkFlagsMutuallyExclusive("ask", "pause")
+	require(cmd, "scenario")
+	complete(cmd, "policy", envPlayers)
+	return cmd
+}
+
+func (o *envPlayOptions) validate() error {
+	switch {
+	case o.skip < 0:
+		return usage("--skip %d: want 0 or more", o.skip)
+	case o.rounds < 0:
+		return usage("--rounds %d: want 0 for all, or more", o.rounds)
+	case o.pause < 0:
+		return usage("--pause %v: want 0 or more", o.pause)
+	}
+	return nil
+}
+
+// asks reports whether rounds wait for what to name.
+func (o *envPlayOptions) asks(a *app) bool {
+	return o.ask || !a.json && !o.changed("pause") && isTerminal(a.in) && isTerminal(a.out.w)
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func runEnvPlay(ctx context.Context, a *app, opts envPlayOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p, err := openPlay(a, &opts)
+	if err != nil {
+		return err
+	}
+	defer p.env.Close()
+	var ask *asker
+	if opts.asks(a) {
+		ask = newAsker(ctx, a.in)
+	}
+	screen := playScreen{to: a.out, ascii: a.screen(1).ASCII}
+	if a.json {
+		if screen.to = io.Discard; ask != nil && !a.quiet {
+			screen.to = a.talk
+		}
+	}
+	screen.say("%s", p.about)
+	if err := p.skip(ctx, screen, func() bool { return p.round < opts.skip }); err != nil {
+		return err
+	}
+	return p.watch(ctx, a, &opts, screen, ask)
+}
+
+// watch shows rounds until the episode or the patience of who watches is over.
+func (p *envPlay) watch(ctx context.Context, a *app, opts *envPlayOptions, screen playScreen, ask *asker) error {
+	for shown := 0; !p.ts.Over() && (opts.rounds == 0 || shown < opts.rounds); {
+		if err := wait(ctx, opts.pause, shown); err != nil {
+			return err
+		}
+		r, err := p.look()
+		if err != nil {
+			return err
+		}
+		screen.round(r)
+		if ask != nil {
+			o, err := ask.order(ctx, a, r)
+			switch {
+			case err != nil:
+				return err
+			case o.quit:
+				screen.end(p)
+				return nil
+			case o.skip != nil:
+				if err := p.skip(ctx, screen, o.skip(p)); err != nil {
+					return err
+				}
+				continue
+			}
+			p.choose(r, o)
+		}
+		if err := p.carryOut(r); err != nil {
+			return err
+		}
+		shown++
+		screen.outcome(r)
+		if a.json {
+			if err := writeLine(a.out, r); err != nil {
+				return err
+			}
+		}
+	}
+	screen.end(p)
+	return nil
+}
+
+// wait lets wall time pass between two rounds that are shown. It reports that ctx is done.
+func wait(ctx context.Context, pause time.Duration, shown int) error {
+	if shown == 0 || pause == 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}

@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func played(t *testing.T, in string, more ...string) said {
+	t.Helper()
+	return commandWith(t.Context(), in, append([]string{"env", "play", "-s", "embedded-small-v1"}, more...)...)
+}
+
+// lines are the rounds that env play prints as JSON.
+func lines(t *testing.T, s said) (all []playRound) {
+	t.Helper()
+	if s.code != codeOK {
+		t.Fatalf("exit code %d\n%s", s.code, s.talk)
+	}
+	for line := range strings.Lines(s.out) {
+		d := json.NewDecoder(strings.NewReader(line))
+		d.DisallowUnknownFields()
+		var r playRound
+		if err := d.Decode(&r); err != nil || !strings.HasSuffix(line, "}\n") {
+			t.Fatalf("%q is no line of JSON: %v", line, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// An empty line plays what the policy names, a number that candidate.
+func TestRoundsAreWatchedAndChosenByHand(t *testing.T) {
+	s := played(t, "\n2\n", "--ask", "--rounds", "2")
+	if s.code != codeOK {
+		t.Fatalf("exit code %d\n%s", s.code, s.talk)
+	}
+	const want = `embedded-small-v1, train, seed 1: prior plays on 8 servers, the prior is
+  srsf+menu+move
+
+round 1 at 25h8m58s: 1 waiting, 5 running, 30 of 64 GPUs free
+      kind  what it does                                  servers
+>  1  own   stop 171; start 205: 32 workers (32 GPUs) on  1-2, 5-6  prior
+              server-1 and 3 more
+   2  veto  stop nobody                                   1-2
+prior: servers 1-2, 5-6 name 1; the others pass
+carried out: 1
+2.8min later, reward -0.2783:
+  came: 206
+  stopped: 171
+  started: 205 on server-1 and 3 more
+
+round 2 at 25h11m45s: 2 waiting, 5 running, 14 of 64 GPUs free
+      kind  what it does                             servers
+>  1  own   start 206: 1 worker (1 GPU) on server-0  0        prior
+   2  stop  start nobody now, for about 2.5min       0
+hand: server 0 names 2; the others pass
+carried out: 2
+23s later, reward -0.04472:
+  came: 207
+
+stopped at 25h12m8s after 2 rounds, reward -0.3231 in all: 3 waiting, 5 running
+`
+	if s.out != want {
+		t.Errorf("got\n%s\nwant\n%s", s.out, want)
+	}
+	if n := strings.Count(s.talk, "what to name (? for help): "); n != 2 {
+		t.Errorf("asked %d times, want 2: %q", n, s.talk)
+	}
+	if quiet := played(t, "\n2\n", "--ask", "--rounds", "2", "-q"); quiet.out != want || quiet.talk != "" {
+		t.Errorf("quiet: %q, %q", quiet.out, quiet.talk)
+	}
+	if plain := played(t, "2\n2\n", "--rounds", "2"); strings.Contains(plain.out+plain.talk, "hand") || plain.talk != "" {
+		t.Errorf("standard input is no terminal, and is read: %q %q", plain.out, plain.talk)
+	}
+}
+
+// What cannot be is said, with what can, and asked again; nothing is played meanwhile.
+func TestWrongAnswersAreAskedAgain(t *testing.T) {
+	for _, c := range []struct{ answer, want string }{
+		{"9", "9: want one of 1-2, or 0 to pass"},
+		{"-1", "-1: want one of 1-2, or 0 to pass"},
+		{"99999999999999999999", "want a number, p, s, t or q"},
+		{"veto", `"veto": want a number, p, s, t or q, or ? for help`},
+		{"s", `"s": want how many rounds to skip`},
+		{"s 0", "1 or more, such as s 10"},
+		{"t 1h", `"t 1h": want a simulated time after 25h8m58s, such as t 26h8m58s`},
+		{"t soon", "want a simulated time after 25h8m58s"},
+		{"?", "let the policy play until a simulated time, such as 2h30m"},
+	} {
+		s := played(t, c.answer+"\n2\n", "--ask", "--rounds", "1")
+		if s.code != codeOK || !strings.Contains(s.talk, c.want) || strings.Count(s.talk, "what to name") != 2 {
+			t.Errorf("%q: exit code %d, want %q in\n%s", c.answer, s.code, c.want, s.talk)
+		}
+		if !strings.Contains(s.out, "hand: servers 1-2 name 2; the others pass\n") || strings.Count(s.out, "\nround ") != 1 {
+			t.Errorf("%q: then 2 is not played, or another round is:\n%s", c.answer, s.out)
+		}
+	}
+	long := strings.Repeat("7", longestAnswer)
+	if s := played(t, long+"\n", "--ask"); s.code != codeError || !strings.Contains(s.talk, "read what to name: bufio.Scanner: token too long") {
+		t.Errorf("a line of %d bytes: exit code %d\n%s", len(long), s.code, s.talk)
+	}
+}
+
+// The policy plays what is skipped: the rounds after it are those of an episode that was watched from the start.
+func TestRoundsAreSkipped(t *testing.T) {
+	for _, policy := range []string{"prior", "random"} {
+		whole := lines(t, played(t, "", "--json", "--policy", policy))
+		if len(whole) < 12 {
+			t.Fatalf("%d rounds", len(whole))
+		}
+		for _, r := range whole[:len(whole)-1] {
+			if r.Terminated || r.Truncated != "" {
+				t.Errorf("round %d of %d says that the episode is over", r.Round, len(whole))
+			}
+		}
+		if last := whole[len(whole)-1]; !last.Terminated {
+			t.Errorf("the last round does not say that the episode is over: %+v", last)
+		}
+		is := func(how string, got []playRound, want ...playRound) {
+			t.Helper()
+			if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b || len(got) == 0 {
+				t.Errorf("%s, %s:\n%s\nwant\n%s", policy, how, a, b)
+			}
+		}
+		is("--skip", lines(t, played(t, "", "--json", "--policy", policy, "--skip", "7", "--rounds", "2")), whole[7:9]...)
+		is("s", lines(t, played(t, "\ns 4\n\nq\n", "--json", "--policy", policy, "--ask")), whole[0], whole[5])
+		later := slices.IndexFunc(whole, func(r playRound) bool { return r.Now >= 30*3600 })
+		is("t", lines(t, played(t, "t 30h\n\nq\n", "--json", "--policy", policy, "--ask")), whole[later])
+		s := played(t, "", "--policy", policy, "--skip", "100000")
+		contains(t, strings.Join(strings.Fields(s.out), " "), fmt.Sprintf("%d rounds skipped, until ", len(whole)), " finished, ", "the episode ends at ", "every job has finished")
+	}
+}
+
+// Every number that is named is carried out or refused, by servers of its coalition; passing and refusals occur.
+func TestLinesOfJSONTellOfARound(t *testing.T) {
+	s := played(t, "", "--json", "--policy", "random")
+	if s.talk != "" || s.out != played(t, "", "--json", "--policy", "random").out {
+		t.Errorf("not the same again, or there is talk: %q", s.talk)
+	}
+	line, _, _ := strings.Cut(s.out, "\n")
+	if got, want := keys(t, line), []string{"by", "candidates", "carried_out", "changes", "elapsed_s", "free_gpus", "gpus", "named", "now_s",
+		"prior", "refused", "reward", "round", "running", "waiting"}; !slices.Equal(got, want) {
+		t.Errorf("keys %v, want %v", got, want)
+	}
+	refused, passed, started := 0, 0, 0
+	for _, r := range lines(t, s) {
+		var done []int
+		for _, n := range r.Carried {
+			done = append(done, int(n))
+		}
+		for _, x := range r.Refused {
+			refused++
+			done = append(done, int(x.Number))
+			if x.Reason == "" {
+				t.Errorf("round %d: %d is refused without a reason", r.Round, x.Number)
+			}
+		}
+		for _, n := range r.Named {
+			if !slices.Contains(done, int(n.Number)) {
+				t.Errorf("round %d: %d is named, and neither carried out nor refused", r.Round, n.Number)
+			}
+			for _, agent := range n.Agents {
+				if !slices.ContainsFunc(r.Candidates[n.Number-1].Coalition, func(m playMember) bool { return int(m.Agent) == agent }) {
+					t.Errorf("round %d: %d names %d, and takes no part in it", r.Round, agent, n.Number)
+				}
+			}
+		}
+		if len(r.Named) == 0 {
+			passed++
+		}
+		for i, c := range r.Candidates {
+			if int(c.Number) != i+1 || c.Kind == "" || c.Does == "" || c.Bid != nil {
+				t.Errorf("round %d: candidate %+v", r.Round, c)
+			}
+		}
+		for _, c := range r.Changes {
+			if c.At < r.Now || c.At > r.Now+r.Elapsed {
+				t.Errorf("round %d from %v for %v: change %+v", r.Round, r.Now, r.Elapsed, c)
+			}
+			if c.What == "start" {
+				started++
+			}
+		}
+	}
+	if refused < 3 || passed < 3 || started < 30 {
+		t.Errorf("%d refused, %d passed, %d started: too few to test", refused, passed, started)
+	}
+	contains(t, played(t, "", "--policy", "random").out, "refused 1: a server of its coalition did not name it", "nothing is carried out",
+		"random: all servers pass")
+}
+
+// A learned policy names the candidate with the highest bid, the prior's before others that are not its margin higher.
+func TestBidsAreShown(t *testing.T) {
+	args := []string{"env", "play", "-s", "embedded-physics-v1", "--policy", "released", "--rounds", "40"}
+	rounds := lines(t, must(t, append(args, "--json")...))
+	more := 0
+	for _, r := range rounds {
+		if len(r.Candidates) > 2 {
+			more++
+		}
+		best := 0
+		for i, c := range r.Candidates {
+			if c.Bid == nil {
+				t.Fatalf("round %d: no bid for %d", r.Round, c.Number)
+			}
+			if *c.Bid > *r.Candidates[best].Bid {
+				best = i
+			}
+		}
+		named := r.Prior // the prior's own that starts nobody is named by none
+		if len(r.Named) > 0 {
+			named = r.Named[0].Number
+		}
+		if named != r.Prior && int(named) != best+1 || len(r.Named) > 1 {
+			t.Errorf("round %d: names %v, the prior would %d, the highest bid is for %d", r.Round, r.Named, r.Prior, best+1)
+		}
+	}
+	if more < 10 {
+		t.Errorf("%d rounds with more than two candidates", more)
+	}
+	contains(t, must(t, args...).out, " bid\n", "released plays on 8 servers", "departs from the prior where another bid is more than")
+	if n, m := len(rounds), len(lines(t, must(t, append(args, "--json", "--agree", "lead")...))); n != 40 || m != 40 {
+		t.Errorf("%d and %d rounds, want 40", n, m)
+	}
+}
+
+// Whatever jobs are called, a line has at most 80 columns and nothing that a terminal would obey.
+func TestNamesOfJobsAreHarmless(t *testing.T) {
+	var trace strings.Builder
+	trace.WriteString("job_id,num_gpu,submit_time,duration\n")
+	for i := range 60 {
+		fmt.Fprintf(&trace, "%d \u200b\u2060%s,%d,%d,%d\n", i, strings.Repeat("long ", i%40)+strings.Repeat("x", i), 1<<(i%5), i, 100+i)
+	}
+	args := []string{"env", "play", "-s", "embedded-small-v1", "--set", "workload.trace=" + file(t, "names.csv", trace.String()),
+		"--set", "workload.jobs=0", "--set", "workload.load=0", "--set", "window.arrivals=60",
+		"--set", "window.train=[0, 1]", "--set", "window.validation=[]", "--set", "window.test=[]"}
+	out := must(t, args...).out
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if n := utf8.RuneCountInString(line); n > 80 || strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+			t.Errorf("%d columns, or what is not printable: %q", n, line)
+		}
+	}
+	contains(t, out, "??", "x..")
+}
+
+func TestWhatCannotBePlayedIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"--policy", "fifo"}, codeUsage, []string{"a baseline does not play rounds", "--prior fifo"}},
+		{[]string{"--policy", "relased"}, codeUsage, []string{`did you mean "released"?`}},
+		{[]string{"--policy", "runs/none"}, codeNoRun, []string{"runs/none"}},
+		{[]string{"--policy", "released", "--prior", "fifo"}, codeUsage, []string{"--prior does not go with --policy released"}},
+		{[]string{"--policy", "released", "--window", "9"}, codeUsage, []string{"--window does not go with --policy released"}},
+		{[]string{"--policy", "released+loan"}, codeUsage, []string{"released+loan", "without +loan"}},
+		{[]string{"--policy", "released", "--agree", "led"}, codeUsage, []string{`did you mean "lead"?`}},
+		{[]string{"--prior", "fof"}, codeUsage, []string{"fof"}},
+		{[]string{"--skip", "-1"}, codeUsage, []string{"--skip -1"}},
+		{[]string{"--rounds", "-1"}, codeUsage, []string{"--rounds -1"}},
+		{[]string{"--pause", "-1s"}, codeUsage, []string{"--pause -1s"}},
+		{[]string{"--ask", "--pause", "1s"}, codeUsage, []string{"ask", "pause"}},
+		{[]string{"--split", "tset"}, codeUsage, []string{`did you mean "test"?`}},
+	} {
+		s := played(t, "", c.args...)
+		if s.code != c.code || s.out != "" {
+			t.Errorf("%v: exit code %d, want %d; result %q", c.args, s.code, c.code, s.out)
+		}
+		contains(t, s.talk, c.want...)
+	}
+}
+
+// An interrupt ends watching at once: before a round, in a pause, and while an answer is waited for.
+func TestAnInterruptEndsWatching(t *testing.T) {
+	for _, how := range [][]string{{}, {"--skip", "9"}, {"--pause", "1000h"}, {"--ask"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, hold := io.Pipe() // standard input that says nothing
+		var talk bytes.Buffer
+		out := &stopping{stop: cancel}
+		if len(how) == 0 || how[0] == "--skip" {
+			cancel()
+		}
+		code := run(ctx, append([]string{"env", "play", "-s", "embedded-small-v1"}, how...), in, out, &talk)
+		if code != codeInterrupted || !strings.Contains(talk.String(), "interrupted") {
+			t.Errorf("%v: exit code %d, want %d\n%s", how, code, codeInterrupted, talk.String())
+		}
+		cancel()
+		hold.Close()
+	}
+}
+
+// stopping is an output that interrupts once a round is drawn.
+type stopping struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (w *stopping) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("own ")) {
+		w.stop()
+	}
+	return w.Buffer.Write(b)
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"math/rand/v2"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+const randomPlay = "random"
+
+// envPlayers names those who can play without being trained first.
+func envPlayers() []string { return []string{decide.Prior, randomPlay, released.Name} }
+
+// envPlayer is a player and what it thinks of the candidates.
+type envPlayer struct {
+	game.Player
+	prior string
+	// learned is the player of a learned policy, nil for others.
+	learned *agents.Player
+	margin  float64
+	bids    []float32 // of a learned policy in the last round, for the candidates that are not gone
+}
+
+// player finds who plays, and the game that it plays.
+func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
+	var p *envPlayer
+	switch o.policy {
+	case decide.Prior:
+		p = &envPlayer{Player: priorPlayer{}, prior: o.prior}
+	case randomPlay:
+		p = &envPlayer{Player: new(randomPlayer), prior: o.prior}
+	default:
+		return o.learnedPlayer(a)
+	}
+	create, err := o.game()
+	if err != nil {
+		return nil, game.Config{}, err
+	}
+	cfg, err := create()
+	return p, cfg, err
+}
+
+// learnedPlayer finds a learned policy and its game.
+func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
+	for _, flag := range []string{"prior", "window"} {
+		if o.changed(flag) {
+			return nil, game.Config{}, usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
+		}
+	}
+	if _, borrow, err := baselines.CutLoan(o.policy); err == nil && borrow != nil {
+		return nil, game.Config{}, usage("--policy %s: who plays rounds cannot also borrow by a rule: want it without %s", o.policy,
+			baselines.LoanSuffix)
+	}
+	found, err := a.findPolicy(o.policy)
+	if err != nil {
+		return nil, game.Config{}, err
+	}
+	if found.Learned == nil {
+		return nil, game.Config{}, usage("--policy %s: a baseline does not play rounds: --prior %s plays rounds about its proposals",
+			o.policy, o.policy)
+	}
+	agree, err := o.agreement()
+	if err != nil {
+		return nil, game.Config{}, err
+	}
+	cfg := found.Learned.Game()
+	cfg.Agree = agree
+	learned := agents.NewPlayer(found.Learned)
+	p := &envPlayer{Player: learned, prior: found.Learned.Prior, learned: learned, margin: found.Learned.Margin}
+	learned.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+		p.bids = append(p.bids[:0], c.Bids...)
+		return nil
+	})
+	return p, cfg, nil
+}
+
+// agreement reads the flag of that name.
+func (o *envPlayOptions) agreement() (game.Agreement, error) {
+	if err := oneOf("agree", o.agree, agreementNames()...); err != nil {
+		return 0, err
+	}
+	return game.ParseAgreement(o.agree)
+}
+
+// strange counts the choices that a learned policy has left to the prior because training had met nothing like them.
+func (p *envPlayer) strange() int {
+	if p.learned == nil {
+		return 0
+	}
+	return p.learned.Strange()
+}
+
+// priorPlayer names what the prior would do.
+type priorPlayer struct{}
+
+func (priorPlayer) Name() string { return decide.Prior }
+
+func (priorPlayer) Reset(uint64) error { return nil }
+
+func (priorPlayer) Act(_ *cluster.Txn, r *game.Round, joint []game.Action) error {
+	r.Unanimous(r.Prior, joint)
+	return nil
+}
+
+// randomPlayer names what is allowed.
+type randomPlayer struct{ draw *rand.Rand }
+
+func (*randomPlayer) Name() string { return randomPlay }
+
+func (p *randomPlayer) Reset(seed uint64) error {
+	p.draw = rng.Stream(seed, "env play", randomPlay)
+	return nil
+}
+
+func (p *randomPlayer) Act(_ *cluster.Txn, r *game.Round, joint []game.Action) error {
+	envtest.RandomJoint(r, p.draw, joint)
+	return nil
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+type evalOptions struct {
+	scenarios []string
+	sets      []string
+	policies  []string
+	baseline  string
+	seeds     int
+	split     string
+	windows   int
+	workers   int
+	out       string
+	overlap   bool
+	gate      string
+	parquet   bool
+	figures   []string
+	fresh     bool
+	markdown  bool
+	metric    string
+}
+
+func newEvalCmd(a *app) *cobra.Command {
+	var opts evalOptions
+	cmd := &cobra.Command{
+		Use:   "eval --scenario S,... --policies A,B,...",
+		Short: "Compare policies on the same arrivals",
+		Long: long(`
+Plays every window of a split of every scenario under every policy and every seed, in parallel, and prints means and paired
+differences from the baseline with 95 % confidence intervals over windows. The folder --out gets
+
+  report.html    one page that opens offline: tables, distributions, learning curves, schedules to look into
+  results.json   the comparisons; results.jsonl a line a case, and with --parquet results.parquet a row a case
+  figures/       each figure by itself, as SVG or what --figures says
+  schedules/     event logs of the first window of each scenario: see replay
+  timing.jsonl   how long cases and decisions took
+  journal.jsonl  the finished cases
+
+Equal command lines write equal bytes, but for timing.jsonl. An evaluation that is killed goes on where it was when it is
+started again, and one with a policy more plays only that: finished cases of the same scenario, policy and program are kept.
+
+A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy or
+of a run, whose best weights are used; name=folder names it in the tables. prior is that of the first learned policy named. A
+learned policy is not judged by jobs that it was trained or chosen on: that is refused.
+
+A gate is a YAML file of bounds, each with the reason for it:
+
+  bounds:
+    - policy: learned
+      metric: mean_jct_s        # a key of results.json
+      of: relative              # to the baseline, in percent; or mean, the default
+      at: hi                    # end of the interval: lo, hi or mean, the default
+      max: -2                   # or min, or both
+      why: -5.1 [-7.2, -3.0] on 2026-11-21`,
+			codeSomeFailed, codeGate, codeNoRun, codeMismatch),
+		Example: `  clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las
+  clustergym eval --scenario venus-contended-v1,philly-contended-v1 --policies fifo,srtf,learned=runs/venus --seeds 5
+  clustergym eval --scenario venus-contended-v1 --policies learned=runs/venus --gate gate.yaml --figures png,pdf`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
+	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
+	f.StringSliceVarP(&opts.policies, "policies", "p", nil, "the policies to compare, separated by commas")
+	f.StringVar(&opts.baseline, "baseline", "sjfskip", "the policy that the others are set against; it joins them if need be")
+	f.IntVar(&opts.seeds, "seeds", 0, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
+	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
+	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
+	f.IntVar(&opts.workers, "workers", 0, "episodes at a time, 0 for one a core; does not change the results")
+	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
+	f.BoolVar(&opts.overlap, "allow-overlap", false, "also judge learned policies by jobs that they were trained or chosen on")
+	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
+	f.BoolVar(&opts.parquet, "parquet", false, "also write results.parquet")
+	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")
+	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, whatever the folder has")
+	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
+	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the quantity that --markdown shows, a key of results.json")
+	require(cmd, "scenario", "policies")
+	completeList(cmd, "scenario", scenario.All)
+	completeList(cmd, "policies", decide.Names)
+	complete(cmd, "baseline", decide.Names)
+	complete(cmd, "split", splitNames)
+	complete(cmd, "metric", metricNames)
+	completeList(cmd, "figures", figureNames)
+	return cmd
+}
+
+// evaluated is the result of eval. All single results are in the file results.jsonl of its folder.
+type evaluated struct {
+	Out         string            `json:"out"`
+	Report      string            `json:"report"`
+	Comparisons []eval.Comparison `json:"comparisons"`
+	Latency     []latency         `json:"decision_latency"`
+	Failed      []string          `json:"failed,omitempty"` // cases, each with its error
+	Gate        []eval.Verdict    `json:"gate,omitempty"`
+}
+
+func runEval(ctx context.Context, a *app, opts evalOptions) error {
+	if err := oneOf("metric", opts.metric, metricNames()...); err != nil {
+		return err
+	}
+	result, err := evaluate(ctx, a, opts)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		err = a.printJSON(result)
+	case opts.markdown:
+		err = result.printMarkdown(a, opts.metric)
+	default:
+		err = result.print(a)
+	}
+	return errors.Join(err, result.verdict())
+}
+
+// verdict is what the exit status says: what failed first, then what broke a bound.
+func (e *evaluated) verdict() error {
+	if n := len(e.Failed); n > 0 {
+		return &exitError{codeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
+			strings.Join(e.Failed, "\n  "))}
+	}
+	broken := 0
+	for i := range e.Gate {
+		if !e.Gate[i].Met {
+			broken++
+		}
+	}
+	if broken > 0 {
+		return &exitError{codeGate, fmt.Errorf("%d of %s broken", broken, phrase.Count(len(e.Gate), "bound"))}
+	}
+	return nil
+}
+
+func (o *evalOptions) validate() error {
+	if err := oneOf("split", o.split, splitNames()...); err != nil {
+		return err
+	}
+	if len(o.policies) == 0 || len(o.scenarios) == 0 {
+		return usage("--scenario and --policies: want at least one of each")
+	}
+	if o.seeds < 0 || o.windows < 0 || o.workers < 0 {
+		return usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
+	}
+	for _, f := range o.figures {
+		if err := oneOf("figures", f, figureNames()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder is where the results go.
+func (o *evalOptions) folder(suites []suite) string {
+	switch {
+	case o.out != "":
+		return o.out
+	case len(suites) == 1:
+		return filepath.Join("runs", "eval-"+suites[0].source.Scenario().Name)
+	}
+	return filepath.Join("runs", "eval")
+}
+
+// command is the line that evaluates the same again.
+func (o *evalOptions) command() string {
+	words := []string{"clustergym eval --scenario", strings.Join(o.scenarios, ",")}
+	for _, s := range o.sets {
+		words = append(words, "--set", s)
+	}
+	words = append(words, "--policies", strings.Join(o.policies, ","), "--baseline", o.baseline)
+	if o.split != string(scenario.Test) {
+		words = append(words, "--split", o.split)
+	}
+	if o.windows > 0 {
+		words = append(words, "--windows", fmt.Sprint(o.windows))
+	}
+	if o.seeds > 0 {
+		words = append(words, "--seeds", fmt.Sprint(o.seeds))
+	}
+	return strings.Join(words, " ")
+}
+
+// readGate reads the bounds, nil if there are none.
+func (o *evalOptions) readGate() (*eval.Gate, error) {
+	if o.gate == "" {
+		return nil, nil
+	}
+	f, err := os.Open(o.gate)
+	if err != nil {
+		return nil, fmt.Errorf("read gate: %w", err)
+	}
+	defer f.Close()
+	g, err := eval.ReadGate(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.gate, err)
+	}
+	return g, nil
+}

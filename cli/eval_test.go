@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// evaluation returns the files of an evaluation's folder but for that of wall-clock times.
+func evaluation(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "timing.jsonl" {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files[rel] = read(t, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameFiles(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, slices.Sorted(maps.Keys(want))) {
+		t.Fatalf("files %v, want %v", names, slices.Sorted(maps.Keys(want)))
+	}
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+func TestEvalWritesTheSameAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-s", "embedded-small-v1,loaning-small-v1", "-p", "fifo,first=srtf", "--windows", "2", "--seeds", "1",
+		"--parquet", "--figures", "svg,png", "--out"}
+	s := must(t, append(args, "one")...)
+	contains(t, s.out, "embedded-small-v1, test", "loaning-small-v1, test", "fifo", "first", "sjfskip", "2 windows x 1 seed")
+	contains(t, s.talk, "12/12", filepath.Join("one", "report.html"), "a decision")
+	must(t, append(args, "two", "--workers", "1", "--quiet")...)
+	one := evaluation(t, "one")
+	sameFiles(t, evaluation(t, "two"), one)
+	for _, name := range []string{"report.html", "results.json", "results.jsonl", "results.parquet", "journal.jsonl",
+		"figures/loaning-small-v1-cdf.svg", "figures/embedded-small-v1-gantt.png", "figures/embedded-small-v1-timeline.svg",
+		"figures/embedded-small-v1-differences.svg", "schedules/embedded-small-v1.test-0.first.1.jsonl.gz"} {
+		if one[name] == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	contains(t, read(t, filepath.Join("one", "timing.jsonl")), "decision_p99_us")
+	must(t, "replay", "--verify", filepath.Join("one", "schedules", "embedded-small-v1.test-0.first.1.jsonl.gz"))
+
+	// What is done is not played again; a policy more is.
+	contains(t, must(t, append(args, "one")...).talk, "12 done before")
+	contains(t, must(t, append(args, "one", "--policies", "las")...).talk, "12 done before", "16/16")
+	if s := must(t, append(args, "one", "--fresh")...); strings.Contains(s.talk, "done before") {
+		t.Errorf("--fresh kept cases:\n%s", s.talk)
+	}
+}
+
+const killedDir = "CLUSTERGYM_TEST_EVAL_DIR"
+
+// childEval is the evaluation that TestEvalSurvivesKills kills.
+func childEval(dir string) []string {
+	return []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf,las,lyra,a-srpt", "--figures", "none", "--out", dir}
+}
+
+func TestEvalChild(t *testing.T) {
+	dir := os.Getenv(killedDir)
+	if dir == "" {
+		t.Skip("only as a child of TestEvalSurvivesKills")
+	}
+	must(t, childEval(dir)...)
+}
+
+// Killed at any moment, an evaluation goes on, and ends with the bytes of one that was left alone.
+func TestEvalSurvivesKills(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, childEval("whole")...)
+	for _, share := range []int{0, 40, 130} {
+		dir := fmt.Sprintf("killed-%d", share)
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEvalChild$")
+		child.Env = append(os.Environ(), killedDir+"="+dir)
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		journal := filepath.Join(dir, "journal.jsonl")
+		for { // killed as soon as so many cases are done
+			text, _ := os.ReadFile(journal)
+			if bytes.Count(text, []byte("\n")) >= share {
+				break
+			}
+			pause()
+		}
+		_ = child.Process.Kill()
+		_ = child.Wait() // it was killed
+		before := bytes.Count([]byte(readIfThere(journal)), []byte("\n"))
+		s := must(t, slices.DeleteFunc(childEval(dir), func(a string) bool { return a == "-q" })...)
+		if want := fmt.Sprintf("%d done before", before); before > 0 && !strings.Contains(s.talk, want) {
+			t.Errorf("no %q in\n%s", want, s.talk)
+		}
+		sameFiles(t, evaluation(t, dir), evaluation(t, "whole"))
+	}
+}
+
+func readIfThere(path string) string {
+	b, _ := os.ReadFile(path)
+	return string(b)
+}
+
+func pause() { time.Sleep(time.Millisecond) }
+
+// Windows that are resampled are told from others wherever their number is: on the terminal, in the page and in JSON.
+func TestEvalSaysThatWindowsAreResampled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo", "--seeds", "1", "--figures", "none", "--out", "r", "--windows", "2"}
+	const note = "The windows of the test split are resampled: 1800 of 1800 jobs are different"
+	if out := must(t, args...).out; strings.Contains(out, "resampled") {
+		t.Errorf("windows one after the other are called resampled:\n%s", out)
+	}
+	args = append(args, "--set", "window.resample.test=12")
+	contains(t, must(t, args...).out, note)
+	contains(t, read(t, filepath.Join("r", "report.html")), note)
+	contains(t, read(t, filepath.Join("r", "results.json")), `"windows_note"`)
+}
+
+func TestEvalGate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo", "--figures", "none", "--gate"}
+	gate := func(bound string) string {
+		return file(t, "gate.yaml", "bounds:\n  - {policy: fifo, metric: mean_jct_s, why: fifo is slow, "+bound+"}\n")
+	}
+	contains(t, must(t, append(args, gate("of: relative, at: lo, min: 0"))...).out, "gate: met", "fifo is slow")
+	s := command(t, append(args, gate("of: relative, max: 10"))...)
+	if s.code != codeGate {
+		t.Errorf("a broken bound: exit code %d, want %d\n%s", s.code, codeGate, s.talk)
+	}
+	contains(t, s.out, "gate: broken: embedded-small-v1 under fifo: mean_jct_s against the baseline, %")
+	contains(t, s.talk, "1 of 1 bound broken")
+	for bound, want := range map[string]string{"max: low": "gate.yaml", "max: 1, policy: srtf": "gate.yaml", "max: 1, scenario: x": `"x" is not`} {
+		if s := command(t, append(args, gate(bound))...); s.code == codeOK || s.code == codeGate || !strings.Contains(s.talk, want) {
+			t.Errorf("%s: exit code %d\n%s", bound, s.code, s.talk)
+		}
+	}
+}
+
+// A policy that needs what the scenario does not grant fails; the others are compared, and the exit status tells.
+func TestEvalComparesWhatDidNotFail(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "2", "--seeds", "1", "--baseline"}
+	s := command(t, append(args, "fjf", "-p", "fifo,srtf", "--json")...)
+	if s.code != codeSomeFailed {
+		t.Fatalf("exit code %d, want %d\n%s", s.code, codeSomeFailed, s.talk)
+	}
+	contains(t, s.talk, "2 cases failed", "test-1 under srtf, seed 1")
+	var got evaluated
+	if err := json.Unmarshal([]byte(s.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Comparisons[0].Policies); n != 2 || len(got.Failed) != 2 {
+		t.Errorf("%d policies compared and %d cases failed, want 2 and 2", n, len(got.Failed))
+	}
+	if s := command(t, append(args, "srtf", "-p", "fifo")...); s.code != codeSomeFailed {
+		t.Errorf("a baseline that fails: exit code %d, want %d\n%s", s.code, codeSomeFailed, s.talk)
+	}
+}
+
+func TestEvalPrintsMarkdown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := must(t, "eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf", "--figures", "none", "--markdown").out
+	contains(t, out, "| policy | embedded-small-v1, 12 windows |\n|---|---|\n| sjfskip |", " s |\n| fifo | **+")
+	refused := command(t, "eval", "-s", "embedded-small-v1", "-p", "fifo", "--metric", "makespan")
+	contains(t, refused.talk, `--metric "makespan"`, `"makespan_s"`)
+	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf", "--figures", "none", "--markdown"}
+	if other := must(t, append(args, "--metric", "makespan_s")...).out; other == out {
+		t.Errorf("the makespan prints as the mean JCT:\n%s", other)
+	}
+}

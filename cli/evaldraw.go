@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/eval/report"
+)
+
+// drawTo writes a figure in every format asked for.
+func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name string, f *figure.Figure, err error) error {
+	for _, format := range o.figures {
+		if err != nil || format == noFigures {
+			return err
+		}
+		err = put(filepath.Join("figures", name+"."+format), func(w io.Writer) error { return f.Write(w, format) })
+	}
+	return err
+}
+
+// draws reports whether any figure is asked for.
+func (o *evalOptions) draws() bool { return !slices.Contains(o.figures, noFigures) }
+
+// draw writes the figures of one scenario.
+func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *report.Section) error {
+	if !o.draws() {
+		return nil
+	}
+	c := &s.Comparison
+	to := func(kind string, f *figure.Figure, err error) error {
+		return o.drawTo(put, c.Scenario+"-"+kind, f, err)
+	}
+
+	f, err := figure.CDF(distributions(c, s.Results))
+	if err := to("cdf", f, err); err != nil {
+		return err
+	}
+	if names, diffs := differences(c); len(names) > 0 {
+		f, err := figure.Differences(names, diffs, "mean JCT against "+c.Baseline+", %")
+		if err := to("differences", f, err); err != nil {
+			return err
+		}
+	}
+	if len(s.Schedules) == 0 {
+		return nil
+	}
+	f, err = figure.Gantt(s.Schedules[:min(2, len(s.Schedules))]...)
+	if err := to("gantt", f, err); err != nil {
+		return err
+	}
+	names, lines := timelines(s.Schedules)
+	f, err = figure.Timeline(names, lines)
+	return to("timeline", f, err)
+}
+
+func (o *evalOptions) drawCurves(put func(string, func(io.Writer) error) error, curves []report.Curve) error {
+	if !o.draws() || len(curves) == 0 {
+		return nil
+	}
+	var lines, points []figure.Line
+	for _, c := range curves {
+		line, dots := figure.Line{Name: c.Policy, Y: c.Train}, figure.Line{Name: c.Policy}
+		for _, u := range c.Update {
+			line.X = append(line.X, float64(u))
+		}
+		for _, p := range c.Validation {
+			dots.X, dots.Y = append(dots.X, float64(p.X)), append(dots.Y, p.Y)
+		}
+		lines, points = append(lines, line), append(points, dots)
+	}
+	f, err := figure.Curves(lines, points)
+	return o.drawTo(put, "learning", f, err)
+}
+
+// distributions are the completion times of each policy.
+func distributions(c *eval.Comparison, results []eval.Result) []figure.Line {
+	xs := eval.CDFTimes(results, 400)
+	var lines []figure.Line
+	for _, p := range c.Policies {
+		lines = append(lines, figure.Line{Name: p.Policy, X: xs, Y: eval.CDF(results, p.Policy, xs)})
+	}
+	return lines
+}
+
+// differences are those in mean JCT that there are.
+func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
+	for _, p := range c.Policies {
+		if d := p.Metrics[0].Relative; d != nil && len(c.Windows) > 1 {
+			names, diffs = append(names, p.Policy), append(diffs, *d)
+		}
+	}
+	return names, diffs
+}
+
+// timelineParts is how finely figures show queues over time.
+const timelineParts = 500
+
+func timelines(logs []*sim.Log) (names []string, lines []eval.Timeline) {
+	until := time.Duration(0)
+	for _, log := range logs {
+		until = max(until, log.Records[len(log.Records)-1].At)
+	}
+	for _, log := range logs {
+		names, lines = append(names, log.Scheduler), append(lines, eval.NewTimeline(log, until, timelineParts))
+	}
+	return names, lines
+}

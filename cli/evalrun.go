@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/progress"
+)
+
+// suite is a scenario that is played.
+type suite struct {
+	eval.Suite
+	source *scenario.Source
+}
+
+// evaluate runs the comparison and writes its folder.
+func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	gate, err := opts.readGate()
+	if err != nil {
+		return nil, err
+	}
+	policies, err := a.findPolicies(opts.policies, opts.baseline)
+	if err != nil {
+		return nil, err
+	}
+	suites, err := opts.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOverlap(a, suites, policies, scenario.Split(opts.split), opts.overlap); err != nil {
+		return nil, err
+	}
+	plan, err := opts.plan(suites, policies)
+	if err != nil {
+		return nil, err
+	}
+	if gate != nil {
+		if err := gate.Fits(&plan, opts.baseline); err != nil {
+			return nil, usage("%w", err)
+		}
+	}
+	results, failed, err := play(ctx, a, plan)
+	if err != nil {
+		return nil, err
+	}
+	out := &evaluated{Out: plan.Journal, Latency: latencies(results), Failed: failed}
+	results = whole(&plan, results)
+	if out.Comparisons, err = eval.CompareAll(results, opts.baseline); err != nil {
+		if len(failed) > 0 { // of the baseline, too
+			return nil, out.verdict()
+		}
+		return nil, err
+	}
+	for i := range out.Comparisons {
+		c := &out.Comparisons[i]
+		c.Note = suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })].Note
+	}
+	if gate != nil {
+		out.Gate = gate.Check(out.Comparisons)
+	}
+	return out, opts.write(out, suites, policies, results)
+}
+
+// open reads the scenarios.
+func (o *evalOptions) open() ([]suite, error) {
+	var all []suite
+	for _, name := range o.scenarios {
+		s, err := (&scenarioOptions{name: name, sets: o.sets}).load()
+		if err != nil {
+			return nil, err
+		}
+		src, err := s.Open()
+		if err != nil {
+			return nil, err
+		}
+		split := scenario.Split(o.split)
+		var windows []int
+		if o.windows > 0 {
+			if n := src.Count(split); o.windows > n {
+				return nil, usage("--windows %d: the split %s of %s has %d", o.windows, split, s.Name, n)
+			}
+			for i := range o.windows {
+				windows = append(windows, i)
+			}
+		}
+		own, err := eval.NewSuite(src, split, windows)
+		if err != nil {
+			return nil, err
+		}
+		if o.seeds > 0 {
+			own.Seeds = own.Seeds[:0]
+			for i := range o.seeds {
+				own.Seeds = append(own.Seeds, uint64(i+1))
+			}
+		}
+		all = append(all, suite{own, src})
+	}
+	return all, nil
+}
+
+// plan says what to run.
+func (o *evalOptions) plan(suites []suite, policies []policy) (eval.Plan, error) {
+	build, err := buildDigest()
+	if err != nil {
+		return eval.Plan{}, err
+	}
+	began := time.Now()
+	plan := eval.Plan{
+		Workers: o.workers, Journal: o.folder(suites), Build: build, Clock: func() time.Duration { return time.Since(began) },
+	}
+	if o.fresh {
+		// A build of no other run: what the folder has is of other cases, and goes.
+		plan.Build += began.String()
+	}
+	for _, s := range suites {
+		plan.Suites = append(plan.Suites, s.Suite)
+	}
+	for _, p := range policies {
+		plan.Policies = append(plan.Policies, p.eval())
+	}
+	return plan, plan.Validate()
+}
+
+// buildDigest identifies the program: a case that another one played may have come out otherwise.
+func buildDigest() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("identify the program: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("identify the program: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("identify the program: %w", err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// play runs the plan, showing how far it is; failed are the cases that could not be played, each with its error.
+func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, failed []string, err error) {
+	for _, s := range plan.Suites {
+		a.say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
+	}
+	bar := progress.New(a.talk, progress.Options{
+		Quiet: a.quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
+	})
+	plan.Warn = func(err error) { bar.Clear(); a.warn(err) }
+	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
+		if p.Done == p.Kept && p.Kept > 0 {
+			bar.Skip(int64(p.Kept))
+			bar.Note(fmt.Sprintf("%d done before", p.Kept))
+		}
+		bar.Left(p.Left)
+		bar.Set(int64(p.Done))
+	})
+	bar.Finish()
+	if some, ok := errors.AsType[*eval.FailedError](err); ok {
+		for _, err := range some.Errs {
+			failed = append(failed, err.Error())
+		}
+		err = nil
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w; the same command goes on from there", err)
+	}
+	return results, failed, err
+}
+
+// whole leaves out the policies that failed in a scenario: half of their cases would compare with all of the others'.
+func whole(plan *eval.Plan, results []eval.Result) []eval.Result {
+	type pair struct{ scenario, policy string }
+	missing := map[pair]int{}
+	for _, c := range plan.Cases() {
+		missing[pair{c.Scenario, c.Policy}]++
+	}
+	for i := range results {
+		missing[pair{results[i].Scenario, results[i].Policy}]--
+	}
+	return slices.DeleteFunc(results, func(r eval.Result) bool { return missing[pair{r.Scenario, r.Policy}] > 0 })
+}
+
+// checkOverlap refuses to judge a learned policy by jobs that it has seen, and says so where that cannot be told.
+func checkOverlap(a *app, suites []suite, policies []policy, split scenario.Split, allowed bool) error {
+	for _, p := range policies {
+		if p.Learned == nil {
+			continue
+		}
+		if len(p.Training.Seen) == 0 {
+			a.say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
+			continue
+		}
+		for _, s := range suites {
+			shared, overlap := scenario.Overlap(seen(p.Training), s.source.Periods(split))
+			switch {
+			case overlap && !allowed:
+				return &exitError{codeMismatch, fmt.Errorf("policy %s was trained or chosen on jobs of %s of %s (%s): "+
+					"take another split, or --allow-overlap to see how well it knows them", p.Name, split, s.Scenario, shared)}
+			case overlap:
+				a.say("policy %s was trained or chosen on jobs of %s of %s (%s)", p.Name, split, s.Scenario, shared)
+			}
+		}
+	}
+	return nil
+}
+
+// seen is what a policy was trained and chosen on.
+func seen(p checkpoints.Provenance) []scenario.Period {
+	var all []scenario.Period
+	for _, s := range p.Seen {
+		all = append(all, scenario.Period(s))
+	}
+	return all
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/stats"
+)
+
+// latency is how long a policy's decisions took, on this machine and with as many episodes at a time.
+type latency struct {
+	Policy string  `json:"policy"`
+	P50    float64 `json:"p50_us"` // median over cases of the case's median
+	P99    float64 `json:"p99_us"` // median over cases of the case's 99th percentile
+	Max    float64 `json:"max_us"` // of all decisions
+}
+
+// latencies lists the policies in their order.
+func latencies(results []eval.Result) []latency {
+	var all []latency
+	for i := range results {
+		name := results[i].Policy
+		if slices.ContainsFunc(all, func(l latency) bool { return l.Policy == name }) {
+			continue
+		}
+		l := latency{Policy: name}
+		var p50, p99 []float64
+		for k := range results {
+			if t := results[k].Timing; t != nil && results[k].Policy == name {
+				p50, p99, l.Max = append(p50, t.P50), append(p99, t.P99), max(l.Max, t.Max)
+			}
+		}
+		if len(p50) > 0 {
+			l.P50, l.P99 = stats.Quantile(p50, .5), stats.Quantile(p99, .5)
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+func (e *evaluated) print(a *app) error {
+	for i := range e.Comparisons {
+		if i > 0 {
+			a.printf("\n\n")
+		}
+		if err := e.Comparisons[i].WriteTable(a.out); err != nil {
+			return err
+		}
+	}
+	e.sayLatency(a)
+	if len(e.Gate) > 0 {
+		a.printf("\n")
+		for i := range e.Gate {
+			a.printf("gate: %s\n", &e.Gate[i])
+		}
+	}
+	a.say("\nreport: %s", e.Report)
+	return nil
+}
+
+func (e *evaluated) sayLatency(a *app) {
+	rows := [][]string{{"a decision, µs", "p50", "p99", "max"}}
+	for _, l := range e.Latency {
+		row := []string{l.Policy}
+		for _, us := range []float64{l.P50, l.P99, l.Max} {
+			row = append(row, fmt.Sprintf("%.3g", us))
+		}
+		rows = append(rows, row)
+	}
+	a.say("\nOn this machine, and no part of the results:")
+	a.sayRows(rows)
+}
+
+// printMarkdown prints one table of all scenarios: what a README shows.
+func (e *evaluated) printMarkdown(a *app, metric string) error {
+	a.printf("%s", eval.Markdown(e.Comparisons, metric))
+	return nil
+}
+
+// metricNames lists the quantities.
+func metricNames() []string {
+	var names []string
+	for _, q := range eval.Quantities() {
+		names = append(names, q.Key)
+	}
+	return names
+}

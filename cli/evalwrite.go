@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/eval/parquet"
+	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/train"
+)
+
+// noFigures is the format that writes none.
+const noFigures = "none"
+
+func figureNames() []string { return append(figure.Formats(), noFigures) }
+
+// write fills the folder of an evaluation.
+func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, results []eval.Result) error {
+	a := &app{}
+	at := func(name string) string { return filepath.Join(e.Out, name) }
+	put := func(name string, fill func(io.Writer) error) error { return a.write(at(name), fill) }
+	err := cmp.Or(
+		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, results) }),
+		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),
+	)
+	if err == nil && o.parquet {
+		err = put("results.parquet", func(w io.Writer) error { return parquet.Write(w, results) })
+	}
+	if err != nil {
+		return err
+	}
+	curves, err := learningCurves(policies)
+	if err != nil {
+		return err
+	}
+	page := report.Report{Title: "Evaluation", Version: version, Command: o.command(), Curves: curves, Notes: origins(policies)}
+	for i, some := range eval.ByScenario(results) {
+		k := slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == some[0].Scenario })
+		s, err := section(&e.Comparisons[i], some, suites[k].source.Scenario(), policies, len(suites))
+		if err != nil {
+			return err
+		}
+		page.Sections = append(page.Sections, s)
+	}
+	if len(page.Sections) == 1 {
+		page.Title = page.Sections[0].Comparison.Scenario
+	}
+	for i := range page.Sections {
+		if err := o.draw(put, &page.Sections[i]); err != nil {
+			return err
+		}
+	}
+	if err := o.drawCurves(put, curves); err != nil {
+		return err
+	}
+	e.Report = at("report.html")
+	return put("report.html", page.Write)
+}
+
+// origins says of the learned policies what they have seen.
+func origins(policies []policy) []string {
+	var notes []string
+	for _, p := range policies {
+		if p.Learned == nil {
+			continue
+		}
+		var parts []string
+		for _, s := range seen(p.Training) {
+			parts = append(parts, s.String())
+		}
+		text := "is not known"
+		if len(parts) > 0 {
+			text = "was " + strings.Join(parts, "; ")
+		}
+		notes = append(notes, fmt.Sprintf("What %s was trained and chosen on %s.", p.Name, text))
+	}
+	return notes
+}
+
+// section is what the report says of one scenario of several.
+func section(
+	c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy, suites int,
+) (report.Section, error) {
+	out := report.Section{Comparison: *c, Results: results, Scenario: s}
+	var shown []*eval.Result
+	for i := range results {
+		if results[i].Log != nil {
+			shown = append(shown, &results[i])
+		}
+	}
+	if len(shown) == 0 {
+		return out, nil
+	}
+	out.Shown = shown[0].Case
+	// The page opens with the featured policy above the baseline.
+	rank := func(r *eval.Result) int {
+		switch r.Policy {
+		case featured(c, policies):
+			return 0
+		case c.Baseline:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(shown, func(a, b *eval.Result) int { return cmp.Compare(rank(a), rank(b)) })
+	stays := 0
+	for i, r := range shown {
+		stays += len(r.Log.Records) / 3 // of a job that is not disturbed: submitted, started, finished
+		if i >= 2 && (i >= mostSchedules || stays > mostStays/suites) {
+			break
+		}
+		out.Schedules = append(out.Schedules, r.Log)
+	}
+	var err error
+	out.Differs, err = partings(out.Schedules)
+	return out, err
+}
+
+// How many schedules of a scenario a page holds beyond the first two, and how many stays in all: a stay takes about 12 bytes.
+const (
+	mostSchedules = 6
+	mostStays     = 500_000
+)
+
+// partings says where each two of the schedules first differ.
+func partings(logs []*sim.Log) ([]report.Difference, error) {
+	var all []report.Difference
+	for i, a := range logs {
+		for _, b := range logs[i+1:] {
+			d, err := explain.Differ(a, b)
+			if err != nil {
+				return nil, err
+			}
+			if d != nil {
+				all = append(all, report.Difference{
+					Above: a.Scheduler, Below: b.Scheduler, At: d.At, Job: d.Job, What: d.What, Why: d.Why,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// featured is the policy whose schedule is shown first: the first learned one, else the one with the lowest mean JCT.
+func featured(c *eval.Comparison, policies []policy) string {
+	for _, p := range policies {
+		if p.Learned != nil {
+			return p.Name
+		}
+	}
+	return c.Best()
+}
+
+// learningCurves reads how the learned policies came on.
+func learningCurves(policies []policy) ([]report.Curve, error) {
+	var all []report.Curve
+	for _, p := range policies {
+		if p.run == "" {
+			continue
+		}
+		metrics, err := train.ReadMetrics(p.run)
+		if err != nil {
+			return nil, err
+		}
+		c := report.Curve{Policy: p.Name}
+		for _, m := range metrics {
+			if m.Relative > 0 { // labels are not of the policy's own episodes
+				c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
+			}
+			if m.Validation != nil {
+				c.Validation = append(c.Validation, report.Point{X: m.Update, Y: *m.Validation})
+			}
+		}
+		if len(c.Update)+len(c.Validation) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}

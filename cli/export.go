@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/train"
+)
+
+type exportOptions struct {
+	run  string
+	out  string
+	name string
+	key  string
+
+	older bool // may be exported
+}
+
+func newExportCmd(a *app) *cobra.Command {
+	var opts exportOptions
+	cmd := &cobra.Command{
+		Use:   "export --run DIR",
+		Short: "Write a trained policy as a bundle",
+		Long: long(`
+Writes the best weights of a run as a policy bundle: a folder of weights.safetensors, policy.onnx, manifest.json, which names
+every feature with unit and range, the prior and its margin, the architecture, the training and the SHA-256 of the other files,
+and README.md, the model card: what the policy is, what it was trained and validated on, its limits and how to use it. eval,
+plan and simulate take the folder as a policy, and so does a program through the package agents. policy.onnx is the network for
+other runtimes: docs/production.md says how to use it.
+
+A bundle already there is replaced, with its card. A folder that holds anything else, such as a README.md of another kind, is
+refused.
+
+A run whose newest checkpoint is damaged is refused, unless --allow-older says that the newest good one will do.
+
+--sign-key signs the bundle with an Ed25519 key, for serve, plan and others that verify it: docs/production.md tells how.`,
+			codeNoRun),
+		Example: `  clustergym export --run runs/first
+  clustergym export --run runs/first --out policies/venus-small --name venus-small
+  clustergym export --run runs/first --sign-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runExport(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.run, "run", "", "folder of the run")
+	f.StringVarP(&opts.out, "out", "o", "", "folder of the bundle (default RUN/policy)")
+	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
+	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
+	f.BoolVar(&opts.older, "allow-older", false, "export the newest good checkpoint if newer ones are damaged")
+	require(cmd, "run")
+	return cmd
+}
+
+// exported is the result of export.
+type exported struct {
+	Policy string `json:"policy"` // its name
+	Out    string `json:"out"`
+}
+
+func runExport(a *app, opts exportOptions) error {
+	result, err := exportRun(a, opts)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	a.printf("policy %s: %s\ntry it:  clustergym plan --example > cluster.json\n"+
+		"         clustergym plan --snapshot cluster.json --policy %s\n", result.Policy, result.Out, result.Out)
+	return nil
+}
+
+func exportRun(a *app, opts exportOptions) (*exported, error) {
+	var key ed25519.PrivateKey
+	if opts.key != "" {
+		var err error
+		if key, err = checkpoints.ReadSigningKey(opts.key); err != nil {
+			return nil, err
+		}
+	}
+	var older func(*train.OlderError) error
+	if opts.older {
+		older = warned(opts.run, a.warn)
+	}
+	p, training, err := loadRun(opts.run, older)
+	if damage, ok := errors.AsType[*train.OlderError](err); ok {
+		return nil, fmt.Errorf("%w\n--allow-older exports checkpoint %d", err, damage.Step)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := opts.out
+	if out == "" {
+		out = filepath.Join(opts.run, "policy")
+	}
+	p.Name = opts.name
+	if p.Name == "" {
+		p.Name = filepath.Base(filepath.Clean(opts.run))
+	}
+	if err := agents.SaveSigned(out, p, "clustergym "+version, training, key); err != nil {
+		return nil, err
+	}
+	return &exported{p.Name, out}, nil
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/headroom"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/progress"
+)
+
+// lookAhead is the policy that simulates before it decides.
+const lookAhead = "rollout"
+
+type headroomOptions struct {
+	scenarios []string
+	sets      []string
+	rivals    []string
+	menu      []string
+	prior     string
+	ahead     []string
+	seeds     int
+	split     string
+	windows   int
+	effort    int
+	workers   int
+	lines     bool
+}
+
+func newHeadroomCmd(a *app) *cobra.Command {
+	var opts headroomOptions
+	cmd := &cobra.Command{
+		Use:   "headroom --scenario S,...",
+		Short: "Tell how much any policy could still gain on a scenario",
+		Long: long(`
+Sets side by side, over the same windows: the best rival that gives jobs what they ask for; the best that chooses amounts,
+shares and workers (+menu); a tuned prior; a look-ahead; what a search achieves that knows the true future, which nobody can
+deploy; and what no scheduler whatever goes below. Then it says whether learning can pay there. Differences are paired, with
+95 % intervals over windows.
+
+The search begins with the best rival of each window and never ends worse. It is an achieved value: more --effort may find
+more. The bounds are strict and loose under overload. docs/headroom.md tells how to read both. --map prints a line a scenario.
+
+Rivals are policies as eval takes them. The defaults borrow servers where a scenario has an inference pool. Those that fail,
+as without estimates that they need, are left out with a note. Same command line, same result.`,
+			codeNoRun, codeMismatch),
+		Example: `  clustergym headroom --scenario embedded-physics-v1
+  clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
+  clustergym headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
+  clustergym headroom --scenario embedded-small-v1 --rivals sjfskip,srtf --menu-rivals mine=runs/mine --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runHeadroom(cmd.Context(), a, opts, cmd.Flags().Changed)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
+	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
+	f.StringSliceVar(&opts.rivals, "rivals", fixedRivals(),
+		"policies that give jobs what they ask for")
+	f.StringSliceVar(&opts.menu, "menu-rivals", menuRivals(),
+		"policies that choose amounts, shares or workers")
+	f.StringVar(&opts.prior, "prior", "", "what a learned team starts from, such as prior; empty leaves the row out")
+	f.StringSliceVar(&opts.ahead, "look-ahead", []string{lookAhead, lookAhead + baselines.MenuSuffix},
+		"policies that simulate before they decide; the search does not begin with them")
+	f.IntVar(&opts.seeds, "seeds", 1, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
+	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
+	f.IntVar(&opts.windows, "windows", 8, "how many windows of each scenario to play, evenly from the split, 0 for all; at most all")
+	f.IntVar(&opts.effort, "effort", 200, "episodes that the search simulates in each window")
+	f.IntVar(&opts.workers, "workers", 0, "windows at a time, 0 for one a core; does not change the results")
+	f.BoolVar(&opts.lines, "map", false, "print a line a scenario")
+	require(cmd, "scenario")
+	completeList(cmd, "scenario", scenario.All)
+	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
+		completeList(cmd, flag, decide.Names)
+	}
+	complete(cmd, "prior", decide.Names)
+	complete(cmd, "split", splitNames)
+	return cmd
+}
+
+// fixedRivals are orders with the usual placer, and the best of them with one that keeps gangs together.
+func fixedRivals() []string {
+	const compact = ":place=compact"
+	return []string{
+		"fjf", "sjfskip", "sjfhold", "srtf", "srsf", "las", "gittins", "a-srpt", "fgd",
+		"sjfskip" + compact, "sjfhold" + compact, "srtf" + compact, "srsf" + compact, "las" + compact,
+	}
+}
+
+// menuRivals are orders with the whole menu, and policies that use a part of it.
+func menuRivals() []string {
+	return []string{
+		"sjfskip+menu", "sjfhold+menu", "srtf+menu", "srsf+menu", "srsf+menu+move", "las+menu", "gittins+menu", "lucid", "synergy",
+		"lyra", "afs",
+	}
+}
+
+func (o *headroomOptions) validate() error {
+	if err := oneOf("split", o.split, splitNames()...); err != nil {
+		return err
+	}
+	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
+		return usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more", o.seeds, o.windows, o.effort, o.workers)
+	}
+	if len(o.scenarios) == 0 || len(o.rivals)+len(o.menu) == 0 {
+		return usage("--scenario, and --rivals or --menu-rivals: want at least one of each")
+	}
+	return nil
+}
+
+func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(flag string) bool) error {
+	if err := opts.validate(); err != nil {
+		return err
+	}
+	var plans []headroom.Plan
+	for _, name := range opts.scenarios {
+		p, err := opts.plan(a, name, given)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, p)
+	}
+	var reports []*headroom.Report
+	for i, p := range plans {
+		a.say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
+		r, err := measureHeadroom(ctx, a, p)
+		if err != nil {
+			return err
+		}
+		if opts.prior == "" {
+			r.Notes = append(r.Notes, "The prior of a learned team is left out; --prior prior adds it.")
+		}
+		reports = append(reports, r)
+		if !opts.lines && !a.json {
+			if i > 0 {
+				a.printf("\n\n")
+			}
+			if err := r.WriteText(a.out); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case a.json && len(reports) == 1 && !opts.lines:
+		return a.printJSON(reports[0])
+	case a.json:
+		return a.printJSON(reports)
+	case opts.lines:
+		return headroom.WriteMap(a.out, reports)
+	}
+	return nil
+}
+
+// measureHeadroom shows how far it is.
+func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Report, error) {
+	cases := len(p.Suite.Windows) * len(p.Suite.Seeds)
+	bar := progress.New(a.talk, progress.Options{
+		Quiet: a.quiet, Total: int64(cases * (len(p.Rivals) + p.Effort)), Label: "headroom", Unit: "episodes",
+	})
+	defer bar.Finish()
+	p.Progress = func(done, _ int) { bar.Set(int64(done)) }
+	return headroom.Measure(ctx, p)
+}
+
+// plan opens one scenario and names its rivals.
+func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
+	s, err := (&scenarioOptions{name: name, sets: o.sets}).load()
+	if err != nil {
+		return headroom.Plan{}, err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return headroom.Plan{}, err
+	}
+	split := scenario.Split(o.split)
+	suite, err := eval.NewSuite(src, split, spread(src.Count(split), o.windows))
+	if err != nil {
+		return headroom.Plan{}, err
+	}
+	if o.seeds > 0 {
+		suite.Seeds = nil
+		for i := range o.seeds {
+			suite.Seeds = append(suite.Seeds, uint64(i+1))
+		}
+	}
+	p := headroom.Plan{Suite: suite, Effort: o.effort, Workers: o.workers}
+	p.Rivals, err = o.findRivals(a, s.Inference.Servers > 0, given)
+	return p, err
+}
+
+// spread takes some of n windows evenly, nil for all.
+func spread(n, some int) []int {
+	if some == 0 || some >= n {
+		return nil
+	}
+	all := make([]int, some)
+	for i := range all {
+		all[i] = i * n / some
+	}
+	return all
+}
+
+// findRivals reads the lists. What the user did not give borrows where there is something to borrow, and is left out where it
+// is not known.
+func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
+	var all []headroom.Rival
+	named := map[string]bool{}
+	for _, list := range []struct {
+		flag  string
+		names []string
+		group headroom.Group
+	}{
+		{"rivals", o.rivals, headroom.Fixed}, {"menu-rivals", o.menu, headroom.Menu},
+		{"prior", []string{o.prior}, headroom.Prior}, {"look-ahead", o.ahead, headroom.LookAhead},
+	} {
+		for _, name := range list.names {
+			if name == "" || !given(list.flag) && !baselines.Known(name) {
+				continue
+			}
+			if !given(list.flag) && loans && !strings.Contains(name, baselines.LoanSuffix) {
+				name += baselines.LoanSuffix
+			}
+			p, err := a.findPolicy(name)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", list.flag, err)
+			}
+			if named[p.Name] || slices.Contains(headroom.Reserved(), p.Name) {
+				return nil, usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
+			}
+			named[p.Name] = true
+			all = append(all, headroom.Rival{Policy: p.eval(), Group: list.group})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/eval/headroom"
+)
+
+func TestHeadroomSaysWhatIsLeft(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick := func(more ...string) []string {
+		return append([]string{
+			"headroom", "-s", "embedded-physics-v1", "--windows", "2", "--effort", "16",
+			"--rivals", "sjfskip,srsf", "--menu-rivals", "sjfskip+menu",
+		}, more...)
+	}
+	s := must(t, quick("--look-ahead", "")...)
+	contains(t, s.out, "fixed demand", "same menu     sjfskip+menu", "clairvoyant   search, not deployable",
+		"bound         no policy goes below", "No policy can have a mean JCT more than", "the clairvoyant search found", "Learning ",
+		"sjfskip jobs wait for", "--prior prior adds it")
+	if strings.Contains(s.out, "look-ahead") || strings.Contains(s.out, "tuned prior  ") {
+		t.Errorf("rows that were not asked for:\n%s", s.out)
+	}
+	if again := must(t, quick("--look-ahead", "", "--workers", "1")...); again.out != s.out {
+		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
+	}
+	contains(t, must(t, quick("--prior", "prior", "--look-ahead", "mine=las")...).out, "tuned prior   prior", "look-ahead    mine")
+	contains(t, must(t, quick("--look-ahead", "", "--map", "-s", "embedded-small-v1")...).out,
+		"scenario ", "embedded-physics-v1", "embedded-small-v1", "searched")
+
+	var r headroom.Report
+	out := must(t, quick("--look-ahead", "", "--json")...).out
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 5 || len(r.Cases) != 2 || r.Rows[4].MeanJCT > r.Rows[3].MeanJCT || r.Rows[3].MeanJCT > r.Rows[2].MeanJCT {
+		t.Errorf("rows %+v", r.Rows)
+	}
+	// Scripts read these: keys may be added, none may go.
+	want := []string{
+		"cases", "ceiling_pct", "collected_pct", "learning_pays", "notes", "rivals", "rows", "scenario", "search_effort",
+		"searched_pct", "seeds", "split", "verdict", "wait_share", "wait_under", "windows",
+	}
+	if got := keys(t, out); !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
+	var several []headroom.Report
+	if err := json.Unmarshal([]byte(must(t, quick("--look-ahead", "", "--map", "--json")...).out), &several); err != nil || len(several) != 1 {
+		t.Errorf("--map --json: %d reports (%v)", len(several), err)
+	}
+}
+
+// Where nobody has estimates, policies that need them are left out, and the search knows run times all the same. Where there
+// is something to borrow, the rivals that the user did not name borrow.
+func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
+	t.Chdir(t.TempDir())
+	blind := []string{
+		"headroom", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "1", "--effort", "4",
+		"--rivals", "sjfskip,las", "--menu-rivals", "las+menu", "--look-ahead", "",
+	}
+	contains(t, must(t, blind...).out, "fixed demand  las", "Left out, as they fail here: sjfskip (", "One window bounds no difference")
+	contains(t, must(t, "headroom", "-s", "loaning-small-v1", "--windows", "1", "--effort", "0", "--menu-rivals", "srtf+menu",
+		"--look-ahead", "").out, "sjfskip+loan", "same menu     srtf+menu ")
+}
+
+func TestHeadroomRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no scenario", nil, codeUsage, "scenario"},
+		{"a scenario that is not there", []string{"-s", "nope-v1"}, codeUsage, "nope-v1"},
+		{"a negative effort", []string{"-s", "embedded-small-v1", "--effort", "-1"}, codeUsage, "--effort -1"},
+		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, codeUsage, "--rivals"},
+		{"a rival that is not there", []string{"-s", "embedded-small-v1", "--rivals", "fifoo"}, codeUsage, `did you mean "fifo"?`},
+		{"a rival twice", []string{"-s", "embedded-small-v1", "--rivals", "fifo", "--menu-rivals", "fifo"}, codeUsage, "fifo"},
+		{"a folder that is not there", []string{"-s", "embedded-small-v1", "--prior", "./none"}, codeNoRun, "none"},
+		{"no such split", []string{"-s", "embedded-small-v1", "--split", "tests"}, codeUsage, "split"},
+	} {
+		if s := command(t, append([]string{"headroom"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%s: exit code %d, want %d with %q\n%s", c.name, s.code, c.code, c.want, s.talk)
+		}
+	}
+	contains(t, must(t, "__complete", "headroom", "--menu-rivals", "srtf,").out, "srtf,sjfskip")
+	contains(t, must(t, "__complete", "headroom", "--scenario", "").out, "hetero-venus-v1")
+}

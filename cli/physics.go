@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/physics/fit"
+	"github.com/clustergym/clustergym/env/physics/profile"
+)
+
+func newPhysicsCmd(a *app) *cobra.Command {
+	return newGroup("physics", "List what physics is made of, and fit its numbers again",
+		`Physics says how fast a job runs where it is placed. docs/physics.md tells what each part means.`,
+		newPhysicsLsCmd(a), newPhysicsModelsCmd(a), newPhysicsFitCmd(a))
+}
+
+func newPhysicsLsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the parts of physics",
+		Long: long(`
+Lists the parts that a scenario's physics can be made of. Join them by "*"; "ideal", alone, is none of them.`),
+		Example: `  clustergym physics ls`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.printJSON(physics.Parts())
+			}
+			rows := [][]string{{"part", "what it does"}}
+			for _, p := range physics.Parts() {
+				rows = append(rows, []string{p.Usage, p.About})
+			}
+			return a.printRows(rows)
+		},
+	}
+}
+
+func newPhysicsModelsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "models",
+		Short: "List the families of models that physics knows",
+		Long: long(`
+Lists the families of models: what a worker needs on its GPU, its speed on other GPU types than the V100, its throughput with one
+core of CPU instead of the fair three, its speed beside itself on one V100, and how much faster eight workers on one server are
+than one.`),
+		Example: "  clustergym physics models",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runPhysicsModels(a) },
+	}
+}
+
+func runPhysicsModels(a *app) error {
+	type line struct {
+		Model   string  `json:"model"`
+		GPUMem  int32   `json:"gpu_mem_mib"`
+		P100    float64 `json:"speed_p100"`
+		K80     float64 `json:"speed_k80"`
+		OneCore float64 `json:"speed_one_core"`
+		Beside  float64 `json:"speed_beside_itself"`
+		Eight   float64 `json:"speedup_8"`
+	}
+	var lines []line
+	for _, name := range profile.Names() {
+		f := profile.Lookup(name)
+		l := line{Model: name, GPUMem: f.GPUMemMiB(1), OneCore: f.CPUMem(1, profile.FairMemGiB) / f.CPUMem(profile.FairCores,
+			profile.FairMemGiB), Eight: f.Throughput(1, 8) / f.Throughput(1, 1)}
+		l.P100, _ = f.GPUSpeed("P100")
+		l.K80, _ = f.GPUSpeed("K80")
+		s, p := f.Vectors("V100")
+		l.Beside = profile.Beside(profile.Strong, s, p)
+		lines = append(lines, l)
+	}
+	if a.json {
+		return a.printJSON(lines)
+	}
+	rows := [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
+	for _, l := range lines {
+		row := []string{l.Model, fmt.Sprint(l.GPUMem)}
+		for _, v := range []float64{l.P100, l.K80, l.OneCore, l.Beside, l.Eight} {
+			row = append(row, fmt.Sprintf("%.2f", v))
+		}
+		rows = append(rows, row)
+	}
+	return a.printRows(rows)
+}
+
+type physicsFitOptions struct {
+	profiles     string
+	coefficients string
+	table        string
+}
+
+func newPhysicsFitCmd(a *app) *cobra.Command {
+	var opts physicsFitOptions
+	cmd := &cobra.Command{
+		Use:   "fit --profiles DIR",
+		Short: "Fit the numbers of physics to published measurements",
+		Long: long(`
+Fits sharing, CPU and memory, and scaling to the published measurements of Gavel, Synergy and Pollux, and prints how well they
+fit, as a table in Markdown. DIR holds gavel/ and pollux/ as their repositories publish them; docs/data-sources.md names them.
+It takes less than a minute.`),
+		Example: `  clustergym physics fit --profiles ../shared/profiles
+  clustergym physics fit --profiles ../shared/profiles --coefficients env/physics/profile/coefficients.txt`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runPhysicsFit(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.profiles, "profiles", "", "the folder with the measurements")
+	f.StringVar(&opts.coefficients, "coefficients", "", "write the coefficients that the program is built with to this file")
+	f.StringVar(&opts.table, "table", "-", "write the table to this file; - is standard output")
+	require(cmd, "profiles")
+	return cmd
+}
+
+func runPhysicsFit(a *app, opts physicsFitOptions) error {
+	a.say("fitting")
+	r, err := fit.Run(opts.profiles)
+	if err != nil {
+		return err
+	}
+	if opts.coefficients != "" {
+		if err := a.write(opts.coefficients, r.WriteCoefficients); err != nil {
+			return err
+		}
+	}
+	if a.json && opts.table == "-" {
+		return a.printJSON(r)
+	}
+	return a.write(opts.table, r.WriteTable)
+}

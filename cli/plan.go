@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+type planOptions struct {
+	snapshot string
+	policy   string
+	key      string
+	physics  string
+	job      string
+	seed     uint64
+	example  bool
+}
+
+func newPlanCmd(a *app) *cobra.Command {
+	var opts planOptions
+	cmd := &cobra.Command{
+		Use:   "plan --snapshot cluster.json --policy P",
+		Short: "Show what a policy would do with a cluster now",
+		Long: long(`
+Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why, and
+why the other jobs wait. It changes nothing. A start also tells the next best server, with the GPUs that would be left there,
+and a job that could have started instead. --job explains one job at length, server by server. docs/what-if.md tells how to
+read it; whatif plays the snapshot on to its end.
+
+A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds; a null CPU or memory of a
+server is not modelled; a waiting job has the state "pending". A job may also have min_workers, max_workers and a tenant, and a
+server the pool "inference", whose servers take training jobs only while they are on_loan. Unknown fields are errors.
+`, codeNoRun, codeMismatch),
+		Example: `  clustergym plan --example > cluster.json
+  clustergym plan --snapshot cluster.json --policy sjfskip
+  clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
+  clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runPlan(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed a policy in a folder")
+	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
+	f.StringVar(&opts.job, "job", "", "explain this job at length")
+	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
+	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
+	cmd.MarkFlagsOneRequired("snapshot", "example")
+	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
+	complete(cmd, "policy", decide.Names)
+	return cmd
+}
+
+// plan is the result of plan.
+type plan explain.Plan
+
+func runPlan(a *app, opts planOptions) error {
+	if opts.example {
+		return writeExample(a.out)
+	}
+	state, out, why, err := planState(a, opts)
+	if err != nil {
+		return err
+	}
+	if opts.job != "" {
+		id, err := findJob(state, opts.job)
+		if err != nil {
+			return err
+		}
+		return explainJob(a, out, why, id)
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	return out.print(a)
+}
+
+// planFile asks the policy about the snapshot.
+func planFile(a *app, opts planOptions) (*plan, error) {
+	_, out, _, err := planState(a, opts)
+	return out, err
+}
+
+func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
+	from, err := a.verifier(opts.key)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := from.Load(opts.policy)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	model, err := physics.Parse(opts.physics)
+	if err != nil {
+		return nil, nil, nil, usage("--physics: %v", err)
+	}
+	state, err := readSnapshot(a, opts.snapshot)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	state.SetProfile(physics.Profiled(model))
+	out, why, err := decide.Plan(state, p, opts.seed)
+	return state, (*plan)(out), why, err
+}
+
+func readSnapshot(a *app, path string) (*cluster.State, error) {
+	in := a.in
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	s, err := cluster.ReadSnapshot(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (p *plan) print(a *app) error {
+	a.printf("%s at %s: %d of %d GPUs free, then %d; nothing is changed\n\n", p.Policy, clock(p.Now), p.FreeBefore, p.GPUs,
+		p.FreeAfter)
+	var rows [][]string
+	for _, o := range p.Ops {
+		rows = append(rows, []string{o.Op, o.Job + o.Server, where(o.Placement), o.Text})
+	}
+	for _, j := range p.Waiting {
+		rows = append(rows, []string{"wait", j.Job, "-", j.Text})
+	}
+	if len(rows) == 0 {
+		a.printf("no job waits, and the policy proposes nothing\n")
+		return nil
+	}
+	if err := a.printRows(append([][]string{{"does", "job", "where", "why"}}, rows...)); err != nil {
+		return err
+	}
+	if p.Wake != nil {
+		a.printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))
+	}
+	return nil
+}
+
+// clock is an instant, given in seconds, to the second.
+func clock(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
+}
+
+func where(pieces []explain.Piece) string {
+	if len(pieces) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, p := range pieces {
+		gpus := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.GPUs), " ", ","), "[]")
+		parts = append(parts, fmt.Sprintf("%s:%s", p.Server, gpus))
+	}
+	return strings.Join(parts, " ")
+}

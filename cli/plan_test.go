@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var updatePlans = flag.Bool("update-plans", false, "rewrite testdata/plan and what commands print in docs/what-if.md")
+
+// What plan says of the example is what testdata/plan holds.
+func TestPlansOfTheExample(t *testing.T) {
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	for _, policy := range []string{"fifo", "sjfskip", "srtf"} {
+		path := filepath.Join("testdata", "plan", policy+".txt")
+		got := must(t, "plan", "--snapshot", snapshot, "--policy", policy).out
+		if *updatePlans {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := read(t, path); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", policy, got, want)
+		}
+	}
+}
+
+func TestPlanExplainsOneJob(t *testing.T) {
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	ask := func(policy, job string, more ...string) said {
+		return command(t, append([]string{"plan", "--snapshot", snapshot, "--policy", policy, "--job", job}, more...)...)
+	}
+	contains(t, ask("fifo", "bert-large").out, "needs 8 GPUs on one server; largest hole 6; fits only spread over 2",
+		"a hole in about 20.0min, when eval-nightly (2 GPUs on server-3) ends", "server-0  0 of 8  0      no GPU is free for it")
+	contains(t, ask("sjfskip", "gan-ablation").out, "start  server-3:2,3,4,5", "server-3  6 of 8  6      chosen for 4")
+	contains(t, ask("fifo", "pretrain-7b").out, "goes on running on server-0:0,1,2,3,4,5,6,7 server-1:0,1,2,3,4,5,6,7")
+	contains(t, ask("srtf", "pretrain-7b").out, "preempt  -  gives its GPUs", "wait  needs 16 GPUs; 12 fit")
+	if s := ask("fifo", "bert-larg"); s.code != codeUsage || !strings.Contains(s.talk, `did you mean "bert-large"?`) {
+		t.Errorf("a job that is not there: exit code %d\n%s", s.code, s.talk)
+	}
+
+	// Scripts read these: keys may be added, none may go.
+	want := []string{"job", "now_s", "ops", "policy", "runs_on", "servers"}
+	if got := keys(t, ask("srtf", "bert-large", "--json").out); !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
+	var p struct {
+		Ops []struct {
+			Code   string
+			Why    string
+			Runner *struct {
+				Server string `json:"server"`
+				Left   int    `json:"free_gpus_left"`
+			} `json:"runner_up"`
+			Passed *struct{ Earliest, Shortest string } `json:"passed_over"`
+		}
+		Waiting []struct {
+			Code     string
+			Fits     int `json:"fits"`
+			Hole     int `json:"largest_hole"`
+			Free     int `json:"free_gpus"`
+			Taking   int `json:"servers_taking"`
+			Excluded []struct {
+				Reason  string
+				Servers int
+			} `json:"servers_excluded"`
+			Room *struct {
+				In  float64 `json:"in_s"`
+				Job string
+			}
+		}
+	}
+	text := must(t, "plan", "--snapshot", snapshot, "--policy", "sjfskip", "--json").out
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	if o := p.Ops[0]; o.Code != "started" || o.Why == "" || o.Runner.Server != "server-3" || o.Runner.Left != 5 ||
+		o.Passed.Earliest != "bert-large" || o.Passed.Shortest != "bert-large" {
+		t.Errorf("first operation: %+v", o)
+	}
+	if w := p.Waiting[1]; w.Code != "no-room" || w.Fits != 4 || w.Hole != 2 || w.Free != 4 || w.Taking != 2 ||
+		len(w.Excluded) != 1 || w.Excluded[0].Reason != "gpus" || w.Excluded[0].Servers != 2 || w.Room.In != 1200 ||
+		w.Room.Job != "tokenizer-test" {
+		t.Errorf("second job that waits: %+v", w)
+	}
+}

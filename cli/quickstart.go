@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/internal/tbevent"
+)
+
+type quickstartOptions struct {
+	dir     string
+	fresh   bool // dir was not named: take the next free one
+	force   bool
+	updates int
+	workers int
+}
+
+const (
+	quickstartScenario = "embedded-small-v1"
+	quickstartDir      = "runs/quickstart"
+	quickstartUpdates  = 40
+)
+
+func newQuickstartCmd(a *app) *cobra.Command {
+	var opts quickstartOptions
+	cmd := &cobra.Command{
+		Use:   "quickstart",
+		Short: "Train, compare, export and ask a small policy, within minutes",
+		Long: long(`
+Goes once through everything on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
+with its prior on arrivals that it has not seen, and asks it for a plan on an example snapshot. Takes about a minute on two
+cores. What it prints on the way are the commands that do the same.`),
+		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 40",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.fresh = !cmd.Flags().Changed("dir")
+			return runQuickstart(cmd.Context(), a, opts)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.dir, "dir", quickstartDir, "folder for all that it makes; by default one that is free")
+	f.BoolVar(&opts.force, "force", false, "replace what a quickstart left in the folder")
+	f.IntVar(&opts.updates, "updates", quickstartUpdates, "how long to train")
+	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	return cmd
+}
+
+// quickstarted is the result of quickstart.
+type quickstarted struct {
+	Trained   *trained   `json:"trained"`
+	Evaluated *evaluated `json:"evaluated"`
+	Exported  *exported  `json:"exported"`
+	Snapshot  string     `json:"snapshot"`
+	Plan      *plan      `json:"plan"`
+}
+
+func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
+	dir, err := opts.room()
+	if err != nil {
+		return err
+	}
+	var result quickstarted
+	at := func(name string) string { return filepath.Join(dir, name) }
+
+	a.say("1/4 train: clustergym train --scenario %s --updates %d --dir %s", quickstartScenario, opts.updates, dir)
+	result.Trained, err = trainRun(ctx, a, trainOptions{
+		scenario: scenarioOptions{name: quickstartScenario, sets: []string{"train.updates=" + strconv.Itoa(opts.updates)}},
+		dir:      dir, workers: opts.workers,
+	})
+	if err != nil {
+		return err
+	}
+	if result.Trained.Stopped {
+		return &exitError{codeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.updates)}
+	}
+
+	a.say("\n2/4 export: clustergym export --run %s --name learned", dir)
+	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
+		return err
+	}
+	policies := []string{"fifo", "sjfskip", "srtf", "las", decide.Prior, result.Exported.Out}
+
+	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
+		quickstartScenario, result.Exported.Out)
+	result.Evaluated, err = evaluate(ctx, a, evalOptions{
+		scenarios: []string{quickstartScenario}, policies: policies, baseline: decide.Prior,
+		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
+	})
+	if err != nil {
+		return err
+	}
+
+	result.Snapshot = at("cluster.json")
+	a.say("\n4/4 ask: clustergym plan --snapshot %s --policy %s\n", result.Snapshot, result.Exported.Out)
+	if err := a.write(result.Snapshot, writeExample); err != nil {
+		return err
+	}
+	result.Plan, err = planFile(a, planOptions{snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1})
+	if err != nil {
+		return err
+	}
+	return result.print(a)
+}
+
+func (q *quickstarted) print(a *app) error {
+	if a.json {
+		return a.printJSON(q)
+	}
+	if err := q.Evaluated.print(a); err != nil {
+		return err
+	}
+	a.printf("\n")
+	if err := q.Plan.print(a); err != nil {
+		return err
+	}
+	a.printf("\nreport: %s\npolicy: %s\n", q.Evaluated.Report, q.Exported.Out)
+	return nil
+}
+
+// room returns a folder in which no quickstart has left anything, after clearing it if that is asked for.
+func (o *quickstartOptions) room() (string, error) {
+	made := []string{"run.yaml", "metrics.jsonl", "timing.jsonl", "checkpoints", "policy", "report", "cluster.json"}
+	if o.force {
+		release, err := folderlock.Acquire(o.dir) // what a run is writing is not cleared away
+		if errors.Is(err, fs.ErrNotExist) {
+			return o.dir, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		defer release()
+		events, err := filepath.Glob(filepath.Join(o.dir, tbevent.Prefix+"*"))
+		if err != nil {
+			return "", err
+		}
+		for _, path := range events {
+			made = append(made, filepath.Base(path))
+		}
+		for _, name := range made {
+			if err := os.RemoveAll(filepath.Join(o.dir, name)); err != nil {
+				return "", fmt.Errorf("clear %s: %w", o.dir, err)
+			}
+		}
+		return o.dir, nil
+	}
+	for n := 1; ; n++ {
+		dir := o.dir
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", o.dir, n)
+		}
+		_, err := os.Lstat(filepath.Join(dir, made[0]))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return dir, nil
+		case err != nil:
+			return "", err
+		case !o.fresh:
+			return "", fmt.Errorf("%s holds a run already: name another --dir, or --force to replace it", dir)
+		}
+	}
+}

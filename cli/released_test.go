@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+// The released policy is asked like any other, by its name, from any folder.
+func TestReleasedIsAPolicyEverywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", "released").out, "released at", "the prior")
+	contains(t, must(t, "whatif", "--snapshot", snapshot, "--policy", "fifo", "--against", "released", "--assume", "1h").out, "released")
+	contains(t, must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy",
+		"released").out, "released", "4, 4 finished")
+	contains(t, must(t, "eval", "-s", "embedded-small-v1", "--set", "window.arrivals=40", "--windows", "1", "--seeds", "1", "-p",
+		"mine=released,released+loan,prior", "--baseline", "released", "--out", "all").out, "mine", "released+loan", "prior", "released ")
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "releasd"); s.code != codeUsage ||
+		!strings.Contains(s.talk, `did you mean "released"?`) {
+		t.Errorf("a slip of the pen: exit code %d\n%s", s.code, s.talk)
+	}
+	contains(t, must(t, "__complete", "plan", "--policy", "rel").out, "released")
+
+	// A folder of that name is reached by its path.
+	if err := os.Mkdir("released", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "./released"); s.code != codeNoRun {
+		t.Errorf("an empty folder of the same name: exit code %d, want %d\n%s", s.code, codeNoRun, s.talk)
+	}
+}
+
+// It is the policy in the folder, so what it has seen does not judge it either.
+func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
+	folder, err := filepath.Abs("../checkpoints/released")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := (&app{}).findPolicy(released.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := (&app{}).findPolicy(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside.Digest != beside.Digest || !reflect.DeepEqual(inside.Training, beside.Training) || len(inside.Training.Seen) == 0 {
+		t.Errorf("released is trained by %+v, its folder by %+v", inside.Training, beside.Training)
+	}
+
+	first, _, _ := strings.Cut(inside.Training.Scenario, ",")
+	s, err := scenario.Load(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Workload.Trace != scenario.Embedded {
+		t.Setenv("CLUSTERGYM_SHARED", sharedtest.Dir(t))
+	}
+	t.Chdir(t.TempDir())
+	said := command(t, "eval", "-s", first, "--split", "train", "--windows", "1", "--seeds", "1", "-p", "released")
+	if said.code != codeMismatch || !strings.Contains(said.talk, "policy released was trained or chosen on jobs of train") {
+		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", said.code, codeMismatch, said.talk)
+	}
+}
+
+// The prior beside it, also where it is only the baseline, is its own.
+func TestPriorOfReleased(t *testing.T) {
+	p, err := (&app{}).findPolicy(released.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := p.Prior
+	for _, c := range []struct {
+		policies []string
+		baseline string
+	}{
+		{[]string{"released", "prior"}, "sjfskip"}, {[]string{"prior", "released"}, "prior"}, {[]string{"released"}, "prior"},
+		{[]string{"prior"}, "released"},
+	} {
+		all, err := (&app{}).findPolicies(c.policies, c.baseline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range all {
+			if got.Name == decide.Prior && got.Digest != want.Digest {
+				t.Errorf("%v against %s: the prior is another one", c.policies, c.baseline)
+			}
+		}
+	}
+}
+
+// What make release trains by is understood: settings and scenarios.
+func TestReleaseRecipe(t *testing.T) {
+	opts := trainOptions{config: "../checkpoints/released/recipe.yaml"}
+	all, settings, err := opts.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 2 || settings.Updates < 10 {
+		t.Errorf("%d scenarios, %d updates", len(all), settings.Updates)
+	}
+}
+
+func TestExportWritesAModelCard(t *testing.T) {
+	t.Chdir(t.TempDir())
+	train2(t, "runs/one")
+	must(t, "export", "--run", "runs/one", "--name", "mine")
+	page := filepath.Join("runs", "one", "policy", "README.md")
+	card := read(t, page)
+	contains(t, card, "# Policy mine", "`srsf+menu+move`", "Updates: 2, with seed 1", "Memory: 2.0h", "`embedded-small-v1`",
+		"`embedded (load 1.8 on 64 GPUs, seed 1)`, from 0.00 to", "validation windows: ")
+	if strings.Contains(card, "not recorded") || strings.Contains(card, "for want of") {
+		t.Errorf("the run knows more than its card:\n%s", card)
+	}
+	must(t, "export", "--run", "runs/one", "--name", "mine")
+	if again := read(t, page); again != card {
+		t.Errorf("the same export writes another card:\n%s\nbefore\n%s", again, card)
+	}
+	if err := os.WriteFile(page, []byte("# Notes\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, "export", "--run", "runs/one"); s.code != codeError || !strings.Contains(s.talk, "README.md") {
+		t.Errorf("over somebody's page: exit code %d\n%s", s.code, s.talk)
+	}
+	if read(t, page) != "# Notes\n" {
+		t.Error("somebody's page is gone")
+	}
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/unpack"
+)
+
+type replayOptions struct {
+	logs    []string
+	verify  bool
+	drawing drawOptions
+}
+
+func newReplayCmd(a *app) *cobra.Command {
+	var opts replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay LOG [LOG2]",
+		Short: "Run an event log again, measure and draw it",
+		Long: long(`
+Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log that the
+cluster and its rules do not allow is refused, with the line. --verify also insists that the log of the second run, when
+written, equals the file byte for byte.
+
+Two logs are measured side by side, and --show and --gantt draw them one above the other on one axis of time; --json then
+prints a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.
+A log may be compressed, and holds at most 2 GiB when unpacked, and 16 MiB and 100 times what it is compressed to.`),
+		Example: `  clustergym replay log.jsonl.gz --verify
+  clustergym replay log.jsonl --gantt schedule.svg --json
+  clustergym replay fifo.jsonl srtf.jsonl --show
+  clustergym replay srtf.jsonl --perfetto srtf.json.gz`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts.logs = args
+			return runReplay(a, opts)
+		},
+	}
+	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the second run writes the same bytes")
+	opts.drawing.addFlags(cmd)
+	return cmd
+}
+
+// replayed is the result of replay.
+type replayed struct {
+	Policy   string `json:"policy"`
+	Verified bool   `json:"verified"` // byte for byte
+	eval.Metrics
+}
+
+func runReplay(a *app, opts replayOptions) error {
+	if err := opts.drawing.validate(a, len(opts.logs)); err != nil {
+		return err
+	}
+	if len(opts.logs) > 1 && opts.logs[0] == "-" && opts.logs[1] == "-" {
+		return usage("standard input holds one log: want a file for the other")
+	}
+	var logs []*sim.Log
+	var results []replayed
+	for _, path := range opts.logs {
+		log, err := replay(a, path, opts.verify)
+		if err != nil {
+			return err
+		}
+		logs = append(logs, log)
+		results = append(results, replayed{Policy: log.Scheduler, Verified: opts.verify, Metrics: eval.Measure(log)})
+	}
+	if err := opts.drawing.draw(a, logs...); err != nil {
+		return err
+	}
+	if a.json {
+		if len(results) == 1 {
+			return a.printJSON(results[0])
+		}
+		return a.printJSON(results)
+	}
+	verdict := "every operation is allowed"
+	if opts.verify {
+		verdict = "the same bytes"
+	}
+	var columns [][][]string
+	for i := range results {
+		rows := append([][]string{{"policy", results[i].Policy}}, metricRows(&results[i].Metrics)...)
+		columns = append(columns, append(rows, []string{"replay", verdict}))
+	}
+	return a.printRows(sideBySide(columns))
+}
+
+// replay reads a log, "-" for standard input, and runs it again.
+func replay(a *app, path string, verify bool) (*sim.Log, error) {
+	in := a.in
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read log: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	log, err := replayFrom(in, verify)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return log, nil
+}
+
+func replayFrom(in io.Reader, verify bool) (*sim.Log, error) {
+	in, err := unpack.NewReader(in, maxLogText, errLogText)
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	var text bytes.Buffer
+	if verify {
+		in = io.TeeReader(in, &text)
+	}
+	old, err := sim.ReadLog(in)
+	if err != nil {
+		return nil, err
+	}
+	log, err := sim.Replay(old)
+	if err != nil || !verify {
+		return log, err
+	}
+	var again bytes.Buffer
+	if err := log.Write(&again); err != nil {
+		return nil, err
+	}
+	return log, sameLines(text.Bytes(), again.Bytes())
+}
+
+// sideBySide joins tables whose rows begin with a label: a row holds what each table has beside the label.
+func sideBySide(tables [][][]string) [][]string {
+	rows := tables[0]
+	for i, table := range tables[1:] {
+		for _, row := range table {
+			at := slices.IndexFunc(rows, func(r []string) bool { return r[0] == row[0] })
+			if at < 0 {
+				at = len(rows) - 1 // before the verdict
+				rows = slices.Insert(rows, at, append([]string{row[0]}, make([]string, i+1)...))
+			}
+			rows[at] = append(rows[at], row[1:]...)
+		}
+	}
+	return rows
+}
+
+// maxLogText is how long a log may be, unpacked.
+const maxLogText = 2 << 30
+
+var errLogText = errors.New("log exceeds a limit")
+
+// sameLines reports the first line in which two texts differ.
+func sameLines(want, got []byte) error {
+	if bytes.Equal(want, got) {
+		return nil
+	}
+	a, b := bytes.SplitAfter(want, []byte("\n")), bytes.SplitAfter(got, []byte("\n"))
+	for i := range min(len(a), len(b)) {
+		if !bytes.Equal(a[i], b[i]) {
+			return fmt.Errorf("line %d is not what the second run writes: %.200q, want %.200q", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Errorf("%d lines, and the second run writes %d", len(a), len(b))
+}

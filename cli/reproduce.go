@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/eval/reproduce"
+	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/train/demand"
+)
+
+func newReproduceCmd(a *app) *cobra.Command {
+	return newGroup("reproduce", "Run the experiments of papers beside the papers' figures",
+		`Their workloads are not public, so the experiments run on generated ones of their size. What is held up is the published
+order of the schemes, and ratios near theirs.`,
+		newReproduceArylCmd(a), newReproduceASRPTCmd(a))
+}
+
+// reproduceOptions are the flags of both commands.
+type reproduceOptions struct {
+	scale   float64
+	seed    uint64
+	seeds   int
+	rows    []string
+	workers int
+	list    bool
+	out     string
+}
+
+func (o *reproduceOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Float64Var(&o.scale, "scale", 1, "size of the cluster and number of jobs, relative to the whole")
+	f.Uint64Var(&o.seed, "seed", 1, "the first seed")
+	f.IntVar(&o.seeds, "seeds", 3, "how many seeds, from the first on; figures are means over them")
+	f.StringSliceVar(&o.rows, "rows", nil, "the rows to run by key, * at the end for all that begin so (default all)")
+	f.IntVar(&o.workers, "workers", 2, "episodes at a time, 0 for one a core")
+	f.BoolVar(&o.list, "list", false, "only list the rows: key, table, scheme, policy")
+	f.StringVarP(&o.out, "out", "o", "", "Markdown file to write, with what differs from the paper")
+}
+
+func (o *reproduceOptions) validate() error {
+	if err := reproduce.Scale(o.scale).Validate(); err != nil {
+		return usage("--scale: %v", err)
+	}
+	if o.seeds < 1 || o.seeds > 1000 || o.workers < 0 {
+		return usage("--seeds %d, --workers %d: want 1 to 1000, and 0 or more", o.seeds, o.workers)
+	}
+	return nil
+}
+
+const reproduceLong = `
+
+A row whose policy fails says why and does not keep the others from being run. An interrupt ends the run; the table then holds
+the rows that were finished. Equal command lines write equal bytes, whatever the number of workers.`
+
+func newReproduceArylCmd(a *app) *cobra.Command {
+	var opts reproduceOptions
+	var predictor string
+	var jobs int
+	cmd := &cobra.Command{
+		Use:   "aryl",
+		Short: "Run the experiments of Lyra, whose preprint is Aryl",
+		Long: long(`
+Runs Table 5, Table 6 and the sensitivities of Lyra (Li et al., EuroSys 2023; Aryl, arXiv:2202.07896) at their scale: 15 days,
+50,390 jobs, 443 x 8 GPUs that train and 520 x 8 that serve and lend. Prints our figures beside the paper's, and for each
+published order and ratio whether it holds.`+reproduceLong, codeSomeFailed),
+		Example: `  clustergym reproduce aryl --out aryl.md
+  clustergym reproduce aryl --rows fifo,basic,loaning,scf,random --seeds 5
+  clustergym reproduce aryl --scale 0.1 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("jobs") {
+				if cmd.Flags().Changed("scale") {
+					return usage("--jobs and --scale: want one of them")
+				}
+				opts.scale = float64(jobs) / reproduce.LyraJobs
+			}
+			if err := opts.validate(); err != nil {
+				return err
+			}
+			p, err := findUsagePredictor(predictor)
+			if err != nil {
+				return err
+			}
+			e, err := reproduce.Lyra(reproduce.LyraOptions{Scale: reproduce.Scale(opts.scale), Predictor: p})
+			if err != nil {
+				return err
+			}
+			return runReproduce(cmd.Context(), a, e, opts)
+		},
+	}
+	opts.addFlags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&jobs, "jobs", reproduce.LyraJobs, "number of jobs; the cluster shrinks with it")
+	f.StringVar(&predictor, "predictor", usagePredictorNames()[0],
+		"what inference foresees its demand by: "+strings.Join(usagePredictorNames(), ", "))
+	complete(cmd, "predictor", usagePredictorNames)
+	return cmd
+}
+
+func newReproduceASRPTCmd(a *app) *cobra.Command {
+	var opts reproduceOptions
+	cmd := &cobra.Command{
+		Use:   "a-srpt",
+		Short: "Run A-SRPT's comparison set over load, communication, prediction error and delay",
+		Long: long(`
+Runs A-SRPT (Luo et al., INFOCOM 2025) and its comparison set over load, the share of jobs that communicate much, prediction
+error, delay threshold, mapping and start rules. The paper's figures are not known, so none are shown: the table says in which
+settings A-SRPT comes first.`+reproduceLong, codeSomeFailed),
+		Example: `  clustergym reproduce a-srpt --seeds 5 --out a-srpt.md
+  clustergym reproduce a-srpt --rows 'load-0.9/*,tau/*'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.validate(); err != nil {
+				return err
+			}
+			e, err := reproduce.ASRPT(reproduce.ASRPTOptions{Scale: reproduce.Scale(opts.scale)})
+			if err != nil {
+				return err
+			}
+			return runReproduce(cmd.Context(), a, e, opts)
+		},
+	}
+	opts.addFlags(cmd)
+	return cmd
+}
+
+// usagePredictors lists those of inference usage: those of the library, and the released LSTM, which is the paper's kind.
+func usagePredictors() []reproduce.Predictor {
+	return append(reproduce.Predictors(), reproduce.Predictor{
+		Name: "lstm", New: func(_, _ inference.Series) (inference.Predictor, error) {
+			return inference.NewRecurrent(demand.Released()), nil
+		},
+	})
+}
+
+func usagePredictorNames() []string {
+	var names []string
+	for _, p := range usagePredictors() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func findUsagePredictor(name string) (reproduce.Predictor, error) {
+	for _, p := range usagePredictors() {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return reproduce.Predictor{}, oneOf("predictor", name, usagePredictorNames()...)
+}
+
+// runReproduce runs an experiment and prints its report.
+func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts reproduceOptions) error {
+	if len(opts.rows) > 0 {
+		if err := e.Select(opts.rows); err != nil {
+			return usage("--rows: %v", err)
+		}
+	}
+	if opts.list {
+		return listExperiment(a, e)
+	}
+	var seeds []uint64
+	for i := range opts.seeds {
+		seeds = append(seeds, opts.seed+uint64(i))
+	}
+	bar := progress.New(a.talk, progress.Options{
+		Quiet: a.quiet, Total: int64(len(e.Rows) * len(seeds)), Label: e.Name, Unit: "episodes",
+	})
+	report, err := e.Run(ctx, seeds, opts.workers, func(n int, row *reproduce.Row) {
+		bar.Set(int64(n))
+		bar.Note(row.Key)
+	})
+	bar.Finish()
+	if report == nil {
+		return err
+	}
+	if failed := report.Failed(); err == nil && failed > 0 {
+		err = &exitError{codeSomeFailed, fmt.Errorf("%d of %d rows failed", failed, len(report.Rows))}
+	}
+	if failed := report.Failed(); failed < len(report.Rows) { // there is something to show
+		if err := printReport(a, report, opts.out); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func printReport(a *app, r *reproduce.Report, out string) error {
+	if out != "" {
+		if err := a.write(out, r.WriteMarkdown); err != nil {
+			return err
+		}
+		if out == "-" {
+			return nil
+		}
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	return r.WriteText(io.Writer(a.out))
+}
+
+// experimentRow is a row under --list.
+type experimentRow struct {
+	Key    string `json:"key"`
+	Table  string `json:"table"`
+	Name   string `json:"name"`
+	Policy string `json:"policy"`
+}
+
+func listExperiment(a *app, e *reproduce.Experiment) error {
+	var listed []experimentRow
+	cells := [][]string{{"key", "table", "scheme", "policy"}}
+	for _, r := range e.Rows {
+		listed = append(listed, experimentRow{r.Key, r.Table, r.Name, r.Policy})
+		cells = append(cells, []string{r.Key, r.Table, r.Name, r.Policy})
+	}
+	if a.json {
+		return a.printJSON(listed)
+	}
+	return a.printRows(cells)
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/train"
+)
+
+// isRun reports whether a folder is that of a training run.
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "run.yaml"))
+	return err == nil
+}
+
+// readRecipe returns what fixed the result of the run in dir.
+func readRecipe(dir string) (*train.Recipe, error) {
+	r, err := train.ReadRecipe(dir)
+	if errors.Is(err, checkpoints.ErrNone) {
+		return nil, noRun(err)
+	}
+	return r, err
+}
+
+// warned takes an older checkpoint where the newest is damaged, and warns of it.
+func warned(dir string, warn func(error)) func(*train.OlderError) error {
+	return func(e *train.OlderError) error {
+		warn(fmt.Errorf("run %s: %w", dir, e))
+		return nil
+	}
+}
+
+// loadRun reads the best weights in the newest checkpoint of a run, and where they come from; older is as train.Open has it.
+func loadRun(dir string, older func(*train.OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+	p, training, err := train.Open(dir, older)
+	training.Git, training.Go = revision(), runtime.Version()
+	return p, training, err
+}
+
+// revision is the commit that the program was built from, as far as the build knows it.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return version
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/progress"
+)
+
+func newScenarioCmd(a *app) *cobra.Command {
+	return newGroup("scenario", "List, show and check scenarios",
+		`A scenario says what an experiment runs on: cluster, workload, windows, physics, horizon, estimates and seeds. It is built
+in or a YAML file; docs/scenarios.md describes every key.`,
+		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
+}
+
+// scenarioOptions name a scenario and change it.
+type scenarioOptions struct {
+	name string
+	sets []string
+}
+
+func (o *scenarioOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
+	o.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	complete(cmd, "scenario", scenario.All)
+}
+
+func (o *scenarioOptions) addSetFlag(cmd *cobra.Command, help string) {
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, help)
+}
+
+// load reads the scenario; the prefix "scenario." of a setting may be left out. A name that is none is an error of usage.
+func (o *scenarioOptions) load() (*scenario.Scenario, error) {
+	sets := make([]string, len(o.sets))
+	for i, s := range o.sets {
+		sets[i] = strings.TrimPrefix(s, scenarioPrefix)
+	}
+	s, err := scenario.Load(o.name, sets...)
+	if errors.Is(err, scenario.ErrUnknown) {
+		return nil, &exitError{codeUsage, err}
+	}
+	return s, err
+}
+
+const scenarioPrefix = "scenario."
+
+func newScenarioDescribeCmd(a *app) *cobra.Command {
+	var opts scenarioOptions
+	var measure bool
+	cmd := &cobra.Command{
+		Use:   "describe NAME",
+		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
+		Long: long(`
+Prints every value that a scenario runs with as YAML, itself a scenario file, and then, as comments, its card: what is real and
+what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays the test windows under
+sjfskip and adds how much of the mean JCT jobs wait.`),
+		Example: `  clustergym scenario describe embedded-small-v1 --measure
+  clustergym scenario describe my.yaml --set cluster.servers=16`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.name = args[0]
+			return runScenarioDescribe(cmd.Context(), a, opts, measure)
+		},
+	}
+	opts.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	cmd.Flags().BoolVar(&measure, "measure", false, "play the test windows under sjfskip and add the queueing")
+	return cmd
+}
+
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return scenario.All(), cobra.ShellCompDirectiveDefault
+}
+
+// described is a scenario's card and its YAML.
+type described struct {
+	scenario.Description
+	YAML    string `json:"yaml"`
+	CPUOnly int    `json:"cpu_only_rows"`
+}
+
+func runScenarioDescribe(ctx context.Context, a *app, opts scenarioOptions, measure bool) error {
+	s, err := opts.load()
+	if err != nil {
+		return err
+	}
+	var yaml, card strings.Builder
+	if err := s.Write(&yaml); err != nil {
+		return err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return err
+	}
+	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: src.Report().CPUOnly}
+	if measure {
+		bar := progress.New(a.talk, progress.Options{
+			Quiet: a.quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
+		})
+		d.Queueing, err = measureQueueing(ctx, src, func(n int) { bar.Set(int64(n)) })
+		bar.Finish()
+		if err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(d)
+	}
+	if err := d.WriteText(&card); err != nil {
+		return err
+	}
+	a.printf("%s", d.YAML)
+	for line := range strings.Lines(card.String()) {
+		a.printf("%s\n", strings.TrimRight("# "+line, " \n"))
+	}
+	return nil
+}
+
+func newScenarioValidateCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check scenario files",
+		Long: long(`
+Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints a
+line a scenario.`,
+			codeSomeFailed),
+		Example:           "  clustergym scenario validate scenarios/*.yaml",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE:              func(_ *cobra.Command, args []string) error { return runScenarioValidate(a, args) },
+	}
+	return cmd
+}
+
+func runScenarioValidate(a *app, names []string) error {
+	type line struct {
+		Scenario string `json:"scenario"`
+		Error    string `json:"error,omitempty"`
+	}
+	var lines []line
+	var failed []error
+	for _, name := range names {
+		s, err := (&scenarioOptions{name: name}).load()
+		if err == nil {
+			_, err = s.Open()
+		}
+		if err != nil {
+			failed = append(failed, err)
+			lines = append(lines, line{name, err.Error()})
+			continue
+		}
+		lines = append(lines, line{Scenario: name})
+		if !a.json {
+			a.printf("%s: ok\n", name)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(lines); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return nil
+	case len(failed) == len(names):
+		return errors.Join(failed...)
+	}
+	return &exitError{codeSomeFailed, errors.Join(failed...)}
+}

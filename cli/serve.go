@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/serve"
+)
+
+type serveOptions struct {
+	policy   string
+	fallback string
+	key      string
+	physics  string
+	seed     uint64
+	deadline time.Duration
+	reasons  time.Duration
+	address  serve.Address
+	token    string
+	parallel int
+	maxBody  int64
+	poll     time.Duration
+	drain    time.Duration
+	log      string
+}
+
+// tokenVariable names the environment variable of the token.
+const tokenVariable = "CLUSTERGYM_TOKEN"
+
+func newServeCmd(a *app) *cobra.Command {
+	var opts serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve --policy P",
+		Short: "Answer snapshots with a policy's plans over HTTP",
+		Long: long(`
+Answers POST /v1/plan, whose body is a snapshot, with what plan --json prints, and with who decided and why. It changes
+nothing. GET /v1/policy tells which policy decides, /healthz that the program lives, /readyz that it takes requests, /metrics
+what it has counted, for Prometheus. docs/production.md has the whole.
+
+A policy that has not decided by the deadline, gives an error or breaks is replaced for this decision by the fallback; the
+answer says so. The bundle of a folder is read again when it changes, or on SIGHUP; one that is damaged is refused, and the old
+one goes on; with --verify-key so is one that this key has not signed. SIGINT and SIGTERM end the program when what it has begun
+is answered.
+
+Reasons can take longer than the decision: they have --reasons, and POST /v1/plan?reasons=none leaves them out.
+
+Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
+token all requests but those for health need it, as Authorization: Bearer TOKEN.
+`, codeNoRun, codeMismatch),
+		Example: `  clustergym serve --policy released
+  curl -d @cluster.json http://127.0.0.1:8642/v1/plan
+  clustergym serve --policy runs/first/policy --deadline 200ms --fallback sjfskip --decision-log decisions.jsonl
+  clustergym serve --policy policies/venus --verify-key pub.pem
+  clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.fallback, "fallback", "",
+		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
+	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed policies in folders")
+	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
+	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
+	f.DurationVar(&opts.reasons, "reasons", 5*time.Second, "for finding reasons, after the decision; else the plan has none")
+	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port; port 0 takes a free one")
+	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
+	f.StringVar(&opts.address.Key, "tls-key", "", "file of its key")
+	f.StringVar(&opts.token, "token-file", "", "file of the token, before "+tokenVariable)
+	f.IntVar(&opts.parallel, "parallel", 0, "requests to decide at a time; more are refused (default the number of cores)")
+	f.Int64Var(&opts.maxBody, "max-body", 16, "MiB of a snapshot, at most")
+	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
+	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
+	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
+	require(cmd, "policy")
+	complete(cmd, "policy", decide.Names)
+	complete(cmd, "fallback", decide.Names)
+	cmd.AddCommand(newServeReplayCmd(a))
+	return cmd
+}
+
+func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
+	if min(opts.deadline, opts.reasons, opts.poll, opts.drain) <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
+		return usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --parallel %d, --max-body %d: "+
+			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.drain, opts.parallel, opts.maxBody)
+	}
+	token, err := readToken(opts.token)
+	if err != nil {
+		return err
+	}
+	if err := opts.address.Validate(token); err != nil {
+		return usage("serve: %w", err)
+	}
+	model, err := physics.Parse(opts.physics)
+	if err != nil {
+		return usage("--physics: %w", err)
+	}
+	from, err := a.verifier(opts.key)
+	if err != nil {
+		return err
+	}
+	from.Run = runReader(func(err error) { a.logger().Warn(err.Error()) })
+	source, err := from.Find(opts.policy)
+	if err != nil {
+		return err
+	}
+	config := serve.Config{
+		Config: decide.Config{
+			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline, Reasons: opts.reasons,
+			Parallel: opts.parallel, Log: a.logger(),
+		},
+		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,
+	}
+	if opts.log != "" {
+		frame := decide.Record{Build: version, Physics: opts.physics, Seed: opts.seed}
+		if config.Decisions, err = decide.OpenLog(opts.log, frame); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, config.Decisions.Close()) }()
+	}
+	server, err := serve.New(config)
+	if err != nil {
+		return err
+	}
+	ln, err := opts.address.Listen(ctx, token)
+	if err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	config.Log.Info("serving", "address", ln.Addr().String(), "tls", opts.address.Cert != "", "token", token != "",
+		"policy", opts.policy, "deadline", opts.deadline.String(), "version", version)
+	return server.Serve(ctx, ln, opts.poll, opts.drain, hup)
+}
+
+// readToken returns the token of a file or of the environment, "" for none.
+func readToken(path string) (string, error) {
+	if path == "" {
+		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
+	}
+	return serve.ReadToken(path)
+}
+
+// logger logs for people on a terminal, else as JSON; with --quiet only what is wrong.
+func (a *app) logger() *slog.Logger {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if a.quiet {
+		opts.Level = slog.LevelWarn
+	}
+	return slog.New(serve.LogHandler(a.talk, opts))
+}

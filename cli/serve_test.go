@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+// talk is what a running command says.
+type talk struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *talk) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *talk) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+var servingAt = regexp.MustCompile(`"address":"([^"]+)"`)
+
+// serving runs serve until end is called, which returns its exit code.
+func serving(t *testing.T, args ...string) (url string, said *talk, end func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	said = new(talk)
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, said)
+	}()
+	end = sync.OnceValue(func() int { cancel(); return <-code })
+	t.Cleanup(func() { end() })
+	for {
+		if m := servingAt.FindStringSubmatch(said.String()); m != nil {
+			return "http://" + m[1], said, end
+		}
+		select {
+		case c := <-code:
+			t.Fatalf("serve: exit code %d\n%s", c, said)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func fetch(t *testing.T, method, url, body string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s, %v\n%s", method, url, res.Status, err, text)
+	}
+	return string(text)
+}
+
+// What serve answers is what plan --json prints, and how it came about; and serve replay decides it again.
+func TestServeAnswersAsPlanDoes(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	example := must(t, "plan", "--example").out
+	snapshot := file(t, "cluster.json", example)
+	for _, policy := range []string{"fifo", "sjfskip", "srtf", decide.Prior, released.Name} {
+		log := filepath.Join(t.TempDir(), "decisions.jsonl")
+		url, _, end := serving(t, "--policy", policy, "--decision-log", log, "--deadline", "1m")
+		answer := fetch(t, http.MethodPost, url+"/v1/plan", example)
+		if code := end(); code != codeOK {
+			t.Errorf("%s: exit code %d", policy, code)
+		}
+		// The decision is the last field.
+		at := strings.Index(answer, ",\n  \"decision\": {")
+		if at < 0 {
+			t.Fatalf("%s: no decision in\n%s", policy, answer)
+		}
+		if want := must(t, "plan", "--snapshot", snapshot, "--policy", policy, "--json").out; answer[:at]+"\n}\n" != want {
+			t.Errorf("%s: serve answers\n%s\nplan prints\n%s", policy, answer[:at], want)
+		}
+		contains(t, answer[at:], `"by": "policy"`, `"policy": "`+policy+`"`)
+		contains(t, must(t, "serve", "replay", "--log", log).out, "1 decisions: 1 the same, 0 differ, 0 failed")
+	}
+}
+
+func TestServeReplayTellsWhatDiffers(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	log := filepath.Join(t.TempDir(), "decisions.jsonl")
+	url, _, end := serving(t, "--policy", "sjfskip", "--decision-log", log)
+	for range 2 {
+		fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
+	}
+	end()
+	text := read(t, log)
+	tampered := file(t, "tampered.jsonl", strings.Replace(text, `"gpus":[2,3,4,5]`, `"gpus":[1,3,4,5]`, 1)+"{\n")
+	s := command(t, "serve", "replay", "--log", tampered, "--json")
+	if s.code != codeSomeFailed {
+		t.Errorf("exit code %d", s.code)
+	}
+	var r replayedLog
+	if err := json.Unmarshal([]byte(s.out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Decisions != 3 || r.Same != 1 || r.Differ != 1 || r.Failed != 1 || r.Lines[0].Line != 1 ||
+		!strings.Contains(r.Lines[0].Differs, "gpus[0]: 1 in the log, now 2") || !strings.Contains(r.Lines[1].Error, "line 3: damaged") {
+		t.Errorf("%+v", r)
+	}
+	if s := command(t, "serve", "replay", "--log", log, "--policy", "fifo"); s.code != codeSomeFailed {
+		t.Errorf("another policy: exit code %d\n%s", s.code, s.out)
+	}
+}
+
+// A prior that stood in for its team is found again through the team.
+func TestServeReplayFindsThePrior(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	log := filepath.Join(t.TempDir(), "decisions.jsonl")
+	url, _, end := serving(t, "--policy", decide.Prior, "--decision-log", log, "--deadline", "1m")
+	fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
+	end()
+	team := regexp.MustCompile(`"policy":"prior","digest":"\w+","by":"policy"`).ReplaceAllString(read(t, log),
+		`"policy":"mine","by":"fallback","fallback":{"policy":"prior","reason":"deadline","why":"late"}`)
+	stood := file(t, "stood.jsonl", team)
+	if s := command(t, "serve", "replay", "--log", stood); s.code != codeSomeFailed || !strings.Contains(s.out, `"mine"`) {
+		t.Errorf("a team without a folder: exit code %d\n%s", s.code, s.out)
+	}
+	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", released.Name).out, "1 the same, 0 differ, 0 failed")
+}
+
+// A bundle is taken up when it changes; one that is damaged is not, and the old one goes on.
+func TestServeReloadsABundle(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "checkpoints", "released"))); err != nil {
+		t.Fatal(err)
+	}
+	url, said, end := serving(t, "--policy", dir, "--poll", "10ms")
+	before := fetch(t, http.MethodGet, url+"/v1/policy", "")
+	wait := func(part string) {
+		t.Helper()
+		for !strings.Contains(said.String(), part) {
+			select {
+			case <-t.Context().Done():
+				t.Fatalf("no %q in\n%s", part, said)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	weights := filepath.Join(dir, "weights.safetensors")
+	good := read(t, weights)
+	if err := os.WriteFile(weights, []byte(good[:len(good)-4]+"\x00\x00\x00\x7f"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wait("the old one goes on")
+	if now := fetch(t, http.MethodGet, url+"/v1/policy", ""); now != before {
+		t.Errorf("a damaged bundle changed the policy:\n%s\n%s", before, now)
+	}
+	fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
+	if err := os.WriteFile(weights, []byte(good), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wait(`"msg":"policy reloaded"`)
+	contains(t, fetch(t, http.MethodGet, url+"/metrics", ""), `clustergym_reloads_total{result="ok"} `)
+	if code := end(); code != codeOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"an address for everybody", []string{"--listen", "0.0.0.0:0"}, codeUsage, "can be reached from elsewhere"},
+		{"a certificate without a key", []string{"--tls-cert", "c.pem"}, codeUsage, "want both or neither"},
+		{"no such certificate", []string{"--tls-cert", "absent.pem", "--tls-key", "absent.pem"}, codeError, "absent.pem"},
+		{"no such token", []string{"--token-file", "absent"}, codeError, "absent"},
+		{"a short token", []string{"--token-file", file(t, "token", "abc\n")}, codeUsage, "3 bytes"},
+		{"no deadline", []string{"--deadline", "0s"}, codeUsage, "--deadline 0s"},
+		{"no such fallback", []string{"--fallback", "sjfskp"}, codeUsage, `did you mean "sjfskip"?`},
+		{"no such policy", []string{"--policy", "runs/none"}, codeNoRun, "runs/none"},
+		{"no such physics", []string{"--physics", "warp"}, codeUsage, `"warp"`},
+	} {
+		s := command(t, append([]string{"serve", "--policy", "fifo", "--listen", "127.0.0.1:0"}, c.args...)...)
+		if s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.name, s.code, c.code, s.talk)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+type serveReplayOptions struct {
+	log    string
+	policy string
+}
+
+func newServeReplayCmd(a *app) *cobra.Command {
+	var opts serveReplayOptions
+	cmd := &cobra.Command{
+		Use:   "replay --log FILE",
+		Short: "Make the decisions of a decision log again",
+		Long: long(`
+Makes every decision of a log of serve --decision-log again, from the snapshot in it and without a deadline, and prints where an
+answer differs: operations, placements, reasons, jobs that wait. What the fallback decided is decided by the fallback again.
+
+--policy says who decides what a policy in the log decided: its own folder, where the log only has a name, or another policy, to
+see where that would have decided otherwise. Without it the policy is found by its name.
+`, codeSomeFailed, codeNoRun, codeMismatch),
+		Example: `  clustergym serve replay --log decisions.jsonl --policy runs/first/policy
+  clustergym serve replay --log decisions.jsonl --policy srtf --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runServeReplay(cmd.Context(), a, opts) },
+	}
+	cmd.Flags().StringVar(&opts.log, "log", "", "the decision log; - for standard input")
+	cmd.Flags().StringVar(&opts.policy, "policy", "", "who decides again (default the policy that the log names)")
+	require(cmd, "log")
+	complete(cmd, "policy", decide.Names)
+	return cmd
+}
+
+// replayedLog is the result of serve replay.
+type replayedLog struct {
+	Decisions int            `json:"decisions"`
+	Same      int            `json:"same"`
+	Differ    int            `json:"differ"`
+	Failed    int            `json:"failed"`       // lines that are damaged or could not be decided again
+	Others    int            `json:"other_digest"` // decisions by a policy that is not the one of the log
+	Lines     []replayedLine `json:"lines"`        // that are not the same
+}
+
+type replayedLine struct {
+	Line      int    `json:"line"`
+	RequestID string `json:"request_id,omitempty"`
+	Differs   string `json:"differs,omitempty"` // the first place
+	Error     string `json:"error,omitempty"`
+}
+
+func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error {
+	in := a.in
+	if opts.log != "-" {
+		f, err := os.Open(opts.log)
+		if err != nil {
+			return fmt.Errorf("read decision log: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*decide.Policy{}}
+	if opts.policy != "" { // a mistake in it is one of the command line
+		if _, err := deciders.find(opts.policy, nil); err != nil {
+			return err
+		}
+	}
+	out := replayedLog{Lines: []replayedLine{}}
+	for log := decide.NewLogReader(in); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, d, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, decide.ErrDamaged) {
+			return fmt.Errorf("%s: %w", opts.log, err)
+		}
+		out.Decisions++
+		line := replayedLine{Line: log.Line()}
+		if err == nil {
+			var other bool
+			line.RequestID = d.RequestID
+			line.Differs, other, err = deciders.again(r, d)
+			if other {
+				out.Others++
+			}
+		}
+		switch {
+		case err != nil:
+			line.Error = err.Error()
+			out.Failed++
+		case line.Differs != "":
+			out.Differ++
+		default:
+			out.Same++
+			continue
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	if err := out.print(a); err != nil {
+		return err
+	}
+	if n := out.Differ + out.Failed; n > 0 {
+		return &exitError{codeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", opts.log, n, out.Decisions)}
+	}
+	return nil
+}
+
+func (r *replayedLog) print(a *app) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	for _, l := range r.Lines {
+		switch {
+		case l.Error == "":
+			a.printf("line %d (%s) differs: %s\n", l.Line, l.RequestID, l.Differs)
+		case l.RequestID == "": // the error has the line
+			a.printf("%s\n", l.Error)
+		default:
+			a.printf("line %d (%s): %s\n", l.Line, l.RequestID, l.Error)
+		}
+	}
+	a.printf("%d decisions: %d the same, %d differ, %d failed\n", r.Decisions, r.Same, r.Differ, r.Failed)
+	if r.Others > 0 {
+		a.printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
+	}
+	return nil
+}
+
+// deciders finds who decides again, each once.
+type deciders struct {
+	from  *decide.Finder
+	given string // policy for those that a policy decided, "" for the one of the log
+	known map[string]*decide.Policy
+}
+
+// again makes a decision again, and tells whether another policy than in the log made it.
+func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
+	model, err := physics.Parse(r.Physics)
+	if err != nil {
+		return "", false, fmt.Errorf("physics: %w", err)
+	}
+	name := d.Policy
+	if k.given != "" {
+		name = k.given
+	}
+	p, digest := (*decide.Policy)(nil), d.Digest
+	if d.By == decide.ByPolicy || d.Fallback.Policy == decide.Prior {
+		if p, err = k.find(name, nil); err != nil {
+			return "", false, err
+		}
+	}
+	if d.By == decide.ByFallback {
+		digest = d.Fallback.Digest
+		if p, err = k.find(d.Fallback.Policy, p); err != nil {
+			return "", false, err
+		}
+	}
+	differs, err = decide.Again(r, d, p, physics.Profiled(model))
+	return differs, p.Digest != digest, err
+}
+
+func (k *deciders) find(name string, of *decide.Policy) (*decide.Policy, error) {
+	if name == decide.Prior && of != nil && of.Prior != nil {
+		return of.Prior, nil
+	}
+	if p, ok := k.known[name]; ok {
+		return p, nil
+	}
+	p, err := k.from.Load(name)
+	if err != nil {
+		return nil, err
+	}
+	k.known[name] = p
+	return p, nil
+}

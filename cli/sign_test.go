@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keyFiles writes a pair of keys, as openssl does, and returns the paths.
+func keyFiles(t *testing.T, number byte) (private, public string) {
+	t.Helper()
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{number}, ed25519.SeedSize))
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))),
+		file(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: open})))
+}
+
+// What export signs is taken by whom it is meant for, at the start and while it serves; nothing else is.
+func TestSignedPolicies(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	t.Chdir(t.TempDir())
+	train2(t, "runs/one")
+	private, public := keyFiles(t, 1)
+	_, other := keyFiles(t, 2)
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	const policy = "runs/one/policy"
+	must(t, "export", "--run", "runs/one", "--name", "signed", "--sign-key", private)
+	must(t, "plan", "--snapshot", snapshot, "--policy", policy)
+	plan := []string{"plan", "--snapshot", snapshot, "--verify-key", public, "--policy"}
+	contains(t, must(t, append(plan, policy)...).out, "signed at")
+	must(t, append(plan, "released")...)
+
+	url, said, end := serving(t, "--policy", policy, "--verify-key", public, "--poll", "10ms")
+	wait := func(part string) {
+		t.Helper()
+		for !strings.Contains(said.String(), part) {
+			select {
+			case <-t.Context().Done():
+				t.Fatalf("no %q in\n%s", part, said)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	must(t, "export", "--run", "runs/one", "--name", "unsigned")
+	wait("the old one goes on")
+	contains(t, fetch(t, http.MethodGet, url+"/v1/policy", ""), `"signed"`)
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"a policy that nobody has signed", append(plan, policy), codeMismatch, "sign it with clustergym export --sign-key"},
+		{"a run", append(plan, "runs/one"), codeMismatch, "clustergym export --run runs/one --sign-key"},
+		{"a server of it", []string{"serve", "--listen", "127.0.0.1:0", "--verify-key", public, "--policy", policy}, codeMismatch, "not signed"},
+		{"as a fallback", []string{
+			"serve", "--listen", "127.0.0.1:0", "--verify-key", public, "--policy", "fifo", "--fallback", policy,
+		}, codeMismatch, "not signed"},
+		{"no such key", []string{"plan", "--snapshot", snapshot, "--verify-key", "none.pem", "--policy", policy}, codeError, "none.pem"},
+		{"a public key to sign with", []string{"export", "--run", "runs/one", "--sign-key", public}, codeError, "want a PRIVATE KEY"},
+	} {
+		if s := command(t, c.args...); s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.name, s.code, c.code, s.talk)
+		}
+	}
+	must(t, "export", "--run", "runs/one", "--name", "again", "--sign-key", private)
+	wait(`"msg":"policy reloaded"`)
+	if s := command(t, "plan", "--snapshot", snapshot, "--verify-key", other, "--policy", policy); s.code != codeMismatch ||
+		!strings.Contains(s.talk, "another key has signed it") {
+		t.Errorf("by another key: exit code %d\n%s", s.code, s.talk)
+	}
+	if code := end(); code != codeOK {
+		t.Errorf("exit code %d", code)
+	}
+}

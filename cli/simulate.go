@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+type simulateOptions struct {
+	trace     string
+	read      readOptions
+	cluster   scenario.Cluster
+	policy    string
+	physics   string
+	overhead  time.Duration
+	restart   string
+	estimates trace.Estimates
+	oversize  string
+	horizon   time.Duration
+	seed      uint64
+	jobsOut   string
+	logOut    string
+	drawing   drawOptions
+}
+
+func newSimulateCmd(a *app) *cobra.Command {
+	var opts simulateOptions
+	cmd := &cobra.Command{
+		Use:   "simulate --trace FILE --servers N --gpus-per-server K --policy P",
+		Short: "Play a trace on a cluster under one policy",
+		Long: long(`
+Plays every job of a trace on a cluster of equal servers under one policy and prints what came of it. The same command line
+gives the same schedule, byte for byte.
+
+Nothing but --jobs-out, --log-out, --gantt and --perfetto is written. jobs.csv has a row for every job, on the trace's own
+clock: job_id,submit_s,start_s,end_s,jct_s. An id that begins like a formula, with =, +, - or @, and is no number has an
+apostrophe before it, so that no spreadsheet calculates it. The event log holds all that happened: see replay. --show draws the
+schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`,
+			codeNoRun, codeMismatch),
+		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
+  clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
+      --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json
+  clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy srtf --show --perfetto srtf.json.gz`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSimulate(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
+	opts.read.addFlags(cmd)
+	f.IntVar(&opts.cluster.Servers, "servers", 0, "number of servers")
+	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each")
+	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "cores of each, 0: not modelled")
+	f.IntVar(&opts.cluster.MemGiBPerServer, "mem-gib-per-server", 0, "memory of each, 0: not modelled")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of a policy or run")
+	f.StringVar(&opts.physics, "physics", "ideal", "how fast jobs run: ideal, or inter-server(P), up to 1+P slower when spread")
+	f.DurationVar(&opts.overhead, "preempt-overhead", 0, "how long a job holds its GPUs without progress after a restart")
+	f.StringVar(&opts.restart, "restart", "checkpoint", "what a preempted job keeps: checkpoint, its work, or scratch, nothing")
+	f.StringVar((*string)(&opts.estimates.Kind), "estimates", "oracle", "run times told to the policy: oracle, noisy or none")
+	f.Float64Var(&opts.estimates.Sigma, "sigma", 0, "noisy estimates: standard deviation of the error's logarithm")
+	f.StringVar(&opts.oversize, "oversize", "error", "jobs that never fit the cluster: error, drop or clamp")
+	f.DurationVar(&opts.horizon, "horizon", 0, "cut the episode off at this time of the trace, 0 for never")
+	f.Uint64Var(&opts.seed, "seed", 1, "of noisy estimates and of policies that draw")
+	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job")
+	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
+	opts.drawing.addFlags(cmd)
+	require(cmd, "trace", "servers", "gpus-per-server", "policy")
+	complete(cmd, "policy", decide.Names)
+	complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
+	complete(cmd, "restart", func() []string { return restarts })
+	complete(cmd, "estimates", func() []string { return estimateKinds })
+	complete(cmd, "oversize", func() []string { return oversizeModes })
+	return cmd
+}
+
+var (
+	restarts      = []string{string(scenario.FromCheckpoint), string(scenario.FromScratch)}
+	estimateKinds = []string{string(trace.Oracle), string(trace.Noisy), string(trace.Profiled), string(trace.None)}
+	oversizeModes = []string{string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)}
+)
+
+// simulation is the result of simulate. Times are in seconds.
+type simulation struct {
+	Policy string `json:"policy"`
+	Trace  string `json:"trace"`
+	eval.Metrics
+	Oversize int     `json:"oversize_jobs"` // dropped or clamped
+	CPUOnly  int     `json:"cpu_only_rows"`
+	BadRows  int     `json:"bad_rows"`
+	CPU      float64 `json:"cpu_s"` // of the simulation alone
+}
+
+func (o *simulateOptions) validate() error {
+	if err := oneOf("restart", o.restart, restarts...); err != nil {
+		return err
+	}
+	if err := oneOf("estimates", string(o.estimates.Kind), estimateKinds...); err != nil {
+		return err
+	}
+	if err := oneOf("oversize", o.oversize, oversizeModes...); err != nil {
+		return err
+	}
+	if o.cluster.Servers < 1 || o.cluster.GPUsPerServer < 1 || o.cluster.CPUsPerServer < 0 || o.cluster.MemGiBPerServer < 0 {
+		return usage("a cluster of %d servers with %d GPUs, %d cores and %d GiB each: want at least 1 server and 1 GPU",
+			o.cluster.Servers, o.cluster.GPUsPerServer, o.cluster.CPUsPerServer, o.cluster.MemGiBPerServer)
+	}
+	if o.overhead < 0 || o.horizon < 0 {
+		return usage("--preempt-overhead %v and --horizon %v: want 0 or more", o.overhead, o.horizon)
+	}
+	if err := o.estimates.Validate(); err != nil {
+		return usage("--sigma: %w", err)
+	}
+	return nil
+}
+
+// config is the cluster and its rules.
+func (o *simulateOptions) config() (sim.Config, error) {
+	model, err := physics.Parse(o.physics)
+	if err != nil {
+		return sim.Config{}, usage("--physics: %w", err)
+	}
+	restart := sim.Pause(o.overhead)
+	restart.FromScratch = o.restart == string(scenario.FromScratch)
+	return sim.Config{
+		Cluster: o.cluster.Spec(), Physics: model, Restart: restart, Horizon: o.horizon,
+	}, nil
+}
+
+func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
+	if err := opts.validate(); err != nil {
+		return err
+	}
+	if err := opts.drawing.validate(a, 1); err != nil {
+		return err
+	}
+	cfg, err := opts.config()
+	if err != nil {
+		return err
+	}
+	if err := cfg.Cluster.Validate(); err != nil {
+		return usage("%w", err)
+	}
+	policy, err := a.findPolicy(opts.policy)
+	if err != nil {
+		return err
+	}
+	defer limitMemory()()
+	w, err := opts.read.read(a, opts.trace)
+	if err != nil {
+		return err
+	}
+	jobs, oversize, err := fitCluster(a, w, cfg.Cluster, trace.OversizeMode(opts.oversize))
+	if err != nil {
+		return err
+	}
+	if err := opts.estimates.Apply(jobs, rng.Stream(opts.seed, "simulate", "estimates")); err != nil {
+		return err
+	}
+	result := simulation{
+		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
+	}
+	w.Jobs = nil
+	episode, cpu, err := simulate(ctx, cfg, jobs, policy.eval(), opts.seed)
+	if err != nil {
+		return err
+	}
+	log := episode.Log()
+	result.Metrics, result.CPU = eval.Measure(log), cpu.Seconds()
+	result.Refused = episode.Refused()
+	if err := opts.save(a, log); err != nil {
+		return err
+	}
+	return result.print(a)
+}
+
+// softMemory is the heap above which simulate collects garbage more often, so that a million jobs fit in 1 GiB.
+const softMemory = 768 << 20
+
+// limitMemory sets softMemory, unless the user has set GOMEMLIMIT, and returns what undoes it.
+func limitMemory() (undo func()) {
+	before := debug.SetMemoryLimit(-1)
+	if before == math.MaxInt64 {
+		debug.SetMemoryLimit(softMemory)
+	}
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// simulate plays the jobs and returns the episode and the CPU time that it took, without that of what came before.
+func simulate(
+	ctx context.Context, cfg sim.Config, jobs []trace.Job, p eval.Policy, seed uint64,
+) (*sim.Sim, time.Duration, error) {
+	sched, err := p.New()
+	if err != nil {
+		return nil, 0, err
+	}
+	runtime.GC() // of the reader's garbage, which is not the simulator's to pay for
+	began := cpuTime()
+	episode, err := sim.New(cfg, jobs)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := episode.Run(ctx, sched, seed); err != nil {
+		return nil, 0, err
+	}
+	return episode, cpuTime() - began, nil
+}
+
+func (o *simulateOptions) save(a *app, log *sim.Log) error {
+	for _, f := range []struct {
+		path string
+		fill func(w io.Writer) error
+	}{
+		{o.jobsOut, func(w io.Writer) error { return eval.WriteJobs(w, log) }},
+		{o.logOut, log.Write},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if err := a.write(f.path, f.fill); err != nil {
+			return err
+		}
+	}
+	return o.drawing.draw(a, log)
+}
+
+func (s *simulation) print(a *app) error {
+	if s.Truncated != "" {
+		a.say("cut off with %d of %d jobs unfinished: %s", s.Jobs-s.Finished, s.Jobs, s.Truncated)
+	}
+	if a.json {
+		return a.printJSON(s)
+	}
+	rows := append([][]string{{"policy", s.Policy}}, metricRows(&s.Metrics)...)
+	return a.printRows(append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", s.CPU)}))
+}
+
+// metricRows are the metrics of one episode as a person reads them.
+func metricRows(m *eval.Metrics) [][]string {
+	rows := [][]string{
+		{"jobs", fmt.Sprintf("%d, %d finished", m.Jobs, m.Finished)},
+		{"JCT", fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s, sum %.0f s",
+			phrase.Seconds(m.MeanJCT), phrase.Seconds(m.P50JCT), phrase.Seconds(m.P95JCT), phrase.Seconds(m.P99JCT), m.SumJCT)},
+		{"queueing", fmt.Sprintf("mean %s, p50 %s, p95 %s, p99 %s",
+			phrase.Seconds(m.MeanQueueing), phrase.Seconds(m.P50Queueing), phrase.Seconds(m.P95Queueing), phrase.Seconds(m.P99Queueing))},
+		{"slowdown", fmt.Sprintf("mean %.2f", m.MeanSlowdown)},
+		{"makespan", phrase.Seconds(m.Makespan)},
+		{"GPU utilisation", fmt.Sprintf("%.1f %%", 100*m.Utilisation)},
+		{"preemptions", fmt.Sprint(m.Preemptions)},
+		{"events", fmt.Sprint(m.Events)},
+	}
+	if m.Failures+m.Interruptions > 0 {
+		rows = append(rows, []string{"failures", fmt.Sprintf("%d, %d jobs interrupted", m.Failures, m.Interruptions)})
+	}
+	if m.MeanLent+m.Unserved > 0 || m.Seizures > 0 {
+		rows = append(rows, []string{"inference pool", fmt.Sprintf(
+			"%.1f servers lent on average, %d seized, %.3f %% of demand unserved", m.MeanLent, m.Seizures, 100*m.Unserved)})
+	}
+	return rows
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+func newTraceCmd(a *app) *cobra.Command {
+	return newGroup("trace", "Look at, convert, fit and generate traces",
+		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header tells the format: %s.
+Where two formats share a header, --format names one. docs/traces.md describes them.`, strings.Join(formatNames(), ", ")),
+		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a))
+}
+
+func newTraceLsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls [DIR]",
+		Short: "List the traces in a folder",
+		Long: long(`
+Lists the files in and below DIR that can be read as traces, with the formats that their headers allow. DIR is the traces
+folder in $` + scenario.SharedVariable + ` if that is set, else the working folder.`),
+		Example: "  clustergym trace ls traces",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if shared := os.Getenv(scenario.SharedVariable); shared != "" {
+				dir = filepath.Join(shared, "traces")
+			}
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return runTraceLs(a, dir)
+		},
+	}
+}
+
+// traceFile is a line of trace ls.
+type traceFile struct {
+	Path    string         `json:"path"`
+	Formats []trace.Format `json:"formats"`
+	Bytes   int64          `json:"bytes"`
+}
+
+func runTraceLs(a *app, dir string) error {
+	files := []traceFile{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.Type().IsRegular() || !strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".csv") {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if formats := readableAs(path); len(formats) > 0 {
+			files = append(files, traceFile{path, formats, info.Size()})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list traces: %w", err)
+	}
+	if a.json {
+		return a.printJSON(files)
+	}
+	rows := [][]string{{"trace", "format", "bytes"}}
+	for _, f := range files {
+		names := make([]string, len(f.Formats))
+		for i, format := range f.Formats {
+			names[i] = string(format)
+		}
+		rows = append(rows, []string{f.Path, strings.Join(names, " or "), strconv.FormatInt(f.Bytes, 10)})
+	}
+	return a.printRows(rows)
+}
+
+// readableAs lists the formats that the header of a file allows.
+func readableAs(path string) []trace.Format {
+	var formats []trace.Format
+	for _, f := range trace.Formats() {
+		r, err := trace.Open(path, trace.Options{Format: f})
+		if err == nil {
+			formats = append(formats, f)
+			_ = r.Close() // only its header was read
+		}
+	}
+	return formats
+}
+
+const outHelp = "file to write, compressed if its name ends in .gz; - for standard output"
+
+type importOptions struct {
+	trace  string
+	read   readOptions
+	window windowOptions
+	out    string
+}
+
+func newTraceImportCmd(a *app) *cobra.Command {
+	var opts importOptions
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Convert a trace to the native CSV format",
+		Long: long(`
+Reads a trace of any format and writes it in the native one, whole or not at all. Rows that are no GPU jobs are left out.
+Options cut a part out of it.`),
+		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
+  clustergym trace import philly.csv.gz --count 20000 -o - | head`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts.trace = args[0]
+			return runTraceImport(a, opts)
+		},
+	}
+	opts.read.addFlags(cmd)
+	opts.window.addFlags(cmd)
+	cmd.Flags().StringVarP(&opts.out, "out", "o", "-", outHelp)
+	return cmd
+}
+
+func runTraceImport(a *app, opts importOptions) error {
+	w, err := opts.read.read(a, opts.trace)
+	if err != nil {
+		return err
+	}
+	if w, err = opts.window.cut(a, w); err != nil {
+		return err
+	}
+	return writeTrace(a, opts.out, w)
+}
+
+// traceWritten is the result of import and gen under --json.
+type traceWritten struct {
+	Out            string `json:"out"`
+	Jobs           int    `json:"jobs"`
+	Rows           int    `json:"rows"`
+	CPUOnly        int    `json:"cpu_only_rows"`
+	NeverScheduled int    `json:"never_scheduled_rows"`
+	BadRows        int    `json:"bad_rows"`
+}
+
+// writeTrace writes the native CSV and says so, unless it is what standard output holds.
+func writeTrace(a *app, out string, w trace.Workload) error {
+	if err := a.write(out, nativeWriter(w.Jobs)); err != nil {
+		return err
+	}
+	if out == "-" {
+		return nil
+	}
+	if !a.json {
+		a.say("%d jobs written to %s", len(w.Jobs), out)
+		return nil
+	}
+	r := w.Report
+	return a.printJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly, r.NeverScheduled, r.Bad})
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+func nativeWriter(jobs []trace.Job) func(io.Writer) error {
+	return func(w io.Writer) error { return trace.WriteNative(w, jobs) }
+}
+
+type genOptions struct {
+	params string
+	jobs   int
+	seed   uint64
+	load   float64
+	gpus   int
+	out    string
+}
+
+func newTraceGenCmd(a *app) *cobra.Command {
+	var opts genOptions
+	cmd := &cobra.Command{
+		Use:   "gen --jobs N",
+		Short: "Generate a trace",
+		Long: long(`
+Draws a workload from a fitted model (arrivals with daily cycle and bursts, gangs, heavy-tailed durations, users with
+recurring jobs) and writes it in the native format. Equal parameters and seed give equal bytes.`),
+		Example: `  clustergym trace gen --jobs 1000 --seed 7 -o jobs.csv
+  clustergym trace gen --jobs 5000 --params philly --load 1.2 --gpus 64 -o busy.csv.gz`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runTraceGen(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.params, "params", "venus", "the model: venus, philly, or a file that trace fit wrote")
+	f.IntVar(&opts.jobs, "jobs", 0, "how many jobs to draw")
+	f.Uint64Var(&opts.seed, "seed", 1, "of the draw")
+	f.Float64Var(&opts.load, "load", 0, "change the arrival rate so that --gpus are offered this load, in expectation")
+	f.IntVar(&opts.gpus, "gpus", 0, "GPUs that --load speaks of")
+	f.StringVarP(&opts.out, "out", "o", "-", outHelp)
+	require(cmd, "jobs")
+	complete(cmd, "params", func() []string { return []string{"venus", "philly"} })
+	cmd.MarkFlagsRequiredTogether("load", "gpus")
+	return cmd
+}
+
+func runTraceGen(a *app, opts genOptions) error {
+	p, err := findParams(opts.params)
+	if err != nil {
+		return err
+	}
+	if opts.load != 0 {
+		if p, err = p.WithLoad(opts.load, opts.gpus); err != nil {
+			return err
+		}
+	}
+	w, err := trace.Generate(p, opts.jobs, opts.seed)
+	if err != nil {
+		return err
+	}
+	return writeTrace(a, opts.out, w)
+}
+
+// findParams returns a model by name or file.
+func findParams(name string) (trace.Params, error) {
+	switch name {
+	case "venus":
+		return trace.Default(), nil
+	case "philly":
+		return trace.Philly(), nil
+	}
+	return trace.ReadParams(name)
+}
+
+type fitOptions struct {
+	traces []string
+	read   readOptions
+	window windowOptions
+	name   string
+	source string
+	out    string
+}
+
+func newTraceFitCmd(a *app) *cobra.Command {
+	var opts fitOptions
+	cmd := &cobra.Command{
+		Use:   "fit FILE...",
+		Short: "Fit the generator to traces",
+		Long: long(`
+Estimates the parameters from which trace gen draws, pooling the jobs of all traces, and writes them as YAML. The report, on
+standard error, sets quantiles of the fitted durations beside those of the traces.`),
+		Example: `  clustergym trace fit venus.csv.gz --format helios --name venus --source "Helios Venus, CC BY 4.0" -o venus.yaml
+  clustergym trace fit philly.csv.gz --format philly-all --from 1152h --to 1392h -o -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts.traces = args
+			return runTraceFit(a, opts)
+		},
+	}
+	opts.read.addFlags(cmd)
+	opts.window.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&opts.name, "name", "fitted", "name of the workloads that the parameters make")
+	f.StringVar(&opts.source, "source", "", "where the traces are from, and their licence; by default the files' names")
+	f.StringVarP(&opts.out, "out", "o", "-", "file to write; - for standard output")
+	return cmd
+}
+
+// traceFit is the result of trace fit under --json, when the parameters go to a file.
+type traceFit struct {
+	Out     string     `json:"out"`
+	Jobs    int        `json:"jobs"`
+	Users   int        `json:"users"`
+	Days    float64    `json:"days"`
+	Classes []classFit `json:"classes"`
+}
+
+type classFit struct {
+	MaxWorkers int32     `json:"max_workers"`
+	Jobs       int       `json:"jobs"`
+	Seen       []float64 `json:"seen_s"`   // at the quantiles .01, .10, .25, .50, .75, .90 and .99
+	Fitted     []float64 `json:"fitted_s"` // the same of the fitted mixture
+	KS         float64   `json:"ks"`       // largest distance of the two distribution functions
+}
+
+func runTraceFit(a *app, opts fitOptions) error {
+	var all []trace.Workload
+	var names []string
+	for _, path := range opts.traces {
+		w, err := opts.read.read(a, path)
+		if err != nil {
+			return err
+		}
+		if w, err = opts.window.cut(a, w); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, w)
+		names = append(names, w.Name)
+	}
+	p, report, err := trace.Fit(all...)
+	if err != nil {
+		return err
+	}
+	p.Name, p.Source = opts.name, cmp.Or(opts.source, strings.Join(names, ", "))
+	if err := a.write(opts.out, p.Write); err != nil {
+		return err
+	}
+	if a.json && opts.out != "-" {
+		result := traceFit{Out: opts.out, Jobs: report.Jobs, Users: report.Users, Days: report.Days}
+		for _, c := range report.Classes {
+			result.Classes = append(result.Classes, classFit(c))
+		}
+		return a.printJSON(result)
+	}
+	a.say("%d jobs of %d users in %.1f days", report.Jobs, report.Users, report.Days)
+	for _, c := range report.Classes {
+		a.say("gangs of up to %d: %d jobs, distribution functions at most %.3f apart", c.MaxWorkers, c.Jobs, c.KS)
+		for i, q := range trace.ClassQuantiles() {
+			a.say("  p%-3.0f seen %-9s fitted %s", 100*q, phrase.Seconds(c.Seen[i]), phrase.Seconds(c.Fitted[i]))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+type statsOptions struct {
+	trace  string
+	read   readOptions
+	window windowOptions
+	gpus   int
+}
+
+func newTraceStatsCmd(a *app) *cobra.Command {
+	var opts statsOptions
+	cmd := &cobra.Command{
+		Use:   "stats FILE",
+		Short: "Describe a trace",
+		Long: long(`
+Prints how many jobs a trace has, how large and how long they are, how they arrive, and what became of the rows that are no
+jobs. With --gpus it also prints the load that the trace offers to so many GPUs.`),
+		Example: `  clustergym trace stats philly.csv.gz --gpus 545
+  clustergym trace stats venus.csv.gz --format helios --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts.trace = args[0]
+			return runTraceStats(a, opts)
+		},
+	}
+	opts.read.addFlags(cmd)
+	opts.window.addFlags(cmd)
+	cmd.Flags().IntVar(&opts.gpus, "gpus", 0, "print the offered load on so many GPUs")
+	return cmd
+}
+
+// traceStats is the result of trace stats.
+type traceStats struct {
+	Trace          string        `json:"trace"`
+	Format         trace.Format  `json:"format"`
+	Rows           int           `json:"rows"`
+	Jobs           int           `json:"jobs"`
+	CPUOnly        int           `json:"cpu_only_rows"`
+	NeverScheduled int           `json:"never_scheduled_rows"`
+	BadRows        int           `json:"bad_rows"`
+	Days           float64       `json:"days"`
+	GPUHours       float64       `json:"gpu_hours"`
+	GPUs           int           `json:"gpus,omitempty"`
+	Load           float64       `json:"load,omitempty"` // GPU-time asked for over GPU-time that passes
+	Users          int           `json:"users"`
+	Tenants        int           `json:"tenants"`
+	Fractional     int           `json:"fractional_jobs"`
+	MeanDuration   float64       `json:"mean_duration_s"`
+	MaxDuration    float64       `json:"max_duration_s"`
+	Durations      []durationAt  `json:"duration_quantiles"`
+	Gangs          []gangStats   `json:"gangs"`
+	Statuses       []statusCount `json:"statuses"`
+	ArrivalCV      float64       `json:"arrival_cv"` // of the times between arrivals
+	PerDay         []int         `json:"arrivals_per_day"`
+}
+
+type durationAt struct {
+	Quantile float64 `json:"quantile"`
+	Seconds  float64 `json:"duration_s"`
+}
+
+type gangStats struct {
+	Workers  int32   `json:"workers"`
+	Jobs     int     `json:"jobs"`
+	GPUHours float64 `json:"gpu_hours"`
+}
+
+type statusCount struct {
+	Status string `json:"status"`
+	Jobs   int    `json:"jobs"`
+}
+
+func runTraceStats(a *app, opts statsOptions) error {
+	if opts.gpus < 0 {
+		return usage("--gpus %d: want 0 or more", opts.gpus)
+	}
+	w, err := opts.read.read(a, opts.trace)
+	if err != nil {
+		return err
+	}
+	if w, err = opts.window.cut(a, w); err != nil {
+		return err
+	}
+	s := describeTrace(opts.trace, w, opts.gpus)
+	if a.json {
+		return a.printJSON(s)
+	}
+	return a.printRows(s.table())
+}
+
+func describeTrace(path string, w trace.Workload, gpus int) traceStats {
+	d, r := trace.Describe(w.Jobs), w.Report
+	s := traceStats{
+		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly, NeverScheduled: r.NeverScheduled,
+		BadRows: r.Bad, Days: d.Days(), GPUHours: d.GPUHours, GPUs: gpus, Users: d.Users, Tenants: d.Tenants,
+		Fractional: d.Fractional, MeanDuration: d.Mean.Seconds(), MaxDuration: d.Max.Seconds(), ArrivalCV: d.ArrivalCV,
+		PerDay: d.PerDay,
+	}
+	if gpus > 0 && d.Span > 0 {
+		s.Load = d.Load(gpus)
+	}
+	for _, q := range d.Durations {
+		s.Durations = append(s.Durations, durationAt{q.P, q.Work.Seconds()})
+	}
+	for _, g := range d.Gangs {
+		s.Gangs = append(s.Gangs, gangStats(g))
+	}
+	for i, n := range d.Statuses {
+		if n > 0 {
+			s.Statuses = append(s.Statuses, statusCount{trace.Status(i).String(), n})
+		}
+	}
+	return s
+}
+
+// table is the statistics as a person reads them.
+func (s *traceStats) table() [][]string {
+	rows := [][]string{
+		{"trace", fmt.Sprintf("%s (%s)", s.Trace, s.Format)},
+		{"rows", fmt.Sprintf("%d: %d jobs, %d CPU-only, %d never scheduled, %d bad", s.Rows, s.Jobs, s.CPUOnly, s.NeverScheduled,
+			s.BadRows)},
+		{"span", fmt.Sprintf("%.1f days", s.Days)},
+		{"demand", fmt.Sprintf("%.0f GPU-hours", s.GPUHours)},
+	}
+	if s.GPUs > 0 {
+		rows = append(rows, []string{"load", fmt.Sprintf("%.2f on %d GPUs", s.Load, s.GPUs)})
+	}
+	rows = append(rows, []string{"users", fmt.Sprintf("%d of %d tenants", s.Users, s.Tenants)})
+	var parts []string
+	for _, q := range s.Durations {
+		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.Quantile, phrase.Seconds(q.Seconds)))
+	}
+	rows = append(rows, []string{"durations", fmt.Sprintf("mean %s, %s, max %s", phrase.Seconds(s.MeanDuration),
+		strings.Join(parts, ", "), phrase.Seconds(s.MaxDuration))})
+	parts = parts[:0]
+	for _, c := range s.Statuses {
+		parts = append(parts, fmt.Sprintf("%s %d", c.Status, c.Jobs))
+	}
+	rows = append(rows, []string{"ends", strings.Join(parts, ", ")})
+	if len(s.PerDay) > 0 {
+		rows = append(rows, []string{"arrivals", fmt.Sprintf("%.1f a day, at most %d, gaps vary by %.2f of their mean",
+			float64(s.Jobs)/float64(len(s.PerDay)), slices.Max(s.PerDay), s.ArrivalCV)})
+	}
+	if s.Fractional > 0 {
+		rows = append(rows, []string{"fractional", fmt.Sprintf("%d jobs hold less than a GPU a worker", s.Fractional)})
+	}
+	for _, g := range s.Gangs {
+		rows = append(rows, []string{fmt.Sprintf("gangs of %d", g.Workers), fmt.Sprintf("%d jobs (%.1f %%), %.1f %% of the demand",
+			g.Jobs, 100*float64(g.Jobs)/float64(s.Jobs), 100*g.GPUHours/s.GPUHours)})
+	}
+	return rows
+}

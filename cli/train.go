@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/train"
+)
+
+type trainOptions struct {
+	scenario scenarioOptions
+	config   string
+	dir      string
+	labels   string
+	resume   bool
+	workers  int
+}
+
+// trainSettings are the keys of a configuration file of train.
+type trainSettings struct {
+	Scenario string       `yaml:"scenario"`
+	Train    train.Config `yaml:"train"`
+}
+
+func newTrainCmd(a *app) *cobra.Command {
+	var opts trainOptions
+	cmd := &cobra.Command{
+		Use:   "train --scenario S[,S...]",
+		Short: "Train a team of server agents",
+		Long: long(`
+Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
+validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
+between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions of
+the prior every offer is played on. Runs that differ in network, seed or learner may share them. The other updates learn from what
+the team draws.
+
+The same settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or
+killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files by which
+TensorBoard shows the run while it goes on: tensorboard --logdir FOLDER.
+
+An interrupt finishes the update in progress and saves; a second one ends at once.
+
+Settings come from defaults, then --config, then variables such as CLUSTERGYM_TRAIN_RATE, then --set and the flags. They are,
+beside those of the scenario, with their defaults:
+`+trainKeys(), codeNoRun, codeMismatch),
+		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
+  clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
+  clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
+  clustergym train --resume --dir runs/first`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, flag := range []string{"updates", "seed"} {
+				if f := cmd.Flags().Lookup(flag); f.Changed {
+					opts.scenario.sets = append(opts.scenario.sets, "train."+flag+"="+f.Value.String())
+				}
+			}
+			return runTrain(cmd.Context(), a, opts)
+		},
+	}
+	usual := train.DefaultConfig()
+	f := cmd.Flags()
+	f.StringVarP(&opts.scenario.name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
+	opts.scenario.addSetFlag(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
+	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, and train: with its keys")
+	f.Int("updates", usual.Updates, "how many updates to do: train.updates")
+	f.Uint64("seed", usual.Seed, "of everything random: train.seed")
+	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
+	f.StringVar(&opts.labels, "labels", "", "folder of labels, to be shared by runs (default labels in the run's folder)")
+	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
+	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	complete(cmd, "scenario", scenario.Names)
+	return cmd
+}
+
+// trainKeys lists the settings of a training and their defaults.
+func trainKeys() string {
+	own := trainSettings{Train: train.DefaultConfig()}
+	settings, err := config.Load("", &own, config.Options{})
+	if err != nil {
+		panic("clustergym: default settings: " + err.Error())
+	}
+	var b strings.Builder
+	for _, s := range settings {
+		if strings.HasPrefix(s.Key, "train.") {
+			fmt.Fprintf(&b, "\n  %-20s %v", s.Key, s.Value)
+		}
+	}
+	return b.String()
+}
+
+// trained is the result of train.
+type trained struct {
+	Dir      string         `json:"dir"`
+	Scenario string         `json:"scenario"`
+	Updates  int            `json:"updates"` // finished
+	Of       int            `json:"of"`
+	Stopped  bool           `json:"stopped"` // before the last
+	Last     *train.Metrics `json:"last,omitempty"`
+}
+
+func runTrain(ctx context.Context, a *app, opts trainOptions) error {
+	result, err := trainRun(ctx, a, opts)
+	if err != nil {
+		return err
+	}
+	if err := result.print(a); err != nil {
+		return err
+	}
+	if result.Stopped {
+		return &exitError{codeInterrupted, fmt.Errorf("stopped after update %d of %d: "+
+			"go on with clustergym train --resume --dir %s", result.Updates, result.Of, result.Dir)}
+	}
+	return nil
+}
+
+// trainRun trains, showing how far it is. The first signal stops it after the update in progress.
+func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) {
+	scenarios, cfg, err := opts.load()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range scenarios {
+		names = append(names, s.Name)
+	}
+	result := &trained{Dir: opts.dir, Scenario: strings.Join(names, ","), Of: cfg.Updates}
+	if result.Dir == "" {
+		result.Dir = filepath.Join("runs", names[0])
+	}
+	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
+	defer bar.Finish()
+	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
+	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
+		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
+		Clock: time.Now,
+		Older: warned(result.Dir, func(err error) { bar.Clear(); a.warn(err) }),
+		Progress: func(m *train.Metrics) {
+			if result.Last == nil && opts.resume {
+				bar.Skip(int64(m.Update))
+			}
+			last := *m
+			result.Last, result.Updates = &last, m.Update
+			bar.Set(int64(m.Update))
+			bar.Note(note(m))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// note is what the progress line says of an update.
+func note(m *train.Metrics) string {
+	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
+	if m.Relative == 0 {
+		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Value)
+	}
+	if m.Validation != nil {
+		text += fmt.Sprintf("  validation %.3f", *m.Validation)
+	}
+	return text
+}
+
+// load returns the scenarios and the settings of the run; those of a run to be resumed are its own unless others are named.
+func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
+	var own, sets []string
+	for _, set := range o.scenario.sets {
+		if strings.HasPrefix(set, scenarioPrefix) {
+			own = append(own, set)
+		} else {
+			sets = append(sets, set)
+		}
+	}
+	settings := trainSettings{Train: train.DefaultConfig()}
+	var before *train.Recipe
+	if o.resume && o.scenario.name == "" && o.config == "" && o.dir != "" {
+		var err error
+		if before, err = readRecipe(o.dir); err != nil {
+			return nil, train.Config{}, err
+		}
+		settings.Train = before.Train
+	}
+	if _, err := config.Load(o.config, &settings, config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets}); err != nil {
+		return nil, train.Config{}, err
+	}
+	if err := settings.Train.Validate(); err != nil {
+		return nil, train.Config{}, err
+	}
+	var all []*scenario.Scenario
+	if before != nil && len(own) == 0 {
+		for i := range before.Scenarios {
+			all = append(all, &before.Scenarios[i])
+		}
+		return all, settings.Train, nil
+	}
+	names := cmp.Or(o.scenario.name, settings.Scenario)
+	if names == "" && before != nil {
+		for _, w := range before.Workloads {
+			names += "," + w.Scenario
+		}
+		names = names[1:]
+	}
+	if names == "" {
+		return nil, train.Config{}, usage("no scenario: name one with --scenario, see clustergym scenario ls")
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		s, err := (&scenarioOptions{name: name, sets: own}).load()
+		if err != nil {
+			return nil, train.Config{}, err
+		}
+		all = append(all, s)
+	}
+	return all, settings.Train, nil
+}
+
+func (r *trained) print(a *app) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	a.printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
+	if r.Last != nil {
+		a.printf(", %s", note(r.Last))
+	}
+	a.printf("\ncheckpoints: %s\n"+
+		"evaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior\n",
+		filepath.Join(r.Dir, "checkpoints"), r.Scenario, r.Dir)
+	a.printf("export:      clustergym export --run %s\n", r.Dir)
+	return nil
+}

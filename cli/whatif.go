@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/decide"
+)
+
+type whatifOptions struct {
+	snapshot string
+	policy   string
+	against  string
+	add      []string
+	remove   []string
+	physics  string
+	restart  time.Duration
+	assume   time.Duration
+	seed     uint64
+	top      int
+	all      bool
+}
+
+func newWhatifCmd(a *app) *cobra.Command {
+	var opts whatifOptions
+	cmd := &cobra.Command{
+		Use:   "whatif --snapshot cluster.json --policy P",
+		Short: "Forecast a cluster under another policy or on other servers",
+		Long: long(`
+Plays a snapshot of a cluster to its end under a policy, again under another policy (--against), with servers added (--add)
+or removed (--remove), or all of these at once, and prints the difference: for the cluster as a whole, and for the jobs that
+it moves most. Without a change it prints when each job would start and finish. It changes nothing. Same command line, same
+result.
+
+It is a forecast. A job ends when its estimate says: one without an estimate needs --assume, and one that has outlived its
+estimate is taken to need as long again as it ran. Nothing more is submitted, nothing more fails, and what has failed stays
+so; what the inference pool offers stays as it is. Speeds come from --physics, not from the snapshot. A removed server fails
+at once: jobs on it are interrupted and wait with the work that they have left. Added servers resemble those of the snapshot
+with as many GPUs of that type. plan --example prints a snapshot to try it on, and docs/what-if.md has the limits.
+`, codeNoRun, codeMismatch),
+		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
+  clustergym whatif --snapshot cluster.json --policy fifo --against srtf --restart 60s
+  clustergym whatif --snapshot cluster.json --policy sjfskip --add 2x8 --all
+  clustergym whatif --snapshot cluster.json --policy sjfskip --remove server-3 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatif(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot, see plan; - for standard input")
+	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
+	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
+	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove, at once")
+	f.StringVar(&opts.physics, "physics", "ideal", "how fast jobs run, see physics ls")
+	f.DurationVar(&opts.restart, "restart", 0, "how long a job holds its GPUs without progress when it starts again or moves")
+	f.DurationVar(&opts.assume, "assume", 0, "estimate of jobs that have none")
+	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
+	f.BoolVar(&opts.all, "all", false, "print every job that is affected")
+	require(cmd, "snapshot", "policy")
+	cmd.MarkFlagsMutuallyExclusive("top", "all")
+	complete(cmd, "policy", decide.Names)
+	complete(cmd, "against", decide.Names)
+	return cmd
+}
+
+func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
+	if opts.restart < 0 || opts.assume < 0 || opts.top < 0 {
+		return usage("--restart %v, --assume %v, --top %d: want 0 or more", opts.restart, opts.assume, opts.top)
+	}
+	model, err := physics.Parse(opts.physics)
+	if err != nil {
+		return usage("--physics: %w", err)
+	}
+	change := whatif.Change{Remove: opts.remove}
+	for _, text := range opts.add {
+		servers, err := whatif.ParseServers(text)
+		if err != nil {
+			return usage("--add: %w", err)
+		}
+		change.Add = append(change.Add, servers)
+	}
+	base, err := a.findPolicy(opts.policy)
+	if err != nil {
+		return err
+	}
+	other := base
+	if opts.against != "" {
+		if other, err = a.findPolicy(opts.against); err != nil {
+			return err
+		}
+	}
+	state, err := readSnapshot(a, opts.snapshot)
+	if err != nil {
+		return err
+	}
+	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
+	first, err := whatif.Play(ctx, state, base.eval(), whatif.Change{}, play)
+	if err != nil {
+		return err
+	}
+	var second *whatif.Outcome
+	if opts.against != "" || len(opts.add) > 0 || len(opts.remove) > 0 {
+		if second, err = whatif.Play(ctx, state, other.eval(), change, play); err != nil {
+			return err
+		}
+	}
+	result := whatif.Compare(state.Now(), first, second)
+	if a.json {
+		return a.printJSON(result)
+	}
+	most := opts.top
+	if opts.all {
+		most = -1
+	}
+	return result.WriteText(a.out, most)
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The commands of docs/what-if.md print what stands there.
+func TestThePageOfWhatIf(t *testing.T) {
+	path, err := filepath.Abs("../docs/what-if.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := read(t, path)
+	t.Chdir(t.TempDir())
+	var said []string
+	inside, asked := false, 0
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+			said = append(said, line)
+		case !inside:
+			said = append(said, line)
+		case strings.HasPrefix(line, "$ "):
+			said = append(said, line)
+			said = append(said, shell(t, strings.TrimPrefix(line, "$ "))...)
+			asked++
+		}
+	}
+	got := strings.Join(said, "\n") + "\n"
+	if *updatePlans {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		page = got
+	}
+	if got != page || asked < 5 {
+		t.Errorf("with what its %d commands print, the page is\n%s", asked, got)
+	}
+}
+
+// shell runs a line of the page, perhaps into a file, and returns what it prints, without blanks at the ends of lines.
+func shell(t *testing.T, line string) []string {
+	t.Helper()
+	line, into, _ := strings.Cut(line, " > ")
+	args := strings.Fields(line)
+	if args[0] != "clustergym" {
+		t.Fatalf("%s: want a clustergym command", line)
+	}
+	out := must(t, args[1:]...).out
+	if into != "" {
+		if err := os.WriteFile(into, []byte(out), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	var lines []string
+	for l := range strings.Lines(out) {
+		lines = append(lines, strings.TrimRight(l, " \n"))
+	}
+	return lines
+}
+
+func TestWhatifObeysItsOptions(t *testing.T) {
+	example := must(t, "plan", "--example").out
+	snapshot := file(t, "cluster.json", example)
+	ask := func(args ...string) said {
+		return command(t, append([]string{"whatif", "--snapshot", snapshot, "--policy", "fifo"}, args...)...)
+	}
+	contains(t, ask().out, "finetune-70b    pending  in 60.0min  in 13.0h")
+	contains(t, ask("--add", "1x8,1x4:V100").out, "2 servers more save", "44")
+	contains(t, ask("--remove", "server-2,server-3").out, "2 servers less cost", "interruptions")
+	contains(t, ask("--against", "srtf", "--add", "1x8").out, "srtf, 1 server more", "srtf with 1 server more saves")
+	if s := ask("--top", "2"); !strings.Contains(s.out, "2 of 8 jobs; --all") || strings.Contains(s.out, "bert-large") {
+		t.Errorf("two jobs:\n%s", s.out)
+	}
+	if first := ask("--against", "random", "--seed", "3").out; first != ask("--against", "random", "--seed", "3").out {
+		t.Error("the same command line says something else")
+	}
+	if s := commandWith(t.Context(), example, "whatif", "--snapshot", "-", "--policy", "prior", "--quiet"); s.code != codeOK {
+		t.Errorf("a snapshot on standard input: exit code %d\n%s", s.code, s.talk)
+	}
+	if read(t, snapshot) != example {
+		t.Error("the snapshot has changed")
+	}
+
+	// Scripts read these: keys may be added, none may go.
+	want := []string{"assumed", "base", "change", "compared", "difference", "effects", "jobs", "now_s"}
+	if got := keys(t, ask("--json", "--remove", "server-1").out); !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
+
+	unknown := file(t, "unknown.json", strings.ReplaceAll(example, `"estimate_s":18000,`, ""))
+	contains(t, must(t, "whatif", "--snapshot", unknown, "--policy", "fifo", "--assume", "5h").out,
+		"the one assumed is taken (bert-large)")
+	fifo := []string{"--snapshot", snapshot, "--policy", "fifo"}
+	with := func(more ...string) []string { return append(slices.Clone(fifo), more...) }
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no policy", []string{"--snapshot", snapshot}, codeUsage, "policy"},
+		{"a policy that is not there", []string{"--snapshot", snapshot, "--policy", "fifoo"}, codeUsage, `did you mean "fifo"?`},
+		{"no such folder", with("--against", "./none"), codeNoRun, "no such folder"},
+		{"servers that are none", with("--add", "4"), codeUsage, "4x8"},
+		{"a server that is not there", with("--remove", "server-9"), codeError, "server-9"},
+		{"physics that are none", with("--physics", "x"), codeUsage, "--physics"},
+		{"a negative restart", with("--restart", "-1s"), codeUsage, "--restart"},
+		{"a job without an estimate", []string{"--snapshot", unknown, "--policy", "fifo"}, codeError, "bert-large"},
+		{"no snapshot", []string{"--snapshot", "none.json", "--policy", "fifo"}, codeError, "none.json"},
+	} {
+		if s := command(t, append([]string{"whatif"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%s: exit code %d, want %d with %q\n%s", c.name, s.code, c.code, c.want, s.talk)
+		}
+	}
+}
