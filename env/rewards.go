@@ -1,40 +1,19 @@
 package env
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
+	"cmp"
+
+	"github.com/clustergym/clustergym/internal/registry"
 )
 
-var (
-	rewards   = map[string]Reward{Flow{}.Name(): Flow{}}
-	rewarding sync.RWMutex
-)
+var rewards = registry.New[Reward]("reward").With(Flow{}.Name(), Flow{})
 
 // RegisterReward makes a reward known by its name to training and the command line, before anything uses it, as in the first
 // lines of main. Several episodes score by it at a time. A name that is taken panics.
-func RegisterReward(r Reward) {
-	rewarding.Lock()
-	defer rewarding.Unlock()
-	if _, taken := rewards[r.Name()]; taken || r.Name() == "" {
-		panic(fmt.Sprintf("env: register reward %q: want a new name", r.Name()))
-	}
-	rewards[r.Name()] = r
-}
+func RegisterReward(r Reward) { rewards.Add(r.Name(), r) }
 
 // NamedReward returns a reward by its name; the empty name is that of Flow.
-func NamedReward(name string) (Reward, error) {
-	rewarding.RLock()
-	defer rewarding.RUnlock()
-	if name == "" {
-		return Flow{}, nil
-	}
-	r, known := rewards[name]
-	if !known {
-		return nil, fmt.Errorf("reward %q is not part of this program, which has %s", name,
-			strings.Join(slices.Sorted(maps.Keys(rewards)), ", "))
-	}
-	return r, nil
-}
+func NamedReward(name string) (Reward, error) { return rewards.Get(cmp.Or(name, Flow{}.Name())) }
+
+// RewardNames lists the rewards.
+func RewardNames() []string { return rewards.Names() }
