@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// All returns the baselines in the order in which tables list them.
+// All returns the baselines in the order in which tables list them, those that Register added last.
 func All() []Baseline {
-	return slices.Concat(orders(), field(), predicted(), elastics(), looking())
+	return slices.Concat(orders(), field(), predicted(), elastics(), looking(), own.All())
 }
 
 // What schedulers need to know.

@@ -95,7 +95,16 @@ func runBaselinesDescribe(a *app, name string) error {
 	if a.json {
 		return a.printJSON(d)
 	}
-	a.printf("%s: %s\n\n%s\n\nsource: %s\nneeds: %s\n", d.Name, d.About, d.Rule, d.Source, d.Needs)
+	a.printf("%s: %s\n", d.Name, d.About)
+	if d.Rule != "" { // a user's own scheduler may say less of itself
+		a.printf("\n%s\n", d.Rule)
+	}
+	a.printf("\n")
+	for _, line := range [][2]string{{"source", d.Source}, {"needs", d.Needs}} {
+		if line[1] != "" {
+			a.printf("%s: %s\n", line[0], line[1])
+		}
+	}
 	if d.Menu {
 		a.printf("takes %s: yes\n", baselines.MenuSuffix)
 	}

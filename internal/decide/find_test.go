@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/decide"
@@ -67,6 +68,21 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 		if c.learned && (p.Prior.Name != decide.Prior || len(p.Training.Seen) == 0) {
 			t.Errorf("%s: prior %+v, training %+v", c.arg, p.Prior, p.Training)
 		}
+	}
+}
+
+// A user's scheduler cannot take the names of policies that are no baselines.
+func TestOwnSchedulersLeaveNamesOfPolicies(t *testing.T) {
+	for _, name := range decide.Names() {
+		func() {
+			defer func() {
+				if said, _ := recover().(string); !strings.Contains(said, "already has a policy of that name") {
+					t.Errorf("%s is registered: %q", name, said)
+				}
+			}()
+			fifo, _ := baselines.Find("fifo")
+			baselines.Register(baselines.Baseline{Name: name}, fifo.New)
+		}()
 	}
 }
 

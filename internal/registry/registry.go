@@ -55,6 +55,17 @@ func (r *Registry[T]) Get(name string) (T, error) {
 	return thing, nil
 }
 
+// All lists the things.
+func (r *Registry[T]) All() []T {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	all := make([]T, len(r.names))
+	for i, name := range r.names {
+		all[i] = r.held[name]
+	}
+	return all
+}
+
 // Names lists the names.
 func (r *Registry[T]) Names() []string {
 	r.mu.RLock()
