@@ -30,6 +30,8 @@ type envOptions struct {
 	agree    string
 	wide     int
 	rivals   []string
+	encoder  string
+	reward   string
 }
 
 func (o *envOptions) addFlags(cmd *cobra.Command) {
@@ -45,6 +47,10 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 		" about one start of the prior after the other")
 	f.StringSliceVar(&o.rivals, "rivals", nil,
 		"baselines whose proposals are among the candidates of wide lists, with commas between")
+	f.StringVar(&o.encoder, "encoder", observe.StandardName, "what shows states to the agents, by name")
+	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "what the agents are given, by name")
+	complete(cmd, "encoder", observe.Names)
+	complete(cmd, "reward", env.RewardNames)
 	complete(cmd, "split", splitNames)
 	complete(cmd, "rivals", baselines.Names)
 	complete(cmd, "prior", baselines.Names)
@@ -73,26 +79,42 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 		return nil, usage("--candidates %d with %d rivals: want 0 or more, and 1 or more with rivals", o.wide, len(o.rivals))
 	}
 	create := func() (game.Config, error) {
+		encoder, err := o.observer()
+		if err != nil {
+			return game.Config{}, err
+		}
 		if o.wide > 0 {
 			c, err := baselines.Wide(o.prior, o.wide, o.rivals...)
 			if err != nil {
 				return game.Config{}, usage("--prior, --rivals: %v", err)
 			}
-			return game.Config{Review: c, Encoder: &observe.Standard{Window: o.window, Wide: true}, Agree: agree}, nil
+			return game.Config{Review: c, Encoder: encoder, Agree: agree}, nil
 		}
 		r, err := baselines.Reviewed(o.prior)
 		if err != nil {
 			return game.Config{}, usage("--prior: %v", err)
 		}
-		return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: o.window}, Agree: agree}, nil
+		return game.Config{Review: r.Config, Rule: r.Rule, Encoder: encoder, Agree: agree}, nil
 	}
 	_, err = create()
 	return create, err
 }
 
+// observer makes a fresh encoder.
+func (o *envOptions) observer() (observe.Encoder, error) {
+	encoder, err := observe.Named(o.encoder, o.window)
+	if err != nil {
+		return nil, usage("--encoder: %v", err)
+	}
+	if standard, ok := encoder.(*observe.Standard); ok {
+		standard.Wide = o.wide > 0
+	}
+	return encoder, nil
+}
+
 // maker returns a function that makes fresh environments.
 func (o *envOptions) maker() (envtest.Make, error) {
-	cfg, episode, err := o.episodes()
+	cfg, err := o.episodes()
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +127,9 @@ func (o *envOptions) maker() (envtest.Make, error) {
 		if err != nil {
 			return nil, err
 		}
-		return env.New(env.Config{Sim: cfg, Episode: episode, Game: g})
+		own := cfg
+		own.Game = g
+		return env.New(own)
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func newEnvPlayCmd(a *app) *cobra.Command {
 		Long: long(`
 Plays one episode and prints every round: the candidates, which servers name what, what is carried out or refused, and what has
 changed by the next round. A policy plays: prior names what the prior would do, random draws what is allowed, and a learned policy
-shows its bids. A learned policy has a prior and a window of its own.
+shows its bids. A learned policy has a prior, a window and an encoder of its own.
 
 On a terminal it waits after each round for what to do: an empty line names what the policy would, a number names that candidate,
 and ? lists the rest. --ask reads such lines from standard input also where that is no terminal, until they end. --pause goes on

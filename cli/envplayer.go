@@ -49,7 +49,7 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 
 // learnedPlayer finds a learned policy and its game.
 func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
-	for _, flag := range []string{"prior", "window"} {
+	for _, flag := range []string{"prior", "window", "encoder"} {
 		if o.changed(flag) {
 			return nil, game.Config{}, usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
 		}

@@ -32,15 +32,16 @@ func openPlay(a *app, opts *envPlayOptions) (*envPlay, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	player, cfg, err := opts.player(a)
+	player, play, err := opts.player(a)
 	if err != nil {
 		return nil, err
 	}
-	config, episode, err := opts.episodes()
+	cfg, err := opts.episodes()
 	if err != nil {
 		return nil, err
 	}
-	e, err := env.New(env.Config{Sim: config, Episode: episode, Game: cfg})
+	cfg.Game = play
+	e, err := env.New(cfg)
 	if err != nil {
 		return nil, err
 	}
