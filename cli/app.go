@@ -23,6 +23,8 @@ type app struct {
 
 	json  bool
 	quiet bool
+
+	learners []Learner // that a main of one's own has
 }
 
 // output remembers the first error of a writer, for the end of the command.

@@ -35,11 +35,18 @@ type envOptions struct {
 }
 
 func (o *envOptions) addFlags(cmd *cobra.Command) {
-	o.scenario.addFlags(cmd)
+	o.addGameFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.split, "split", string(scenario.Train), "whose windows to play: train, validation or test")
-	f.IntVar(&o.window, "window", 32, "jobs shown to the agents at a time, those that candidates are about first")
 	f.Uint64Var(&o.seed, "seed", 1, "of the episode; it also picks the window")
+	complete(cmd, "split", splitNames)
+}
+
+// addGameFlags adds the flags that say which game is played on which scenario.
+func (o *envOptions) addGameFlags(cmd *cobra.Command) {
+	o.scenario.addFlags(cmd)
+	f := cmd.Flags()
+	f.IntVar(&o.window, "window", 32, "jobs shown to the agents at a time, those that candidates are about first")
 	f.StringVar(&o.prior, "prior", agents.DefaultPrior, "the baseline whose proposals the agents decide about")
 	f.StringVar(&o.agree, "agree", game.All.String(), "what carries a candidate out: all of its servers name it (all), or its lead"+
 		" server does and no other names something else (lead)")
@@ -51,7 +58,6 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "what the agents are given, by name")
 	complete(cmd, "encoder", observe.Names)
 	complete(cmd, "reward", env.RewardNames)
-	complete(cmd, "split", splitNames)
 	complete(cmd, "rivals", baselines.Names)
 	complete(cmd, "prior", baselines.Names)
 	complete(cmd, "agree", agreementNames)
@@ -118,6 +124,11 @@ func (o *envOptions) maker() (envtest.Make, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.played(cfg)
+}
+
+// played returns a function that makes fresh environments with the game of the flags.
+func (o *envOptions) played(cfg env.Config) (envtest.Make, error) {
 	play, err := o.game()
 	if err != nil {
 		return nil, err

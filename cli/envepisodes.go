@@ -8,31 +8,40 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// episodes returns an environment of the scenario without its game: the episode of a seed is a window of the split.
+// episodes returns an environment of the scenario without its game.
 func (o *envOptions) episodes() (env.Config, error) {
 	if err := oneOf("split", o.split, splitNames()...); err != nil {
 		return env.Config{}, err
 	}
+	src, err := o.open()
+	if err != nil {
+		return env.Config{}, err
+	}
+	return o.dealt(src, scenario.Split(o.split))
+}
+
+// open reads the scenario and its workload.
+func (o *envOptions) open() (*scenario.Source, error) {
+	s, err := o.scenario.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.Open()
+}
+
+// dealt returns an environment without its game, in which the episode of a seed is a window of the split.
+func (o *envOptions) dealt(src *scenario.Source, split scenario.Split) (env.Config, error) {
 	reward, err := env.NamedReward(o.reward)
 	if err != nil {
 		return env.Config{}, usage("--reward: %v", err)
 	}
-	s, err := o.scenario.load()
+	cfg, err := src.Scenario().SimConfig()
 	if err != nil {
 		return env.Config{}, err
 	}
-	src, err := s.Open()
-	if err != nil {
-		return env.Config{}, err
-	}
-	cfg, err := s.SimConfig()
-	if err != nil {
-		return env.Config{}, err
-	}
-	split := scenario.Split(o.split)
 	n := src.Count(split)
 	if n == 0 {
-		return env.Config{}, fmt.Errorf("scenario %s has no windows of %s", s.Name, split)
+		return env.Config{}, fmt.Errorf("scenario %s has no windows of %s", src.Scenario().Name, split)
 	}
 	return env.Config{Sim: cfg, Reward: reward, Episode: func(seed uint64) (sim.Episode, error) {
 		e, err := src.Episode(split, int(seed%uint64(n)), seed)

@@ -21,16 +21,16 @@ import (
 // version is what the build says: see the Makefile.
 var version = "unknown"
 
-// Main runs the command line that the process was started with, and ends the process.
-func Main() {
+// Main runs the command line that the process was started with, and ends the process. Each learner is one command more.
+func Main(learners ...Learner) {
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, release) // the first signal ends the unit in work, the second the process
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, learners...))
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) int {
-	a := &app{in: in, out: &output{w: out}, talk: talk}
+func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer, learners ...Learner) int {
+	a := &app{in: in, out: &output{w: out}, talk: talk, learners: learners}
 	err := execute(ctx, a, args)
 	if err == nil {
 		err = a.out.err
@@ -108,6 +108,7 @@ ignore those you do not know. A warning is then an object of its own, {"warning"
 		newWhatifCmd(a), newServeCmd(a), newHeadroomCmd(a), newDemandCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), newGenDocsCmd(a),
 	)
+	addLearners(a, root)
 	return root
 }
 
