@@ -1,38 +1,39 @@
 package main
 
 import (
-	"fmt"
 	"os"
+	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/env"
-	"github.com/clustergym/clustergym/env/envtest"
-	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/examples/maintest"
 )
 
-func Example() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Println(err)
+func TestMain(m *testing.M) { maintest.Main(m, main) }
+
+// Environments keep their contract with the encoder, and show what it shows.
+func TestEnvironments(t *testing.T) {
+	maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--encoder", "lean")
+	out := maintest.Run(t, "env", "describe", "--scenario", "embedded-small-v1", "--encoder", "lean")
+	maintest.Holds(t, out, "free_gpus", "length", "width", "age", "starts", "stops")
+	_, features, _ := strings.Cut(out, "feature ")
+	if n := strings.Count(features, "\n"); n != 1+6 {
+		t.Errorf("%d features, want 6:\n%s", n-1, features)
 	}
-	// Output:
-	// numbers in an observation: 50, by the standard encoder 1507
-	// conformance suite: passed
-	// best weights of 30: length -1.0, width +1.5, age +0.3, starts +1.1, stops +0.4
-	// as fifo, the prior     mean JCT 12.30 h on test windows
-	// longest waiting first  mean JCT  6.38 h on test windows
-	// shortest first         mean JCT  6.57 h on test windows
-	// found                  mean JCT  3.15 h on test windows
 }
 
-// An environment keeps its contract whatever encoder it has.
-func TestLean(t *testing.T) {
-	s, err := scenario.Load("embedded-small-v1")
+// A team is trained on what the encoder shows, exported, and decides.
+func TestTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
+	maintest.Run(t, "train", "--scenario", "embedded-small-v1", "--updates", "1", "--set", "train.windows=1", "--set", "train.validation=1",
+		"--set", "train.encoder=lean", "--dir", "run")
+	maintest.Run(t, "export", "--run", "run", "--out", "policy")
+	manifest, err := os.ReadFile("policy/manifest.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	envtest.Run(t, func() (env.Env, error) { return newEnv(src, scenario.Train, Lean{}) })
+	maintest.Holds(t, string(manifest), `"encoder": "lean"`)
+	maintest.Holds(t, maintest.Run(t, "eval", "--scenario", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--policies",
+		"mine=policy,prior", "--json", "--figures", "none"), `"mine"`)
+	maintest.Holds(t, maintest.Fail(t, "train", "--scenario", "embedded-small-v1", "--set", "train.encoder=rich"),
+		`encoder "rich" is not part of this program, which has standard, lean`)
 }

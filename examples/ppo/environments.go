@@ -56,6 +56,10 @@ func toy(of *envtest.Toy) (task, error) {
 }
 
 // wider is the toy agree over four servers. The gang first: 10 + 4 x 110. The prior gets 4 x 100 + 110.
+//
+// Servers that choose for themselves seldom all name a gang by chance. Of seeds 1 to 10, all ten find the optimum where the lead
+// server's word is enough unless another contradicts, and five where each server must name it: the others learn never to name the
+// gang, which gets them as much as the prior.
 func wider(agree *envtest.Toy) (task, error) {
 	t, err := toy(agree)
 	t.config.Sim.Cluster, t.optimum = cluster.Uniform(4, 1), -450

@@ -71,13 +71,14 @@ func (l *learner) update() (progress, error) {
 }
 
 // greedy returns the mean return of the likeliest choices in the episodes of some seeds.
-func (l *learner) greedy(seeds []uint64) (float64, error) {
+func (l *learner) greedy(e env.Env, seeds []uint64) (float64, error) {
+	returns := env.NewStatistics(e)
 	sum := 0.0
 	for _, seed := range seeds {
-		if _, err := l.play(l.returns, seed, likeliest); err != nil {
+		if _, err := l.play(returns, seed, likeliest); err != nil {
 			return 0, err
 		}
-		last, _ := l.returns.Last()
+		last, _ := returns.Last()
 		sum += last.Return
 	}
 	return sum / float64(len(seeds)), nil

@@ -3,12 +3,12 @@ package main
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/examples/maintest"
 )
 
 var learners = []string{"ippo", "central"}
@@ -77,7 +77,7 @@ func TestToysAreLearned(t *testing.T) {
 func reaches(t *testing.T, task task, who string) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		l, curve := train(t, task, who, seed, 50)
-		greedy, err := l.greedy(task.test)
+		greedy, err := l.greedy(l.returns, task.test)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestSmallClusterIsLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			l, _ := train(t, task, who, 1, 24)
-			greedy, err := l.greedy(task.test)
+			greedy, err := l.greedy(l.returns, task.test)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,20 +135,30 @@ func TestSameSeedSameCurve(t *testing.T) {
 	}
 }
 
-func TestRunPrintsTheCurve(t *testing.T) {
-	var b strings.Builder
-	if err := run(&b, "short-first", "central", "lead", 1, 20); err != nil {
-		t.Fatal(err)
+func TestMain(m *testing.M) { maintest.Main(m, main) }
+
+// The learner is a command with the flags of every environment, and learns on the windows of a scenario and on toys.
+func TestCommand(t *testing.T) {
+	maintest.Holds(t, maintest.Run(t, "ppo", "--toy", "short-first", "--who", "central", "--updates", "20"),
+		"likeliest choice      -150.00", "prior                 -330.00", "optimum               -150.00")
+	on := func(more ...string) string {
+		return maintest.Run(t, append([]string{"ppo", "--scenario", "embedded-small-v1", "--set", "window.arrivals=20", "--prior", "fifo",
+			"--updates", "1", "--json"}, more...)...)
 	}
-	for _, want := range []string{"update  episodes  mean return", "likeliest choice      -150.00", "prior                 -330.00",
-		"optimum               -150.00"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
+	plain := on()
+	maintest.Holds(t, plain, `"episodes":90,"likeliest":-`)
+	if again := on(); again != plain {
+		t.Errorf("the same command line gives %s, then %s", plain, again)
 	}
-	for _, bad := range [][3]string{{"none", "ippo", "lead"}, {"agree", "none", "lead"}, {"agree", "ippo", "none"}} {
-		if err := run(&b, bad[0], bad[1], bad[2], 1, 1); err == nil {
-			t.Errorf("no error of %v", bad)
-		}
+	if on("--prior", "sjfskip") == plain {
+		t.Error("another prior changes nothing")
+	}
+	for want, args := range map[string][]string{
+		`environment "none", want short-first`: {"--toy", "none"},
+		"--toy agree with --scenario embedded": {"--toy", "agree", "--scenario", "embedded-small-v1"},
+		`learner "none", want ippo or central`: {"--toy", "agree", "--who", "none"},
+		"no scenario: name one":                {},
+	} {
+		maintest.Holds(t, maintest.Fail(t, append([]string{"ppo"}, args...)...), want)
 	}
 }

@@ -1,28 +1,44 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"testing"
+	"time"
 
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/examples/maintest"
 )
 
-func Example() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Println(err)
+func TestMain(m *testing.M) { maintest.Main(m, main) }
+
+// The reward is one that environments give and that the team is trained by, which is another teacher than the usual one.
+func TestReward(t *testing.T) {
+	t.Chdir(t.TempDir())
+	maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "slowdown")
+	learned := func(reward string) string {
+		maintest.Run(t, "train", "--scenario", "embedded-small-v1", "--updates", "1", "--set", "train.windows=1", "--set", "train.validation=1",
+			"--set", "train.label=0.5", "--set", "train.reward="+reward, "--dir", reward)
+		metrics, err := os.ReadFile(reward + "/metrics.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(metrics)
 	}
-	// Output:
-	// reward            prior    sum of rewards     by the log   of short jobs   by agent
-	// flow              fifo             -22146         -22146            48 %   all alike
-	// flow              sjfskip           -6460          -6460            12 %   all alike
-	// bounded slowdown  fifo           -1557100       -1557100            99 %   -194859 to -194532
-	// bounded slowdown  sjfskip         -115035        -115035            99 %   -14679 to -14221
+	if learned("slowdown") == learned("flow") {
+		t.Error("the reward teaches what the usual one does")
+	}
+	maintest.Holds(t, maintest.Fail(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "speed"),
+		`reward "speed" is not part of this program, which has flow, slowdown`)
 }
 
-// What agents are given is what all are given, in parts.
-func TestSlowdownOfAgentsSumsUp(t *testing.T) {
+// What is given in an episode is minus the slowdowns that its log tells, and what agents are given is that, in parts.
+func TestSlowdownIsThatOfTheLog(t *testing.T) {
 	s, err := scenario.Load("embedded-small-v1")
 	if err != nil {
 		t.Fatal(err)
@@ -31,15 +47,53 @@ func TestSlowdownOfAgentsSumsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := play(src, Slowdown{Floor: floor}, "sjfskip")
+	cfg, err := s.SimConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := 0.0
-	for _, x := range got.agents {
-		sum += x
+	prior, err := baselines.Reviewed("sjfskip")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if math.Abs(sum-got.rewards) > 1e-6*math.Abs(sum) || len(got.agents) != 8 {
-		t.Errorf("agents are given %v in all, the team %v", sum, got.rewards)
+	const floor = 10 * time.Second
+	e, err := env.New(env.Config{
+		Sim: cfg, Game: game.Config{Review: prior.Config}, Reward: Slowdown{Floor: floor},
+		Episode: func(seed uint64) (sim.Episode, error) {
+			e, err := src.Episode(scenario.Test, int(seed), seed)
+			return e.Episode, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	counted := env.NewStatistics(e)
+	for seed := range uint64(src.Count(scenario.Test)) {
+		if err := play(counted, seed); err != nil {
+			t.Fatal(err)
+		}
+		want := 0.0
+		for _, row := range eval.Rows(e.Log()) {
+			want -= row.JCT().Seconds() / max(row.Work, floor).Seconds()
+		}
+		got, _ := counted.Last()
+		agents := 0.0
+		for _, x := range got.Returns {
+			agents += x
+		}
+		if off := 1e-6 * math.Abs(want); math.Abs(got.Return-want) > off || math.Abs(agents-want) > off || len(got.Returns) != 8 {
+			t.Errorf("window %d: the team is given %v, its %d agents %v, want %v", seed, got.Return, len(got.Returns), agents, want)
+		}
+	}
+}
+
+// play plays an episode as the prior would.
+func play(e env.Env, seed uint64) error {
+	var ts env.TimeStep
+	joint := make([]game.Action, e.Spec().Agents)
+	err := e.Reset(seed, &ts)
+	for err == nil && !ts.Over() {
+		ts.Unanimous(ts.Prior, joint)
+		err = e.Step(joint, &ts)
+	}
+	return err
 }

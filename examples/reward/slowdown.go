@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Slowdown counts the time that a job spends in the system in units of its own run time, so that a minute of waiting weighs
-// more for a job of a minute than for one of a day. An episode in which every job finishes sums to minus its slowdowns,
-// JCT / max(estimate, Floor). Where a job has no estimate it counts as one of Floor.
+// Slowdown is the bounded slowdown: the time that a job spends in the system counts in units of its own run time, so that a
+// minute of waiting weighs more for a job of a minute than for one of a day. An episode in which every job finishes sums to minus
+// JCT / max(estimate, Floor) of each. Where a job has no estimate it counts as one of Floor.
 //
 // A server answers for its part of the jobs that run on it, and all servers in equal parts for those that wait.
 type Slowdown struct {
@@ -19,7 +19,7 @@ type Slowdown struct {
 var _ env.AgentReward = Slowdown{}
 
 // Name implements env.Reward.
-func (Slowdown) Name() string { return "bounded slowdown" }
+func (Slowdown) Name() string { return "slowdown" }
 
 // Score implements env.Reward: nothing changes between two decision points but the clock.
 func (r Slowdown) Score(s *cluster.State, from, to time.Duration) float64 {

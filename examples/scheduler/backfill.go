@@ -8,13 +8,13 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Backfill starts the job that waits longest first. The first that does not fit gets a promise: the instant at which enough
+// Backfill starts the job that was submitted first. The first that does not fit gets a promise: the instant at which enough
 // GPUs will be free if running jobs end as estimated. Jobs behind it start out of turn only where they keep that promise,
 // because they end before it or use GPUs that it does not need (EASY backfilling, Lifka, JSSPP 1995).
 //
 // It counts whole GPUs and nothing else. A job without an estimate is taken to run for ever.
 type Backfill struct {
-	queue  []cluster.JobID // in order of arrival
+	queue  []cluster.JobID // in order of submission
 	ending []ending        // scratch
 	fit    cluster.Placement
 }
@@ -34,10 +34,11 @@ func (b *Backfill) Reset(uint64) error {
 func (b *Backfill) Schedule(tx *cluster.Txn) error {
 	s := tx.State()
 	for _, e := range tx.Events() {
-		if e.Kind == cluster.Arrived {
+		if e.Kind == cluster.Arrived || e.Kind == cluster.Interrupted {
 			b.queue = append(b.queue, e.Job)
 		}
 	}
+	slices.SortStableFunc(b.queue, func(x, y cluster.JobID) int { return cmp.Compare(s.Spec(x).Submit, s.Spec(y).Submit) })
 	var p promise
 	still := b.queue[:0]
 	for _, id := range b.queue {

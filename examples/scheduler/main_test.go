@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -11,17 +10,44 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/examples/maintest"
 )
 
-func Example() {
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Println(err)
+func TestMain(m *testing.M) { maintest.Main(m, main) }
+
+// The scheduler is a policy of the command line: it is listed, simulated, and compared with those that come with clustergym.
+func TestPolicy(t *testing.T) {
+	t.Chdir(t.TempDir())
+	maintest.Holds(t, maintest.Run(t, "baselines", "ls"), "backfill        ", "submission order; jobs behind one")
+	const jobs = "job_id,num_gpu,submit_time,duration\na,3,0,100\nb,4,1,10\nc,1,2,99\nd,1,3,10\n"
+	if err := os.WriteFile("jobs.csv", []byte(jobs), 0o666); err != nil {
+		t.Fatal(err)
 	}
-	// Output:
-	// policy         mean JCT mean queueing       p99 JCT   mean JCT against fifo
-	// fifo             12.3 h         9.6 h        55.3 h   -
-	// sjfskip           3.6 h         0.9 h        50.0 h   -39 % [-60, -20]
-	// backfill          4.1 h         1.5 h        52.6 h   -37 % [-57, -19]
+	maintest.Run(t, "simulate", "--trace", "jobs.csv", "--servers", "1", "--gpus-per-server", "4", "--policy", "backfill", "--jobs-out", "out.csv")
+	rows, err := os.ReadFile("out.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// c would end after b is due, d does not.
+	maintest.Holds(t, string(rows), "a,0,0,100", "b,1,100,110", "c,2,110,209", "d,3,3,13")
+	out := maintest.Run(t, "eval", "--scenario", "embedded-small-v1", "--policies", "fifo,sjfskip,backfill,backfill+move", "--baseline", "fifo",
+		"--seeds", "1", "--figures", "none")
+	for _, want := range []string{`fifo +44,292`, `sjfskip +12,919`, `backfill +14,927`, `backfill\+move +14,887`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+}
+
+// It is also what agents decide about and what a team starts from; the policy that is trained so is one of this program alone.
+func TestPrior(t *testing.T) {
+	t.Chdir(t.TempDir())
+	maintest.Holds(t, maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--prior", "backfill"), "play the prior's schedule")
+	maintest.Run(t, "train", "--scenario", "embedded-small-v1", "--updates", "1", "--set", "train.prior=backfill", "--set", "train.windows=1",
+		"--set", "train.validation=1", "--dir", "run")
+	maintest.Run(t, "export", "--run", "run", "--out", "policy")
+	out := maintest.Run(t, "eval", "--scenario", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--policies", "policy,backfill,prior", "--json")
+	maintest.Holds(t, out, `"backfill"`)
 }
 
 // Jobs start out of turn only where the first that waits still starts as promised.
