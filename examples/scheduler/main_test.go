@@ -39,6 +39,16 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// With +loan behind it jobs are stopped where servers go back, and wait once more.
+func TestLoan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := maintest.Run(t, "eval", "--scenario", "loaning-small-v1", "--policies", "backfill+loan", "--baseline", "fifo+loan", "--seeds", "1",
+		"--figures", "none")
+	if want := `backfill\+loan +10,461`; !regexp.MustCompile(want).MatchString(out) {
+		t.Errorf("no %s in\n%s", want, out)
+	}
+}
+
 // It is also what agents decide about and what a team starts from; the policy that is trained so is one of this program alone.
 func TestPrior(t *testing.T) {
 	t.Chdir(t.TempDir())
