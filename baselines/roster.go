@@ -38,7 +38,8 @@ func (r *roster) drop(id cluster.JobID) {
 	}
 }
 
-// wait is cluster.Shadow.Wait without looking at all running jobs.
+// wait is how long it takes until as many GPUs are free as a job asks for, as cluster.Shadow finds it, and 0 where that is never,
+// without looking at all running jobs.
 func (r *roster) wait(s *cluster.State, id cluster.JobID) time.Duration {
 	spec := s.Spec(id)
 	need := spec.GPUMilli()

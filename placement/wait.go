@@ -16,6 +16,7 @@ type ends struct {
 	free  [][]float64 // free[k] is when servers have k GPUs free, ascending, in seconds from now
 	of    [][]float64 // of each server: when its GPUs are free, ascending
 	gpus  []float64   // of the server at hand
+	lefts []time.Duration
 }
 
 func (e *ends) refresh(s *cluster.State) {
@@ -64,27 +65,16 @@ func (e *ends) started(s *cluster.State, p cluster.Placement) {
 	}
 }
 
-// foresee fills gpus with when each GPU of a server is free, ascending; never for one that is out of order or held by a job
-// without an estimate.
+// foresee fills gpus with when each GPU of a server is free, ascending; infinite where estimates do not tell.
 func (e *ends) foresee(s *cluster.State, id cluster.ServerID) {
-	e.gpus = e.gpus[:0]
-	for g := range s.Server(id).GPUs {
-		at := 0.0
-		if s.Failed(id, g) {
+	e.lefts, e.gpus = s.AppendFree(e.lefts[:0], id), e.gpus[:0]
+	for _, left := range e.lefts {
+		at := left.Seconds()
+		if left == cluster.Never {
 			at = math.Inf(1)
 		}
 		e.gpus = append(e.gpus, at)
 	}
-	for _, job := range s.Residents(id) {
-		at := math.Inf(1)
-		if s.Spec(job).Estimate > 0 {
-			at = max((s.ExpectedFinish(job) - s.Now()).Seconds(), 0)
-		}
-		for _, g := range s.GPUsOn(job, id) {
-			e.gpus[g] = max(e.gpus[g], at)
-		}
-	}
-	slices.Sort(e.gpus)
 }
 
 // wait is how many seconds it takes until n GPUs are free on as few servers as can be; infinite if no estimate tells.

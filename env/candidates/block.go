@@ -2,7 +2,6 @@ package candidates
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -39,20 +38,18 @@ func fewest(s *cluster.State, st *start) int {
 	return int((st.at.Workers() + most - 1) / most)
 }
 
-const never = time.Duration(math.MaxInt64)
-
 // outlook foresees when servers have GPUs free, in a state that does not change until it is renewed. It keeps its memory.
 type outlook struct {
-	gpus    []time.Duration // when each is free: those of a server one after the other, ascending
+	gpus    []time.Duration // until each is free: those of a server one after the other, ascending
 	first   []int           // by server: where in gpus its own begin
 	known   []bool          // by number of GPUs: whether this is known
 	soonest [][]freed       // likewise: the servers that will ever have so many free, the soonest first
 	chosen  []cluster.ServerID
 }
 
-// freed is a server and when it has so many GPUs free.
+// freed is a server and how long it takes until it has so many GPUs free.
 type freed struct {
-	at     time.Duration
+	left   time.Duration
 	server cluster.ServerID
 }
 
@@ -67,7 +64,7 @@ func (o *outlook) with(s *cluster.State, need int32) []freed {
 	if len(o.first) == 0 {
 		for i := range s.Servers() {
 			o.first = append(o.first, len(o.gpus))
-			o.gpus = frees(s, cluster.ServerID(i), o.gpus)
+			o.gpus = s.AppendFree(o.gpus, cluster.ServerID(i))
 		}
 	}
 	for int(need) >= len(o.known) {
@@ -79,12 +76,12 @@ func (o *outlook) with(s *cluster.State, need int32) []freed {
 	all := o.soonest[need][:0]
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.Open(id) && s.Server(id).GPUs >= need {
-			if at := o.gpus[o.first[i]+int(need)-1]; at < never {
-				all = append(all, freed{at, id})
+			if left := o.gpus[o.first[i]+int(need)-1]; left < cluster.Never {
+				all = append(all, freed{left, id})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b freed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server)) })
+	slices.SortFunc(all, func(a, b freed) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.server, b.server)) })
 	o.known[need], o.soonest[need] = true, all
 	return all
 }
@@ -95,24 +92,24 @@ func (o *outlook) choose(s *cluster.State, id cluster.JobID) (free time.Duration
 	o.chosen = o.chosen[:0]
 	workers, most := s.Spec(id).Workers, s.MostGPUs()
 	for _, part := range [...]struct{ servers, need int32 }{{workers / most, most}, {min(workers%most, 1), workers % most}} {
-		left := part.servers
-		if left == 0 {
+		servers := part.servers
+		if servers == 0 {
 			continue
 		}
 		for _, f := range o.with(s, part.need) {
 			if !s.MayUse(id, f.server) || slices.Contains(o.chosen, f.server) {
 				continue
 			}
-			o.chosen, free = append(o.chosen, f.server), max(free, f.at)
-			if left--; left == 0 {
+			o.chosen, free = append(o.chosen, f.server), max(free, f.left)
+			if servers--; servers == 0 {
 				break
 			}
 		}
-		if left > 0 {
+		if servers > 0 {
 			return 0, false
 		}
 	}
-	return free, free > s.Now()
+	return s.Now() + free, free > 0
 }
 
 // meets reports whether a placement is on a server that was chosen last.
@@ -139,29 +136,4 @@ func (m *memory) reserve(s *cluster.State, id cluster.JobID) (r reservation, ok 
 		return reservation{}, false
 	}
 	return m.block(s, id, free), true
-}
-
-// frees appends when each GPU of a server is expected to be free, ascending; never for one that is out of order or held by a job
-// without an estimate.
-func frees(s *cluster.State, id cluster.ServerID, dst []time.Duration) []time.Duration {
-	from := len(dst)
-	for g := range s.Server(id).GPUs {
-		at := s.Now()
-		if s.Failed(id, g) {
-			at = never
-		}
-		dst = append(dst, at)
-	}
-	gpus := dst[from:]
-	for _, job := range s.Residents(id) {
-		at := never
-		if s.Spec(job).Estimate > 0 {
-			at = max(s.ExpectedFinish(job), s.Now())
-		}
-		for _, g := range s.GPUsOn(job, id) {
-			gpus[g] = max(gpus[g], at)
-		}
-	}
-	slices.Sort(gpus)
-	return dst
 }

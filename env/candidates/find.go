@@ -95,7 +95,7 @@ func due(s *cluster.State, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
 	}
-	return never
+	return cluster.Never
 }
 
 // start adds a candidate that starts a job.
@@ -110,13 +110,11 @@ func (o *finder) delay(kind Kind, c commitment, wait time.Duration) {
 
 // next is how long until a running job is expected to end, 0 if none is.
 func (o *finder) next() time.Duration {
-	s, next := o.tx.State(), never
+	s, next := o.tx.State(), cluster.Never
 	for _, id := range s.Running() {
-		if s.Spec(id).Estimate > 0 {
-			next = min(next, max(s.ExpectedFinish(id)-s.Now(), time.Second))
-		}
+		next = min(next, max(s.Left(id), time.Second))
 	}
-	if next == never {
+	if next == cluster.Never {
 		return 0
 	}
 	return next
@@ -153,7 +151,7 @@ func (o *finder) reserve() {
 	if o.now().block != nil {
 		return
 	}
-	mark, ends := o.tx.Mark(), never
+	mark, ends := o.tx.Mark(), cluster.Never
 	if !o.tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: base.job, Placement: base.at}) {
 		return
 	}

@@ -20,7 +20,7 @@ func (w *Walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 	ends := s.Now() + left
 	n, whole := base.at.Workers(), base.at[0].Amount
 	whole.GPUMilli = cluster.WholeGPU
-	best, least := cluster.ServerID(-1), never
+	best, least := cluster.ServerID(-1), cluster.Never
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
 		if len(s.Residents(id)) == 0 || s.FreeGPUs(id) < n || s.Fits(id, base.job, whole) < n {

@@ -9,6 +9,7 @@ import (
 
 // look asks what a scheduler may ask about room, and holds the answers to plain loops and to each other.
 func (m *machine) look(t *rapid.T) {
+	m.foresee(t)
 	s, l := m.s, recount(m.s, -1)
 	for _, id := range s.pending {
 		m.lookAt(t, l, id)

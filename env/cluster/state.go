@@ -296,10 +296,14 @@ func (s *State) Remaining(id JobID) (left time.Duration, ok bool) {
 }
 
 // ExpectedFinish returns when the running job will have done its estimated work at its present rate: a fixed instant while
-// the rate does not change, and in the past for a job that outlives its estimate.
+// the rate does not change, in the past for a job that outlives its estimate, and Never for one too slow for times to say.
 func (s *State) ExpectedFinish(id JobID) time.Duration {
 	j := &s.jobs[id]
-	return j.since + scale(j.spec.Estimate-j.done, 1/j.rate)
+	left := j.spec.Estimate - j.done
+	if float64(left)/j.rate > float64(Never/2) {
+		return Never
+	}
+	return j.since + scale(left, 1/j.rate)
 }
 
 // Attained returns the GPU-time that the job has held by now.

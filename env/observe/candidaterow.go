@@ -15,12 +15,12 @@ func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []fl
 	t := &e.trial
 	row[candidateActs] = flag(len(o.Ops) > 0)
 	row[candidateWait] = logTime(o.Wait)
-	r := result{end: never, cost: t.observeOthers(row)}
+	r := result{end: cluster.Never, cost: t.observeOthers(row)}
 	if job >= 0 {
 		c, gpus := e.observeOwn(o, job, row)
 		wait := min(max(o.Wait, 0), 30*365*day)
 		blind := wait == 0 && row[candidatePlaced] == 0 // nothing tells for how long it waits
-		if c.run != never {
+		if c.run != cluster.Never {
 			row[candidateAge] = against(t.state.Now()-t.state.Spec(o.Job).Submit, c.run)
 			if wait > 0 {
 				row[candidatePatience] = against(wait, c.run)
@@ -53,7 +53,7 @@ func (e *Standard) observeOwn(o *candidates.Candidate, job int32, row []float32)
 	}
 	if s.Phase(o.Job) != cluster.Running {
 		c, gpus = t.courseOf(o.Job, best), s.Spec(o.Job).GPUs()
-		if c.run != never {
+		if c.run != cluster.Never {
 			row[candidateRunTime], row[candidateGPUTime] = logTime(c.run), logTime(span(c.seconds*gpus))
 		}
 		return c, gpus
@@ -75,7 +75,7 @@ func (e *Standard) observeOwn(o *candidates.Candidate, job int32, row []float32)
 			row[candidateTypeSpeed] = min(row[candidateTypeSpeed], j.kind.asked[s.TypeOf(p[i].Server)])
 		}
 	}
-	if c.run != never {
+	if c.run != cluster.Never {
 		row[candidateRunTime], row[candidateGPUTime] = logTime(c.run), logTime(span(c.seconds*p.GPUs()))
 	}
 	t.observeAmounts(o.Job, p, e.outlook.most, row)
@@ -127,14 +127,14 @@ func (t *trial) observePartners(id cluster.JobID, p cluster.Placement, run time.
 		}
 		for _, other := range s.Residents(q.Server) {
 			if other != id && meets(own, s.GPUsOn(other, q.Server)) {
-				if end := t.ends(other); end != never {
+				if end := t.ends(other); end != cluster.Never {
 					last = max(last, end)
 				}
 			}
 		}
 	}
 	row[candidateShared] = 1 - ratio(int64(alone), int64(p.Workers()))
-	if last >= 0 && run != never {
+	if last >= 0 && run != cluster.Never {
 		row[candidatePartner] = against(run, last)
 	}
 	return float64(alone)
@@ -161,14 +161,14 @@ func (t *trial) observeOthers(row []float32) (cost float64) {
 	lost, gained, worst := 0.0, 0.0, 0.0
 	for i := range t.others {
 		h := &t.others[i]
-		left, known := guess, t.left(h.job)
-		if known != never {
+		left, known := guess, t.state.Left(h.job)
+		if known != cluster.Never {
 			left = max(known, time.Second).Seconds()
 		}
 		switch loss := 1 - h.after/h.before; {
 		case loss > 0:
 			overlap := longest
-			if known != never || longest == 0 {
+			if known != cluster.Never || longest == 0 {
 				overlap = min(max(longest, 1), left*h.before/h.after)
 			}
 			worst = max(worst, loss)
@@ -245,12 +245,12 @@ func (t *trial) hole(h *head) time.Duration {
 	for g := range s.Server(h.host).GPUs {
 		at := time.Duration(0)
 		if s.Failed(h.host, g) {
-			at = never
+			at = cluster.Never
 		}
 		t.gpus = append(t.gpus, at)
 	}
 	for _, id := range s.Residents(h.host) {
-		end := t.left(id)
+		end := t.state.Left(id)
 		if i, moves := t.mover(id); moves {
 			end = t.movers[i].run
 		}

@@ -167,7 +167,7 @@ func (e *Standard) choose(list []candidates.Candidate, o *Observation) {
 func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *Observation) error {
 	c, t, mark := &list[i], &e.trial, tx.Mark()
 	if c.Gone {
-		t.results = append(t.results, result{end: never})
+		t.results = append(t.results, result{end: cluster.Never})
 		return nil
 	}
 	t.before(c)

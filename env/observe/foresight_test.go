@@ -53,7 +53,6 @@ func hosted(s *cluster.State, ids []cluster.JobID) (list []candidates.Candidate)
 func TestForesightAgainstPlainLoops(t *testing.T) {
 	e, o := &observe.Standard{Window: 12}, &observe.Observation{}
 	spec := e.Spec()
-	var shadow cluster.Shadow
 	seen := struct{ delays, blocks, waste int }{}
 	visit := func(s *cluster.State) {
 		known := s.Profile()
@@ -75,7 +74,7 @@ func TestForesightAgainstPlainLoops(t *testing.T) {
 			tx := s.Txn()
 			var wait, hole time.Duration
 			if head >= 0 {
-				wait, hole = shadow.Wait(s, head), firstHole(s, head)
+				wait, hole = shadowWait(s, head), firstHole(s, head)
 			}
 			mark := tx.Mark()
 			if err := list[i].Apply(tx); err != nil {
@@ -88,7 +87,7 @@ func TestForesightAgainstPlainLoops(t *testing.T) {
 			}
 			// The shadow passes over jobs without estimates, and takes shares for free GPUs.
 			if head >= 0 && wait > 0 && at.GPUMilli == cluster.WholeGPU && s.Spec(id).Estimate > 0 {
-				later := shadow.Wait(s, head)
+				later := shadowWait(s, head)
 				if want := logTime(later - wait); says("delays") != want && later > 0 {
 					t.Fatalf("at %v: job %d on %+v delays job %d by %v, said %v", s.Now(), id, at, head, want, says("delays"))
 				} else if want > 0 {

@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -13,21 +11,14 @@ import (
 type head struct {
 	there   bool
 	left    time.Duration // its estimated remaining time
-	wait    time.Duration // until it could start, as cluster.Shadow tells; 0 if estimates do not tell
+	wait    time.Duration // until it could start by the shadow; 0 if estimates do not tell
 	lacks   float32       // GPUs lacking now, of those it needs
 	need    int64         // thousandths of GPUs
-	free    int64         // likewise, now
-	ends    []release
+	shadow  cluster.Shadow
 	workers int32
 	host    cluster.ServerID // the first server that could hold all of it, -1 if it is free or estimates do not tell
 	hole    time.Duration    // until it could
 	second  time.Duration    // until the next could
-}
-
-// release is the end of a running job and the thousandths of GPUs that are free from then on.
-type release struct {
-	at   time.Duration
-	free int64
 }
 
 // find looks at the running jobs. held is the first job that cannot start.
@@ -35,36 +26,13 @@ func (h *head) find(s *cluster.State, held cluster.JobID, o *outlook) {
 	spec := s.Spec(held)
 	h.there, h.workers = true, spec.Workers
 	h.left, _ = s.Remaining(held)
-	h.need, h.free = int64(spec.Workers)*int64(spec.Request.GPUMilli), s.FreeTotal()*cluster.WholeGPU
-	h.lacks = float32(float64(max(h.need-h.free, 0)) / float64(h.need))
-	h.ends = h.ends[:0]
-	for _, r := range s.Running() {
-		if s.Spec(r).Estimate > 0 {
-			h.ends = append(h.ends, release{max(s.ExpectedFinish(r)-s.Now(), 0), s.Placement(r).GPUMilli()})
-		}
-	}
-	slices.SortFunc(h.ends, func(a, b release) int { return cmp.Compare(a.at, b.at) })
-	free := h.free
-	for i := range h.ends {
-		free += h.ends[i].free
-		h.ends[i].free = free
-	}
-	if h.wait = h.until(h.need); h.wait == never {
+	h.shadow.Look(s)
+	h.need = spec.GPUMilli()
+	h.lacks = float32(float64(max(h.need-h.shadow.Free(), 0)) / float64(h.need))
+	if h.wait = h.shadow.Until(h.need); h.wait == cluster.Never {
 		h.wait = 0
 	}
 	h.seek(s, held, o)
-}
-
-// until is how long it takes until so many thousandths of GPUs are free.
-func (h *head) until(need int64) time.Duration {
-	if h.free >= need {
-		return 0
-	}
-	at, _ := slices.BinarySearchFunc(h.ends, need, func(r release, need int64) int { return cmp.Compare(r.free, need) })
-	if at == len(h.ends) {
-		return never
-	}
-	return h.ends[at].at
 }
 
 // delay is by how much later the head could start if a job took so many thousandths of GPUs from now until its end.
@@ -72,12 +40,12 @@ func (h *head) delay(milli int64, end time.Duration) time.Duration {
 	if h.wait == 0 || end <= h.wait {
 		return 0
 	}
-	return min(h.until(h.need+milli), end) - h.wait
+	return min(h.shadow.Until(h.need+milli), end) - h.wait
 }
 
 // seek finds the first server that could hold the head alone, and when the next could.
 func (h *head) seek(s *cluster.State, held cluster.JobID, o *outlook) {
-	h.host, h.hole, h.second = -1, never, never
+	h.host, h.hole, h.second = -1, cluster.Never, cluster.Never
 	if h.workers > o.most {
 		return
 	}
@@ -93,7 +61,7 @@ func (h *head) seek(s *cluster.State, held cluster.JobID, o *outlook) {
 			h.second = min(h.second, d)
 		}
 	}
-	if h.hole == never {
+	if h.hole == cluster.Never {
 		h.host = -1
 	}
 }

@@ -1,16 +1,12 @@
 package observe
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 )
-
-// never is when something comes about that estimates do not foresee.
-const never = time.Duration(math.MaxInt64)
 
 // outlook is when the cluster's GPUs come free if running jobs end as estimated and nothing else starts. It counts open
 // servers alone, keeps its memory from one look to the next, and nothing else.
@@ -89,16 +85,15 @@ func (o *outlook) lay() {
 	clear(o.servers)
 	clear(o.racks)
 	for i := range o.holes {
-		o.holes[i] = never
+		o.holes[i] = cluster.Never
 	}
 }
 
 // add books a running job on its servers and GPUs.
 func (o *outlook) add(id cluster.JobID) {
 	s := o.state
-	left, log := never, int64(0)
-	if s.Spec(id).Estimate > 0 {
-		left = max(s.ExpectedFinish(id)-s.Now(), 0)
+	left, log := s.Left(id), int64(0)
+	if left != cluster.Never {
 		log = int64(logTime(left) * logUnit)
 	}
 	gpus := s.GPUs(id)
@@ -106,7 +101,7 @@ func (o *outlook) add(id cluster.JobID) {
 		p := &s.Placement(id)[i]
 		v := &o.servers[p.Server]
 		switch {
-		case left == never:
+		case left == cluster.Never:
 			v.blind++
 		case v.known == 0:
 			v.next, v.last = left, left
@@ -163,7 +158,7 @@ func (o *outlook) inUse(id cluster.ServerID, v *cluster.ServerSpec, p *prospect,
 	use := o.state.GPUUse(id)
 	for g, n := range o.on[o.first[id]:o.first[id+1]] {
 		if broken && o.state.Failed(id, int32(g)) {
-			free[g] = never
+			free[g] = cluster.Never
 		}
 		if n == 0 {
 			continue
@@ -187,9 +182,9 @@ func (o *outlook) of(id cluster.ServerID) []time.Duration { return o.free[o.firs
 // until is how long it takes until a server of a type that will do has a GPU free for every worker of a gang, or, for one
 // that needs more than a server, until as many of the largest servers are free.
 func (o *outlook) until(workers int32, types uint16) time.Duration {
-	least := never
+	least := cluster.Never
 	if o.most == 0 {
-		return never
+		return cluster.Never
 	}
 	need := int(workers+o.most-1) / int(o.most)
 	for ; types != 0; types &= types - 1 {

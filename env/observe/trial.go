@@ -153,7 +153,7 @@ func (t *trial) after() {
 func (t *trial) courseOf(id cluster.JobID, speed float64) course {
 	left, known := t.state.Remaining(id)
 	if !known {
-		return course{speed, guess / speed, never}
+		return course{speed, guess / speed, cluster.Never}
 	}
 	seconds := max(left, time.Second).Seconds() / speed
 	return course{speed, seconds, span(seconds)}
@@ -164,20 +164,12 @@ func (t *trial) ends(id cluster.JobID) time.Duration {
 	if i, moves := t.mover(id); moves {
 		return t.movers[i].run
 	}
-	left := t.left(id)
+	left := t.state.Left(id)
 	i, felt := slices.BinarySearchFunc(t.others, id, func(o other, id cluster.JobID) int { return cmp.Compare(o.job, id) })
-	if !felt || left == never {
+	if !felt || left == cluster.Never {
 		return left
 	}
 	return span(left.Seconds() * t.others[i].before / t.others[i].after)
-}
-
-// left is how long a job that the operations do not move would still run without them.
-func (t *trial) left(id cluster.JobID) time.Duration {
-	if t.state.Spec(id).Estimate == 0 {
-		return never
-	}
-	return max(t.state.ExpectedFinish(id)-t.state.Now(), 0)
 }
 
 // span is a duration of so many seconds, at most 30 years.
@@ -198,7 +190,7 @@ func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds int) 
 		}
 		r, row := &t.results[i], rows[i*(kinds+candidateWidth)+kinds:]
 		row[candidateRival] = 1
-		if r.end != never && base.end != never {
+		if r.end != cluster.Never && base.end != cluster.Never {
 			row[candidateEnd] = against(r.end, base.end)
 		}
 		row[candidateCost] = tanh(float32(math.Log((r.cost + 60) / (base.cost + 60))))

@@ -138,16 +138,16 @@ func (s *Sim) ends(id cluster.JobID, done, from time.Duration, rate float64) tim
 
 // stretch is the time that so much work takes at a rate, up to never.
 func stretch(work time.Duration, rate float64) time.Duration {
-	if t := math.Ceil(float64(work) / rate); t < float64(never) {
+	if t := math.Ceil(float64(work) / rate); t < float64(cluster.Never) {
 		return time.Duration(t)
 	}
-	return never
+	return cluster.Never
 }
 
 // later is at+d, up to never.
 func later(at, d time.Duration) time.Duration {
-	if d > never-at {
-		return never
+	if d > cluster.Never-at {
+		return cluster.Never
 	}
 	return at + d
 }

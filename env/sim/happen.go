@@ -55,7 +55,7 @@ func (s *Sim) inference(at time.Duration) {
 		if d.Offer == s.state.Offer() && s.demand > 1 {
 			continue
 		}
-		s.state.SetOffer(d.Offer, never)
+		s.state.SetOffer(d.Offer, cluster.Never)
 		s.events = append(s.events, cluster.Event{Kind: cluster.Offered})
 		s.collect(at)
 	}
@@ -81,7 +81,7 @@ func (s *Sim) collect(at time.Duration) {
 
 // remind sets the deadline of what is owed: the first instant at which something will be overdue.
 func (s *Sim) remind() {
-	deadline, allowed := never, s.state.Offer()
+	deadline, allowed := cluster.Never, s.state.Offer()
 	for i := s.demand - 1; i >= 0 && s.state.Lent() > allowed; i-- {
 		deadline, allowed = later(s.cfg.Demand[i].At, s.cfg.Grace), max(allowed, s.offerBefore(i))
 	}
@@ -119,7 +119,7 @@ func (s *Sim) seize(at time.Duration, servers int32) {
 // nextOffer returns when the inference pool offers another number of servers, never if it does not.
 func (s *Sim) nextOffer() time.Duration {
 	if s.demand == len(s.offers) {
-		return never
+		return cluster.Never
 	}
 	return s.offers[s.demand]
 }
@@ -127,7 +127,7 @@ func (s *Sim) nextOffer() time.Duration {
 // offersAfter returns, for every index into the demand, when the offer next changes there or later.
 func offersAfter(demand []Demand) []time.Duration {
 	all := make([]time.Duration, len(demand))
-	next := never
+	next := cluster.Never
 	for i := len(demand) - 1; i >= 0; i-- {
 		if i == 0 || demand[i].Offer != demand[i-1].Offer {
 			next = demand[i].At

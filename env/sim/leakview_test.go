@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
@@ -107,6 +108,8 @@ func arguments(s *cluster.State, jobs int, t reflect.Type) (all []reflect.Value)
 		}
 	case reflect.TypeFor[[]int32]():
 		add(make([]int32, s.Servers()))
+	case reflect.TypeFor[[]time.Duration]():
+		add([]time.Duration(nil))
 	case reflect.TypeFor[[]cluster.Event]():
 		add([]cluster.Event(nil))
 	case reflect.TypeFor[io.Writer]():

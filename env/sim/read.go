@@ -16,7 +16,7 @@ const (
 	maxLogLine = 16 << 20                   // bytes
 	maxLogJobs = 1 << 27                    // jobs
 	maxTime    = 100 * 365 * 24 * time.Hour // of a submit time, a duration and a horizon
-	lastTime   = int64(never - 1)           // of any record
+	lastTime   = int64(cluster.Never - 1)   // of any record
 )
 
 // unsubmitted is the kind of the lines after the records: jobs that had not come.

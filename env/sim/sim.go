@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -55,8 +54,6 @@ type scratch struct {
 	launched []cluster.JobID // in the transaction being committed, at a speed that knows all of it
 }
 
-const never = time.Duration(math.MaxInt64)
-
 // New returns an episode before its first event. The jobs are kept, not copied, and not changed; a job's id is its index.
 // A job that the cluster could never hold is an error.
 func New(cfg Config, jobs []trace.Job) (*Sim, error) {
@@ -80,7 +77,7 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	s := &Sim{
 		cfg: cfg, jobs: jobs, arrival: make([]int32, len(jobs)), left: len(jobs),
 		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), offered: state.Offer(),
-		wake: never,
+		wake: cluster.Never,
 	}
 	for i := range s.arrival {
 		s.arrival[i] = int32(i)
@@ -153,13 +150,13 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	switch {
 	case s.left == 0:
 		return s.end(Outcome{Terminated: true})
-	case at == never && s.finish.len() == 0:
+	case at == cluster.Never && s.finish.len() == 0:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs wait, and nothing runs, arrives or wakes", len(s.state.Pending()))})
 	case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
 		s.watched(s.cfg.Horizon)
 		s.state.Advance(max(s.cfg.Horizon, s.state.Now()))
 		return s.end(Outcome{Truncated: horizonReached(s.cfg.Horizon)})
-	case at == never:
+	case at == cluster.Never:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
 	}
 	s.watched(at)
@@ -173,7 +170,7 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		s.next++
 	}
 	if s.wake <= at {
-		s.wake = never
+		s.wake = cluster.Never
 		s.events = append(s.events, cluster.Event{Kind: cluster.Woke})
 	}
 	if s.warm {
@@ -201,7 +198,7 @@ func (s *Sim) watched(to time.Duration) {
 // Peek returns the instant to which Next will move; ok is false if that is the end of an episode that has ended or is stuck.
 func (s *Sim) Peek() (at time.Duration, ok bool) {
 	at = s.upcoming()
-	if s.left == 0 || at == never && (s.finish.len() == 0 || s.cfg.Horizon == 0) {
+	if s.left == 0 || at == cluster.Never && (s.finish.len() == 0 || s.cfg.Horizon == 0) {
 		return s.state.Now(), false
 	}
 	if s.cfg.Horizon > 0 && at > s.cfg.Horizon {

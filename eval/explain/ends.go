@@ -3,15 +3,12 @@ package explain
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // Ends are found as the shadow time of EASY backfilling is (Lifka, JSSPP 1995; see cluster.Shadow), but by where GPUs become
 // free and not by their number alone: running jobs end in the order of their estimates, on a copy, until the job fits.
-
-const never = time.Duration(1) << 62
 
 // rooms says of each waiting job that does not fit when it would. Jobs of one shape have the same answer.
 func (d *Decision) rooms() {
@@ -72,7 +69,7 @@ func (d *Decision) rooms() {
 
 func roomOf(s *cluster.State, id cluster.JobID, before int) *Room {
 	p := s.Placement(id)
-	r := &Room{Wait: max(endOf(s, id)-s.Now(), 0), Job: s.Spec(id).Name, GPUs: p.GPUs(), Before: before, milli: p.GPUMilli()}
+	r := &Room{Wait: s.Left(id), Job: s.Spec(id).Name, GPUs: p.GPUs(), Before: before, milli: p.GPUMilli()}
 	r.Seconds = r.Wait.Seconds()
 	for i := range p {
 		r.Servers = append(r.Servers, s.Server(p[i].Server).Name)
@@ -88,17 +85,10 @@ func byEnd(s *cluster.State) []cluster.JobID {
 			ends = append(ends, id)
 		}
 	}
-	slices.SortFunc(ends, func(a, b cluster.JobID) int { return cmp.Or(cmp.Compare(endOf(s, a), endOf(s, b)), cmp.Compare(a, b)) })
+	slices.SortFunc(ends, func(a, b cluster.JobID) int {
+		return cmp.Or(cmp.Compare(s.ExpectedFinish(a), s.ExpectedFinish(b)), cmp.Compare(a, b))
+	})
 	return ends
-}
-
-// endOf is ExpectedFinish, at most never, however slow the job is.
-func endOf(s *cluster.State, id cluster.JobID) time.Duration {
-	left, _ := s.Remaining(id)
-	if float64(left)/s.PlannedRate(id) > float64(never/2) {
-		return never
-	}
-	return s.ExpectedFinish(id)
 }
 
 // startable reports whether a waiting job fits now, with as many workers as it asks for or fewer if it may.

@@ -118,8 +118,8 @@ func (w *waiter) clear(s *cluster.State) {
 	}
 	w.ends = w.ends[:0]
 	for _, job := range s.Running() {
-		if s.Spec(job).Estimate > 0 && w.minds(s, job, s.Placement(job)) {
-			w.ends = append(w.ends, end{max(s.ExpectedFinish(job)-s.Now(), 0), job})
+		if left := s.Left(job); left != cluster.Never && w.minds(s, job, s.Placement(job)) {
+			w.ends = append(w.ends, end{left, job})
 		}
 	}
 	slices.SortFunc(w.ends, func(a, b end) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
