@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // envPlayOptions say which episode is watched, who plays it, and how.
@@ -48,7 +48,7 @@ by itself. With --json every round is one line that holds one JSON object; --ask
 	}
 	opts.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&opts.policy, "policy", decide.Prior, "who plays: prior, random, released, or the folder of a policy or run")
+	f.StringVar(&opts.policy, "policy", policy.Prior, "who plays: prior, random, released, or the folder of a policy or run")
 	f.IntVar(&opts.skip, "skip", 0, "rounds that the policy plays before the first one is shown")
 	f.IntVar(&opts.rounds, "rounds", 0, "rounds to show, 0 for all")
 	f.DurationVar(&opts.pause, "pause", 0, "wait so long after each round, and go on by itself")

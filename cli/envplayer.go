@@ -9,14 +9,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/policy"
 )
 
 const randomPlay = "random"
 
 // envPlayers names those who can play without being trained first.
-func envPlayers() []string { return []string{decide.Prior, randomPlay, released.Name} }
+func envPlayers() []string { return []string{policy.Prior, randomPlay, released.Name} }
 
 // envPlayer is a player and what it thinks of the candidates.
 type envPlayer struct {
@@ -32,7 +32,7 @@ type envPlayer struct {
 func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	var p *envPlayer
 	switch o.policy {
-	case decide.Prior:
+	case policy.Prior:
 		p = &envPlayer{Player: priorPlayer{}, prior: o.prior}
 	case randomPlay:
 		p = &envPlayer{Player: new(randomPlayer), prior: o.prior}
@@ -100,7 +100,7 @@ func (p *envPlayer) strange() int {
 // priorPlayer names what the prior would do.
 type priorPlayer struct{}
 
-func (priorPlayer) Name() string { return decide.Prior }
+func (priorPlayer) Name() string { return policy.Prior }
 
 func (priorPlayer) Reset(uint64) error { return nil }
 

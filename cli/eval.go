@@ -12,8 +12,8 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/policy"
 )
 
 type evalOptions struct {
@@ -93,8 +93,8 @@ A gate is a YAML file of bounds, each with the reason for it:
 	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the quantity that --markdown shows, a key of results.json")
 	require(cmd, "scenario", "policies")
 	completeList(cmd, "scenario", scenario.All)
-	completeList(cmd, "policies", decide.Names)
-	complete(cmd, "baseline", decide.Names)
+	completeList(cmd, "policies", policy.Names)
+	complete(cmd, "baseline", policy.Names)
 	complete(cmd, "split", splitNames)
 	complete(cmd, "metric", metricNames)
 	completeList(cmd, "figures", figureNames)

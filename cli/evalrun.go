@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // suite is a scenario that is played.
@@ -39,11 +39,14 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOverlap(a, suites, policies, scenario.Split(opts.split), opts.overlap); err != nil {
-		return nil, err
-	}
 	plan, err := opts.plan(suites, policies)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.checkOverlap(&plan); err != nil {
+		return nil, err
+	}
+	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
 	if gate != nil {
@@ -56,7 +59,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 		return nil, err
 	}
 	out := &evaluated{Out: plan.Journal, Latency: latencies(results), Failed: failed}
-	results = whole(&plan, results)
+	results = plan.Complete(results)
 	if out.Comparisons, err = eval.CompareAll(results, opts.baseline); err != nil {
 		if len(failed) > 0 { // of the baseline, too
 			return nil, out.verdict()
@@ -111,14 +114,15 @@ func (o *evalOptions) open() ([]suite, error) {
 }
 
 // plan says what to run.
-func (o *evalOptions) plan(suites []suite, policies []policy) (eval.Plan, error) {
+func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan, error) {
 	build, err := buildDigest()
 	if err != nil {
 		return eval.Plan{}, err
 	}
 	began := time.Now()
 	plan := eval.Plan{
-		Workers: o.workers, Journal: o.folder(suites), Build: build, Clock: func() time.Duration { return time.Since(began) },
+		Policies: policies, Overlap: o.overlap, Workers: o.workers, Journal: o.folder(suites), Build: build,
+		Clock: func() time.Duration { return time.Since(began) },
 	}
 	if o.fresh {
 		// A build of no other run: what the folder has is of other cases, and goes.
@@ -127,10 +131,7 @@ func (o *evalOptions) plan(suites []suite, policies []policy) (eval.Plan, error)
 	for _, s := range suites {
 		plan.Suites = append(plan.Suites, s.Suite)
 	}
-	for _, p := range policies {
-		plan.Policies = append(plan.Policies, p.eval())
-	}
-	return plan, plan.Validate()
+	return plan, nil
 }
 
 // buildDigest identifies the program: a case that another one played may have come out otherwise.
@@ -181,48 +182,18 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 	return results, failed, err
 }
 
-// whole leaves out the policies that failed in a scenario: half of their cases would compare with all of the others'.
-func whole(plan *eval.Plan, results []eval.Result) []eval.Result {
-	type pair struct{ scenario, policy string }
-	missing := map[pair]int{}
-	for _, c := range plan.Cases() {
-		missing[pair{c.Scenario, c.Policy}]++
-	}
-	for i := range results {
-		missing[pair{results[i].Scenario, results[i].Policy}]--
-	}
-	return slices.DeleteFunc(results, func(r eval.Result) bool { return missing[pair{r.Scenario, r.Policy}] > 0 })
-}
-
-// checkOverlap refuses to judge a learned policy by jobs that it has seen, and says so where that cannot be told.
-func checkOverlap(a *app, suites []suite, policies []policy, split scenario.Split, allowed bool) error {
-	for _, p := range policies {
-		if p.Learned == nil {
-			continue
-		}
-		if len(p.Training.Seen) == 0 {
+// checkOverlap refuses to judge a learned policy by jobs that it has seen, and says so where that is allowed or cannot be told.
+func (a *app) checkOverlap(plan *eval.Plan) error {
+	for i := range plan.Policies {
+		if p := &plan.Policies[i]; p.Learned != nil && len(p.Training.Seen) == 0 {
 			a.say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
-			continue
 		}
-		for _, s := range suites {
-			shared, overlap := scenario.Overlap(seen(p.Training), s.source.Periods(split))
-			switch {
-			case overlap && !allowed:
-				return &exitError{codeMismatch, fmt.Errorf("policy %s was trained or chosen on jobs of %s of %s (%s): "+
-					"take another split, or --allow-overlap to see how well it knows them", p.Name, split, s.Scenario, shared)}
-			case overlap:
-				a.say("policy %s was trained or chosen on jobs of %s of %s (%s)", p.Name, split, s.Scenario, shared)
-			}
+	}
+	for _, shared := range plan.Overlaps() {
+		if !plan.Overlap {
+			return &exitError{codeMismatch, fmt.Errorf("%w: take another split, or --allow-overlap to see how well it knows them", shared)}
 		}
+		a.say("%v", shared)
 	}
 	return nil
-}
-
-// seen is what a policy was trained and chosen on.
-func seen(p checkpoints.Provenance) []scenario.Period {
-	var all []scenario.Period
-	for _, s := range p.Seen {
-		all = append(all, scenario.Period(s))
-	}
-	return all
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/parquet"
 	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -24,7 +25,7 @@ const noFigures = "none"
 func figureNames() []string { return append(figure.Formats(), noFigures) }
 
 // write fills the folder of an evaluation.
-func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, results []eval.Result) error {
+func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Policy, results []eval.Result) error {
 	a := &app{}
 	at := func(name string) string { return filepath.Join(e.Out, name) }
 	put := func(name string, fill func(io.Writer) error) error { return a.write(at(name), fill) }
@@ -67,15 +68,15 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy, res
 }
 
 // origins says of the learned policies what they have seen.
-func origins(policies []policy) []string {
+func origins(policies []policy.Policy) []string {
 	var notes []string
 	for _, p := range policies {
 		if p.Learned == nil {
 			continue
 		}
 		var parts []string
-		for _, s := range seen(p.Training) {
-			parts = append(parts, s.String())
+		for _, s := range p.Training.Seen {
+			parts = append(parts, scenario.Period(s).String())
 		}
 		text := "is not known"
 		if len(parts) > 0 {
@@ -88,7 +89,7 @@ func origins(policies []policy) []string {
 
 // section is what the report says of one scenario of several.
 func section(
-	c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy, suites int,
+	c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy.Policy, suites int,
 ) (report.Section, error) {
 	out := report.Section{Comparison: *c, Results: results, Scenario: s}
 	var shown []*eval.Result
@@ -151,7 +152,7 @@ func partings(logs []*sim.Log) ([]report.Difference, error) {
 }
 
 // featured is the policy whose schedule is shown first: the first learned one, else the one with the lowest mean JCT.
-func featured(c *eval.Comparison, policies []policy) string {
+func featured(c *eval.Comparison, policies []policy.Policy) string {
 	for _, p := range policies {
 		if p.Learned != nil {
 			return p.Name
@@ -161,13 +162,13 @@ func featured(c *eval.Comparison, policies []policy) string {
 }
 
 // learningCurves reads how the learned policies came on.
-func learningCurves(policies []policy) ([]report.Curve, error) {
+func learningCurves(policies []policy.Policy) ([]report.Curve, error) {
 	var all []report.Curve
 	for _, p := range policies {
-		if p.run == "" {
+		if p.Run == "" {
 			continue
 		}
-		metrics, err := train.ReadMetrics(p.run)
+		metrics, err := train.ReadMetrics(p.Run)
 		if err != nil {
 			return nil, err
 		}

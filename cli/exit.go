@@ -9,7 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/config"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -69,7 +69,7 @@ func noRun(err error) error { return &exitError{codeNoRun, err} }
 
 func exitCode(ctx context.Context, err error) int {
 	var own *exitError
-	var name *decide.NameError
+	var name *policy.NameError
 	switch {
 	case errors.As(err, &own):
 		return own.code

@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/headroom"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // lookAhead is the policy that simulates before it decides.
@@ -79,9 +79,9 @@ as without estimates that they need, are left out with a note. Same command line
 	require(cmd, "scenario")
 	completeList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
-		completeList(cmd, flag, decide.Names)
+		completeList(cmd, flag, policy.Names)
 	}
-	complete(cmd, "prior", decide.Names)
+	complete(cmd, "prior", policy.Names)
 	complete(cmd, "split", splitNames)
 	return cmd
 }
@@ -236,7 +236,7 @@ func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string)
 				return nil, usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
 			}
 			named[p.Name] = true
-			all = append(all, headroom.Rival{Policy: p.eval(), Group: list.group})
+			all = append(all, headroom.Rival{Policy: *p, Group: list.group})
 		}
 	}
 	return all, nil

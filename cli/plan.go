@@ -11,7 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type planOptions struct {
@@ -57,7 +58,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")
 	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
-	complete(cmd, "policy", decide.Names)
+	complete(cmd, "policy", policy.Names)
 	return cmd
 }
 

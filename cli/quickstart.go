@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
+	"github.com/clustergym/clustergym/policy"
 )
 
 type quickstartOptions struct {
@@ -88,12 +88,12 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
 		return err
 	}
-	policies := []string{"fifo", "sjfskip", "srtf", "las", decide.Prior, result.Exported.Out}
+	policies := []string{"fifo", "sjfskip", "srtf", "las", policy.Prior, result.Exported.Out}
 
 	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
 		quickstartScenario, result.Exported.Out)
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
-		scenarios: []string{quickstartScenario}, policies: policies, baseline: decide.Prior,
+		scenarios: []string{quickstartScenario}, policies: policies, baseline: policy.Prior,
 		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
 	})
 	if err != nil {

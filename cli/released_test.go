@@ -9,8 +9,8 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/sharedtest"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // The released policy is asked like any other, by its name, from any folder.
@@ -90,7 +90,7 @@ func TestPriorOfReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, got := range all {
-			if got.Name == decide.Prior && got.Digest != want.Digest {
+			if got.Name == policy.Prior && got.Digest != want.Digest {
 				t.Errorf("%v against %s: the prior is another one", c.policies, c.baseline)
 			}
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type serveOptions struct {
@@ -68,7 +69,7 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f := cmd.Flags()
 	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
 	f.StringVar(&opts.fallback, "fallback", "",
-		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
+		"who decides when the policy does not (default its prior, else "+policy.UsualFallback+")")
 	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed policies in folders")
 	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
@@ -84,8 +85,8 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
 	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
 	require(cmd, "policy")
-	complete(cmd, "policy", decide.Names)
-	complete(cmd, "fallback", decide.Names)
+	complete(cmd, "policy", policy.Names)
+	complete(cmd, "fallback", policy.Names)
 	cmd.AddCommand(newServeReplayCmd(a))
 	return cmd
 }

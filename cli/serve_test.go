@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/checkpoints/released"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // talk is what a running command says.
@@ -83,7 +83,7 @@ func TestServeAnswersAsPlanDoes(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	example := must(t, "plan", "--example").out
 	snapshot := file(t, "cluster.json", example)
-	for _, policy := range []string{"fifo", "sjfskip", "srtf", decide.Prior, released.Name} {
+	for _, policy := range []string{"fifo", "sjfskip", "srtf", policy.Prior, released.Name} {
 		log := filepath.Join(t.TempDir(), "decisions.jsonl")
 		url, _, end := serving(t, "--policy", policy, "--decision-log", log, "--deadline", "1m")
 		answer := fetch(t, http.MethodPost, url+"/v1/plan", example)
@@ -134,7 +134,7 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 func TestServeReplayFindsThePrior(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	log := filepath.Join(t.TempDir(), "decisions.jsonl")
-	url, _, end := serving(t, "--policy", decide.Prior, "--decision-log", log, "--deadline", "1m")
+	url, _, end := serving(t, "--policy", policy.Prior, "--decision-log", log, "--deadline", "1m")
 	fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
 	end()
 	team := regexp.MustCompile(`"policy":"prior","digest":"\w+","by":"policy"`).ReplaceAllString(read(t, log),

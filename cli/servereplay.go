@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type serveReplayOptions struct {
@@ -38,7 +39,7 @@ see where that would have decided otherwise. Without it the policy is found by i
 	cmd.Flags().StringVar(&opts.log, "log", "", "the decision log; - for standard input")
 	cmd.Flags().StringVar(&opts.policy, "policy", "", "who decides again (default the policy that the log names)")
 	require(cmd, "log")
-	complete(cmd, "policy", decide.Names)
+	complete(cmd, "policy", policy.Names)
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		defer f.Close()
 		in = f
 	}
-	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*decide.Policy{}}
+	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
 	if opts.policy != "" { // a mistake in it is one of the command line
 		if _, err := deciders.find(opts.policy, nil); err != nil {
 			return err
@@ -141,9 +142,9 @@ func (r *replayedLog) print(a *app) error {
 
 // deciders finds who decides again, each once.
 type deciders struct {
-	from  *decide.Finder
+	from  *policy.Finder
 	given string // policy for those that a policy decided, "" for the one of the log
-	known map[string]*decide.Policy
+	known map[string]*policy.Policy
 }
 
 // again makes a decision again, and tells whether another policy than in the log made it.
@@ -156,8 +157,8 @@ func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, 
 	if k.given != "" {
 		name = k.given
 	}
-	p, digest := (*decide.Policy)(nil), d.Digest
-	if d.By == decide.ByPolicy || d.Fallback.Policy == decide.Prior {
+	p, digest := (*policy.Policy)(nil), d.Digest
+	if d.By == decide.ByPolicy || d.Fallback.Policy == policy.Prior {
 		if p, err = k.find(name, nil); err != nil {
 			return "", false, err
 		}
@@ -172,8 +173,8 @@ func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, 
 	return differs, p.Digest != digest, err
 }
 
-func (k *deciders) find(name string, of *decide.Policy) (*decide.Policy, error) {
-	if name == decide.Prior && of != nil && of.Prior != nil {
+func (k *deciders) find(name string, of *policy.Policy) (*policy.Policy, error) {
+	if name == policy.Prior && of != nil && of.Prior != nil {
 		return of.Prior, nil
 	}
 	if p, ok := k.known[name]; ok {

@@ -16,9 +16,9 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/internal/decide"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/policy"
 )
 
 type simulateOptions struct {
@@ -79,7 +79,7 @@ schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it 
 	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
 	opts.drawing.addFlags(cmd)
 	require(cmd, "trace", "servers", "gpus-per-server", "policy")
-	complete(cmd, "policy", decide.Names)
+	complete(cmd, "policy", policy.Names)
 	complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
 	complete(cmd, "restart", func() []string { return restarts })
 	complete(cmd, "estimates", func() []string { return estimateKinds })
@@ -174,7 +174,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
-	episode, cpu, err := simulate(ctx, cfg, jobs, policy.eval(), opts.seed)
+	episode, cpu, err := simulate(ctx, cfg, jobs, *policy, opts.seed)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func limitMemory() (undo func()) {
 
 // simulate plays the jobs and returns the episode and the CPU time that it took, without that of what came before.
 func simulate(
-	ctx context.Context, cfg sim.Config, jobs []trace.Job, p eval.Policy, seed uint64,
+	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64,
 ) (*sim.Sim, time.Duration, error) {
 	sched, err := p.New()
 	if err != nil {

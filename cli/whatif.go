@@ -8,7 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/whatif"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 type whatifOptions struct {
@@ -63,8 +63,8 @@ with as many GPUs of that type. plan --example prints a snapshot to try it on, a
 	f.BoolVar(&opts.all, "all", false, "print every job that is affected")
 	require(cmd, "snapshot", "policy")
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
-	complete(cmd, "policy", decide.Names)
-	complete(cmd, "against", decide.Names)
+	complete(cmd, "policy", policy.Names)
+	complete(cmd, "against", policy.Names)
 	return cmd
 }
 
@@ -99,13 +99,13 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		return err
 	}
 	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
-	first, err := whatif.Play(ctx, state, base.eval(), whatif.Change{}, play)
+	first, err := whatif.Play(ctx, state, *base, whatif.Change{}, play)
 	if err != nil {
 		return err
 	}
 	var second *whatif.Outcome
 	if opts.against != "" || len(opts.add) > 0 || len(opts.remove) > 0 {
-		if second, err = whatif.Play(ctx, state, other.eval(), change, play); err != nil {
+		if second, err = whatif.Play(ctx, state, *other, change, play); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Gate is a list of bounds that an evaluation must keep, such as those of a policy before it is released.
@@ -115,7 +117,7 @@ func limit(x *float64) string {
 func (g *Gate) Fits(plan *Plan, baseline string) error {
 	for i := range g.Bounds {
 		b := &g.Bounds[i]
-		if !slices.ContainsFunc(plan.Policies, func(p Policy) bool { return p.Name == b.Policy }) {
+		if !slices.ContainsFunc(plan.Policies, func(p policy.Policy) bool { return p.Name == b.Policy }) {
 			return fmt.Errorf("gate: bounds[%d]: policy %q is not compared", i, b.Policy)
 		}
 		if b.Of == "relative" && b.Policy == baseline {

@@ -3,6 +3,8 @@ package eval
 import (
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 func gateOf(t *testing.T, text string) *Gate {
@@ -84,7 +86,7 @@ func TestGatesThatAreRefused(t *testing.T) {
 }
 
 func TestGateMustFitThePlan(t *testing.T) {
-	plan := Plan{Suites: []Suite{{Scenario: "a-v1"}}, Policies: []Policy{{Name: "new"}, {Name: "old"}}}
+	plan := Plan{Suites: []Suite{{Scenario: "a-v1"}}, Policies: []policy.Policy{{Name: "new"}, {Name: "old"}}}
 	for bound, want := range map[string]string{
 		"policy: new":                 "",
 		"policy: new, scenario: a-v1": "",

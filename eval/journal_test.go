@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // contents reads the files of a folder by name, but for those that hold wall-clock times.
@@ -355,7 +356,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"key":"x","result":{"scenario":"a","seed":1,"mean_jct_s":1}}`))
 	f.Add([]byte("{\n\x00}\n[]"))
 	f.Add([]byte(`{"key":null,"result":null}`))
-	plan := Plan{Suites: []Suite{{Scenario: "a", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}}}, Policies: []Policy{{Name: "p"}}}
+	plan := Plan{Suites: []Suite{{Scenario: "a", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}}}, Policies: []policy.Policy{{Name: "p"}}}
 	plan.Keep = func(Case) bool { return false }
 	sealed, err := seal(entry{plan.key(&plan.tasks()[0]), &Result{Case: plan.Cases()[0]}})
 	if err != nil {

@@ -3,6 +3,8 @@ package eval
 import (
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 // With cases that take what they are said to, the estimate is right as soon as each policy was seen once, although one policy
@@ -11,7 +13,7 @@ func TestLeftForeseesUnequalCases(t *testing.T) {
 	cost := []float64{1, 100}
 	plan := Plan{
 		Suites:   []Suite{{Scenario: "s", Windows: make([]Window, 10), Seeds: []uint64{1, 2}}},
-		Policies: []Policy{{Name: "quick"}, {Name: "slow"}},
+		Policies: []policy.Policy{{Name: "quick"}, {Name: "slow"}},
 	}
 	now := 0.0
 	plan.Clock = func() time.Duration { return time.Duration(now * float64(time.Second)) }
@@ -44,7 +46,7 @@ func TestLeftForeseesUnequalCases(t *testing.T) {
 func TestLeftWithWorkers(t *testing.T) {
 	plan := Plan{
 		Suites:   []Suite{{Scenario: "s", Windows: make([]Window, 2), Seeds: []uint64{1}}},
-		Policies: []Policy{{Name: "quick"}, {Name: "slow"}},
+		Policies: []policy.Policy{{Name: "quick"}, {Name: "slow"}},
 		Clock:    func() time.Duration { return 0 },
 	}
 	r := run{plan: &plan, tasks: plan.tasks(), workers: 8, next: 2}

@@ -5,17 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/policy"
 )
-
-// Policy makes fresh schedulers under a name. New is called once a case, perhaps concurrently.
-type Policy struct {
-	Name   string
-	Digest string // of what the name does not say, such as weights; tells journals whether a case is still the same
-	New    func() (cluster.Scheduler, error)
-}
 
 // Window makes the episode of one window under a seed: the caller's own, the same for equal seeds. Episode may be called
 // concurrently.
@@ -31,14 +24,17 @@ type Suite struct {
 	Digest   string // of all that fixes the episodes, for journals
 	Windows  []Window
 	Seeds    []uint64
-	Note     string // what the windows share, "" for nothing, for the report
+	Note     string            // what the windows share, "" for nothing, for the report
+	Periods  []scenario.Period // parts of traces that the windows are from: see Plan.Overlap
 }
 
 // Plan is what to run: every policy on every window of every suite under every seed.
 type Plan struct {
 	Suites   []Suite
-	Policies []Policy
-	Workers  int // cases at a time, 0: GOMAXPROCS
+	Policies []policy.Policy
+	// Overlap lets learned policies play jobs that they were trained or chosen on, which is an error otherwise: see OverlapError.
+	Overlap bool
+	Workers int // cases at a time, 0: GOMAXPROCS
 	// Keep says whose event log a result keeps, for charts; nil keeps those of each suite's first window under its first seed.
 	Keep func(Case) bool
 	// Journal is a folder in which finished cases are kept, so that a plan that was killed goes on where it was: see Run. ""
@@ -81,7 +77,10 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	if err != nil {
 		return Suite{}, fmt.Errorf("evaluate: %w", err)
 	}
-	suite := Suite{Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split)}
+	suite := Suite{
+		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split),
+		Periods: src.Periods(split),
+	}
 	for _, i := range windows {
 		if i < 0 || i >= n {
 			return Suite{}, fmt.Errorf("evaluate: window %d of %s, want 0 to %d", i, split, n-1)
@@ -98,7 +97,7 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 }
 
 // NewPlan plans one suite: see NewSuite.
-func NewPlan(src *scenario.Source, split scenario.Split, windows []int, policies []Policy) (Plan, error) {
+func NewPlan(src *scenario.Source, split scenario.Split, windows []int, policies []policy.Policy) (Plan, error) {
 	suite, err := NewSuite(src, split, windows)
 	return Plan{Suites: []Suite{suite}, Policies: policies}, err
 }
@@ -165,6 +164,9 @@ func (p *Plan) Validate() error {
 	}
 	if twice, ok := duplicate(scenarios); ok {
 		return fmt.Errorf("evaluate: scenario %q stands twice", twice)
+	}
+	if shared := p.Overlaps(); len(shared) > 0 && !p.Overlap {
+		return shared[0]
 	}
 	return nil
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/sharedtest"
+	"github.com/clustergym/clustergym/policy"
 )
 
-func policies(names ...string) []Policy {
-	var ps []Policy
+func policies(names ...string) []policy.Policy {
+	var ps []policy.Policy
 	for _, name := range names {
-		ps = append(ps, Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		ps = append(ps, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
 	}
 	return ps
 }
@@ -103,7 +104,7 @@ func TestCasesThatFailAreNamedAndTheOthersRun(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		plan := smallPlan(t, "fifo")
 		plan.Workers = workers
-		plan.Policies = append(plan.Policies, Policy{Name: "bad", New: func() (cluster.Scheduler, error) {
+		plan.Policies = append(plan.Policies, policy.Policy{Name: "bad", New: func() (cluster.Scheduler, error) {
 			return &script{"bad", func(*cluster.Txn) error { return broken }}, nil
 		}})
 		results, err := Run(t.Context(), plan, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // few is a user's encoder: two numbers of a server, one of a job, two of a candidate and one of the cluster.
@@ -91,7 +91,7 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	if err := agents.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := new(decide.Finder).Load(dir)
+	found, err := new(policy.Finder).Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	if err := checkpoints.WriteBundle(foreign, b.Manifest, b.Tensors, b.ONNX, "card", nil); err != nil {
 		t.Fatal(err)
 	}
-	_, err = new(decide.Finder).Load(foreign)
+	_, err = new(policy.Finder).Load(foreign)
 	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), `encoder "unheard-of" is not part of this program`) {
 		t.Errorf("a policy of an encoder that is not there: error %v", err)
 	}

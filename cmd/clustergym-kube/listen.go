@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/serve"
 )
 
 // metricsAddress is where metrics are served.

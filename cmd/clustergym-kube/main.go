@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // version is what the build says: see the Makefile.
@@ -120,7 +120,7 @@ goes on.`,
 	f.StringVar(&o.policy, "policy", "released",
 		"who decides: released, a baseline such as srsf, or the folder of an exported policy")
 	f.StringVar(&o.fallback, "fallback", "",
-		"who decides when the policy does not (default its prior, else "+decide.UsualFallback+")")
+		"who decides when the policy does not (default its prior, else "+policy.UsualFallback+")")
 	f.StringVar(&o.verifyKey, "verify-key", "",
 		"file of an Ed25519 public key: only bundles signed with its private key are read")
 	f.DurationVar(&o.deadline, "deadline", time.Second, "how long the policy may take to decide, and then the fallback")

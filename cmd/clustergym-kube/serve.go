@@ -18,8 +18,9 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // serve runs the scheduler until the context ends or another one leads.
@@ -74,7 +75,7 @@ func (o *options) handler(talk io.Writer) slog.Handler {
 // decider loads the policy. end closes the decision log.
 func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *decide.Decider, end func() error, err error) {
 	end = func() error { return nil }
-	finder := new(decide.Finder)
+	finder := new(policy.Finder)
 	if o.verifyKey != "" {
 		if finder.Key, err = checkpoints.ReadVerifyKey(o.verifyKey); err != nil {
 			return nil, end, err

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 	"pgregory.net/rapid"
 )
 
@@ -132,10 +132,10 @@ func drawJob(t *rapid.T, cfg *sim.Config, i int) (j trace.Job, ok bool) {
 }
 
 // everyPolicy lists the baselines, each also with the menu where it takes one, and each also with loans.
-func everyPolicy() []eval.Policy {
-	var all []eval.Policy
+func everyPolicy() []policy.Policy {
+	var all []policy.Policy
 	add := func(name string) {
-		all = append(all, eval.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		all = append(all, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
 	}
 	for _, b := range baselines.All() {
 		if b.Name == "rollout" { // it plays the others by itself

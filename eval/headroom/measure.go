@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Group is what a rival may do, or a row that is no policy.
@@ -33,7 +34,7 @@ func Reserved() []string { return []string{string(Hindsight), string(Clairvoyant
 
 // Rival is a policy that a scenario is measured with.
 type Rival struct {
-	eval.Policy
+	policy.Policy
 	Group Group
 }
 
@@ -105,7 +106,10 @@ func (m *measuring) tell(i, done int) {
 
 // rivals plays them and drops those that cannot be compared.
 func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error) {
-	run := eval.Plan{Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false }}
+	run := eval.Plan{
+		Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false },
+		Overlap: true, // what is asked is what is left to win, wherever that is
+	}
 	for _, p := range m.plan.Rivals {
 		run.Policies = append(run.Policies, p.Policy)
 	}
@@ -220,7 +224,7 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 
 // search begins with all rivals but those that simulate themselves: they would take the time of many episodes.
 func (m *measuring) search(ctx context.Context, i int, start *sim.Episode) (*Found, error) {
-	var bases []eval.Policy
+	var bases []policy.Policy
 	for _, p := range m.plan.Rivals {
 		if p.Group != LookAhead {
 			bases = append(bases, p.Policy)

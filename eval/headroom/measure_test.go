@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // suite has windows of random jobs on 8 GPUs.
@@ -51,7 +52,7 @@ func rivals(group Group, names ...string) []Rival {
 
 // The rows stand in order: rivals at the best of their groups, the search below all, the bound below it; window by window, too.
 func TestMeasure(t *testing.T) {
-	broken := Rival{eval.Policy{Name: "broken", New: func() (cluster.Scheduler, error) { return nil, errors.New("out of order") }}, Fixed}
+	broken := Rival{policy.Policy{Name: "broken", New: func() (cluster.Scheduler, error) { return nil, errors.New("out of order") }}, Fixed}
 	p := Plan{Suite: suite(5), Effort: 30, Rivals: slices.Concat(
 		rivals(Fixed, "fjf", "sjfskip"), []Rival{broken}, rivals(Menu, "srtf"), rivals(LookAhead, "sjfhold"))}
 	last := 0
@@ -97,7 +98,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestMeasureWithoutARivalThatWorks(t *testing.T) {
-	bad := Rival{eval.Policy{Name: "none", New: func() (cluster.Scheduler, error) { return baselines.New("no such") }}, Fixed}
+	bad := Rival{policy.Policy{Name: "none", New: func() (cluster.Scheduler, error) { return baselines.New("no such") }}, Fixed}
 	if _, err := Measure(t.Context(), Plan{Suite: suite(1), Rivals: []Rival{bad}}); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // SearchOptions bound a search.
@@ -78,7 +79,7 @@ func (f *finder) spend(share float64) {
 //
 // Every step only takes what is better to the end, so the result is never worse than the best policy. The same episode,
 // policies and options give the same result.
-func Search(ctx context.Context, e *sim.Episode, policies []eval.Policy, opts SearchOptions) (*Found, error) {
+func Search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts SearchOptions) (*Found, error) {
 	if opts.Effort < 0 {
 		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
 	}
@@ -147,7 +148,7 @@ type base struct {
 }
 
 // bases plays the policies, best first.
-func (f *finder) bases(ctx context.Context, policies []eval.Policy) ([]base, error) {
+func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, error) {
 	given, known := truth(f.start.Jobs, false), truth(f.start.Jobs, true)
 	var all []base
 	var failed error

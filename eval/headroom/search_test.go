@@ -14,13 +14,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 	"pgregory.net/rapid"
 )
 
-func named(names ...string) []eval.Policy {
-	var all []eval.Policy
+func named(names ...string) []policy.Policy {
+	var all []policy.Policy
 	for _, name := range names {
-		all = append(all, eval.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		all = append(all, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
 	}
 	return all
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Options say how a snapshot is played.
@@ -50,7 +50,7 @@ type stage struct {
 // Play plays the snapshot to its end. The state is only read, and no transaction may be open in it. Jobs that the working
 // servers could never hold are left out and reported as never started. A snapshot with jobs that have no estimate cannot be
 // played without Options.Assume.
-func Play(ctx context.Context, s *cluster.State, p eval.Policy, c Change, o Options) (*Outcome, error) {
+func Play(ctx context.Context, s *cluster.State, p policy.Policy, c Change, o Options) (*Outcome, error) {
 	st := &stage{from: s, opts: o}
 	if st.opts.Most == 0 {
 		st.opts.Most = mostDecisions

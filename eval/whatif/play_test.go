@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // snapshot reads a snapshot at 1000 s from its servers, jobs and rules.
@@ -58,8 +58,8 @@ func shares(gpu int, milli ...string) string {
 	return strings.Join(jobs, ",")
 }
 
-func named(name string) eval.Policy {
-	return eval.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+func named(name string) policy.Policy {
+	return policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 }
 
 func play(t *testing.T, s *cluster.State, policy string, c Change, o Options) *Outcome {
@@ -213,7 +213,7 @@ func TestPhysicsSaysHowFast(t *testing.T) {
 		}
 		s.SetProfile(physics.Ideal())
 		eyes := &spy{}
-		see := eval.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}
+		see := policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}
 		if _, err := Play(t.Context(), s, see, Change{}, Options{Physics: model, Most: 1}); err != nil || eyes.profile != physic {
 			t.Errorf("a policy knows %s, %v; want %s", eyes.profile, err, physic)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // drawState draws a small busy cluster at two hours: servers of two types and both pools, some failed, CPU modelled or not, a
@@ -222,7 +222,7 @@ func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 			change.Add = []Servers{{2, 5, "C"}}
 		}
 		eyes := &spy{}
-		out, err := Play(t.Context(), s, eval.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
+		out, err := Play(t.Context(), s, policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
 			Options{Assume: time.Hour, Most: 1})
 		if err != nil {
 			t.Fatal(err)

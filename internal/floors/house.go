@@ -35,12 +35,14 @@ func House() Rules {
 			{4, "agents"},
 			{4.5, "agents/learn"},
 
+			{4.5, "policy"},
+
 			{5, "train"},
 			{5, "eval"},
 
-			{5.4, "internal/decide"},
+			{5.4, "serve/decide"},
 
-			{5.5, "internal/serve"},
+			{5.5, "serve"},
 
 			{6, "cli"},
 

@@ -11,7 +11,7 @@ import (
 // What runs in production links no Gorgonia, not even through others. The module of clustergym-kube has a test of its own.
 func TestProductionLinksNoGorgonia(t *testing.T) {
 	readTree(t)
-	for _, family := range []string{"internal/serve", "internal/decide", "baselines", "agents", "checkpoints", "env"} {
+	for _, family := range []string{"serve", "serve/decide", "baselines", "agents", "checkpoints", "env"} {
 		for _, path := range deps(t, "./"+family) {
 			if strings.HasPrefix(path, "gorgonia.org/") {
 				t.Errorf("%s links %s", family, path)
@@ -34,7 +34,7 @@ func TestProductionPlaysNoEnvironment(t *testing.T) {
 			t.Errorf("%s links %s", family, path)
 		}
 	}
-	for _, family := range []string{"agents", "internal/decide", "internal/serve"} {
+	for _, family := range []string{"agents", "serve/decide", "serve"} {
 		if slices.Contains(deps(t, "./"+family), simulated) {
 			t.Errorf("%s links %s", family, simulated)
 		}

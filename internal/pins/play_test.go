@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // groups lists all that is pinned.
@@ -41,7 +41,7 @@ func groups() []group {
 // find makes the scheduler of a name.
 func find(t *testing.T, name string) cluster.Scheduler {
 	t.Helper()
-	p, err := new(decide.Finder).Load(name)
+	p, err := new(policy.Finder).Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // seed of every episode and every scheduler.
@@ -68,7 +68,7 @@ func everybody() (names []string) {
 		names = append(names, "sjfskip:place="+place, "srsf:place="+place)
 	}
 	return append(names, "rollout:base=fifo:futures=2", "rollout:base=las:deltas=true", "rollout:base=srsf:deltas=true:futures=2+menu",
-		"srsf+menu+move+loan", "lyra+move+loan", decide.Prior, decide.Prior+"+loan", "released", "released+loan")
+		"srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan", "released", "released+loan")
 }
 
 // tenants gives the jobs to three tenants, two of them with quotas.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // BenchmarkRound makes rounds on 1,000 nodes of 8 GPUs with 1,000 gangs waiting: look, decide, and find what to do, without the API

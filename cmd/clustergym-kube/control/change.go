@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // changes are what has to be done to the cluster. The free GPUs of now carry what begins; what needs those that others leave

@@ -10,7 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Mode is how far the scheduler goes.

@@ -26,7 +26,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,7 +36,7 @@ var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, cache.Store) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
-	finder := new(decide.Finder)
+	finder := new(policy.Finder)
 	source, err := finder.Find("fjf")
 	if err != nil {
 		t.Fatal(err)

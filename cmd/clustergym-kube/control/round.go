@@ -10,7 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // round is one decision on a view of the cluster, and what it comes to.

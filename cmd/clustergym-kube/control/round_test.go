@@ -15,7 +15,8 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // noon is when the tests of this package look at the cluster.
@@ -27,9 +28,9 @@ var reading = mirror.Config{
 	Schedulers: []string{"clustergym"}, GPU: gpu, TypeLabel: "type", RackLabel: "rack", Epoch: time.Unix(0, 0),
 }
 
-func decider(t testing.TB, policy string) *decide.Decider {
+func decider(t testing.TB, name string) *decide.Decider {
 	t.Helper()
-	source, err := new(decide.Finder).Find(policy)
+	source, err := new(policy.Finder).Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}

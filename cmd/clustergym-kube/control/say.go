@@ -11,7 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // said remembers what was said of pods that wait, so that it is said once.

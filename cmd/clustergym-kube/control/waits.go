@@ -9,7 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // waits counts how long gangs wait and hold others back. Only at its beginning does it go by the clock and the ages of pods, as

@@ -7,7 +7,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // prediction is what the simulator says of jobs, by their index.
@@ -18,9 +19,9 @@ type prediction struct {
 }
 
 // predict plays jobs in the simulator, on a cluster where a job runs as long anywhere.
-func predict(t *testing.T, policy string, nodes int, jobs []trace.Job) *prediction {
+func predict(t *testing.T, name string, nodes int, jobs []trace.Job) *prediction {
 	t.Helper()
-	p, err := new(decide.Finder).Load(policy)
+	p, err := new(policy.Finder).Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (p *prediction) makespan() (last time.Duration) {
 func (p *prediction) wait(i int) time.Duration { return p.starts[i] - p.jobs[i].Submit }
 
 // anew asks a policy as clustergym-kube does without --preemptions-per-hour: anew for every decision, and nothing is stopped.
-type anew struct{ *decide.Policy }
+type anew struct{ *policy.Policy }
 
 // Name implements cluster.Scheduler.
 func (a anew) Name() string { return a.Policy.Name }

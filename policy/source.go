@@ -1,4 +1,4 @@
-package decide
+package policy
 
 import (
 	"crypto/sha256"

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 func TestNobodyDecides(t *testing.T) {
@@ -27,7 +28,7 @@ func TestNobodyDecides(t *testing.T) {
 		{"one breaks", broken, needy, http.StatusServiceUnavailable, []string{"broken", "no estimate"}},
 	} {
 		s := newSite(t, c.policy.Policy(), func(config *serve.Config) {
-			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.Policy(), nil }
+			config.Fallback = func(*policy.Policy) (*policy.Policy, error) { return c.fallback.Policy(), nil }
 		})
 		status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
 		if status != c.status {

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // logged has a decider decide n times and returns the decision log.
-func logged(t testing.TB, p *decide.Policy, n int) string {
+func logged(t testing.TB, p *policy.Policy, n int) string {
 	path := logPath(t)
 	l, err := decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1})
 	if err != nil {
@@ -38,7 +39,7 @@ func logged(t testing.TB, p *decide.Policy, n int) string {
 }
 
 // replay decides all lines again and returns what is said of each.
-func replay(t testing.TB, log string, p *decide.Policy) (said []string) {
+func replay(t testing.TB, log string, p *policy.Policy) (said []string) {
 	t.Helper()
 	for r := decide.NewLogReader(strings.NewReader(log)); ; {
 		record, d, err := r.Next()
@@ -198,7 +199,7 @@ func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 	}
 	during, leave := context.WithCancel(t.Context())
 	s = newSite(t, decidetest.Script(func(*cluster.Txn) error { leave(); return errors.New("no") }).Policy(), func(c *decide.Config) {
-		c.Fallback = func(*decide.Policy) (*decide.Policy, error) {
+		c.Fallback = func(*policy.Policy) (*policy.Policy, error) {
 			return decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil
 		}
 	})

@@ -14,19 +14,20 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Config is what a decider decides by. Zero values are replaced where a default is named.
 type Config struct {
-	Source    Source
-	Fallback  func(*Policy) (*Policy, error) // who decides when this policy does not: the prior, else UsualFallback
-	Seed      uint64                         // of policies that draw
-	Deadline  time.Duration                  // of a decision, and again of the fallback's: 1 s
-	Reasons   time.Duration                  // for finding reasons, after the decision: 5 s
-	Parallel  int                            // decisions past their deadline that may still run: GOMAXPROCS
-	Decisions *Log                           // nil: decisions are not logged
-	Registry  prometheus.Registerer          // of the metrics, nil for none
-	Log       *slog.Logger                   // nil for none
+	Source    policy.Source
+	Fallback  func(*policy.Policy) (*policy.Policy, error) // who decides when this policy does not: the prior, else UsualFallback
+	Seed      uint64                                       // of policies that draw
+	Deadline  time.Duration                                // of a decision, and again of the fallback's: 1 s
+	Reasons   time.Duration                                // for finding reasons, after the decision: 5 s
+	Parallel  int                                          // decisions past their deadline that may still run: GOMAXPROCS
+	Decisions *Log                                         // nil: decisions are not logged
+	Registry  prometheus.Registerer                        // of the metrics, nil for none
+	Log       *slog.Logger                                 // nil for none
 }
 
 // Decider decides by a policy that may be loaded anew. It is safe for concurrent use.
@@ -42,7 +43,7 @@ type Decider struct {
 
 // loaded is what decides from one reload to the next.
 type loaded struct {
-	policy, fallback *Policy
+	policy, fallback *policy.Policy
 	first, second    guard // of the policy; of the fallback and the prior
 	stamp            string
 	since            time.Time
@@ -58,7 +59,7 @@ func New(c Config) (*Decider, error) {
 			c.Deadline, c.Reasons, c.Parallel)
 	}
 	if c.Fallback == nil {
-		c.Fallback = new(Finder).Fallback("")
+		c.Fallback = new(policy.Finder).Fallback("")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -78,7 +79,7 @@ func New(c Config) (*Decider, error) {
 }
 
 // Policy returns the policy that decides now. Read only.
-func (d *Decider) Policy() *Policy { return d.loaded.Load().policy }
+func (d *Decider) Policy() *policy.Policy { return d.loaded.Load().policy }
 
 // Served tells who decides.
 type Served struct {
@@ -141,7 +142,7 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.State, id string, reaso
 // decided is a decision that may yet be explained.
 type decided struct {
 	proposal
-	by     *Policy
+	by     *policy.Policy
 	result *Result
 }
 
@@ -206,7 +207,7 @@ func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.State, c Co
 }
 
 // note logs who did not decide.
-func (d *Decider) note(id, who string, p *Policy, f *Failure) {
+func (d *Decider) note(id, who string, p *policy.Policy, f *Failure) {
 	if f == nil {
 		return
 	}

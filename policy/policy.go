@@ -1,4 +1,4 @@
-package decide
+package policy
 
 import (
 	"fmt"
@@ -20,6 +20,7 @@ type Policy struct {
 	Learned  *agents.Policy         // nil for a baseline
 	Training checkpoints.Provenance // of a learned one
 	Folder   string                 // that it was read from, "" for what comes with the program
+	Run      string                 // folder of the run that trained it, "" where that is not known
 }
 
 // Prior is the name of what a learned policy starts from; as a name of its own it is the usual one.

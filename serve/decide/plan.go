@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // proposal is what a policy proposes in a transaction that is still open.
@@ -15,7 +16,7 @@ type proposal struct {
 }
 
 // propose asks a policy for its decisions on a state.
-func propose(s *cluster.State, p *Policy, seed uint64) (proposal, error) {
+func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) {
 	sched, err := p.New()
 	if err != nil {
 		return proposal{}, err
@@ -67,7 +68,7 @@ const besides = "the prior"
 
 // Plan asks a policy for its decisions on a state, explains them, and takes everything back. Reasons of a learned policy also
 // say where it differs from its prior. Equal arguments, equal plans.
-func Plan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
+func Plan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
 	facts := explain.New(s)
 	if p.Prior != nil {
 		from, err := propose(s, p.Prior, seed)
@@ -90,7 +91,7 @@ func Plan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, *explain.Dec
 }
 
 // barePlan is Plan without reasons.
-func barePlan(s *cluster.State, p *Policy, seed uint64) (*explain.Plan, error) {
+func barePlan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, error) {
 	out, err := propose(fresh(s), p, seed)
 	if err != nil {
 		return nil, err

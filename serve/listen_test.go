@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 func TestATokenIsAsked(t *testing.T) {

@@ -9,11 +9,12 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Again makes the decision of a record again, without a deadline, and says where the plan differs from the one in the record:
 // "" for nowhere. The policy is the one that decided. Names of policies are not compared.
-func Again(r *Record, d *Decision, p *Policy, profile cluster.Profile) (string, error) {
+func Again(r *Record, d *Decision, p *policy.Policy, profile cluster.Profile) (string, error) {
 	state, err := cluster.ReadSnapshot(bytes.NewReader(r.Snapshot))
 	if err != nil {
 		return "", err

@@ -14,8 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 func read(t testing.TB) *cluster.State {
@@ -43,12 +44,12 @@ type site struct {
 	metered *prometheus.Registry
 }
 
-func newSite(t testing.TB, p *decide.Policy, change func(*decide.Config)) *site {
+func newSite(t testing.TB, p *policy.Policy, change func(*decide.Config)) *site {
 	t.Helper()
 	s := &site{log: new(decidetest.Said), metered: prometheus.NewRegistry()}
 	c := decide.Config{
-		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
-		Fallback: func(*decide.Policy) (*decide.Policy, error) { return decidetest.Baseline("fifo"), nil },
+		Source:   policy.Source{Load: func() (*policy.Policy, error) { return p, nil }},
+		Fallback: func(*policy.Policy) (*policy.Policy, error) { return decidetest.Baseline("fifo"), nil },
 		Seed:     1, Deadline: time.Minute, Parallel: 2, Registry: s.metered,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

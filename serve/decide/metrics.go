@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 // metrics are what a decider counts.
@@ -20,7 +22,7 @@ type metrics struct {
 	seconds     prometheus.Histogram
 }
 
-func newMetrics(late *atomic.Int64, policy func() *Policy) *metrics {
+func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	count := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "clustergym_" + name, Help: help})
 	}
@@ -74,7 +76,7 @@ func (m *metrics) register(in prometheus.Registerer) error {
 }
 
 // policyInfo tells which policy decides.
-type policyInfo struct{ policy func() *Policy }
+type policyInfo struct{ policy func() *policy.Policy }
 
 var infoDesc = prometheus.NewDesc("clustergym_policy_info", "1 for the policy that decides.", []string{"policy", "digest"}, nil)
 

@@ -11,8 +11,9 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // signed puts the released policy into a folder, under a name and signed by a key; nil for none.
@@ -28,9 +29,9 @@ func signed(t testing.TB, dir, name string, key ed25519.PrivateKey) {
 	}
 }
 
-func keys(number byte) (*decide.Finder, ed25519.PrivateKey) {
+func keys(number byte) (*policy.Finder, ed25519.PrivateKey) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{number}, ed25519.SeedSize))
-	return &decide.Finder{Key: key.Public().(ed25519.PublicKey)}, key
+	return &policy.Finder{Key: key.Public().(ed25519.PublicKey)}, key
 }
 
 func TestFoldersMustBeSigned(t *testing.T) {
@@ -60,15 +61,15 @@ func TestFoldersMustBeSigned(t *testing.T) {
 		{at("mine"), true}, {"x=" + at("mine"), true}, {at("mine") + "+loan", true}, {released.Name, true}, {"prior", true}, {"fifo", true},
 		{at("others"), false}, {at("nobodys"), false}, {"x=" + at("nobodys"), false}, {at("nobodys") + "+loan", false}, {at("run"), false},
 	} {
-		for who, load := range map[string]func() (*decide.Policy, error){
-			"policy":   func() (*decide.Policy, error) { return from.Load(c.arg) },
-			"fallback": func() (*decide.Policy, error) { return from.Fallback(c.arg)(decidetest.Baseline("fifo")) },
+		for who, load := range map[string]func() (*policy.Policy, error){
+			"policy":   func() (*policy.Policy, error) { return from.Load(c.arg) },
+			"fallback": func() (*policy.Policy, error) { return from.Fallback(c.arg)(decidetest.Baseline("fifo")) },
 		} {
 			if _, err := load(); (err == nil) != c.ok || err != nil && !errors.Is(err, checkpoints.ErrUnsigned) {
 				t.Errorf("%s as %s: %v, want it taken: %v", c.arg, who, err, c.ok)
 			}
 		}
-		if _, err := (&decide.Finder{Run: from.Run}).Load(c.arg); err != nil {
+		if _, err := (&policy.Finder{Run: from.Run}).Load(c.arg); err != nil {
 			t.Errorf("%s without a key: %v", c.arg, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package decide
+package policy
 
 import (
 	"crypto/ed25519"
@@ -129,7 +129,11 @@ func (f *Finder) folder(dir string) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return team(p, m.Training, dir), nil
+		found := team(p, m.Training, dir)
+		if from := filepath.Dir(filepath.Clean(dir)); f.Run != nil && f.Run(from) != nil {
+			found.Run = from // which export puts its bundle into
+		}
+		return found, nil
 	}
 	return Source{Load: load, Stamp: func() (string, error) { return folderStamp(dir) }}, nil
 }
@@ -145,7 +149,9 @@ func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Proven
 		if err != nil {
 			return nil, err
 		}
-		return team(p, training, dir), nil
+		found := team(p, training, dir)
+		found.Run = dir
+		return found, nil
 	}}, nil
 }
 

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
@@ -83,7 +84,7 @@ func TestNobodyDecides(t *testing.T) {
 		{"the fallback breaks", needy, broken, false, []string{"broken", "no estimate"}},
 	} {
 		s := newSite(t, c.policy.Policy(), func(config *decide.Config) {
-			config.Fallback = func(*decide.Policy) (*decide.Policy, error) { return c.fallback.Policy(), nil }
+			config.Fallback = func(*policy.Policy) (*policy.Policy, error) { return c.fallback.Policy(), nil }
 		})
 		out, err := s.Decide(t.Context(), read(t), "", true)
 		var u *decide.Undecided

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // crowd draws a cluster of a few servers of four GPUs with running and waiting jobs.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Why a policy did not decide.
@@ -39,7 +40,7 @@ const (
 )
 
 // propose is propose under the guard. The state is the scheduler's from the call on: after an error, nobody may touch it.
-func (g *guard) propose(s *cluster.State, p *Policy, seed uint64) (proposal, *Failure) {
+func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, *Failure) {
 	if n := g.late.Load(); n >= g.most {
 		return proposal{}, &Failure{Reason: ReasonBusy, Err: fmt.Errorf("plan with %s: %d late decisions still run", p.Name, n)}
 	}

@@ -3,6 +3,8 @@ package decide
 import (
 	"fmt"
 	"time"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 // The results of a reload.
@@ -29,7 +31,7 @@ func (d *Decider) load() (*loaded, error) {
 	if l.fallback, err = d.Fallback(l.policy); err != nil {
 		return nil, fmt.Errorf("fallback: %w", err)
 	}
-	for _, p := range []*Policy{l.policy, l.fallback} {
+	for _, p := range []*policy.Policy{l.policy, l.fallback} {
 		if _, err := p.New(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", p.Name, err)
 		}

@@ -1,4 +1,4 @@
-package decide_test
+package policy_test
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // bundle puts the released policy into a folder.
@@ -27,7 +27,7 @@ func bundle(t testing.TB) string {
 
 func TestPoliciesAreFoundByName(t *testing.T) {
 	dir := bundle(t)
-	inside, err := new(decide.Finder).Load(released.Name)
+	inside, err := new(policy.Finder).Load(released.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 		{"mine=" + dir, "mine", inside.Digest, true, true},
 		{dir + "+loan", released.Name + "+loan", inside.Digest, true, true},
 	} {
-		source, err := new(decide.Finder).Find(c.arg)
+		source, err := new(policy.Finder).Find(c.arg)
 		if err != nil {
 			t.Errorf("%s: %v", c.arg, err)
 			continue
@@ -65,7 +65,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 			(p.Prior != nil) != c.learned || (p.Folder == dir) != c.reloadable || s == nil {
 			t.Errorf("%s: %q with digest %q of folder %q, learned %v", c.arg, p.Name, p.Digest, p.Folder, p.Learned != nil)
 		}
-		if c.learned && (p.Prior.Name != decide.Prior || len(p.Training.Seen) == 0) {
+		if c.learned && (p.Prior.Name != policy.Prior || len(p.Training.Seen) == 0) {
 			t.Errorf("%s: prior %+v, training %+v", c.arg, p.Prior, p.Training)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 
 // A user's scheduler cannot take the names of policies that are no baselines.
 func TestOwnSchedulersLeaveNamesOfPolicies(t *testing.T) {
-	for _, name := range decide.Names() {
+	for _, name := range policy.Names() {
 		func() {
 			defer func() {
 				if said, _ := recover().(string); !strings.Contains(said, "already has a policy of that name") {
@@ -107,8 +107,8 @@ func TestNamesOfNothing(t *testing.T) {
 		{filepath.Join(dir, "none"), true, "no such folder"},
 		{dir, true, "holds no manifest.json"},
 	} {
-		_, err := new(decide.Finder).Find(c.arg)
-		var name *decide.NameError
+		_, err := new(policy.Finder).Find(c.arg)
+		var name *policy.NameError
 		if !errors.As(err, &name) || name.Folder != c.folder || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.arg, err, c.want)
 		}
@@ -121,7 +121,7 @@ func TestFindingReadsNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	source, err := new(decide.Finder).Find(dir)
+	source, err := new(policy.Finder).Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestFindingReadsNothing(t *testing.T) {
 func TestRunsAreTheCallers(t *testing.T) {
 	dir := bundle(t)
 	read := 0
-	f := &decide.Finder{Run: func(at string) func() (*agents.Policy, checkpoints.Provenance, error) {
+	f := &policy.Finder{Run: func(at string) func() (*agents.Policy, checkpoints.Provenance, error) {
 		if at != dir {
 			return nil
 		}
@@ -160,13 +160,13 @@ func TestFallbacks(t *testing.T) {
 	learned.Prior = decidetest.Baseline("las")
 	for _, c := range []struct {
 		name string
-		of   *decide.Policy
+		of   *policy.Policy
 		want string
 	}{
-		{"", of, decide.UsualFallback}, {"", learned, "las"}, {"prior", learned, "las"}, {"prior", of, "prior"},
+		{"", of, policy.UsualFallback}, {"", learned, "las"}, {"prior", learned, "las"}, {"prior", of, "prior"},
 		{"fifo", of, "fifo"}, {"fifo", learned, "fifo"},
 	} {
-		p, err := new(decide.Finder).Fallback(c.name)(c.of)
+		p, err := new(policy.Finder).Fallback(c.name)(c.of)
 		if err != nil || p.Name != c.want {
 			t.Errorf("%q for %s: %+v, %v, want %s", c.name, c.of.Name, p, err, c.want)
 		}
@@ -176,7 +176,7 @@ func TestFallbacks(t *testing.T) {
 // A stamp changes with the files of a bundle, and not else.
 func TestStamps(t *testing.T) {
 	dir := bundle(t)
-	source, err := new(decide.Finder).Find(dir)
+	source, err := new(policy.Finder).Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Snapshot is two servers of four GPUs on which one job runs and two wait.
@@ -19,8 +19,8 @@ const Snapshot = `{"version":1,"now_s":100,
 {"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
 
 // Baseline is a baseline as a policy.
-func Baseline(name string) *decide.Policy {
-	return &decide.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+func Baseline(name string) *policy.Policy {
+	return &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 }
 
 // Script is a scheduler that does what a test says.
@@ -36,8 +36,8 @@ func (Script) Reset(uint64) error { return nil }
 func (f Script) Schedule(tx *cluster.Txn) error { return f(tx) }
 
 // Policy is the script as a policy.
-func (f Script) Policy() *decide.Policy {
-	return &decide.Policy{Name: f.Name(), Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
+func (f Script) Policy() *policy.Policy {
+	return &policy.Policy{Name: f.Name(), Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
 }
 
 // Said collects a log. It is safe for concurrent use.

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // site is a server under test.
@@ -27,12 +28,12 @@ type site struct {
 	log *decidetest.Said
 }
 
-func newSite(t testing.TB, p *decide.Policy, change func(*serve.Config)) *site {
+func newSite(t testing.TB, p *policy.Policy, change func(*serve.Config)) *site {
 	t.Helper()
 	s := &site{log: new(decidetest.Said)}
 	c := serve.Config{Config: decide.Config{
-		Source:   decide.Source{Load: func() (*decide.Policy, error) { return p, nil }},
-		Fallback: func(*decide.Policy) (*decide.Policy, error) { return decidetest.Baseline("fifo"), nil },
+		Source:   policy.Source{Load: func() (*policy.Policy, error) { return p, nil }},
+		Fallback: func(*policy.Policy) (*policy.Policy, error) { return decidetest.Baseline("fifo"), nil },
 		Seed:     1, Deadline: time.Minute, Parallel: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}}

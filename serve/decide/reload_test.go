@@ -10,21 +10,22 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 func TestABundleIsReloaded(t *testing.T) {
 	var mu sync.Mutex
 	current, stamp, fail := decidetest.Baseline("fifo"), "1", error(nil)
-	set := func(p *decide.Policy, at string, err error) {
+	set := func(p *policy.Policy, at string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		current, stamp, fail = p, at, err
 	}
 	s := newSite(t, nil, func(c *decide.Config) {
-		c.Source = decide.Source{
-			Load:  func() (*decide.Policy, error) { mu.Lock(); defer mu.Unlock(); return current, fail },
+		c.Source = policy.Source{
+			Load:  func() (*policy.Policy, error) { mu.Lock(); defer mu.Unlock(); return current, fail },
 			Stamp: func() (string, error) { mu.Lock(); defer mu.Unlock(); return stamp, nil },
 		}
 	})
@@ -55,8 +56,8 @@ func TestADecisionKeepsItsPolicy(t *testing.T) {
 	first := decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy()
 	stamp, current := "1", first
 	s := newSite(t, nil, func(c *decide.Config) {
-		c.Source = decide.Source{
-			Load: func() (*decide.Policy, error) { return current, nil }, Stamp: func() (string, error) { return stamp, nil },
+		c.Source = policy.Source{
+			Load: func() (*policy.Policy, error) { return current, nil }, Stamp: func() (string, error) { return stamp, nil },
 		}
 	})
 	got, state := make(chan *decide.Result, 1), read(t)
@@ -89,8 +90,8 @@ func TestTeamsDecideSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &decide.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(team), nil }}
-	p := &decide.Policy{
+	from := &policy.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(team), nil }}
+	p := &policy.Policy{
 		Name: "team", Prior: from, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil },
 	}
 	s := newSite(t, p, func(c *decide.Config) { c.Parallel = 8 })

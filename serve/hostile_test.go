@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/decide"
-	"github.com/clustergym/clustergym/internal/decide/decidetest"
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/serve"
+	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // post opens a connection and begins a request with a body of so many bytes, of which it sends the first ones.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/internal/serve"
+	"github.com/clustergym/clustergym/serve"
 )
 
 // A token that was meant to be there and is not must never turn into none.

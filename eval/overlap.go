@@ -1,0 +1,55 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// OverlapError says that a policy would be judged by jobs that it was trained or chosen on.
+type OverlapError struct {
+	Policy, Scenario, Split string
+	Shared                  scenario.Period // a part of a trace that both have
+}
+
+func (e *OverlapError) Error() string {
+	return fmt.Sprintf("policy %s was trained or chosen on jobs of %s of %s (%s)", e.Policy, e.Split, e.Scenario, e.Shared)
+}
+
+// Overlaps lists the policies and suites that have jobs in common. A learned policy that does not say what it was trained on is
+// not among them.
+func (p *Plan) Overlaps() []*OverlapError {
+	var all []*OverlapError
+	for i := range p.Policies {
+		var seen []scenario.Period
+		for _, s := range p.Policies[i].Training.Seen {
+			seen = append(seen, scenario.Period(s))
+		}
+		for _, s := range p.Suites {
+			if shared, overlap := scenario.Overlap(seen, s.Periods); overlap {
+				all = append(all, &OverlapError{p.Policies[i].Name, s.Scenario, s.Split, shared})
+			}
+		}
+	}
+	return all
+}
+
+// Complete leaves out the results of policies of which some case of a suite has none: half of their cases would compare with all
+// of the others'.
+func (p *Plan) Complete(results []Result) []Result {
+	type pair struct{ scenario, policy string }
+	missing := map[pair]int{}
+	for _, c := range p.Cases() {
+		missing[pair{c.Scenario, c.Policy}]++
+	}
+	for i := range results {
+		missing[pair{results[i].Scenario, results[i].Policy}]--
+	}
+	var whole []Result
+	for _, r := range results {
+		if missing[pair{r.Scenario, r.Policy}] <= 0 {
+			whole = append(whole, r)
+		}
+	}
+	return whole
+}
