@@ -3,8 +3,8 @@
 package floors
 
 import (
-	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -18,18 +18,19 @@ type Package struct {
 	Deps         []string // transitive closure of Imports
 }
 
-// Rules is a house: its module, its floors, and where foreign modules may be used.
+// Rules is a house: its module, its packages by floor, and where foreign modules may be used.
 type Rules struct {
 	Module string
-	Floors []Floor
+	Rooms  []Room // every package once, the lowest floor first
 	Fences []Fence
 }
 
-// Floor puts a family, a package and all below it that has no floor of its own, on a level. A package may import packages of
-// lower levels and of its own family.
-type Floor struct {
-	Level  float64
-	Family string // relative to the module, for example "env/sim"
+// Room puts a package on a floor. It may import packages of lower floors only, and stands above or below the package whose folder
+// its own is in.
+type Room struct {
+	Floor   int
+	Package string // relative to the module, for example "env/sim"
+	Is      string // what it is, for readers
 }
 
 // Fence confines a foreign module.
@@ -56,6 +57,7 @@ func (r Rules) Check(packages []Package) []string {
 			found = append(found, r.checkFence(p, name, fence, byPath)...)
 		}
 	}
+	found = append(found, r.checkRooms(byPath)...)
 	slices.Sort(found)
 	return found
 }
@@ -66,16 +68,31 @@ func (r Rules) checkFloors(p Package, name string) []string {
 		return []string{fmt.Sprintf("%s has no floor", name)}
 	}
 	var found []string
-	for _, path := range p.Imports {
-		target, ok := r.own(path)
+	for _, imported := range p.Imports {
+		target, ok := r.own(imported)
 		if !ok {
 			continue
 		}
-		to, ok := r.floor(target)
-		if !ok || to.Family == from.Family || to.Level < from.Level {
-			continue // a target without a floor is reported once, as itself
+		if to, ok := r.floor(target); ok && to >= from { // a target without a floor is reported once, as itself
+			found = append(found, fmt.Sprintf("%s (floor %d) imports %s (floor %d)", name, from, target, to))
 		}
-		found = append(found, fmt.Sprintf("%s (floor %g) imports %s (floor %g)", name, from.Level, target, to.Level))
+	}
+	return found
+}
+
+// checkRooms reports packages that are listed and not there, or twice, and those on the floor of their parent.
+func (r Rules) checkRooms(there map[string]Package) []string {
+	var found []string
+	for i, room := range r.Rooms {
+		if _, ok := there[r.Module+"/"+room.Package]; !ok {
+			found = append(found, fmt.Sprintf("%s has a floor and is no package", room.Package))
+		}
+		if slices.ContainsFunc(r.Rooms[:i], func(other Room) bool { return other.Package == room.Package }) {
+			found = append(found, fmt.Sprintf("%s has two floors", room.Package))
+		}
+		if floor, ok := r.floor(path.Dir(room.Package)); ok && floor == room.Floor {
+			found = append(found, fmt.Sprintf("%s is on floor %d beside its parent", room.Package, floor))
+		}
 	}
 	return found
 }
@@ -120,13 +137,13 @@ func (r Rules) own(path string) (string, bool) {
 	return strings.CutPrefix(path, r.Module+"/")
 }
 
-// floor returns the floor of the longest family that holds name.
-func (r Rules) floor(name string) (Floor, bool) {
-	holds := slices.DeleteFunc(slices.Clone(r.Floors), func(f Floor) bool { return !within(name, f.Family) })
-	if len(holds) == 0 {
-		return Floor{}, false
+// floor returns the floor of a package.
+func (r Rules) floor(name string) (int, bool) {
+	i := slices.IndexFunc(r.Rooms, func(room Room) bool { return room.Package == name })
+	if i < 0 {
+		return 0, false
 	}
-	return slices.MaxFunc(holds, func(a, b Floor) int { return cmp.Compare(len(a.Family), len(b.Family)) }), true
+	return r.Rooms[i].Floor, true
 }
 
 func inFamilies(name string, families []string) bool {

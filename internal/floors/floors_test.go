@@ -4,44 +4,86 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/floors"
 	"github.com/google/go-cmp/cmp"
 )
 
-// The module keeps its own rules.
+var update = flag.Bool("update", false, "write the table and the drawing of docs/house.md")
+
+// The module keeps its own rules, and docs/house.md shows them.
 func TestHouse(t *testing.T) {
-	rules := floors.House()
+	rules, packages := floors.House(), packages(t)
+	for _, violation := range rules.Check(packages) {
+		t.Error(violation)
+	}
+	var drawing, table bytes.Buffer
+	if err := errors.Join(rules.Draw(&drawing, packages), rules.Table(&table)); err != nil {
+		t.Fatal(err)
+	}
+	const page, begin, end = "../../docs/house.md", "<!-- floors: go test ./internal/floors -update -->\n", "<!-- end of floors -->\n"
+	text := read(t, page)
+	before, rest, found := strings.Cut(text, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no lines %q and %q", page, begin, end)
+	}
+	for _, file := range []struct{ name, has, want string }{
+		{page, text, before + begin + table.String() + end + after}, {"../../docs/house.svg", read(t, "../../docs/house.svg"), drawing.String()},
+	} {
+		if file.has == file.want {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s does not show the packages as they are: go test ./internal/floors -update writes it", file.name)
+		} else if err := os.WriteFile(file.name, []byte(file.want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read returns what a file says, "" if it is not there.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// packages lists those of the module.
+func packages(t *testing.T) []floors.Package {
+	t.Helper()
 	readTree(t)
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports,Deps", rules.Module+"/...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports,Deps",
+		floors.House().Module+"/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("list packages: %v\n%s", err, stderr.Bytes())
 	}
-	var packages []floors.Package
+	var all []floors.Package
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p floors.Package
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
-			break
+			return all
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, p)
-	}
-	if len(packages) < 5 {
-		t.Fatalf("only %d packages listed", len(packages))
-	}
-	for _, violation := range rules.Check(packages) {
-		t.Error(violation)
+		all = append(all, p)
 	}
 }
 
@@ -63,7 +105,10 @@ func readTree(t *testing.T) {
 func toy() floors.Rules {
 	return floors.Rules{
 		Module: "m",
-		Floors: []floors.Floor{{-1, "internal"}, {0, "low"}, {0, "beside"}, {0.5, "low/graph"}, {1, "high"}, {2, "cmd"}},
+		Rooms: []floors.Room{
+			{0, "internal/x", ""}, {0, "internal/y", ""}, {1, "low", ""}, {1, "beside", ""}, {2, "low/graph", ""}, {3, "high", "what stands high"},
+			{4, "cmd", ""},
+		},
 		Fences: []floors.Fence{{Module: "fenced.org", Direct: []string{"low/graph"}, Through: []string{"cmd"}}},
 	}
 }
@@ -81,13 +126,13 @@ func TestCheckSees(t *testing.T) {
 		want []string
 	}{
 		{"downwards is fine", []pkg{imports("m/high", "m/low", "m/internal/x", "fmt", "other.org/high")}, nil},
-		{"upwards", []pkg{imports("m/low", "m/high")}, []string{"low (floor 0) imports high (floor 1)"}},
-		{"sideways", []pkg{imports("m/low", "m/beside")}, []string{"low (floor 0) imports beside (floor 0)"}},
-		{"internal reaches up", []pkg{imports("m/internal/x", "m/low")}, []string{"internal/x (floor -1) imports low (floor 0)"}},
-		{"internal packages use each other", []pkg{imports("m/internal/x", "m/internal/y")}, nil},
-		{"a family may use its own parts", []pkg{imports("m/low", "m/low/part"), imports("m/low/part")}, nil},
-		{"a part counts as its family", []pkg{imports("m/low/part", "m/high")}, []string{"low/part (floor 0) imports high (floor 1)"}},
-		{"a part with its own floor", []pkg{imports("m/low", "m/low/graph")}, []string{"low (floor 0) imports low/graph (floor 0.5)"}},
+		{"upwards", []pkg{imports("m/low", "m/high")}, []string{"low (floor 1) imports high (floor 3)"}},
+		{"sideways", []pkg{imports("m/low", "m/beside")}, []string{"low (floor 1) imports beside (floor 1)"}},
+		{"internal reaches up", []pkg{imports("m/internal/x", "m/low")}, []string{"internal/x (floor 0) imports low (floor 1)"}},
+		{"internal packages on one floor", []pkg{imports("m/internal/x", "m/internal/y")},
+			[]string{"internal/x (floor 0) imports internal/y (floor 0)"}},
+		{"a part has no floor by its parent", []pkg{imports("m/low", "m/low/part"), imports("m/low/part")}, []string{"low/part has no floor"}},
+		{"a part with its own floor", []pkg{imports("m/low", "m/low/graph")}, []string{"low (floor 1) imports low/graph (floor 2)"}},
 		{"a name that only begins alike", []pkg{imports("m/lower")}, []string{"lower has no floor"}},
 		{"no floor", []pkg{imports("m/new", "m/low"), imports("m")}, []string{". has no floor", "new has no floor"}},
 		{"tests may look up", []pkg{{ImportPath: "m/low", TestImports: []string{"m/high"}, XTestImports: []string{"m/beside"}}}, nil},
@@ -103,8 +148,42 @@ func TestCheckSees(t *testing.T) {
 		{"a module of a like name is outside", []pkg{imports("m/low", "fenced.org.uk/a")}, nil},
 		{"foreign packages are not judged", []pkg{imports("other.org/x", "m/high", "fenced.org/a")}, nil},
 	} {
-		if d := cmp.Diff(c.want, toy().Check(c.list)); d != "" {
+		var rest []pkg // the packages that the case says nothing of
+		for _, room := range toy().Rooms {
+			if path := "m/" + room.Package; !slices.ContainsFunc(c.list, func(p pkg) bool { return p.ImportPath == path }) {
+				rest = append(rest, imports(path))
+			}
+		}
+		if d := cmp.Diff(c.want, toy().Check(append(c.list, rest...))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, d)
 		}
+	}
+}
+
+// A house is wrong where it lists what is not there, a package twice, or a part on the floor of its parent.
+func TestCheckSeesRooms(t *testing.T) {
+	rules := floors.Rules{Module: "m", Rooms: []floors.Room{{0, "a", ""}, {0, "a/part", ""}, {1, "a", ""}, {1, "gone", ""}}}
+	want := []string{"a has two floors", "a/part is on floor 0 beside its parent", "gone has a floor and is no package"}
+	if d := cmp.Diff(want, rules.Check([]floors.Package{{ImportPath: "m/a"}, {ImportPath: "m/a/part"}})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// A drawing has a line to what is reached in no other way.
+func TestDraw(t *testing.T) {
+	var b strings.Builder
+	err := toy().Draw(&b, []floors.Package{
+		{ImportPath: "m/low", Imports: []string{"m/internal/x"}, Deps: []string{"m/internal/x"}},
+		{ImportPath: "m/low/graph", Imports: []string{"m/low"}, Deps: []string{"m/low", "m/internal/x"}},
+		{ImportPath: "m/high", Imports: []string{"m/low", "m/low/graph"}, Deps: []string{"m/low", "m/low/graph", "m/internal/x"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(b.String(), "<path"); got != 2 {
+		t.Errorf("%d lines, want 2", got)
+	}
+	if !strings.Contains(b.String(), "<title>what stands high</title>") || strings.Contains(b.String(), "internal") {
+		t.Errorf("drawn is\n%s", b.String())
 	}
 }

@@ -1,0 +1,130 @@
+package floors
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Table writes the packages by floor as Markdown, the highest floor first.
+func (r Rules) Table(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| floor | package | what it is |\n|---|---|---|\n")
+	for _, room := range slices.Backward(r.Rooms) {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", room.Floor, room.Package, room.Is)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Sizes in the drawing, in pixels.
+const (
+	height = 22  // of a box
+	story  = 90  // from floor to floor
+	gap    = 12  // between boxes
+	letter = 6.7 // the width of one
+)
+
+// box is where a package stands in the drawing. 0 is the middle of the house.
+type box struct{ x, y, width float64 }
+
+func (b box) middle() float64 { return b.x + b.width/2 }
+
+// Draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports but for those
+// that it reaches through others too. Packages under internal, and those of tests alone, are left out: most others import some.
+func (r Rules) Draw(w io.Writer, packages []Package) error {
+	imports, boxes := r.lines(packages), map[string]box{}
+	var rows [][]Room
+	for _, room := range r.Rooms {
+		if _, shown := imports[room.Package]; shown {
+			for len(rows) <= room.Floor {
+				rows = append(rows, nil)
+			}
+			rows[room.Floor] = append(rows[room.Floor], room)
+		}
+	}
+	width := 0.0
+	for floor, row := range rows {
+		width = max(width, place(boxes, row, imports, float64((len(rows)-1-floor)*story+gap)))
+	}
+	var out strings.Builder
+	out.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" `)
+	fmt.Fprintf(&out, `viewBox="%.0f 0 %.0f %d" `, -width/2-gap, width+2*gap, len(rows)*story)
+	out.WriteString(`font-family="monospace" font-size="11"><style>path{fill:none;stroke:#9aa5b1;stroke-width:.8}` +
+		"rect{fill:#eef3f8;stroke:#52606d}text{fill:#1f2933}</style>\n")
+	for _, row := range rows {
+		for _, room := range row {
+			for _, to := range imports[room.Package] {
+				a, b := boxes[room.Package], boxes[to]
+				fmt.Fprintf(&out, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f"/>`+"\n",
+					a.middle(), a.y+height, a.middle(), a.y+height+40, b.middle(), b.y-40, b.middle(), b.y)
+			}
+		}
+	}
+	for _, row := range rows {
+		for _, room := range row {
+			b := boxes[room.Package]
+			fmt.Fprintf(&out, `<g><title>%s</title><rect x="%.0f" y="%.0f" width="%.0f" height="%d" rx="4"/>`,
+				html.EscapeString(room.Is), b.x, b.y, b.width, height)
+			fmt.Fprintf(&out, `<text x="%.0f" y="%.0f">%s</text></g>`+"\n", b.x+6, b.y+15, html.EscapeString(room.Package))
+		}
+	}
+	out.WriteString("</svg>\n")
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// place puts a row of packages at a height, each over those that it imports as far as that goes, and returns how wide the row is.
+func place(boxes map[string]box, row []Room, imports map[string][]string, y float64) float64 {
+	over := func(room Room) float64 {
+		sum, targets := 0.0, imports[room.Package]
+		for _, to := range targets {
+			sum += boxes[to].middle()
+		}
+		return sum / float64(max(len(targets), 1))
+	}
+	slices.SortStableFunc(row, func(a, b Room) int { return cmp.Compare(over(a), over(b)) })
+	x, width := 0.0, -float64(gap)
+	for _, room := range row {
+		width += float64(len(room.Package))*letter + 12 + gap
+	}
+	x = -width / 2
+	for _, room := range row {
+		b := box{x, y, float64(len(room.Package))*letter + 12}
+		boxes[room.Package] = b
+		x += b.width + gap
+	}
+	return width
+}
+
+// lines lists by package what a drawing links it to; packages that a drawing leaves out are not in it.
+func (r Rules) lines(packages []Package) map[string][]string {
+	deps, direct := map[string][]string{}, map[string][]string{}
+	for _, p := range packages {
+		name, own := r.own(p.ImportPath)
+		i := slices.IndexFunc(r.Rooms, func(room Room) bool { return room.Package == name })
+		if !own || i < 0 || within(name, "internal") || strings.HasPrefix(r.Rooms[i].Is, "tests:") {
+			continue
+		}
+		direct[name] = []string{}
+		for _, path := range p.Imports {
+			if to, own := r.own(path); own && !within(to, "internal") {
+				direct[name] = append(direct[name], to)
+			}
+		}
+		for _, path := range p.Deps {
+			if to, own := r.own(path); own {
+				deps[name] = append(deps[name], to)
+			}
+		}
+	}
+	for name, targets := range direct {
+		direct[name] = slices.DeleteFunc(slices.Clone(targets), func(to string) bool {
+			return slices.ContainsFunc(targets, func(other string) bool { return slices.Contains(deps[other], to) })
+		})
+	}
+	return direct
+}
