@@ -79,11 +79,14 @@ func (j *judge) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, err
 	if j.Oracle != nil {
 		number = 1
 	}
-	saved := make([][]float64, len(offers)) // by offer and future, nil for one that is out
-	for i := range saved[1:] {
-		saved[1+i] = make([]float64, 0, number)
+	saved := make([][]float64, len(offers)) // by offer and future, nil for one that is out or gone
+	left := 0
+	for i := 1; i < len(offers); i++ {
+		if !offers[i].Gone {
+			saved[i] = make([]float64, 0, number)
+			left++
+		}
 	}
-	left := len(offers) - 1
 	for k := range number {
 		own, err := j.cost(tx, &offers[0], k)
 		if err != nil {
@@ -146,8 +149,10 @@ const stuck = 24 * 3600.0
 func (j *judge) cost(tx *cluster.Txn, o *candidates.Candidate, k int) (float64, error) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
-	if err := o.Apply(tx); err != nil {
-		return 0, err
+	if !o.Gone { // of the base's own nothing may be left
+		if err := o.Apply(tx); err != nil {
+			return 0, err
+		}
 	}
 	if err := j.play.Resume(&j.rules, tx.State(), *j.foresee(tx.State(), k)); err != nil {
 		return 0, err

@@ -174,7 +174,10 @@ func TestTruthNeverCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, want := play(t, cfg, jobs, plain, 1)
-		p := over(t, base, func(c *rollout.Config) { c.Oracle, c.Items, c.Deltas, c.Pause = truth(jobs), 8, deltas, pause })
+		wide := rapid.Bool().Draw(t, "wide")
+		p := over(t, base, func(c *rollout.Config) {
+			c.Oracle, c.Items, c.Deltas, c.Pause, c.Wide = truth(jobs), 8, deltas, pause, wide
+		})
 		_, got := play(t, cfg, jobs, p, 1)
 		if preempts {
 			sums[0], sums[1] = sums[0]+want, sums[1]+got
@@ -223,6 +226,9 @@ func TestOverEveryBaseline(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
-		play(t, cfg, jobs, over(t, base, func(c *rollout.Config) { c.Menu, c.Deltas, c.Futures, c.Budget = true, true, 2, 500 }), 1)
+		wide := rapid.Bool().Draw(t, "wide")
+		play(t, cfg, jobs, over(t, base, func(c *rollout.Config) {
+			c.Menu, c.Deltas, c.Futures, c.Budget, c.Wide = true, true, 2, 500, wide
+		}), 1)
 	})
 }
