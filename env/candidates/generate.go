@@ -137,9 +137,20 @@ func (b *Board) begin(o *finder, id cluster.JobID) bool {
 		}
 	}
 	if w.Menu {
+		b.asked(id)
 		b.amounts(id)
 	}
 	return fits
+}
+
+// asked adds to start a job with what it asks for, which a placer with a menu may never do.
+func (b *Board) asked(id cluster.JobID) {
+	m := &b.walk.memory
+	from := len(m.pieces)
+	var fits bool
+	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); fits {
+		b.start(Begin, id, m.placed(from))
+	}
 }
 
 // amounts adds to start a job beside another, and with other CPU and memory.
