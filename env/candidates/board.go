@@ -22,6 +22,7 @@ type Board struct {
 	// Memory that is used again.
 	made    []Candidate
 	jobs    []cluster.JobID
+	best    []ranked
 	fits    []bool // by place in jobs: it could start now
 	told    []cluster.Event
 	refused []int

@@ -21,6 +21,7 @@ import (
 func drawBoard(t *rapid.T, base string) candidates.Config {
 	c := drawReview(t, base)
 	c.Wide, c.Items = true, rapid.SampledFrom([]int{1, 7, 30, 62}).Draw(t, "wide items")
+	c.Times = rapid.SampledFrom([]int{0, 0, 1, 10}).Draw(t, "times")
 	inner := c.Base
 	c.Base = func() cluster.Scheduler {
 		s, err := baselines.New(base)

@@ -99,7 +99,7 @@ func (o *finder) gains(most int) {
 		if spec := s.Spec(id); before >= slow && spec.Least() == spec.Most() {
 			continue
 		}
-		if tried++; tried > moved {
+		if tried++; tried > moved*o.w.times() {
 			break
 		}
 		at, ok := o.w.again(o.tx, id)
@@ -156,7 +156,7 @@ func (o *finder) stops(first cluster.JobID, most int) {
 		return
 	}
 	ids, from := o.longest(), len(o.all)
-	for _, id := range ids[:min(len(ids), victims)] {
+	for _, id := range ids[:min(len(ids), victims*o.w.times())] {
 		if s.ExpectedFinish(id)-s.Now() < 2*left || s.Placement(id).GPUMilli() == 0 || len(o.all) == from+most {
 			break
 		}

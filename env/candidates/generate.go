@@ -27,10 +27,11 @@ func (b *Board) find() {
 	}
 	o.all = b.made
 	if w.Deltas {
-		o.gains(gainer)
-		o.shrink(gangs)
-		for _, id := range b.jobs[:min(2, len(b.jobs))] {
-			o.stops(id, 2)
+		n := w.times()
+		o.gains(gainer * n)
+		o.shrink(gangs * n)
+		for _, id := range b.jobs[:min(2*n, len(b.jobs))] {
+			o.stops(id, 2*n)
 		}
 	}
 	b.hold(&o)
@@ -54,14 +55,17 @@ func (b *Board) pick() {
 	b.tenants()
 }
 
+// ranked is a waiting job with its key in an order.
+type ranked struct {
+	id  cluster.JobID
+	key float64
+}
+
 // first adds the waiting jobs with the lowest keys.
 func (b *Board) first(key func(id cluster.JobID) float64) {
-	type ranked struct {
-		id  cluster.JobID
-		key float64
-	}
-	var best [heads + 1]ranked
 	n, heads := 0, b.heads()
+	b.best = slices.Grow(b.best[:0], heads+1)
+	best := b.best[:heads+1]
 	for _, id := range b.walk.tx.State().Pending() {
 		r := ranked{id, key(id)}
 		if n == heads && (r.key > best[n-1].key || r.key == best[n-1].key && r.id > best[n-1].id) {
@@ -82,7 +86,7 @@ func (b *Board) first(key func(id cluster.JobID) float64) {
 	}
 }
 
-func (b *Board) heads() int { return min(max(b.walk.Items/4, 4), heads) }
+func (b *Board) heads() int { return min(max(b.walk.Items/4, 4), heads*b.walk.times()) }
 
 // tenants adds of the first tenants that wait the job that came first.
 func (b *Board) tenants() {
@@ -97,7 +101,7 @@ func (b *Board) tenants() {
 		spec := s.Spec(id)
 		i := slices.IndexFunc(first[:n], func(h head) bool { return h.tenant == spec.Tenant })
 		switch {
-		case i < 0 && n < b.heads():
+		case i < 0 && n < min(b.heads(), heads):
 			first[n] = head{spec.Tenant, id}
 			n++
 		case i >= 0 && cmp.Or(cmp.Compare(spec.Submit, s.Spec(first[i].id).Submit), cmp.Compare(id, first[i].id)) < 0:
@@ -139,6 +143,9 @@ func (b *Board) begin(o *finder, id cluster.JobID) bool {
 	if w.Menu {
 		b.asked(id)
 		b.amounts(id)
+	}
+	if w.times() > 1 {
+		b.more(id)
 	}
 	return fits
 }
@@ -241,7 +248,7 @@ func (b *Board) hold(o *finder) {
 	}
 	n := 0
 	for i, id := range b.jobs {
-		if s.Spec(id).Workers < 2 || n == gangs || b.fits[i] {
+		if s.Spec(id).Workers < 2 || n == gangs*w.times() || b.fits[i] {
 			continue
 		}
 		if hold, ok := w.memory.reserve(s, id); ok {

@@ -30,10 +30,21 @@ type Config struct {
 	// what Rivals propose, in place of a list about each start of the base: a Board in place of a Walk.
 	Wide   bool
 	Rivals []Named
+	// Times makes a Board look for so many times as many jobs, servers, partners, amounts and changes as it usually does; 0 and 1
+	// are the usual. Items bounds the list all the same. It is to measure what the usual list misses.
+	Times int
 
 	Scarce float64       // part of the GPUs below which candidates are looked for although nobody waits
 	Hold   time.Duration // after which a job is no longer kept from starting
 }
+
+// Wider returns the configuration of a Board that looks for so many times as many candidates, and shows so many times as many.
+func (c Config) Wider(times int) Config {
+	c.Wide, c.Items, c.Times = true, c.Items*times, c.times()*times
+	return c
+}
+
+func (c *Config) times() int { return max(c.Times, 1) }
 
 // Named is a scheduler with its name.
 type Named struct {
