@@ -1,89 +1,165 @@
 package headroom
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
 
+// What the search draws its alternatives from.
+const (
+	items     = 64 // candidates of a decision point, at most
+	proposers = 3  // policies whose proposals are among them: the best of those that the search began with
+)
+
 // other is something else to do at a decision point.
 type other struct {
-	job  cluster.JobID
-	at   cluster.Placement // start it there first; nil: do not tell of it
-	hold time.Duration     // until then
+	ops  []cluster.Proposal // do this first; none: do not tell
+	job  cluster.JobID      // of this job
+	hold time.Duration      // until then
 }
 
-// placers are the ways to start a job that alternatives come from.
-func placers() []placement.Placer {
-	eager := placement.DefaultMenu()
-	eager.Patience, eager.Wait, eager.Price = 1e6, false, 0
-	cheap := placement.DefaultMenu()
-	cheap.Price, cheap.Wait = 3, false
-	pack := placement.DefaultPack()
-	return []placement.Placer{
-		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewMenu(eager), placement.NewMenu(cheap),
-		placement.NewPack(pack),
-	}
+func (o other) equal(p other) bool { return o.job == p.job && o.hold == p.hold && same(o.ops, p.ops) }
+
+// same reports whether operations are equal.
+func same(a, b []cluster.Proposal) bool {
+	return slices.EqualFunc(a, b, func(a, b cluster.Proposal) bool {
+		return a.Kind == b.Kind && a.Job == b.Job && a.Server == b.Server && slices.Equal(a.Placement, b.Placement)
+	})
 }
 
-// others draws alternatives: a job that starts does not, until some running job has ended; a job starts elsewhere, with other
-// amounts or beside others; a job starts that waits, by whichever way there is.
-func (d *decider) others(tx *cluster.Txn) []other {
-	var starts []cluster.JobID
-	placed := map[cluster.JobID]cluster.Placement{}
-	for i := range tx.Ops() {
-		if o := &tx.Ops()[i]; o.Kind == cluster.OpPlace {
-			starts = append(starts, o.Job)
-			placed[o.Job] = slices.Clone(o.Placement())
+// proposed is a scheduler that proposes what was proposed already.
+type proposed struct{ ops []cluster.Proposal }
+
+// Name implements cluster.Scheduler.
+func (*proposed) Name() string { return "proposed" }
+
+// Reset implements cluster.Scheduler.
+func (*proposed) Reset(uint64) error { return nil }
+
+// Schedule implements cluster.Scheduler.
+func (p *proposed) Schedule(tx *cluster.Txn) error {
+	for i := range p.ops {
+		if err := tx.Do(&p.ops[i]); err != nil {
+			return err
 		}
 	}
-	waits, ends := slices.Clone(tx.State().Pending()), d.ends(tx.State())
+	return nil
+}
+
+// newBoard returns what finds the candidates of a decision point, those of so many of the best policies among them; so many times
+// as many candidates as usual.
+func (d *decider) newBoard(times, proposers int) (*candidates.Board, error) {
+	c := candidates.Default(func() cluster.Scheduler { return &d.own })
+	c.Start = func() placement.Placer {
+		eager := placement.DefaultMenu()
+		eager.Patience, eager.Wait, eager.Price = 1e6, false, 0
+		return placement.NewMenu(eager)
+	}
+	c.Menu, c.Deltas, c.Items = true, true, items
+	for _, p := range d.rivals[:min(proposers, len(d.rivals))] {
+		s, err := p.New()
+		if err != nil {
+			return nil, err
+		}
+		c.Rivals = append(c.Rivals, candidates.Named{Name: p.Name, New: func() cluster.Scheduler { return s }})
+	}
+	b := candidates.NewBoard(c.Wider(times))
+	return b, b.Reset(d.opts.Seed)
+}
+
+// others draws alternatives: a job that starts does not, until some running job has ended; or one of the candidates is done
+// before what the policy does. Of a wider search every other candidate is one that only the longer list has.
+func (d *decider) others(tx *cluster.Txn) ([]other, error) {
+	m := record(tx)
+	var starts []cluster.JobID
+	for i := range m.ops {
+		if o := &m.ops[i]; o.Kind == cluster.OpPlace && d.before.State().Phase(o.Job) == cluster.Pending {
+			starts = append(starts, o.Job)
+		}
+	}
+	usual, err := d.find(d.board, m.ops, starts)
+	if err != nil {
+		return nil, err
+	}
+	var rest found
+	if d.wider != nil {
+		if rest, err = d.find(d.wider, m.ops, starts); err != nil {
+			return nil, err
+		}
+		rest.drop(&usual)
+	}
+	ends := d.ends(tx.State())
+	holds := len(starts) > 0 && len(ends) > 0
 	var all []other
 	for range 4 * tries {
-		if len(all) == tries || len(starts)+len(waits) == 0 {
+		if len(all) == tries || !holds && len(usual[0])+len(usual[1])+len(rest[0])+len(rest[1]) == 0 {
 			break
 		}
-		k := d.draw.IntN(2 * max(len(starts), 1))
 		var next other
-		switch {
-		case len(starts) > 0 && k < len(starts) && len(ends) > 0:
+		if holds && d.draw.IntN(2) == 0 {
 			e := min(int(d.draw.ExpFloat64()*3), len(ends)-1)
-			next = other{job: starts[k], hold: ends[e] + time.Millisecond}
-		case len(starts) > 0 && (len(waits) == 0 || d.draw.IntN(2) == 0):
-			next = d.elsewhere(starts[k%len(starts)])
-		case len(waits) > 0:
-			next = d.elsewhere(waits[d.draw.IntN(len(waits))])
+			next = other{job: starts[d.draw.IntN(len(starts))], hold: ends[e] + time.Millisecond}
+		} else if next.ops = d.pick(&usual, &rest); len(next.ops) == 0 {
+			continue
 		}
-		none, same := next.hold == 0 && next.at == nil, next.at != nil && slices.Equal(next.at, placed[next.job])
-		ran := d.before.State().Phase(next.job) != cluster.Pending
-		if !none && !same && !ran && !slices.ContainsFunc(all, next.equal) {
+		if !slices.ContainsFunc(all, next.equal) {
 			all = append(all, next)
 		}
 	}
-	return all
+	return all, nil
 }
 
-func (o other) equal(p other) bool {
-	return o.job == p.job && o.hold == p.hold && slices.Equal(o.at, p.at)
-}
+// found is the operations of candidates: those about jobs that the policy starts, and the others.
+type found [2][][]cluster.Proposal
 
-// elsewhere finds some place where the job could start before all others.
-func (d *decider) elsewhere(id cluster.JobID) other {
-	s := d.before.State()
-	if s.Phase(id) != cluster.Pending {
-		return other{}
+// pick draws a candidate, none where there is none about such jobs. Without a rest, it draws as if there were no such list.
+func (d *decider) pick(usual, rest *found) []cluster.Proposal {
+	about := d.draw.IntN(2)
+	var ops []cluster.Proposal
+	if some := usual[about]; len(some) > 0 {
+		ops = some[d.draw.IntN(len(some))]
 	}
-	p := d.placers[d.draw.IntN(len(d.placers))]
-	p.Reset(0)
+	if some := rest[about]; len(some) > 0 && (len(ops) == 0 || d.extra.IntN(2) == 0) {
+		ops = some[d.extra.IntN(len(some))]
+	}
+	return ops
+}
+
+// drop forgets those that are among others.
+func (f *found) drop(others *found) {
+	for about := range f {
+		f[about] = slices.DeleteFunc(f[about], func(ops []cluster.Proposal) bool {
+			return slices.ContainsFunc(others[about], func(o []cluster.Proposal) bool { return same(o, ops) })
+		})
+	}
+}
+
+// find returns what a board finds beside the operations that the policy proposes. It is the board's,
+// and valid until the next call.
+func (d *decider) find(b *candidates.Board, ops []cluster.Proposal, starts []cluster.JobID) (f found, err error) {
 	d.before.Fork(&d.fork)
 	tx := d.fork.State().Txn()
 	tx.Tell(d.fork.State().Introduce())
-	if started, err := p.Place(tx, id); err != nil || !started {
-		return other{}
+	d.own.ops = ops
+	if err := b.Begin(tx); err != nil {
+		return f, fmt.Errorf("find candidates at %v: %w", tx.Now(), err)
 	}
-	return other{job: id, at: slices.Clone(d.fork.State().Placement(id))}
+	for _, c := range b.List() {
+		if c.Kind == candidates.Own || c.Kind == candidates.Part || len(c.Ops) == 0 {
+			continue // the policy does that anyway, or it waits, which a hold does in knowledge of the future
+		}
+		about := 1
+		if slices.Contains(starts, c.Job) {
+			about = 0
+		}
+		f[about] = append(f[about], c.Ops)
+	}
+	return f, nil
 }
 
 // ends returns until when it may be worth to wait: when running jobs will end, at their present speeds and by what they really

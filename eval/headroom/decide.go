@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // tries is how many alternatives are played at a decision point.
@@ -29,18 +30,31 @@ type decider struct {
 	before  sim.Sim       // the decision point before the candidate decided
 	fork    sim.Sim
 	moves   []move
-	placers []placement.Placer
-	submits []time.Duration // of all jobs, ascending
-	worth   []float64       // of looking at a decision about a job
-	cost    float64         // of looking at the decision points to come, each with a chance of its worth
+	own     proposed // by the policy, which the board shows candidates beside
+	board   *candidates.Board
+	wider   *candidates.Board // that finds more, nil for none
+	submits []time.Duration   // of all jobs, ascending
+	worth   []float64         // of looking at a decision about a job
+	cost    float64           // of looking at the decision points to come, each with a chance of its worth
 	draw    *rand.Rand
+	extra   *rand.Rand // for what only wider finds, so that without any the search is the usual one
 }
 
-// decide returns what was done where it is better than what the candidate does.
-func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget int, draw *rand.Rand) (*course, error) {
+// decide returns what was done where it is better than what the candidate does. It draws from so many times as many candidates as
+// usual.
+func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget, times int, pass string) (*course, error) {
 	d := &decider{
-		finder: f, base: c, until: slices.Clone(c.sway.until), goal: from.sum, draw: draw,
-		placers: placers(),
+		finder: f, base: c, until: slices.Clone(c.sway.until), goal: from.sum,
+		draw: rng.Stream(f.opts.Seed, "headroom", "decide", pass), extra: rng.Stream(f.opts.Seed, "headroom", "wider", pass),
+	}
+	var err error
+	if d.board, err = d.newBoard(1, proposers); err != nil {
+		return nil, err
+	}
+	if times > 1 {
+		if d.wider, err = d.newBoard(times, proposers*times); err != nil {
+			return nil, err
+		}
 	}
 	for i := range f.start.Jobs {
 		d.submits = append(d.submits, f.start.Jobs[i].Submit)
@@ -176,7 +190,10 @@ func (d *decider) run(ctx context.Context, end float64) (err error) {
 
 // improve plays alternatives to what the open transaction proposes and reports whether one was taken, with the decision made.
 func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (bool, error) {
-	all := d.others(tx)
+	all, err := d.others(tx)
+	if err != nil {
+		return false, err
+	}
 	var best *other
 	goal := d.goal
 	for i := range all {
@@ -224,8 +241,13 @@ func (d *decider) try(o *other) (time.Duration, error) {
 
 // begin does what is different.
 func (d *decider) begin(s *sim.Sim, o *other) ([]time.Duration, error) {
-	if o.at != nil {
-		return d.until, s.State().Txn().Place(o.job, o.at)
+	for i := range o.ops {
+		if err := s.State().Txn().Do(&o.ops[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.ops) > 0 {
+		return d.until, nil
 	}
 	until := slices.Clone(d.until)
 	until[o.job] = o.hold

@@ -19,6 +19,9 @@ import (
 type SearchOptions struct {
 	Effort int    // episodes to simulate, beside those of the policies that it begins with; about as many
 	Seed   uint64 // of the search and of schedulers that draw
+	// Wider is how many times as many candidates a second search over decisions draws from, 1 or less for none. It begins where
+	// the first began and plays as many episodes, so it takes half of Effort more.
+	Wider int
 	// Step, if not nil, is called with the number of episodes simulated so far.
 	Step func(episodes int)
 }
@@ -33,6 +36,17 @@ type Found struct {
 	Sum       time.Duration `json:"sum_jct_ns"`      // after the search over decisions: never more
 	Decisions int           `json:"decisions"`       // in which it departs from the policy
 	Played    int           `json:"episodes"`        // simulated
+	Metrics   eval.Metrics  `json:"metrics"`
+	Wider     *Wider        `json:"wider,omitempty"` // absent where it was not asked for
+}
+
+// Wider is what a search over decisions achieved that drew from more candidates, with as many plays. Where the longer lists have
+// nothing that the usual ones have not, it is the same search.
+type Wider struct {
+	Times     int           `json:"times"` // as many candidates
+	Sum       time.Duration `json:"sum_jct_ns"`
+	Decisions int           `json:"decisions"`
+	Played    int           `json:"episodes"` // with those of the search over what the policy is told
 	Metrics   eval.Metrics  `json:"metrics"`
 }
 
@@ -51,12 +65,14 @@ type finder struct {
 	played int
 	spent  float64 // of an episode, by forks
 	taken  int
+	before int           // episodes that the usual search over decisions simulated, while the wider one runs
+	rivals []policy.Policy // whose proposals are among the candidates, best first
 }
 
 // step tells how far the search is.
 func (f *finder) step() {
 	if f.opts.Step != nil {
-		f.opts.Step(f.played)
+		f.opts.Step(f.before + f.played)
 	}
 }
 
@@ -74,8 +90,8 @@ func (f *finder) spend(share float64) {
 //  2. A hill climb over what such a policy is told, in half of the effort: other estimates of jobs, which change its order, and
 //     later submissions, which hold servers free.
 //  3. A rollout with the true future, in the other half: at decision points alternatives are tried by Sim.Fork and
-//     Sim.Continue (a job waits although it fits, starts elsewhere, with other amounts or beside others, or before others),
-//     and taken where the episode then ends better.
+//     Sim.Continue, and taken where the episode then ends better. They are the candidates of a candidates.Board, and to hold a
+//     job until an instant of the future, which no generator of candidates knows.
 //
 // Every step only takes what is better to the end, so the result is never worse than the best policy. The same episode,
 // policies and options give the same result.
@@ -92,37 +108,57 @@ func Search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 	f.played = 0
 	first := bases[0]
 	if len(first.rows) == 0 {
-		opts.Effort, f.opts.Effort = 0, 0
+		f.opts.Effort = 0
 	}
 	out := &Found{Base: first.name, Informed: first.informed, BaseSum: first.sum}
 	first, err = f.orders(ctx, bases)
 	if err != nil {
 		return nil, err
 	}
-	best := first.course
-	out.OrderSum = best.sum
-	end := opts.Effort
+	out.OrderSum = first.sum
+	for _, b := range bases { // with estimates others may be able to play than without
+		if b.informed == first.informed && b.name != first.name {
+			f.rivals = append(f.rivals, policy.Policy{Name: b.name, New: b.new})
+		}
+	}
+	ordered, spent := f.played, f.spent
+	best, decisions, err := f.decisions(ctx, first, 1)
+	if err != nil {
+		return nil, err
+	}
+	out.Sum, out.Decisions, out.Played, out.Metrics = best.sum, decisions, f.played, eval.Measure(best.log)
+	if opts.Wider > 1 {
+		f.before, f.played, f.spent = f.played-ordered, ordered, spent
+		if best, decisions, err = f.decisions(ctx, first, opts.Wider); err != nil {
+			return nil, err
+		}
+		out.Wider = &Wider{opts.Wider, best.sum, decisions, f.played, eval.Measure(best.log)}
+	}
+	return out, nil
+}
+
+// decisions searches over decisions with what is left of the effort, among so many times as many candidates as usual.
+func (f *finder) decisions(ctx context.Context, first base, times int) (best *course, decisions int, err error) {
+	best = first.course
 	for pass := range passes {
 		// Luck decides which alternatives are seen, and one that is taken shuts out others: so not all is put on one pass.
-		budget := (end - f.played) / (passes - pass)
+		budget := (f.opts.Effort - f.played) / (passes - pass)
 		if budget < 2 {
 			continue
 		}
 		f.taken = 0
-		draw := rng.Stream(opts.Seed, "headroom", "decide", strconv.Itoa(pass))
-		got, err := f.decide(ctx, first.candidate, first.course, budget-1, draw)
+		got, err := f.decide(ctx, first.candidate, first.course, budget-1, times, strconv.Itoa(pass))
 		if errors.Is(err, errUnfinished) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if got.sum < best.sum {
-			best, out.Decisions = got, f.taken
+			best, decisions = got, f.taken
 		}
 	}
-	out.Sum, out.Played, out.Metrics = best.sum, f.played, eval.Measure(best.log)
-	return out, nil
+	return best, decisions, nil
 }
 
 // leasts bounds the times of jobs from below, by 0 under physics of which no bound is known.

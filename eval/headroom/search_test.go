@@ -29,13 +29,13 @@ func named(names ...string) []policy.Policy {
 // On random episodes with everything in them, the search ends no worse than the best policy it began with, stage by stage, not
 // below the bound, the same way every time; what forks promised is what the replay of the decisions has, or it is an error.
 func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
-	better, decisions := 0, 0
+	better, decisions, differs := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t)
 		some := named("sjfskip", "srtf", "las", "sjfskip+menu", "srsf+menu", "sjfskip+loan")
 		from := rapid.IntRange(0, len(some)-2).Draw(t, "from")
 		some = some[from:]
-		opts := SearchOptions{Effort: 40, Seed: rapid.Uint64().Draw(t, "seed")}
+		opts := SearchOptions{Effort: 40, Wider: 10, Seed: rapid.Uint64().Draw(t, "seed")}
 		f, err := Search(t.Context(), &e, some, opts)
 		if errors.Is(err, ErrNoBase) {
 			return
@@ -61,7 +61,7 @@ func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 				best = min(best, sum)
 			}
 		}
-		if f.BaseSum > best || f.OrderSum > f.BaseSum || f.Sum > f.OrderSum {
+		if f.BaseSum > best || f.OrderSum > f.BaseSum || f.Sum > f.OrderSum || f.Wider.Sum > f.OrderSum {
 			t.Fatalf("the best policy has %v: %+v", best, f)
 		}
 		if b, err := NewBounds(&e); err != nil || f.Metrics.MeanJCT < b.MeanJCT-1e-6 || f.Metrics.Makespan < b.Makespan-1e-6 {
@@ -74,9 +74,13 @@ func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 			better++
 		}
 		decisions += f.Decisions
+		if f.Wider.Sum != f.Sum {
+			differs++
+		}
 	})
-	if t.Logf("better in %d, with %d decisions of its own", better, decisions); better == 0 || decisions == 0 {
-		t.Error("the search never finds anything")
+	t.Logf("better in %d, with %d decisions of its own; otherwise with more candidates in %d", better, decisions, differs)
+	if better == 0 || decisions == 0 || differs == 0 {
+		t.Error("the search never finds anything, or the same among more candidates")
 	}
 }
 
@@ -122,6 +126,27 @@ func TestSearchPacks(t *testing.T) {
 	}
 	if f.BaseSum != 3*time.Hour || f.Sum > 3*time.Hour {
 		t.Errorf("found %v after %v", f.Sum, f.BaseSum)
+	}
+}
+
+// Where jobs can start in one way only there are no more candidates, however many are looked for: the wider search is the same.
+func TestSearchIsNoWiderThanThereAreCandidates(t *testing.T) {
+	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}}
+	for i, work := range []time.Duration{time.Hour, time.Minute, time.Second} {
+		e.Jobs = append(e.Jobs, trace.Job{
+			JobSpec: cluster.JobSpec{
+				Name: string(rune('a' + i)), Workers: 1, Estimate: work, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+				Submit: time.Duration(i) * time.Second,
+			},
+			Work: work,
+		})
+	}
+	f, err := Search(t.Context(), &e, named("fjf"), SearchOptions{Effort: 60, Seed: 1, Wider: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := f.Wider; w.Sum != f.Sum || w.Decisions != f.Decisions || w.Played != f.Played || w.Metrics != f.Metrics || f.Sum == f.BaseSum {
+		t.Errorf("found %+v, and with more candidates %+v", f, w)
 	}
 }
 
