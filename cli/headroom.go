@@ -19,6 +19,9 @@ import (
 // lookAhead is the policy that simulates before it decides.
 const lookAhead = "rollout"
 
+// widest is how many times as many candidates may be looked for, at most.
+const widest = 100
+
 type headroomOptions struct {
 	scenarios []string
 	sets      []string
@@ -30,6 +33,7 @@ type headroomOptions struct {
 	split     string
 	windows   int
 	effort    int
+	wider     int
 	workers   int
 	lines     bool
 }
@@ -46,7 +50,12 @@ deploy; and what no scheduler whatever goes below. Then it says whether learning
 95 % intervals over windows.
 
 The search begins with the best rival of each window and never ends worse. It is an achieved value: more --effort may find
-more. The bounds are strict and loose under overload. docs/headroom.md tells how to read both. --map prints a line a scenario.
+more. Its alternatives are the candidates that learned policies choose from on a wide list. What such a list misses is measured by
+a second search, which draws every other candidate from what only a list --wider times as long has. Both begin with the same
+policy and play as many episodes, so the second plays fewer candidates of the usual list: it may end worse. A difference whose
+interval lies below 0 says that the usual list lacks something. --effort and --windows make it surer.
+
+The bounds are strict and loose under overload. docs/headroom.md tells how to read them. --map prints a line a scenario.
 
 Rivals are policies as eval takes them. The defaults borrow servers where a scenario has an inference pool. Those that fail,
 as without estimates that they need, are left out with a note. Same command line, same result.`,
@@ -74,6 +83,7 @@ as without estimates that they need, are left out with a note. Same command line
 	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 8, "how many windows of each scenario to play, evenly from the split, 0 for all; at most all")
 	f.IntVar(&opts.effort, "effort", 200, "episodes that the search simulates in each window")
+	f.IntVar(&opts.wider, "wider", 10, "times as many candidates that a second search draws from, at half of --effort; 0 for none")
 	f.IntVar(&opts.workers, "workers", 0, "windows at a time, 0 for one a core; does not change the results")
 	f.BoolVar(&opts.lines, "map", false, "print a line a scenario")
 	require(cmd, "scenario")
@@ -109,6 +119,9 @@ func (o *headroomOptions) validate() error {
 	}
 	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
 		return usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more", o.seeds, o.windows, o.effort, o.workers)
+	}
+	if o.wider < 0 || o.wider == 1 || o.wider > widest {
+		return usage("--wider %d: want 0 for no second search, or 2 to %d", o.wider, widest)
 	}
 	if len(o.scenarios) == 0 || len(o.rivals)+len(o.menu) == 0 {
 		return usage("--scenario, and --rivals or --menu-rivals: want at least one of each")
@@ -163,7 +176,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Report, error) {
 	cases := len(p.Suite.Windows) * len(p.Suite.Seeds)
 	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(cases * (len(p.Rivals) + p.Effort)), Label: "headroom", Unit: "episodes",
+		Quiet: a.quiet, Total: int64(cases * p.Episodes()), Label: "headroom", Unit: "episodes",
 	})
 	defer bar.Finish()
 	p.Progress = func(done, _ int) { bar.Set(int64(done)) }
@@ -191,7 +204,7 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 			suite.Seeds = append(suite.Seeds, uint64(i+1))
 		}
 	}
-	p := headroom.Plan{Suite: suite, Effort: o.effort, Workers: o.workers}
+	p := headroom.Plan{Suite: suite, Effort: o.effort, Wider: o.wider, Workers: o.workers}
 	p.Rivals, err = o.findRivals(a, s.Inference.Servers > 0, given)
 	return p, err
 }

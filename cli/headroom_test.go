@@ -19,7 +19,7 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 	s := must(t, quick("--look-ahead", "")...)
 	contains(t, s.out, "fixed demand", "same menu     sjfskip+menu", "clairvoyant   search, not deployable",
-		"bound         no policy goes below", "No policy can have a mean JCT more than", "the clairvoyant search found", "Learning ",
+		"wider         likewise, more candidates", "bound         no policy goes below", "Drawing from 10 times as many candidates as 64", "No policy can have a mean JCT more than", "the clairvoyant search found", "Learning ",
 		"sjfskip jobs wait for", "--prior prior adds it")
 	if strings.Contains(s.out, "look-ahead") || strings.Contains(s.out, "tuned prior  ") {
 		t.Errorf("rows that were not asked for:\n%s", s.out)
@@ -36,13 +36,13 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 5 || len(r.Cases) != 2 || r.Rows[4].MeanJCT > r.Rows[3].MeanJCT || r.Rows[3].MeanJCT > r.Rows[2].MeanJCT {
+	if len(r.Rows) != 6 || len(r.Cases) != 2 || r.Rows[5].MeanJCT > r.Rows[3].MeanJCT || r.Rows[3].MeanJCT > r.Rows[2].MeanJCT {
 		t.Errorf("rows %+v", r.Rows)
 	}
 	// Scripts read these: keys may be added, none may go.
 	want := []string{
 		"cases", "ceiling_pct", "collected_pct", "learning_pays", "notes", "rivals", "rows", "scenario", "search_effort",
-		"searched_pct", "seeds", "split", "verdict", "wait_share", "wait_under", "windows",
+		"searched_pct", "seeds", "split", "verdict", "wait_share", "wait_under", "wider", "windows",
 	}
 	if got := keys(t, out); !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)
@@ -77,6 +77,7 @@ func TestHeadroomRefuses(t *testing.T) {
 		{"no scenario", nil, codeUsage, "scenario"},
 		{"a scenario that is not there", []string{"-s", "nope-v1"}, codeUsage, "nope-v1"},
 		{"a negative effort", []string{"-s", "embedded-small-v1", "--effort", "-1"}, codeUsage, "--effort -1"},
+		{"as wide as it is", []string{"-s", "embedded-small-v1", "--wider", "1"}, codeUsage, "--wider 1"},
 		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, codeUsage, "--rivals"},
 		{"a rival that is not there", []string{"-s", "embedded-small-v1", "--rivals", "fifoo"}, codeUsage, `did you mean "fifo"?`},
 		{"a rival twice", []string{"-s", "embedded-small-v1", "--rivals", "fifo", "--menu-rivals", "fifo"}, codeUsage, "fifo"},

@@ -26,11 +26,14 @@ const (
 	LookAhead   Group = "look-ahead"   // simulates futures before it decides, of which it knows none
 	Hindsight   Group = "hindsight"    // the best of these in each window: nobody knows beforehand which it is
 	Clairvoyant Group = "clairvoyant"  // knows the true future: nobody can deploy it
+	Wide        Group = "wider"        // likewise, and draws from more candidates
 	Bound       Group = "bound"        // no scheduler goes below
 )
 
 // Reserved are names that no rival may have.
-func Reserved() []string { return []string{string(Hindsight), string(Clairvoyant), string(Bound)} }
+func Reserved() []string {
+	return []string{string(Hindsight), string(Clairvoyant), string(Wide), string(Bound)}
+}
 
 // Rival is a policy that a scenario is measured with.
 type Rival struct {
@@ -43,6 +46,7 @@ type Plan struct {
 	Suite   eval.Suite
 	Rivals  []Rival
 	Effort  int // of the search in each window, see SearchOptions
+	Wider   int // how many times as many candidates a second search draws from, likewise
 	Workers int // windows or episodes at a time, 0: GOMAXPROCS
 	// Progress, if not nil, is called now and then with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
@@ -55,7 +59,7 @@ type caseOf struct {
 }
 
 // Measure plays every rival in every window, bounds every window and searches it. A rival that fails or does not finish every
-// job in some window is left out, with a note. What it returns depends on the plan's suite, rivals and effort alone.
+// job in some window is left out, with a note. What it returns depends on the plan's suite, rivals, effort and width alone.
 func Measure(ctx context.Context, p Plan) (*Report, error) {
 	m := &measuring{plan: &p}
 	for w := range p.Suite.Windows {
@@ -65,6 +69,9 @@ func Measure(ctx context.Context, p Plan) (*Report, error) {
 	}
 	r := &Report{
 		Scenario: p.Suite.Scenario, Split: p.Suite.Split, Windows: len(p.Suite.Windows), Seeds: len(p.Suite.Seeds), Effort: p.Effort,
+	}
+	if p.Wider > 1 {
+		r.Wider = &More{Times: p.Wider, Candidates: items}
 	}
 	results, err := m.rivals(ctx, r)
 	if err != nil {
@@ -87,14 +94,25 @@ type measuring struct {
 	base int   // that were played before
 }
 
-func (m *measuring) of() int { return len(m.cases) * (len(m.plan.Rivals) + m.plan.Effort) }
+func (m *measuring) of() int { return len(m.cases) * m.plan.Episodes() }
+
+// Episodes is how many are simulated in a window under one seed, about.
+func (p *Plan) Episodes() int { return len(p.Rivals) + p.searched() }
+
+// searched is how many of them a search simulates.
+func (p *Plan) searched() int {
+	if p.Wider > 1 {
+		return p.Effort + p.Effort/2
+	}
+	return p.Effort
+}
 
 func (m *measuring) tell(i, done int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := m.base
 	if i >= 0 {
-		m.done[i] = min(done, m.plan.Effort)
+		m.done[i] = min(done, m.plan.searched())
 		for _, d := range m.done {
 			sum += d
 		}
@@ -149,11 +167,11 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 	return results, nil
 }
 
-// windows bounds and searches, several at a time, and returns what came of it as results of three more policies.
+// windows bounds and searches, several at a time, and returns what came of it as results of further policies.
 func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result) ([]eval.Result, error) {
 	m.base, m.done = len(m.cases)*len(m.plan.Rivals), make([]int, len(m.cases))
 	r.Cases = make([]Window, len(m.cases))
-	out, errs := make([][3]eval.Result, len(m.cases)), make([]error, len(m.cases))
+	out, errs := make([][]eval.Result, len(m.cases)), make([]error, len(m.cases))
 	queue := make(chan int)
 	var group sync.WaitGroup
 	workers := m.plan.Workers
@@ -173,10 +191,8 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result
 	close(queue)
 	group.Wait()
 	var all []eval.Result
-	for k := range 3 {
-		for i := range out {
-			all = append(all, out[i][k])
-		}
+	for i := range out {
+		all = append(all, out[i]...)
 	}
 	for i, err := range errs {
 		if err != nil {
@@ -188,7 +204,7 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result
 }
 
 // window measures one.
-func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.Result) (out [3]eval.Result, err error) {
+func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.Result) (out []eval.Result, err error) {
 	c, suite := m.cases[i], &m.plan.Suite
 	start, err := suite.Windows[c.window].Episode(c.seed)
 	if err != nil {
@@ -210,15 +226,24 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 			first = x
 		}
 	}
-	best := found.Metrics
-	if first.SumJCT < best.SumJCT { // one that the search did not begin with: then that is what is achieved
-		best, w.ByRival = first.Metrics, first.Policy
+	add := func(g Group, metrics eval.Metrics) {
+		out = append(out, eval.Result{Case: which, Metrics: metrics})
+		out[len(out)-1].Policy = string(g)
 	}
-	for k, m := range []eval.Metrics{first.Metrics, best, {Jobs: best.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan}} {
-		out[k] = eval.Result{Case: which, Metrics: m}
-		out[k].Policy = string([]Group{Hindsight, Clairvoyant, Bound}[k])
+	achieved := func(g Group, metrics eval.Metrics) (byRival string) {
+		if first.SumJCT < metrics.SumJCT { // one that the search did not begin with: then that is what is achieved
+			metrics, byRival = first.Metrics, first.Policy
+		}
+		add(g, metrics)
+		return byRival
 	}
-	m.tell(i, m.plan.Effort)
+	add(Hindsight, first.Metrics)
+	w.ByRival = achieved(Clairvoyant, found.Metrics)
+	if found.Wider != nil {
+		achieved(Wide, found.Wider.Metrics)
+	}
+	add(Bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan})
+	m.tell(i, m.plan.searched())
 	return out, nil
 }
 
@@ -231,6 +256,6 @@ func (m *measuring) search(ctx context.Context, i int, start *sim.Episode) (*Fou
 		}
 	}
 	return Search(ctx, start, bases, SearchOptions{
-		Effort: m.plan.Effort, Seed: m.cases[i].seed, Step: func(n int) { m.tell(i, n) },
+		Effort: m.plan.Effort, Wider: m.plan.Wider, Seed: m.cases[i].seed, Step: func(n int) { m.tell(i, n) },
 	})
 }

@@ -53,11 +53,11 @@ func rivals(group Group, names ...string) []Rival {
 // The rows stand in order: rivals at the best of their groups, the search below all, the bound below it; window by window, too.
 func TestMeasure(t *testing.T) {
 	broken := Rival{policy.Policy{Name: "broken", New: func() (cluster.Scheduler, error) { return nil, errors.New("out of order") }}, Fixed}
-	p := Plan{Suite: suite(5), Effort: 30, Rivals: slices.Concat(
+	p := Plan{Suite: suite(5), Effort: 30, Wider: 10, Rivals: slices.Concat(
 		rivals(Fixed, "fjf", "sjfskip"), []Rival{broken}, rivals(Menu, "srtf"), rivals(LookAhead, "sjfhold"))}
 	last := 0
 	p.Progress = func(done, of int) {
-		if done < last || of != 5*(5+30) {
+		if done < last || of != 5*(5+45) {
 			t.Errorf("%d after %d of %d", done, last, of)
 		}
 		last = done
@@ -66,19 +66,19 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last != 5*(5+30) {
+	if last != 5*(5+45) {
 		t.Errorf("ended at %d", last)
 	}
 	var groups []Group
 	for _, row := range r.Rows {
 		groups = append(groups, row.Group)
 	}
-	if !slices.Equal(groups, []Group{Fixed, Menu, LookAhead, Hindsight, Clairvoyant, Bound}) || r.Rows[0].Policy != "sjfskip" {
+	if !slices.Equal(groups, []Group{Fixed, Menu, LookAhead, Hindsight, Clairvoyant, Wide, Bound}) || r.Rows[0].Policy != "sjfskip" {
 		t.Errorf("rows %+v", r.Rows)
 	}
 	least := min(r.Rows[0].MeanJCT, r.Rows[1].MeanJCT, r.Rows[2].MeanJCT)
-	if r.Rows[3].MeanJCT > least || r.Rows[4].MeanJCT > r.Rows[3].MeanJCT || r.Rows[5].MeanJCT > r.Rows[4].MeanJCT ||
-		r.Rows[5].Makespan > min(r.Rows[4].Makespan, r.Rows[3].Makespan) {
+	if r.Rows[3].MeanJCT > least || r.Rows[4].MeanJCT > r.Rows[3].MeanJCT || r.Rows[5].MeanJCT > r.Rows[3].MeanJCT ||
+		r.Rows[6].MeanJCT > min(r.Rows[4].MeanJCT, r.Rows[5].MeanJCT) || r.Rows[6].Makespan > min(r.Rows[4].Makespan, r.Rows[3].Makespan) {
 		t.Errorf("rows %+v", r.Rows)
 	}
 	if r.Ceiling.Mean < r.Searched.Mean || r.Searched.Mean < 0 || len(r.Cases) != 5 || r.WaitUnder != "sjfskip" || r.WaitShare <= 0 {

@@ -29,9 +29,19 @@ type Report struct {
 	// Collected is how much of the clairvoyant gain over the best fixed-demand rival the best rival collects, in percent;
 	// absent where there is none.
 	Collected *eval.Number `json:"collected_pct,omitempty"`
-	Pays      Pays         `json:"learning_pays"`
-	Verdict   string       `json:"verdict"`
-	Cases     []Window     `json:"cases"`
+	// Wider is what a search found that drew from more candidates; absent where there was none.
+	Wider   *More    `json:"wider,omitempty"`
+	Pays    Pays     `json:"learning_pays"`
+	Verdict string   `json:"verdict"`
+	Cases   []Window `json:"cases"`
+}
+
+// More compares two searches over decisions that begin with the same policy and play as many episodes.
+type More struct {
+	Times      int `json:"times"`      // as many candidates the one draws from
+	Candidates int `json:"candidates"` // that the other draws from at a decision point, at most
+	// Difference is how the mean completion time of the one differs from that of the other, in percent.
+	Difference eval.Difference `json:"mean_jct_vs_search_pct"`
 }
 
 // Row is one line: the best policy of a group, the search, or the bound.
@@ -87,7 +97,10 @@ var deployable = []Group{Fixed, Menu, Prior, LookAhead}
 
 // compare fills in the rows and the verdict.
 func (r *Report) compare(results []eval.Result) error {
-	tried := map[string]Group{string(Hindsight): Hindsight, string(Clairvoyant): Clairvoyant, string(Bound): Bound}
+	tried := map[string]Group{}
+	for _, name := range Reserved() {
+		tried[name] = Group(name)
+	}
 	for _, t := range r.Rivals {
 		tried[t.Policy] = t.Group
 	}
@@ -125,7 +138,7 @@ func (r *Report) compare(results []eval.Result) error {
 		}
 		against[p] = &c
 	}
-	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, Hindsight, Clairvoyant, Bound} {
+	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, Hindsight, Clairvoyant, Wide, Bound} {
 		p, ok := best[g]
 		if !ok {
 			continue
@@ -142,6 +155,15 @@ func (r *Report) compare(results []eval.Result) error {
 		}
 		row.Makespan = metric(summary(&all, p), "makespan_s").Mean
 		r.Rows = append(r.Rows, row)
+	}
+	if r.Wider != nil {
+		c, err := eval.Compare(results, string(Clairvoyant))
+		if err != nil {
+			return fmt.Errorf("measure: %w", err)
+		}
+		if d := relative(&c, string(Wide), "mean_jct_s"); d != nil {
+			r.Wider.Difference = *d
+		}
 	}
 	r.wait(&all)
 	r.judge(against[top], top, best[Fixed], against[best[Fixed]])

@@ -42,6 +42,14 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "Of what the clairvoyant search gains on the best fixed demand, the best rival collects %s.\n",
 			percent(*r.Collected))
 	}
+	if m := r.Wider; m != nil {
+		fmt.Fprintf(&b, "Drawing from %d times as many candidates as %d, the search ends with a mean JCT that differs by %.2f %%",
+			m.Times, m.Candidates, m.Difference.Mean)
+		if d := m.Difference; !math.IsInf(float64(d.Lo), 0) {
+			fmt.Fprintf(&b, " [%.2f, %.2f]", d.Lo, d.Hi)
+		}
+		b.WriteString(".\n")
+	}
 	for _, n := range r.Notes {
 		b.WriteString(n + "\n")
 	}
@@ -60,6 +68,8 @@ func (r *Row) name() string {
 		return "best rival of each window"
 	case Clairvoyant:
 		return "search, not deployable"
+	case Wide:
+		return "likewise, more candidates"
 	case Bound:
 		return "no policy goes below"
 	}
@@ -95,7 +105,7 @@ func WriteMap(w io.Writer, reports []*Report) error {
 	var b strings.Builder
 	rows := [][]string{{
 		"scenario", "learning", "windows", "wait %", "fixed s", "menu %", "prior %", "look-ahead %", "clairvoyant %", "bound %",
-		"searched", "", "ceiling",
+		"searched", "", "ceiling", "wider %", "",
 	}}
 	for _, r := range reports {
 		line := []string{r.Scenario, string(r.Pays), fmt.Sprint(r.Windows), number(100 * float64(r.WaitShare))}
@@ -113,11 +123,18 @@ func WriteMap(w io.Writer, reports []*Report) error {
 			}
 		}
 		line = append(line, difference(&r.Searched)...)
-		rows = append(rows, append(line, number(float64(r.Ceiling.Mean))))
+		line = append(line, number(float64(r.Ceiling.Mean)))
+		if r.Wider != nil {
+			line = append(line, difference(&r.Wider.Difference)...)
+		} else {
+			line = append(line, "-", "")
+		}
+		rows = append(rows, line)
 	}
 	table.Text(&b, 2, rows)
 	b.WriteString("\nmenu to bound: mean JCT relative to the best fixed-demand rival. searched and ceiling: what the clairvoyant\n" +
-		"search found, and what no policy can exceed, in percent of the best deployable rival.\n")
+		"search found, and what no policy can exceed, in percent of the best deployable rival. wider: mean JCT of a\n" +
+		"search that draws from more candidates, relative to that of the search.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
