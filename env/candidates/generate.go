@@ -155,9 +155,11 @@ func (b *Board) asked(id cluster.JobID) {
 	m := &b.walk.memory
 	from := len(m.pieces)
 	var fits bool
-	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); fits {
-		b.start(Begin, id, m.placed(from))
+	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); !fits {
+		m.pieces = m.pieces[:from]
+		return
 	}
+	b.start(Begin, id, m.placed(from))
 }
 
 // amounts adds to start a job beside another, and with other CPU and memory.
