@@ -65,7 +65,7 @@ type finder struct {
 	played int
 	spent  float64 // of an episode, by forks
 	taken  int
-	before int           // episodes that the usual search over decisions simulated, while the wider one runs
+	before int             // episodes that the usual search over decisions simulated, while the wider one runs
 	rivals []policy.Policy // whose proposals are among the candidates, best first
 }
 
