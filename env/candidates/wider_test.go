@@ -61,7 +61,7 @@ func TestMoreIsFoundWithTimes(t *testing.T) {
 	})
 	t.Logf("more by kind: %v", more)
 	for _, kind := range []candidates.Kind{candidates.Begin, candidates.Packed, candidates.Sized, candidates.Amounts, candidates.Preempt} {
-		if more[kind] < 50 && !testing.Short() {
+		if more[kind] < 50 {
 			t.Errorf("%d more of %v, want 50 or more", more[kind], kind)
 		}
 	}
