@@ -28,7 +28,7 @@ type list struct {
 	skip    bool
 	hold    float64 // 0 holds nothing back
 	order   func(*cluster.State, cluster.JobID) (time.Duration, error)
-	all     line    // without skip
+	all     queue   // without skip
 	some    waiting // with skip
 	running roster  // kept with hold alone
 	learn   learner // nil where the order learns nothing
@@ -68,7 +68,7 @@ func (l *list) Reset(seed uint64) error {
 }
 
 func (l *list) Schedule(tx *cluster.Txn) error {
-	if err := l.listen(tx); err != nil {
+	if err := l.observe(tx); err != nil {
 		return err
 	}
 	pass := l.block
@@ -81,8 +81,8 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	return placement.Finish(l.place, tx)
 }
 
-// listen queues the jobs that wait anew.
-func (l *list) listen(tx *cluster.Txn) error {
+// observe queues the jobs that wait anew.
+func (l *list) observe(tx *cluster.Txn) error {
 	s := tx.State()
 	for _, e := range tx.Events() {
 		if l.hold > 0 {

@@ -10,11 +10,11 @@ import (
 // roster holds the running jobs in order of their expected finish, then submit, then id. An expected finish stays what it is
 // while the job's rate does, so the order keeps itself; a Respeed event calls for another put.
 type roster struct {
-	line []ticket
-	key  []ticket // of each job by id, as it stands in line
+	order []ticket
+	key   []ticket // of each job by id, as it stands in order
 }
 
-func (r *roster) reset() { r.line, r.key = r.line[:0], r.key[:0] }
+func (r *roster) reset() { r.order, r.key = r.order[:0], r.key[:0] }
 
 // put adds a job or moves it.
 func (r *roster) put(s *cluster.State, id cluster.JobID, finish time.Duration) {
@@ -24,8 +24,8 @@ func (r *roster) put(s *cluster.State, id cluster.JobID, finish time.Duration) {
 		r.key = append(r.key, make([]ticket, n)...)
 	}
 	r.key[id] = t
-	at, _ := slices.BinarySearchFunc(r.line, t, ticket.compare)
-	r.line = slices.Insert(r.line, at, t)
+	at, _ := slices.BinarySearchFunc(r.order, t, ticket.compare)
+	r.order = slices.Insert(r.order, at, t)
 }
 
 // drop removes a job, if it is there.
@@ -33,8 +33,8 @@ func (r *roster) drop(id cluster.JobID) {
 	if int(id) >= len(r.key) || r.key[id].job != id {
 		return
 	}
-	if at, ok := slices.BinarySearchFunc(r.line, r.key[id], ticket.compare); ok {
-		r.line = slices.Delete(r.line, at, at+1)
+	if at, ok := slices.BinarySearchFunc(r.order, r.key[id], ticket.compare); ok {
+		r.order = slices.Delete(r.order, at, at+1)
 	}
 }
 
@@ -47,7 +47,7 @@ func (r *roster) wait(s *cluster.State, id cluster.JobID) time.Duration {
 	if free >= need {
 		return 0
 	}
-	for _, t := range r.line {
+	for _, t := range r.order {
 		if free += s.Placement(t.job).GPUMilli(); free >= need {
 			return max(t.key-s.Now(), 0)
 		}

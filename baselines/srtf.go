@@ -113,28 +113,28 @@ func (p *srtf) choose(s *cluster.State) {
 	free := s.FreeTotal()
 	for {
 		victim := p.victim(s, free)
-		line := p.wait.first()
+		q := p.wait.first()
 		var next ticket
-		if line >= 0 {
-			next = p.wait.head(line)
+		if q >= 0 {
+			next = p.wait.head(q)
 			next.key += s.Now()
 		}
 		switch {
-		case line < 0 && victim < 0:
+		case q < 0 && victim < 0:
 			return
-		case line < 0 || victim >= 0 && p.running.line[victim].before(next):
-			id := p.running.line[victim].job
+		case q < 0 || victim >= 0 && p.running.order[victim].before(next):
+			id := p.running.order[victim].job
 			free += int64(workersOf(s, id))
 			p.running.drop(id)
 			p.stop = append(p.stop, id)
-			p.wait.refuse(p.wait.line(placement.Plain(s, id)))
-		case p.room(s, free, next, p.wait.kinds[line].Shape.Workers):
-			p.wait.pop(line)
-			free -= int64(p.wait.kinds[line].Shape.Workers)
+			p.wait.refuse(p.wait.queue(placement.Plain(s, id)))
+		case p.room(s, free, next, p.wait.kinds[q].Shape.Workers):
+			p.wait.pop(q)
+			free -= int64(p.wait.kinds[q].Shape.Workers)
 			p.start = append(p.start, next.job)
 			p.running.put(s, next.job, next.key)
 		default:
-			p.wait.refuse(line)
+			p.wait.refuse(q)
 		}
 	}
 }
@@ -142,17 +142,17 @@ func (p *srtf) choose(s *cluster.State) {
 // victim returns the first running job in order that no longer fits, or -1 if all do.
 func (p *srtf) victim(s *cluster.State, free int64) int {
 	at := -1
-	for i := len(p.running.line) - 1; i >= 0 && free < 0; i-- {
+	for i := len(p.running.order) - 1; i >= 0 && free < 0; i-- {
 		at = i
-		free += int64(workersOf(s, p.running.line[i].job))
+		free += int64(workersOf(s, p.running.order[i].job))
 	}
 	return at
 }
 
 // room reports whether n GPUs are free or held by jobs after t in order.
 func (p *srtf) room(s *cluster.State, free int64, t ticket, n int32) bool {
-	for i := len(p.running.line) - 1; i >= 0 && free < int64(n) && t.before(p.running.line[i]); i-- {
-		free += int64(workersOf(s, p.running.line[i].job))
+	for i := len(p.running.order) - 1; i >= 0 && free < int64(n) && t.before(p.running.order[i]); i-- {
+		free += int64(workersOf(s, p.running.order[i].job))
 	}
 	return free >= int64(n)
 }

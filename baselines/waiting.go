@@ -28,10 +28,10 @@ func (a ticket) before(b ticket) bool {
 	return a.job < b.job
 }
 
-// line is a binary heap of tickets, the first in order on top.
-type line []ticket
+// queue is a binary heap of tickets, the first in order on top.
+type queue []ticket
 
-func (l *line) push(t ticket) {
+func (l *queue) push(t ticket) {
 	h := append(*l, t)
 	i := len(h) - 1
 	for i > 0 {
@@ -46,7 +46,7 @@ func (l *line) push(t ticket) {
 	*l = h
 }
 
-func (l *line) pop() ticket {
+func (l *queue) pop() ticket {
 	h := *l
 	top, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
@@ -76,7 +76,7 @@ func (l *line) pop() ticket {
 // waiting holds the waiting jobs in order, apart by kind, so that one refusal answers for all jobs of a kind. Within a pass
 // that only places jobs, room shrinks, so a kind that was refused once stays refused.
 type waiting struct {
-	lines   []line
+	queues  []queue
 	kinds   []placement.Kind
 	find    map[placement.Kind]int
 	refused []bool // in this pass
@@ -87,16 +87,16 @@ func (w *waiting) reset() {
 }
 
 func (w *waiting) push(k placement.Kind, t ticket) {
-	w.lines[w.line(k)].push(t)
+	w.queues[w.queue(k)].push(t)
 }
 
-// line returns the line for jobs of the kind.
-func (w *waiting) line(k placement.Kind) int {
+// queue returns the queue for jobs of the kind.
+func (w *waiting) queue(k placement.Kind) int {
 	i, ok := w.find[k]
 	if !ok {
-		i = len(w.lines)
+		i = len(w.queues)
 		w.find[k] = i
-		w.lines, w.kinds, w.refused = append(w.lines, nil), append(w.kinds, k), append(w.refused, false)
+		w.queues, w.kinds, w.refused = append(w.queues, nil), append(w.kinds, k), append(w.refused, false)
 	}
 	return i
 }
@@ -104,17 +104,17 @@ func (w *waiting) line(k placement.Kind) int {
 // pass starts a pass: no kind is refused yet.
 func (w *waiting) pass() { clear(w.refused) }
 
-// first returns the line of the first job in order whose kind is not refused, or -1.
+// first returns the queue of the first job in order whose kind is not refused, or -1.
 func (w *waiting) first() int {
 	best := -1
-	for i := range w.lines {
-		if len(w.lines[i]) > 0 && !w.refused[i] && (best < 0 || w.lines[i][0].before(w.lines[best][0])) {
+	for i := range w.queues {
+		if len(w.queues[i]) > 0 && !w.refused[i] && (best < 0 || w.queues[i][0].before(w.queues[best][0])) {
 			best = i
 		}
 	}
 	return best
 }
 
-func (w *waiting) head(i int) ticket { return w.lines[i][0] }
-func (w *waiting) pop(i int) ticket  { return w.lines[i].pop() }
+func (w *waiting) head(i int) ticket { return w.queues[i][0] }
+func (w *waiting) pop(i int) ticket  { return w.queues[i].pop() }
 func (w *waiting) refuse(i int)      { w.refused[i] = true }

@@ -109,7 +109,7 @@ func (f *FGD) Kind(s *cluster.State, id cluster.JobID) Kind {
 // Place implements Placer.
 func (f *FGD) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
-	f.listen(s, tx.Events())
+	f.observe(s, tx.Events())
 	f.see(s, id)
 	if !f.open(s, id) {
 		return false, nil
@@ -130,8 +130,8 @@ func (f *FGD) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, f.best)
 }
 
-// listen counts the jobs that events tell of.
-func (f *FGD) listen(s *cluster.State, events []cluster.Event) {
+// observe counts the jobs that events tell of.
+func (f *FGD) observe(s *cluster.State, events []cluster.Event) {
 	if s.Now() != f.toldAt {
 		f.told, f.toldAt = 0, s.Now()
 	}

@@ -277,7 +277,7 @@ func TestTypicalTasks(t *testing.T) {
 	}
 	w.tx.Tell(events)
 	for range 3 {
-		f.listen(w.s, w.tx.Events())
+		f.observe(w.s, w.tx.Events())
 		f.Kind(w.s, 0)
 	}
 	f.choose()
@@ -286,7 +286,7 @@ func TestTypicalTasks(t *testing.T) {
 		t.Errorf("typical tasks %v of %d jobs, want %v", f.typical, f.jobs, want)
 	}
 	f.Reset(1)
-	f.listen(w.s, w.tx.Events()[10:])
+	f.observe(w.s, w.tx.Events()[10:])
 	f.choose()
 	if want := (typical{task{1, shareOf(500), ""}, 6}); f.jobs != 10 || f.typical[0] != want {
 		t.Errorf("typical tasks %v of %d jobs after Reset, want %v first of 10", f.typical, f.jobs, want)

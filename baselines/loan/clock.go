@@ -17,8 +17,8 @@ type clock struct {
 	asked  time.Duration // when the inner scheduler wants to be called, never if it does not
 }
 
-// listen takes the event out by which a call of the clock's own shows.
-func (c *clock) listen(now time.Duration, events []cluster.Event) []cluster.Event {
+// observe takes the event out by which a call of the clock's own shows.
+func (c *clock) observe(now time.Duration, events []cluster.Event) []cluster.Event {
 	if now >= c.asked {
 		c.asked = never
 	} else if c.period > 0 {

@@ -52,7 +52,7 @@ func (o *orchestrator) Reset(seed uint64) error {
 
 func (o *orchestrator) Schedule(tx *cluster.Txn) error {
 	s := tx.State()
-	o.events = o.clock.listen(s.Now(), append(o.events[:0], tx.Events()...))
+	o.events = o.clock.observe(s.Now(), append(o.events[:0], tx.Events()...))
 	o.recall(s)
 	if o.clock.due(s) {
 		if owed, _ := s.Owed(); owed > 0 {

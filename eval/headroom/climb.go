@@ -16,7 +16,7 @@ func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Ra
 	weights := f.weigh(best.course)
 	for end := f.played + budget; f.played < end; {
 		next := *best.candidate
-		next.sway = best.sway.clone()
+		next.influence = best.influence.clone()
 		for again := true; again; again = draw.IntN(3) == 0 {
 			f.mutate(&next, best.course, weights, draw)
 		}
@@ -73,7 +73,7 @@ func pick(sums []float64, draw *rand.Rand) int {
 
 // mutate makes one change.
 func (f *finder) mutate(next *candidate, c *course, weights []float64, draw *rand.Rand) {
-	w := next.sway
+	w := next.influence
 	i := pick(weights, draw)
 	job := &c.rows[i]
 	id := int(job.Job)

@@ -23,9 +23,9 @@ const tries = 5
 type decider struct {
 	*finder
 	base    *candidate
-	until   []time.Duration // of the sway, with the holds of alternatives taken
+	until   []time.Duration // of the influence, with the holds of alternatives taken
 	live    *sim.Sim
-	sched   *swayed
+	sched   *influenced
 	goal    time.Duration // the sum in which the way it is on ends
 	before  sim.Sim       // the decision point before the candidate decided
 	fork    sim.Sim
@@ -44,7 +44,7 @@ type decider struct {
 // usual.
 func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget, times int, pass string) (*course, error) {
 	d := &decider{
-		finder: f, base: c, until: slices.Clone(c.sway.until), goal: from.sum,
+		finder: f, base: c, until: slices.Clone(c.influence.until), goal: from.sum,
 		draw: rng.Stream(f.opts.Seed, "headroom", "decide", pass), extra: rng.Stream(f.opts.Seed, "headroom", "wider", pass),
 	}
 	var err error
@@ -81,9 +81,9 @@ func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget,
 	return got, err
 }
 
-func (d *decider) scheduler() (*swayed, error) {
+func (d *decider) scheduler() (*influenced, error) {
 	inner, err := d.base.new()
-	return &swayed{inner: inner, until: d.until, warm: d.warm}, err
+	return &influenced{inner: inner, until: d.until, warm: d.warm}, err
 }
 
 // appraise says what decisions about jobs are worth: half of it by what the jobs lose, half of it the same for all.
@@ -102,7 +102,7 @@ func (d *decider) appraise(c *course) {
 
 // survey plays the candidate to see what decision points are worth in all.
 func (d *decider) survey(ctx context.Context) error {
-	s, err := d.episode(d.base.sway)
+	s, err := d.episode(d.base.influence)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (d *decider) survey(ctx context.Context) error {
 
 // surveyor adds up what it would cost to look at decisions, each with a chance of its worth.
 type surveyor struct {
-	*swayed
+	*influenced
 	decider *decider
 }
 
@@ -123,7 +123,7 @@ type surveyor struct {
 func (v *surveyor) Schedule(tx *cluster.Txn) error {
 	worth, share := v.decider.value(tx.State())
 	v.decider.cost += worth * share
-	return v.swayed.Schedule(tx)
+	return v.influenced.Schedule(tx)
 }
 
 // value is what it is worth to look at a decision point, for those that wait, and the share of the episode that is left, which
@@ -143,7 +143,7 @@ func (d *decider) value(s *cluster.State) (worth, share float64) {
 
 // run plays and looks, until so many episodes were simulated in all; from then on it plays.
 func (d *decider) run(ctx context.Context, end float64) (err error) {
-	if d.live, err = d.episode(d.base.sway); err != nil {
+	if d.live, err = d.episode(d.base.influence); err != nil {
 		return err
 	}
 	if d.sched, err = d.scheduler(); err != nil {

@@ -13,10 +13,10 @@ import (
 
 // candidate is a scheduler that a search begins with, and how it is made.
 type candidate struct {
-	name string
-	new  func() (cluster.Scheduler, error)
-	sway *sway
-	from *sway // as the search began
+	name      string
+	new       func() (cluster.Scheduler, error)
+	influence *influence
+	from      *influence // as the search began
 }
 
 // course is an episode that was played.
@@ -29,9 +29,9 @@ type course struct {
 // errUnfinished is a play that was cut off: its completion times cannot be compared.
 var errUnfinished = errors.New("not every job finished")
 
-// play plays a candidate from the beginning. Schedulers see the sway, the simulator the truth.
+// play plays a candidate from the beginning. Schedulers see the influence, the simulator the truth.
 func (f *finder) play(ctx context.Context, c *candidate) (*course, error) {
-	s, err := f.episode(c.sway)
+	s, err := f.episode(c.influence)
 	if err != nil {
 		return nil, err
 	}
@@ -39,14 +39,14 @@ func (f *finder) play(ctx context.Context, c *candidate) (*course, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Run(ctx, &swayed{inner: inner, until: c.sway.until, warm: f.warm}, f.opts.Seed); err != nil {
+	if err := s.Run(ctx, &influenced{inner: inner, until: c.influence.until, warm: f.warm}, f.opts.Seed); err != nil {
 		return nil, err
 	}
 	f.played++
 	return f.course(s.Log())
 }
 
-func (f *finder) episode(w *sway) (*sim.Sim, error) {
+func (f *finder) episode(w *influence) (*sim.Sim, error) {
 	e := *f.start
 	e.Jobs = w.jobs(e.Jobs)
 	return e.New()

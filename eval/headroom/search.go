@@ -189,7 +189,7 @@ func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, e
 	var all []base
 	var failed error
 	for _, p := range policies {
-		for _, w := range []*sway{given, known} {
+		for _, w := range []*influence{given, known} {
 			if w == known && slices.Equal(known.told, given.told) {
 				continue
 			}

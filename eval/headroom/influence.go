@@ -8,18 +8,20 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// sway is what a search tells a scheduler that is not so: other estimates of jobs, and later submissions. It thereby changes
+// influence is what a search tells a scheduler that is not so: other estimates of jobs, and later submissions. It thereby changes
 // the scheduler's order of jobs and makes it hold servers free, whatever the scheduler is. The simulator knows the truth.
-type sway struct {
+type influence struct {
 	told  []time.Duration // the estimate, by job
 	until []time.Duration // the scheduler hears of the job then; 0: at once
 }
 
-func (w *sway) clone() *sway { return &sway{slices.Clone(w.told), slices.Clone(w.until)} }
+func (w *influence) clone() *influence {
+	return &influence{slices.Clone(w.told), slices.Clone(w.until)}
+}
 
 // truth tells what the scenario grants, or with known how long jobs really run.
-func truth(jobs []trace.Job, known bool) *sway {
-	w := &sway{told: make([]time.Duration, len(jobs)), until: make([]time.Duration, len(jobs))}
+func truth(jobs []trace.Job, known bool) *influence {
+	w := &influence{told: make([]time.Duration, len(jobs)), until: make([]time.Duration, len(jobs))}
 	for i := range jobs {
 		if w.told[i] = jobs[i].Estimate; known {
 			w.told[i] = max(jobs[i].Work, 1)
@@ -29,7 +31,7 @@ func truth(jobs []trace.Job, known bool) *sway {
 }
 
 // jobs returns the jobs as the scheduler is told of them.
-func (w *sway) jobs(real []trace.Job) []trace.Job {
+func (w *influence) jobs(real []trace.Job) []trace.Job {
 	told := slices.Clone(real)
 	for i := range told {
 		told[i].Estimate = w.told[i]
@@ -37,8 +39,8 @@ func (w *sway) jobs(real []trace.Job) []trace.Job {
 	return told
 }
 
-// swayed is a scheduler that hears of jobs when a sway says, and that counts the completion times of those that end.
-type swayed struct {
+// influenced is a scheduler that hears of jobs when a influence says, and that counts the completion times of those that end.
+type influenced struct {
 	inner   cluster.Scheduler
 	until   []time.Duration
 	warm    int
@@ -49,16 +51,16 @@ type swayed struct {
 }
 
 // Name implements cluster.Scheduler.
-func (w *swayed) Name() string { return w.inner.Name() }
+func (w *influenced) Name() string { return w.inner.Name() }
 
 // Reset implements cluster.Scheduler. The sum goes on.
-func (w *swayed) Reset(seed uint64) error {
+func (w *influenced) Reset(seed uint64) error {
 	w.waiting, w.asked = w.waiting[:0], 0
 	return w.inner.Reset(seed)
 }
 
 // Schedule implements cluster.Scheduler.
-func (w *swayed) Schedule(tx *cluster.Txn) error {
+func (w *influenced) Schedule(tx *cluster.Txn) error {
 	s, now := tx.State(), tx.Now()
 	w.events = w.events[:0]
 	for _, e := range tx.Events() {
