@@ -16,7 +16,8 @@ var ErrOver = errors.New("no episode in progress")
 type Env interface {
 	// Spec tells sizes and the meaning of every number. It does not change.
 	Spec() game.Spec
-	// Reset starts the episode of a seed and fills first.
+	// Reset starts the episode of a seed and fills first. An episode in which there is nothing to choose has no steps: first is
+	// Over.
 	Reset(seed uint64, first *TimeStep) error
 	// Step plays one round and fills next, which may be the step that the joint action answers. joint has one action an agent.
 	// An action that the agent's mask excludes is an error that wraps game.ErrMasked. After that, and after a joint action of

@@ -18,7 +18,9 @@ import (
 // one mode does not sample correctly from another.
 type Autoreset uint8
 
-// The modes.
+// The modes. An episode in which there is nothing to choose has no steps: the time step that a reset shows is its last, and has
+// no candidates. The Step after it ignores the joint action. It ends that episode in SameStep, it resets in NextStep, and it is
+// ErrOver in Disabled.
 const (
 	// SameStep resets at once: the step that ends an episode shows the first round, state and instant of the next episode, beside
 	// the rewards, elapsed time, candidate taken, refusals and end of the one that ended. Vector.Final has the rest.
@@ -55,8 +57,9 @@ type Vector struct {
 	workers int
 
 	// The call in progress, handed to the workers.
+	do     func(v *Vector, i int) error
 	ts     []TimeStep
-	joints [][]game.Action // nil: reset
+	joints [][]game.Action
 	next   atomic.Int64
 	wait   sync.WaitGroup
 	work   func() // allocated once, so that starting workers allocates nothing
@@ -66,9 +69,10 @@ type Vector struct {
 // member is one environment and where it stands.
 type member struct {
 	env     Env
-	seed    uint64 // of the sequence of episodes
-	episode uint64 // within it
-	over    bool   // NextStep: the next Step resets
+	seed    uint64   // of the sequence of episodes
+	episode uint64   // within it
+	over    bool     // the next Step resets: after an end in NextStep, and when the episode has no steps
+	only    TimeStep // of an episode without steps
 	final   TimeStep
 	ended   bool // whether final is of the last Step
 }
@@ -129,22 +133,30 @@ func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.members[i].seed, v.me
 // Reset starts the first episode of every environment: environment i's with seeds[i], see EpisodeSeed for those that follow.
 // It fills ts, one time step an environment.
 func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
+	if err := v.begin(seeds, ts); err != nil {
+		return fmt.Errorf("reset vector: %w", err)
+	}
+	return v.run((*Vector).resetAt)
+}
+
+// begin notes the seeds of new sequences of episodes and where their time steps go.
+func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 	if len(seeds) != v.Len() || len(ts) != v.Len() {
-		return fmt.Errorf("reset vector: %d seeds and %d time steps, want one for each of the %d environments",
-			len(seeds), len(ts), v.Len())
+		return fmt.Errorf("%d seeds and %d time steps, want one for each of the %d environments", len(seeds), len(ts), v.Len())
 	}
 	for i, seed := range seeds {
 		m := &v.members[i]
 		m.seed, m.episode = seed, 0
 	}
-	return v.run(nil, ts)
+	v.ts = ts
+	return nil
 }
 
 // ResetEnv starts an episode of environment i alone, from which its sequence of episodes goes on.
 func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
 	m := &v.members[i]
 	m.seed, m.episode = seed, 0
-	return name(i, v.reset(m, first))
+	return name(i, m.reset(first))
 }
 
 // Step plays one round of every environment with its joint action and fills ts. A nil joint action leaves its environment
@@ -154,7 +166,8 @@ func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 		return fmt.Errorf("step vector: %d joint actions and %d time steps, want one for each of the %d environments",
 			len(joints), len(ts), v.Len())
 	}
-	return v.run(joints, ts)
+	v.ts, v.joints = ts, joints
+	return v.run((*Vector).stepAt)
 }
 
 // Final returns the last time step of the episode of environment i that the last Step ended and replaced, nil if it did not.
@@ -175,8 +188,8 @@ func (v *Vector) Close() error {
 }
 
 // run lets the workers take the environments one after the other.
-func (v *Vector) run(joints [][]game.Action, ts []TimeStep) error {
-	v.joints, v.ts = joints, ts
+func (v *Vector) run(do func(v *Vector, i int) error) error {
+	v.do = do
 	v.next.Store(0)
 	v.wait.Add(v.workers)
 	for range v.workers - 1 {
@@ -184,62 +197,66 @@ func (v *Vector) run(joints [][]game.Action, ts []TimeStep) error {
 	}
 	v.loop()
 	v.wait.Wait()
-	v.joints, v.ts = nil, nil
+	v.ts, v.joints = nil, nil
 	return errors.Join(v.errs...)
 }
 
 func (v *Vector) loop() {
 	defer v.wait.Done()
 	for i := int(v.next.Add(1)) - 1; i < v.Len(); i = int(v.next.Add(1)) - 1 {
-		m := &v.members[i]
-		if v.joints == nil {
-			v.errs[i] = name(i, v.reset(m, &v.ts[i]))
-		} else {
-			v.errs[i] = name(i, v.step(m, v.joints[i], &v.ts[i]))
-		}
+		v.errs[i] = name(i, v.do(v, i))
 	}
 }
 
-func (v *Vector) reset(m *member, first *TimeStep) error {
+func (v *Vector) resetAt(i int) error { return v.members[i].reset(&v.ts[i]) }
+
+func (v *Vector) stepAt(i int) error { return v.members[i].step(v.mode, v.joints[i], &v.ts[i]) }
+
+func (m *member) reset(first *TimeStep) error {
 	m.over, m.ended = false, false
-	seed := EpisodeSeed(m.seed, m.episode)
-	if err := m.env.Reset(seed, first); err != nil {
+	if err := m.env.Reset(EpisodeSeed(m.seed, m.episode), first); err != nil {
 		return err
 	}
-	if first.Over() {
-		return fmt.Errorf("the episode of seed %d is over before its first step", seed)
+	if m.over = first.Over(); m.over {
+		m.only.CopyFrom(first)
 	}
 	return nil
 }
 
-func (v *Vector) step(m *member, joint []game.Action, ts *TimeStep) error {
+func (m *member) step(mode Autoreset, joint []game.Action, ts *TimeStep) error {
 	m.ended = false
-	if joint == nil {
+	switch {
+	case joint == nil:
 		return nil
-	}
-	if m.over {
-		m.episode++
-		return v.reset(m, ts)
-	}
-	if err := m.env.Step(joint, ts); err != nil || !ts.Over() {
-		return err
-	}
-	switch v.mode {
-	case NextStep:
-		m.over = true
-	case SameStep:
-		m.final.CopyFrom(ts)
-		m.episode++
-		if err := v.reset(m, ts); err != nil {
+	case !m.over || mode == Disabled:
+		if err := m.env.Step(joint, ts); err != nil || !ts.Over() {
 			return err
 		}
-		f := &m.final
-		m.ended = true
-		ts.Rewards = append(ts.Rewards[:0], f.Rewards...)
-		ts.Taken, ts.Refused = append(ts.Taken[:0], f.Taken...), append(ts.Refused[:0], f.Refused...)
-		ts.Reward, ts.Elapsed = f.Reward, f.Elapsed
-		ts.Terminated, ts.Truncated = f.Terminated, f.Truncated
+		if mode == SameStep {
+			return m.renew(ts, ts)
+		}
+		m.over = mode == NextStep
+		return nil
+	case mode == SameStep:
+		return m.renew(&m.only, ts)
 	}
+	m.episode++
+	return m.reset(ts)
+}
+
+// renew goes on to the next episode in the step that ends one, whose last time step is given.
+func (m *member) renew(last, ts *TimeStep) error {
+	m.final.CopyFrom(last)
+	m.episode++
+	if err := m.reset(ts); err != nil {
+		return err
+	}
+	f := &m.final
+	m.ended = true
+	ts.Rewards = append(ts.Rewards[:0], f.Rewards...)
+	ts.Taken, ts.Refused = append(ts.Taken[:0], f.Taken...), append(ts.Refused[:0], f.Refused...)
+	ts.Reward, ts.Elapsed = f.Reward, f.Elapsed
+	ts.Terminated, ts.Truncated = f.Terminated, f.Truncated
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
-	"github.com/clustergym/clustergym/env/trace"
 )
 
 func several(t testing.TB, n int) []env.Env {
@@ -241,14 +240,6 @@ func TestVectorErrors(t *testing.T) {
 	other := small(t, func(c *env.Config) { c.Game.Encoder = &observe.Standard{Window: 5} })
 	if _, err := env.NewVector([]env.Env{small(t, nil), other}, env.SameStep, 1); err == nil {
 		t.Error("no error for different shapes")
-	}
-	empty := small(t, func(c *env.Config) { c.Jobs = func(uint64) ([]trace.Job, error) { return nil, nil } })
-	w, err := env.NewVector([]env.Env{empty}, env.SameStep, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Reset([]uint64{1}, ts[:1]); err == nil {
-		t.Error("no error for an episode without steps")
 	}
 }
 

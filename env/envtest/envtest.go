@@ -34,6 +34,7 @@ func Checks() []Check {
 			onState("agreed", agreed)},
 		{"prior", "agents who name what the prior would do play the prior's schedule", prior},
 		{"deterministic", "the same seed and joint actions give the same bytes, whatever the buffers held", deterministic},
+		{"vector", "a vector shows the episodes one after the other, cut where its mode says, those without steps too", inVector},
 		{"conserved", "GPUs, CPU, memory and jobs are neither lost nor made", onState("conserved", conserved)},
 		{"time", "elapsed times are never negative and sum to the present instant", onWalk("time", elapsed)},
 		{"rewards", "flow rewards sum to the negative completion times, and are every agent's", onWalk("rewards", rewards)},
