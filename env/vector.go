@@ -3,7 +3,6 @@ package env
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -48,10 +47,9 @@ func ParseAutoreset(name string) (Autoreset, error) {
 	return 0, fmt.Errorf("autoreset %q, want same-step, next-step or disabled", name)
 }
 
-// Vector plays several environments of one shape in step. What they show does not depend on the number of workers.
-// Not safe for concurrent use; no goroutine outlives a call.
+// Vector plays several environments side by side: in step, or each at its own pace. What they show does not depend on the number
+// of workers. Not safe for concurrent use; no goroutine outlives a call.
 type Vector struct {
-	spec    game.Spec
 	mode    Autoreset
 	members []member
 	workers int
@@ -60,6 +58,7 @@ type Vector struct {
 	do     func(v *Vector, i int) error
 	ts     []TimeStep
 	joints [][]game.Action
+	act    func(i int, ts *TimeStep, joint []game.Action) error
 	next   atomic.Int64
 	wait   sync.WaitGroup
 	work   func() // allocated once, so that starting workers allocates nothing
@@ -77,8 +76,9 @@ type member struct {
 	ended   bool // whether final is of the last Step
 }
 
-// NewVector returns a vector over environments of one shape, which it owns from now on. Each must have its own encoder.
-// Up to workers of them play at a time, 0 for as many as there are processors.
+// NewVector returns a vector over environments, which it owns from now on. They may differ in shape; a learner that puts them
+// into one batch wants equal ones. Each must have its own encoder. Up to workers of them play at a time, 0 for as many as there
+// are processors.
 func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	if len(envs) == 0 {
 		return nil, errors.New("make vector: no environments, want at least 1")
@@ -90,13 +90,9 @@ func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	v := &Vector{
-		spec: envs[0].Spec(), mode: mode, members: make([]member, len(envs)), workers: min(workers, len(envs)),
-		errs: make([]error, len(envs)),
+		mode: mode, members: make([]member, len(envs)), workers: min(workers, len(envs)), errs: make([]error, len(envs)),
 	}
 	for i, e := range envs {
-		if i > 0 && !reflect.DeepEqual(e.Spec(), v.spec) {
-			return nil, fmt.Errorf("make vector: environment %d has another shape than environment 0", i)
-		}
 		v.members[i].env = e
 	}
 	v.work = v.loop
@@ -121,8 +117,8 @@ func EpisodeSeed(seed, n uint64) uint64 {
 	return rng.Derive(seed, "episode", strconv.FormatUint(n, 10))
 }
 
-// Spec is the shape of every environment.
-func (v *Vector) Spec() game.Spec { return v.spec }
+// Spec is the shape of environment i.
+func (v *Vector) Spec(i int) game.Spec { return v.members[i].env.Spec() }
 
 // Len counts the environments.
 func (v *Vector) Len() int { return len(v.members) }
@@ -170,6 +166,19 @@ func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	return v.run((*Vector).stepAt)
 }
 
+// Play plays one episode of every environment to its end: environment i's of seeds[i]. Each goes on at its own pace, so that none
+// waits for another whose agents take long. act is told of every time step in ts[i], the last too, and fills the joint
+// action, which is ignored after the last. Calls for one environment follow one another, those for several happen at a time. An
+// error of act ends its episode; the others play on, and the error names the environments, in order. Afterwards Step is
+// ErrOver until a reset.
+func (v *Vector) Play(seeds []uint64, ts []TimeStep, act func(i int, ts *TimeStep, joint []game.Action) error) error {
+	if err := v.begin(seeds, ts); err != nil {
+		return fmt.Errorf("play vector: %w", err)
+	}
+	v.act = act
+	return v.run((*Vector).playAt)
+}
+
 // Final returns the last time step of the episode of environment i that the last Step ended and replaced, nil if it did not.
 // It is the vector's, and valid until the next Step. Its Cluster is as the episode left it.
 func (v *Vector) Final(i int) *TimeStep {
@@ -197,7 +206,7 @@ func (v *Vector) run(do func(v *Vector, i int) error) error {
 	}
 	v.loop()
 	v.wait.Wait()
-	v.ts, v.joints = nil, nil
+	v.ts, v.joints, v.act = nil, nil, nil
 	return errors.Join(v.errs...)
 }
 
@@ -211,6 +220,18 @@ func (v *Vector) loop() {
 func (v *Vector) resetAt(i int) error { return v.members[i].reset(&v.ts[i]) }
 
 func (v *Vector) stepAt(i int) error { return v.members[i].step(v.mode, v.joints[i], &v.ts[i]) }
+
+func (v *Vector) playAt(i int) error {
+	m, ts := &v.members[i], &v.ts[i]
+	joint := make([]game.Action, m.env.Spec().Agents)
+	err := m.reset(ts)
+	for m.over = false; err == nil; err = m.env.Step(joint, ts) {
+		if err = v.act(i, ts, joint); err != nil || ts.Over() {
+			break
+		}
+	}
+	return err
+}
 
 func (m *member) reset(first *TimeStep) error {
 	m.over, m.ended = false, false

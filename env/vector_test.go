@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
-	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/env/trace"
 )
 
 func several(t testing.TB, n int) []env.Env {
@@ -39,7 +40,7 @@ func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 		t.Fatal(err)
 	}
 	defer v.Close()
-	spec, ts := v.Spec(), make([]env.TimeStep, n)
+	spec, ts := v.Spec(0), make([]env.TimeStep, n)
 	if err := v.Reset(env.Seeds(7, n), ts); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestVectorEqualSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	ts, joints := make([]env.TimeStep, 2), newJoints(2, v.Spec().Agents)
+	ts, joints := make([]env.TimeStep, 2), newJoints(2, v.Spec(0).Agents)
 	if err := v.Reset([]uint64{3, 3}, ts); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestVectorErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts, joints := make([]env.TimeStep, 3), newJoints(3, v.Spec().Agents)
+	ts, joints := make([]env.TimeStep, 3), newJoints(3, v.Spec(0).Agents)
 	if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) || !strings.Contains(err.Error(), "environment 2: ") {
 		t.Errorf("step before reset: %v", err)
 	}
@@ -237,9 +238,72 @@ func TestVectorErrors(t *testing.T) {
 	if _, err := env.NewVector(nil, env.SameStep, 1); err == nil {
 		t.Error("no error for no environments")
 	}
-	other := small(t, func(c *env.Config) { c.Game.Encoder = &observe.Standard{Window: 5} })
-	if _, err := env.NewVector([]env.Env{small(t, nil), other}, env.SameStep, 1); err == nil {
-		t.Error("no error for different shapes")
+	if err := v.Play(env.Seeds(1, 2), ts, nil); err == nil {
+		t.Error("no error for two seeds of three")
+	}
+}
+
+// A vector plays clusters of several sizes side by side, and an episode at each one's own pace is the one that it plays alone. What
+// goes wrong in one is told, and the others play on.
+func TestVectorPlay(t *testing.T) {
+	make3 := func() []env.Env {
+		return []env.Env{
+			small(t, nil),
+			small(t, func(c *env.Config) { c.Sim.Cluster = cluster.Uniform(6, 2) }),
+			small(t, func(c *env.Config) { c.Jobs = func(uint64) ([]trace.Job, error) { return nil, nil } }),
+		}
+	}
+	var want [3][]env.TimeStep
+	for i, e := range make3() {
+		var ts env.TimeStep
+		joint := make([]game.Action, e.Spec().Agents)
+		err := e.Reset(uint64(i), &ts)
+		for ; err == nil; err = e.Step(joint, &ts) {
+			var kept env.TimeStep
+			kept.CopyFrom(&ts)
+			want[i] = append(want[i], kept)
+			act(&ts, len(want[i]), joint)
+		}
+		if !errors.Is(err, env.ErrOver) || len(want[i]) < 12 != (i == 2) {
+			t.Fatalf("environment %d alone: %d time steps, error %v", i, len(want[i]), err)
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
+			v, err := env.NewVector(make3(), mode, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ts := make([]env.TimeStep, 3)
+			var got [3]int
+			broken := errors.New("broken")
+			play := func(bad int) error {
+				got = [3]int{}
+				return v.Play([]uint64{0, 1, 2}, ts, func(i int, now *env.TimeStep, joint []game.Action) error {
+					if now != &ts[i] || len(joint) != v.Spec(i).Agents || !equal(now, &want[i][got[i]]) {
+						t.Errorf("%v, %d workers: time step %d of environment %d differs", mode, workers, got[i], i)
+					}
+					if got[i]++; i == bad && got[i] == 9 {
+						return broken
+					}
+					if !now.Over() {
+						act(now, got[i], joint)
+					}
+					return nil
+				})
+			}
+			if err := play(-1); err != nil || got != [3]int{len(want[0]), len(want[1]), len(want[2])} {
+				t.Errorf("%v: played %v time steps, error %v", mode, got, err)
+			}
+			joints := [][]game.Action{make([]game.Action, v.Spec(0).Agents), nil, make([]game.Action, v.Spec(2).Agents)}
+			if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) || !strings.Contains(err.Error(), "environment 2: ") {
+				t.Errorf("%v: step after Play: %v", mode, err)
+			}
+			err = play(0)
+			if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "environment 0: ") || got != [3]int{9, len(want[1]), len(want[2])} {
+				t.Errorf("%v: with an error in environment 0 played %v time steps, error %v", mode, got, err)
+			}
+		}
 	}
 }
 
@@ -249,7 +313,7 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()
-	ts, joints := make([]env.TimeStep, 4), newJoints(4, v.Spec().Agents)
+	ts, joints := make([]env.TimeStep, 4), newJoints(4, v.Spec(0).Agents)
 	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func inMode(make Make, seed uint64, mode env.Autoreset) error {
 	p := plain{env: envs[0], seed: seed, mode: mode}
 	defer p.env.Close()
 	var two [2]env.TimeStep
-	ts, draw, joint := two[:], rng.Stream(seed, "envtest", "vector"), passes(v.Spec().Agents)
+	ts, draw, joint := two[:], rng.Stream(seed, "envtest", "vector"), passes(v.Spec(0).Agents)
 	if err := errors.Join(v.Reset([]uint64{seed, seed}, ts), p.reset()); err != nil {
 		return err
 	}
