@@ -84,14 +84,13 @@ func labelsKey(cfg *Config, prior, digest string) (string, error) {
 // extend adds windows until there are n, from files where they are.
 func (l *labels) extend(ctx context.Context, r *run, n int) error {
 	from := len(l.windows)
-	l.windows = append(l.windows, make([][]learn.Sample, max(n-from, 0))...)
-	err := r.each(ctx, n-from, func(i int) (err error) {
-		l.windows[from+i], err = l.window(from + i)
-		return err
-	})
-	if err != nil {
-		l.windows = l.windows[:from]
-		return err
+	for len(l.windows) < n {
+		more, err := l.further(ctx, r, min(n-len(l.windows), r.cfg.Windows))
+		if err != nil {
+			l.windows = l.windows[:from]
+			return err
+		}
+		l.windows = append(l.windows, more...)
 	}
 	for _, w := range l.windows[from:] {
 		l.choices += len(w)
@@ -120,32 +119,57 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	return all
 }
 
-// window returns the labelled choices of the n-th window: scenarios take turns.
-func (l *labels) window(n int) ([]learn.Sample, error) {
-	src, dir := l.sources[n%len(l.sources)], l.dirs[n%len(l.sources)]
-	name := fmt.Sprintf("%06d", n/len(l.sources))
-	path := filepath.Join(dir, name+".safetensors")
-	samples, err := l.read(path)
-	if err == nil {
-		return samples, nil
+// further returns the labelled choices of the next n windows: from files, and of those that there are none of by playing.
+func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, error) {
+	from, found, lacking := len(l.windows), make([][]learn.Sample, n), make([]*player, n)
+	err := r.each(ctx, n, func(i int) (err error) {
+		found[i], err = l.read(l.path(from + i))
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, checkpoints.ErrDamaged) {
+			if err != nil {
+				err = fmt.Errorf("read labels: %w", err)
+			}
+			return err
+		}
+		lacking[i], err = l.player(from + i)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, checkpoints.ErrDamaged) {
-		return nil, fmt.Errorf("read labels: %w", err)
+	var players []*player
+	var places []int // of the players
+	for i, g := range lacking {
+		if g != nil {
+			players, places = append(players, g), append(places, i)
+		}
 	}
+	return found, playAll(ctx, players, r.opt.Workers, func(i int, out *rollout) error {
+		for k := range out.samples { // what the scout took does not matter, and is not stored
+			out.samples[k].Action, out.samples[k].LogProb = 0, 0
+		}
+		found[places[i]] = out.samples
+		return l.write(l.path(from+places[i]), out.samples)
+	})
+}
+
+// path is where the n-th window is stored: scenarios take turns.
+func (l *labels) path(n int) string {
+	return filepath.Join(l.dirs[n%len(l.sources)], l.name(n)+".safetensors")
+}
+
+// name is that of the n-th window among those of its scenario.
+func (l *labels) name(n int) string { return fmt.Sprintf("%06d", n/len(l.sources)) }
+
+// player returns the player that labels the n-th window.
+func (l *labels) player(n int) (*player, error) {
+	src, name := l.sources[n%len(l.sources)], l.name(n)
 	draw := rng.Stream(l.cfg.LabelSeed, "train", "labels", name)
 	seed := rng.Derive(l.cfg.LabelSeed, "train", "labels", name)
 	e, err := src.Episode(scenario.Train, draw.IntN(src.Count(scenario.Train)), seed)
 	if err != nil {
 		return nil, err
 	}
-	out, err := play(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
-	if err != nil {
-		return nil, err
-	}
-	for i := range out.samples { // what the scout took does not matter, and is not stored
-		out.samples[i].Action, out.samples[i].LogProb = 0, 0
-	}
-	return out.samples, l.write(path, out.samples)
+	return newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
 }
 
 // lasting is after how many memories what an offer leads to no longer counts: a three-thousandth of it is left then.

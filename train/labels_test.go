@@ -51,7 +51,7 @@ func TestLabelsMayBeLost(t *testing.T) {
 	if err := os.Remove(lost[0]); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, lost[1], func(b []byte) []byte { return b[:len(b)/2] })
+	edit(t, lost[3], func(b []byte) []byte { return b[:len(b)/2] }) // that of the second window of an update, whose first is found
 	half.Stop, half.Progress, half.Resume = nil, nil, true
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
@@ -266,12 +266,12 @@ func TestLabelsSeeFarEnough(t *testing.T) {
 	var all [2][]learn.Sample
 	for i, until := range []time.Duration{horizon(memory), math.MaxInt64} {
 		p := untrained(t, "sjfskip", 6)
-		g, err := newPlayer(p, episode, flow(memory), 1)
+		g, err := newPlayer(p, episode, flow(memory), 1, rand.New(rand.NewPCG(1, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		g.until = until
-		if err := g.play(rand.New(rand.NewPCG(1, 1))); err != nil {
+		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		all[i] = g.out.samples

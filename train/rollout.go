@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,34 +38,23 @@ type goal struct {
 	memory time.Duration // time constant of the discount
 }
 
-// player plays episodes and looks at what they might have been.
+// player plays an episode of a vector and looks at what it might have been.
 type player struct {
 	goal
 	policy *agents.Policy
+	team   *agents.Player
 	label  float64       // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
 	until  time.Duration // how far what an offer leads to is played
+	draw   *rand.Rand
 	env    *env.Cluster
 	fork   sim.Sim
 	prior  *candidates.Guard
 	out    *rollout
 }
 
-// play runs an episode, sampling. With label of 0 or more that part of its decisions is recorded, each with what its offers
-// would save; else all are, each with what the prior would cost from there.
-func play(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*rollout, error) {
-	g, err := newPlayer(p, episode, goal, label)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.play(draw); err != nil {
-		return nil, err
-	}
-	g.out.curve.closed()
-	return g.out, g.env.Close()
-}
-
-// newPlayer returns a player before the episode.
-func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64) (*player, error) {
+// newPlayer returns a player before the episode, which samples. With label of 0 or more that part of its decisions is recorded,
+// each with what its offers would save; else all are, each with what the prior would cost from there.
+func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
 	out := &rollout{curve: newCurve(goal.reward, goal.memory)}
 	e, err := env.New(env.Config{
 		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: p.Game(), Reward: out.curve,
@@ -72,35 +62,61 @@ func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64) 
 	if err != nil {
 		return nil, err
 	}
-	g := &player{goal: goal, policy: p, label: label, until: math.MaxInt64, env: e, prior: p.PlayOn(), out: out}
+	g := &player{
+		goal: goal, policy: p, team: agents.NewPlayer(p), label: label, until: math.MaxInt64, draw: draw, env: e, prior: p.PlayOn(),
+		out: out,
+	}
 	if label >= 0 {
 		g.until = horizon(goal.memory)
 	}
+	g.team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error { return g.see(c) })
 	return g, nil
 }
 
-// play plays the episode to its end.
-func (g *player) play(draw *rand.Rand) error {
-	team := agents.NewPlayer(g.policy)
-	team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error {
-		g.out.kinds[c.List[c.Action].Kind]++
-		if g.label >= 0 && draw.Float64() >= g.label {
-			return nil
-		}
-		return g.record(c)
-	})
-	var ts env.TimeStep
-	joint := make([]game.Action, g.env.Spec().Agents)
-	err := g.env.Reset(0, &ts)
-	for err == nil && !ts.Over() {
-		if err = team.Act(g.env.Txn(), &ts.Round, joint); err == nil {
-			err = g.env.Step(joint, &ts)
-		}
+// playAll plays the episodes of all players, side by side, until ctx ends. Each goes on at its own pace, because a decision that
+// is labelled takes as long as hundreds of others. ended is told of each.
+func playAll(ctx context.Context, players []*player, workers int, ended func(i int, out *rollout) error) error {
+	if len(players) == 0 {
+		return nil
 	}
-	if err == nil && !ts.Terminated {
-		err = cutOff(sim.Outcome{Truncated: ts.Truncated})
+	envs := make([]env.Env, len(players))
+	for i, g := range players {
+		envs[i] = g.env
 	}
-	return err
+	v, err := env.NewVector(envs, env.Disabled, workers)
+	if err != nil {
+		return err
+	}
+	act := func(i int, ts *env.TimeStep, joint []game.Action) error {
+		if err := players[i].act(ctx, ts, joint); err != nil || !ts.Over() {
+			return err
+		}
+		return ended(i, players[i].out)
+	}
+	return errors.Join(v.Play(make([]uint64, len(envs)), make([]env.TimeStep, len(envs)), act), v.Close())
+}
+
+// act chooses at a time step, and closes the rollout at the last.
+func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !ts.Over():
+		return g.team.Act(g.env.Txn(), &ts.Round, joint)
+	case !ts.Terminated:
+		return cutOff(sim.Outcome{Truncated: ts.Truncated})
+	}
+	g.out.curve.closed()
+	return nil
+}
+
+// see counts a choice, and keeps it if it is to be learned from.
+func (g *player) see(c *agents.Choice) error {
+	g.out.kinds[c.List[c.Action].Kind]++
+	if g.label >= 0 && g.draw.Float64() >= g.label {
+		return nil
+	}
+	return g.record(c)
 }
 
 // record keeps a choice and judges it, or all of its offers.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -166,6 +167,15 @@ func untrained(tb testing.TB, prior string, window int) *agents.Policy {
 		tb.Fatal(err)
 	}
 	return p
+}
+
+// play plays one episode: see newPlayer.
+func play(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*rollout, error) {
+	g, err := newPlayer(p, episode, goal, label, draw)
+	if err != nil {
+		return nil, err
+	}
+	return g.out, playAll(context.Background(), []*player{g}, 1, func(int, *rollout) error { return nil })
 }
 
 // The priors of the tests that hold a fork against an episode: of orders without a menu the one that is played on is the prior

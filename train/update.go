@@ -76,13 +76,12 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 		src := r.sources[((m.Update-1)*r.cfg.Windows+w)%len(r.sources)]
 		seed := rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
 		var err error
-		windows[w].group = make([]*rollout, r.cfg.Rollouts)
 		windows[w].episode, err = src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)), seed)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := r.playAll(ctx, m.Update, windows); err != nil {
+	if err := r.play(ctx, m.Update, windows); err != nil {
 		return nil, err
 	}
 	var all []learn.Sample
@@ -120,20 +119,28 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	return all, nil
 }
 
-// playAll fills in the rollouts and the prior of every window.
-func (r *run) playAll(ctx context.Context, update int, windows []window) error {
-	n := r.cfg.Rollouts + 1
-	return r.each(ctx, len(windows)*n, func(i int) (err error) {
-		w, g := i/n, i%n
-		v := &windows[w]
-		if g == r.cfg.Rollouts {
-			v.prior, err = r.goal.follow(agents.NewPrior(r.policy), v.episode.Episode)
-			return err
-		}
-		draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(g))
-		v.group[g], err = play(r.policy, v.episode.Episode, r.goal, -1, draw)
+// play fills in the rollouts and the prior of every window.
+func (r *run) play(ctx context.Context, update int, windows []window) error {
+	err := r.each(ctx, len(windows), func(i int) (err error) {
+		windows[i].prior, err = r.goal.follow(agents.NewPrior(r.policy), windows[i].episode.Episode)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	var players []*player
+	for w := range windows {
+		for i := range r.cfg.Rollouts {
+			draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(i))
+			g, err := newPlayer(r.policy, windows[w].episode.Episode, r.goal, -1, draw)
+			if err != nil {
+				return err
+			}
+			players = append(players, g)
+			windows[w].group = append(windows[w].group, g.out)
+		}
+	}
+	return playAll(ctx, players, r.opt.Workers, func(int, *rollout) error { return nil })
 }
 
 // margins are the multiples of the margin that a policy is tried with. Who takes the highest of bids that are wrong at times
