@@ -97,15 +97,23 @@ func TestPriorOfReleased(t *testing.T) {
 	}
 }
 
-// What make release trains by is understood: settings and scenarios.
-func TestReleaseRecipe(t *testing.T) {
-	opts := trainOptions{config: "../checkpoints/released/recipe.yaml"}
-	all, settings, err := opts.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) < 2 || settings.Updates < 10 {
-		t.Errorf("%d scenarios, %d updates", len(all), settings.Updates)
+// The recipes are understood: settings and scenarios.
+func TestRecipes(t *testing.T) {
+	for _, r := range []struct {
+		path       string
+		scenarios  int
+		candidates int
+	}{
+		{"checkpoints/released/recipe.yaml", 3, 0}, {"docs/recipes/wide.yaml", 1, 62},
+	} {
+		opts := trainOptions{config: "../" + r.path}
+		all, settings, err := opts.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != r.scenarios || settings.Candidates != r.candidates || settings.Updates < 10 {
+			t.Errorf("%s: %d scenarios, %d candidates, %d updates", r.path, len(all), settings.Candidates, settings.Updates)
+		}
 	}
 }
 
