@@ -11,7 +11,6 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/parquet"
 	"github.com/clustergym/clustergym/eval/report"
@@ -137,14 +136,12 @@ func partings(logs []*sim.Log) ([]report.Difference, error) {
 	var all []report.Difference
 	for i, a := range logs {
 		for _, b := range logs[i+1:] {
-			d, err := explain.Differ(a, b)
+			d, err := report.Differ(a, b)
 			if err != nil {
 				return nil, err
 			}
 			if d != nil {
-				all = append(all, report.Difference{
-					Above: a.Scheduler, Below: b.Scheduler, At: d.At, Job: d.Job, What: d.What, Why: d.Why,
-				})
+				all = append(all, *d)
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
@@ -40,15 +39,6 @@ type Section struct {
 	// shown.
 	Schedules []*sim.Log
 	Differs   []Difference // where pairs of schedules first differ
-}
-
-// Difference is the first decision in which two schedules differ.
-type Difference struct {
-	Above, Below string // the schedules, by name
-	At           time.Duration
-	Job          string   // that it is about
-	What         []string // a line each: what either did
-	Why          []string // a line each
 }
 
 // Curve is how a policy came on in training.

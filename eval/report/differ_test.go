@@ -1,4 +1,4 @@
-package explain_test
+package report_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/eval/report"
 )
 
 func job(name string, workers int32, submit, work time.Duration) trace.Job {
@@ -47,7 +47,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 	jobs := []trace.Job{
 		job("first", 8, 0, 60*time.Second), job("long", 6, 10*time.Second, time.Hour), job("short", 4, 20*time.Second, time.Minute),
 	}
-	got, err := explain.Differ(schedule(t, "fifo", jobs), schedule(t, "sjfskip", jobs))
+	got, err := report.Differ(schedule(t, "fifo", jobs), schedule(t, "sjfskip", jobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 // A preemption that the other does not make: it does nothing then, and the job that profits waits.
 func TestWhereOneDoesNothing(t *testing.T) {
 	jobs := []trace.Job{job("long", 8, 0, time.Hour), job("short", 4, 10*time.Second, time.Minute)}
-	got, err := explain.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs))
+	got, err := report.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +89,10 @@ func TestDifferFindsTheFirst(t *testing.T) {
 		}
 		names := rapid.SampledFrom([][2]string{{"fifo", "sjfskip"}, {"srtf", "las"}, {"fifo", "srtf"}, {"random", "sjf"}}).Draw(t, "policies")
 		a, b := schedule(t, names[0], jobs), schedule(t, names[1], jobs)
-		if d, err := explain.Differ(a, a); d != nil || err != nil {
+		if d, err := report.Differ(a, a); d != nil || err != nil {
 			t.Fatalf("a schedule differs from itself: %+v, %v", d, err)
 		}
-		d, err := explain.Differ(a, b)
+		d, err := report.Differ(a, b)
 		if err != nil {
 			t.Fatal(err)
 		}
