@@ -13,21 +13,12 @@ import (
 // needs another name.
 const network = "server-offer-attention-1"
 
-// Save writes the policy as a bundle: a folder with its weights, its network as an ONNX model, a manifest that says what every
-// number means, and a model card for people. created and training are kept as given.
-func Save(dir string, p *Policy, created string, training checkpoints.Provenance) error {
-	return SaveSigned(dir, p, created, training, nil)
-}
-
-// SaveSigned is Save with a key that signs the bundle, nil for none.
-func SaveSigned(dir string, p *Policy, created string, training checkpoints.Provenance, key ed25519.PrivateKey) error {
-	model, err := p.ONNX()
-	if err != nil {
-		return err
-	}
+// Bundle returns the policy as Load reads it, but for the ONNX model, and its model card, Markdown for people. created and
+// training are kept as given. Package agents/export writes it to a folder, with the model.
+func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b checkpoints.Bundle, about string, err error) {
 	features, err := p.features()
 	if err != nil {
-		return err
+		return b, "", fmt.Errorf("bundle policy %s: %w", p.Name, err)
 	}
 	m := checkpoints.Manifest{
 		Name: p.Name, Created: created, Window: p.Window, Training: training, Encoder: p.Encoder,
@@ -44,7 +35,8 @@ func SaveSigned(dir string, p *Policy, created string, training checkpoints.Prov
 	if p.Wide.Items > 0 {
 		m.Candidates = &checkpoints.Candidates{Set: wideSet, Items: p.Wide.Items, Rivals: p.Wide.Rivals}
 	}
-	return checkpoints.WriteBundle(dir, m, p.tensors(), model, card(p, &training), key)
+	tensors := append(p.Params.Tensors(), p.Range.Tensors()...)
+	return checkpoints.Bundle{Manifest: m, Tensors: tensors}, card(p, &training), nil
 }
 
 // features is what the policy's encoder shows to its network.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -24,7 +25,7 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy")
 	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40,
 		Seen: []checkpoints.Period{{Trace: "venus.csv", From: 0.5, To: 86400}}}
-	if err := agents.Save(dir, p, "today", training); err != nil {
+	if err := export.Save(dir, p, "today", training, nil); err != nil {
 		t.Fatal(err)
 	}
 	q, m, err := agents.Load(dir)
@@ -75,7 +76,7 @@ func TestForeignBundles(t *testing.T) {
 		{"a huge window", "window"},
 	} {
 		dir := filepath.Join(t.TempDir(), "policy")
-		if err := agents.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}); err != nil {
+		if err := export.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		// Rewrite through the library, so that the manifest's own checksum is right.

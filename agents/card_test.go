@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
@@ -41,7 +42,7 @@ func TestModelCards(t *testing.T) {
 				p.Range = agents.Range(nil).Widen(&p.Shape, &agents.Observation{Server: make([]float32, p.Shape.Server)})
 			}
 			dir := filepath.Join(t.TempDir(), "policy")
-			if err := agents.Save(dir, p, "clustergym v1, on a machine", c.training); err != nil {
+			if err := export.Save(dir, p, "clustergym v1, on a machine", c.training, nil); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(filepath.Join(dir, "README.md"))

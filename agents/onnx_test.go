@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -39,7 +40,7 @@ func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
 func model(tb testing.TB, size agents.Size, by float64) (*agents.Net, agents.Shape, *onnxtest.Session) {
 	tb.Helper()
 	s, p := policy(tb, size, 1, by)
-	file, err := (&agents.Policy{Name: "test", Shape: s, Params: p}).ONNX()
+	file, err := export.ONNX(&agents.Policy{Name: "test", Shape: s, Params: p})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -116,14 +117,14 @@ func TestBundleHoldsItsModel(t *testing.T) {
 	shake(p, 1)
 	p.Margin = 2.5
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := agents.Save(dir, p, "", checkpoints.Provenance{}); err != nil {
+	if err := export.Save(dir, p, "", checkpoints.Provenance{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := p.ONNX(); err != nil || !bytes.Equal(again, b.ONNX) {
+	if again, err := export.ONNX(p); err != nil || !bytes.Equal(again, b.ONNX) {
 		t.Fatalf("the same policy gives another model: %v", err)
 	}
 	meta := onnxtest.Metadata(t, b.ONNX)
@@ -166,7 +167,7 @@ func TestONNXBidsAsTheTeam(t *testing.T) {
 			p.Params[i].Data[j] += float32(0.1 * r.NormFloat64())
 		}
 	}
-	file, err := p.ONNX()
+	file, err := export.ONNX(p)
 	if err != nil {
 		t.Fatal(err)
 	}

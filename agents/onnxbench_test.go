@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/internal/onnx"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
@@ -20,7 +21,7 @@ func BenchmarkBesideONNX(b *testing.B) {
 		b.Fatal(err)
 	}
 	shake(p, 1)
-	file, err := p.ONNX()
+	file, err := export.ONNX(p)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/train"
 )
@@ -103,7 +103,7 @@ func exportRun(a *app, opts exportOptions) (*exported, error) {
 	if p.Name == "" {
 		p.Name = filepath.Base(filepath.Clean(opts.run))
 	}
-	if err := agents.SaveSigned(out, p, "clustergym "+version, training, key); err != nil {
+	if err := export.Save(out, p, "clustergym "+version, training, key); err != nil {
 		return nil, err
 	}
 	return &exported{p.Name, out}, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
@@ -88,7 +89,7 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	}
 
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := agents.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}); err != nil {
+	if err := export.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	found, err := new(policy.Finder).Load(dir)
@@ -142,7 +143,7 @@ func TestTrainOverWideLists(t *testing.T) {
 	cfg.Candidates, cfg.Rivals, cfg.Updates, cfg.Expert = 12, "fifo,las", 2, 1
 	p := mustRun(t, cfg, opt)
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := agents.Save(dir, p, "now", checkpoints.Provenance{}); err != nil {
+	if err := export.Save(dir, p, "now", checkpoints.Provenance{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	back, m, err := agents.Load(dir)

@@ -71,6 +71,7 @@ func House() Rules {
 			{7, "agents", "the learned team: its network, the player of the game, its bundle"},
 
 			{8, "env/envtest", "tests of the contract, toy environments, the speed measurement"},
+			{8, "agents/export", "writes the team's bundle, with its network as an ONNX model"},
 			{8, "agents/learn", "the team's network and objectives as a Gorgonia graph"},
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints/released"
 )
 
@@ -20,7 +21,7 @@ func bundles() []group {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			if err := agents.Save(dir, p, m.Created, m.Training); err != nil {
+			if err := export.Save(dir, p, m.Created, m.Training, nil); err != nil {
 				t.Fatal(err)
 			}
 			return os.DirFS(dir)

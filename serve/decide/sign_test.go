@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/policy"
@@ -24,7 +25,7 @@ func signed(t testing.TB, dir, name string, key ed25519.PrivateKey) {
 		t.Fatal(err)
 	}
 	p.Name = name
-	if err := agents.SaveSigned(dir, p, m.Created, m.Training, key); err != nil {
+	if err := export.Save(dir, p, m.Created, m.Training, key); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package agents
+package export
 
 import (
 	"crypto/sha256"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/internal/onnx"
@@ -26,12 +27,21 @@ const (
 	onnxServers, onnxJobs, onnxOffers = "servers", "jobs", "offers"
 )
 
-// ONNX returns the policy's network as an ONNX model: what Net.Forward computes, the coordination graph included, for any
-// numbers of servers, of jobs (0 too) and of offers (1 or more). There is no normaliser: features are ratios as they are
-// observed. What else a decision needs, such as the prior and the margin, is in the model's metadata, all keys of which begin
-// with "clustergym.". Equal policies give equal bytes.
-func (p *Policy) ONNX() ([]byte, error) {
-	meta, err := p.metadata()
+// ONNX returns a policy's network as an ONNX model: what agents.Net computes, the coordination graph included, for any numbers
+// of servers, of jobs (0 too) and of offers (1 or more). There is no normaliser: features are ratios as they are observed. What
+// else a decision needs, such as the prior and the margin, is in the model's metadata, all keys of which begin with
+// "clustergym.". Equal policies give equal bytes.
+func ONNX(p *agents.Policy) ([]byte, error) {
+	b, _, err := p.Bundle("", checkpoints.Provenance{})
+	if err != nil {
+		return nil, err
+	}
+	return model(p, &b)
+}
+
+// model is ONNX of a policy whose bundle is at hand.
+func model(p *agents.Policy, b *checkpoints.Bundle) ([]byte, error) {
+	meta, err := metadata(p, b)
 	if err != nil {
 		return nil, fmt.Errorf("write ONNX model of %s: %w", p.Name, err)
 	}
@@ -41,9 +51,9 @@ func (p *Policy) ONNX() ([]byte, error) {
 		"clustergym", meta), nil
 }
 
-func (p *Policy) metadata() ([]onnx.Meta, error) {
+func metadata(p *agents.Policy, b *checkpoints.Bundle) ([]onnx.Meta, error) {
 	h := sha256.New()
-	if err := checkpoints.WriteTensors(h, p.tensors(), nil); err != nil {
+	if err := checkpoints.WriteTensors(h, b.Tensors, nil); err != nil {
 		return nil, err
 	}
 	var kinds []string
@@ -56,7 +66,7 @@ func (p *Policy) metadata() ([]onnx.Meta, error) {
 	}
 	meta := []onnx.Meta{
 		{Key: "schema_version", Value: strconv.Itoa(checkpoints.BundleSchema)},
-		{Key: "network", Value: network},
+		{Key: "network", Value: b.Manifest.Architecture.Choices["network"]},
 		{Key: "name", Value: p.Name},
 		{Key: "prior", Value: p.Prior},
 		{Key: "margin", Value: strconv.FormatFloat(p.Margin, 'g', -1, 64)},
@@ -66,29 +76,21 @@ func (p *Policy) metadata() ([]onnx.Meta, error) {
 		{Key: "policy_digest", Value: p.Digest()},
 	}
 	// Global features join those of every server and of every job.
-	seen, err := p.features()
-	if err != nil {
-		return nil, err
-	}
+	seen := &b.Manifest.Features
 	for _, table := range []struct {
 		key  string
 		list []checkpoints.Feature
 	}{
 		{onnxServer, slices.Concat(seen.Server, seen.Global)}, {onnxJob, slices.Concat(seen.Job, seen.Global)}, {onnxOffer, seen.Offer},
 	} {
-		b, err := json.Marshal(table.list)
+		text, err := json.Marshal(table.list)
 		if err != nil {
 			return nil, err
 		}
-		meta = append(meta, onnx.Meta{Key: "features." + table.key, Value: string(b)})
+		meta = append(meta, onnx.Meta{Key: "features." + table.key, Value: string(text)})
 	}
 	for i := range meta {
 		meta[i].Key = "clustergym." + meta[i].Key
 	}
 	return meta, nil
-}
-
-// tensors is what a bundle stores.
-func (p *Policy) tensors() []checkpoints.Tensor {
-	return append(p.Params.Tensors(), p.Range.Tensors()...)
 }

@@ -1,15 +1,16 @@
-package agents
+package export
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// payoffs returns Net.pay as [offers, 1]. Only members of coalitions matter, so all of it is about these: act are their rows,
-// q [members, Rank] their projections and w [offers, members] their shares.
+// payoffs returns the payoffs of agents.Net.Forward as [offers, 1]. Only members of coalitions matter, so all of it is about
+// these: act are their rows, q [members, Rank] their projections and w [offers, members] their shares.
 func (a *actor) payoffs(h, weights string) string {
 	act := a.where(a.Node("ReduceL1", []string{weights, a.whole(0)}, onnx.IntAttr("keepdims", 0)))
 	q := a.dense(a.op("Gather", h, act), "pair.w", "pair.b", 1)
@@ -17,11 +18,11 @@ func (a *actor) payoffs(h, weights string) string {
 	first := a.op("MatMul", w, q)
 	second := first
 	switch {
-	case a.shape.Graph == GraphFull:
+	case a.shape.Graph == agents.GraphFull:
 		all := a.op("ReduceSum", q, a.whole(0))
 		second = a.op("Mul", a.op("ReduceSum", w, a.whole(1)), all)
 	case a.shape.Kappa == 0:
-	case a.shape.Graph == GraphRandom:
+	case a.shape.Graph == agents.GraphRandom:
 		near := a.top(a.hash(act, act), coordgraph.Exact, act)
 		column, rivals := a.op("Unsqueeze", act, a.whole(1)), a.op("Gather", act, near)
 		second = a.sums(q, w, near, a.hash(column, rivals))

@@ -1,17 +1,21 @@
-package agents
+package export
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// actor builds Net.Forward out of ONNX operators. Values are called by what Net calls them.
+// serversToJobs is the layer in which servers attend to jobs, of which there may be none.
+const serversToJobs = "servers_to_jobs"
+
+// actor builds agents.Net.Forward out of ONNX operators. Values are called by what it calls them.
 type actor struct {
 	onnx.Graph
-	shape  Shape
-	params Params
+	shape  agents.Shape
+	params agents.Params
 
 	jobs  string // their number, [1]
 	valid string // 1 for a job, 0 for the row behind them, [jobs+1, 1]
@@ -38,28 +42,28 @@ func (a *actor) build() {
 		a.op("Expand", means, a.concat(0, a.size(offer), a.whole(1))), offer)
 	u := a.op("Relu", a.dense(row, "offer.w", "offer.b", 1))
 	bids := a.op("MatMul", u, a.param("bid.w"))
-	if a.shape.Graph != GraphNone {
+	if a.shape.Graph != agents.GraphNone {
 		bids = a.op("Add", bids, a.payoffs(h, weights))
 	}
 	a.Output(a.Rename(a.op("Squeeze", bids, a.whole(1)), onnxBids), onnx.Float, offers)
 }
 
-// embed returns the embeddings of servers and of jobs: see Net.embed.
+// embed returns the embeddings of servers and of jobs: see agents.Net.
 func (a *actor) embed(server, job string) (h, y string) {
 	h = a.op("Relu", a.dense(server, "server.w", "server.b", 1))
 	y = a.op("Relu", a.dense(job, "job.w", "job.b", 1))
-	// log(1+n)/log(1+ReferenceServers), see ReferenceServers
+	// log(1+n)/log(1+agents.ReferenceServers), see agents.ReferenceServers
 	more := a.op("Log", a.op("Add", a.float(a.size(server)), a.number(1)))
-	sharp := a.op("Mul", more, a.number(1/math.Log1p(ReferenceServers)))
+	sharp := a.op("Mul", more, a.number(1/math.Log1p(agents.ReferenceServers)))
 
-	seen := a.update(y, h, jobsToServers, sharp)
-	if a.shape.Attention == Attend {
+	seen := a.update(y, h, "jobs_to_servers", sharp)
+	if a.shape.Attention == agents.Attend {
 		h = a.update(h, seen, serversToJobs, "")
-		z := a.update(a.param("inducing.points"), h, inducingToServers, sharp)
-		return a.update(h, z, serversToInducing, ""), seen
+		z := a.update(a.param("inducing.points"), h, "inducing_to_servers", sharp)
+		return a.update(h, z, "servers_to_inducing", ""), seen
 	}
 	h = a.update(h, y, serversToJobs, "")
-	if a.shape.Attention == AttendMean {
+	if a.shape.Attention == agents.AttendMean {
 		h = a.others(h, a.size(server))
 	}
 	return h, seen
@@ -99,7 +103,7 @@ func (a *actor) unseen(scores, v string) (string, string) {
 
 // others is update with every row paying the same attention to all others.
 func (a *actor) others(h, servers string) string {
-	const name = serversToInducing
+	const name = "servers_to_inducing"
 	v := a.dense(h, name+".wv", name+".bv", 1)
 	sum := a.op("ReduceSum", v, a.whole(0))
 	rest := a.op("Max", a.op("Sub", a.float(servers), a.number(1)), a.number(1))
@@ -134,7 +138,7 @@ func (a *actor) param(name string) string {
 			return a.Floats(name, p.Data, p.Shape...)
 		}
 	}
-	panic("agents: no parameter " + name)
+	panic("export: no parameter " + name)
 }
 
 func (a *actor) op(name string, inputs ...string) string { return a.Node(name, inputs) }
