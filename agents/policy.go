@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
@@ -122,7 +122,7 @@ func (p *Policy) ready() (err error) {
 	}
 	// An option may name a file, and a policy must not read what it likes.
 	for _, name := range append([]string{p.Prior}, p.Wide.Rivals...) {
-		if strings.ContainsAny(name, `/\`) || strings.Contains(name, predict.Extension) {
+		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) {
 			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
 		}
 	}

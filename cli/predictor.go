@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
@@ -52,7 +53,7 @@ The file goes wherever a predictor is named, and may travel with a policy. Equal
 	f := cmd.Flags()
 	f.StringVar(&opts.kind, "kind", "forest", "predictor to train: see predictor --help")
 	f.Uint64Var(&opts.seed, "seed", 1, "of what the predictor draws")
-	f.StringVarP(&opts.out, "out", "o", "", "file to write; its name ends in "+predict.Extension)
+	f.StringVarP(&opts.out, "out", "o", "", "file to write; its name ends in "+option.FileExtension)
 	require(cmd, "scenario", "out")
 	complete(cmd, "kind", predict.Kinds)
 	return cmd
@@ -68,8 +69,8 @@ type predictorFitted struct {
 }
 
 func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) error {
-	if opts.out != "-" && !strings.HasSuffix(opts.out, predict.Extension) {
-		return usage("--out %q, want a name that ends in %s, or - for standard output", opts.out, predict.Extension)
+	if opts.out != "-" && !strings.HasSuffix(opts.out, option.FileExtension) {
+		return usage("--out %q, want a name that ends in %s, or - for standard output", opts.out, option.FileExtension)
 	}
 	p, err := findPredictor("kind", opts.kind)
 	if err != nil {

@@ -1,7 +1,7 @@
 package asrpt
 
 import (
-	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
 
@@ -34,6 +34,16 @@ const (
 // Works lists them, the default first.
 func Works() []Work { return []Work{WorkMin, WorkMax, WorkMean} }
 
+// Predictor foresees the iterations of jobs, as the predictors of package predict do.
+type Predictor interface {
+	// Reset goes back to what the predictor was when it was made; all that it draws follows from the seed.
+	Reset(seed uint64)
+	// Predict returns how many iterations a job will take. cold says that nothing like the job was seen.
+	Predict(spec *cluster.JobSpec) (iterations float64, cold bool)
+	// Observe learns from a job that has ended.
+	Observe(spec *cluster.JobSpec, iterations float64)
+}
+
 // Config is the scheduler's options.
 type Config struct {
 	Start StartRule
@@ -51,14 +61,14 @@ type Config struct {
 
 	// Comm is what the delay rule believes of communication; NewHeavyEdge has its own.
 	Comm Comm
-	// Predictor predicts iterations, nil for a random forest as [predict.DefaultForest] has it; it is the scheduler's from then
-	// on. From the source: a random forest over recurring jobs.
-	Predictor predict.Predictor
+	// Predictor predicts iterations. It must not be nil, and is the scheduler's from then on. From the source: a random forest over
+	// recurring jobs, which package predict has.
+	Predictor Predictor
 	// Placer starts jobs, nil for HeavyEdge with Tightest and Comm. It is the scheduler's from then on.
 	Placer placement.Placer
 }
 
-// Default returns the defaults.
+// Default returns the defaults, without a predictor.
 func Default() Config {
 	return Config{
 		Start: AtVirtualCompletion, Work: WorkMin,

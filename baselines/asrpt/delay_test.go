@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/placement"
@@ -87,7 +87,7 @@ func (o *observer) Schedule(tx *cluster.Txn) error {
 
 func (o *observer) least(spec *cluster.JobSpec) time.Duration {
 	n, _ := told{1}.Predict(spec)
-	return duration(n * predict.IterationSeconds(spec))
+	return duration(n * physics.IterationSeconds(spec))
 }
 
 // The delay rule holds no job that has been in the queue for τ·n·α_min, none whose α_max / α_min is below θ, and none from a

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -25,7 +24,7 @@ func (told) Name() string                      { return "told" }
 func (told) Reset(uint64)                      {}
 func (told) Observe(*cluster.JobSpec, float64) {}
 func (p told) Predict(spec *cluster.JobSpec) (float64, bool) {
-	return p.scale * spec.Estimate.Seconds() / predict.IterationSeconds(spec), false
+	return p.scale * spec.Estimate.Seconds() / physics.IterationSeconds(spec), false
 }
 
 // learning predicts the mean of what it has observed, and fails where a job is observed that was not predicted, or twice.

@@ -4,22 +4,22 @@ import (
 	"math"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 )
 
 // Durations predicts how long jobs take, and learns from those that end: each job is predicted once, when first asked
 // about, and observed when it has finished. Orders that are compared with A-SRPT share it with A-SRPT. It is used by one
 // scheduler at a time.
 type Durations struct {
-	predictor predict.Predictor
+	predictor Predictor
 	known     map[cluster.JobID]time.Duration
 	asked     int
 	cold      int
 }
 
 // NewDurations returns Durations that ask the predictor, which is theirs from then on.
-func NewDurations(p predict.Predictor) *Durations {
+func NewDurations(p Predictor) *Durations {
 	return &Durations{predictor: p, known: map[cluster.JobID]time.Duration{}}
 }
 
@@ -37,7 +37,7 @@ func (d *Durations) Note(s *cluster.State, e cluster.Event) {
 		return
 	}
 	spec := s.Spec(e.Job)
-	d.predictor.Observe(spec, max(s.Progress(e.Job).Seconds()/predict.IterationSeconds(spec), 1))
+	d.predictor.Observe(spec, max(s.Progress(e.Job).Seconds()/physics.IterationSeconds(spec), 1))
 	delete(d.known, e.Job)
 }
 
@@ -53,7 +53,7 @@ func (d *Durations) Predicted(s *cluster.State, id cluster.JobID) time.Duration 
 	if cold {
 		d.cold++
 	}
-	t := duration(n * predict.IterationSeconds(spec))
+	t := duration(n * physics.IterationSeconds(spec))
 	d.known[id] = t
 	return t
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 )
 
 // A job is predicted once, before anything that ends later is learned, and observed in iterations of its own.
@@ -24,7 +24,7 @@ func TestDurations(t *testing.T) {
 		specs[i].Model = "resnet50-64"
 		s.Submit(cluster.JobID(i), &specs[i].JobSpec)
 	}
-	unit := predict.IterationSeconds(&specs[0].JobSpec)
+	unit := physics.IterationSeconds(&specs[0].JobSpec)
 	is := func(what string, got time.Duration, iterations, seconds, gpus float64) {
 		t.Helper()
 		if want := iterations * seconds * gpus; math.Abs(got.Seconds()-want) > 1e-9 {
@@ -47,8 +47,8 @@ func TestDurations(t *testing.T) {
 		t.Errorf("observed %v iterations of %v jobs, want 80 of 1", p.sum, p.seen)
 	}
 	is("of a job predicted before", d.Predicted(s, 1), 20, unit, 1)
-	is("of a job predicted after", d.Predicted(s, 2), p.sum, predict.IterationSeconds(&specs[2].JobSpec), 1)
-	is("GPU-time of a share", d.Workload(s, 2), p.sum, predict.IterationSeconds(&specs[2].JobSpec), 0.25)
+	is("of a job predicted after", d.Predicted(s, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 1)
+	is("GPU-time of a share", d.Workload(s, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 0.25)
 	if cold, all := d.Cold(); cold != 2 || all != 3 {
 		t.Errorf("%d cold of %d, want 2 of 3", cold, all)
 	}

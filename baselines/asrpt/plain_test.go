@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
@@ -101,12 +100,12 @@ func (p *plain) note(tx *cluster.Txn) {
 		spec := s.Spec(e.Job)
 		switch e.Kind {
 		case cluster.Finished:
-			p.Predictor.Observe(spec, max(s.Progress(e.Job).Seconds()/predict.IterationSeconds(spec), 1))
+			p.Predictor.Observe(spec, max(s.Progress(e.Job).Seconds()/physics.IterationSeconds(spec), 1))
 		case cluster.Arrived:
 			p.entered[e.Job] = s.Now()
 			n, _ := p.Predictor.Predict(spec)
 			best, worst := extremes(s, spec, spec.Workers, p.Comm)
-			p.least[e.Job] = time.Duration(math.Round(n * predict.IterationSeconds(spec) * 1e9))
+			p.least[e.Job] = time.Duration(math.Round(n * physics.IterationSeconds(spec) * 1e9))
 			seconds := p.least[e.Job].Seconds()
 			switch p.Work {
 			case WorkMax:

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
@@ -32,9 +31,6 @@ import (
 //
 // The scheduler is deterministic if predictor and placer are.
 func New(name string, c Config) cluster.Scheduler {
-	if c.Predictor == nil {
-		c.Predictor = predict.NewForest(predict.DefaultForest())
-	}
 	if c.Placer == nil {
 		c.Placer = NewHeavyEdge(Tightest, c.Comm)
 	}

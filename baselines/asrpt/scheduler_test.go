@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -108,14 +109,16 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// By default a random forest predicts, and learns.
-func TestDefault(t *testing.T) {
+// A random forest predicts, and learns.
+func TestForestPredicts(t *testing.T) {
 	var jobs []trace.Job
 	for i := range 60 {
 		jobs = append(jobs, whole(time.Duration(i)*time.Minute, time.Duration(1+i%3)*time.Minute, int32(1+i%3)))
 		jobs[i].User, jobs[i].Estimate = "ada", 0
 	}
-	p := New("a-srpt", Default())
+	config := Default()
+	config.Predictor = predict.NewForest(predict.DefaultForest())
+	p := New("a-srpt", config)
 	if l := run(t, sim.Config{Cluster: cluster.Uniform(2, 4)}, named(jobs...), p, 1); !l.Outcome.Terminated {
 		t.Fatalf("outcome %+v, want every job finished", l.Outcome)
 	}

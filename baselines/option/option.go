@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// FileExtension ends the names of the files that options may name: those of trained predictors.
+const FileExtension = ".predictor"
+
 // Option says what an option is.
 type Option struct {
 	Name    string `json:"name"`

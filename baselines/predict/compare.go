@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/stats"
 )
@@ -120,7 +121,7 @@ func (a *Accuracy) measure(truths, guesses []float64) {
 
 // trueIterations is the iterations of a job by its isolated run time, at least 1.
 func trueIterations(j *trace.Job) float64 {
-	return max(1, j.Work.Seconds()/IterationSeconds(&j.JobSpec))
+	return max(1, j.Work.Seconds()/physics.IterationSeconds(&j.JobSpec))
 }
 
 // Teach resets a predictor with the seed and plays jobs to it as Compare does.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 )
 
 // levels are the sets of earlier jobs that the forest compares a job with, the narrowest first. Logarithms of the
@@ -74,7 +75,7 @@ const (
 
 // row computes the features of a job, as of now, appending them to dst.
 func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
-	pace := math.Log(IterationSeconds(s))
+	pace := math.Log(physics.IterationSeconds(s))
 	guess := math.Log(f.past.guess(s)) + pace
 	dst = append(dst, float32(guess), float32(pace), float32(s.GPUMilli()), float32(s.Workers), float32(s.Request.CPUMilli),
 		float32(s.Request.MemMiB), float32(max(s.Stages, 1)), float32(max(s.Tensor, 1)))
@@ -102,7 +103,7 @@ func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
 
 // learn takes the run time of a job that has ended into its levels.
 func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
-	log, pace := math.Log(iterations), math.Log(IterationSeconds(s))
+	log, pace := math.Log(iterations), math.Log(physics.IterationSeconds(s))
 	for l := range levels {
 		k, ok := levelOf(l, s)
 		if !ok {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/forest"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -153,7 +154,7 @@ func (f *forestPredictor) Predict(s *cluster.JobSpec) (iterations float64, cold 
 	said := a.median
 	if f.forest != nil {
 		a.trial = !cold
-		a.forest = min(max(f.forest.Predict(a.row)-math.Log(IterationSeconds(s)), 0), math.Log(mostIterations))
+		a.forest = min(max(f.forest.Predict(a.row)-math.Log(physics.IterationSeconds(s)), 0), math.Log(mostIterations))
 		said = a.forest
 		if c := f.contest[keyOf(s)]; a.trial && f.config.Trials > 0 && c.trials >= f.config.Trials && c.median < c.forest {
 			said = a.median
@@ -181,7 +182,7 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 		f.contest[keyOf(s)] = c
 	}
 	f.rows = append(f.rows, a.row...)
-	f.targets = append(f.targets, log+math.Log(IterationSeconds(s)))
+	f.targets = append(f.targets, log+math.Log(physics.IterationSeconds(s)))
 	if over := len(f.targets) - f.config.Window; over > 0 {
 		f.rows, f.targets = f.rows[over*features:], f.targets[over:]
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"pgregory.net/rapid"
@@ -168,7 +169,7 @@ func TestRow(t *testing.T) {
 		}
 	}
 	s := job("u", "gpt2-1.5b", 2)
-	pace := math.Log(IterationSeconds(s))
+	pace := math.Log(physics.IterationSeconds(s))
 	if pace == 0 {
 		t.Fatal("the model's pace proves nothing")
 	}

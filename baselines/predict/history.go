@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -124,7 +125,7 @@ func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	if k := keyOf(s); k != (key{}) {
 		entry(h.alike, k).add(iterations, runsKept)
 	}
-	seconds := iterations * IterationSeconds(s)
+	seconds := iterations * physics.IterationSeconds(s)
 	entry(h.sizes, s.GPUMilli()).add(seconds, typicalOf)
 	h.all.add(seconds, typicalOf)
 }
@@ -170,7 +171,7 @@ func (h *history) typical(s *cluster.JobSpec) float64 {
 	} else if h.all.count() > 0 {
 		guess = h.all.median()
 	}
-	return believed(guess / IterationSeconds(s))
+	return believed(guess / physics.IterationSeconds(s))
 }
 
 // granted is what the scenario's estimate comes to in iterations.
@@ -178,5 +179,5 @@ func granted(s *cluster.JobSpec) (iterations float64, ok bool) {
 	if s.Estimate <= 0 {
 		return 0, false
 	}
-	return believed(s.Estimate.Seconds() / IterationSeconds(s)), true
+	return believed(s.Estimate.Seconds() / physics.IterationSeconds(s)), true
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/clustergym/clustergym/baselines/option"
 )
 
 // The kinds of predictors, in options and in files.
@@ -17,12 +19,9 @@ const (
 	kindNoisy   = "noisy"
 )
 
-// Extension ends the name of a file that holds a trained predictor.
-const Extension = ".predictor"
-
 // Kinds lists what New makes: granted, group-mean, group-median, forest, noisy(SIGMA) and a file.
 func Kinds() []string {
-	return []string{kindGranted, kindMean, kindMedian, kindForest, "noisy(SIGMA)", "FILE" + Extension}
+	return []string{kindGranted, kindMean, kindMedian, kindForest, "noisy(SIGMA)", "FILE" + option.FileExtension}
 }
 
 // New returns an untrained predictor of a kind with its defaults, granted estimates with noise for noisy(SIGMA), such as
@@ -45,7 +44,7 @@ func New(kind string) (Predictor, error) {
 		}
 		return NewNoisy(NewGranted(), sigma), nil
 	}
-	if strings.HasSuffix(kind, Extension) {
+	if strings.HasSuffix(kind, option.FileExtension) {
 		return open(kind)
 	}
 	return nil, fmt.Errorf("predictor %q: want one of %s", kind, strings.Join(Kinds(), ", "))

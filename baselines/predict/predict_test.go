@@ -10,35 +10,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/env/physics"
 	"pgregory.net/rapid"
 )
-
-// The time of an iteration, by hand: 12.5 GB/s between GPUs of a server, 1.25 GB/s a NIC and so 1/8 of that a GPU.
-func TestIterationSeconds(t *testing.T) {
-	f := profile.Lookup("gpt2-1.5b")
-	c, params, act, layers := f.ComputeSeconds(), f.ParamBytes(), f.ActivationBytes(), float64(f.Layers())
-	const intra, perGPU = 12.5e9, 1.25e9 / 8
-	for _, k := range []struct {
-		name string
-		spec cluster.JobSpec
-		want float64
-	}{
-		{"no model", cluster.JobSpec{Workers: 4}, 1},
-		{"a model that is not known", cluster.JobSpec{Model: "hal-9000", Workers: 4}, 1},
-		{"one worker", cluster.JobSpec{Model: f.Name(), Workers: 1}, c},
-		{"two replicas on a server", cluster.JobSpec{Model: f.Name(), Workers: 2}, c + params/intra},
-		{"two full servers of replicas, whose ring leaves each once", cluster.JobSpec{Model: f.Name(), Workers: 16},
-			c + 2*15./16*params/(8*perGPU)},
-		{"two stages", cluster.JobSpec{Model: f.Name(), Workers: 2, Stages: 2}, c/2 + 2*act/intra},
-		{"a tensor-parallel pair", cluster.JobSpec{Model: f.Name(), Workers: 2, Tensor: 2}, c/2 + 4*act*layers/intra},
-		{"a gang that no pipeline can be made of", cluster.JobSpec{Model: f.Name(), Workers: 2, Stages: 3}, 1},
-	} {
-		if got := IterationSeconds(&k.spec); math.Abs(got-k.want) > 1e-9*k.want {
-			t.Errorf("%s: %v, want %v", k.name, got, k.want)
-		}
-	}
-}
 
 func TestRecurringJobs(t *testing.T) {
 	base := cluster.JobSpec{User: "ada", Workers: 2, Request: cluster.Amount{GPUMilli: 1000, CPUMilli: 4000}, Model: "m"}
@@ -149,9 +123,9 @@ func TestColdStartsGoBySeconds(t *testing.T) {
 		return &cluster.JobSpec{User: "u", Workers: workers, Request: cluster.Amount{GPUMilli: 1000}, Model: model}
 	}
 	p.Observe(job("gpt2-1.5b", 1), 1000)
-	seconds := 1000 * IterationSeconds(job("gpt2-1.5b", 1))
+	seconds := 1000 * physics.IterationSeconds(job("gpt2-1.5b", 1))
 	for _, s := range []*cluster.JobSpec{job("", 1), job("gpt2-1.5b", 8)} {
-		if got, _ := p.Predict(s); math.Abs(got*IterationSeconds(s)-seconds) > 1e-9*seconds {
+		if got, _ := p.Predict(s); math.Abs(got*physics.IterationSeconds(s)-seconds) > 1e-9*seconds {
 			t.Errorf("%s of %d: %v iterations, want those of %v s", s.Model, s.Workers, got, seconds)
 		}
 	}

@@ -1,17 +1,16 @@
-package predict
+package physics
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
 // The cluster that IterationSeconds takes the time on: the links of the built-in scenarios, and servers of 8 GPUs. Another
-// cluster would scale all predictions of one kind of job alike, and so those of run times not at all.
+// cluster would scale the iterations of one kind of job alike, and so times that are predicted by them not at all.
 const (
-	IntraGBs      = 12.5 // of each GPU to the others of its server
-	NICGBs        = 1.25 // of each server
-	GPUsPerServer = 8
+	intraGBs      = 12.5 // of each GPU to the others of its server
+	nicGBs        = 1.25 // of each server
+	gpusPerServer = 8
 )
 
 // IterationSeconds returns the seconds that one iteration of a job with its Workers takes placed best (α_min of A-SRPT, as
@@ -19,12 +18,12 @@ const (
 // that iterations are then seconds of isolated run time. A job's iterations are its isolated run time over this, whatever the
 // cluster. It takes about a microsecond and remembers nothing: it is safe for concurrent use.
 func IterationSeconds(spec *cluster.JobSpec) float64 {
-	job, ok := physics.Communication(spec.Model, spec.Workers, spec.Stages, spec.Tensor)
+	job, ok := Communication(spec.Model, spec.Workers, spec.Stages, spec.Tensor)
 	if !ok {
 		return 1
 	}
-	links := comm.Links{Intra: IntraGBs * 1e9, NIC: NICGBs * 1e9}
-	best, err := comm.Best(job, max(GPUsPerServer, spec.Together()), links)
+	links := comm.Links{Intra: intraGBs * 1e9, NIC: nicGBs * 1e9}
+	best, err := comm.Best(job, max(gpusPerServer, spec.Together()), links)
 	if err != nil { // no cluster could serve such a job
 		return 1
 	}
