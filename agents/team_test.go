@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -18,6 +19,9 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // workload returns contended jobs: gangs of up to three servers of 8, elastic ones among them, and shares of a GPU if asked for.
 func workload(n int, seed uint64, shares bool) []trace.Job {

@@ -23,7 +23,7 @@ func elastics() []Baseline {
 		{
 			"gandiva", "submission order; elastic jobs grow while nobody waits (Gandiva, as Lyra compares with it)",
 			"Jobs start in the order of their submission with their least workers. Elastic jobs grow while nobody waits.",
-			"Gandiva (Xiao et al., OSDI 2018), as in Lyra (EuroSys 2023), §7.1", needsNothing, func(s *settings) maker {
+			"Gandiva (Xiao et al., OSDI 2018), as in Lyra (EuroSys 2023), §7.1", needsNothing, func(s *Settings) maker {
 				c := elastic.DefaultGandiva()
 				s.Bool(&c.Shrink, "shrink", "whether jobs that have grown shrink when others come", "reconstructed")
 				s.Bool(&c.Skip, "skip", "whether a job that does not fit is passed over", "own choice")
@@ -36,7 +36,7 @@ func elastics() []Baseline {
 			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job that wins AFS's" +
 				" comparison of gains in throughput with every other.",
 			"AFS (Hwang et al., NSDI 2021), as in Lyra (EuroSys 2023), §7.1",
-			needsNothing + "; estimates help", func(s *settings) maker {
+			needsNothing + "; estimates help", func(s *Settings) maker {
 				c := elastic.DefaultAFS()
 				option.Choice(&s.Set, &c.Rule, "rule", []elastic.AFSRule{elastic.Pairwise, elastic.Gain},
 					"AFS's inequality between two jobs, or the larger gain in throughput for each GPU", "reconstructed")
@@ -50,7 +50,7 @@ func elastics() []Baseline {
 			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job whose remaining" +
 				" time falls most for each unit of its dominant resource.",
 			"Optimus (Peng et al., EuroSys 2018), without parameter servers", needsNothing + "; estimates help",
-			func(s *settings) maker {
+			func(s *Settings) maker {
 				c := elastic.DefaultOptimus()
 				s.Duration(&c.Unknown, "unknown", "the time left of a job without an estimate", "own choice")
 				s.Bool(&c.Submission, "submission", "whether base demand goes by submission instead of shortest first", "own choice")
@@ -70,7 +70,7 @@ func elastics() []Baseline {
 			"Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference needs these;" +
 				" the others queue for the training servers. Both queues go by submission, and a job that does not fit blocks its queue.",
 			"Lyra (EuroSys 2023), §7.1: its rival without loans; package baselines/loan marks what is reconstructed", needsNothing,
-			func(s *settings) maker {
+			func(s *Settings) maker {
 				c := loan.DefaultOpportunistic()
 				loans(&s.Set, &c)
 				return func(name string) cluster.Scheduler { return loan.Opportunistic(name, c) }
@@ -80,7 +80,7 @@ func elastics() []Baseline {
 }
 
 // elastic declares the options of carrying out what a policy decides.
-func (s *settings) elastic(epoch time.Duration, policy func() elastic.Policy) maker {
+func (s *Settings) elastic(epoch time.Duration, policy func() elastic.Policy) maker {
 	c := elastic.Default()
 	c.Epoch, c.Pause, c.Gather, c.Slowest = epoch, time.Minute, true, 0.5
 	s.Duration(&c.Epoch, "epoch", "how often it reallocates; 0 whenever a job comes or ends or the cluster changes",
@@ -100,12 +100,12 @@ func (s *settings) elastic(epoch time.Duration, policy func() elastic.Policy) ma
 	return func(name string) cluster.Scheduler { return elastic.New(name, policy(), c) }
 }
 
-func scaling(s *settings, p *elastic.Scaling) {
+func scaling(s *Settings, p *elastic.Scaling) {
 	option.Choice(&s.Set, p, "scaling", []elastic.Scaling{elastic.Profiled, elastic.Linear},
 		"how throughput grows with workers: as the model's profile says, or in proportion", "own choice")
 }
 
-func declareLyra(s *settings) maker {
+func declareLyra(s *Settings) maker {
 	c := elastic.DefaultLyra()
 	s.Bool(&c.Longest, "longest", "whether elastic jobs are sorted by their time with the least workers, not the most",
 		"reconstructed")
@@ -114,7 +114,7 @@ func declareLyra(s *settings) maker {
 	return s.elastic(0, func() elastic.Policy { return elastic.NewLyra(c) })
 }
 
-func declarePollux(s *settings) maker {
+func declarePollux(s *Settings) maker {
 	c := elastic.DefaultPollux()
 	s.Int(&c.Population, "population", 2, 10_000, "allocations that live at a time", "Pollux's artifact")
 	s.Int(&c.Generations, "generations", 0, 100_000, "of the search", "Lyra, §7.1; Pollux's preset is 100")

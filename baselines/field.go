@@ -42,7 +42,7 @@ func field() []Baseline {
 				" possible. Rounds of six minutes run those first that are furthest behind their share, preempting the others.",
 			"Gavel (Narayanan et al., OSDI 2020), §4.1, §4.3 and §5, without space sharing",
 			needsNothing + "; models tell it their speeds",
-			func(s *settings) maker {
+			func(s *Settings) maker {
 				c := gavel.Default()
 				s.Duration(&c.Round, "round", "how often it is decided anew who runs where", "Gavel, §7")
 				s.Bool(&c.Aware, "aware", "whether it knows how fast models are on GPU types", "Gavel; false is its agnostic rival")
@@ -54,7 +54,7 @@ func field() []Baseline {
 	}
 }
 
-func declareGittins(s *settings) maker {
+func declareGittins(s *Settings) maker {
 	c := gittins.Default()
 	s.Duration(&c.Bound, "bound", "GPU-time at which a job sinks into the second queue; 0 for one queue", "Tiresias, §6")
 	s.Bool(&c.Queues, "queues", "whether the queue counts before the index", "Tiresias' simulator")
@@ -62,7 +62,7 @@ func declareGittins(s *settings) maker {
 	s.Float(&c.Growth, "growth", 1.01, 100, "from one attained GPU-time at which it is worked out to the next", "own choice")
 	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
 	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
-	placer := s.placer(bestFit)
+	placer := s.Placer(bestFit)
 	return func(name string) cluster.Scheduler {
 		o := gittins.New(c)
 		p := &preemptive{name: name, order: o.Key, alarm: o.Alarm, learn: o}

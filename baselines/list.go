@@ -13,16 +13,12 @@ import (
 // is passed over.
 //
 //	fifo                   submit, id              blocks
-//	fjf, fgd, wcs-subtime  submit, id              skips (first job that fits)
+//	fjf, fgd               submit, id              skips (first job that fits)
 //	sjf                    estimated duration, id  blocks
 //	sjfskip, lucid         estimated duration, id  skips
 //	sjfhold                estimated duration, id  skips, but holds GPUs for the first job that did not fit: no job starts
 //	                                               that is more than hold times as long and would not end before that one
 //	                                               could start
-//	spjf                   predicted duration, id  blocks
-//	wcs-duration           predicted duration, id  skips
-//	spwf                   predicted GPU-time, id  blocks
-//	wcs-workload           predicted GPU-time, id  skips
 type list struct {
 	name    string
 	skip    bool
@@ -31,14 +27,27 @@ type list struct {
 	all     queue   // without skip
 	some    waiting // with skip
 	running roster  // kept with hold alone
-	learn   learner // nil where the order learns nothing
+	learn   Learner // nil where the order learns nothing
 	place   placement.Placer
 }
 
-// learner is what an order learns from the jobs that end.
-type learner interface {
+// Order says which waiting job starts next.
+type Order struct {
+	// Key is least of the job that is next; among equals it is the one submitted first.
+	Key   func(*cluster.State, cluster.JobID) (time.Duration, error)
+	Skip  bool    // whether a job that does not fit is passed over; else it blocks all behind it
+	Learn Learner // what the keys follow from, nil for nothing that is learned
+}
+
+// Learner is what an order learns from the jobs that end.
+type Learner interface {
 	Reset(seed uint64)
 	Note(s *cluster.State, e cluster.Event)
+}
+
+// New returns a scheduler that starts jobs in the order, where the placer says. It never stops one.
+func (o Order) New(name string, place placement.Placer) cluster.Scheduler {
+	return &list{name: name, skip: o.Skip, order: o.Key, learn: o.Learn, place: place}
 }
 
 func bySubmit(s *cluster.State, id cluster.JobID) (time.Duration, error) {

@@ -32,7 +32,7 @@ func borrowers() Baseline {
 		"Every server that is offered is borrowed. Of those that are owed, idle ones go back first, then those from which all jobs" +
 			" can be scaled in, then those whose jobs run on the fewest others besides.",
 		"Lyra (Li et al., EuroSys 2023), §4 and §5.3: the resource orchestrator", "what the inference pool offers",
-		func(s *settings) maker {
+		func(s *Settings) maker {
 			c := loan.Default()
 			loans(&s.Set, &c)
 			return nil

@@ -2,11 +2,14 @@ package baselines
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // MoveSuffix behind a name lets running jobs move.
@@ -19,7 +22,7 @@ func movers() Baseline {
 		"Once the baseline has proposed, the running job that would gain most goes where it would start now if it did not run, with" +
 			" what it would get there, and so on for a few more. What it gains of its time to go must be worth the move.",
 		"own, so that a learned policy is never credited for moving jobs; migration after Gandiva (OSDI 2018)",
-		needsEstimates + ", and what profiles say of speed", func(s *settings) maker {
+		needsEstimates + ", and what profiles say of speed", func(s *Settings) maker {
 			moves(&s.Set)
 			return nil
 		},
@@ -96,11 +99,15 @@ func Reviewed(name string) (r Review, err error) {
 	if err != nil {
 		return r, err
 	}
-	giveMenu(&r.Config, menu)
-	if options != "" {
-		options = ":" + options
+	r.Menu, r.Start = true, func() placement.Placer {
+		p := menu()
+		if m, ok := p.(*placement.Menu); ok {
+			m.Wait = false
+		}
+		return p
 	}
-	r.Play = always(base + MenuSuffix + options + ":tries=1" + move + loan)
+	few := slices.DeleteFunc(strings.Split(options, ":"), func(o string) bool { return o == "" || strings.HasPrefix(o, "tries=") })
+	r.Play = always(base + MenuSuffix + ":" + strings.Join(append(few, "tries=1"), ":") + move + loan)
 	return r, nil
 }
 

@@ -6,8 +6,12 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // A cluster may have no GPUs for a while: its nodes are cordoned, or others hold them all. Then jobs wait, whatever the policy.
 func TestPoliciesDecideWithoutGPUs(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// All returns the baselines in the order in which tables list them, those that Register added last.
+// All returns the baselines of this program in the order in which tables list them, those that a main added itself last.
 func All() []Baseline {
-	return slices.Concat(orders(), field(), predicted(), elastics(), looking(), own.All())
+	return slices.Concat(orders(), field(), linked(predicted), elastics(), linked(looking),
+		slices.DeleteFunc(own.All(), func(b Baseline) bool { return apart(b.Name) }))
 }
 
 // What schedulers need to know.
@@ -50,7 +51,7 @@ func orders() []Baseline {
 			"As sjfskip, but GPUs are held for the first job that does not fit. Nothing starts that is over `times` times as long as" +
 				" that job and would not end before it could start.",
 			"the shadow time of EASY backfilling (Lifka, JSSPP 1995); the bound is an own choice", needsEstimates,
-			func(s *settings) maker {
+			func(s *Settings) maker {
 				l := &list{order: byEstimate, skip: true, hold: 5}
 				s.Float(&l.hold, "times", 0, 1e6, "how much longer than the held job a job may be that delays it; 0 holds nothing back",
 					"own choice, tuned on generated workloads")
@@ -62,8 +63,8 @@ func orders() []Baseline {
 			"The live jobs with the least time left that fit the cluster's totals in turn run, the others wait. A running job is" +
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
-			func(s *settings) maker {
-				placer := s.placer(bestFit)
+			func(s *Settings) maker {
+				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
 					if _, plain := p.(*placement.BestFit); plain {
@@ -91,8 +92,8 @@ func orders() []Baseline {
 			"random", "waiting jobs that fit in random order",
 			"Waiting jobs are tried in an order drawn anew at every decision point. It is the floor of every comparison.",
 			"own", needsNothing,
-			func(s *settings) maker {
-				placer := s.placer(bestFit)
+			func(s *Settings) maker {
+				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, _ := placer()
 					return &random{name: name, place: p}
@@ -103,12 +104,12 @@ func orders() []Baseline {
 }
 
 // listOf declares a list with that placer by default.
-func listOf(l *list, placer string) func(*settings) maker {
-	return func(s *settings) maker { return s.list(l, placer) }
+func listOf(l *list, placer string) func(*Settings) maker {
+	return func(s *Settings) maker { return s.list(l, placer) }
 }
 
-func (s *settings) list(l *list, byDefault string) maker {
-	placer := s.placer(byDefault)
+func (s *Settings) list(l *list, byDefault string) maker {
+	placer := s.Placer(byDefault)
 	return func(name string) cluster.Scheduler {
 		made := *l
 		made.name = name
@@ -118,9 +119,9 @@ func (s *settings) list(l *list, byDefault string) maker {
 }
 
 // preemptiveOf declares a preemptive order with that placer by default.
-func preemptiveOf(p *preemptive, placer string) func(*settings) maker {
-	return func(s *settings) maker {
-		placer := s.placer(placer)
+func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
+	return func(s *Settings) maker {
+		placer := s.Placer(placer)
 		return func(name string) cluster.Scheduler {
 			made := *p
 			made.name = name

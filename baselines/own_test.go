@@ -55,6 +55,9 @@ func TestOwnScheduler(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, want)
 		}
 	}
+	if r, err := Reviewed("fifo+menu:tries=3:wait=false"); err != nil || r.Play().Name() != "fifo+menu:wait=false:tries=1" {
+		t.Errorf("played on with options of the menu: %v", err)
+	}
 	if r, err := Reviewed("newest"); err != nil || r.Play().Name() != "newest" {
 		t.Errorf("as a prior: %v", err)
 	}
@@ -69,6 +72,7 @@ func TestRegisterRefuses(t *testing.T) {
 	for _, c := range [][3]string{ // name, what the scheduler calls itself, complaint
 		{"newest", "newest", `scheduler "newest": the program already has a policy of that name`},
 		{"fifo", "fifo", `scheduler "fifo": the program already has a policy of that name`},
+		{"rollout", "rollout", `scheduler "rollout": the program already has a policy of that name`},
 		{"prior", "prior", `scheduler "prior": the program already has a policy of that name`},
 		{"released", "released", `scheduler "released": the program already has a policy of that name`},
 		{"mine", "yours", `scheduler "mine": it calls itself "yours", want the name that it is registered by`},

@@ -15,11 +15,8 @@ type placer struct {
 	new         func() placement.Placer
 }
 
-// The placers that are defaults.
-const (
-	bestFit   = "bestfit"
-	heavyEdge = "heavy-edge" // A-SRPT's
-)
+// bestFit is the placer that is the default of most.
+const bestFit = "bestfit"
 
 var placers = []placer{
 	{bestFit, "on as few servers as it finds, the fullest that hold it", false, func() placement.Placer {
@@ -33,7 +30,7 @@ var placers = []placer{
 		}},
 	{"firstfit", "on the servers with the lowest ids", false, func() placement.Placer { return &placement.FirstFit{} }},
 	{"random", "on servers in random order", false, func() placement.Placer { return &placement.Random{} }},
-	{heavyEdge, "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
+	{"heavy-edge", "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
 		return asrpt.NewHeavyEdge(asrpt.Tightest, asrpt.DefaultComm())
 	}},
 	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer {
@@ -50,8 +47,9 @@ var placers = []placer{
 	}},
 }
 
-// placer declares the option that chooses one, and returns what makes it.
-func (s *settings) placer(byDefault string) func() (p placement.Placer, amounts bool) {
+// Placer declares the option that chooses a placer, and returns what makes the chosen one; amounts says whether that may give
+// other amounts than a job asks for. The baseline then takes MenuSuffix, which puts the menu in the placer's place.
+func (s *Settings) Placer(byDefault string) func() (p placement.Placer, amounts bool) {
 	s.orders = true
 	name := byDefault
 	var names, abouts []string
@@ -61,8 +59,12 @@ func (s *settings) placer(byDefault string) func() (p placement.Placer, amounts 
 	option.Choice(&s.Set, &name, "place", names, "where a job starts, and with how much: "+strings.Join(abouts, "; "),
 		"each placer's own source")
 	return func() (placement.Placer, bool) {
-		if s.menu != nil {
-			return s.menu(), true
+		if s.menu != "" {
+			menu, err := parseMenu(strings.TrimPrefix(strings.TrimPrefix(s.menu, MenuSuffix), ":"))
+			if err != nil {
+				panic("baselines: " + err.Error()) // it was checked
+			}
+			return menu(), true
 		}
 		for _, p := range placers {
 			if p.name == name {
@@ -81,7 +83,7 @@ func menus() Baseline {
 			" price on the GPUs that it holds for so long, and the delay of those whose GPUs it shares, unless to wait is cheaper." +
 			" What is left of CPU, memory and GPUs then goes to those that gain most by it.",
 		"own, so that a learned policy is never credited for its menu; CPU and memory after Synergy (OSDI 2022)",
-		"what profiles say of speed; estimates help", func(s *settings) maker {
+		"what profiles say of speed; estimates help", func(s *Settings) maker {
 			menu(&s.Set)
 			return nil
 		},
@@ -122,6 +124,3 @@ func parseMenu(options string) (func() placement.Placer, error) {
 	}
 	return func() placement.Placer { return placement.NewMenu(*c) }, nil
 }
-
-// oneOf joins what may be given.
-func oneOf(names []string) string { return strings.Join(names, ", ") }

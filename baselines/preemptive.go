@@ -21,7 +21,7 @@ type preemptive struct {
 	order func(*cluster.State, cluster.JobID) (time.Duration, error)
 	// alarm returns when the order of a running job will change by itself, if it will.
 	alarm func(*cluster.State, cluster.JobID) (time.Duration, bool)
-	learn learner // nil where the order learns nothing
+	learn Learner // nil where the order learns nothing
 	plan  plan
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
 )
 
 // Baseline says what a scheduler is, and makes it.
@@ -18,50 +17,55 @@ type Baseline struct {
 	Source string // what it follows, and what of that is reconstructed
 	Needs  string // what it needs to know
 
-	// declare declares the options and returns what makes the scheduler once they are set.
-	declare func(s *settings) maker
+	// Declare declares the options and returns what makes a scheduler of that name once they are set.
+	Declare func(s *Settings) (create func(name string) cluster.Scheduler)
 }
 
-// maker makes a scheduler of that name.
-type maker func(name string) cluster.Scheduler
+type maker = func(name string) cluster.Scheduler
 
-// settings are the options of a baseline and what MenuSuffix changes.
-type settings struct {
+// Settings are the options of a baseline, and what stands behind its name.
+type Settings struct {
 	option.Set
-	menu   func() placement.Placer // in the place of the placer, nil without MenuSuffix
-	orders bool                    // it has a placer
+	menu   string // MenuSuffix with its options, "" without
+	orders bool   // it takes MenuSuffix
+}
+
+// Menu returns MenuSuffix with its options if that stands behind the name, else "". The baseline then takes that suffix.
+func (s *Settings) Menu() string {
+	s.orders = true
+	return s.menu
 }
 
 // Options lists the baseline's options.
 func (b Baseline) Options() []option.Option {
-	var s settings
-	b.declare(&s)
+	var s Settings
+	b.Declare(&s)
 	return s.All()
 }
 
 // Orders reports whether the baseline says who starts and when and leaves the rest to a placer, so that it takes MenuSuffix.
 func (b Baseline) Orders() bool {
-	var s settings
-	b.declare(&s)
+	var s Settings
+	b.Declare(&s)
 	return s.orders
 }
 
 // New returns a fresh scheduler with all options at their defaults.
 func (b Baseline) New() cluster.Scheduler {
-	s, err := b.make(b.Name, "", nil)
+	s, err := b.make(b.Name, "", "")
 	if err != nil {
 		panic(fmt.Sprintf("baselines: defaults of %s: %v", b.Name, err))
 	}
 	return s
 }
 
-func (b Baseline) make(name, options string, menu func() placement.Placer) (cluster.Scheduler, error) {
-	s := settings{menu: menu}
-	build := b.declare(&s)
+func (b Baseline) make(name, options, menu string) (cluster.Scheduler, error) {
+	s := Settings{menu: menu}
+	build := b.Declare(&s)
 	if err := s.Parse(options); err != nil {
 		return nil, err
 	}
-	if menu != nil && !s.orders {
+	if menu != "" && !s.orders {
 		return nil, fmt.Errorf("it chooses amounts itself, want %s behind an order of jobs", MenuSuffix)
 	}
 	return build(name), nil
@@ -99,15 +103,18 @@ func New(name string) (cluster.Scheduler, error) {
 		return candidates.New(name, r.Config, rule), nil
 	}
 	base, menuOptions, withMenu := cutSuffix(name, MenuSuffix)
-	var menu func() placement.Placer
+	menu := name[len(base):]
 	if withMenu {
-		var err error
-		if menu, err = parseMenu(menuOptions); err != nil {
+		if _, err := parseMenu(menuOptions); err != nil {
 			return nil, fmt.Errorf("policy %q: %s: %w", name, MenuSuffix, err)
 		}
 	}
 	base, options, _ := strings.Cut(base, ":")
 	b, ok := Find(base)
+	if !ok && apart(base) {
+		return nil, fmt.Errorf("policy %q: %s is not part of this program, want one of %s; clustergym has it, and so has any program"+
+			" that calls Register of package baselines/all", name, base, strings.Join(Names(), ", "))
+	}
 	if !ok {
 		return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
 			name, strings.Join(Names(), ", "), LoanSuffix)
@@ -119,13 +126,13 @@ func New(name string) (cluster.Scheduler, error) {
 	return s, nil
 }
 
-// Known reports whether the name starts with that of a baseline, so that New says what may be wrong with the rest.
+// Known reports whether the name starts with that of a baseline, of this program or apart, so that New says what may be wrong.
 func Known(name string) bool {
 	if at := strings.IndexAny(name, ":+"); at >= 0 {
 		name = name[:at]
 	}
 	_, ok := Find(name)
-	return ok
+	return ok || apart(name)
 }
 
 // Find returns the baseline of that name, without options.

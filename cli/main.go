@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -30,6 +31,7 @@ func Main(learners ...Learner) {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer, learners ...Learner) int {
+	all.Register()
 	a := &app{in: in, out: &output{w: out}, talk: talk, learners: learners}
 	err := execute(ctx, a, args)
 	if err == nil {

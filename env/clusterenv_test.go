@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -15,6 +16,9 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 const second = time.Second
 

@@ -10,12 +10,16 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/policy"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 func policies(names ...string) []policy.Policy {
 	var ps []policy.Policy

@@ -36,7 +36,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 		learned, reloadable bool
 	}{
 		{"fifo", "fifo", "", false, false},
-		{"a-srpt:tau=1:backfill=true", "a-srpt:tau=1:backfill=true", "", false, false},
+		{"sjfhold:times=3:place=menu", "sjfhold:times=3:place=menu", "", false, false},
 		{"mine=srsf+menu", "mine", "", false, false},
 		{"srsf+menu+loan:reclaim=scf", "srsf+menu+loan:reclaim=scf", "", false, false},
 		{released.Name, released.Name, inside.Digest, true, false},
@@ -71,12 +71,45 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 	}
 }
 
+// A program that links no simulator and no forests, such as this test, refuses the baselines that need them with that reason, be
+// they asked for by name, or be they what a learned policy starts from or chooses among.
+func TestBaselinesApartAreRefused(t *testing.T) {
+	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=spjf+move", "wcs-subtime+loan"} {
+		_, err := new(policy.Finder).Find(name)
+		if err == nil || !strings.Contains(err.Error(), "is not part of this program, want one of fifo,") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	b, err := checkpoints.ReadBundleFS(released.FS(), checkpoints.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Manifest.Prior.Name = "a-srpt"
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := checkpoints.WriteBundle(dir, b.Manifest, b.Tensors, b.ONNX, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = new(policy.Finder).Load(dir)
+	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), "a-srpt is not part of this program") {
+		t.Errorf("as a prior: error %v", err)
+	}
+	d := agents.Design{Window: 16, Prior: "fifo", Size: agents.DefaultSize(), Wide: agents.Wide{Items: 8, Rivals: []string{"rollout"}}}
+	_, err = d.Make(func(s agents.Shape) (agents.Params, error) { return agents.Layout(s), nil })
+	if err == nil || !strings.Contains(err.Error(), "rollout is not part of this program") {
+		t.Errorf("as a rival: error %v", err)
+	}
+}
+
 // A user's scheduler cannot take the names of policies that are no baselines.
 func TestOwnSchedulersLeaveNamesOfPolicies(t *testing.T) {
-	for _, name := range policy.Names() {
+	for _, name := range append(policy.Names(), "rollout") {
 		func() {
 			defer func() {
-				if said, _ := recover().(string); !strings.Contains(said, "already has a policy of that name") {
+				want := "already has a policy of that name"
+				if name == "rollout" { // which clustergym has, and this program does not
+					want = "a baseline of clustergym has that name"
+				}
+				if said, _ := recover().(string); !strings.Contains(said, want) {
 					t.Errorf("%s is registered: %q", name, said)
 				}
 			}()

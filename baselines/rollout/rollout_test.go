@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -17,6 +18,9 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 	"pgregory.net/rapid"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // over looks ahead over a baseline.
 func over(t rapid.TB, base string, change ...func(*rollout.Config)) *candidates.Scheduler {

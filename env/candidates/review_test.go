@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
 	"pgregory.net/rapid"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // judge is a candidates.Judge made of functions, each nil for the base's own and for no interest.
 type judge struct {

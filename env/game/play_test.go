@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"pgregory.net/rapid"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // priors lists every baseline but rollout by name, as it is and with each of the suffixes that it takes. One that moves jobs and
 // borrows servers is not among them: a baseline of that name borrows once it has moved, a prior moves once it has borrowed.

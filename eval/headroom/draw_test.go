@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -13,6 +14,9 @@ import (
 	"github.com/clustergym/clustergym/policy"
 	"pgregory.net/rapid"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // drawEpisode draws a few servers and jobs with all that the physics knows: gangs, shares, elastic jobs, types of GPUs, cores
 // and memory, restarts, failures, loans and warm jobs.

@@ -74,7 +74,7 @@ func lyraRows() []lyraRow {
 	}
 	advanced := with(func(v *variant) { v.mixed = lyraMixed })
 	heterogeneous := with(func(v *variant) { v.fungible, v.mixed = 0, lyraMixed })
-	ideal := variant{elastic: all, mixed: 1, ideal: true}
+	ideal := variant{elastic: every, mixed: 1, ideal: true}
 	imperfect := ideal
 	imperfect.gain = lyraImperfection
 	loaning := with(func(v *variant) { v.elastic = none })

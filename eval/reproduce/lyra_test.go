@@ -95,7 +95,7 @@ func TestVariantsShareTheirJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := lyraWorkload(variant{elastic: all, fungible: .2, mixed: .1, wrong: .5}, .02, 1000, 72, 1)
+	other, err := lyraWorkload(variant{elastic: every, fungible: .2, mixed: .1, wrong: .5}, .02, 1000, 72, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

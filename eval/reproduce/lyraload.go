@@ -75,7 +75,7 @@ func lyraArrivals() trace.Params {
 
 // variant is what one row of the tables changes.
 type variant struct {
-	elastic    share   // of jobs: none, lyraElastic, all
+	elastic    share   // of jobs: none, lyraElastic, every
 	fungible   float64 // share of jobs
 	mixed      float64 // share of jobs that may hold both GPU types at once
 	ideal      bool    // gangs on both types lose nothing
@@ -91,7 +91,7 @@ type share uint8
 const (
 	none share = iota
 	some
-	all
+	every
 )
 
 // lyraWorkload draws the jobs. Draws depend on the seed and the job alone, so that variants of one seed have the same jobs,
@@ -121,7 +121,7 @@ func lyraWorkload(v variant, scale float64, n, gpus int, seed uint64) ([]trace.J
 		if j.Mixed = kind >= 1-v.mixed; j.Mixed || kind < v.fungible {
 			j.GPUType = ""
 		}
-		if v.elastic == all || v.elastic == some && elastic[i] {
+		if v.elastic == every || v.elastic == some && elastic[i] {
 			j.MinWorkers, j.MaxWorkers = j.Workers, lyraMost*j.Workers
 		}
 		j.Estimate = j.Work

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
@@ -130,6 +131,7 @@ func (p *pool) finish(row *Row) {
 
 // play plays one episode.
 func (r *Row) play(ctx context.Context, seed uint64) (Figures, error) {
+	all.Register()
 	sched, err := baselines.New(r.Policy)
 	if err != nil {
 		return unknown(), err

@@ -65,8 +65,9 @@ func House() Rules {
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
 			{6, "env/game", "one decision of a team of servers: rounds, joint actions, agreement; links no simulator"},
-			{6, "baselines", "orders of jobs, and all schedulers by name with their options"},
+			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
 
+			{7, "baselines/all", "adds the schedulers that look ahead in the simulator or predict with forests"},
 			{7, "env", "the gym contract: environment, time step, reward, wrappers, vectors"},
 			{7, "agents", "the learned team: its network, the player of the game, its bundle"},
 

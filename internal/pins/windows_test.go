@@ -5,11 +5,15 @@ import (
 	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/policy"
 )
+
+// The tests take all baselines.
+func init() { all.Register() }
 
 // seed of every episode and every scheduler.
 const seed = 1

@@ -1,0 +1,69 @@
+package all
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/rollout"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// looking returns the schedulers that look ahead.
+func looking() []baselines.Baseline {
+	return []baselines.Baseline{{
+		Name:  "rollout",
+		About: "another baseline that looks ahead: it plays what it might do on over drawn futures, and does what is better",
+		Rule: "The base proposes. Every start is held against waiting, other jobs and other placements by playing the base on to the" +
+			" end over futures drawn from what was seen so far, and what saves clearly more than chance is done instead.",
+		Source: "own; rollout policies: Bertsekas and Castanon (Journal of Heuristics 5, 1999)",
+		Needs:  "an estimate of every job's duration, as the base does, and what profiles say of speed", Declare: declareRollout,
+	}}
+}
+
+func declareRollout(s *baselines.Settings) maker {
+	base, menu := "sjfskip", s.Menu()
+	c := rollout.Default(nil)
+	s.Text(&base, "base", "a baseline, its options behind it as in sjfhold/times=3", func(text string) error {
+		_, err := baseOf(text, menu)
+		return err
+	}, "what it improves on", "own choice")
+	s.Int(&c.Futures, "futures", 1, 1000, "that are drawn for a decision", "own choice; 8 were no better on validation windows")
+	s.Duration(&c.Ahead, "ahead", "how long jobs arrive in a future, which is played until all have ended",
+		"own choice; 30m and 6h were no better on validation windows")
+	s.Int(&c.Items, "items", 1, 100, "alternatives in a list, at most", "own choice")
+	s.Bool(&c.Wide, "wide", "whether they come from one list about many waiting and running jobs, which stays for the instant,"+
+		" and not from a list about each start", "own choice")
+	s.Float(&c.Errors, "errors", 0, 100, "standard errors that an alternative must save",
+		"own choice; 1 and 3 were no better on validation windows")
+	s.Float(&c.Scarce, "scarce", 0, 1, "part of the GPUs below which free ones are looked after although nobody waits", "own choice")
+	s.Bool(&c.Deltas, "deltas", "whether running jobs may be stopped, moved and resized, or spared from that", "own choice")
+	s.Duration(&c.Hold, "hold", "after which a job is no longer kept from starting", "own choice")
+	s.Int(&c.Budget, "budget", 1, 1<<30, "decision points that are played for one decision, at most",
+		"own choice: it bounds the time of a decision")
+	s.Duration(&c.Pause, "pause", "what a restart is taken to cost a job", "own choice")
+	return func(name string) cluster.Scheduler {
+		r, err := baseOf(base, menu)
+		if err != nil {
+			panic(fmt.Sprintf("baselines: %s: base %v", name, err)) // the option was checked
+		}
+		made := c
+		made.Base = r.Base
+		if menu != "" {
+			made.Play, made.Menu, made.Start = r.Play, r.Menu, r.Start
+		}
+		return rollout.New(name, made)
+	}
+}
+
+// baseOf returns the usual review of what a rollout improves on, with the menu behind it that stands behind rollout.
+func baseOf(text, menu string) (baselines.Review, error) {
+	name, options, _ := strings.Cut(strings.ReplaceAll(text, "/", ":"), ":")
+	if _, ok := baselines.Find(name); !ok || name == "rollout" {
+		return baselines.Review{}, fmt.Errorf("%q, want a baseline but rollout, its options behind it as in sjfhold/times=3", text)
+	}
+	if options != "" {
+		name += ":" + options
+	}
+	return baselines.Reviewed(name + menu)
+}
