@@ -24,28 +24,25 @@ func TestProductionLinksNoGorgonia(t *testing.T) {
 	}
 }
 
-// What decides in production knows the game and no simulated environment. Baselines link the simulator, for rollout looks ahead
-// in it; what stands on them does not ask for it.
-func TestProductionPlaysNoEnvironment(t *testing.T) {
+// What decides in production links neither what simulates, nor what reads traces, nor forests, nor what trains or writes models;
+// cmd/clustergym-kube tests the same of its program. Package cli links all of it.
+func TestProductionLinksWhatItUses(t *testing.T) {
 	readTree(t)
-	const simulated = "github.com/clustergym/clustergym/env"
-	for _, family := range []string{"env/candidates", "env/observe", "env/game"} {
-		if path := simulated + "/sim"; slices.Contains(deps(t, "./"+family), path) {
-			t.Errorf("%s links %s", family, path)
-		}
-	}
-	for _, family := range []string{"agents", "serve/decide", "serve"} {
-		if slices.Contains(deps(t, "./"+family), simulated) {
-			t.Errorf("%s links %s", family, simulated)
-		}
-		for _, path := range list(t, "{{join .Imports \" \"}}", "./"+family+"/...") {
-			if slices.Contains([]string{simulated, simulated + "/sim", simulated + "/scenario", simulated + "/envtest"}, path) {
-				t.Errorf("%s imports %s", family, path)
+	const module = "github.com/clustergym/clustergym/"
+	unused := []string{"env", "env/sim", "env/trace", "env/scenario", "baselines/forest", "internal/onnx"}
+	for _, family := range []string{"env/candidates", "env/observe", "env/game", "baselines", "agents", "policy", "serve/decide", "serve"} {
+		linked := deps(t, "./"+family)
+		for _, name := range unused {
+			if slices.Contains(linked, module+name) {
+				t.Errorf("%s links %s", family, name)
 			}
 		}
 	}
-	if !slices.Contains(deps(t, "./train"), simulated) { // else this test sees nothing
-		t.Errorf("train does not link %s, in which it plays", simulated)
+	all := deps(t, "./cli")
+	for _, name := range unused {
+		if !slices.Contains(all, module+name) { // else this test sees nothing
+			t.Errorf("cli does not link %s: is that its name?", name)
+		}
 	}
 }
 
