@@ -19,8 +19,8 @@ func BenchmarkDecision(b *testing.B) {
 	}{
 		{"default", func(*Config) {}},
 		{"backfill", func(c *Config) { c.Backfill = true }},
-		{"projected", func(c *Config) { c.Start = ProjectedOrder }},
-		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = ProjectedOrder, true }},
+		{"projected", func(c *Config) { c.Start = projectedOrder }},
+		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = projectedOrder, true }},
 		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = true, 0, &placement.BestFit{} }},
 		{"backfill, roomiest", func(c *Config) { c.Backfill, c.Placer = true, NewHeavyEdge(Roomiest, c.Comm) }},
 	} {
@@ -30,7 +30,7 @@ func BenchmarkDecision(b *testing.B) {
 			c.change(&config)
 			p := New("a-srpt", config)
 			step := time.Hour // time in which an arrival completes on the virtual machine
-			if config.Start == ProjectedOrder {
+			if config.Start == projectedOrder {
 				step = 0 // the queue is then the virtual machine
 			}
 			var d *drive

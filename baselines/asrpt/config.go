@@ -10,29 +10,29 @@ type StartRule string
 
 // The start rules.
 const (
-	// AtVirtualCompletion: once it has completed on the virtual machine. An empty cluster idles until then. Reconstructed: 70
+	// atVirtualCompletion: once it has completed on the virtual machine. An empty cluster idles until then. Reconstructed: 70
 	// %.
-	AtVirtualCompletion StartRule = "completion"
-	// ProjectedOrder: from its arrival on, in the order in which jobs complete on the virtual machine if no other arrives.
+	atVirtualCompletion StartRule = "completion"
+	// projectedOrder: from its arrival on, in the order in which jobs complete on the virtual machine if no other arrives.
 	// Reconstructed: 30 %.
-	ProjectedOrder StartRule = "projected"
+	projectedOrder StartRule = "projected"
 )
 
 // StartRules lists them, the default first.
-func StartRules() []StartRule { return []StartRule{AtVirtualCompletion, ProjectedOrder} }
+func StartRules() []StartRule { return []StartRule{atVirtualCompletion, projectedOrder} }
 
 // Work says by which time of an iteration the work on the virtual machine is computed.
 type Work string
 
 // The times of an iteration. Reconstructed: α_min 65 %, the one that the guarantee needs.
 const (
-	WorkMin  Work = "min"  // α_min, of the best placement
-	WorkMax  Work = "max"  // α_max, of the most scattered one
-	WorkMean Work = "mean" // the mean of both
+	workMin  Work = "min"  // α_min, of the best placement
+	workMax  Work = "max"  // α_max, of the most scattered one
+	workMean Work = "mean" // the mean of both
 )
 
 // Works lists them, the default first.
-func Works() []Work { return []Work{WorkMin, WorkMax, WorkMean} }
+func Works() []Work { return []Work{workMin, workMax, workMean} }
 
 // Predictor foresees the iterations of jobs, as the predictors of package predict do.
 type Predictor interface {
@@ -71,7 +71,7 @@ type Config struct {
 // Default returns the defaults, without a predictor.
 func Default() Config {
 	return Config{
-		Start: AtVirtualCompletion, Work: WorkMin,
+		Start: atVirtualCompletion, Work: workMin,
 		Theta: 1.5, Epsilon: 0.1, Tau: 0.5, Overtake: true,
 		Comm: DefaultComm(),
 	}

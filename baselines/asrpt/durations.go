@@ -14,8 +14,6 @@ import (
 type Durations struct {
 	predictor Predictor
 	known     map[cluster.JobID]time.Duration
-	asked     int
-	cold      int
 }
 
 // NewDurations returns Durations that ask the predictor, which is theirs from then on.
@@ -26,7 +24,6 @@ func NewDurations(p Predictor) *Durations {
 // Reset forgets all jobs and resets the predictor.
 func (d *Durations) Reset(seed uint64) {
 	clear(d.known)
-	d.asked, d.cold = 0, 0
 	d.predictor.Reset(seed)
 }
 
@@ -48,11 +45,7 @@ func (d *Durations) Predicted(s *cluster.State, id cluster.JobID) time.Duration 
 		return t
 	}
 	spec := s.Spec(id)
-	n, cold := d.predictor.Predict(spec)
-	d.asked++
-	if cold {
-		d.cold++
-	}
+	n, _ := d.predictor.Predict(spec)
 	t := duration(n * physics.IterationSeconds(spec))
 	d.known[id] = t
 	return t
@@ -62,9 +55,6 @@ func (d *Durations) Predicted(s *cluster.State, id cluster.JobID) time.Duration 
 func (d *Durations) Workload(s *cluster.State, id cluster.JobID) time.Duration {
 	return duration(d.Predicted(s, id).Seconds() * s.Spec(id).GPUs())
 }
-
-// Cold counts the jobs that were predicted since the last Reset, and those among them that the predictor knew nothing of.
-func (d *Durations) Cold() (cold, all int) { return d.cold, d.asked }
 
 // duration is a number of seconds, at least a nanosecond and at most 36 years, so that sums of a few stay in range.
 func duration(seconds float64) time.Duration {

@@ -24,9 +24,6 @@ const (
 	Roomiest ServerChoice = "roomiest"
 )
 
-// ServerChoices lists them, the default first.
-func ServerChoices() []ServerChoice { return []ServerChoice{Tightest, Roomiest} }
-
 // HeavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
 // edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen.
 //
@@ -77,7 +74,7 @@ func (h *HeavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, h.fit)
 }
 
-// roomiest fills fit with the shortest prefix of servers.
+// Roomiest fills fit with the shortest prefix of servers.
 func (h *HeavyEdge) roomiest(s *cluster.State, id cluster.JobID) bool {
 	spec := s.Spec(id)
 	h.fit = h.fit[:0]

@@ -17,7 +17,7 @@ import (
 type machine struct {
 	now  time.Duration
 	jobs []virtualJob
-	done []Completion
+	done []completion
 }
 
 func (m *machine) shortest() int {
@@ -37,7 +37,7 @@ func (m *machine) advance(to time.Duration) {
 		step := min(to-m.now, m.jobs[i].left)
 		m.now += step
 		if m.jobs[i].left -= step; m.jobs[i].left == 0 {
-			m.done = append(m.done, Completion{m.jobs[i].id, m.now})
+			m.done = append(m.done, completion{m.jobs[i].id, m.now})
 			m.jobs = slices.Delete(m.jobs, i, i+1)
 		}
 	}
@@ -108,9 +108,9 @@ func (p *plain) note(tx *cluster.Txn) {
 			p.least[e.Job] = time.Duration(math.Round(n * physics.IterationSeconds(spec) * 1e9))
 			seconds := p.least[e.Job].Seconds()
 			switch p.Work {
-			case WorkMax:
+			case workMax:
 				seconds *= worst / best
-			case WorkMean:
+			case workMean:
 				seconds *= (1 + worst/best) / 2
 			}
 			work := math.Round(seconds * spec.GPUs() / float64(max(gpus, 1)) * 1e9)
@@ -125,13 +125,13 @@ func (p *plain) note(tx *cluster.Txn) {
 func (p *plain) line(s *cluster.State) (ids []cluster.JobID) {
 	for _, c := range p.done {
 		if _, waits := p.entered[c.Job]; waits {
-			if p.Start == AtVirtualCompletion && s.Starts(c.Job) == 0 {
+			if p.Start == atVirtualCompletion && s.Starts(c.Job) == 0 {
 				p.entered[c.Job] = c.At
 			}
 			ids = append(ids, c.Job)
 		}
 	}
-	if p.Start == ProjectedOrder {
+	if p.Start == projectedOrder {
 		rest := machine{now: p.now, jobs: slices.Clone(p.jobs)}
 		rest.advance(math.MaxInt64)
 		for _, c := range rest.done {
@@ -163,7 +163,7 @@ func (p *plain) delay(tx *cluster.Txn, id cluster.JobID) bool {
 }
 
 func (p *plain) wake(tx *cluster.Txn) error {
-	if i := p.shortest(); i >= 0 && p.Start == AtVirtualCompletion {
+	if i := p.shortest(); i >= 0 && p.Start == atVirtualCompletion {
 		tx.WakeAt(p.now + p.jobs[i].left)
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 
 // New returns the scheduler.
 //
-// A job that arrives is predicted and released on a [Virtual] machine with the work g/G·n·α: g the GPUs it asks for, a
+// A job that arrives is predicted and released on a virtual machine with the work g/G·n·α: g the GPUs it asks for, a
 // share of a GPU counting as such, G those of the training pool, n its predicted iterations. When it completes there it
 // enters the queue, which it leaves in order when the placer starts it and the delay rule does not object.
 //
-// With exact predictions, AtVirtualCompletion, no backfill and no delay, for jobs of whole GPUs of which any will do, and
+// With exact predictions, atVirtualCompletion, no backfill and no delay, for jobs of whole GPUs of which any will do, and
 // V_i the completions on the virtual machine, g_max the most GPUs of a job and ρ the most α_max/α_min of one,
 //
 //	start_i <= V_i + ρ·G·V_i / (G - g_max + 1)
@@ -42,7 +42,7 @@ type scheduler struct {
 	name      string
 	beliefs   *beliefs
 	durations *Durations
-	virtual   Virtual
+	virtual   virtual
 	gpus      float64 // of the training pool, 0 before the first decision
 	jobs      []job   // by id
 	queue     []cluster.JobID
@@ -97,7 +97,7 @@ func (a *scheduler) Schedule(tx *cluster.Txn) error {
 	if err := a.start(tx); err != nil {
 		return err
 	}
-	if at, ok := a.virtual.Next(); ok && a.Start == AtVirtualCompletion {
+	if at, ok := a.virtual.Next(); ok && a.Start == atVirtualCompletion {
 		tx.WakeAt(at)
 	}
 	return placement.Finish(a.Placer, tx)
@@ -121,7 +121,7 @@ func (a *scheduler) complete(now time.Duration) {
 	for _, c := range a.virtual.Advance(now) {
 		a.rank(c.Job)
 		if j := &a.jobs[c.Job]; j.waiting {
-			if a.Start == AtVirtualCompletion {
+			if a.Start == atVirtualCompletion {
 				j.entered = c.At
 			}
 			a.queue = append(a.queue, c.Job)
@@ -171,9 +171,9 @@ func (a *scheduler) wait(s *cluster.State, id cluster.JobID) {
 func (a *scheduler) work(s *cluster.State, id cluster.JobID) time.Duration {
 	alphas := 1.0 // in units of α_min
 	switch stretch := a.classes[a.jobs[id].class].stretch; a.Work {
-	case WorkMax:
+	case workMax:
 		alphas = stretch
-	case WorkMean:
+	case workMean:
 		alphas = (1 + stretch) / 2
 	}
 	return duration(a.durations.Predicted(s, id).Seconds() * alphas * s.Spec(id).GPUs() / a.gpus)
@@ -201,7 +201,7 @@ func (a *scheduler) start(tx *cluster.Txn) error {
 		}
 	}
 	a.queue = a.queue[:kept]
-	if a.Start != ProjectedOrder || !goOn {
+	if a.Start != projectedOrder || !goOn {
 		return nil
 	}
 	for c := range a.virtual.Projected() {

@@ -8,21 +8,21 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Virtual is a single machine of unit speed that runs jobs by preemptive shortest remaining processing time. Ties go to the
+// virtual is a single machine of unit speed that runs jobs by preemptive shortest remaining processing time. Ties go to the
 // job released first, then to the lower id. Time is exact. Releasing a job and completing one take logarithmic time.
 //
 // The machine knows nothing of the cluster and is never corrected by it: a job that really ends before it completes here
 // goes on here and delays those behind it, and one that really takes longer ends here all the same. The zero value is an
 // idle machine at time 0. Not safe for concurrent use.
-type Virtual struct {
+type virtual struct {
 	now  time.Duration
 	jobs []virtualJob // binary heap; the job that runs is on top
-	done []Completion // not yet returned by Advance
+	done []completion // not yet returned by Advance
 	rest []virtualJob // scratch of Projected
 }
 
-// Completion is the end of a job on a Virtual machine.
-type Completion struct {
+// completion is the end of a job on a virtual machine.
+type completion struct {
 	Job cluster.JobID
 	At  time.Duration
 }
@@ -44,11 +44,11 @@ func (a *virtualJob) before(b *virtualJob) bool {
 }
 
 // Reset makes the machine idle at time 0.
-func (v *Virtual) Reset() { *v = Virtual{jobs: v.jobs[:0], done: v.done[:0], rest: v.rest} }
+func (v *virtual) Reset() { *v = virtual{jobs: v.jobs[:0], done: v.done[:0], rest: v.rest} }
 
 // Add releases a job of that much work, 0 or more, at an instant up to which the machine then runs. An instant in the
 // machine's past counts as its present.
-func (v *Virtual) Add(id cluster.JobID, release, work time.Duration) {
+func (v *virtual) Add(id cluster.JobID, release, work time.Duration) {
 	v.run(release)
 	v.jobs = append(v.jobs, virtualJob{max(work, 0), v.now, id})
 	h := v.jobs
@@ -65,21 +65,21 @@ func (v *Virtual) Add(id cluster.JobID, release, work time.Duration) {
 
 // Advance runs the machine up to an instant, that instant included, and returns the completions since the last call, in
 // order. Read only; valid until the next call of Add or Advance.
-func (v *Virtual) Advance(to time.Duration) []Completion {
+func (v *virtual) Advance(to time.Duration) []completion {
 	v.run(to)
 	done := v.done
 	v.done = v.done[:0]
 	return done
 }
 
-func (v *Virtual) run(to time.Duration) {
+func (v *virtual) run(to time.Duration) {
 	for len(v.jobs) > 0 {
 		at, _ := v.Next()
 		if at > to {
 			break
 		}
 		v.now = at
-		v.done = append(v.done, Completion{v.jobs[0].id, at})
+		v.done = append(v.done, completion{v.jobs[0].id, at})
 		v.jobs = pop(v.jobs)
 	}
 	if to > v.now {
@@ -92,7 +92,7 @@ func (v *Virtual) run(to time.Duration) {
 
 // Next returns when the next job completes if no other is released; ok is false if the machine is idle. Completions that
 // Advance is yet to return do not count. An instant past the end of time is that end.
-func (v *Virtual) Next() (at time.Duration, ok bool) {
+func (v *virtual) Next() (at time.Duration, ok bool) {
 	if len(v.jobs) == 0 {
 		return 0, false
 	}
@@ -100,17 +100,17 @@ func (v *Virtual) Next() (at time.Duration, ok bool) {
 }
 
 // Len counts the jobs that have not completed.
-func (v *Virtual) Len() int { return len(v.jobs) }
+func (v *virtual) Len() int { return len(v.jobs) }
 
 // Projected yields the completions of the jobs that have not completed, in order, if no other is released. It copies the
 // machine first, and each completion then takes logarithmic time. Only one may be under way.
-func (v *Virtual) Projected() iter.Seq[Completion] {
-	return func(yield func(Completion) bool) {
+func (v *virtual) Projected() iter.Seq[completion] {
+	return func(yield func(completion) bool) {
 		at := v.now
 		v.rest = append(v.rest[:0], v.jobs...)
 		for rest := v.rest; len(rest) > 0; rest = pop(rest) {
 			at = later(at, rest[0].left)
-			if !yield(Completion{rest[0].id, at}) {
+			if !yield(completion{rest[0].id, at}) {
 				return
 			}
 		}

@@ -30,8 +30,8 @@ func drawReleases(t *rapid.T, most, latest, longest int, unit time.Duration) []r
 }
 
 // completions runs a machine to its end.
-func completions(jobs []release) []Completion {
-	var v Virtual
+func completions(jobs []release) []completion {
+	var v virtual
 	for i, j := range jobs {
 		v.Add(cluster.JobID(i), j.at, j.work)
 	}
@@ -39,7 +39,7 @@ func completions(jobs []release) []Completion {
 }
 
 // slotted is preemptive SRPT, one unit of time after another.
-func slotted(jobs []release) (done []Completion) {
+func slotted(jobs []release) (done []completion) {
 	left := make([]time.Duration, len(jobs))
 	for i, j := range jobs {
 		left[i] = j.work
@@ -53,14 +53,14 @@ func slotted(jobs []release) (done []Completion) {
 		}
 		if run >= 0 {
 			if left[run]--; left[run] == 0 {
-				done = append(done, Completion{cluster.JobID(run), now + 1})
+				done = append(done, completion{cluster.JobID(run), now + 1})
 			}
 		}
 	}
 	return done
 }
 
-func total(done []Completion) (sum time.Duration) {
+func total(done []completion) (sum time.Duration) {
 	for _, c := range done {
 		sum += c.At
 	}
@@ -71,16 +71,16 @@ func TestVirtual(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		jobs []release
-		want []Completion
+		want []completion
 	}{
 		{"the example: 1 on [0,1) and [6,13), 2 on [1,3), 3 on [3,6)", []release{{0, 8}, {1, 2}, {2, 3}},
-			[]Completion{{1, 3}, {2, 6}, {0, 13}}},
-		{"a tie goes on with the job released first", []release{{0, 4}, {2, 2}}, []Completion{{0, 4}, {1, 6}}},
-		{"and among these with the lower id", []release{{0, 2}, {0, 2}}, []Completion{{0, 2}, {1, 4}}},
-		{"no work is done at once", []release{{0, 4}, {1, 0}}, []Completion{{1, 1}, {0, 4}}},
-		{"the machine idles", []release{{0, 1}, {5, 1}}, []Completion{{0, 1}, {1, 6}}},
+			[]completion{{1, 3}, {2, 6}, {0, 13}}},
+		{"a tie goes on with the job released first", []release{{0, 4}, {2, 2}}, []completion{{0, 4}, {1, 6}}},
+		{"and among these with the lower id", []release{{0, 2}, {0, 2}}, []completion{{0, 2}, {1, 4}}},
+		{"no work is done at once", []release{{0, 4}, {1, 0}}, []completion{{1, 1}, {0, 4}}},
+		{"the machine idles", []release{{0, 1}, {5, 1}}, []completion{{0, 1}, {1, 6}}},
 		{"the end of time is the end", []release{{5, math.MaxInt64}, {7, math.MaxInt64}},
-			[]Completion{{0, math.MaxInt64}, {1, math.MaxInt64}}},
+			[]completion{{0, math.MaxInt64}, {1, math.MaxInt64}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := completions(c.jobs); !slices.Equal(got, c.want) {
@@ -95,15 +95,15 @@ func TestVirtual(t *testing.T) {
 func TestVirtualIsSRPT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawReleases(t, 12, 30, 15, 1)
-		var v Virtual
-		var got []Completion
+		var v virtual
+		var got []completion
 		for i, j := range jobs {
 			if rapid.Bool().Draw(t, "look before") {
 				got = append(got, v.Advance(j.at)...)
 			}
 			v.Add(cluster.JobID(i), j.at, j.work)
 			if rapid.Bool().Draw(t, "project") {
-				check := Virtual{now: v.now, jobs: slices.Clone(v.jobs)}
+				check := virtual{now: v.now, jobs: slices.Clone(v.jobs)}
 				at, ok := v.Next()
 				projected := slices.Collect(v.Projected())
 				if !ok || at != projected[0].At || v.Len() != len(projected) {
@@ -182,14 +182,14 @@ func bestSum(jobs []release) time.Duration {
 
 // Completions that are passed by Add are not lost, and a release in the past counts as now.
 func TestVirtualKeepsWhatAddPasses(t *testing.T) {
-	var v Virtual
+	var v virtual
 	v.Add(0, 0, 2)
 	v.Add(1, 5, 3)
 	v.Add(2, 1, 1)
-	if got, want := v.Advance(6), []Completion{{0, 2}, {2, 6}}; !slices.Equal(got, want) {
+	if got, want := v.Advance(6), []completion{{0, 2}, {2, 6}}; !slices.Equal(got, want) {
 		t.Errorf("completions %v, want %v", got, want)
 	}
-	if got, want := v.Advance(9), []Completion{{1, 9}}; !slices.Equal(got, want) {
+	if got, want := v.Advance(9), []completion{{1, 9}}; !slices.Equal(got, want) {
 		t.Errorf("completions %v, want %v", got, want)
 	}
 }
@@ -197,7 +197,7 @@ func TestVirtualKeepsWhatAddPasses(t *testing.T) {
 func BenchmarkVirtual(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var v Virtual
+			var v virtual
 			for i := range n {
 				v.Add(cluster.JobID(i), 0, time.Hour+time.Duration(i*7919%n)*time.Second)
 			}

@@ -21,9 +21,9 @@ type Policy interface {
 	Allocate(s *cluster.State, jobs []Job)
 }
 
-// Informed is a Policy that cannot do without estimates of durations if NeedsEstimates says so: a job that has none is then
+// informed is a Policy that cannot do without estimates of durations if NeedsEstimates says so: a job that has none is then
 // an error, and Left is above 0 in all that it is given.
-type Informed interface {
+type informed interface {
 	Policy
 	NeedsEstimates() bool
 }

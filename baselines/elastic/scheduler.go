@@ -52,7 +52,7 @@ func Default() Config {
 // that nobody shrinks in vain.
 func New(name string, p Policy, c Config) cluster.Scheduler {
 	e := &scheduler{name: name, policy: p, cfg: c}
-	if i, ok := p.(Informed); ok {
+	if i, ok := p.(informed); ok {
 		e.informed = i.NeedsEstimates()
 	}
 	return e

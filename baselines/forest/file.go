@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// ErrFormat is wrapped by errors of Read about a file that is none of Write's, damaged, of another version or past a limit.
-var ErrFormat = errors.New("not a forest that can be read")
+// errFormat is wrapped by errors of Read about a file that is none of Write's, damaged, of another version or past a limit.
+var errFormat = errors.New("not a forest that can be read")
 
 // magic begins a file, and names its version.
 const magic = "clustergym forest 1\n"
@@ -23,7 +23,7 @@ const magic = "clustergym forest 1\n"
 const (
 	headBytes = 3*4 + 8
 	nodeBytes = 2 + 4
-	maxBytes  = len(magic) + headBytes + 4*MaxTrees + nodeBytes*MaxNodes + sha256.Size
+	maxBytes  = len(magic) + headBytes + 4*maxTrees + nodeBytes*maxNodes + sha256.Size
 )
 
 // Write writes the forest. Equal forests give equal bytes.
@@ -55,7 +55,7 @@ func (f *Forest) Write(w io.Writer) error {
 	return nil
 }
 
-// Read reads what Write wrote, to the end of r. The file is untrusted: errors wrap ErrFormat and say what is wrong, and
+// Read reads what Write wrote, to the end of r. The file is untrusted: errors say what is wrong, and
 // memory is taken in proportion to what the file holds. A forest that was read predicts what the one that was written does,
 // bit for bit.
 func Read(r io.Reader) (*Forest, error) {
@@ -65,7 +65,7 @@ func Read(r io.Reader) (*Forest, error) {
 	}
 	f, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("read forest: %w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("read forest: %w: %w", errFormat, err)
 	}
 	return f, nil
 }
@@ -91,12 +91,12 @@ func parseBody(b []byte) (*Forest, error) {
 	base := math.Float64frombits(binary.LittleEndian.Uint64(b[12:]))
 	b = b[headBytes:]
 	switch {
-	case features < 1 || features > MaxFeatures:
-		return nil, fmt.Errorf("%d features, want 1 to %d", features, MaxFeatures)
+	case features < 1 || features > maxFeatures:
+		return nil, fmt.Errorf("%d features, want 1 to %d", features, maxFeatures)
 	case flags > 1:
 		return nil, fmt.Errorf("flags %d, want 0 or 1", flags)
-	case trees < 1 || trees > MaxTrees:
-		return nil, fmt.Errorf("%d trees, want 1 to %d", trees, MaxTrees)
+	case trees < 1 || trees > maxTrees:
+		return nil, fmt.Errorf("%d trees, want 1 to %d", trees, maxTrees)
 	case !(math.Abs(base) <= maxTarget):
 		return nil, fmt.Errorf("base %v, want a number within ±%g", base, maxTarget)
 	case len(b) < 4*int(trees):
@@ -107,8 +107,8 @@ func parseBody(b []byte) (*Forest, error) {
 	for k := range int(trees) {
 		total += int64(binary.LittleEndian.Uint32(sizes[4*k:]))
 	}
-	if total > MaxNodes || total*nodeBytes != int64(len(b)) {
-		return nil, fmt.Errorf("%d nodes in %d bytes, want at most %d of %d bytes each", total, len(b), MaxNodes, nodeBytes)
+	if total > maxNodes || total*nodeBytes != int64(len(b)) {
+		return nil, fmt.Errorf("%d nodes in %d bytes, want at most %d of %d bytes each", total, len(b), maxNodes, nodeBytes)
 	}
 	f := &Forest{features: int(features), median: flags == 1, base: base, nodes: make([]node, 0, total)}
 	for k := range int(trees) {

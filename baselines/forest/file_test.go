@@ -107,7 +107,7 @@ func TestReadMistakes(t *testing.T) {
 		{"an infinite leaf", sealed(body(1, 0, 1, 0, []uint32{1}, -1, math.Inf(1))), "value +Inf"},
 	} {
 		_, err := Read(bytes.NewReader(c.file))
-		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, errFormat) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // Config says how to grow a forest. All values are choices of this package.
 type Config struct {
-	Trees   int // 1 to MaxTrees
-	Depth   int // splits between root and leaf at most, 1 to MaxDepth
+	Trees   int // 1 to 1024
+	Depth   int // splits between root and leaf at most, 1 to 64
 	MinLeaf int // rows of a bootstrap sample in a leaf, at least 1
 	// Features is how many features each split draws, 0 for their square root, rounded up. Where none of them tells rows apart,
 	// it draws on.
@@ -31,10 +31,10 @@ type Config struct {
 
 // Limits of a forest, also of one in a file.
 const (
-	MaxTrees    = 1024
-	MaxDepth    = 64
-	MaxFeatures = 4096
-	MaxNodes    = 1 << 24 // of all trees together
+	maxTrees    = 1024
+	maxDepth    = 64
+	maxFeatures = 4096
+	maxNodes    = 1 << 24 // of all trees together
 )
 
 // Default returns 100 trees of depth 16 with at least 5 rows in a leaf, √p features a split and 256 bins.
@@ -48,10 +48,10 @@ func (c Config) Validate() error {
 		name            string
 		value, from, to int
 	}{
-		{"trees", c.Trees, 1, MaxTrees},
-		{"depth", c.Depth, 1, MaxDepth},
+		{"trees", c.Trees, 1, maxTrees},
+		{"depth", c.Depth, 1, maxDepth},
 		{"min leaf", c.MinLeaf, 1, math.MaxInt32},
-		{"features", c.Features, 0, MaxFeatures},
+		{"features", c.Features, 0, maxFeatures},
 		{"bins", c.Bins, 2, 256},
 		{"workers", c.Workers, 0, 4096},
 	} {
@@ -82,12 +82,6 @@ type Forest struct {
 
 // Features returns how many features a row has.
 func (f *Forest) Features() int { return f.features }
-
-// Trees returns the number of trees.
-func (f *Forest) Trees() int { return len(f.roots) }
-
-// Nodes returns the number of nodes of all trees.
-func (f *Forest) Nodes() int { return len(f.nodes) }
 
 // Predict returns the mean of the trees' answers for a row of Features values, or their median: see Config. A NaN goes right
 // at every split. It does not allocate, and panics if the row has another length.
@@ -122,7 +116,7 @@ func (f *Forest) answer(root int32, row []float32) float32 {
 
 // middle returns the median of what the trees say.
 func (f *Forest) middle(row []float32) float64 {
-	var all [MaxTrees]float32
+	var all [maxTrees]float32
 	answers := all[:len(f.roots)]
 	for k, root := range f.roots {
 		answers[k] = f.answer(root, row)

@@ -308,8 +308,8 @@ func TestLimitsHold(t *testing.T) {
 		walk(root, 0)
 	}
 	c.Depth, c.MinLeaf = 64, 250 // at most one split
-	if f := train(t, rows, targets, c); f.Nodes() > 3*c.Trees {
-		t.Errorf("%d trees with at least half of the rows in a leaf have %d nodes, want at most 3 each", c.Trees, f.Nodes())
+	if f := train(t, rows, targets, c); len(f.nodes) > 3*c.Trees {
+		t.Errorf("%d trees with at least half of the rows in a leaf have %d nodes, want at most 3 each", c.Trees, len(f.nodes))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Train grows a forest on rows, [row][feature] in one slice, and a target for each row. Every number must be finite. It is
-// an error if one is not, if the configuration is not valid, or if the forest would have more than MaxNodes nodes; slices
+// an error if one is not, if the configuration is not valid, or if the forest would have more than maxNodes nodes; slices
 // that do not fit each other panic. Neither slice is kept.
 func Train(rows []float32, targets []float64, c Config) (*Forest, error) {
 	if err := c.Validate(); err != nil {
@@ -27,9 +27,9 @@ func Train(rows []float32, targets []float64, c Config) (*Forest, error) {
 		panic(fmt.Sprintf("forest: %d values for %d rows", len(rows), n))
 	}
 	features := len(rows) / n
-	if features > MaxFeatures || n > math.MaxInt32 {
+	if features > maxFeatures || n > math.MaxInt32 {
 		return nil, fmt.Errorf("train forest: %d rows of %d features, want at most %d of %d",
-			n, features, math.MaxInt32, MaxFeatures)
+			n, features, math.MaxInt32, maxFeatures)
 	}
 	base, err := checked(rows, targets)
 	if err != nil {
@@ -44,8 +44,8 @@ func Train(rows []float32, targets []float64, c Config) (*Forest, error) {
 	}
 	f := &Forest{features: features, median: c.Median, base: base}
 	for _, tree := range t.grow() {
-		if len(f.nodes)+len(tree) > MaxNodes {
-			return nil, fmt.Errorf("train forest: more than %d nodes, want fewer trees or larger leaves", MaxNodes)
+		if len(f.nodes)+len(tree) > maxNodes {
+			return nil, fmt.Errorf("train forest: more than %d nodes, want fewer trees or larger leaves", maxNodes)
 		}
 		root := int32(len(f.nodes))
 		f.roots = append(f.roots, root)

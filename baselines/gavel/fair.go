@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// Class is a number of equal jobs, which get equal shares.
-type Class struct {
+// jobClass is a number of equal jobs, which get equal shares.
+type jobClass struct {
 	Jobs float64
 	GPUs float64 // that each job holds while it runs
-	// Speed of each job by option, 0 where it cannot run. Options are GPU types, or mixtures of them: see Market.
+	// Speed of each job by option, 0 where it cannot run. Options are GPU types, or mixtures of them: see classMarket.
 	Speed []float64
 	// Norm is the speed that counts as 1: that of a job with an equal share of every GPU.
 	Norm float64
 }
 
-// Market is what is shared: GPUs of several types.
-type Market struct {
+// classMarket is what is shared: GPUs of several types.
+type classMarket struct {
 	GPUs []float64 // of each type
 	// Uses says how many GPUs of each type an option takes for one GPU of a job: [option][type].
 	Uses [][]float64
 }
 
-// Types returns the market whose options are its types.
-func Types(gpus ...float64) Market {
-	m := Market{GPUs: gpus}
+// typesOf returns the market whose options are its types.
+func typesOf(gpus ...float64) classMarket {
+	m := classMarket{GPUs: gpus}
 	for i := range gpus {
 		use := make([]float64, len(gpus))
 		use[i] = 1
@@ -40,7 +40,7 @@ const (
 	levelTol = 1e-7
 )
 
-// Allocate returns for every class the share of time that each of its jobs gets with each option, [class][option]: that
+// allocate returns for every class the share of time that each of its jobs gets with each option, [class][option]: that
 // which is max-min fair in GPUs · speed / Norm, weighted as in Gavel (§4.1), within the time of every job and the GPUs of
 // every type.
 //
@@ -51,7 +51,7 @@ const (
 // Every program has as many rows as there are types, and one: prices of the types decide what each class wants, and the
 // simplex method mixes the answers (column generation after Dantzig and Wolfe, 1960). So the effort grows with the classes,
 // not with their square. The result is exact but for rounding.
-func Allocate(m Market, classes []Class, levels int) [][]float64 {
+func allocate(m classMarket, classes []jobClass, levels int) [][]float64 {
 	f := fair{m: m}
 	for i := range classes {
 		f.add(&classes[i])
@@ -70,7 +70,7 @@ func Allocate(m Market, classes []Class, levels int) [][]float64 {
 
 // fair is the state of water filling.
 type fair struct {
-	m       Market
+	m       classMarket
 	wants   []want
 	settled int       // classes that get no more
 	price   []float64 // of a GPU of each type, after raise
@@ -98,7 +98,7 @@ type column struct {
 	share []float64 // [class][option]
 }
 
-func (f *fair) add(c *Class) {
+func (f *fair) add(c *jobClass) {
 	w := want{gpus: c.Jobs * c.GPUs}
 	for o, speed := range c.Speed {
 		v := 0.0

@@ -11,7 +11,7 @@ import (
 )
 
 // level is what a job of the class gets by its shares.
-func level(c *Class, share []float64) (v float64) {
+func level(c *jobClass, share []float64) (v float64) {
 	for o, part := range share {
 		v += part * c.GPUs * c.Speed[o] / c.Norm
 	}
@@ -19,33 +19,33 @@ func level(c *Class, share []float64) (v float64) {
 }
 
 func TestAllocateByHand(t *testing.T) {
-	class := func(jobs, gpus, norm float64, speed ...float64) Class { return Class{jobs, gpus, speed, norm} }
+	class := func(jobs, gpus, norm float64, speed ...float64) jobClass { return jobClass{jobs, gpus, speed, norm} }
 	for _, c := range []struct {
 		name    string
 		gpus    []float64
-		classes []Class
+		classes []jobClass
 		want    [][]float64
 	}{
-		{"one GPU, four jobs: a quarter of the time each", []float64{1}, []Class{class(4, 1, 1, 1)}, [][]float64{{0.25}}},
-		{"more GPUs than jobs: all the time", []float64{8}, []Class{class(3, 2, 1, 1)}, [][]float64{{1}}},
+		{"one GPU, four jobs: a quarter of the time each", []float64{1}, []jobClass{class(4, 1, 1, 1)}, [][]float64{{0.25}}},
+		{"more GPUs than jobs: all the time", []float64{8}, []jobClass{class(3, 2, 1, 1)}, [][]float64{{1}}},
 		// x + 2y = 1 at x = 2y: equal GPU-time.
-		{"a gang of 2 gets half the time of a single job", []float64{2}, []Class{class(2, 1, 1, 1), class(1, 2, 1, 1)},
+		{"a gang of 2 gets half the time of a single job", []float64{2}, []jobClass{class(2, 1, 1, 1), class(1, 2, 1, 1)},
 			[][]float64{{2. / 3}, {1. / 3}}},
 		// Job a is 3 times as fast on type 0 and job b does not care: each takes what it is better at.
-		{"jobs take the types that they are better at", []float64{1, 1}, []Class{class(1, 1, 2, 3, 1), class(1, 1, 1, 1, 1)},
+		{"jobs take the types that they are better at", []float64{1, 1}, []jobClass{class(1, 1, 2, 3, 1), class(1, 1, 1, 1, 1)},
 			[][]float64{{1, 0}, {0, 1}}},
 		// One GPU of each type; a is twice as fast on type 0, b four times. With x and y of their time there and the rest on
 		// type 1, x + y = 1, and (1 + x)/1.5 = (1 + 3y)/2.5.
 		{"two jobs that prefer one type split it by what it is worth to them", []float64{1, 1},
-			[]Class{class(1, 1, 1.5, 2, 1), class(1, 1, 2.5, 4, 1)}, [][]float64{{0.5, 0.5}, {0.5, 0.5}}},
+			[]jobClass{class(1, 1, 1.5, 2, 1), class(1, 1, 2.5, 4, 1)}, [][]float64{{0.5, 0.5}, {0.5, 0.5}}},
 		// b can run on type 1 alone, where a takes nothing.
-		{"what the least served cannot use goes to others", []float64{1, 4}, []Class{class(2, 1, 1, 1, 0), class(2, 1, 1, 0, 1)},
+		{"what the least served cannot use goes to others", []float64{1, 4}, []jobClass{class(2, 1, 1, 1, 0), class(2, 1, 1, 0, 1)},
 			[][]float64{{0.5, 0}, {0, 1}}},
 		{"a class that can run nowhere gets nothing and harms nobody", []float64{1},
-			[]Class{class(1, 1, 0, 0), class(1, 1, 1, 1)}, [][]float64{{0}, {1}}},
+			[]jobClass{class(1, 1, 0, 0), class(1, 1, 1, 1)}, [][]float64{{0}, {1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Allocate(Types(c.gpus...), c.classes, 16)
+			got := allocate(typesOf(c.gpus...), c.classes, 16)
 			for i := range got {
 				for o := range got[i] {
 					if math.Abs(got[i][o]-c.want[i][o]) > 1e-6 {
@@ -57,13 +57,13 @@ func TestAllocateByHand(t *testing.T) {
 	}
 }
 
-func drawMarket(t *rapid.T) (Market, []Class) {
+func drawMarket(t *rapid.T) (classMarket, []jobClass) {
 	types := rapid.IntRange(1, 3).Draw(t, "types")
 	var gpus []float64
 	for range types {
 		gpus = append(gpus, float64(rapid.IntRange(1, 12).Draw(t, "GPUs")))
 	}
-	m := Types(gpus...)
+	m := typesOf(gpus...)
 	if rapid.Bool().Draw(t, "mixture") {
 		use := make([]float64, types)
 		for i := range use {
@@ -71,7 +71,7 @@ func drawMarket(t *rapid.T) (Market, []Class) {
 		}
 		m.Uses = append(m.Uses, use)
 	}
-	classes := make([]Class, rapid.IntRange(1, 5).Draw(t, "classes"))
+	classes := make([]jobClass, rapid.IntRange(1, 5).Draw(t, "classes"))
 	for i := range classes {
 		c := &classes[i]
 		c.Jobs = float64(rapid.IntRange(1, 4).Draw(t, "jobs"))
@@ -84,7 +84,7 @@ func drawMarket(t *rapid.T) (Market, []Class) {
 	return m, classes
 }
 
-func runs(c *Class) bool {
+func runs(c *jobClass) bool {
 	for _, s := range c.Speed {
 		if s > 0 {
 			return true
@@ -94,7 +94,7 @@ func runs(c *Class) bool {
 }
 
 // best solves, by a general solver, for the highest level that the open classes can have while the others keep theirs.
-func best(t *rapid.T, m Market, classes []Class, open []bool, keep []float64) float64 {
+func best(t *rapid.T, m classMarket, classes []jobClass, open []bool, keep []float64) float64 {
 	var vars []int // class*options + option
 	options := len(m.Uses)
 	for i := range classes {
@@ -156,10 +156,10 @@ func best(t *rapid.T, m Market, classes []Class, open []bool, keep []float64) fl
 
 // BenchmarkAllocate shares 8,000 GPUs of three types among 5,000 jobs of 1,000 classes.
 func BenchmarkAllocate(b *testing.B) {
-	m := Types(4000, 2500, 1500)
-	var classes []Class
+	m := typesOf(4000, 2500, 1500)
+	var classes []jobClass
 	for i := range 1000 {
-		c := Class{Jobs: 5, GPUs: []float64{1, 1, 2, 4, 8, 16}[i%6]}
+		c := jobClass{Jobs: 5, GPUs: []float64{1, 1, 2, 4, 8, 16}[i%6]}
 		c.Speed = []float64{1, 0.3 + float64(i%37)/50, 0.1 + float64(i%23)/40}
 		if i%7 == 0 {
 			c.Speed[i%3] = 0
@@ -170,7 +170,7 @@ func BenchmarkAllocate(b *testing.B) {
 	for _, levels := range []int{1, 8, 1000} {
 		b.Run(fmt.Sprint(levels), func(b *testing.B) {
 			for b.Loop() {
-				Allocate(m, classes, levels)
+				allocate(m, classes, levels)
 			}
 		})
 	}
@@ -182,7 +182,7 @@ func TestAllocateIsMaxMinFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, classes := drawMarket(t)
 		for _, levels := range []int{1, 100} {
-			got := Allocate(m, classes, levels)
+			got := allocate(m, classes, levels)
 			levelsGot := make([]float64, len(classes))
 			uses := make([]float64, len(m.GPUs))
 			least := math.Inf(1)

@@ -32,7 +32,7 @@ func Default() Config {
 
 // New returns the scheduler.
 //
-// From the source: the linear program, see Allocate, over types of GPUs, with speeds that are known beforehand (here those
+// From the source: the linear program, see allocate, over types of GPUs, with speeds that are known beforehand (here those
 // of env/physics/profile; it also describes an estimator); a job's priority on a type, which is its share there over the
 // part of its time that it got there; the greedy choice by priority, each job once, at the beginning of every round; jobs
 // that never ran come first. With one type of GPUs this is max-min fair sharing over time.

@@ -216,10 +216,10 @@ func (m *market) allocate(levels int) {
 	for t, n := range m.gpus {
 		blend[t] = n / max(all, 1)
 	}
-	goods := Types(m.gpus...)
+	goods := typesOf(m.gpus...)
 	goods.Uses = append(goods.Uses, blend)
 	find := map[same]int{}
-	var classes []Class
+	var classes []jobClass
 	for i := range m.kinds {
 		d := &m.kinds[i]
 		d.class = -1
@@ -231,7 +231,7 @@ func (m *market) allocate(levels int) {
 		if !ok {
 			at = len(classes)
 			find[k] = at
-			c := Class{GPUs: float64(d.milli) / cluster.WholeGPU, Speed: make([]float64, len(goods.Uses))}
+			c := jobClass{GPUs: float64(d.milli) / cluster.WholeGPU, Speed: make([]float64, len(goods.Uses))}
 			for o, speed := range d.speed {
 				if d.mask>>o&1 == 1 {
 					c.Speed[o] = speed
@@ -248,5 +248,5 @@ func (m *market) allocate(levels int) {
 		classes[at].Jobs += float64(d.live)
 		d.class = at
 	}
-	m.share, m.stale = Allocate(goods, classes, levels), false
+	m.share, m.stale = allocate(goods, classes, levels), false
 }

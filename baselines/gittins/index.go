@@ -34,7 +34,7 @@ func Default() Config {
 	return Config{Bound: 3200 * time.Second, Queues: true, Unit: time.Minute, Growth: 1.25, Least: 50, Window: 2000}
 }
 
-// Index ranks attained service by the Gittins index of what the total may be. The index of a job that attained a is
+// index ranks attained service by the Gittins index of what the total may be. The index of a job that attained a is
 //
 //	max over Δ of P(S - a ≤ Δ | S > a) / E[min(S - a, Δ) | S > a]
 //
@@ -45,7 +45,7 @@ func Default() Config {
 // Both a and a + Δ are among the points of Config, a + Δ also without end. If any Δ were allowed, jobs that by chance were
 // seen to end right after a point would make it look good; the simulator that the authors published has one fixed Δ. All
 // arithmetic is in whole milliseconds, so that ranks do not depend on the machine.
-type Index struct {
+type index struct {
 	c      Config
 	points []time.Duration // attained services at which ranks are worked out, ascending from 0
 	ranks  []time.Duration // at points, of the queue that starts there or lies around
@@ -60,9 +60,9 @@ type Index struct {
 // Ranks of the index lie below span in the first queue and below twice that in the second.
 const span = time.Duration(1) << 60
 
-// NewIndex returns an index that has observed the history.
-func NewIndex(c Config) *Index {
-	x := &Index{c: c}
+// newIndex returns an index that has observed the history.
+func newIndex(c Config) *index {
+	x := &index{c: c}
 	x.c.Window = min(max(c.Window, 1), 1<<16)
 	unit, growth := max(c.Unit, time.Millisecond), max(c.Growth, 1.01)
 	x.points = []time.Duration{0}
@@ -79,7 +79,7 @@ func NewIndex(c Config) *Index {
 }
 
 // Reset forgets all but the history.
-func (x *Index) Reset() {
+func (x *index) Reset() {
 	x.ring, x.next, x.stale, x.ranks = x.ring[:0], 0, 0, x.ranks[:0]
 	for _, s := range x.c.History {
 		x.Observe(s)
@@ -87,7 +87,7 @@ func (x *Index) Reset() {
 }
 
 // Observe learns the total service of a job that has ended, as GPU-time.
-func (x *Index) Observe(service time.Duration) {
+func (x *index) Observe(service time.Duration) {
 	ms := max(service, 0).Milliseconds()
 	x.stale++
 	if len(x.ring) < x.c.Window {
@@ -100,7 +100,7 @@ func (x *Index) Observe(service time.Duration) {
 
 // Rank returns the rank of a job that has attained so much service; smaller ranks go first. It changes only when more jobs
 // are observed, and then only now and again, and where Next says.
-func (x *Index) Rank(attained time.Duration) time.Duration {
+func (x *index) Rank(attained time.Duration) time.Duration {
 	if !x.learn() {
 		return x.queue(attained)
 	}
@@ -108,7 +108,7 @@ func (x *Index) Rank(attained time.Duration) time.Duration {
 }
 
 // Next returns the attained service at which the rank changes, if it will.
-func (x *Index) Next(attained time.Duration) (time.Duration, bool) {
+func (x *index) Next(attained time.Duration) (time.Duration, bool) {
 	if !x.learn() {
 		return x.c.Bound, attained < x.c.Bound
 	}
@@ -122,7 +122,7 @@ func (x *Index) Next(attained time.Duration) (time.Duration, bool) {
 }
 
 // queue is 0 for the first queue and 1 for the second.
-func (x *Index) queue(attained time.Duration) time.Duration {
+func (x *index) queue(attained time.Duration) time.Duration {
 	if x.c.Bound > 0 && attained >= x.c.Bound {
 		return 1
 	}
@@ -130,7 +130,7 @@ func (x *Index) queue(attained time.Duration) time.Duration {
 }
 
 // at returns the last point that the attained service has reached.
-func (x *Index) at(attained time.Duration) int {
+func (x *index) at(attained time.Duration) int {
 	i, found := slices.BinarySearch(x.points, max(attained, 0))
 	if !found {
 		i--
@@ -140,7 +140,7 @@ func (x *Index) at(attained time.Duration) int {
 
 // learn works the ranks out where enough jobs were observed to do it, and enough since the last time to do it again: a
 // sixteenth of those remembered. It reports whether there are ranks.
-func (x *Index) learn() bool {
+func (x *index) learn() bool {
 	n := len(x.ring)
 	if n < max(x.c.Least, 1) {
 		return false
@@ -175,7 +175,7 @@ func (x *Index) learn() bool {
 }
 
 // perCompletion returns the least expected service per completion that going on from a point can have.
-func (x *Index) perCompletion(from int) time.Duration {
+func (x *index) perCompletion(from int) time.Duration {
 	n, before, a := len(x.sorted), x.ended[from], x.points[from].Milliseconds()
 	best := int64(span/time.Millisecond) - 1
 	for to := from + 1; before < n && to <= len(x.points); to++ {

@@ -9,12 +9,12 @@ import (
 )
 
 // learned returns an index without queues over the given seconds, with attained service looked at every so often.
-func learned(growth float64, seconds ...float64) *Index {
+func learned(growth float64, seconds ...float64) *index {
 	c := Config{Unit: time.Second, Growth: growth, Least: 1, Window: len(seconds)}
 	for _, s := range seconds {
 		c.History = append(c.History, time.Duration(s*float64(time.Second)))
 	}
-	return NewIndex(c)
+	return newIndex(c)
 }
 
 // last is the rank of what no job was seen to exceed.
@@ -85,7 +85,7 @@ func TestHeavyTail(t *testing.T) {
 
 func TestLevelsBeforeHistory(t *testing.T) {
 	c := Default()
-	x := NewIndex(c)
+	x := newIndex(c)
 	for range c.Least - 1 {
 		x.Observe(time.Second)
 	}
@@ -141,7 +141,7 @@ func TestRanksMatchReference(t *testing.T) {
 			c.Bound = ms("at", 1, 100)
 		}
 		var all []time.Duration
-		x := NewIndex(c)
+		x := newIndex(c)
 		for range rapid.IntRange(1, 20).Draw(t, "jobs") {
 			all = append(all, ms("service", 1, 150))
 			x.Observe(all[len(all)-1])
@@ -176,7 +176,7 @@ func TestRanksMatchReference(t *testing.T) {
 
 // BenchmarkLearn observes a job and ranks 5,000.
 func BenchmarkLearn(b *testing.B) {
-	x := NewIndex(Default())
+	x := newIndex(Default())
 	for i := range 2000 {
 		x.Observe(time.Duration(i*i%9973) * time.Minute)
 	}

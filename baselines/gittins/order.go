@@ -7,12 +7,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Order is an Index that learns from the events of an episode and ranks its jobs. The service of a job is the GPU-time that
+// Order is an index that learns from the events of an episode and ranks its jobs. The service of a job is the GPU-time that
 // it held, also while it restarted. Not safe for concurrent use.
-type Order struct{ index *Index }
+type Order struct{ index *index }
 
 // New returns an order that knows the history of the options.
-func New(c Config) *Order { return &Order{NewIndex(c)} }
+func New(c Config) *Order { return &Order{newIndex(c)} }
 
 // Reset forgets all but the history. Nothing is drawn from the seed.
 func (o *Order) Reset(uint64) { o.index.Reset() }

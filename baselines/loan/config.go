@@ -78,8 +78,8 @@ func Default() Config {
 	}
 }
 
-// Validate reports the first field that is out of range.
-func (c Config) Validate() error {
+// validate reports the first field that is out of range.
+func (c Config) validate() error {
 	switch {
 	case !slices.Contains([]Policy{Lyra, SCF, Random, Optimal}, c.Policy):
 		return fmt.Errorf("policy %q, want one of %s, %s, %s, %s", c.Policy, Lyra, SCF, Random, Optimal)

@@ -7,7 +7,7 @@
 // can be scaled in without a stop, then those that a Policy names, by Lyra the server with the least preemption cost (§4,
 // §5.3).
 //
-// The choice is a function of numbers, Config.Reclaim, which knows nothing of clusters. It reads who is flexible off the
+// The choice is a function of numbers, Config.reclaim, which knows nothing of clusters. It reads who is flexible off the
 // state: a job with more workers than its least can lose the difference, from whichever servers. So base and flexible
 // workers need no labels, and it works for every scheduler, also one that mixes them.
 package loan

@@ -41,7 +41,7 @@ func New(name string, inner cluster.Scheduler, c Config) cluster.Scheduler {
 func (o *orchestrator) Name() string { return o.name }
 
 func (o *orchestrator) Reset(seed uint64) error {
-	if err := o.c.Validate(); err != nil {
+	if err := o.c.validate(); err != nil {
 		return fmt.Errorf("loan: %w", err)
 	}
 	o.draw = rng.Stream(seed, "baselines", "loan")
@@ -90,7 +90,7 @@ func (o *orchestrator) recall(s *cluster.State) {
 func (o *orchestrator) giveBack(tx *cluster.Txn, n int) error {
 	s := tx.State()
 	lent, ids, jobs := o.census.take(s)
-	returned, preempted := o.c.Reclaim(len(lent), jobs, n, o.draw)
+	returned, preempted := o.c.reclaim(len(lent), jobs, n, o.draw)
 	for _, at := range returned {
 		o.census.leaves[at] = true
 	}
@@ -133,11 +133,11 @@ type census struct {
 	leaves []bool             // of those, which are to go back
 	at     []int              // of each server in lent, -1 if it is not on loan
 	ids    []cluster.JobID    // with workers on those, ascending
-	jobs   []Job              // of the same
-	pieces []Piece            // of all of them
+	jobs   []job              // of the same
+	pieces []piece            // of all of them
 }
 
-func (c *census) take(s *cluster.State) (lent []cluster.ServerID, ids []cluster.JobID, jobs []Job) {
+func (c *census) take(s *cluster.State) (lent []cluster.ServerID, ids []cluster.JobID, jobs []job) {
 	c.lent, c.at, c.ids, c.jobs, c.pieces = c.lent[:0], c.at[:0], c.ids[:0], c.jobs[:0], c.pieces[:0]
 	for i := range s.Servers() {
 		id, at := cluster.ServerID(i), -1
@@ -158,13 +158,13 @@ func (c *census) take(s *cluster.State) (lent []cluster.ServerID, ids []cluster.
 }
 
 // describe tells of one job. A job whose workers have roles is rigid, so its least is what runs: it is never flexible.
-func (c *census) describe(s *cluster.State, id cluster.JobID) Job {
+func (c *census) describe(s *cluster.State, id cluster.JobID) job {
 	placement, from := s.Placement(id), len(c.pieces)
-	j := Job{Flexible: max(placement.Workers()-s.Spec(id).Least(), 0)}
+	j := job{Flexible: max(placement.Workers()-s.Spec(id).Least(), 0)}
 	for _, p := range placement {
 		milli := int64(p.Workers) * int64(p.GPUMilli)
 		if at := c.at[p.Server]; at >= 0 {
-			c.pieces = append(c.pieces, Piece{Server: at, Workers: p.Workers, GPUMilli: milli})
+			c.pieces = append(c.pieces, piece{Server: at, Workers: p.Workers, GPUMilli: milli})
 		} else {
 			j.Elsewhere++
 			j.ElsewhereMilli += milli

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Job is a job with workers on servers on loan, as numbers alone. Servers on loan are numbered from 0.
-type Job struct {
-	Pieces []Piece // at most one a server
+// job is a job with workers on servers on loan, as numbers alone. Servers on loan are numbered from 0.
+type job struct {
+	Pieces []piece // at most one a server
 	// Elsewhere counts the servers that host it besides, ElsewhereMilli the thousandths of GPUs that it holds there.
 	Elsewhere      int
 	ElsewhereMilli int64
@@ -15,19 +15,11 @@ type Job struct {
 	Flexible int32
 }
 
-// Piece is what a job holds on one server on loan.
-type Piece struct {
+// piece is what a job holds on one server on loan.
+type piece struct {
 	Server   int
 	Workers  int32
 	GPUMilli int64 // of all its workers there
-}
-
-// Costs returns the preemption cost of each of so many servers on loan: the sum over the jobs that would be stopped, if the
-// server went back, of what the definition says. Flexible workers do not count: a job that can lose all its workers on the
-// server is not stopped, and the servers that host a job are those that it has left when it has lost as many pieces as it
-// can, small ones first (that Lyra ignores flexible workers is reconstructed; §5.3 releases them before).
-func Costs(by Cost, servers int, jobs []Job) []float64 {
-	return newLedger(by, servers, jobs, true).cost
 }
 
 // tied is the difference up to which costs are equal. They are sums of few fractions.
@@ -36,7 +28,7 @@ const tied = 1e-9
 // ledger is who is still where while servers go back one by one, and what each server would cost.
 type ledger struct {
 	by       Cost
-	jobs     []Job
+	jobs     []job
 	on       [][]resident // by server
 	slack    []int32      // by job: workers that it can still lose
 	hosts    []int        // by job: servers of the workers that it cannot lose
@@ -58,7 +50,11 @@ type ledger struct {
 // resident is a piece of a job, on whose server it is listed.
 type resident struct{ job, piece int }
 
-func newLedger(by Cost, servers int, jobs []Job, flexible bool) *ledger {
+// newLedger reckons the preemption cost of each of so many servers on loan: the sum over the jobs that would be stopped, if the
+// server went back, of what the definition says. Flexible workers do not count: a job that can lose all its workers on the
+// server is not stopped, and the servers that host a job are those that it has left when it has lost as many pieces as it
+// can, small ones first (that Lyra ignores flexible workers is reconstructed; §5.3 releases them before).
+func newLedger(by Cost, servers int, jobs []job, flexible bool) *ledger {
 	l := &ledger{
 		by: by, jobs: jobs, on: make([][]resident, servers),
 		slack: make([]int32, len(jobs)), hosts: make([]int, len(jobs)), milli: make([]int64, len(jobs)),

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Search returns the choice of n servers that stops the fewest jobs, of those the one with the least collateral damage: the
+// search returns the choice of n servers that stops the fewest jobs, of those the one with the least collateral damage: the
 // GPUs that the stopped jobs held on servers that do not go back. It is branch and bound over the servers in order; it
 // begins with what Lyra's policy chooses and keeps that unless another choice is better. exact is false if the search was
 // cut off after Config.Limit nodes: the choice is then the best seen, and at least as good as Lyra's. The time grows with
 // the number of choices, of which there are too many beyond some 25 servers.
-func (c Config) Search(servers int, jobs []Job, n int) (returned, preempted []int, exact bool) {
+func (c Config) search(servers int, jobs []job, n int) (returned, preempted []int, exact bool) {
 	n = min(n, servers)
 	greedy := c
 	greedy.Policy, greedy.Cost = Lyra, ServerFractions
-	returned, preempted = greedy.Reclaim(servers, jobs, n, nil)
+	returned, preempted = greedy.reclaim(servers, jobs, n, nil)
 	o := search{ledger: newLedger(ServerFractions, servers, jobs, c.Flexible), nodes: c.Limit}
 	o.best = score{len(preempted), damage(servers, jobs, returned, preempted)}
 	o.visit(0, n)
@@ -25,7 +25,7 @@ func (c Config) Search(servers int, jobs []Job, n int) (returned, preempted []in
 }
 
 // damage is what the stopped jobs held on servers that do not go back, in thousandths of GPUs.
-func damage(servers int, jobs []Job, returned, preempted []int) (milli int64) {
+func damage(servers int, jobs []job, returned, preempted []int) (milli int64) {
 	back := make([]bool, servers)
 	for _, s := range returned {
 		back[s] = true

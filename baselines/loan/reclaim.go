@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Reclaim chooses n of so many servers on loan, or all if there are fewer: it returns their numbers in the order in which
+// reclaim chooses n of so many servers on loan, or all if there are fewer: it returns their numbers in the order in which
 // they were chosen, and the jobs that have to be stopped for that, ascending. Every other job loses its workers on them and
 // keeps running. It takes only what the policy and the options about reclaiming say; draw is read by Random alone.
 //
 // All policies but Optimal begin with the servers that stop nobody, idle ones first, then those with the fewest workers to
-// scale in. Which servers qualify depends on those chosen before: a job loses no more than Job.Flexible workers in all.
+// scale in. Which servers qualify depends on those chosen before: a job loses no more than job.Flexible workers in all.
 // Optimal looks at all servers at once.
-func (c Config) Reclaim(servers int, jobs []Job, n int, draw *rand.Rand) (returned, preempted []int) {
+func (c Config) reclaim(servers int, jobs []job, n int, draw *rand.Rand) (returned, preempted []int) {
 	n = min(n, servers)
 	if c.Policy == Optimal {
-		returned, preempted, _ = c.Search(servers, jobs, n)
+		returned, preempted, _ = c.search(servers, jobs, n)
 		return returned, preempted
 	}
 	l := newLedger(c.Cost, servers, jobs, c.Flexible)

@@ -13,17 +13,17 @@ import (
 )
 
 // on returns a job with so many workers, of a GPU each, on servers.
-func on(workers ...[2]int) (j Job) {
+func on(workers ...[2]int) (j job) {
 	for _, w := range workers {
-		j.Pieces = append(j.Pieces, Piece{Server: w[0], Workers: int32(w[1]), GPUMilli: int64(w[1]) * 1000})
+		j.Pieces = append(j.Pieces, piece{Server: w[0], Workers: int32(w[1]), GPUMilli: int64(w[1]) * 1000})
 	}
 	return j
 }
 
 // figure5 is the example of Lyra (EuroSys 2023, figure 5 and table 1): jobs a to d on six servers of eight GPUs, from 0
 // here.
-func figure5() []Job {
-	return []Job{
+func figure5() []job {
+	return []job{
 		on([2]int{0, 8}, [2]int{1, 8}), on([2]int{2, 8}), on([2]int{3, 8}, [2]int{4, 2}), on([2]int{4, 2}, [2]int{5, 8}),
 	}
 }
@@ -34,7 +34,7 @@ func TestCostsOfFigure5(t *testing.T) {
 		GPUFractions:    {0.5, 0.5, 1, 0.8, 0.4, 0.8},
 		ServerFractions: {0.5, 0.5, 1, 0.5, 1, 0.5},
 	} {
-		for s, got := range Costs(by, 6, figure5()) {
+		for s, got := range newLedger(by, 6, figure5(), true).cost {
 			if math.Abs(got-want[s]) > 1e-12 {
 				t.Errorf("%s: server %d costs %v, want %v", by, s+1, got, want[s])
 			}
@@ -65,7 +65,7 @@ func TestReclaimFigure5(t *testing.T) {
 	} {
 		cfg := Default()
 		cfg.Policy, cfg.Cost = c.policy, c.cost
-		returned, preempted := cfg.Reclaim(6, figure5(), c.n, nil)
+		returned, preempted := cfg.reclaim(6, figure5(), c.n, nil)
 		slices.Sort(returned)
 		names := ""
 		for _, j := range preempted {
@@ -89,11 +89,11 @@ func TestReclaimFigure5(t *testing.T) {
 // that each stand on four servers 3/4.
 func TestGreedyStopsThreeForOne(t *testing.T) {
 	wide := on([2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}, [2]int{4, 1})
-	jobs := []Job{on([2]int{0, 8}), wide, wide, wide}
+	jobs := []job{on([2]int{0, 8}), wide, wide, wide}
 	for policy, want := range map[Policy]int{Lyra: 3, Optimal: 1, SCF: 1} {
 		c := Default()
 		c.Policy = policy
-		if _, preempted := c.Reclaim(5, jobs, 1, nil); len(preempted) != want {
+		if _, preempted := c.reclaim(5, jobs, 1, nil); len(preempted) != want {
 			t.Errorf("%s stops %d jobs, want %d", policy, len(preempted), want)
 		}
 	}
@@ -104,20 +104,20 @@ func TestTies(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		servers int
-		jobs    []Job
+		jobs    []job
 		n       int
 		first   int
 	}{
-		{"less is freed elsewhere", 2, []Job{away(1, 2, on([2]int{0, 8})), away(1, 1, on([2]int{1, 8}))}, 1, 1},
+		{"less is freed elsewhere", 2, []job{away(1, 2, on([2]int{0, 8})), away(1, 1, on([2]int{1, 8}))}, 1, 1},
 		{"a server that others keep busy does not go back", 3,
-			[]Job{on([2]int{0, 8}, [2]int{1, 2}), on([2]int{1, 4}), on([2]int{1, 2}), away(1, 1, on([2]int{2, 8}))}, 2, 2},
-		{"a server that is left idle does", 3, []Job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 2, 1},
-		{"unless there is no demand for it", 3, []Job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 1, 0},
-		{"workers to scale in come behind", 2, []Job{
+			[]job{on([2]int{0, 8}, [2]int{1, 2}), on([2]int{1, 4}), on([2]int{1, 2}), away(1, 1, on([2]int{2, 8}))}, 2, 2},
+		{"a server that is left idle does", 3, []job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 2, 1},
+		{"unless there is no demand for it", 3, []job{away(1, 1, on([2]int{0, 8})), on([2]int{1, 8}, [2]int{2, 8})}, 1, 0},
+		{"workers to scale in come behind", 2, []job{
 			away(1, 1, on([2]int{0, 6})), flexible(2, away(1, 1, on([2]int{0, 2}))), away(1, 2, on([2]int{1, 8})),
 		}, 1, 0},
 	} {
-		if returned, _ := Default().Reclaim(c.servers, c.jobs, c.n, nil); returned[0] != c.first {
+		if returned, _ := Default().reclaim(c.servers, c.jobs, c.n, nil); returned[0] != c.first {
 			t.Errorf("%s: %v go back, want %d first", c.name, returned, c.first)
 		}
 	}
@@ -125,8 +125,8 @@ func TestTies(t *testing.T) {
 
 // Servers of workers that a job can lose cost nothing, and do not host it.
 func TestCostsIgnoreFlexibleWorkers(t *testing.T) {
-	jobs := []Job{flexible(3, on([2]int{0, 8}, [2]int{1, 2}, [2]int{2, 2})), on([2]int{2, 1})}
-	if got, want := Costs(ServerFractions, 3, jobs), []float64{0.5, 0, 1}; !slices.Equal(got, want) {
+	jobs := []job{flexible(3, on([2]int{0, 8}, [2]int{1, 2}, [2]int{2, 2})), on([2]int{2, 1})}
+	if got, want := newLedger(ServerFractions, 3, jobs, true).cost, []float64{0.5, 0, 1}; !slices.Equal(got, want) {
 		t.Errorf("costs %v, want %v", got, want)
 	}
 }
@@ -136,7 +136,7 @@ func TestRandomDraws(t *testing.T) {
 	c, seen := Default(), map[int]bool{}
 	c.Policy = Random
 	for seed := range uint64(30) {
-		returned, _ := c.Reclaim(6, figure5(), 1, rng.Stream(seed, "draw"))
+		returned, _ := c.reclaim(6, figure5(), 1, rng.Stream(seed, "draw"))
 		seen[returned[0]] = true
 	}
 	if len(seen) != 6 {
@@ -145,10 +145,10 @@ func TestRandomDraws(t *testing.T) {
 }
 
 // flexible lets a job lose so many workers.
-func flexible(n int32, j Job) Job { j.Flexible = n; return j }
+func flexible(n int32, j job) job { j.Flexible = n; return j }
 
 // away gives a job so many servers besides, of so many GPUs in all.
-func away(servers, gpus int, j Job) Job {
+func away(servers, gpus int, j job) job {
 	j.Elsewhere, j.ElsewhereMilli = servers, int64(gpus)*1000
 	return j
 }
@@ -156,41 +156,41 @@ func away(servers, gpus int, j Job) Job {
 func TestFlexibleWorkersGoFirst(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		jobs      []Job
+		jobs      []job
 		n         int
 		returned  []int
 		preempted []int
 	}{
 		{"idle, then the fewest workers, then the lowest number",
-			[]Job{away(1, 1, flexible(9, on([2]int{0, 4}, [2]int{1, 2}, [2]int{3, 2})))}, 3, []int{2, 1, 3}, nil},
+			[]job{away(1, 1, flexible(9, on([2]int{0, 4}, [2]int{1, 2}, [2]int{3, 2})))}, 3, []int{2, 1, 3}, nil},
 		{"jointly: what one server took is not there for the next",
-			[]Job{flexible(2, on([2]int{0, 2}, [2]int{1, 2})), on([2]int{2, 1}), on([2]int{3, 1})}, 2, []int{0, 1}, []int{0}},
+			[]job{flexible(2, on([2]int{0, 2}, [2]int{1, 2})), on([2]int{2, 1}), on([2]int{3, 1})}, 2, []int{0, 1}, []int{0}},
 		{"a rigid neighbour makes a server wait, and of equal ones the one without workers to scale in goes first",
-			[]Job{away(1, 1, flexible(2, on([2]int{0, 1}, [2]int{1, 1}))), on([2]int{0, 1}), on([2]int{2, 1}), on([2]int{3, 1})},
+			[]job{away(1, 1, flexible(2, on([2]int{0, 1}, [2]int{1, 1}))), on([2]int{0, 1}), on([2]int{2, 1}), on([2]int{3, 1})},
 			2, []int{1, 2}, []int{2}},
 		{"flexible servers do not count as hosts: 1/1 is more than 1/2",
-			[]Job{flexible(1, on([2]int{0, 8}, [2]int{1, 1})), on([2]int{2, 8}, [2]int{3, 8})}, 3, []int{1, 2, 3}, []int{1}},
+			[]job{flexible(1, on([2]int{0, 8}, [2]int{1, 1})), on([2]int{2, 8}, [2]int{3, 8})}, 3, []int{1, 2, 3}, []int{1}},
 		{"the least job of all is scaled in rather than stopped",
-			[]Job{flexible(3, on([2]int{0, 1}, [2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}))}, 3, []int{0, 1, 2}, nil},
+			[]job{flexible(3, on([2]int{0, 1}, [2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}))}, 3, []int{0, 1, 2}, nil},
 	} {
-		returned, preempted := Default().Reclaim(4, c.jobs, c.n, nil)
+		returned, preempted := Default().reclaim(4, c.jobs, c.n, nil)
 		if !slices.Equal(returned, c.returned) || !slices.Equal(preempted, c.preempted) {
 			t.Errorf("%s: %v stop %v, want %v stop %v", c.name, returned, preempted, c.returned, c.preempted)
 		}
 	}
 	off := Default()
 	off.Flexible = false
-	if _, preempted := off.Reclaim(1, []Job{away(1, 1, flexible(9, on([2]int{0, 4})))}, 1, nil); len(preempted) != 1 {
+	if _, preempted := off.reclaim(1, []job{away(1, 1, flexible(9, on([2]int{0, 4})))}, 1, nil); len(preempted) != 1 {
 		t.Errorf("without scaling in %v are stopped, want the job", preempted)
 	}
 }
 
 // drawJobs draws jobs on a few servers; with alone, no server hosts two of them.
-func drawJobs(t *rapid.T, servers int, alone bool) []Job {
-	var jobs []Job
+func drawJobs(t *rapid.T, servers int, alone bool) []job {
+	var jobs []job
 	taken := make([]bool, servers)
 	for range rapid.IntRange(0, 9).Draw(t, "jobs") {
-		var j Job
+		var j job
 		total := int32(0)
 		for s := range servers {
 			if alone && taken[s] || rapid.IntRange(0, 2).Draw(t, "on") > 0 {
@@ -198,7 +198,7 @@ func drawJobs(t *rapid.T, servers int, alone bool) []Job {
 			}
 			taken[s] = true
 			w := rapid.Int32Range(1, 4).Draw(t, "workers")
-			j.Pieces = append(j.Pieces, Piece{s, w, int64(w) * rapid.SampledFrom([]int64{250, 1000}).Draw(t, "milli")})
+			j.Pieces = append(j.Pieces, piece{s, w, int64(w) * rapid.SampledFrom([]int64{250, 1000}).Draw(t, "milli")})
 			total += w
 		}
 		if len(j.Pieces) == 0 {
@@ -216,7 +216,7 @@ func drawJobs(t *rapid.T, servers int, alone bool) []Job {
 }
 
 // best returns the least score of n servers, by trying all.
-func best(servers int, jobs []Job, n int) score {
+func best(servers int, jobs []job, n int) score {
 	least := score{math.MaxInt, 0}
 	for set := range 1 << servers {
 		if bits.OnesCount(uint(set)) == n {
@@ -229,7 +229,7 @@ func best(servers int, jobs []Job, n int) score {
 }
 
 // judge is the score of a set of servers: a job is stopped if it has more workers there than it can lose.
-func judge(servers int, jobs []Job, set int) (s score) {
+func judge(servers int, jobs []job, set int) (s score) {
 	for _, j := range jobs {
 		lost, kept := int32(0), j.ElsewhereMilli
 		for _, p := range j.Pieces {
@@ -255,7 +255,7 @@ func setOf(servers []int) (set int) {
 }
 
 // Whatever the policy: as many servers go back as are asked for, each once; exactly the jobs stop that would lose more than
-// they can; none stop for one server if some server stops nobody; nothing beats the optimum, which Search finds; and for one
+// they can; none stop for one server if some server stops nobody; nothing beats the optimum, which search finds; and for one
 // server, where no server hosts two jobs, Lyra's policy is the optimum.
 func TestReclaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -268,7 +268,7 @@ func TestReclaim(t *testing.T) {
 			c.Policy = policy
 			c.Limit = math.MaxInt
 			c.Cost = rapid.SampledFrom([]Cost{ServerFractions, JobCount, GPUFractions}).Draw(t, "cost")
-			returned, preempted := c.Reclaim(servers, jobs, n, rand.New(rand.NewPCG(1, 2)))
+			returned, preempted := c.reclaim(servers, jobs, n, rand.New(rand.NewPCG(1, 2)))
 			set := setOf(returned)
 			if len(returned) != n || bits.OnesCount(uint(set)) != n {
 				t.Fatalf("%s: %v go back, want %d servers", policy, returned, n)
@@ -304,7 +304,7 @@ func TestFlexibleServersStopNobody(t *testing.T) {
 		}
 		c := Default()
 		c.Policy = rapid.SampledFrom([]Policy{Lyra, SCF, Random, Optimal}).Draw(t, "policy")
-		if returned, preempted := c.Reclaim(servers, jobs, servers, nil); preempted != nil {
+		if returned, preempted := c.reclaim(servers, jobs, servers, nil); preempted != nil {
 			t.Fatalf("%v go back and stop %v", returned, preempted)
 		}
 	})
@@ -312,18 +312,18 @@ func TestFlexibleServersStopNobody(t *testing.T) {
 
 // busy draws a pool of servers of eight GPUs, full or nearly so, with jobs of these numbers of workers, as far as they find
 // room.
-func busy(draw *rand.Rand, servers, jobs int, sizes []int) []Job {
+func busy(draw *rand.Rand, servers, jobs int, sizes []int) []job {
 	free := make([]int, servers)
 	for s := range free {
 		free[s] = 8
 	}
-	var all []Job
+	var all []job
 	for range jobs {
-		var j Job
+		var j job
 		left := sizes[draw.IntN(len(sizes))]
 		for _, s := range draw.Perm(servers) {
 			if n := min(left, free[s]); n > 0 {
-				j.Pieces = append(j.Pieces, Piece{s, int32(n), int64(n) * 1000})
+				j.Pieces = append(j.Pieces, piece{s, int32(n), int64(n) * 1000})
 				free[s], left = free[s]-n, left-n
 			}
 		}
@@ -352,7 +352,7 @@ func TestPoliciesOnAverage(t *testing.T) {
 			count := func(name string, p Policy, by Cost) int {
 				c := Default()
 				c.Policy, c.Cost, c.Limit = p, by, math.MaxInt
-				_, preempted := c.Reclaim(servers, jobs, n, rng.Stream(uint64(i), "draw"))
+				_, preempted := c.reclaim(servers, jobs, n, rng.Stream(uint64(i), "draw"))
 				mean[name] += float64(len(preempted)) / instances
 				return len(preempted)
 			}
@@ -376,13 +376,13 @@ func TestPoliciesOnAverage(t *testing.T) {
 func TestSearchCutOff(t *testing.T) {
 	jobs := busy(rng.Stream(1, "busy"), 16, 24, wideJobs())
 	c := Default()
-	_, greedy := c.Reclaim(16, jobs, 6, nil)
+	_, greedy := c.reclaim(16, jobs, 6, nil)
 	c.Limit = 10
-	if _, preempted, exact := c.Search(16, jobs, 6); exact || len(preempted) > len(greedy) {
+	if _, preempted, exact := c.search(16, jobs, 6); exact || len(preempted) > len(greedy) {
 		t.Errorf("10 nodes: exact %v, %d jobs stop, want false and at most %d", exact, len(preempted), len(greedy))
 	}
 	c.Limit = math.MaxInt
-	if _, _, exact := c.Search(16, jobs, 6); !exact {
+	if _, _, exact := c.search(16, jobs, 6); !exact {
 		t.Errorf("without a limit: not exact")
 	}
 }
@@ -405,7 +405,7 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name string
-		jobs []Job
+		jobs []job
 	}{{"rigid", jobs}, {"elastic", elastic}} {
 		for _, policy := range []Policy{Lyra, SCF} {
 			for _, n := range []int{10, 60, 260} {
@@ -414,7 +414,7 @@ func BenchmarkReclaim(b *testing.B) {
 					cfg.Policy = policy
 					b.ReportAllocs()
 					for b.Loop() {
-						cfg.Reclaim(520, c.jobs, n, nil)
+						cfg.reclaim(520, c.jobs, n, nil)
 					}
 				})
 			}

@@ -20,7 +20,7 @@ func TestCompareByHand(t *testing.T) {
 	}
 	jobs := []trace.Job{run("third", 100, 20), run("first", 0, 10), run("second", 9, 30)}
 	calls := 0
-	rows, err := Compare(t.Context(), jobs, []Predictor{NewGroupMean(), NewGranted()}, 1, func(int) { calls++ })
+	rows, err := Compare(t.Context(), jobs, []Predictor{newGroupMean(), newGranted()}, 1, func(int) { calls++ })
 	if err != nil || len(rows) != 10 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
@@ -67,7 +67,7 @@ func TestCompareOracle(t *testing.T) {
 	if err := (trace.Estimates{Kind: trace.Oracle}).Apply(jobs, nil); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := Compare(t.Context(), jobs, []Predictor{NewGranted()}, 1, nil)
+	rows, err := Compare(t.Context(), jobs, []Predictor{newGranted()}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestCompareOracle(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Compare(ctx, jobs, []Predictor{NewGranted()}, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Compare(ctx, jobs, []Predictor{newGranted()}, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if rows, err := Compare(t.Context(), nil, []Predictor{NewGranted()}, 1, nil); err != nil || rows[0].Jobs != 0 {
+	if rows, err := Compare(t.Context(), nil, []Predictor{newGranted()}, 1, nil); err != nil || rows[0].Jobs != 0 {
 		t.Errorf("no jobs: %v, %v", rows, err)
 	}
 }

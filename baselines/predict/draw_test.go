@@ -45,8 +45,8 @@ func eager() ForestConfig {
 // all returns one of each predictor, the forest an eager one.
 func all() []Predictor {
 	return []Predictor{
-		NewGranted(), NewGroupMean(), NewGroupMedian(), NewForest(eager()), NewNoisy(NewGroupMedian(), .5),
-		NewNoisy(NewForest(eager()), .1),
+		newGranted(), newGroupMean(), newGroupMedian(), NewForest(eager()), newNoisy(newGroupMedian(), .5),
+		newNoisy(NewForest(eager()), .1),
 	}
 }
 

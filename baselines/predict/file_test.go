@@ -27,7 +27,7 @@ func saved(t rapid.TB, p Predictor) []byte {
 
 func loaded(t rapid.TB, b []byte) Predictor {
 	t.Helper()
-	p, err := Load(bytes.NewReader(b))
+	p, err := load(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestLoadedGoesOn(t *testing.T) {
 // New opens files.
 func TestNewOpensFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.predictor")
-	p := NewGroupMean()
+	p := newGroupMean()
 	p.Observe(&cluster.JobSpec{Group: "g", Workers: 1}, 33)
 	if err := os.WriteFile(path, saved(t, p), 0o600); err != nil {
 		t.Fatal(err)
@@ -105,13 +105,13 @@ func bodyOf(file []byte) []byte { return file[len(magic) : len(file)-sha256.Size
 type foreign struct{ Predictor }
 
 func TestFileMistakes(t *testing.T) {
-	if err := Save(&bytes.Buffer{}, foreign{NewGranted()}); err == nil || !strings.Contains(err.Error(), "foreign") {
+	if err := Save(&bytes.Buffer{}, foreign{newGranted()}); err == nil || !strings.Contains(err.Error(), "foreign") {
 		t.Errorf("a predictor of another package: %v", err)
 	}
-	if err := Save(&bytes.Buffer{}, NewNoisy(NewNoisy(NewGranted(), 1), 1)); err == nil {
+	if err := Save(&bytes.Buffer{}, newNoisy(newNoisy(newGranted(), 1), 1)); err == nil {
 		t.Error("noise twice is saved")
 	}
-	p := NewGroupMean()
+	p := newGroupMean()
 	p.Observe(&cluster.JobSpec{Group: "g", Workers: 1}, 33)
 	good := saved(t, p)
 	flipped := slices.Clone(good)
@@ -160,7 +160,7 @@ func TestFileMistakes(t *testing.T) {
 		{"no iterations", with(0), "iterations 0, want 1 to"},
 		{"iterations that are no number", with(math.NaN()), "iterations NaN"},
 	} {
-		_, err := Load(bytes.NewReader(c.file))
+		_, err := load(bytes.NewReader(c.file))
 		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -176,7 +176,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(bodyOf(saved(f, p)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Load(bytes.NewReader(sealed(b)))
+		p, err := load(bytes.NewReader(sealed(b)))
 		if err != nil {
 			return
 		}

@@ -37,8 +37,8 @@ func DefaultForest() ForestConfig {
 	return ForestConfig{Forest: c, First: 100, Every: 1000, Window: 20_000, Runs: 32, Trials: 3, Decay: .1}
 }
 
-// Validate reports the first field that is not usable.
-func (c ForestConfig) Validate() error {
+// validate reports the first field that is not usable.
+func (c ForestConfig) validate() error {
 	if err := c.Forest.Validate(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ const maxAsked = 1 << 17
 // left out, too. Until it has trained for the first time it answers as the group median, and afterwards for a recurring job
 // for which that has done better: see ForestConfig.Trials.
 func NewForest(c ForestConfig) Predictor {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		panic("predict: " + err.Error())
 	}
 	f := &forestPredictor{config: c}

@@ -66,7 +66,7 @@ func TestForestHoldsContests(t *testing.T) {
 	c.Trials = 0
 	alone, _ := answers(t, jobs, NewForest(c), 1)
 	both, _ := answers(t, jobs, NewForest(DefaultForest()), 1)
-	medians, _ := answers(t, jobs, NewGroupMedian(), 1)
+	medians, _ := answers(t, jobs, newGroupMedian(), 1)
 	changed := 0
 	for i := range jobs {
 		near := func(x, y float64) bool { return x > .999999*y && x < 1.000001*y }
@@ -106,7 +106,7 @@ func TestForestBeatsGroups(t *testing.T) {
 		{"philly", read("philly-2017-allstatus/philly_data_training.csv.gz", trace.PhillyAll)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			predictors := []Predictor{NewGroupMean(), NewGroupMedian(), NewForest(DefaultForest())}
+			predictors := []Predictor{newGroupMean(), newGroupMedian(), NewForest(DefaultForest())}
 			rows, err := Compare(t.Context(), c.jobs(t), predictors, 1, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestForestConfigMistakes(t *testing.T) {
 	} {
 		c := DefaultForest()
 		change(&c)
-		if c.Validate() == nil {
+		if c.validate() == nil {
 			t.Errorf("%+v passes", c)
 		}
 	}

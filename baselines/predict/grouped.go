@@ -10,17 +10,17 @@ type grouped struct {
 	past   *history
 }
 
-// NewGranted returns the predictor of what the scenario grants: iterations by JobSpec.Estimate. Under oracle estimates it
+// newGranted returns the predictor of what the scenario grants: iterations by JobSpec.Estimate. Under oracle estimates it
 // knows the truth. A job without an estimate is a cold start: see Predictor.
-func NewGranted() Predictor {
+func newGranted() Predictor {
 	return newGrouped(kindGranted, func(_ *history, s *cluster.JobSpec) (float64, bool) { return granted(s) })
 }
 
-// NewGroupMean returns the predictor of the mean iterations of the latest 256 runs of a recurring job.
-func NewGroupMean() Predictor { return newGrouped(kindMean, ofRuns((*runs).mean)) }
+// newGroupMean returns the predictor of the mean iterations of the latest 256 runs of a recurring job.
+func newGroupMean() Predictor { return newGrouped(kindMean, ofRuns((*runs).mean)) }
 
-// NewGroupMedian returns the predictor of their median.
-func NewGroupMedian() Predictor { return newGrouped(kindMedian, ofRuns((*runs).median)) }
+// newGroupMedian returns the predictor of their median.
+func newGroupMedian() Predictor { return newGrouped(kindMedian, ofRuns((*runs).median)) }
 
 func ofRuns(of func(*runs) float64) func(*history, *cluster.JobSpec) (float64, bool) {
 	return func(h *history, s *cluster.JobSpec) (float64, bool) {

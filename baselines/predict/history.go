@@ -15,8 +15,8 @@ const (
 	enoughJobs = 5    // jobs of as many GPUs, below which the typical job of all sizes is taken
 )
 
-// FirstGuess is the isolated run time of a job before any other has ended.
-const FirstGuess = trace.FirstGuess
+// firstGuess is the isolated run time of a job before any other has ended.
+const firstGuess = trace.FirstGuess
 
 // key names a recurring job: its Group where it has one, else who submits it, how many workers of what request, and what
 // they train how. The zero key is that of a job of which nothing tells whose it is: it recurs with no other.
@@ -165,7 +165,7 @@ func (h *history) guess(s *cluster.JobSpec) float64 {
 // where few such jobs have ended, of all. Run times and not iterations are what such jobs have in common, for they train
 // other models.
 func (h *history) typical(s *cluster.JobSpec) float64 {
-	guess := FirstGuess.Seconds()
+	guess := firstGuess.Seconds()
 	if r := h.sizes[s.GPUMilli()]; r.count() >= enoughJobs {
 		guess = r.median()
 	} else if h.all.count() > 0 {

@@ -14,14 +14,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// ErrFormat is wrapped by errors of Load about a file that is none of Save's, damaged, of another version or past a limit.
+// ErrFormat is wrapped by errors of load about a file that is none of Save's, damaged, of another version or past a limit.
 var ErrFormat = errors.New("not a predictor that can be read")
 
-// Load reads what Save wrote, to the end of r. The predictor is as if Reset(0) had been called, and every Reset goes back
+// load reads what Save wrote, to the end of r. The predictor is as if Reset(0) had been called, and every Reset goes back
 // to what was loaded. The file is untrusted: errors wrap ErrFormat and say what is wrong, and memory is taken in proportion
 // to what the file holds.
-func Load(r io.Reader) (Predictor, error) {
-	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+func load(r io.Reader) (Predictor, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("load predictor: %w", err)
 	}
@@ -36,8 +36,8 @@ func parse(b []byte) (Predictor, error) {
 	switch {
 	case len(b) < len(magic) || string(b[:len(magic)]) != magic:
 		return nil, fmt.Errorf("it begins with %q, want %q", b[:min(len(b), len(magic))], magic)
-	case len(b) > MaxBytes:
-		return nil, fmt.Errorf("it has more than %d bytes", MaxBytes)
+	case len(b) > maxBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", maxBytes)
 	case len(b) < len(magic)+sha256.Size:
 		return nil, fmt.Errorf("it is cut off after %d bytes", len(b))
 	}
@@ -81,9 +81,9 @@ func (d *decoder) predictor(noise bool) Predictor {
 	case kindForest:
 		return d.forest()
 	case kindNoisy:
-		if sigma := d.float("sigma", 0, MaxSigma); noise {
+		if sigma := d.float("sigma", 0, maxSigma); noise {
 			if inner := d.predictor(false); d.err == nil {
-				return NewNoisy(inner, sigma)
+				return newNoisy(inner, sigma)
 			}
 			return nil
 		}
@@ -103,7 +103,7 @@ func (d *decoder) forest() *forestPredictor {
 	}
 	c.Forest.Median = d.whole("setting", 0, 1) == 1
 	c.Decay = d.float("decay", 0, 1)
-	if err := c.Validate(); d.err == nil && err != nil {
+	if err := c.validate(); d.err == nil && err != nil {
 		d.fail("%w", err)
 	}
 	s := &forestState{past: d.history(), levels: map[levelKey]*level{}, contest: map[key]contest{}}

@@ -29,20 +29,20 @@ func Kinds() []string {
 func New(kind string) (Predictor, error) {
 	switch kind {
 	case kindGranted:
-		return NewGranted(), nil
+		return newGranted(), nil
 	case kindMean:
-		return NewGroupMean(), nil
+		return newGroupMean(), nil
 	case kindMedian:
-		return NewGroupMedian(), nil
+		return newGroupMedian(), nil
 	case kindForest:
 		return NewForest(DefaultForest()), nil
 	}
 	if inside, ok := strings.CutPrefix(kind, "noisy("); ok && strings.HasSuffix(inside, ")") {
 		sigma, err := strconv.ParseFloat(strings.TrimSuffix(inside, ")"), 64)
-		if err != nil || !(sigma >= 0 && sigma <= MaxSigma) {
-			return nil, fmt.Errorf("predictor %q: want noisy(SIGMA) with a number from 0 to %v", kind, MaxSigma)
+		if err != nil || !(sigma >= 0 && sigma <= maxSigma) {
+			return nil, fmt.Errorf("predictor %q: want noisy(SIGMA) with a number from 0 to %v", kind, maxSigma)
 		}
-		return NewNoisy(NewGranted(), sigma), nil
+		return newNoisy(newGranted(), sigma), nil
 	}
 	if strings.HasSuffix(kind, option.FileExtension) {
 		return open(kind)
@@ -56,7 +56,7 @@ func open(path string) (p Predictor, err error) {
 		return nil, fmt.Errorf("open predictor: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if p, err = Load(f); err != nil {
+	if p, err = load(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil

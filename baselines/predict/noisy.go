@@ -15,15 +15,15 @@ type noisy struct {
 	seed  uint64
 }
 
-// MaxSigma bounds the noise of NewNoisy.
-const MaxSigma = 10
+// maxSigma bounds the noise of newNoisy.
+const maxSigma = 10
 
-// NewNoisy returns inner with each answer multiplied by exp(sigma·z), z normal, decided by the seed of Reset (0 before it)
+// newNoisy returns inner with each answer multiplied by exp(sigma·z), z normal, decided by the seed of Reset (0 before it)
 // and the job's Name alone: one job meets the same noise whenever it is asked for. It takes inner over. A sigma outside 0
-// to MaxSigma panics.
-func NewNoisy(inner Predictor, sigma float64) Predictor {
-	if !(sigma >= 0 && sigma <= MaxSigma) {
-		panic(fmt.Sprintf("predict: sigma %v, want 0 to %v", sigma, MaxSigma))
+// to maxSigma panics.
+func newNoisy(inner Predictor, sigma float64) Predictor {
+	if !(sigma >= 0 && sigma <= maxSigma) {
+		panic(fmt.Sprintf("predict: sigma %v, want 0 to %v", sigma, maxSigma))
 	}
 	return &noisy{Predictor: inner, sigma: sigma}
 }

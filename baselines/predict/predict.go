@@ -14,7 +14,7 @@
 // # Cold starts
 //
 // A job of which no run has ended is a cold start. It is taken to run as long as the median of the latest jobs of as many
-// GPUs, if at least five have ended, else of all; before any has, FirstGuess. Forest answers cold starts like other jobs,
+// GPUs, if at least five have ended, else of all; before any has, firstGuess. Forest answers cold starts like other jobs,
 // by what else it knows of them, and counts them as cold all the same.
 package predict
 

@@ -40,7 +40,7 @@ func TestRecurringJobs(t *testing.T) {
 	if keyOf(&a) != keyOf(&b) {
 		t.Error("jobs of one group are not runs of one recurring job")
 	}
-	p := NewGroupMedian()
+	p := newGroupMedian()
 	nobody := cluster.JobSpec{Workers: 1, Request: cluster.Amount{GPUMilli: 1000}}
 	p.Observe(&nobody, 5)
 	if _, cold := p.Predict(&nobody); !cold {
@@ -118,7 +118,7 @@ func TestColdStarts(t *testing.T) {
 
 // Other models run as long in seconds, which are other iterations.
 func TestColdStartsGoBySeconds(t *testing.T) {
-	p := NewGroupMedian()
+	p := newGroupMedian()
 	job := func(model string, workers int32) *cluster.JobSpec {
 		return &cluster.JobSpec{User: "u", Workers: workers, Request: cluster.Amount{GPUMilli: 1000}, Model: model}
 	}
@@ -135,8 +135,8 @@ func TestColdStartsGoBySeconds(t *testing.T) {
 func TestGroupsByPlainLoop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawJobs(t)
-		means, cold := answers(t, jobs, NewGroupMean(), 1)
-		medians, _ := answers(t, jobs, NewGroupMedian(), 1)
+		means, cold := answers(t, jobs, newGroupMean(), 1)
+		medians, _ := answers(t, jobs, newGroupMedian(), 1)
 		for i := range jobs {
 			var runs []float64
 			for k := range jobs {
@@ -205,7 +205,7 @@ func TestResetStartsAgain(t *testing.T) {
 
 // Noise follows seed and name alone, has the deviation asked for, and never makes less than one iteration.
 func TestNoisy(t *testing.T) {
-	p := NewNoisy(NewGranted(), .5)
+	p := newNoisy(newGranted(), .5)
 	p.Reset(1)
 	spec := func(i int) *cluster.JobSpec {
 		return &cluster.JobSpec{Name: fmt.Sprint("job", i), Workers: 1, Estimate: 1000 * time.Second}
@@ -233,7 +233,7 @@ func TestNoisy(t *testing.T) {
 	if two, _ := p.Predict(spec(1)); two == one {
 		t.Error("two seeds, one noise")
 	}
-	wild := NewNoisy(NewGranted(), MaxSigma)
+	wild := newNoisy(newGranted(), maxSigma)
 	for i := range 200 {
 		if x, _ := wild.Predict(spec(i)); !(x >= 1 && x <= mostIterations) {
 			t.Errorf("%v iterations", x)

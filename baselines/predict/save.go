@@ -18,18 +18,18 @@ import (
 // lists begin with their length.
 const magic = "clustergym predictor 1\n"
 
-// MaxBytes is the size above which a file is neither written nor read.
-const MaxBytes = 128 << 20
+// maxBytes is the size above which a file is neither written nor read.
+const maxBytes = 128 << 20
 
-// Save writes a predictor with all that it has learned, for Load. What it was asked and has not observed is left out: such
+// Save writes a predictor with all that it has learned, for load. What it was asked and has not observed is left out: such
 // jobs should have ended. A predictor of another package is an error. Equal predictors give equal bytes.
 func Save(w io.Writer, p Predictor) error {
 	e := &encoder{b: []byte(magic)}
 	if err := e.predictor(p); err != nil {
 		return fmt.Errorf("save predictor: %w", err)
 	}
-	if len(e.b)+sha256.Size > MaxBytes {
-		return fmt.Errorf("save predictor: %d bytes, want at most %d", len(e.b)+sha256.Size, MaxBytes)
+	if len(e.b)+sha256.Size > maxBytes {
+		return fmt.Errorf("save predictor: %d bytes, want at most %d", len(e.b)+sha256.Size, maxBytes)
 	}
 	sum := sha256.Sum256(e.b)
 	if _, err := w.Write(append(e.b, sum[:]...)); err != nil {
