@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// SnapshotVersion is the version of the snapshot format that this package writes and reads.
-const SnapshotVersion = 1
+// snapshotVersion is the version of the snapshot format that this package writes and reads.
+const snapshotVersion = 1
 
 // Limits of a snapshot, against hostile or mistaken ones. They hold while it is read.
 const (
@@ -109,7 +109,7 @@ func (p *snapshotParser) read() {
 		}
 		switch r.Return(topFields[field], at[field]); field {
 		case topVersion:
-			r.Number(SnapshotVersion, SnapshotVersion)
+			r.Number(snapshotVersion, snapshotVersion)
 		case topNow:
 			p.now = readSeconds(r, maxTime)
 		case topPerGPU:

@@ -23,7 +23,7 @@ func (s *State) WriteSnapshot(w io.Writer) error {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	out := bufio.NewWriter(w)
-	b := appendSeconds(fmt.Appendf(nil, "{\"version\":%d,\"now_s\":", SnapshotVersion), s.now)
+	b := appendSeconds(fmt.Appendf(nil, "{\"version\":%d,\"now_s\":", snapshotVersion), s.now)
 	b = s.appendRules(b)
 	b = append(b, ",\n\"servers\":["...)
 	seen := make(map[string]bool, len(s.servers))

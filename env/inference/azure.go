@@ -30,7 +30,7 @@ func ReadAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error
 	if bin < time.Millisecond || bin > 365*day {
 		return Series{}, fmt.Errorf("%s: bins of %v, want 1ms to a year", name, bin)
 	}
-	in, err := unpack.NewReader(src, maxBytes, ErrLimit)
+	in, err := unpack.NewReader(src, maxBytes, errLimit)
 	if err != nil {
 		return Series{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -64,7 +64,7 @@ func ReadAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error
 		last = at
 		i := at.Sub(first) / bin
 		if i >= MaxBins {
-			return r.errorf("%w: more than %d bins of %v", ErrLimit, MaxBins, bin)
+			return r.errorf("%w: more than %d bins of %v", errLimit, MaxBins, bin)
 		}
 		for len(s.Values) <= int(i) {
 			s.Values = append(s.Values, 0)

@@ -16,7 +16,7 @@ import (
 //
 // The factors hold at the middle of their hour and day and are joined by straight lines. slow is a first-order
 // autoregressive process, jitter is independent from step to step, and both leave the mean as it is. Bursts begin at
-// random, do not overlap, last a geometric number of steps and multiply the rate by BurstFloor plus an exponential.
+// random, do not overlap, last a geometric number of steps and multiply the rate by 1.5 plus an exponential.
 type Cycle struct {
 	Mean        float64       // requests a second outside bursts
 	Hourly      [24]float64   // mean 1
@@ -29,8 +29,8 @@ type Cycle struct {
 	BurstLength time.Duration // mean
 }
 
-// BurstFloor is the least factor of a burst, and in FitCycle what tells one from jitter.
-const BurstFloor = 1.5
+// burstFloor is the least factor of a burst, and in fitting one what tells one from jitter.
+const burstFloor = 1.5
 
 // DefaultCycle is FitCycle of ServeGen's m-small (14 days of 10-minute bins, alibaba/ServeGen, Apache-2.0), rounded:
 // TestFitCycle derives it anew. The trace states no zone, so hour 0 is where it begins, and two weeks say little of
@@ -131,7 +131,7 @@ func (b *bursts) next() float64 {
 	if b.factor > 0 && b.r.Float64()*float64(b.cycle.BurstLength) < float64(b.step) {
 		b.factor = 0
 	} else if b.factor == 0 && b.r.Float64()*steps < b.cycle.Bursts {
-		b.factor = BurstFloor + b.cycle.BurstHeight*b.r.ExpFloat64()
+		b.factor = burstFloor + b.cycle.BurstHeight*b.r.ExpFloat64()
 	}
 	return max(b.factor, 1)
 }

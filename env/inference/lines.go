@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ErrLimit is wrapped where a file exceeds what the readers accept.
-var ErrLimit = errors.New("demand trace exceeds a limit")
+// errLimit is wrapped where a file exceeds what the readers accept.
+var errLimit = errors.New("demand trace exceeds a limit")
 
 // Limits of a file, against hostile or mistaken ones. The largest public one holds 162 entries of 2,016 lines.
 const (
@@ -83,7 +83,7 @@ func eachRow(src io.Reader, place string, names []string, f func(*row) error) er
 	if err := scan.Err(); err != nil {
 		r.number++
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("%w: more than %d bytes in a line", ErrLimit, maxLine)
+			err = fmt.Errorf("%w: more than %d bytes in a line", errLimit, maxLine)
 		}
 		return r.errorf("read: %w", err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
-// ServeGenStep is the bin of ServeGen's rates.
-const ServeGenStep = 10 * time.Minute
+// serveGenStep is the bin of ServeGen's rates.
+const serveGenStep = 10 * time.Minute
 
-// ServeGenGap is the share of the mean below which a bin of ServeGen's totals is a gap in the collection.
-const ServeGenGap = 0.1
+// serveGenGap is the share of the mean below which a bin of ServeGen's totals is a gap in the collection.
+const serveGenGap = 0.1
 
 var serveGenFields = []string{"start", "rate", "cv", "distribution", "parameter 1", "parameter 2"}
 
@@ -25,7 +25,7 @@ var serveGenFields = []string{"start", "rate", "cv", "distribution", "parameter 
 // (Xiang et al., arXiv:2505.09999; alibaba/ServeGen, Apache-2.0). Rows have no header: start of the 600 s bin in seconds,
 // requests a second, coefficient of variation of the gaps between requests, name and two parameters of their distribution.
 // Starts ascend, bins without a row have no traffic. The result is the sum over all clients, its gaps filled by
-// FillGaps(ServeGenGap). The clock starts at the first bin; date and zone are not published.
+// FillGaps(0.1). The clock starts at the first bin; date and zone are not published.
 func ReadServeGen(file string) (Series, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -37,11 +37,11 @@ func ReadServeGen(file string) (Series, error) {
 
 // ReadServeGenFrom is ReadServeGen for the bytes of src; name stands for them in errors.
 func ReadServeGenFrom(src io.Reader, name string) (Series, error) {
-	in, err := unpack.NewReader(src, maxBytes, ErrLimit)
+	in, err := unpack.NewReader(src, maxBytes, errLimit)
 	if err != nil {
 		return Series{}, fmt.Errorf("%s: %w", name, err)
 	}
-	totals := Series{Step: ServeGenStep}
+	totals := Series{Step: serveGenStep}
 	seen := map[string]bool{}
 	for archive := tar.NewReader(in); ; {
 		entry, err := archive.Next()
@@ -60,7 +60,7 @@ func ReadServeGenFrom(src io.Reader, name string) (Series, error) {
 		case seen[entry.Name]:
 			return Series{}, fmt.Errorf("%s: stands twice in the archive", place)
 		case len(seen) == maxEntries:
-			return Series{}, fmt.Errorf("%s: %w: more than %d entries", place, ErrLimit, maxEntries)
+			return Series{}, fmt.Errorf("%s: %w: more than %d entries", place, errLimit, maxEntries)
 		}
 		seen[entry.Name] = true
 		if err := totals.addChunk(archive, place); err != nil {
@@ -73,7 +73,7 @@ func ReadServeGenFrom(src io.Reader, name string) (Series, error) {
 	if len(totals.Values) == 0 {
 		return Series{}, fmt.Errorf("%s: no rows in %d files chunk-*.csv", name, len(seen))
 	}
-	return totals.FillGaps(ServeGenGap), nil
+	return totals.FillGaps(serveGenGap), nil
 }
 
 // addChunk adds the rates of one client.

@@ -57,7 +57,7 @@ func (s *Source) Describe() Description {
 	own := &s.scenario
 	d := Description{
 		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
-		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.Oversize(),
+		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.oversize(),
 	}
 	if s.test != nil {
 		d.Jobs += len(s.test.workload.Jobs)
@@ -65,7 +65,7 @@ func (s *Source) Describe() Description {
 	for _, q := range s.config.Cluster.Quotas {
 		d.Quotas = append(d.Quotas, fmt.Sprintf("%s: %d GPUs", q.Tenant, q.GPUs))
 	}
-	for _, split := range Splits() {
+	for _, split := range splits() {
 		sum := SplitDescription{Split: split, Windows: s.Count(split), Note: s.Note(split)}
 		passed := 0.0 // GPU-hours
 		for i := range sum.Windows {

@@ -183,7 +183,7 @@ func TestEveryEpisodeCanBePlayed(t *testing.T) {
 		if err != nil {
 			rt.Skip(err) // a draw too short for its windows
 		}
-		split := rapid.SampledFrom(Splits()).Draw(rt, "split")
+		split := rapid.SampledFrom(splits()).Draw(rt, "split")
 		i := rapid.IntRange(0, src.Count(split)-1).Draw(rt, "window")
 		e, err := src.Episode(split, i, rapid.Uint64Range(0, 9).Draw(rt, "seed"))
 		if err != nil {

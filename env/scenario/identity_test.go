@@ -26,7 +26,7 @@ func TestPeriodsTellSharedJobs(t *testing.T) {
 	if got, want := src.Periods(Train), (Period{"t.csv", 0, 30000}); len(got) != 1 || got[0] != want {
 		t.Errorf("training is %v, want %v", got, want)
 	}
-	splits := Splits()
+	splits := splits()
 	for i, a := range splits {
 		for _, b := range splits[:i] {
 			if both, shared := Overlap(src.Periods(a), src.Periods(b)); shared {

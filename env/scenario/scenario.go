@@ -132,17 +132,8 @@ const (
 	Test       Split = "test"
 )
 
-// Splits lists the splits.
-func Splits() []Split { return []Split{Train, Validation, Test} }
-
-// ParseSplit returns the split of a name.
-func ParseSplit(name string) (Split, error) {
-	switch s := Split(name); s {
-	case Train, Validation, Test:
-		return s, nil
-	}
-	return "", fmt.Errorf("split %q, want train, validation or test", name)
-}
+// splits lists the splits.
+func splits() []Split { return []Split{Train, Validation, Test} }
 
 // defaults are the values of the keys that a scenario leaves out.
 func defaults() Scenario {

@@ -111,10 +111,10 @@ func TestBuiltinsOpen(t *testing.T) {
 }
 
 func TestSettingsChangeAnyKey(t *testing.T) {
-	o := Overrides{Trace: "x.csv", Arrivals: 7, Servers: 16, GPUsPerServer: 2}
-	sets := append(o.Sets(), "physics=inter-server(0.25)", "preempt_overhead=90s",
+	sets := []string{"workload.trace=x.csv", "workload.format=", "workload.jobs=0", "workload.load=0", "window.arrivals=7",
+		"cluster.servers=16", "cluster.gpus_per_server=2", "physics=inter-server(0.25)", "preempt_overhead=90s",
 		"restart=scratch", "horizon=24h", "estimates.kind=noisy", "estimates.sigma=0.4", "seeds=[7]", "window.test=[0.8, 0.9]",
-		"cluster.cpus_per_server=96", "workload.max_gpus=8")
+		"cluster.cpus_per_server=96", "workload.max_gpus=8"}
 	s := load(t, sets...)
 	cfg, err := s.SimConfig()
 	if err != nil {
@@ -162,9 +162,9 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 				got = append(got, j.Name+"@"+j.Submit.String())
 			}
 			want := []string{"1@0s", "2@0s", "3@30s", "4@40s"}
-			if !slices.Equal(got, want) || e.Jobs[3].Workers != 4 || src.Oversize() != 1 {
+			if !slices.Equal(got, want) || e.Jobs[3].Workers != 4 || src.oversize() != 1 {
 				t.Errorf("jobs %v, %d workers in the last, %d oversize; want %v, 4 and 1",
-					got, e.Jobs[3].Workers, src.Oversize(), want)
+					got, e.Jobs[3].Workers, src.oversize(), want)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (s *Scenario) open() (*Source, error) {
 		return nil, err
 	}
 	src.cutWindows()
-	for _, split := range Splits() {
+	for _, split := range splits() {
 		if len(s.Window.fractions(split)) > 0 && src.Count(split) == 0 {
 			return nil, s.Window.shortOf(src.pool(split), split)
 		}
@@ -61,7 +61,7 @@ func (s *Scenario) open() (*Source, error) {
 
 func (s *Source) cutWindows() {
 	s.windows = map[Split][]span{}
-	for _, split := range Splits() {
+	for _, split := range splits() {
 		s.windows[split] = s.scenario.Window.spans(s.pool(split), split)
 	}
 }
@@ -258,8 +258,8 @@ func (s *Source) Scenario() *Scenario { return &s.scenario }
 // Report counts what became of the rows of the trace, without those of a test trace.
 func (s *Source) Report() trace.Report { return s.main.workload.Report }
 
-// Oversize counts the jobs that were dropped or clamped because the empty cluster cannot hold them.
-func (s *Source) Oversize() int {
+// oversize counts the jobs that were dropped or clamped because the empty cluster cannot hold them.
+func (s *Source) oversize() int {
 	n := s.main.oversize
 	if s.test != nil {
 		n += s.test.oversize

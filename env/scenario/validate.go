@@ -184,7 +184,7 @@ func (w *Windows) validate(apart bool) error {
 	p.want(w.Stride >= 0, "window.stride %d, want 0 (window.arrivals) or more", w.Stride)
 	p.want(w.Warm >= 0 && w.Warm <= 1_000_000, "window.warm %d, want 0 (an empty cluster) to 1000000", w.Warm)
 	empty := true
-	for i, a := range Splits() {
+	for i, a := range splits() {
 		f, n := w.fractions(a), w.Resample.windows(a)
 		p.want(n >= 0 && n <= 1_000_000, "window.resample.%s %d, want 0 (one window after the other) to 1000000", a, n)
 		p.want(n <= 0 || w.Duration == 0, "window.resample.%s %d: windows by time are not resampled", a, n)
@@ -199,7 +199,7 @@ func (w *Windows) validate(apart bool) error {
 			p.want(false, "window.%s %v, want two fractions of the arrivals, 0 <= from < to <= 1", a, f)
 			continue
 		}
-		for _, b := range Splits()[:i] {
+		for _, b := range splits()[:i] {
 			if g := w.fractions(b); len(g) == 2 {
 				p.want(f[1] <= g[0] || g[1] <= f[0] || apart && a == Test,
 					"window.%s %v overlaps window.%s %v: they would share jobs", a, f, b, g)

@@ -73,7 +73,7 @@ func TestResampledWindows(t *testing.T) {
 			Train: cut[0:2], Validation: cut[2:4], Test: cut[4:6],
 			Resample: Resample{count.Draw(t, "train"), count.Draw(t, "validation"), count.Draw(t, "test"), rapid.Uint64().Draw(t, "seed")},
 		}
-		for _, split := range Splits() {
+		for _, split := range splits() {
 			from, to := p.bounds(w.fractions(split))
 			n, room := w.Resample.windows(split), to-from-w.Warm
 			all := w.spans(p, split)
@@ -153,7 +153,7 @@ func TestWindowsStayWithinTheirSplit(t *testing.T) {
 			w.Arrivals, w.Stride = rapid.IntRange(1, 20).Draw(t, "arrivals"), rapid.IntRange(0, 30).Draw(t, "stride")
 		}
 		p := &src.main
-		for _, split := range Splits() {
+		for _, split := range splits() {
 			from, to := p.bounds(w.fractions(split))
 			last := span{-1, -1, from}
 			for _, s := range w.spans(p, split) {

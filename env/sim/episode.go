@@ -20,7 +20,7 @@ func (e *Episode) New() (*Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Warm(e.Running)
+	return s, s.warmUp(e.Running)
 }
 
 // Running is where a job ran when the episode began.
@@ -29,9 +29,9 @@ type Running struct {
 	Placement cluster.Placement
 }
 
-// Warm makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
+// warmUp makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
 // first called, which is told of them as Found. Call it before Next and at most once.
-func (s *Sim) Warm(running []Running) error {
+func (s *Sim) warmUp(running []Running) error {
 	if len(running) == 0 {
 		return nil
 	}

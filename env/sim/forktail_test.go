@@ -76,10 +76,7 @@ func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decision
 			fmt.Fprintln(&b, o.Kind, o.Job, o.Server, o.Before(), o.Placement(), o.GPUs())
 		}
 		s.Commit()
-		at, more := s.Peek()
-		if _, ok := s.Next(); s.State().Now() != at || ok && !more {
-			t.Fatalf("peeked at %v (more: %v), came to %v (more: %v)", at, more, s.State().Now(), ok)
-		}
+		s.Next()
 		st := s.State()
 		for id := range cluster.JobID(st.Jobs()) {
 			if st.Phase(id) != cluster.Unsubmitted {

@@ -25,11 +25,11 @@ func (p *parser) header() error {
 	for n := 0; s.more('}', n, "header"); n++ {
 		switch s.key(headerFields, &seen) {
 		case 0:
-			if f := s.text("format"); f != LogFormat {
-				s.bad("format", strconv.Quote(f), strconv.Quote(LogFormat))
+			if f := s.text("format"); f != logFormat {
+				s.bad("format", strconv.Quote(f), strconv.Quote(logFormat))
 			}
 		case 1:
-			s.number("version", LogVersion, LogVersion)
+			s.number("version", logVersion, logVersion)
 		case 2:
 			p.log.Scheduler = s.text("scheduler")
 		case 3:

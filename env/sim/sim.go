@@ -195,18 +195,6 @@ func (s *Sim) watched(to time.Duration) {
 	}
 }
 
-// Peek returns the instant to which Next will move; ok is false if that is the end of an episode that has ended or is stuck.
-func (s *Sim) Peek() (at time.Duration, ok bool) {
-	at = s.upcoming()
-	if s.left == 0 || at == cluster.Never && (s.finish.len() == 0 || s.cfg.Horizon == 0) {
-		return s.state.Now(), false
-	}
-	if s.cfg.Horizon > 0 && at > s.cfg.Horizon {
-		at = max(s.cfg.Horizon, s.state.Now())
-	}
-	return at, true
-}
-
 // upcoming is when something happens next.
 func (s *Sim) upcoming() time.Duration {
 	at := s.wake

@@ -17,8 +17,8 @@ import (
 
 // The format of a written log.
 const (
-	LogFormat  = "clustergym-log"
-	LogVersion = 2
+	logFormat  = "clustergym-log"
+	logVersion = 2
 )
 
 // Write writes the log as JSON lines: a header, a line for each record in order, and a line for each job that had not come
@@ -101,7 +101,7 @@ func (l *Log) clean() error {
 }
 
 func (l *Log) appendHeader(b []byte) []byte {
-	b = fmt.Appendf(b, `{"format":"%s","version":%d,"scheduler":`, LogFormat, LogVersion)
+	b = fmt.Appendf(b, `{"format":"%s","version":%d,"scheduler":`, logFormat, logVersion)
 	b = appendText(b, l.Scheduler)
 	b = appendText(append(b, `,"physics":`...), l.Config.Physics.Name())
 	c, r := &l.Config, &l.Config.Restart

@@ -104,16 +104,6 @@ func Describe(jobs []Job) Stats {
 	return s
 }
 
-// Median is the middle Work by nearest rank, 0 without jobs.
-func (s Stats) Median() time.Duration {
-	for _, q := range s.Durations {
-		if q.P == .5 {
-			return q.Work
-		}
-	}
-	return 0
-}
-
 // gpus is how many whole GPUs a job's workers come to.
 func gpus(j *Job) float64 {
 	return float64(j.Workers) * float64(j.Request.GPUMilli) / cluster.WholeGPU

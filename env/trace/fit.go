@@ -47,7 +47,7 @@ func Fit(workloads ...Workload) (Params, FitReport, error) {
 	p.Sizes = fitSizes(workloads)
 	p.Durations, rep.Classes = fitDurations(workloads)
 	p.Users, rep.Users = fitUsers(workloads)
-	return p, rep, p.Validate()
+	return p, rep, p.validate()
 }
 
 // fitArrivals pools rates over workloads: hours and days by their counts, then the variation that is left in the gaps.

@@ -98,7 +98,7 @@ func FuzzParams(f *testing.F) {
 	f.Add([]byte("name: x\n"), uint64(1))
 	f.Add([]byte(tinyParams), uint64(1))
 	f.Fuzz(func(t *testing.T, data []byte, seed uint64) {
-		p, err := ParseParams(data)
+		p, err := parseParams(data)
 		if err != nil {
 			return
 		}

@@ -25,7 +25,7 @@ type template struct {
 // of the daily cycle (so the first job submits a little later: see Window to re-base). The same parameters, n and seed give
 // the same workload. The first jobs of a longer draw are those of a shorter one.
 func Generate(p Params, n int, seed uint64) (Workload, error) {
-	if err := p.Validate(); err != nil {
+	if err := p.validate(); err != nil {
 		return Workload{}, err
 	}
 	if n < 1 || n > math.MaxInt32 {

@@ -21,7 +21,7 @@ func TestGenerateIsPinned(t *testing.T) {
 	if err := WriteNative(&out, w.Jobs); err != nil {
 		t.Fatal(err)
 	}
-	const want = NativeHeader + `
+	const want = nativeHeader + `
 0,8,55,72,user-64,,1000,1000,0,passed,,,,,,,,,
 1,8,74,70,user-64,,1000,1000,0,killed,,,,,,,,,
 2,8,317,74,user-64,,1000,1000,0,killed,,,,,,,,,
@@ -158,7 +158,7 @@ func TestParamsFile(t *testing.T) {
 		{"a point for a distribution", "sigma: ", "sigma: 0 #", "durations[0].mixture[0]"},
 		{"a second document", "name: ", "---\nname: a\n---\nname: ", ""},
 	} {
-		_, err := ParseParams([]byte(strings.Replace(text, c.from, c.to, 1)))
+		_, err := parseParams([]byte(strings.Replace(text, c.from, c.to, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}

@@ -62,7 +62,7 @@ func readMachines(src io.Reader, name string) ([]cluster.ServerSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	l := newLines(body, Options{MaxLine: DefaultMaxLine, MaxRows: cluster.MaxServers})
+	l := newLines(body, Options{MaxLine: defaultMaxLine, MaxRows: cluster.MaxServers})
 	machines, err := parseMachines(l)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, max(1, l.number), err)

@@ -101,8 +101,8 @@ func isTypes(s string) bool {
 	return true
 }
 
-// NativeHeader is the header that WriteNative writes.
-const NativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status," +
+// nativeHeader is the header that WriteNative writes.
+const nativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status," +
 	"min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib"
 
 // WriteNative writes jobs in the native format, one row each in the order given, every column present. Reading it back gives
@@ -110,7 +110,7 @@ const NativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,
 // time out of range) is an error, and what was written then is not a whole trace.
 func WriteNative(w io.Writer, jobs []Job) error {
 	out := bufio.NewWriter(w)
-	out.WriteString(NativeHeader + "\n")
+	out.WriteString(nativeHeader + "\n")
 	seen := make(map[string]struct{}, len(jobs))
 	var line []byte
 	for i := range jobs {
@@ -173,7 +173,7 @@ func appendSome(b []byte, v int32) []byte {
 
 // checkNative reports what of a job the native format could not give back.
 func checkNative(j *Job) error {
-	if roles(j) > maxWorkers { // before Validate, which multiplies them in 32 bits
+	if roles(j) > maxWorkers { // before validate, which multiplies them in 32 bits
 		return fmt.Errorf("job %s: %d stages of %d tensor-parallel workers, want at most %d", j.Name, j.Stages, j.Tensor,
 			maxWorkers)
 	}

@@ -90,28 +90,28 @@ func Philly() Params { return mustParse(phillyYAML) }
 
 // mustParse reads an embedded file, which a test has read before.
 func mustParse(b []byte) Params {
-	p, err := ParseParams(b)
+	p, err := parseParams(b)
 	if err != nil {
 		panic("trace: embedded parameters: " + err.Error())
 	}
 	return p
 }
 
-// ReadParams reads a YAML file of parameters: see ParseParams.
+// ReadParams reads a YAML file of parameters and validates it: unknown keys are errors.
 func ReadParams(path string) (Params, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return Params{}, fmt.Errorf("read generator parameters: %w", err)
 	}
-	p, err := ParseParams(b)
+	p, err := parseParams(b)
 	if err != nil {
 		return Params{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
 }
 
-// ParseParams reads one YAML document of parameters and validates it. Unknown keys are errors.
-func ParseParams(b []byte) (Params, error) {
+// parseParams reads one YAML document of parameters and validates it. Unknown keys are errors.
+func parseParams(b []byte) (Params, error) {
 	var p Params
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
@@ -121,10 +121,10 @@ func ParseParams(b []byte) (Params, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return Params{}, errors.New("parse generator parameters: a second document follows, want one")
 	}
-	return p, p.Validate()
+	return p, p.validate()
 }
 
-// Write writes the parameters as YAML that ParseParams reads back.
+// Write writes the parameters as YAML that ReadParams reads back.
 func (p Params) Write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
@@ -134,8 +134,8 @@ func (p Params) Write(w io.Writer) error {
 	return e.Close()
 }
 
-// Validate reports the first field that no workload can be drawn from.
-func (p Params) Validate() error {
+// validate reports the first field that no workload can be drawn from.
+func (p Params) validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("generator parameters: %s is %v, want %s", field, value, want)
 	}
@@ -234,7 +234,7 @@ func (p Params) WithLoad(load float64, gpus int) (Params, error) {
 		return Params{}, fmt.Errorf("scale to load %v on %d GPUs: want both above 0", load, gpus)
 	}
 	p.Arrivals.PerDay *= load / p.Load(gpus)
-	return p, p.Validate()
+	return p, p.validate()
 }
 
 // class finds the durations of gangs of that size.

@@ -18,14 +18,14 @@ import (
 type Options struct {
 	Format      Format // "" lets the header decide
 	SkipBadRows bool   // count bad rows in the Report instead of failing on the first
-	MaxLine     int    // bytes in one line, 0 = DefaultMaxLine
-	MaxRows     int    // lines after the header, blank ones too, 0 = DefaultMaxRows
+	MaxLine     int    // bytes in one line, 0 = 64 KiB
+	MaxRows     int    // lines after the header, blank ones too, 0 = 20 million
 }
 
 // Limits of a file, against hostile or mistaken ones.
 const (
-	DefaultMaxLine = 64 << 10
-	DefaultMaxRows = 20_000_000
+	defaultMaxLine = 64 << 10
+	defaultMaxRows = 20_000_000
 	mostLine       = 1 << 30
 	mostBytes      = 16 << 30 // unpacked
 )
@@ -85,10 +85,10 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 			opt.MaxLine, opt.MaxRows, mostLine)
 	}
 	if opt.MaxLine == 0 {
-		opt.MaxLine = DefaultMaxLine
+		opt.MaxLine = defaultMaxLine
 	}
 	if opt.MaxRows == 0 {
-		opt.MaxRows = DefaultMaxRows
+		opt.MaxRows = defaultMaxRows
 	}
 	r := &Reader{name: name, opt: opt, intern: map[string]string{}}
 	in, err := unzip(src)
@@ -123,9 +123,6 @@ func unzip(src io.Reader) (*bufio.Reader, error) {
 	in, err := unpack.NewReader(src, mostBytes, ErrLimit)
 	return bufio.NewReader(in), err
 }
-
-// Format is the format that the header or the caller chose.
-func (r *Reader) Format() Format { return r.format }
 
 // Report counts the rows read so far.
 func (r *Reader) Report() Report {

@@ -18,8 +18,8 @@ type WindowSpec struct {
 	MaxGPUs     int32         // cut larger gangs to this many workers as Oversize does, 0 = no cap
 }
 
-// Validate reports the first field that is not usable.
-func (s WindowSpec) Validate() error {
+// validate reports the first field that is not usable.
+func (s WindowSpec) validate() error {
 	switch {
 	case s.From < 0:
 		return fmt.Errorf("window: from %v, want 0 or later", s.From)
@@ -41,7 +41,7 @@ func (s WindowSpec) Validate() error {
 // result shares no slice with w. Clamps are counted in its Report, whose Jobs is the window's. A window that is empty or
 // reaches past the last job is an error.
 func Window(w Workload, spec WindowSpec) (Workload, error) {
-	if err := spec.Validate(); err != nil {
+	if err := spec.validate(); err != nil {
 		return Workload{}, err
 	}
 	order := w.Arrivals()
@@ -75,25 +75,4 @@ func Window(w Workload, spec WindowSpec) (Workload, error) {
 	rebase(cut.Jobs)
 	cut.Report.Jobs = count
 	return cut, nil
-}
-
-// Windows lists the full windows of count arrivals of w, the k-th starting at arrival k*stride; stride 0 means count.
-// Windows never overlap: a stride below count is an error, and so is a workload shorter than one window.
-func Windows(w Workload, count, stride int) ([]WindowSpec, error) {
-	if stride == 0 {
-		stride = count
-	}
-	switch {
-	case count < 1:
-		return nil, fmt.Errorf("windows of %d jobs: want at least 1", count)
-	case stride < count:
-		return nil, fmt.Errorf("windows of %d jobs every %d overlap: want a stride of at least %d", count, stride, count)
-	case len(w.Jobs) < count:
-		return nil, fmt.Errorf("windows of %d jobs: %s has %d", count, w.Name, len(w.Jobs))
-	}
-	var specs []WindowSpec
-	for start := 0; start <= len(w.Jobs)-count; start += stride {
-		specs = append(specs, WindowSpec{Start: start, Count: count})
-	}
-	return specs, nil
 }

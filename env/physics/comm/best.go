@@ -63,20 +63,6 @@ func Worst(job Job, gpusPerServer int32, links Links) (float64, error) {
 	return alpha, nil
 }
 
-// Intensity is Worst / Best, the most that scattering can cost the job: 1 without communication. It is at least 1
-// wherever Worst bounds all mappings.
-func Intensity(job Job, gpusPerServer int32, links Links) (float64, error) {
-	best, err := Best(job, gpusPerServer, links)
-	if err != nil {
-		return 0, err
-	}
-	worst, err := Worst(job, gpusPerServer, links)
-	if err != nil {
-		return 0, err
-	}
-	return worst / best, nil
-}
-
 func check(job Job, gpusPerServer int32, links Links) error {
 	if err := job.Validate(); err != nil {
 		return err

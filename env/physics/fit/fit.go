@@ -35,7 +35,7 @@ func Run(dir string) (Result, error) {
 }
 
 // fitAll is Run without the held-out pairs.
-func fitAll(dir string) (Result, [len(profile.MeasuredGPUs)]*Gavel, error) {
+func fitAll(dir string) (Result, [len(profile.MeasuredGPUs)]*gavel, error) {
 	r := Result{Coefficients: &profile.Coefficients{
 		Jobs: map[string]profile.Job{}, Surfaces: map[string]profile.Surface{}, Scalings: map[string]profile.Scaling{},
 	}}
@@ -61,7 +61,7 @@ func fitAll(dir string) (Result, [len(profile.MeasuredGPUs)]*Gavel, error) {
 	return r, gavel, nil
 }
 
-func (r *Result) fitJobs(gavel [len(profile.MeasuredGPUs)]*Gavel) {
+func (r *Result) fitJobs(gavel [len(profile.MeasuredGPUs)]*gavel) {
 	mib, fits := fitMemory(gavel)
 	r.Memory = fits
 	jobs := make([]profile.Job, len(mib))

@@ -19,8 +19,8 @@ import (
 // maxGavel bounds the unpacked size of Gavel's throughputs, which is 1.2 MB.
 const maxGavel = 16 << 20
 
-// Gavel is Gavel's measurements of single-GPU jobs on one GPU type.
-type Gavel struct {
+// gavel is Gavel's measurements of single-GPU jobs on one GPU type.
+type gavel struct {
 	Jobs []string  // under the catalogue's names, in its order
 	Rate []float64 // [job] iterations per second alone
 	// Speed is [job][partner]: the job's speed beside the partner relative to alone, 0 if the two do not fit together, and
@@ -63,9 +63,9 @@ func parseGavelKey(key string) (gavelKey, error) {
 	return gavelKey{name, n}, nil
 }
 
-// ReadGavel reads the uncompressed JSON of Gavel's throughputs and returns what it says of one GPU type, named as in the file.
+// readGavel reads the uncompressed JSON of Gavel's throughputs and returns what it says of one GPU type, named as in the file.
 // It keeps the keys of one worker. Errors name the key and the value.
-func ReadGavel(r io.Reader, gpuType string) (*Gavel, error) {
+func readGavel(r io.Reader, gpuType string) (*gavel, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxGavel+1))
 	if err != nil {
 		return nil, fmt.Errorf("read Gavel's throughputs: %w", err)
@@ -88,7 +88,7 @@ func ReadGavel(r io.Reader, gpuType string) (*Gavel, error) {
 	return g, nil
 }
 
-func gavelOf(rows map[string]map[string]json.RawMessage) (*Gavel, error) {
+func gavelOf(rows map[string]map[string]json.RawMessage) (*gavel, error) {
 	byJob := map[string]map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		k, err := parseGavelKey(key)
@@ -103,7 +103,7 @@ func gavelOf(rows map[string]map[string]json.RawMessage) (*Gavel, error) {
 		}
 		byJob[k.job] = rows[key]
 	}
-	g := &Gavel{Jobs: inOrder(byJob)}
+	g := &gavel{Jobs: inOrder(byJob)}
 	if len(g.Jobs) == 0 {
 		return nil, errors.New("no job with one worker")
 	}
@@ -125,7 +125,7 @@ func gavelOf(rows map[string]map[string]json.RawMessage) (*Gavel, error) {
 }
 
 // row reads the speeds of a job beside each partner.
-func (g *Gavel) row(pairs map[string]json.RawMessage, alone float64) ([]float64, error) {
+func (g *gavel) row(pairs map[string]json.RawMessage, alone float64) ([]float64, error) {
 	row := make([]float64, len(g.Jobs))
 	for i := range row {
 		row[i] = notMeasured
@@ -191,8 +191,8 @@ func inOrder(jobs map[string]map[string]json.RawMessage) []string {
 }
 
 // openGavel reads the measurements of all GPU types, in the order of profile.MeasuredGPUs, from a folder of profiles.
-func openGavel(dir string) ([len(profile.MeasuredGPUs)]*Gavel, error) {
-	var all [len(profile.MeasuredGPUs)]*Gavel
+func openGavel(dir string) ([len(profile.MeasuredGPUs)]*gavel, error) {
+	var all [len(profile.MeasuredGPUs)]*gavel
 	path := filepath.Join(dir, "gavel", "simulation_throughputs.json.gz")
 	for i, gpu := range profile.MeasuredGPUs {
 		g, err := openGavelOf(path, strings.ToLower(gpu))
@@ -207,7 +207,7 @@ func openGavel(dir string) ([len(profile.MeasuredGPUs)]*Gavel, error) {
 	return all, nil
 }
 
-func openGavelOf(path, gpuType string) (*Gavel, error) {
+func openGavelOf(path, gpuType string) (*gavel, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -217,5 +217,5 @@ func openGavelOf(path, gpuType string) (*Gavel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ReadGavel(unpacked, gpuType)
+	return readGavel(unpacked, gpuType)
 }

@@ -38,7 +38,7 @@ const smallGavel = `{"v100": {
 
 // The catalogue's order is kept, speeds are relative, pairs that do not fit are 0, those not measured NaN, gangs left out.
 func TestReadGavel(t *testing.T) {
-	g, err := ReadGavel(strings.NewReader(smallGavel), "v100")
+	g, err := readGavel(strings.NewReader(smallGavel), "v100")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestReadGavelRefuses(t *testing.T) {
 		{`{"v100": {"('A3C', 1)": {"null": 1, "('A3C', 2)": [1, 2]}}}`, `partner "('A3C', 2)"`},
 		{`{"v100": {"('A3C', 1)": {"null": 1}, "('a3c', 1)": {"null": 1}}}`, "twice"},
 	} {
-		if _, err := ReadGavel(strings.NewReader(c.text), "v100"); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := readGavel(strings.NewReader(c.text), "v100"); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want one with %q", c.text, err, c.says)
 		}
 	}
@@ -81,7 +81,7 @@ func FuzzReadGavel(f *testing.F) {
 	f.Add(smallGavel)
 	f.Add(`{"v100": {"('A3C', 1)": {"null": 1e400}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := ReadGavel(strings.NewReader(text), "v100")
+		g, err := readGavel(strings.NewReader(text), "v100")
 		if err != nil {
 			return
 		}

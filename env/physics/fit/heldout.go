@@ -28,7 +28,7 @@ const (
 	divisions = 4 // one division into folds moves R² by about 0.02
 )
 
-func fitGPU(gpu string, g *Gavel) (PairFit, vectors) {
+func fitGPU(gpu string, g *gavel) (PairFit, vectors) {
 	pairs := g.fitting()
 	v := fitPairs(pairs, g.Jobs, rank, fine)
 	predicted := make([]float64, len(pairs))
@@ -39,7 +39,7 @@ func fitGPU(gpu string, g *Gavel) (PairFit, vectors) {
 }
 
 // holdOut returns the held-out errors of ranks 0 to 3.
-func holdOut(g *Gavel) []PairError {
+func holdOut(g *gavel) []PairError {
 	var all []PairError
 	for r := range 4 {
 		mean := PairError{Rank: r}
@@ -55,7 +55,7 @@ func holdOut(g *Gavel) []PairError {
 }
 
 // judgeHeldOut predicts each pair from a fit to the pairs of the other folds.
-func judgeHeldOut(g *Gavel, fold [][]int, rank int) PairError {
+func judgeHeldOut(g *gavel, fold [][]int, rank int) PairError {
 	pairs := g.fitting()
 	predicted := make([]float64, len(pairs))
 	for k := range folds {

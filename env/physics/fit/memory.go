@@ -49,7 +49,7 @@ type sized struct {
 	fits      bool
 }
 
-func newSizes(all [len(profile.MeasuredGPUs)]*Gavel) *sizes {
+func newSizes(all [len(profile.MeasuredGPUs)]*gavel) *sizes {
 	z := new(sizes)
 	for _, job := range all[0].Jobs {
 		model, batch, ok := strings.Cut(job, "-")
@@ -107,7 +107,7 @@ func (z *sizes) loss(theta []float64) float64 {
 }
 
 // fitMemory searches by random steps along one or two parameters, ever shorter, and keeps what is better.
-func fitMemory(all [len(profile.MeasuredGPUs)]*Gavel) (mib []float64, fits []MemoryFit) {
+func fitMemory(all [len(profile.MeasuredGPUs)]*gavel) (mib []float64, fits []MemoryFit) {
 	const steps = 20_000
 	z := newSizes(all)
 	random := rng.Stream(seed, "physics", "memory")

@@ -19,7 +19,7 @@ type pair struct {
 }
 
 // fitting lists the pairs that were measured and fit together, by job and then partner.
-func (g *Gavel) fitting() []pair {
+func (g *gavel) fitting() []pair {
 	var pairs []pair
 	for i, row := range g.Speed {
 		for j, speed := range row {

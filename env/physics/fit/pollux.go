@@ -13,8 +13,8 @@ import (
 // Applications are Pollux's, in the order of their fits.
 var applications = []string{"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"}
 
-// Step is one measured training step of Pollux.
-type Step struct {
+// stepTime is one measured training step of Pollux.
+type stepTime struct {
 	Nodes, Replicas int32
 	Batch           float64 // samples of each replica
 	Seconds         float64
@@ -25,10 +25,10 @@ const (
 	maxPolluxLine = 4096 // bytes
 )
 
-// ReadPlacements reads Pollux's placements.csv: placement (replicas on each server, one digit each), local_bsz, step_time,
-// sync_time. ReadScalability reads the other form. Errors name the line, the field, the value and what was expected.
-func ReadPlacements(r io.Reader) ([]Step, error) {
-	return readSteps(r, []string{"placement", "local_bsz", "step_time", "sync_time"}, func(row []string) (s Step, err error) {
+// readPlacements reads Pollux's placements.csv: placement (replicas on each server, one digit each), local_bsz, step_time,
+// sync_time. readScalability reads the other form. Errors name the line, the field, the value and what was expected.
+func readPlacements(r io.Reader) ([]stepTime, error) {
+	return readSteps(r, []string{"placement", "local_bsz", "step_time", "sync_time"}, func(row []string) (s stepTime, err error) {
 		for _, digit := range row[0] {
 			if digit < '1' || digit > '9' || len(row[0]) > 64 {
 				return s, fmt.Errorf("placement %.80q, want up to 64 digits from 1 to 9, the replicas of each server", row[0])
@@ -43,11 +43,11 @@ func ReadPlacements(r io.Reader) ([]Step, error) {
 	})
 }
 
-// ReadScalability reads Pollux's scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time. Errors are those
-// of ReadPlacements.
-func ReadScalability(r io.Reader) ([]Step, error) {
+// readScalability reads Pollux's scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time. Errors are those
+// of readPlacements.
+func readScalability(r io.Reader) ([]stepTime, error) {
 	header := []string{"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}
-	return readSteps(r, header, func(row []string) (s Step, err error) {
+	return readSteps(r, header, func(row []string) (s stepTime, err error) {
 		if s.Nodes, err = count("num_nodes", row[0]); err != nil {
 			return s, err
 		}
@@ -61,7 +61,7 @@ func ReadScalability(r io.Reader) ([]Step, error) {
 	})
 }
 
-func (s *Step) times(batch, seconds string) error {
+func (s *stepTime) times(batch, seconds string) error {
 	var err error
 	if s.Batch, err = positive("local_bsz", batch); err != nil {
 		return err
@@ -70,10 +70,10 @@ func (s *Step) times(batch, seconds string) error {
 	return err
 }
 
-func readSteps(r io.Reader, header []string, step func([]string) (Step, error)) ([]Step, error) {
+func readSteps(r io.Reader, header []string, step func([]string) (stepTime, error)) ([]stepTime, error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, maxPolluxLine), maxPolluxLine)
-	var steps []Step
+	var steps []stepTime
 	line := 0
 	for scanner.Scan() {
 		line++
@@ -121,12 +121,12 @@ func positive(name, value string) (float64, error) {
 }
 
 // openPollux reads both files of one application.
-func openPollux(dir, application string) ([]Step, error) {
-	var all []Step
+func openPollux(dir, application string) ([]stepTime, error) {
+	var all []stepTime
 	for _, part := range []struct {
 		name string
-		read func(io.Reader) ([]Step, error)
-	}{{"placements.csv", ReadPlacements}, {"scalability.csv", ReadScalability}} {
+		read func(io.Reader) ([]stepTime, error)
+	}{{"placements.csv", readPlacements}, {"scalability.csv", readScalability}} {
 		steps, err := openSteps(filepath.Join(dir, "pollux", application, part.name), part.read)
 		if err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func openPollux(dir, application string) ([]Step, error) {
 	return all, nil
 }
 
-func openSteps(path string, read func(io.Reader) ([]Step, error)) ([]Step, error) {
+func openSteps(path string, read func(io.Reader) ([]stepTime, error)) ([]stepTime, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -13,12 +13,12 @@ const (
 )
 
 func TestReadSteps(t *testing.T) {
-	got, err := ReadPlacements(strings.NewReader(placementsHead + "1,4,0.5,0.1\n214,32,1.5,0.2\r\n"))
-	if want := []Step{{1, 1, 4, 0.5}, {3, 7, 32, 1.5}}; err != nil || !slices.Equal(got, want) {
+	got, err := readPlacements(strings.NewReader(placementsHead + "1,4,0.5,0.1\n214,32,1.5,0.2\r\n"))
+	if want := []stepTime{{1, 1, 4, 0.5}, {3, 7, 32, 1.5}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("placements %v, %v; want %v", got, err, want)
 	}
-	got, err = ReadScalability(strings.NewReader(scalabilityHead + "6,12,10,0.25,0\n"))
-	if want := []Step{{6, 12, 10, 0.25}}; err != nil || !slices.Equal(got, want) {
+	got, err = readScalability(strings.NewReader(scalabilityHead + "6,12,10,0.25,0\n"))
+	if want := []stepTime{{6, 12, 10, 0.25}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("scalability %v, %v; want %v", got, err, want)
 	}
 }
@@ -37,7 +37,7 @@ func TestReadStepsRefuses(t *testing.T) {
 		{placementsHead + "1,4,-1,0\n", `step_time "-1"`},
 		{placementsHead + strings.Repeat("1", 2*maxPolluxLine), "line 2: bufio.Scanner: token too long"},
 	} {
-		if _, err := ReadPlacements(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := readPlacements(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("placements %.60q: error %v, want one with %q", c.text, err, c.says)
 		}
 	}
@@ -46,7 +46,7 @@ func TestReadStepsRefuses(t *testing.T) {
 		{"1,x,4,0.5,0", `num_replicas "x"`},
 		{"2,1,4,0.5,0", "num_replicas 1 on 2 nodes"},
 	} {
-		if _, err := ReadScalability(strings.NewReader(scalabilityHead + c.row)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := readScalability(strings.NewReader(scalabilityHead + c.row)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("scalability %q: error %v, want one with %q", c.row, err, c.says)
 		}
 	}
@@ -57,8 +57,8 @@ func FuzzReadSteps(f *testing.F) {
 	f.Add(placementsHead + "214,32,1.5,0.2\n")
 	f.Add(scalabilityHead + "6,12,10,0.25,0\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		a, _ := ReadPlacements(strings.NewReader(text))
-		b, _ := ReadScalability(strings.NewReader(text))
+		a, _ := readPlacements(strings.NewReader(text))
+		b, _ := readScalability(strings.NewReader(text))
 		for _, s := range slices.Concat(a, b) {
 			if s.Nodes < 1 || s.Replicas < s.Nodes || !(s.Batch > 0) || !(s.Seconds > 0) || math.IsInf(s.Batch*s.Seconds, 0) {
 				t.Fatalf("step %+v", s)

@@ -26,7 +26,7 @@ type ScalingFit struct {
 	HeldOut     StepErrors      // of fits to four fifths of the placements, on the others
 }
 
-func fitApplication(application string, steps []Step) ScalingFit {
+func fitApplication(application string, steps []stepTime) ScalingFit {
 	all := fitSteps(steps)
 	f := ScalingFit{Application: application, Scaling: all}
 	predicted := make([]float64, len(steps))
@@ -36,7 +36,7 @@ func fitApplication(application string, steps []Step) ScalingFit {
 	f.Fitted = judgeSteps(steps, predicted)
 	fold := stepFolds(steps, rng.Stream(seed, "physics", "scaling", application))
 	for k := range folds {
-		var train []Step
+		var train []stepTime
 		for i, s := range steps {
 			if fold[i] != k {
 				train = append(train, s)
@@ -55,7 +55,7 @@ func fitApplication(application string, steps []Step) ScalingFit {
 
 // stepFolds holds out whole shapes of gangs (servers and replicas), so that no fit has seen what it predicts with another
 // batch. One replica alone is the only shape without a network, so its steps are dealt out one by one.
-func stepFolds(steps []Step, random *rand.Rand) []int {
+func stepFolds(steps []stepTime, random *rand.Rand) []int {
 	type shape struct{ nodes, replicas int32 }
 	var shapes []shape
 	for _, s := range steps {
@@ -94,7 +94,7 @@ func scalingAt(theta []float64, unit, most float64) profile.Scaling {
 
 // fitSteps fits the logarithm of the step time, so that short steps count as much as long ones. It starts
 // from several points, a fast or a slow network within a server and less or more overlap, in case the loss has several minima.
-func fitSteps(steps []Step) profile.Scaling {
+func fitSteps(steps []stepTime) profile.Scaling {
 	least, most, unit := math.Inf(1), 0.0, math.Inf(1)
 	for _, s := range steps {
 		least, most, unit = min(least, s.Batch), max(most, s.Batch), min(unit, s.Seconds)
@@ -119,7 +119,7 @@ func fitSteps(steps []Step) profile.Scaling {
 	return found
 }
 
-func judgeSteps(steps []Step, predicted []float64) StepErrors {
+func judgeSteps(steps []stepTime, predicted []float64) StepErrors {
 	var one, several []float64
 	for i, s := range steps {
 		off := math.Abs(predicted[i]/s.Seconds - 1)

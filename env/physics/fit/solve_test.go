@@ -115,11 +115,11 @@ func TestFitStepsFindsThePlantedModel(t *testing.T) {
 		ComputeBase: 0.05, ComputePerSample: 0.004, LocalBase: 0.09, LocalPerReplica: 0.01, RemoteBase: 0.3,
 		RemotePerReplica: 0.007, Gamma: 2.5,
 	}
-	var steps []Step
+	var steps []stepTime
 	for _, nodes := range []int32{1, 2, 4} {
 		for replicas := nodes; replicas <= 4*nodes; replicas++ {
 			for _, batch := range []float64{16, 32, 64, 128} {
-				steps = append(steps, Step{nodes, replicas, batch, planted.StepSeconds(nodes, replicas, batch)})
+				steps = append(steps, stepTime{nodes, replicas, batch, planted.StepSeconds(nodes, replicas, batch)})
 			}
 		}
 	}

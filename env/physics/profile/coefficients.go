@@ -79,7 +79,7 @@ func (j *Job) complete() error {
 
 func (j *Job) memory() []field { return []field{{"mib", &j.GPUMemMiB, 1, 1e7}} }
 
-// ParseCoefficients reads what WriteCoefficients wrote. A record is a line
+// parseCoefficients reads what WriteCoefficients wrote. A record is a line
 //
 //	gavel NAME GPU      rate=... s1=... s2=... p1=... p2=...
 //	memory NAME         mib=...
@@ -88,7 +88,7 @@ func (j *Job) memory() []field { return []field{{"mib", &j.GPUMemMiB, 1, 1e7}} }
 //
 // with its fields in that order; empty lines and lines from # on are skipped. Errors name the line, the value and what was
 // expected. Whether every family finds its records is asked elsewhere.
-func ParseCoefficients(r io.Reader) (*Coefficients, error) {
+func parseCoefficients(r io.Reader) (*Coefficients, error) {
 	c := &Coefficients{Jobs: map[string]Job{}, Surfaces: map[string]Surface{}, Scalings: map[string]Scaling{}}
 	seen := map[string]bool{}
 	scanner := bufio.NewScanner(r)
@@ -174,7 +174,7 @@ func read(fields []field, values []string) error {
 	return nil
 }
 
-// WriteCoefficients writes c as ParseCoefficients reads it, sorted by name, each number with 9 digits. Equal c give equal bytes.
+// WriteCoefficients writes c as parseCoefficients reads it, sorted by name, each number with 9 digits. Equal c give equal bytes.
 func WriteCoefficients(w io.Writer, c *Coefficients) error {
 	b := bufio.NewWriter(w)
 	put := func(head string, fields []field) {

@@ -9,7 +9,7 @@ import (
 
 // What is written is read back, to the digits that are written.
 func TestCoefficientsSurviveWriting(t *testing.T) {
-	c, err := ParseCoefficients(strings.NewReader(committed))
+	c, err := parseCoefficients(strings.NewReader(committed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestCoefficientsSurviveWriting(t *testing.T) {
 	if err := WriteCoefficients(&first, c); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ParseCoefficients(strings.NewReader(first.String()))
+	again, err := parseCoefficients(strings.NewReader(first.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestParseCoefficientsRefuses(t *testing.T) {
 			"remote_per_replica=1 gamma=2 min_batch=8 max_batch=4", "min_batch=8, want no more than max_batch=4"},
 		{strings.Repeat("x", 2*maxLine), "line 1: bufio.Scanner: token too long"},
 	} {
-		if _, err := ParseCoefficients(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := parseCoefficients(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.80q: error %v, want one with %q", c.text, err, c.says)
 		}
 	}
@@ -70,7 +70,7 @@ func TestBuildAsksForAll(t *testing.T) {
 				kept = append(kept, line)
 			}
 		}
-		coefficients, err := ParseCoefficients(strings.NewReader(strings.Join(kept, "")))
+		coefficients, err := parseCoefficients(strings.NewReader(strings.Join(kept, "")))
 		if err == nil {
 			_, err = build(coefficients)
 		}
@@ -86,7 +86,7 @@ func FuzzParseCoefficients(f *testing.F) {
 	f.Add("synergy vae cpu=1 cpu_power=1 fetch=1 fetch_power=1 hold=1 hold_power=1 gpu=1 sharpness=2 # remark")
 	f.Add("memory lm-5 mib=1e3")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ParseCoefficients(strings.NewReader(text))
+		c, err := parseCoefficients(strings.NewReader(text))
 		if err != nil {
 			return
 		}

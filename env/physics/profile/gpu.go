@@ -3,7 +3,7 @@ package profile
 // The GPU types that Gavel measured, as indices of arrays.
 const (
 	V100 = iota
-	P100
+	p100
 	K80
 	measured
 )
@@ -24,7 +24,7 @@ const (
 func index(gpuType string) int {
 	switch gpuType {
 	case "P100":
-		return P100
+		return p100
 	case "K80":
 		return K80
 	}
@@ -39,7 +39,7 @@ func (f *Family) GPUSpeed(gpuType string) (speed float64, ok bool) {
 	case "V100", "V100M16", "V100M32", "":
 		return 1, true
 	case "P100":
-		return f.speed[P100], true
+		return f.speed[p100], true
 	case "K80":
 		return f.speed[K80], true
 	case "T4":

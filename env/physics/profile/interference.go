@@ -2,13 +2,10 @@ package profile
 
 import "math"
 
-// Strengths of interference for Beside. Gavel measured GPUs of 2016 to 2018; newer ones share with less loss, as Lucid
-// measured on an RTX 3090 (S-Lab's repository; its licence lets us compare, not ship). Training that should hold for both
-// draws a strength from 0.3 to 1.3.
-const (
-	Strong = 1.0 // as Gavel measured
-	Weak   = 0.3 // about what newer GPUs show
-)
+// Strong is a strength of interference for Beside, as Gavel measured it. Its GPUs are of 2016 to 2018; newer ones share with
+// less loss, as Lucid measured on an RTX 3090 (S-Lab's repository; its licence lets us compare, not ship): a strength of
+// about 0.3. Training that should hold for both draws a strength from 0.3 to 1.3.
+const Strong = 1.0
 
 // Vectors returns the family's sensitivity s and pressure p on a GPU of that type, all components at least 0. They are
 // fitted to Gavel's measured pairs, rank 2. A type that Gavel did not measure counts as a V100. The two components of one

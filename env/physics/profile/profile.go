@@ -26,7 +26,7 @@ type catalogue struct {
 
 // load builds the catalogue once. What it reads is part of the program, so an error is a programmer's.
 var load = sync.OnceValue(func() *catalogue {
-	coefficients, err := ParseCoefficients(strings.NewReader(committed))
+	coefficients, err := parseCoefficients(strings.NewReader(committed))
 	if err != nil {
 		panic(fmt.Sprintf("profile: read coefficients.txt: %v", err))
 	}

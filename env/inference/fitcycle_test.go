@@ -13,7 +13,7 @@ import (
 const burstReach = 90 * time.Minute
 
 // FitCycle measures a cycle on a series of at least a week whose step divides an hour. A burst is a run of bins above
-// BurstFloor times the median of the three hours around; Hourly and Weekday are ratios of means outside bursts; Spread,
+// burstFloor times the median of the three hours around; Hourly and Weekday are ratios of means outside bursts; Spread,
 // Memory and Jitter come from the autocovariances of what is left, in logarithms, at lags 0, 1 and 2. Filled values are
 // not looked at.
 func FitCycle(s Series) (Cycle, error) {
@@ -43,7 +43,7 @@ func FitCycle(s Series) (Cycle, error) {
 func (c *Cycle) fitBursts(s Series, use []bool) {
 	reach := int(burstReach / s.Step)
 	measured := slices.Clone(use)
-	var heights []float64 // one for each burst: its highest factor less BurstFloor
+	var heights []float64 // one for each burst: its highest factor less burstFloor
 	bins, at := 0, -2     // at is the last bin in a burst
 	total := 0
 	var around []float64
@@ -59,7 +59,7 @@ func (c *Cycle) fitBursts(s Series, use []bool) {
 			}
 		}
 		factor := v / stats.Quantile(around, 0.5)
-		if factor < BurstFloor {
+		if factor < burstFloor {
 			continue
 		}
 		use[i] = false
@@ -68,7 +68,7 @@ func (c *Cycle) fitBursts(s Series, use []bool) {
 			heights = append(heights, 0)
 		}
 		at = i
-		heights[len(heights)-1] = max(heights[len(heights)-1], factor-BurstFloor)
+		heights[len(heights)-1] = max(heights[len(heights)-1], factor-burstFloor)
 	}
 	if len(heights) == 0 {
 		return
