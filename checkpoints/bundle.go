@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/internal/atomicfile"
 )
 
-// BundleKind marks the manifest of a policy bundle.
-const BundleKind = "clustergym-policy"
+// bundleKind marks the manifest of a policy bundle.
+const bundleKind = "clustergym-policy"
 
 // BundleSchema is the newest manifest version that this code reads and the one that it writes. Version 2 had neither an ONNX
 // model nor what training remembered and was validated by.
@@ -159,7 +159,7 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 				return err
 			}
 		}
-		b, err := encodeManifest(&m, BundleKind, BundleSchema)
+		b, err := encodeManifest(&m, bundleKind, BundleSchema)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func readBundle(fsys fs.FS, key ed25519.PublicKey, limits Limits) (*Bundle, erro
 		}
 	}
 	var b Bundle
-	if err := decodeManifest(manifest, &b.Manifest, BundleKind, BundleSchema); err != nil {
+	if err := decodeManifest(manifest, &b.Manifest, bundleKind, BundleSchema); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if err := b.Manifest.check(); err != nil {
@@ -269,7 +269,7 @@ func (w Weights) read(fsys fs.FS, name string, limits Limits) ([]byte, error) {
 func specs(tensors []Tensor) []TensorSpec {
 	list := make([]TensorSpec, len(tensors))
 	for i, t := range tensors {
-		list[i] = TensorSpec{t.Name, t.DType(), append([]int{}, t.Shape...)}
+		list[i] = TensorSpec{t.Name, t.dType(), append([]int{}, t.Shape...)}
 	}
 	return list
 }

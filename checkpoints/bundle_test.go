@@ -209,7 +209,7 @@ func TestBundleThatIsNone(t *testing.T) {
 		{"an empty folder", func(m fstest.MapFS) { clear(m) }, ErrForeign, "no manifest.json"},
 		{"a folder without weights", func(m fstest.MapFS) { delete(m, weightsName) }, ErrDamaged, weightsName},
 		{"a manifest of another program", put(manifestName, `{"name": "webapp", "version": 3}`), ErrForeign, `kind "", want "clustergym-policy"`},
-		{"a training checkpoint", edit(BundleKind, checkpointKind), ErrForeign, checkpointKind},
+		{"a training checkpoint", edit(bundleKind, checkpointKind), ErrForeign, checkpointKind},
 		{"a newer schema", edit(`"schema_version": 3`, `"schema_version": 4`), ErrNewer, "schema version 4, at most 3"},
 		{"a newer schema with new fields", put(manifestName, `{"kind":"clustergym-policy","schema_version":9,"x":[]}`), ErrNewer, "version 9"},
 		{"no schema", edit(`"schema_version": 3`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
@@ -321,7 +321,7 @@ func FuzzReadBundle(f *testing.F) {
 			return
 		}
 		m.Weights, m.ONNX = Weights{len(weights), hash(weights)}, nil
-		right, err := encodeManifest(&m, BundleKind, BundleSchema)
+		right, err := encodeManifest(&m, bundleKind, BundleSchema)
 		if err != nil {
 			t.Fatal(err)
 		}

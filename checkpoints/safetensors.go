@@ -62,12 +62,12 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, 
 		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return int(elementSize(tensors[b].DType()) - elementSize(tensors[a].DType()))
+		return int(elementSize(tensors[b].dType()) - elementSize(tensors[a].dType()))
 	})
 	offsets := make([][2]int64, len(tensors))
 	end := int64(0)
 	for _, i := range order {
-		size, _ := byteSize(tensors[i].DType(), tensors[i].Shape)
+		size, _ := byteSize(tensors[i].dType(), tensors[i].Shape)
 		offsets[i] = [2]int64{end, end + size}
 		end += size
 	}
@@ -90,7 +90,7 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, 
 	}
 	for i, t := range tensors {
 		shape := append([]int{}, t.Shape...) // [] for a scalar, not null
-		if err := put(t.Name, headerEntry{t.DType(), shape, offsets[i]}); err != nil {
+		if err := put(t.Name, headerEntry{t.dType(), shape, offsets[i]}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -215,7 +215,7 @@ func bitsOf(tensors []Tensor) []string {
 		if err := binary.Write(&b, binary.LittleEndian, t.Data); err != nil {
 			panic(err)
 		}
-		out = append(out, fmt.Sprintf("%q %s %v %x", t.Name, t.DType(), t.Shape, b.Bytes()))
+		out = append(out, fmt.Sprintf("%q %s %v %x", t.Name, t.dType(), t.Shape, b.Bytes()))
 	}
 	return out
 }

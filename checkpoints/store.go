@@ -131,8 +131,8 @@ func (m *stepManifest) add(dir, name string, write func(io.Writer) error) error 
 	return err
 }
 
-// Steps lists the steps that have a folder, ascending, whether good or not.
-func (s *Store) Steps() ([]int, error) {
+// steps lists the steps that have a folder, ascending, whether good or not.
+func (s *Store) steps() ([]int, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list checkpoints: %w", err)
@@ -152,7 +152,7 @@ func (s *Store) Steps() ([]int, error) {
 // Latest returns the newest checkpoint that is whole, and which newer ones it skipped and why. Without any the error wraps
 // ErrNone and lists those that it skipped.
 func (s *Store) Latest() (Checkpoint, []Skipped, error) {
-	steps, err := s.Steps()
+	steps, err := s.steps()
 	if err != nil {
 		return Checkpoint{}, nil, err
 	}
@@ -235,7 +235,7 @@ func (s *Store) prune(saved int) error {
 	if s.keep == 0 {
 		return nil
 	}
-	steps, err := s.Steps()
+	steps, err := s.steps()
 	if err != nil {
 		return err
 	}

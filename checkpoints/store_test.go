@@ -70,7 +70,7 @@ func wantLatest(t testing.TB, s *Store, step int, skipped ...int) {
 
 func wantSteps(t testing.TB, s *Store, want ...int) {
 	t.Helper()
-	got, err := s.Steps()
+	got, err := s.steps()
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("steps %v, %v, want %v", got, err, want)
 	}

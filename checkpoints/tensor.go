@@ -18,8 +18,8 @@ type Tensor struct {
 	Data  any   // []float32, []float64, []int64 or []uint8; row-major, as long as the product of Shape
 }
 
-// DType returns the safetensors name of the element type: F32, F64, I64 or U8, or "" for any other Data.
-func (t Tensor) DType() string {
+// dType returns the safetensors name of the element type: F32, F64, I64 or U8, or "" for any other Data.
+func (t Tensor) dType() string {
 	switch t.Data.(type) {
 	case []float32:
 		return "F32"
@@ -96,13 +96,13 @@ func length(data any) int {
 
 // check reports whether t can be written.
 func (t Tensor) check() error {
-	size, ok := byteSize(t.DType(), t.Shape)
+	size, ok := byteSize(t.dType(), t.Shape)
 	switch {
 	case t.Name == "" || t.Name == metadataKey:
 		return fmt.Errorf("write tensor %q: reserved name", t.Name)
-	case t.DType() == "":
+	case t.dType() == "":
 		return fmt.Errorf("write tensor %q: no format for %T", t.Name, t.Data)
-	case !ok || size != int64(length(t.Data))*elementSize(t.DType()):
+	case !ok || size != int64(length(t.Data))*elementSize(t.dType()):
 		return fmt.Errorf("write tensor %q: %d numbers for shape %v", t.Name, length(t.Data), t.Shape)
 	}
 	return nil

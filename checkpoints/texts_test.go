@@ -42,7 +42,7 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			set(&b.Manifest)
-			sealed, err := encodeManifest(&b.Manifest, BundleKind, BundleSchema)
+			sealed, err := encodeManifest(&b.Manifest, bundleKind, BundleSchema)
 			if err != nil {
 				t.Fatal(err)
 			}

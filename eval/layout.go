@@ -44,7 +44,7 @@ func (c *Comparison) Means() Table {
 		if q.rare && !slices.ContainsFunc(c.Policies, func(s Summary) bool { return s.Metrics[i].Mean != 0 }) {
 			continue
 		}
-		t.Columns = append(t.Columns, Column{Label: q.Label, Unit: q.Unit, Arrow: q.Arrow(), About: q.About, Main: q.Main})
+		t.Columns = append(t.Columns, Column{Label: q.Label, Unit: q.Unit, Arrow: q.arrow(), About: q.About, Main: q.Main})
 		for k, p := range c.Policies {
 			t.Rows[k].Cells = append(t.Rows[k].Cells, Cell{Text: q.show(float64(p.Metrics[i].Mean))})
 		}
@@ -57,7 +57,7 @@ func (c *Comparison) Differences() Table {
 	var t Table
 	for _, q := range Quantities() {
 		if compared(q.Key) {
-			t.Columns = append(t.Columns, Column{Label: q.Label, Arrow: q.Arrow(), About: q.About, Main: true, starred: true})
+			t.Columns = append(t.Columns, Column{Label: q.Label, Arrow: q.arrow(), About: q.About, Main: true, starred: true})
 		}
 	}
 	middle := Column{

@@ -96,12 +96,6 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	return suite, nil
 }
 
-// NewPlan plans one suite: see NewSuite.
-func NewPlan(src *scenario.Source, split scenario.Split, windows []int, policies []policy.Policy) (Plan, error) {
-	suite, err := NewSuite(src, split, windows)
-	return Plan{Suites: []Suite{suite}, Policies: policies}, err
-}
-
 // task is a case with where it stands in its plan.
 type task struct {
 	Case

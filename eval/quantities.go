@@ -17,8 +17,8 @@ type Quantity struct {
 // Value returns the quantity of an episode.
 func (q Quantity) Value(m *Metrics) float64 { return q.get(m) }
 
-// Arrow points where better values lie.
-func (q Quantity) Arrow() string {
+// arrow points where better values lie.
+func (q Quantity) arrow() string {
 	if q.Higher {
 		return "↑"
 	}

@@ -41,7 +41,7 @@ func smallPlan(t testing.TB, names ...string) Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := NewPlan(src, scenario.Test, nil, policies(names...))
+	plan, err := newPlan(src, scenario.Test, nil, policies(names...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestBuiltinScenariosAreContended(t *testing.T) {
 				policy = "fjf" // sjfskip needs to be told
 			}
 			for _, split := range []scenario.Split{scenario.Train, scenario.Test} {
-				plan, err := NewPlan(src, split, nil, policies(policy))
+				plan, err := newPlan(src, split, nil, policies(policy))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -209,4 +209,10 @@ func TestBuiltinScenariosAreContended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newPlan plans one suite: see NewSuite.
+func newPlan(src *scenario.Source, split scenario.Split, windows []int, policies []policy.Policy) (Plan, error) {
+	suite, err := NewSuite(src, split, windows)
+	return Plan{Suites: []Suite{suite}, Policies: policies}, err
 }

@@ -84,7 +84,7 @@ func ASRPT(o ASRPTOptions) (*Experiment, error) {
 		first = append(first, fmt.Sprintf("load-%g/%s", asrptBase.load, p))
 	}
 	b.claims = append(b.claims, Claim{
-		Text: "A-SRPT that backfills in projected order, without the delay rule, first", Metric: JCTMean, First: first,
+		Text: "A-SRPT that backfills in projected order, without the delay rule, first", Metric: jctMean, First: first,
 	})
 	b.order("perfect predictions before the forest's", "predictor-granted/a-srpt:predictor=granted", base)
 	b.order("the forest before group means", base, "predictor-group-mean/a-srpt:predictor=group-mean")
@@ -93,7 +93,7 @@ func ASRPT(o ASRPTOptions) (*Experiment, error) {
 		"predictor-noisy(2)/a-srpt:predictor=noisy(2)")
 	return &Experiment{
 		Name: "a-srpt", Title: "A-SRPT-style: prediction-assisted online scheduling",
-		Columns: []Metric{JCTMean, JCTMedian, JCT95, CompletionSum, QueueMean, QueueMedian, TrainingUse},
+		Columns: []Metric{jctMean, jctMedian, jctP95, completionSum, queueMean, queueMedian, trainingUse},
 		Rows:    b.rows, Claims: b.claims, About: asrptAbout(o),
 	}, nil
 }
@@ -123,10 +123,10 @@ func (b *asrptBuilder) compare(key, table string, s setting, policies []string) 
 	}
 	for i, name := range []string{"A-SRPT", "A-SRPT that backfills", "A-SRPT that backfills in projected order"} {
 		first := append([]string{keys[i]}, keys[3:]...)
-		b.claims = append(b.claims, Claim{Text: name + " first: " + table, Metric: JCTMean, First: first})
+		b.claims = append(b.claims, Claim{Text: name + " first: " + table, Metric: jctMean, First: first})
 	}
 }
 
 func (b *asrptBuilder) order(text string, keys ...string) {
-	b.claims = append(b.claims, Claim{Text: text, Metric: JCTMean, Order: slices.Clone(keys)})
+	b.claims = append(b.claims, Claim{Text: text, Metric: jctMean, Order: slices.Clone(keys)})
 }

@@ -35,12 +35,12 @@ func (c *Claim) bar() float64 { return cmp.Or(c.Bar, 1+fourFifths*(c.Paper-1)) }
 
 // The outcomes of a claim.
 const (
-	Holds    = "holds"
-	Exceeds  = "exceeds"  // the bar is reached, and the gain is more than twice the published one: not near it
-	Weaker   = "weaker"   // the direction is the same, and less than the bar
-	Partly   = "partly"   // most neighbours of an order agree, or the first is better than most
-	Reversed = "reversed" // the other way round
-	NotRun   = "not run"  // a row is missing
+	holds    = "holds"
+	exceeds  = "exceeds"  // the bar is reached, and the gain is more than twice the published one: not near it
+	weaker   = "weaker"   // the direction is the same, and less than the bar
+	partly   = "partly"   // most neighbours of an order agree, or the first is better than most
+	reversed = "reversed" // the other way round
+	untried  = "not run"  // a row is missing
 )
 
 // Verdict is a claim and what became of it.
@@ -57,7 +57,7 @@ type Verdict struct {
 }
 
 func (c *Claim) judge(rows []Result) Verdict {
-	v := Verdict{Text: c.Text, Metric: c.Metric.Key(), Outcome: NotRun}
+	v := Verdict{Text: c.Text, Metric: c.Metric.Key(), Outcome: untried}
 	find := func(key string) *Result {
 		i := slices.IndexFunc(rows, func(r Result) bool { return r.Key == key && r.Error == "" })
 		if i < 0 {
@@ -73,7 +73,7 @@ func (c *Claim) judge(rows []Result) Verdict {
 	default:
 		c.judgeRatio(&v, find)
 	}
-	if v.Outcome != Holds && v.Outcome != NotRun {
+	if v.Outcome != holds && v.Outcome != untried {
 		v.Why = c.Why
 	}
 	return v
@@ -94,13 +94,13 @@ func (c *Claim) judgeRatio(v *Verdict, find func(string) *Result) {
 	v.Ours = ours
 	switch {
 	case ours >= v.Bar && c.Paper > 1 && ours-1 > twice*(c.Paper-1):
-		v.Outcome = Exceeds
+		v.Outcome = exceeds
 	case ours >= v.Bar:
-		v.Outcome = Holds
+		v.Outcome = holds
 	case ours > 1:
-		v.Outcome = Weaker
+		v.Outcome = weaker
 	default:
-		v.Outcome = Reversed
+		v.Outcome = reversed
 	}
 	for i := range over.each {
 		if ratio(over.each[i], under.each[i]) >= v.Bar {
@@ -140,11 +140,11 @@ func (c *Claim) judgeOrder(v *Verdict, find func(string) *Result, keys []string,
 	v.Shown = strings.Join(shown, "")
 	switch pairs := len(rows) - 1; {
 	case agree == pairs:
-		v.Outcome = Holds
+		v.Outcome = holds
 	case 2*agree > pairs:
-		v.Outcome = Partly
+		v.Outcome = partly
 	default:
-		v.Outcome = Reversed
+		v.Outcome = reversed
 	}
 	for seed := range rows[0].each {
 		ok := true

@@ -14,22 +14,22 @@ type Metric uint8
 
 // The metrics. Times are in seconds.
 const (
-	QueueMean Metric = iota // queueing delay: first start - submit
-	QueueMedian
-	Queue95
-	JCTMean // finish - submit
-	JCTMedian
-	JCT95
-	TrainingUse    // GPU-time held on training servers over theirs, from the first submit to the last
-	OverallUse     // GPUs of both pools that training holds or inference needs, over all, in the same time
-	TrainingEnd    // as TrainingUse, to the last finish
-	OverallEnd     // as OverallUse, to the last finish
-	PreemptionRate // preemptions and interruptions over jobs
-	Unforced       // of the servers that went back to inference, the share that went without a job being stopped
-	LoanUse        // GPU-time held on servers on loan over that on loan
-	LentMean       // servers on loan
-	CompletionSum  // of the instants at which jobs finish
-	Unfinished     // jobs that did not finish
+	queueMean Metric = iota // queueing delay: first start - submit
+	queueMedian
+	queueP95
+	jctMean // finish - submit
+	jctMedian
+	jctP95
+	trainingUse    // GPU-time held on training servers over theirs, from the first submit to the last
+	overallUse     // GPUs of both pools that training holds or inference needs, over all, in the same time
+	trainingEnd    // as trainingUse, to the last finish
+	overallEnd     // as overallUse, to the last finish
+	preemptionRate // preemptions and interruptions over jobs
+	unforced       // of the servers that went back to inference, the share that went without a job being stopped
+	loanUse        // GPU-time held on servers on loan over that on loan
+	lentMean       // servers on loan
+	completionSum  // of the instants at which jobs finish
+	unfinished     // jobs that did not finish
 	metrics
 )
 

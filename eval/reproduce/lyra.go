@@ -45,8 +45,8 @@ func Lyra(o LyraOptions) (*Experiment, error) {
 		Name:  "aryl",
 		Title: "Lyra (Aryl): elastic scheduling with capacity loaning",
 		Columns: []Metric{
-			QueueMean, QueueMedian, Queue95, JCTMean, JCTMedian, JCT95, TrainingUse, OverallUse,
-			TrainingEnd, OverallEnd, PreemptionRate, Unforced, LoanUse,
+			queueMean, queueMedian, queueP95, jctMean, jctMedian, jctP95, trainingUse, overallUse,
+			trainingEnd, overallEnd, preemptionRate, unforced, loanUse,
 		},
 		Claims: lyraClaims(),
 		About:  lyraAbout(o),
@@ -85,18 +85,18 @@ func lyraRows() []lyraRow {
 	percent := func(x float64) float64 { return x / 100 }
 	full := func(queue, queue50, queue95, jct, jct50, jct95, training, overall, preempted float64) Figures {
 		return known(map[Metric]float64{
-			QueueMean: queue, QueueMedian: queue50, Queue95: queue95, JCTMean: jct, JCTMedian: jct50, JCT95: jct95,
-			TrainingUse: training, OverallUse: overall, PreemptionRate: percent(preempted), Unforced: math.NaN(),
+			queueMean: queue, queueMedian: queue50, queueP95: queue95, jctMean: jct, jctMedian: jct50, jctP95: jct95,
+			trainingUse: training, overallUse: overall, preemptionRate: percent(preempted), unforced: math.NaN(),
 		})
 	}
 	scaled := func(queue, queue50, queue95, jct, jct50, jct95, training float64) Figures {
 		return full(queue, queue50, queue95, jct, jct50, jct95, training, math.NaN(), math.NaN())
 	}
 	some := func(queue, jct, preempted float64) Figures {
-		return known(map[Metric]float64{QueueMean: queue, JCTMean: jct, PreemptionRate: percent(preempted)})
+		return known(map[Metric]float64{queueMean: queue, jctMean: jct, preemptionRate: percent(preempted)})
 	}
 	unforced := func(f Figures, share float64) Figures {
-		f[Unforced] = share
+		f[unforced] = share
 		return f
 	}
 	rows := []lyraRow{
@@ -124,18 +124,18 @@ func lyraRows() []lyraRow {
 
 		row("imperfect-basic", sensitivity, "Basic, a worker more brings 80 %", lyraBoth,
 			with(func(v *variant) { v.gain = lyraImperfection }),
-			known(map[Metric]float64{QueueMean: 2010 * 1.0303, JCTMean: 11236 * 1.0582})),
+			known(map[Metric]float64{queueMean: 2010 * 1.0303, jctMean: 11236 * 1.0582})),
 		row("imperfect-ideal", sensitivity, "Ideal, a worker more brings 80 %", lyraBoth,
-			imperfect, known(map[Metric]float64{JCTMean: 9828})),
+			imperfect, known(map[Metric]float64{jctMean: 9828})),
 		row("checkpoint", sensitivity, "loaning only, with checkpoints", lyraBoth,
 			with(func(v *variant) { v.elastic, v.checkpoint = none, true }),
-			known(map[Metric]float64{JCTMean: 12947 / 1.24, PreemptionRate: .0026})),
+			known(map[Metric]float64{jctMean: 12947 / 1.24, preemptionRate: .0026})),
 	}
 	for _, wrong := range []struct{ percent, queue, jct float64 }{{20, 2.21, 1.52}, {40, 2.17, 1.49}, {60, 1.76, 1.38}} {
 		rows = append(rows, row(fmt.Sprintf("wrong-%g", wrong.percent), sensitivity,
 			fmt.Sprintf("Basic, %g %% of estimates wrong", wrong.percent), lyraBoth,
 			with(func(v *variant) { v.wrong = percent(wrong.percent) }),
-			known(map[Metric]float64{QueueMean: 3072 / wrong.queue, JCTMean: 16610 / wrong.jct})))
+			known(map[Metric]float64{queueMean: 3072 / wrong.queue, jctMean: 16610 / wrong.jct})))
 	}
 	busy := func(v variant) variant {
 		v.load = lyraBusy

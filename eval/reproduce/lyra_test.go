@@ -34,15 +34,15 @@ func TestCalibration(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, paper := r.Rows[0].Mean, r.Rows[0].Paper
-	within(t, "mean queueing", f[QueueMean], paper[QueueMean], .7, 1.3)
-	within(t, "95th percentile of queueing", f[Queue95], paper[Queue95], .6, 1.6)
-	within(t, "mean JCT", f[JCTMean], paper[JCTMean], .9, 1.1)
-	within(t, "95th percentile of JCT", f[JCT95], paper[JCT95], .85, 1.15)
-	if f[QueueMedian] > 60 {
-		t.Errorf("median queueing is %v", f[QueueMedian])
+	within(t, "mean queueing", f[queueMean], paper[queueMean], .7, 1.3)
+	within(t, "95th percentile of queueing", f[queueP95], paper[queueP95], .6, 1.6)
+	within(t, "mean JCT", f[jctMean], paper[jctMean], .9, 1.1)
+	within(t, "95th percentile of JCT", f[jctP95], paper[jctP95], .85, 1.15)
+	if f[queueMedian] > 60 {
+		t.Errorf("median queueing is %v", f[queueMedian])
 	}
-	if f[TrainingUse] < .72 || f[TrainingUse] > .84 {
-		t.Errorf("training use is %v", f[TrainingUse])
+	if f[trainingUse] < .72 || f[trainingUse] > .84 {
+		t.Errorf("training use is %v", f[trainingUse])
 	}
 }
 
@@ -150,10 +150,10 @@ func TestMeasure(t *testing.T) {
 	}
 	f := measure(s.Log(), pairOf)
 	for m, want := range map[Metric]float64{
-		QueueMean: 0, PreemptionRate: 1. / 3, Unfinished: 0, Unforced: 0, LoanUse: 1,
-		TrainingUse: 1, // job 0 holds all 8 for the 100 s until the last submit
+		queueMean: 0, preemptionRate: 1. / 3, unfinished: 0, unforced: 0, loanUse: 1,
+		trainingUse: 1, // job 0 holds all 8 for the 100 s until the last submit
 		// Of 16 GPUs for 100 s: 8 for training, on loan 8 for 50 s, then inference needs half a server of 8.
-		OverallUse: (8*100 + 8*50 + 4*50) / 1600.,
+		overallUse: (8*100 + 8*50 + 4*50) / 1600.,
 	} {
 		if math.Abs(f[m]-want) > 1e-9 {
 			t.Errorf("%v is %v, want %v", m, f[m], want)

@@ -13,28 +13,28 @@ import (
 func measure(log *sim.Log, real float64) Figures {
 	m := eval.Measure(log)
 	f := unknown()
-	f[QueueMean], f[QueueMedian], f[Queue95] = m.MeanQueueing, m.P50Queueing, m.P95Queueing
-	f[JCTMean], f[JCTMedian], f[JCT95] = m.MeanJCT, m.P50JCT, m.P95JCT
-	f[PreemptionRate] = float64(m.Preemptions+m.Interruptions) / float64(max(m.Jobs, 1))
-	f[Unfinished] = float64(m.Jobs - m.Finished)
-	f[CompletionSum] = 0
+	f[queueMean], f[queueMedian], f[queueP95] = m.MeanQueueing, m.P50Queueing, m.P95Queueing
+	f[jctMean], f[jctMedian], f[jctP95] = m.MeanJCT, m.P50JCT, m.P95JCT
+	f[preemptionRate] = float64(m.Preemptions+m.Interruptions) / float64(max(m.Jobs, 1))
+	f[unfinished] = float64(m.Jobs - m.Finished)
+	f[completionSum] = 0
 	for _, r := range eval.Rows(log) {
-		f[CompletionSum] += r.End.Seconds()
+		f[completionSum] += r.End.Seconds()
 	}
 	a := newAccount(log, real)
 	a.run()
-	f[TrainingUse] = a.training[window].over(a.capacity[cluster.Training] * a.until[window].Seconds())
-	f[TrainingEnd] = a.training[whole].over(a.capacity[cluster.Training] * a.until[whole].Seconds())
+	f[trainingUse] = a.training[window].over(a.capacity[cluster.Training] * a.until[window].Seconds())
+	f[trainingEnd] = a.training[whole].over(a.capacity[cluster.Training] * a.until[whole].Seconds())
 	if a.capacity[cluster.Inference] > 0 {
 		everything := real*a.capacity[cluster.Inference] + a.capacity[cluster.Training]
-		f[OverallUse] = a.overall[window].over(everything * a.until[window].Seconds())
-		f[OverallEnd] = a.overall[whole].over(everything * a.until[whole].Seconds())
-		f[LentMean] = m.MeanLent
+		f[overallUse] = a.overall[window].over(everything * a.until[window].Seconds())
+		f[overallEnd] = a.overall[whole].over(everything * a.until[whole].Seconds())
+		f[lentMean] = m.MeanLent
 		if a.lentTime.sum > 0 {
-			f[LoanUse] = a.borrowed.over(a.lentTime.sum)
+			f[loanUse] = a.borrowed.over(a.lentTime.sum)
 		}
 		if a.returned > 0 {
-			f[Unforced] = float64(a.returned-a.forced) / float64(a.returned)
+			f[unforced] = float64(a.returned-a.forced) / float64(a.returned)
 		}
 	}
 	return f

@@ -44,17 +44,17 @@ func TestReportsAreCompleteAndDeterministic(t *testing.T) {
 					t.Errorf("%d of %d episodes, %d rows failed: %v", last, 2*len(e.Rows), r.Failed(), r.notes())
 				}
 				for _, row := range r.Rows {
-					for _, m := range []Metric{QueueMean, Queue95, JCTMean, JCT95, TrainingUse, CompletionSum} {
+					for _, m := range []Metric{queueMean, queueP95, jctMean, jctP95, trainingUse, completionSum} {
 						if x := row.Mean[m]; math.IsNaN(x) || x < 0 {
 							t.Errorf("%s: %v is %v", row.Key, m, x)
 						}
 					}
-					if row.Mean[Unfinished] != 0 || row.Mean[TrainingUse] > 1 || row.Mean[OverallUse] > 1 {
+					if row.Mean[unfinished] != 0 || row.Mean[trainingUse] > 1 || row.Mean[overallUse] > 1 {
 						t.Errorf("%s: %v", row.Key, row.Mean)
 					}
 				}
 				for _, c := range r.Claims {
-					if c.Outcome == NotRun {
+					if c.Outcome == untried {
 						t.Errorf("claim %q is about rows that are not there", c.Text)
 					}
 				}

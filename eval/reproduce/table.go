@@ -113,7 +113,7 @@ func (r *Report) claims() [][]string {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		seeds := ""
-		if c.Outcome != NotRun {
+		if c.Outcome != untried {
 			seeds = fmt.Sprintf("%d of %d", c.Seeds, len(r.Seeds))
 		}
 		rows = append(rows, []string{c.Text, c.Shown, number(c.Ours), number(c.Paper), number(c.Bar), c.Outcome, seeds})
@@ -129,9 +129,9 @@ func (r *Report) notes() []string {
 		switch {
 		case row.Error != "":
 			notes = append(notes, fmt.Sprintf("%s (%s) has no figures: %s.", row.Name, row.Policy, row.Error))
-		case row.Mean[Unfinished] > 0:
+		case row.Mean[unfinished] > 0:
 			notes = append(notes, fmt.Sprintf("%s (%s) left %s jobs unfinished: its JCTs leave them out.",
-				row.Name, row.Policy, Unfinished.show(row.Mean[Unfinished])))
+				row.Name, row.Policy, unfinished.show(row.Mean[unfinished])))
 		}
 	}
 	said := map[string]bool{}

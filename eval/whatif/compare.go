@@ -169,7 +169,7 @@ func (o *Outcome) side(counts func(int) bool) Side {
 		if counts(i) {
 			n++
 			t.MeanWait += j.Wait.Seconds()
-			t.MeanJCT += j.JCT().Seconds()
+			t.MeanJCT += j.jct().Seconds()
 		}
 	}
 	if n > 0 {

@@ -47,16 +47,16 @@ type Job struct {
 	since   time.Duration // of what it does now
 }
 
-// JCT is the time from the job's submission to its finish.
-func (j *Job) JCT() time.Duration { return j.Age + j.Finish }
+// jct is the time from the job's submission to its finish.
+func (j *Job) jct() time.Duration { return j.Age + j.Finish }
 
 // Never says why a job does not finish in a play.
 type Never string
 
 // The reasons.
 const (
-	NeverFits Never = "never-fits" // the working servers could not hold it; it is left out of the play
-	CutOff    Never = "cut-off"    // the play ended before: see Outcome.Ended
+	neverFits Never = "never-fits" // the working servers could not hold it; it is left out of the play
+	cutOff    Never = "cut-off"    // the play ended before: see Outcome.Ended
 )
 
 // Assumed is a job that is played other than the snapshot says.
@@ -71,9 +71,9 @@ type Guess string
 
 // The guesses.
 const (
-	NoEstimate Guess = "no-estimate"   // it needs Options.Assume in all
-	Overrun    Guess = "overrun"       // it has outlived its estimate: it needs as long again as it ran
-	Shrunk     Guess = "fewer-workers" // it asks for more than the working servers hold: for as many as they do
+	noEstimate Guess = "no-estimate"   // it needs Options.Assume in all
+	overrun    Guess = "overrun"       // it has outlived its estimate: it needs as long again as it ran
+	shrunk     Guess = "fewer-workers" // it asks for more than the working servers hold: for as many as they do
 )
 
 // outcome closes the books.
@@ -86,7 +86,7 @@ func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	for i := range o.Jobs {
 		if j := &o.Jobs[i]; !j.Finished {
 			if j.Never == "" {
-				j.Never = CutOff
+				j.Never = cutOff
 			}
 			if !j.running {
 				j.Wait += st.at - j.since

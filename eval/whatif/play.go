@@ -103,11 +103,11 @@ func (st *stage) cast() error {
 				unknown = append(unknown, spec.Name)
 				continue
 			}
-			spec.Estimate, guess = st.opts.Assume, NoEstimate
+			spec.Estimate, guess = st.opts.Assume, noEstimate
 		}
 		left := max(spec.Estimate-done, 0)
 		if left == 0 {
-			left, guess = done, Overrun
+			left, guess = done, overrun
 		}
 		st.works[i] = done + left
 		if guess != "" {
@@ -122,9 +122,9 @@ func (st *stage) cast() error {
 		case n >= int64(spec.Least()):
 			spec.MinWorkers, spec.MaxWorkers = spec.Least(), spec.Most()
 			spec.Workers = int32(n)
-			st.assumed = append(st.assumed, Assumed{spec.Name, Shrunk, left.Seconds()})
+			st.assumed = append(st.assumed, Assumed{spec.Name, shrunk, left.Seconds()})
 		default:
-			st.jobs[i].Never = NeverFits
+			st.jobs[i].Never = neverFits
 			s.Withdraw(id)
 			continue
 		}

@@ -178,7 +178,7 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 		}
 		var played, asked []string
 		for i := range out.Jobs {
-			if j := &out.Jobs[i]; j.Never == NeverFits {
+			if j := &out.Jobs[i]; j.Never == neverFits {
 				t.Skip("left out")
 			} else if j.Started && j.Start == 0 {
 				played = append(played, j.Name)
@@ -188,7 +188,7 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 			t.Skip("servers are taken back")
 		}
 		for _, a := range out.Assumed {
-			if a.Why == Shrunk {
+			if a.Why == shrunk {
 				t.Skip("a job asks for fewer workers")
 			}
 		}
@@ -229,7 +229,7 @@ func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 		}
 		for i := range out.Jobs {
 			id := out.Jobs[i].ID
-			if got, want := eyes.saw[id], describe(s, id); out.Jobs[i].Never != NeverFits && got != want {
+			if got, want := eyes.saw[id], describe(s, id); out.Jobs[i].Never != neverFits && got != want {
 				t.Fatalf("job %s: %s, in the snapshot %s", out.Jobs[i].Name, got, want)
 			}
 		}

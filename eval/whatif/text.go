@@ -66,9 +66,9 @@ func (r *Result) assumptions() (lines []string) {
 		why   Guess
 		words string
 	}{
-		{NoEstimate, "no estimate, and the one assumed is taken"},
-		{Overrun, "outlived the estimate, and is taken to need as long again as it ran"},
-		{Shrunk, "asks for more workers than the working servers hold, and is taken to ask for as many as they do"},
+		{noEstimate, "no estimate, and the one assumed is taken"},
+		{overrun, "outlived the estimate, and is taken to need as long again as it ran"},
+		{shrunk, "asks for more workers than the working servers hold, and is taken to ask for as many as they do"},
 	} {
 		var names []string
 		for _, a := range r.Assumed {

@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// MaxBytes is the size above which a file is refused unread.
-const MaxBytes = 1 << 20
+// maxBytes is the size above which a file is refused unread.
+const maxBytes = 1 << 20
 
 // Source names the layer that a value came from.
 type Source string
@@ -94,12 +94,12 @@ func Read(r io.Reader, name string, dst any, opts Options) (Settings, error) {
 	schema := newSchema(target.Type(), opts.EnvPrefix)
 
 	in := reader{schema: schema, found: map[string]found{}}
-	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
-	case len(b) > MaxBytes:
-		return nil, fmt.Errorf("read %s: more than %d bytes, which is no configuration", name, MaxBytes)
+	case len(b) > maxBytes:
+		return nil, fmt.Errorf("read %s: more than %d bytes, which is no configuration", name, maxBytes)
 	}
 	in.document(bytes.NewReader(b), name)
 

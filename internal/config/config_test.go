@@ -203,7 +203,7 @@ func TestBadVariableNamesItself(t *testing.T) {
 }
 
 func TestRefusesOversizedFiles(t *testing.T) {
-	text := "# " + strings.Repeat("x", MaxBytes-3) + "\n"
+	text := "# " + strings.Repeat("x", maxBytes-3) + "\n"
 	if _, _, err := read(t, text, Options{}); err != nil {
 		t.Errorf("%d bytes: %v", len(text), err)
 	}

@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Name is the file in a folder that is locked. It is there while somebody holds the lock, and after a kill until the next one.
-const Name = ".lock"
+// name is the file in a folder that is locked. It is there while somebody holds the lock, and after a kill until the next one.
+const name = ".lock"
 
 // HeldError says that somebody else holds the lock of a folder.
 type HeldError struct {
@@ -32,7 +32,7 @@ func (e *HeldError) Error() string {
 // Acquire locks a folder, which must exist, until release is called or the process ends. If it is locked, by this process too,
 // the error is a HeldError. Where the system or the file system has no locks, it locks nothing.
 func Acquire(dir string) (release func(), err error) {
-	path := filepath.Join(dir, Name)
+	path := filepath.Join(dir, name)
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {

@@ -19,10 +19,10 @@ const (
 	Uint64 Type = 13
 )
 
-// irVersion and Opset are what ONNX 1.13 defined: runtimes of 2023 and later read both.
+// irVersion and opset are what ONNX 1.13 defined: runtimes of 2023 and later read both.
 const (
 	irVersion = 8
-	Opset     = 18
+	opset     = 18
 )
 
 // Graph is a model's graph while it is built. Values are known by name. Nodes must be added in an order in which each reads
@@ -179,7 +179,7 @@ func (g *Graph) Model(name, doc, producer string, meta []Meta) []byte {
 	b := appendInt(nil, 1, irVersion)
 	b = appendBytes(b, 2, producer)
 	b = appendBytes(b, 7, graph)
-	b = appendBytes(b, 8, appendInt(nil, 2, Opset))
+	b = appendBytes(b, 8, appendInt(nil, 2, opset))
 	for _, m := range meta {
 		b = appendBytes(b, 14, appendBytes(appendBytes(nil, 1, m.Key), 2, m.Value))
 	}

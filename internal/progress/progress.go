@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 )
 
-// DefaultInterval is the time between plain lines when Options names none.
-const DefaultInterval = 10 * time.Second
+// defaultInterval is the time between plain lines when Options names none.
+const defaultInterval = 10 * time.Second
 
 // barInterval is the least time between two redraws of the bar on a terminal.
 const barInterval = 100 * time.Millisecond
@@ -28,7 +28,7 @@ type Options struct {
 	Total    int64            // steps expected; 0 when unknown
 	Label    string           // what runs, for example "train"
 	Unit     string           // what is counted, for example "it"
-	Interval time.Duration    // between plain lines; 0 means DefaultInterval
+	Interval time.Duration    // between plain lines; 0 means 10 s
 	Now      func() time.Time // the clock; nil means time.Now
 	Terminal *bool            // nil asks the writer
 	Timed    bool             // Left says when it ends: the bar makes no guess of its own
@@ -55,7 +55,7 @@ func New(w io.Writer, opts Options) *Bar {
 		opts.Now = time.Now
 	}
 	if opts.Interval <= 0 {
-		opts.Interval = DefaultInterval
+		opts.Interval = defaultInterval
 	}
 	b := &Bar{w: w, opts: opts, done: opts.Quiet}
 	if opts.Quiet {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/rng"
-	"pgregory.net/rapid"
 )
 
 // The mapping from seed and names to draws is part of every published result: these numbers never change.
@@ -48,47 +47,5 @@ func TestNamesSeparateStreams(t *testing.T) {
 			t.Errorf("%s draws the same as %s", c.what, other)
 		}
 		seen[v] = c.what
-	}
-}
-
-// A restored source continues the draws of every kind where the saved one stood.
-func TestRestoreContinues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		seed := rapid.Uint64().Draw(t, "seed")
-		src := rng.NewSource(seed, "x")
-		r := rand.New(src)
-		for range rapid.IntRange(0, 700).Draw(t, "before") {
-			r.NormFloat64()
-		}
-		state, err := src.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		restored := rng.NewSource(seed+1, "y")
-		if err := restored.UnmarshalBinary(state); err != nil {
-			t.Fatal(err)
-		}
-		r2 := rand.New(restored)
-		for i := range rapid.IntRange(1, 700).Draw(t, "after") {
-			if a, b := r.Uint32(), r2.Uint32(); a != b {
-				t.Fatalf("draw %d: %d, restored %d", i, a, b)
-			}
-			if a, b := r.NormFloat64(), r2.NormFloat64(); a != b {
-				t.Fatalf("draw %d: %v, restored %v", i, a, b)
-			}
-		}
-	})
-}
-
-func TestRestoreRefusesAnotherState(t *testing.T) {
-	src := rng.NewSource(3)
-	want := rng.NewSource(3).Uint64()
-	for _, state := range []string{"", "x", "chacha8:short", "pcg:0123456789abcdef"} {
-		if err := src.UnmarshalBinary([]byte(state)); err == nil {
-			t.Errorf("state %q was accepted", state)
-		}
-	}
-	if got := src.Uint64(); got != want {
-		t.Errorf("a refused state changed the source")
 	}
 }

@@ -71,18 +71,6 @@ func (w *Welford) Add(x float64) {
 	w.SS += d * (x - w.M)
 }
 
-// Merge takes all that other has seen (Chan, Golub and LeVeque 1979).
-func (w *Welford) Merge(other Welford) {
-	if other.N == 0 {
-		return
-	}
-	n := w.N + other.N
-	d := other.M - w.M
-	w.SS += other.SS + d*d*float64(w.N)*float64(other.N)/float64(n)
-	w.M += d * float64(other.N) / float64(n)
-	w.N = n
-}
-
 // Mean returns the mean so far, NaN before the first number.
 func (w *Welford) Mean() float64 {
 	if w.N == 0 {

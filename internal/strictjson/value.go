@@ -37,7 +37,7 @@ func (r *Reader) Number(least, most int64) int64 {
 	v := r.Numeral()
 	n, ok := whole(v)
 	if !ok || n < least || n > most {
-		r.RefuseNumber(least, most)
+		r.refuseNumber(least, most)
 		return least
 	}
 	return n
@@ -68,8 +68,8 @@ func whole(v []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// RefuseNumber refuses the value that was asked for last, as no whole number from least to most.
-func (r *Reader) RefuseNumber(least, most int64) {
+// refuseNumber refuses the value that was asked for last, as no whole number from least to most.
+func (r *Reader) refuseNumber(least, most int64) {
 	if r.err == nil {
 		r.Refuse(fmt.Sprintf("a whole number from %d to %d", least, most))
 	}
