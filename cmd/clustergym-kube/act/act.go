@@ -32,7 +32,7 @@ var (
 	ErrBudget    = errors.New("disruption budget refuses")                 // try again later
 	ErrRigid     = errors.New("owner cannot be scaled")                    // and never will be
 	ErrUnknown   = errors.New("server has not said where the pod is")      // until a watch shows it
-	ErrConflict  = errors.New("another has scaled the owner in the while") // decide again
+	errConflict  = errors.New("another has scaled the owner in the while") // decide again
 )
 
 // Actor writes to one API server. All fields but Client may be zero, as said. Its methods may be called at once.

@@ -23,7 +23,7 @@ const shedCost = "-1000"
 // the owner looks at that; a StatefulSet and an Indexed Job give up their highest numbers, whatever shed says.
 //
 // An error wraps ErrRigid if nothing that makes the pod can be scaled, or the server does not let it be, ErrGone if the
-// owner is no more, and ErrConflict if somebody else scaled it since it was first read here.
+// owner is no more, and errConflict if somebody else scaled it since it was first read here.
 func (a *Actor) Scale(ctx context.Context, pod *corev1.Pod, replicas int32, shed []*corev1.Pod) error {
 	o, err := a.governor(ctx, pod)
 	if err == nil {
@@ -204,7 +204,7 @@ func compare(first **int32, read, wanted int32) (done bool, err error) {
 		*first = &read
 	}
 	if read != **first && read != wanted {
-		return false, fmt.Errorf("%w: from %d to %d replicas", ErrConflict, **first, read)
+		return false, fmt.Errorf("%w: from %d to %d replicas", errConflict, **first, read)
 	}
 	return read == wanted, nil
 }

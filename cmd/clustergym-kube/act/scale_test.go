@@ -180,7 +180,7 @@ func TestScaleMeetsOthers(t *testing.T) {
 		updates  int
 	}{
 		{"the status changed meanwhile", once(func(s *scales, key string) error { s.bump(key, 4); return nil }), nil, 2, 2},
-		{"another scaled it to something else", once(func(s *scales, key string) error { s.bump(key, 9); return nil }), ErrConflict, 9, 1},
+		{"another scaled it to something else", once(func(s *scales, key string) error { s.bump(key, 9); return nil }), errConflict, 9, 1},
 		{"another scaled it to the same", once(func(s *scales, key string) error { s.bump(key, 2); return nil }), nil, 2, 1},
 		{"the answer is lost after it was done", once(func(s *scales, key string) error { s.bump(key, 2); return timeout() }), nil, 2, 1},
 		{"the server is away for a while", once(func(*scales, string) error { return connectionRefused() }), nil, 2, 2},
@@ -337,7 +337,7 @@ func TestScaleJobMeetsOthers(t *testing.T) {
 		want    error
 		patches int
 	}{
-		{"its status changed", 4, nil, 2}, {"another scaled it", 8, ErrConflict, 1},
+		{"its status changed", 4, nil, 2}, {"another scaled it", 8, errConflict, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := fake.NewClientset(job(4, 4, batchv1.IndexedCompletion))

@@ -37,7 +37,7 @@ func (m Mode) level() int {
 // Config is all that a Loop needs. Reads go through Client and Dynamic, writes through Actor alone.
 type Config struct {
 	Mode      Mode
-	Namespace string // of the ConfigMaps ControlName and LedgerName
+	Namespace string // of the ConfigMaps ControlName and ledgerName
 	Client    kubernetes.Interface
 	Dynamic   dynamic.Interface
 	Actor     *act.Actor // nil in shadow mode

@@ -167,14 +167,14 @@ func TestLeavingPodsShowIt(t *testing.T) {
 // A process that has no limit of stops has not read the ledger, and can book in the one that is there.
 func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
 	there := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: LedgerName, ResourceVersion: "7"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ledgerName, ResourceVersion: "7"},
 		Data:       map[string]string{stopsKey: fmt.Sprintf("[%d]", began.Unix()-60)},
 	}
 	l, client, _ := liveLoop(t, there)
 	if err := l.ledger.book(t.Context(), 1, began); err != nil {
 		t.Fatal(err)
 	}
-	now, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), LedgerName, metav1.GetOptions{})
+	now, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), ledgerName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

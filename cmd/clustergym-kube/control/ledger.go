@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// LedgerName is the ConfigMap that remembers when gangs were stopped, so that a restart does not grant the hour's stops again.
-const LedgerName = "clustergym-ledger"
+// ledgerName is the ConfigMap that remembers when gangs were stopped, so that a restart does not grant the hour's stops again.
+const ledgerName = "clustergym-ledger"
 
 const (
 	stopsKey  = "stops"   // JSON: instants, Unix seconds, ascending
@@ -54,7 +54,7 @@ func (l *ledger) recent(now time.Time) []int64 {
 }
 
 func (l *ledger) read(ctx context.Context) error {
-	m, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, LedgerName, metav1.GetOptions{})
+	m, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, ledgerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		l.known, l.stops, l.exists, l.version = true, nil, false, ""
@@ -66,7 +66,7 @@ func (l *ledger) read(ctx context.Context) error {
 	if text := m.Data[stopsKey]; text != "" {
 		if err := json.Unmarshal([]byte(text), &stops); err != nil || len(stops) > mostStops {
 			return fmt.Errorf("configmap %s/%s: %s is no list of at most %d whole numbers: delete it to begin anew",
-				l.namespace, LedgerName, stopsKey, mostStops)
+				l.namespace, ledgerName, stopsKey, mostStops)
 		}
 	}
 	l.known, l.stops, l.exists, l.version = true, stops, true, m.ResourceVersion
@@ -87,7 +87,7 @@ func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: LedgerName, ResourceVersion: l.version},
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: ledgerName, ResourceVersion: l.version},
 		Data:       map[string]string{stopsKey: string(text)},
 	}
 	maps := l.client.CoreV1().ConfigMaps(l.namespace)

@@ -46,7 +46,7 @@ func TestLedger(t *testing.T) {
 		t.Errorf("%d stops left, error %v; want none that the ledger does not know", n, err)
 	}
 	odd := fake.NewClientset(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: LedgerName}, Data: map[string]string{stopsKey: "many"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ledgerName}, Data: map[string]string{stopsKey: "many"},
 	})
 	if n, err := (&ledger{client: odd, namespace: "ns", limit: 3}).left(t.Context(), noon); n != 0 || err == nil {
 		t.Errorf("%d stops left, error %v; want none by a ledger that cannot be read", n, err)

@@ -41,7 +41,7 @@ func minMember(object *unstructured.Unstructured, me string) (int32, error) {
 	const field = "spec.minMember"
 	v, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "minMember")
 	if err != nil || !found {
-		return 0, fmt.Errorf("%s: %s is missing, want a whole number from 1 to %d", me, field, MostMembers)
+		return 0, fmt.Errorf("%s: %s is missing, want a whole number from 1 to %d", me, field, mostMembers)
 	}
 	switch n := v.(type) {
 	case int64:
@@ -51,5 +51,5 @@ func minMember(object *unstructured.Unstructured, me string) (int32, error) {
 			return count(me, field, int64(n))
 		}
 	}
-	return 0, fmt.Errorf("%s: %s is %v, want a whole number from 1 to %d", me, field, v, MostMembers)
+	return 0, fmt.Errorf("%s: %s is %v, want a whole number from 1 to %d", me, field, v, mostMembers)
 }

@@ -15,8 +15,8 @@ const (
 	MinMemberAnnotation = "clustergym.dev/min-member"     // on the pods of a group that has no object: its MinCount
 )
 
-// MostMembers bounds every number of pods that a user writes.
-const MostMembers = 1 << 16
+// mostMembers bounds every number of pods that a user writes.
+const mostMembers = 1 << 16
 
 // Group is a gang: pods that must run together.
 type Group struct {
@@ -33,18 +33,18 @@ type Source interface {
 	Of(pod *corev1.Pod) (g Group, ok bool, err error)
 }
 
-// Count reads a number of pods that a user wrote in a field of an object: from 1 to MostMembers.
+// Count reads a number of pods that a user wrote in a field of an object: from 1 to mostMembers.
 func Count(object, field, value string) (int32, error) {
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %s is %q, want a whole number from 1 to %d", object, field, value, MostMembers)
+		return 0, fmt.Errorf("%s: %s is %q, want a whole number from 1 to %d", object, field, value, mostMembers)
 	}
 	return count(object, field, n)
 }
 
 func count(object, field string, n int64) (int32, error) {
-	if n < 1 || n > MostMembers {
-		return 0, fmt.Errorf("%s: %s is %d, want a whole number from 1 to %d", object, field, n, MostMembers)
+	if n < 1 || n > mostMembers {
+		return 0, fmt.Errorf("%s: %s is %d, want a whole number from 1 to %d", object, field, n, mostMembers)
 	}
 	return int32(n), nil
 }

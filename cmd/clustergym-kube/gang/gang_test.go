@@ -78,7 +78,7 @@ func TestCombined(t *testing.T) {
 	spread := gangOf(2)
 	spread.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{}
 	native := natives(t, map[string]schedulingv1alpha2.PodGroupSpec{
-		"four": gangOf(4), "none": gangOf(0), "many": gangOf(MostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
+		"four": gangOf(4), "none": gangOf(0), "many": gangOf(mostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
 	})
 	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil})
 	all, labels := &Combined{Native: native, CRD: crd}, &Combined{}
@@ -152,7 +152,7 @@ func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,12}`)).Draw(t, "text")
 		g, ok, err := Labels{}.Of(aPod("", "g", text))
-		if !ok || g.MinCount < 1 || g.MinCount > MostMembers {
+		if !ok || g.MinCount < 1 || g.MinCount > mostMembers {
 			t.Fatalf("got %+v, %t, %v", g, ok, err)
 		}
 	})

@@ -21,7 +21,7 @@ func (Labels) Of(pod *corev1.Pod) (Group, bool, error) {
 	value, said := pod.Annotations[MinMemberAnnotation]
 	if !said {
 		return g, true, fmt.Errorf("%s: label %s is %q, want also the annotation %s: a whole number from 1 to %d",
-			me, Label, name, MinMemberAnnotation, MostMembers)
+			me, Label, name, MinMemberAnnotation, mostMembers)
 	}
 	least, err := Count(me, "annotation "+MinMemberAnnotation, value)
 	g.MinCount = max(least, 1)

@@ -48,9 +48,6 @@ func (c *Cluster) Run(name, program string, args ...string) *Process {
 	return p
 }
 
-// PID returns the process's number.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
 // Ended is closed when the process is no more.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 

@@ -17,20 +17,20 @@ import (
 
 // Reasons of a Refusal.
 const (
-	ReasonNoGPU          = "NoGPU"
-	ReasonRequest        = "InvalidRequest"
-	ReasonResource       = "UnsupportedResource"
-	ReasonPodAffinity    = "UnsupportedPodAffinity"
-	ReasonTopologySpread = "UnsupportedTopologySpread"
-	ReasonResourceClaims = "UnsupportedResourceClaims"
-	ReasonHostPort       = "UnsupportedHostPort"
-	ReasonVolume         = "UnsupportedVolume"
-	ReasonTooLong        = "TooLong"
-	ReasonClaim          = "ClaimNotBound"
-	ReasonPodsDiffer     = "PodsDiffer"
-	ReasonAnnotation     = "InvalidAnnotation"
-	ReasonJob            = "InvalidJob"
-	ReasonOvercommitted  = "Overcommitted"
+	reasonNoGPU          = "NoGPU"
+	reasonRequest        = "InvalidRequest"
+	reasonResource       = "UnsupportedResource"
+	reasonPodAffinity    = "UnsupportedPodAffinity"
+	reasonTopologySpread = "UnsupportedTopologySpread"
+	reasonResourceClaims = "UnsupportedResourceClaims"
+	reasonHostPort       = "UnsupportedHostPort"
+	reasonVolume         = "UnsupportedVolume"
+	reasonTooLong        = "TooLong"
+	reasonClaim          = "ClaimNotBound"
+	reasonPodsDiffer     = "PodsDiffer"
+	reasonAnnotation     = "InvalidAnnotation"
+	reasonJob            = "InvalidJob"
+	reasonOvercommitted  = "Overcommitted"
 )
 
 // fault is why a pod is refused.
@@ -58,24 +58,24 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 		q := list[name]
 		switch {
 		case q.Sign() < 0:
-			return ask{}, faultf(ReasonRequest, "request of %s is %s, want 0 or more", name, q.String())
+			return ask{}, faultf(reasonRequest, "request of %s is %s, want 0 or more", name, q.String())
 		case name != c.GPU && name != corev1.ResourceCPU && name != corev1.ResourceMemory && !q.IsZero():
-			return ask{}, faultf(ReasonResource, "request of %s is %s, want none: only cpu, memory and %s are supported",
+			return ask{}, faultf(reasonResource, "request of %s is %s, want none: only cpu, memory and %s are supported",
 				name, q.String(), c.GPU)
 		}
 	}
 	gpus := list[c.GPU]
 	switch {
 	case gpus.IsZero():
-		return ask{}, faultf(ReasonNoGPU, "request of %s is 0, want at least 1", c.GPU)
+		return ask{}, faultf(reasonNoGPU, "request of %s is 0, want at least 1", c.GPU)
 	case gpus.CmpInt64(cluster.MaxGPUs) > 0 || gpus.MilliValue()%1000 != 0:
-		return ask{}, faultf(ReasonRequest, "request of %s is %s, want a whole number from 1 to %d",
+		return ask{}, faultf(reasonRequest, "request of %s is %s, want a whole number from 1 to %d",
 			c.GPU, gpus.String(), cluster.MaxGPUs)
 	}
 	all := c.amountOf(list)
 	cpu, mem := up(all.cpuMilli, all.gpus), up(all.memBytes, all.gpus*mib)
 	if cpu > math.MaxInt32 || mem > mostMiB {
-		return ask{}, faultf(ReasonRequest,
+		return ask{}, faultf(reasonRequest,
 			"requests for each GPU are %d thousandths of a core and %d MiB, want at most %d and %d", cpu, mem, math.MaxInt32, mostMiB)
 	}
 	return ask{
@@ -93,19 +93,19 @@ func up(a, b int64) int64 { return a/b + min(a%b, 1) }
 func unsupported(pod *corev1.Pod) *fault {
 	if a := pod.Spec.Affinity; a != nil {
 		if p := a.PodAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return faultf(ReasonPodAffinity,
+			return faultf(reasonPodAffinity,
 				"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d terms, want none",
 				len(p.RequiredDuringSchedulingIgnoredDuringExecution))
 		}
 		if p := a.PodAntiAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			return faultf(ReasonPodAffinity,
+			return faultf(reasonPodAffinity,
 				"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d terms, want none",
 				len(p.RequiredDuringSchedulingIgnoredDuringExecution))
 		}
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {
 		if t := &pod.Spec.TopologySpreadConstraints[i]; t.WhenUnsatisfiable != corev1.ScheduleAnyway {
-			return faultf(ReasonTopologySpread, "spec.topologySpreadConstraints[%d].whenUnsatisfiable is %s, want %s",
+			return faultf(reasonTopologySpread, "spec.topologySpreadConstraints[%d].whenUnsatisfiable is %s, want %s",
 				i, t.WhenUnsatisfiable, corev1.ScheduleAnyway)
 		}
 	}
@@ -113,7 +113,7 @@ func unsupported(pod *corev1.Pod) *fault {
 		return f
 	}
 	if n := len(pod.Spec.ResourceClaims); n > 0 {
-		return faultf(ReasonResourceClaims, "spec.resourceClaims has %d entries, want none", n)
+		return faultf(reasonResourceClaims, "spec.resourceClaims has %d entries, want none", n)
 	}
 	if f := hostPorts("containers", pod.Spec.Containers); f != nil {
 		return f
@@ -128,10 +128,10 @@ const mostConstraints = 64
 // tooLong finds a list that is longer than any pod needs.
 func tooLong(pod *corev1.Pod) *fault {
 	if n := len(pod.Spec.Tolerations); n > mostConstraints {
-		return faultf(ReasonTooLong, "spec.tolerations has %d entries, want at most %d", n, mostConstraints)
+		return faultf(reasonTooLong, "spec.tolerations has %d entries, want at most %d", n, mostConstraints)
 	}
 	if n := len(pod.Spec.NodeSelector); n > mostConstraints {
-		return faultf(ReasonTooLong, "spec.nodeSelector has %d entries, want at most %d", n, mostConstraints)
+		return faultf(reasonTooLong, "spec.nodeSelector has %d entries, want at most %d", n, mostConstraints)
 	}
 	n := 0
 	if required := requiredAffinity(pod); required != nil {
@@ -141,7 +141,7 @@ func tooLong(pod *corev1.Pod) *fault {
 		}
 	}
 	if n > mostConstraints {
-		return faultf(ReasonTooLong,
+		return faultf(reasonTooLong,
 			"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution has %d expressions, want at most %d",
 			n, mostConstraints)
 	}
@@ -152,7 +152,7 @@ func hostPorts(field string, containers []corev1.Container) *fault {
 	for i := range containers {
 		for j := range containers[i].Ports {
 			if p := containers[i].Ports[j].HostPort; p != 0 {
-				return faultf(ReasonHostPort, "spec.%s[%d].ports[%d].hostPort is %d, want none", field, i, j, p)
+				return faultf(reasonHostPort, "spec.%s[%d].ports[%d].hostPort is %d, want none", field, i, j, p)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (o *Objects) volumes(pod *corev1.Pod) (names []string, f *fault) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.Ephemeral != nil {
-			return nil, faultf(ReasonVolume, "spec.volumes[%d] (%s) is an ephemeral volume, want none", i, v.Name)
+			return nil, faultf(reasonVolume, "spec.volumes[%d] (%s) is an ephemeral volume, want none", i, v.Name)
 		}
 		if v.PersistentVolumeClaim == nil {
 			continue
@@ -213,7 +213,7 @@ func (o *Objects) volumes(pod *corev1.Pod) (names []string, f *fault) {
 		volume, why := o.volume(pod.Namespace, claim)
 		switch {
 		case why != "":
-			return nil, faultf(ReasonClaim, "spec.volumes[%d].persistentVolumeClaim.claimName is %q, %s, want one bound to a volume",
+			return nil, faultf(reasonClaim, "spec.volumes[%d].persistentVolumeClaim.claimName is %q, %s, want one bound to a volume",
 				i, claim, why)
 		case volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil:
 			names = append(names, volume.Name)

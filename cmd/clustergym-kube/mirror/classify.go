@@ -136,17 +136,17 @@ func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fa
 			pods = int32(len(c.bound))
 		}
 		if pods > mostGPUs/a.gpus {
-			return Job{}, plan{}, faultf(ReasonJob, "%d pods ask for %d GPUs each, want at most %d together", pods, a.gpus, mostGPUs)
+			return Job{}, plan{}, faultf(reasonJob, "%d pods ask for %d GPUs each, want at most %d together", pods, a.gpus, mostGPUs)
 		}
 		job.Spec.Workers, job.Spec.Tensor = pods*a.gpus, a.gpus
 	}
 	p.created = whole(own, together)
 	job.Whole, job.Spec.Submit = p.created, b.since(p.created)
 	if err := job.Spec.Validate(); err != nil {
-		return Job{}, plan{}, faultf(ReasonJob, "%v", err)
+		return Job{}, plan{}, faultf(reasonJob, "%v", err)
 	}
 	if !printable(job.Spec.Name) || !printable(job.Spec.Tenant) {
-		return Job{}, plan{}, faultf(ReasonJob, "name is %q, want a printable one", job.Spec.Name)
+		return Job{}, plan{}, faultf(reasonJob, "name is %q, want a printable one", job.Spec.Name)
 	}
 	if running {
 		p.start, p.pieces = b.started(c.bound, need), b.pieces(c.bound)
@@ -173,7 +173,7 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 			first = a
 		}
 		if a != first {
-			return ask{}, nil, of(pod, faultf(ReasonPodsDiffer, "it differs from pod %s of its gang in %s, want all pods alike",
+			return ask{}, nil, of(pod, faultf(reasonPodsDiffer, "it differs from pod %s of its gang in %s, want all pods alike",
 				pods[0].Name, first.differs(&a)))
 		}
 	}

@@ -73,12 +73,12 @@ func TestGangs(t *testing.T) {
 			aPod("a", g, annotated(MaxWorkersAnnotation, "2")), aPod("b", g), aPod("c", g)},
 			"pending team/g: 2..2..2 workers by 1, bound [], free [a b c]"},
 		{"min-workers is what it starts with", []*corev1.Pod{
-			aPod("a", g, annotated(MinWorkersAnnotation, "3")), aPod("b", g), aPod("c", g), aPod("d", g)},
+			aPod("a", g, annotated(minWorkersAnnotation, "3")), aPod("b", g), aPod("c", g), aPod("d", g)},
 			"pending team/g: 3..4..4 workers by 1, bound [], free [a b c d]"},
-		{"and what it waits for", []*corev1.Pod{aPod("a", g, annotated(MinWorkersAnnotation, "3")), aPod("b", g)},
+		{"and what it waits for", []*corev1.Pod{aPod("a", g, annotated(minWorkersAnnotation, "3")), aPod("b", g)},
 			"waiting g: [a b], 2 of 3"},
 		{"min-workers below what must run together is refused", []*corev1.Pod{
-			aPod("a", g, annotated(MinWorkersAnnotation, "1")), aPod("b", g)}, "refused a: InvalidAnnotation\nrefused b: InvalidAnnotation"},
+			aPod("a", g, annotated(minWorkersAnnotation, "1")), aPod("b", g)}, "refused a: InvalidAnnotation\nrefused b: InvalidAnnotation"},
 		{"too few pods wait", []*corev1.Pod{aPod("a", g)}, "waiting g: [a], 1 of 2"},
 		{"gated pods do not count", []*corev1.Pod{aPod("a", g, gated), aPod("b", g)}, "waiting g: [a b], 1 of 2"},
 		{"gated pods beyond what it needs wait by themselves", []*corev1.Pod{aPod("a", g), aPod("b", g, gated), aPod("c", g)},
@@ -88,7 +88,7 @@ func TestGangs(t *testing.T) {
 		{"a rigid gang runs with what is bound", []*corev1.Pod{aPod("a", g, eight, on("n1")), aPod("b", g, eight, on("n2")), aPod("c", g, eight)},
 			"running team/g: 16..16..16 workers by 8, bound [a b], free [c]"},
 		{"one that runs with fewer than min-workers goes on", []*corev1.Pod{
-			aPod("a", g, on("n1"), annotated(MinWorkersAnnotation, "3")), aPod("b", g, on("n2"))},
+			aPod("a", g, on("n1"), annotated(minWorkersAnnotation, "3")), aPod("b", g, on("n2"))},
 			"running team/g: 2..2..2 workers by 1, bound [a b], free []"},
 		{"one that runs with more than max-workers goes on", []*corev1.Pod{
 			aPod("a", g, on("n1"), annotated(MaxWorkersAnnotation, "2")), aPod("b", g, on("n2")), aPod("c", g, on("n2"))},
@@ -158,7 +158,7 @@ func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
 	if v := build(t, o); len(v.Jobs) != 1 || v.Jobs[0].Spec.Submit != 998*time.Hour {
 		t.Errorf("got %s since %v, want one gang since 998h", tell(v), v.Jobs[0].Spec.Submit)
 	}
-	group.SetAnnotations(map[string]string{MinWorkersAnnotation: "3"}) // of which an elastic gang needs more
+	group.SetAnnotations(map[string]string{minWorkersAnnotation: "3"}) // of which an elastic gang needs more
 	if v := build(t, o); v.Jobs[0].Spec.Submit != 1000*time.Hour-time.Minute {
 		t.Errorf("with 3 pods at least since %v, want since the third was made", v.Jobs[0].Spec.Submit)
 	}
@@ -214,7 +214,7 @@ func TestTermsOfAJob(t *testing.T) {
 	c := config()
 	c.Estimate = time.Hour
 	v, err := Build(objects(nodes(aNode("n1")), aPod("a", asks(gpu, "3", "cpu", "10", "memory", "10Gi")),
-		aPod("b", annotated(EstimateAnnotation, "90m"), annotated(ModelAnnotation, "resnet"))), c, now)
+		aPod("b", annotated(EstimateAnnotation, "90m"), annotated(modelAnnotation, "resnet"))), c, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,10 +98,10 @@ const (
 
 // Annotations of the object of a group, or else of its pods.
 const (
-	MinWorkersAnnotation = "clustergym.dev/min-workers" // the fewest pods that an elastic gang runs with
+	minWorkersAnnotation = "clustergym.dev/min-workers" // the fewest pods that an elastic gang runs with
 	MaxWorkersAnnotation = "clustergym.dev/max-workers" // the most pods that an elastic gang can use
 	EstimateAnnotation   = "clustergym.dev/estimate"    // of the run time, as 90m or 36h
-	ModelAnnotation      = "clustergym.dev/model"       // the family of models that the job trains
+	modelAnnotation      = "clustergym.dev/model"       // the family of models that the job trains
 )
 
 // longest is the longest time that a snapshot can hold.

@@ -81,7 +81,7 @@ func someNode(t *rapid.T, name string) *corev1.Node {
 func somePod(t *rapid.T, i int) *corev1.Pod {
 	p := aPod(fmt.Sprint("p", i))
 	p.CreationTimestamp = someTime(t)
-	p.Annotations = someWords(t, MinWorkersAnnotation, MaxWorkersAnnotation, EstimateAnnotation, ModelAnnotation)
+	p.Annotations = someWords(t, minWorkersAnnotation, MaxWorkersAnnotation, EstimateAnnotation, modelAnnotation)
 	if !rarely(t, 4) {
 		p.Labels[gang.Label] = rapid.SampledFrom([]string{"g", "h", "p1"}).Draw(t, "group")
 		p.Annotations[gang.MinMemberAnnotation] = rapid.SampledFrom([]string{"1", "2", "2", "2", "2", "2", "none"}).Draw(t, "least")

@@ -15,23 +15,23 @@ func TestRefusals(t *testing.T) {
 		reason  string // "" for a pod that is a job
 		message string // part of it
 	}{
-		{"no GPU", asks("cpu", "1"), ReasonNoGPU, "nvidia.com/gpu is 0"},
-		{"part of a GPU", asks(gpu, "500m"), ReasonRequest, "500m"},
-		{"more than a GPU, but no whole number", asks(gpu, "1500m"), ReasonRequest, "1500m"},
-		{"fewer than none", asks(gpu, "-1"), ReasonRequest, "-1"},
-		{"absurdly many GPUs", asks(gpu, "9E"), ReasonRequest, "9E"},
-		{"absurdly much CPU", asks(gpu, "1", "cpu", "9E"), ReasonRequest, "thousandths of a core"},
-		{"absurdly much memory", asks(gpu, "1", "memory", "9E"), ReasonRequest, "MiB"},
-		{"another device", asks(gpu, "1", "example.com/nic", "1"), ReasonResource, "example.com/nic is 1"},
+		{"no GPU", asks("cpu", "1"), reasonNoGPU, "nvidia.com/gpu is 0"},
+		{"part of a GPU", asks(gpu, "500m"), reasonRequest, "500m"},
+		{"more than a GPU, but no whole number", asks(gpu, "1500m"), reasonRequest, "1500m"},
+		{"fewer than none", asks(gpu, "-1"), reasonRequest, "-1"},
+		{"absurdly many GPUs", asks(gpu, "9E"), reasonRequest, "9E"},
+		{"absurdly much CPU", asks(gpu, "1", "cpu", "9E"), reasonRequest, "thousandths of a core"},
+		{"absurdly much memory", asks(gpu, "1", "memory", "9E"), reasonRequest, "MiB"},
+		{"another device", asks(gpu, "1", "example.com/nic", "1"), reasonResource, "example.com/nic is 1"},
 		{"none of another device", asks(gpu, "1", "example.com/nic", "0"), "", ""},
-		{"ephemeral storage", asks(gpu, "1", "ephemeral-storage", "1Gi"), ReasonResource, "ephemeral-storage is 1Gi"},
-		{"huge pages", asks(gpu, "1", "hugepages-2Mi", "4Mi"), ReasonResource, "hugepages-2Mi is 4Mi"},
+		{"ephemeral storage", asks(gpu, "1", "ephemeral-storage", "1Gi"), reasonResource, "ephemeral-storage is 1Gi"},
+		{"huge pages", asks(gpu, "1", "hugepages-2Mi", "4Mi"), reasonResource, "hugepages-2Mi is 4Mi"},
 		{"required pod affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-		}, ReasonPodAffinity, "spec.affinity.podAffinity"},
+		}, reasonPodAffinity, "spec.affinity.podAffinity"},
 		{"required pod anti-affinity", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
-		}, ReasonPodAffinity, "spec.affinity.podAntiAffinity"},
+		}, reasonPodAffinity, "spec.affinity.podAntiAffinity"},
 		{"preferred affinities", func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{
 				NodeAffinity:    &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}},
@@ -43,28 +43,28 @@ func TestRefusals(t *testing.T) {
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
 				{WhenUnsatisfiable: corev1.ScheduleAnyway}, {WhenUnsatisfiable: corev1.DoNotSchedule},
 			}
-		}, ReasonTopologySpread, "spec.topologySpreadConstraints[1]"},
+		}, reasonTopologySpread, "spec.topologySpreadConstraints[1]"},
 		{"topology spread that need not", func(p *corev1.Pod) {
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
 		}, "", ""},
-		{"resource claims", func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x"}} }, ReasonResourceClaims, "1 entries"},
+		{"resource claims", func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x"}} }, reasonResourceClaims, "1 entries"},
 		{"a host port", func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{}, {HostPort: 80}} },
-			ReasonHostPort, "spec.containers[0].ports[1].hostPort is 80"},
+			reasonHostPort, "spec.containers[0].ports[1].hostPort is 80"},
 		{"a host port of a sidecar", func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{Ports: []corev1.ContainerPort{{HostPort: 81}}}}
-		}, ReasonHostPort, "spec.initContainers[0].ports[0].hostPort is 81"},
+		}, reasonHostPort, "spec.initContainers[0].ports[0].hostPort is 81"},
 		{"an ephemeral volume", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
-		}, ReasonVolume, "scratch"},
-		{"a claim that is not known", claims("unknown"), ReasonClaim, `"unknown", which is not known`},
-		{"a claim that is not bound", claims("unbound"), ReasonClaim, `"unbound", which is in phase "Pending"`},
-		{"a claim of a volume that is not known", claims("lost"), ReasonClaim, `volume "lost" is not known`},
+		}, reasonVolume, "scratch"},
+		{"a claim that is not known", claims("unknown"), reasonClaim, `"unknown", which is not known`},
+		{"a claim that is not bound", claims("unbound"), reasonClaim, `"unbound", which is in phase "Pending"`},
+		{"a claim of a volume that is not known", claims("lost"), reasonClaim, `volume "lost" is not known`},
 		{"a claim that is bound", claims("any"), "", ""},
 		{"a volume of no claim", func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "tmp"}} }, "", ""},
-		{"an estimate that is no duration", annotated(EstimateAnnotation, "soon"), ReasonAnnotation, `pod team/x: annotation clustergym.dev/estimate is "soon"`},
-		{"an estimate of nothing", annotated(EstimateAnnotation, "0s"), ReasonAnnotation, `"0s"`},
-		{"an estimate beyond all bounds", annotated(EstimateAnnotation, "2000000h"), ReasonAnnotation, `"2000000h"`},
-		{"a model that cannot be printed", annotated(ModelAnnotation, "a\nb"), ReasonAnnotation, `"a\nb"`},
+		{"an estimate that is no duration", annotated(EstimateAnnotation, "soon"), reasonAnnotation, `pod team/x: annotation clustergym.dev/estimate is "soon"`},
+		{"an estimate of nothing", annotated(EstimateAnnotation, "0s"), reasonAnnotation, `"0s"`},
+		{"an estimate beyond all bounds", annotated(EstimateAnnotation, "2000000h"), reasonAnnotation, `"2000000h"`},
+		{"a model that cannot be printed", annotated(modelAnnotation, "a\nb"), reasonAnnotation, `"a\nb"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := build(t, withVolumes(objects(nodes(aNode("a")), aPod("x", test.change)), aVolume("any")))
@@ -99,7 +99,7 @@ func TestPodsOfAGangAreAlike(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := build(t, objects(nodes(aNode("a")), aPod("x", g), aPod("y", g, test.change)))
-			if len(v.Refused) != 2 || v.Refused[0].Reason != ReasonPodsDiffer || !strings.Contains(v.Refused[1].Message, test.field) {
+			if len(v.Refused) != 2 || v.Refused[0].Reason != reasonPodsDiffer || !strings.Contains(v.Refused[1].Message, test.field) {
 				t.Errorf("got %s: %+v, want both refused for %s", tell(v), v.Refused, test.field)
 			}
 		})

@@ -48,7 +48,7 @@ func (b *builder) order() {
 			job.Spec.Name = jobName(p.namespace, p.name, p.api+strings.Repeat("'", n-1))
 		}
 		if job.Running && !b.reserve(&job, &p) {
-			b.refuse(slices.Concat(job.Bound, job.Free), faultf(ReasonOvercommitted,
+			b.refuse(slices.Concat(job.Bound, job.Free), faultf(reasonOvercommitted,
 				"its pods hold more GPUs than nodes can have, want at most %d on each and %d in all", cluster.MaxGPUs, mostGPUs/2))
 			b.takeAll(job.Bound)
 			continue

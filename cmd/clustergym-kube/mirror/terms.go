@@ -28,11 +28,11 @@ func (b *builder) terms(c *crowd, pods []*corev1.Pod, need int32, elastic bool) 
 	t = terms{need: need, estimate: min(max(b.Estimate, 0), longest)}
 	wrong := func(format string, args ...any) {
 		if f == nil {
-			f = faultf(ReasonAnnotation, format, args...)
+			f = faultf(reasonAnnotation, format, args...)
 		}
 	}
 	if c.other != 0 {
-		f = faultf(ReasonPodsDiffer, "annotation %s is %d and %d on pods of one gang, want one number",
+		f = faultf(reasonPodsDiffer, "annotation %s is %d and %d on pods of one gang, want one number",
 			gang.MinMemberAnnotation, c.group.MinCount, c.other)
 	}
 	count := func(key string, least int32) int32 {
@@ -51,7 +51,7 @@ func (b *builder) terms(c *crowd, pods []*corev1.Pod, need int32, elastic bool) 
 		}
 		return 0
 	}
-	t.min = count(MinWorkersAnnotation, c.group.MinCount)
+	t.min = count(minWorkersAnnotation, c.group.MinCount)
 	t.max = count(MaxWorkersAnnotation, max(c.group.MinCount, t.min))
 	if object, value, ok := c.annotation(pods, EstimateAnnotation); ok {
 		if d, err := time.ParseDuration(value); err == nil && d > 0 && d <= longest {
@@ -61,10 +61,10 @@ func (b *builder) terms(c *crowd, pods []*corev1.Pod, need int32, elastic bool) 
 				object, EstimateAnnotation, value)
 		}
 	}
-	if object, value, ok := c.annotation(pods, ModelAnnotation); ok {
+	if object, value, ok := c.annotation(pods, modelAnnotation); ok {
 		if t.model = value; !printable(value) {
 			t.model = ""
-			wrong("%s: annotation %s is %q, want at most %d bytes, all printable", object, ModelAnnotation, value, longestName)
+			wrong("%s: annotation %s is %q, want at most %d bytes, all printable", object, modelAnnotation, value, longestName)
 		}
 	}
 	return t, f
