@@ -142,6 +142,10 @@ func lay[T Float](m Matrix[T], columns []T) {
 // exactly 0.
 func probabilities[T Float](p Matrix[T], by T, q, k Matrix[T], mask []T) {
 	Gemm(p, by, q, k, 0)
+	if fast(mask) {
+		softmaxRows(single(p.Data), p.Cols)
+		return
+	}
 	for i := range p.Rows {
 		softmax(p.Data[i*p.Cols:(i+1)*p.Cols], mask)
 	}

@@ -76,6 +76,9 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	case !a.trans && b.trans && short(k):
 		gemmShort(dst, alpha, a, b, beta)
 		return
+	case lanes && !a.trans && !b.trans && unsafe.Sizeof(alpha) == 4:
+		gemmLanes(dst, alpha, a, b, beta)
+		return
 	}
 	wide := min(n, (parallelBlocks-1)*blasBlock)
 	tall := (parallelBlocks - 1) / ((wide + blasBlock - 1) / blasBlock) * blasBlock

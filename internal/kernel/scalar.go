@@ -26,22 +26,29 @@ func exp32(x float32) float32 {
 	return expNear(x)
 }
 
-const tooSmall = -87.33654 // e**x below the smallest normal number
+// What exponentials are made of: see expNear.
+const (
+	tooSmall = -87.33654  // e**x below the smallest normal number
+	round    = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer, which the lowest bits then are
+	bias     = 127        // of exponents
+	log2e    = 1.44269504088896341
+	ln2High  = 0.693359375
+	ln2Low   = -2.12194440e-4
+	e7       = 1.9875691500e-4
+	e6       = 1.3981999507e-3
+	e5       = 8.3334519073e-3
+	e4       = 4.1665795894e-2
+	e3       = 1.6666665459e-1
+	e2       = 5.0000001201e-1
+)
 
 // expNear writes x, from tooSmall to 88, as n*ln 2 + f with |f| <= ln 2 / 2 and evaluates e**f by the polynomial of Moshier's
 // Cephes library. It is small enough to be inlined.
 func expNear(x float32) float32 {
-	const (
-		round   = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer, which the lowest bits then are
-		log2e   = 1.44269504088896341
-		ln2High = 0.693359375
-		ln2Low  = -2.12194440e-4
-	)
 	shifted := float32(x*log2e) + round
 	n := shifted - round
 	f := x - n*ln2High - n*ln2Low
-	return ((((((1.9875691500e-4*f+1.3981999507e-3)*f+8.3334519073e-3)*f+4.1665795894e-2)*f+1.6666665459e-1)*f+
-		5.0000001201e-1)*f*f + f + 1) * math.Float32frombits((math.Float32bits(shifted)+127)<<23)
+	return ((((((e7*f+e6)*f+e5)*f+e4)*f+e3)*f+e2)*f*f + f + 1) * math.Float32frombits((math.Float32bits(shifted)+bias)<<23)
 }
 
 // Sigmoid returns 1/(1+e**-x) without overflow.
