@@ -1,7 +1,6 @@
 package candidates
 
 import (
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -18,14 +17,17 @@ type Board struct {
 	departed bool // something was carried out that the base did not propose, or in an order in which not all of its fits
 	parts    int  // of the base's proposal that were carried out singly
 	wake     wake // that the base asked for
+	proposed int  // how many of what was made somebody proposed
 
 	// Memory that is used again.
 	made    []Candidate
 	jobs    []cluster.JobID
 	best    []ranked
 	fits    []bool // by place in jobs: it could start now
-	told    []cluster.Event
+	events  []cluster.Event
 	refused []int
+	order   []int // of what was made
+	turns   []int // what was made of its kind for the job before
 }
 
 // rival is another scheduler and what it is asked by.
@@ -89,10 +91,11 @@ func (b *Board) propose() error {
 	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
 	own.done = true
 	b.made = b.made[:0]
-	b.proposed()
+	b.single()
 	if err := b.ask(); err != nil {
 		return err
 	}
+	b.proposed = len(b.made)
 	b.find()
 	b.show(own)
 	if len(w.list) > 1 {
@@ -113,8 +116,8 @@ func (b *Board) end() error {
 	return b.walk.end()
 }
 
-// proposed adds the parts of the base's proposal.
-func (b *Board) proposed() {
+// single adds the parts of the base's proposal.
+func (b *Board) single() {
 	w := b.walk
 	if w.whole || len(w.ops) < 2 {
 		return // the whole is its only part
@@ -134,8 +137,8 @@ func (b *Board) ask() error {
 		if err := r.base.Reset(w.seed); err != nil {
 			return err
 		}
-		b.told = tx.State().AppendIntroduction(b.told[:0])
-		tx.Tell(b.told)
+		b.events = tx.State().AppendIntroduction(b.events[:0])
+		tx.Tell(b.events)
 		if err := r.base.Schedule(tx); err != nil {
 			return err
 		}
@@ -164,76 +167,6 @@ func (b *Board) add(kind Kind, id cluster.JobID, ops []cluster.Proposal) {
 // start adds to start a job somewhere.
 func (b *Board) start(kind Kind, id cluster.JobID, at cluster.Placement) {
 	b.add(kind, id, b.walk.memory.list(cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}))
-}
-
-// show fills the list: the base's own, then of what was made the first of each kind, the second of each and so on, each once and
-// only if it is feasible and against no hold, as many as are wanted.
-func (b *Board) show(own Candidate) {
-	w := b.walk
-	w.coalitions.clear(w.tx.State().Servers())
-	own.of = w
-	w.list = append(w.list[:0], own)
-	w.try(&w.list[0])   // who takes part: it was feasible when the base proposed it
-	var next [Kinds]int // where to look on, by kind
-	for found := true; found && len(w.list) <= w.Items; {
-		found = false
-		for kind := range Kinds {
-			for ; next[kind] < len(b.made); next[kind]++ {
-				c := &b.made[next[kind]]
-				if int(c.Kind) != kind || b.listed(c) || b.forbidden(c) || !w.try(c) {
-					continue
-				}
-				c.of = w
-				w.list = append(w.list, *c)
-				next[kind]++
-				found = true
-				break
-			}
-			if len(w.list) > w.Items {
-				break
-			}
-		}
-	}
-}
-
-// listed reports whether a candidate with the same operations and holds is on the list.
-func (b *Board) listed(c *Candidate) bool {
-	for i := range b.walk.list {
-		o := &b.walk.list[i]
-		if same(o.Ops, c.Ops) && (len(c.Ops) > 0 || o.Kind == c.Kind && o.Job == c.Job) {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether operations are equal.
-func same(a, b []cluster.Proposal) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		x, y := &a[i], &b[i]
-		if x.Job != y.Job || x.Kind != y.Kind || x.Server != y.Server || !slices.Equal(x.Placement, y.Placement) {
-			return false
-		}
-	}
-	return true
-}
-
-// forbidden reports whether a candidate starts a job against a hold, or would be a second one.
-func (b *Board) forbidden(c *Candidate) bool {
-	w := b.walk
-	if (c.Kind == Reserve || c.Kind == Gather) && w.front.block != nil {
-		return true
-	}
-	for i := range c.Ops {
-		p := &c.Ops[i]
-		if p.Kind == cluster.OpPlace && w.front.forbids(w.tx, &start{job: p.Job, at: p.Placement}) {
-			return true
-		}
-	}
-	return false
 }
 
 // TakeAll implements Source. Taking the base's own closes the list.

@@ -1,0 +1,107 @@
+package candidates_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"pgregory.net/rapid"
+)
+
+// starter is a base that starts these jobs where it is told, if they fit.
+type starter []cluster.Proposal
+
+func (starter) Name() string       { return "starter" }
+func (starter) Reset(uint64) error { return nil }
+func (b starter) Schedule(tx *cluster.Txn) error {
+	for i := range b {
+		tx.Try(&b[i])
+	}
+	return nil
+}
+
+// board is one over such a base that has found its list in the state.
+func board(t rapid.TB, s *cluster.State, base starter, rivals ...starter) (*cluster.Txn, []candidates.Candidate) {
+	t.Helper()
+	c := candidates.Default(func() cluster.Scheduler { return base })
+	c.Wide, c.Menu, c.Items = true, true, 1000
+	for _, r := range rivals {
+		c.Rivals = append(c.Rivals, candidates.Named{Name: "rival", New: func() cluster.Scheduler { return r }})
+	}
+	b := candidates.NewBoard(c)
+	if err := b.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	tx := s.Begin([]cluster.Event{{Kind: cluster.Woke}})
+	if err := b.Begin(tx); err != nil {
+		t.Fatal(err)
+	}
+	return tx, b.List()
+}
+
+// state is one of these servers and waiting jobs, each with an estimate.
+func state(t rapid.TB, spec cluster.Spec, jobs ...cluster.JobSpec) *cluster.State {
+	t.Helper()
+	s, err := cluster.NewState(spec, len(jobs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Name, j.Estimate = "job", time.Duration(1+i)*time.Hour
+		if j.Request.GPUMilli == 0 {
+			j.Request.GPUMilli = cluster.WholeGPU
+		}
+		s.Submit(cluster.JobID(i), j)
+	}
+	return s
+}
+
+// What the board would find by itself keeps the mark of who proposed it.
+func TestProposalsKeepTheirMark(t *testing.T) {
+	place := func(id cluster.JobID, server cluster.ServerID) cluster.Proposal {
+		at := cluster.Placement{{Server: server, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}
+		return cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}
+	}
+	one := cluster.JobSpec{Workers: 1}
+	s := state(t, cluster.Uniform(2, 4), one, one, one)
+	tx, list := board(t, s, starter{place(0, 0), place(1, 0)}, starter{place(2, 0), place(1, 0)})
+	defer tx.End()
+	var got []candidates.Kind
+	for id := range cluster.JobID(3) {
+		for i := range list {
+			c := &list[i]
+			if len(c.Ops) == 1 && c.Job == id && c.Ops[0].Placement[0] == place(id, 0).Placement[0] {
+				got = append(got, c.Kind)
+			}
+		}
+	}
+	if want := []candidates.Kind{candidates.Part, candidates.Part, candidates.Rival}; !slices.Equal(got, want) {
+		t.Errorf("starts on server 0 are %v, want %v", got, want)
+	}
+}
+
+// One job with many ways to start does not crowd out the others.
+func TestEveryJobHasItsTurn(t *testing.T) {
+	spec := cluster.Uniform(8, 4)
+	for i := range spec.Servers {
+		spec.Servers[i].GPUType = string(rune('A' + i))
+	}
+	jobs := make([]cluster.JobSpec, 6)
+	for i := range jobs {
+		jobs[i].Workers = 1
+	}
+	tx, list := board(t, state(t, spec, jobs...), nil)
+	defer tx.End()
+	var begun []cluster.JobID
+	for i := range list {
+		if list[i].Kind == candidates.Begin {
+			begun = append(begun, list[i].Job)
+		}
+	}
+	if want := []cluster.JobID{0, 1, 2, 3, 4, 5, 0}; !slices.Equal(begun[:min(7, len(begun))], want) {
+		t.Errorf("first to begin are %v, want %v", begun, want)
+	}
+}
