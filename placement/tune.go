@@ -112,6 +112,16 @@ func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 	return t.fit, r, nil
 }
 
+// Levels are the amounts that matter to the job's speed: the least that is as fast as what it asked for, the least that is nearly
+// so, and the least that is nearly as fast as can be. They are what it asked for where amounts make no difference.
+func (t *Tune) Levels(s *cluster.State, id cluster.JobID) (lean, floor, knee cluster.Amount, err error) {
+	r, err := t.bench.of(s, id)
+	if err != nil {
+		return lean, floor, knee, err
+	}
+	return r.lean, r.floor, r.knee, nil
+}
+
 // speed is what the profile says of a placement, 0 where it does not fit.
 func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) float64 {
 	mark := tx.Mark()

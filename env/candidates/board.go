@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
 )
 
 // Board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
@@ -14,10 +15,12 @@ import (
 type Board struct {
 	walk     *Walk // the base with its holds, and the searches for placements
 	rivals   []rival
-	departed bool // something was carried out that the base did not propose, or in an order in which not all of its fits
-	parts    int  // of the base's proposal that were carried out singly
-	wake     wake // that the base asked for
-	proposed int  // how many of what was made somebody proposed
+	departed bool            // something was carried out that the base did not propose, or in an order in which not all of its fits
+	parts    int             // of the base's proposal that were carried out singly
+	wake     wake            // that the base asked for
+	proposed int             // how many of what was made somebody proposed
+	tune     *placement.Tune // knows which amounts matter
+	asked    int             // elastic jobs of which the knee was looked for
 
 	// Memory that is used again.
 	made    []Candidate
@@ -26,8 +29,9 @@ type Board struct {
 	fits    []bool // by place in jobs: it could start now
 	events  []cluster.Event
 	refused []int
-	order   []int // of what was made
-	turns   []int // what was made of its kind for the job before
+	racks   []rack // by room, after one that stands for none; empty before they are counted
+	order   []int  // of what was made
+	turns   []int  // what was made of its kind for the job before
 }
 
 // rival is another scheduler and what it is asked by.
@@ -44,7 +48,7 @@ type wake struct {
 
 // NewBoard returns a board before its first Reset.
 func NewBoard(c Config) *Board {
-	b := &Board{walk: NewWalk(c)}
+	b := &Board{walk: NewWalk(c), tune: placement.NewTune(placement.DefaultTune())}
 	for _, r := range c.Rivals {
 		b.rivals = append(b.rivals, rival{r.Name, r.New()})
 	}
@@ -52,7 +56,10 @@ func NewBoard(c Config) *Board {
 }
 
 // Reset implements Source.
-func (b *Board) Reset(seed uint64) error { return b.walk.Reset(seed) }
+func (b *Board) Reset(seed uint64) error {
+	b.tune.Reset(seed)
+	return b.walk.Reset(seed)
+}
 
 // Tally implements Source.
 func (b *Board) Tally() [Kinds]int { return b.walk.tally }
@@ -95,8 +102,10 @@ func (b *Board) propose() error {
 	if err := b.ask(); err != nil {
 		return err
 	}
-	b.proposed = len(b.made)
-	b.find()
+	b.proposed, b.asked = len(b.made), 0
+	if err := b.find(); err != nil {
+		return err
+	}
 	b.show(own)
 	if len(w.list) > 1 {
 		w.lists++

@@ -236,27 +236,31 @@ func (o *finder) begin() {
 // fit does as the walk's, in the state before all candidates. Most jobs wait because there are not enough GPUs, which is soon
 // seen.
 func (o *finder) fit(id cluster.JobID) (start, bool) {
-	s := o.tx.State()
-	if o.room == 0 {
-		o.room = 1 + roomy(s)
-	}
-	if s.Spec(id).Least() >= o.room {
+	if o.tx.State().Spec(id).Least() > o.idle() {
 		return start{}, false
 	}
 	return o.w.fit(o.tx, id)
 }
 
-// roomy counts the GPUs that are not wholly in use: a job needs as many as it has workers.
-func roomy(s *cluster.State) (n int32) {
-	for i := range s.Servers() {
-		id := cluster.ServerID(i)
-		if !s.Open(id) {
-			continue
-		}
-		for _, use := range s.GPUUse(id) {
-			if use < cluster.WholeGPU {
-				n++
+// idle counts the GPUs that are not wholly in use in the state before all candidates: a job needs as many as it has workers.
+func (o *finder) idle() int32 {
+	if o.room == 0 {
+		s := o.tx.State()
+		o.room = 1
+		for i := range s.Servers() {
+			if id := cluster.ServerID(i); s.Open(id) {
+				o.room += vacant(s, id)
 			}
+		}
+	}
+	return o.room - 1
+}
+
+// vacant counts the GPUs of a server that are not wholly in use.
+func vacant(s *cluster.State, id cluster.ServerID) (n int32) {
+	for _, use := range s.GPUUse(id) {
+		if use < cluster.WholeGPU {
+			n++
 		}
 	}
 	return n

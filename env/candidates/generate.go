@@ -13,17 +13,23 @@ const (
 	heads  = 64 // waiting jobs that are looked at by each order, at most; a quarter of what is wanted in all, but 4 at least
 	gangs  = 2  // that servers may be held for
 	gainer = 4  // changes to running jobs
+	knees  = 4  // elastic jobs of which the speed is asked for at several numbers of workers
 )
 
 // find adds what the board itself thinks of, the first jobs of the orders first.
-func (b *Board) find() {
+func (b *Board) find() error {
 	w := b.walk
 	b.pick()
 	w.memory.renew()
+	b.racks = b.racks[:0]
 	o := finder{w: w, tx: w.tx, plan: w.plan, queue: b.jobs}
 	b.fits = b.fits[:0]
 	for _, id := range b.jobs {
-		b.fits = append(b.fits, b.begin(&o, id))
+		fits, err := b.begin(&o, id)
+		if err != nil {
+			return err
+		}
+		b.fits = append(b.fits, fits)
 	}
 	o.all = b.made
 	if w.Deltas {
@@ -37,6 +43,7 @@ func (b *Board) find() {
 	b.hold(&o)
 	b.made = o.all
 	b.lend()
+	return nil
 }
 
 // pick chooses the waiting jobs that the board looks at: the first by age, by the time and the GPU-time that they still need, by
@@ -111,103 +118,6 @@ func (b *Board) tenants() {
 	for _, h := range first[:n] {
 		if n > 1 && !slices.Contains(b.jobs, h.id) {
 			b.jobs = append(b.jobs, h.id)
-		}
-	}
-}
-
-// begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
-func (b *Board) begin(o *finder, id cluster.JobID) bool {
-	w := b.walk
-	tx, s := w.tx, w.tx.State()
-	spec := s.Spec(id)
-	st, fits := o.fit(id)
-	if fits {
-		b.start(Begin, id, st.at)
-		if at, ok := w.aligned(tx, &st); ok {
-			b.start(Aligned, id, at)
-		}
-	}
-	if at, ok := w.alone(s, id, spec.Workers, spec.Request); ok {
-		b.start(Alone, id, at)
-	}
-	b.servers(id)
-	sizes := [...]int32{spec.Workers, spec.Least(), spec.Most(), 2 * spec.Workers}
-	for i, n := range sizes {
-		if i == 0 || n > spec.Most() || slices.Contains(sizes[:i], n) {
-			continue
-		}
-		if at, ok := w.memory.alone(s, id, n, spec.Request); ok {
-			b.start(Sized, id, at)
-		}
-	}
-	if w.Menu {
-		b.asked(id)
-		b.amounts(id)
-	}
-	if w.times() > 1 {
-		b.more(id)
-	}
-	return fits
-}
-
-// asked adds to start a job with what it asks for, which a placer with a menu may never do.
-func (b *Board) asked(id cluster.JobID) {
-	m := &b.walk.memory
-	from := len(m.pieces)
-	var fits bool
-	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); !fits {
-		m.pieces = m.pieces[:from]
-		return
-	}
-	b.start(Begin, id, m.placed(from))
-}
-
-// amounts adds to start a job beside another, and with other CPU and memory.
-func (b *Board) amounts(id cluster.JobID) {
-	w := b.walk
-	s, spec := w.tx.State(), w.tx.State().Spec(id)
-	for _, p := range w.beside(w.tx, id, spec.Request) {
-		b.start(Packed, id, p.at)
-	}
-	for _, factor := range []float64{0.5, 2} {
-		a := spec.Request
-		a.CPUMilli, a.MemMiB = int32(float64(a.CPUMilli)*factor), int32(float64(a.MemMiB)*max(factor, 1))
-		if a == spec.Request {
-			continue
-		}
-		if at, ok := w.memory.alone(s, id, spec.Workers, a); ok {
-			b.start(Amounts, id, at)
-		}
-	}
-}
-
-// servers adds to start a job on the emptiest server that takes all of it, and on the fullest of every type of GPU.
-func (b *Board) servers(id cluster.JobID) {
-	s := b.walk.tx.State()
-	spec := s.Spec(id)
-	var found [1 + 16]cluster.ServerID // the emptiest, then by type the fullest
-	for i := range found {
-		found[i] = -1
-	}
-	emptiest, fullest := &found[0], found[1:]
-	for i := range s.Servers() {
-		v := cluster.ServerID(i)
-		free := s.FreeGPUs(v)
-		if free < spec.Workers && spec.Request.GPUMilli == cluster.WholeGPU || s.Fits(v, id, spec.Request) < spec.Workers {
-			continue
-		}
-		if *emptiest < 0 || free > s.FreeGPUs(*emptiest) {
-			*emptiest = v
-		}
-		if t := &fullest[s.TypeOf(v)]; *t < 0 || free < s.FreeGPUs(*t) {
-			*t = v
-		}
-	}
-	for i, v := range found {
-		if v >= 0 && !slices.Contains(found[:i], v) {
-			m := &b.walk.memory
-			m.pieces = append(m.pieces, cluster.Piece{Server: v, Workers: spec.Workers, Amount: spec.Request})
-			b.start(Begin, id, m.placed(len(m.pieces)-1))
 		}
 	}
 }

@@ -7,28 +7,38 @@ package cluster
 // the servers, that takes the gang.
 func (s *State) BestFit(id JobID, dst Placement) (Placement, bool) {
 	spec := s.jobs[id].spec
-	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, dst)
+	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, s.jobs[id].kinds, AnyRack, dst)
 }
 
 // BestFitAlone does so for n workers of the job, each of which holds the amount on a GPU that nobody else uses.
 func (s *State) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placement, bool) {
 	whole := a
 	whole.GPUMilli = WholeGPU
-	return s.bestFit(id, n, a, whole, dst)
+	return s.bestFit(id, n, a, whole, s.jobs[id].kinds, AnyRack, dst)
 }
 
+// BestFitAmong does so with workers that may share GPUs with others, on GPUs of such types, see TypesFor, and servers of such a
+// rack or AnyRack.
+func (s *State) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
+	return s.bestFit(id, n, a, a, types, rack, dst)
+}
+
+// AnyRack stands for all racks.
+const AnyRack = -1
+
 // bestFit places n workers, each of which holds an amount and needs room for another.
-func (s *State) bestFit(id JobID, n int32, hold, need Amount, dst Placement) (Placement, bool) {
+func (s *State) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
 	j := &s.jobs[id]
+	types &= j.kinds
 	if s.within(j, hold, int64(n)) < int64(n) || need.GPUMilli == WholeGPU && int64(n) > s.index.free {
 		return dst, false
 	}
 	if len(s.types) == 1 || j.spec.Mixed {
-		return s.gather(j, j.kinds, n, hold, need, dst)
+		return s.gather(j, types, n, hold, need, rack, dst)
 	}
 	for i := range s.types {
-		if kind := uint16(1) << i; j.kinds&kind != 0 {
-			if p, fits := s.gather(j, kind, n, hold, need, dst); fits {
+		if kind := uint16(1) << i; types&kind != 0 {
+			if p, fits := s.gather(j, kind, n, hold, need, rack, dst); fits {
 				return p, true
 			}
 		}
@@ -37,8 +47,15 @@ func (s *State) bestFit(id JobID, n int32, hold, need Amount, dst Placement) (Pl
 }
 
 // gather takes server after server with GPUs of such kinds.
-func (s *State) gather(j *job, kinds uint16, left int32, hold, need Amount, dst Placement) (Placement, bool) {
+func (s *State) gather(j *job, kinds uint16, left int32, hold, need Amount, rack int32, dst Placement) (Placement, bool) {
 	s.stampNow++
+	if rack != AnyRack {
+		for i := range s.servers {
+			if s.servers[i].spec.Rack != rack {
+				s.stamp[i] = s.stampNow
+			}
+		}
+	}
 	for left > 0 {
 		server, fits := s.tightest(j, kinds, left, need)
 		if server < 0 {

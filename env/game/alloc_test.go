@@ -36,14 +36,14 @@ func (q *queue) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// busy is a cluster with more jobs than it can hold: gangs, shares of GPUs, elastic jobs, tenants of which one has a quota, and
-// servers to borrow.
+// busy is a cluster of two types of GPUs in racks, with more jobs than it can hold: gangs, shares of GPUs, elastic jobs, tenants of
+// which one has a quota, and servers to borrow.
 func busy(t *testing.T) *cluster.State {
 	t.Helper()
 	spec := cluster.Uniform(16, 8)
 	for i := range spec.Servers {
 		v := &spec.Servers[i]
-		v.CPUMilli, v.MemMiB = 64_000, 256_000
+		v.CPUMilli, v.MemMiB, v.GPUType, v.Rack = 64_000, 256_000, []string{"V100", "T4"}[i%2], int32(1+i/4)
 		if i >= 14 {
 			v.Pool = cluster.Inference
 		}

@@ -1,0 +1,244 @@
+package candidates
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/placement"
+)
+
+// begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
+func (b *Board) begin(o *finder, id cluster.JobID) (bool, error) {
+	w := b.walk
+	tx, s := w.tx, w.tx.State()
+	spec := s.Spec(id)
+	st, fits := o.fit(id)
+	if fits {
+		b.start(Begin, id, st.at)
+		if at, ok := w.aligned(tx, &st); ok {
+			b.start(Aligned, id, at)
+		}
+	}
+	if at, ok := w.alone(s, id, spec.Workers, spec.Request); ok {
+		b.start(Alone, id, at)
+	}
+	if int64(spec.Workers) <= int64(o.idle()) {
+		b.types(id)
+		b.emptiest(id)
+		if !fits || s.Crosses(st.at) {
+			b.rack(id)
+		}
+	}
+	b.sized(id)
+	if w.times() > 1 {
+		b.more(id)
+	}
+	if !w.Menu {
+		return fits, nil
+	}
+	b.requested(id)
+	return fits, b.amounts(id)
+}
+
+// requested adds to start a job with what it asks for, which a placer with a menu may never do.
+func (b *Board) requested(id cluster.JobID) {
+	m := &b.walk.memory
+	from := len(m.pieces)
+	var fits bool
+	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); !fits {
+		m.pieces = m.pieces[:from]
+		return
+	}
+	b.start(Begin, id, m.placed(from))
+}
+
+// types adds to start a job on GPUs of each type, on as few servers as take it and there the fullest.
+func (b *Board) types(id cluster.JobID) {
+	s := b.walk.tx.State()
+	for i := range s.Types() {
+		b.among(Begin, id, s.Spec(id).Request, 1<<i, cluster.AnyRack)
+	}
+}
+
+// among adds to start a job on GPUs of such types and servers of such a rack, and reports whether it fits.
+func (b *Board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint16, rack int32) (fits bool) {
+	s, m := b.walk.tx.State(), &b.walk.memory
+	from := len(m.pieces)
+	if m.pieces, fits = s.BestFitAmong(id, s.Spec(id).Workers, a, types, rack, m.pieces); fits {
+		b.start(kind, id, m.placed(from))
+	} else {
+		m.pieces = m.pieces[:from]
+	}
+	return fits
+}
+
+// emptiest adds to start a job on the emptiest server that takes all of it.
+func (b *Board) emptiest(id cluster.JobID) {
+	s, m := b.walk.tx.State(), &b.walk.memory
+	spec := s.Spec(id)
+	found := cluster.ServerID(-1)
+	for i := range s.Servers() {
+		v := cluster.ServerID(i)
+		if free := s.FreeGPUs(v); found >= 0 && free <= s.FreeGPUs(found) ||
+			free < spec.Workers && spec.Request.GPUMilli == cluster.WholeGPU || s.Fits(v, id, spec.Request) < spec.Workers {
+			continue
+		}
+		found = v
+	}
+	if found >= 0 {
+		m.pieces = append(m.pieces, cluster.Piece{Server: found, Workers: spec.Workers, Amount: spec.Request})
+		b.start(Begin, id, m.placed(len(m.pieces)-1))
+	}
+}
+
+// rack is how many GPUs a rack has that are not wholly in use.
+type rack struct{ number, room int32 }
+
+// rack adds to start a gang, which else would cross racks or does not fit, in the fullest rack that takes it.
+func (b *Board) rack(id cluster.JobID) {
+	s := b.walk.tx.State()
+	spec := s.Spec(id)
+	for _, r := range b.fullest(s) {
+		if r.room >= spec.Workers && b.among(Begin, id, spec.Request, s.TypesFor(id), r.number) {
+			return
+		}
+	}
+}
+
+// fullest returns the racks, those with the least room first; none where all servers are of one.
+func (b *Board) fullest(s *cluster.State) []rack {
+	if len(b.racks) > 0 {
+		return b.racks[1:]
+	}
+	b.racks = append(b.racks, rack{}) // so that it is known that there are none
+	for i := range s.Servers() {
+		id := cluster.ServerID(i)
+		for int(s.Server(id).Rack)+1 >= len(b.racks) {
+			b.racks = append(b.racks, rack{number: int32(len(b.racks)) - 1})
+		}
+		if s.Open(id) {
+			b.racks[1+s.Server(id).Rack].room += vacant(s, id)
+		}
+	}
+	all := b.racks[1:]
+	slices.SortFunc(all, func(a, b rack) int { return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.number, b.number)) })
+	return all
+}
+
+// sized adds to start an elastic job with other numbers of workers: at the knee of its speed, with the fewest, on all idle GPUs,
+// and with twice as many as it asked for.
+func (b *Board) sized(id cluster.JobID) {
+	s, m := b.walk.tx.State(), &b.walk.memory
+	spec := s.Spec(id)
+	if spec.Least() == spec.Most() {
+		return
+	}
+	idle := b.most(id)
+	if idle == 0 {
+		return
+	}
+	sizes := [...]int32{b.knee(id, idle), spec.Least(), idle, 2 * spec.Workers}
+	for i, n := range sizes {
+		if n == spec.Workers || n > idle || slices.Contains(sizes[:i], n) {
+			continue
+		}
+		if at, ok := m.alone(s, id, n, spec.Request); ok {
+			b.start(Sized, id, at)
+		}
+	}
+}
+
+// most is with how many workers an elastic job could start on GPUs that are idle, 0 if it could not.
+func (b *Board) most(id cluster.JobID) int32 {
+	s, m := b.walk.tx.State(), &b.walk.memory
+	spec := s.Spec(id)
+	return b.last(id, func(n int32) bool {
+		from := len(m.pieces)
+		_, fits := m.alone(s, id, n, spec.Request)
+		m.pieces = m.pieces[:from]
+		return fits
+	})
+}
+
+// last returns the highest number of workers that will do, where fewer do if more do, 0 if the least will not.
+func (b *Board) last(id cluster.JobID, does func(n int32) bool) int32 {
+	spec := b.walk.tx.State().Spec(id)
+	step := spec.Together()
+	low, high := (spec.Least()-1)/step, int32(min(int64(spec.Most()), b.walk.tx.State().FreeTotal()))/step
+	for least := low; low < high; {
+		if mid := (low + high + 1) / 2; does(mid * step) {
+			low = mid
+		} else if high = mid - 1; high == least {
+			return 0
+		}
+	}
+	if low*step < spec.Least() {
+		return 0
+	}
+	return low * step
+}
+
+// knee is with how few workers an elastic job reaches the part of its speed with the most that counts as all of it, by what
+// profiles say; the most of later jobs, which are not asked about.
+func (b *Board) knee(id cluster.JobID, most int32) int32 {
+	if b.asked++; b.asked > knees {
+		return most
+	}
+	top := b.speed(id, most) * placement.DefaultTune().Knee
+	// Numbers up to the last that is too slow: the knee is the next.
+	step := b.walk.tx.State().Spec(id).Together()
+	slow := b.last(id, func(n int32) bool { return n < most && b.speed(id, n) < top })
+	if slow == 0 {
+		return b.walk.tx.State().Spec(id).Least()
+	}
+	return slow + step
+}
+
+// speed is what profiles say of a job with so many workers on GPUs of their own, 0 where they do not fit.
+func (b *Board) speed(id cluster.JobID, n int32) float64 {
+	tx, m := b.walk.tx, &b.walk.memory
+	s := tx.State()
+	from, mark := len(m.pieces), tx.Mark()
+	defer tx.Rollback(mark)
+	at, ok := m.alone(s, id, n, s.Spec(id).Request)
+	m.pieces = m.pieces[:from]
+	if !ok || !tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}) {
+		return 0
+	}
+	return placement.Profile(s).Speed(s, id)
+}
+
+// amounts adds to start a job beside another, with other CPU and memory, and with other shares of GPUs.
+func (b *Board) amounts(id cluster.JobID) error {
+	w := b.walk
+	s, spec := w.tx.State(), w.tx.State().Spec(id)
+	for _, p := range w.beside(w.tx, id, spec.Request) {
+		b.start(Packed, id, p.at)
+	}
+	lean, floor, knee, err := b.tune.Levels(s, id)
+	if err != nil {
+		return err
+	}
+	half, twice := spec.Request, spec.Request
+	half.CPUMilli /= 2
+	twice.CPUMilli, twice.MemMiB = double(twice.CPUMilli), double(twice.MemMiB)
+	for _, a := range [...]cluster.Amount{knee, lean, floor, half, twice} {
+		if a == spec.Request {
+			continue
+		}
+		if at, ok := w.memory.alone(s, id, spec.Workers, a); ok {
+			b.start(Amounts, id, at)
+		}
+	}
+	for _, part := range [...]int32{cluster.WholeGPU, cluster.WholeGPU / 2, cluster.WholeGPU / 4} {
+		a := spec.Request
+		if a.GPUMilli = part; a == spec.Request {
+			continue
+		}
+		b.among(Amounts, id, a, s.TypesFor(id), cluster.AnyRack)
+	}
+	return nil
+}
+
+func double(n int32) int32 { return min(n, 1<<30-1) * 2 }
