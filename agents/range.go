@@ -23,8 +23,10 @@ func (o *Observation) rows(s *Shape, visit func(at int, x float32)) {
 		data  []float32
 		width int
 	}{{o.Server, s.Server}, {o.Job, s.Job}, {o.Offer, s.Offer}} {
-		for i, x := range table.data {
-			visit(2*(first+i%table.width), x)
+		for data := table.data; len(data) > 0; data = data[table.width:] {
+			for i, x := range data[:table.width] {
+				visit(2*(first+i), x)
+			}
 		}
 		first += table.width
 	}
