@@ -20,7 +20,7 @@ type Board struct {
 	wake     wake            // that the base asked for
 	proposed int             // how many of what was made somebody proposed
 	tune     *placement.Tune // knows which amounts matter
-	asked    int             // elastic jobs of which the knee was looked for
+	measured int             // elastic jobs of which the knee was looked for
 
 	// Memory that is used again.
 	made    []Candidate
@@ -102,7 +102,7 @@ func (b *Board) propose() error {
 	if err := b.ask(); err != nil {
 		return err
 	}
-	b.proposed, b.asked = len(b.made), 0
+	b.proposed, b.measured = len(b.made), 0
 	if err := b.find(); err != nil {
 		return err
 	}

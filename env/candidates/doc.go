@@ -14,6 +14,6 @@
 // The files: kind.go and candidate.go say what a candidate is, walk.go goes through a decision, find.go finds the candidates,
 // with ways.go for placements, deltas.go for changes to running jobs and block.go for blocks that are held for a gang. board.go
 // goes through a decision of a board, with generate.go and starts.go for its candidates, wider.go for what the usual list leaves
-// out, and list.go for which of them it shows. memory.go is what candidates point into, and guard.go holds a base to what a
+// out and list.go for which of them it shows. memory.go is what candidates point into, and guard.go holds a base to what a
 // candidate commits it to.
 package candidates

@@ -24,6 +24,8 @@ func (b *Board) begin(o *finder, id cluster.JobID) (bool, error) {
 		b.start(Alone, id, at)
 	}
 	if int64(spec.Workers) <= int64(o.idle()) {
+		// As it asks to, which a placer with a menu may never do.
+		b.among(Begin, id, spec.Request, s.TypesFor(id), cluster.AnyRack)
 		b.types(id)
 		b.emptiest(id)
 		if !fits || s.Crosses(st.at) {
@@ -31,26 +33,15 @@ func (b *Board) begin(o *finder, id cluster.JobID) (bool, error) {
 		}
 	}
 	b.sized(id)
+	if w.Menu {
+		if err := b.amounts(id); err != nil {
+			return false, err
+		}
+	}
 	if w.times() > 1 {
 		b.more(id)
 	}
-	if !w.Menu {
-		return fits, nil
-	}
-	b.requested(id)
-	return fits, b.amounts(id)
-}
-
-// requested adds to start a job with what it asks for, which a placer with a menu may never do.
-func (b *Board) requested(id cluster.JobID) {
-	m := &b.walk.memory
-	from := len(m.pieces)
-	var fits bool
-	if m.pieces, fits = b.walk.tx.State().BestFit(id, m.pieces); !fits {
-		m.pieces = m.pieces[:from]
-		return
-	}
-	b.start(Begin, id, m.placed(from))
+	return fits, nil
 }
 
 // types adds to start a job on GPUs of each type, on as few servers as take it and there the fullest.
@@ -182,7 +173,7 @@ func (b *Board) last(id cluster.JobID, does func(n int32) bool) int32 {
 // knee is with how few workers an elastic job reaches the part of its speed with the most that counts as all of it, by what
 // profiles say; the most of later jobs, which are not asked about.
 func (b *Board) knee(id cluster.JobID, most int32) int32 {
-	if b.asked++; b.asked > knees {
+	if b.measured++; b.measured > knees*b.walk.times() {
 		return most
 	}
 	top := b.speed(id, most) * placement.DefaultTune().Knee
