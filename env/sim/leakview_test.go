@@ -94,6 +94,9 @@ func arguments(s *cluster.State, jobs int, t reflect.Type) (all []reflect.Value)
 		for n := range int32(3) {
 			add(n)
 		}
+	case reflect.TypeFor[uint16](): // types of GPUs
+		add(uint16(1))
+		add(^uint16(0))
 	case reflect.TypeFor[cluster.Amount]():
 		add(cluster.Amount{GPUMilli: 1000})
 		add(cluster.Amount{GPUMilli: 300, CPUMilli: 1000, MemMiB: 1000, GPUMemMiB: 9000})
