@@ -60,7 +60,7 @@ func TestPagesNameReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons, text := names(`Reason\w+\s+= "(\w+)"`, string(source)), pages(t)
+	reasons, text := names(`[rR]eason\w+\s+= "(\w+)"`, string(source)), pages(t)
 	if len(reasons) < 10 {
 		t.Fatalf("only the reasons %q found", reasons)
 	}
