@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -213,7 +214,7 @@ func (b *Board) amounts(id cluster.JobID) error {
 	}
 	half, twice := spec.Request, spec.Request
 	half.CPUMilli /= 2
-	twice.CPUMilli, twice.MemMiB = double(twice.CPUMilli), double(twice.MemMiB)
+	twice.CPUMilli, twice.MemMiB = times(twice.CPUMilli, 2), times(twice.MemMiB, 2)
 	for _, a := range [...]cluster.Amount{knee, lean, floor, half, twice} {
 		if a == spec.Request {
 			continue
@@ -232,4 +233,5 @@ func (b *Board) amounts(id cluster.JobID) error {
 	return nil
 }
 
-func double(n int32) int32 { return min(n, 1<<30-1) * 2 }
+// times is an amount so many times, as far as it can be said.
+func times(n int32, factor float64) int32 { return int32(min(float64(n)*factor, math.MaxInt32-1)) }

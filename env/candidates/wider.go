@@ -33,7 +33,7 @@ func (b *Board) more(id cluster.JobID) {
 	}
 	for k := range n {
 		a, factor := spec.Request, 4*float64(k+1)/float64(n)
-		a.CPUMilli, a.MemMiB = int32(float64(a.CPUMilli)*factor), int32(float64(a.MemMiB)*max(factor, 1))
+		a.CPUMilli, a.MemMiB = times(a.CPUMilli, factor), times(a.MemMiB, max(factor, 1))
 		if at, ok := m.alone(s, id, spec.Workers, a); ok {
 			b.start(Amounts, id, at)
 		}

@@ -122,6 +122,7 @@ func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 			return false
 		}
 		empty.Nodes = slices.DeleteFunc(slices.Clone(o.Nodes), func(n *corev1.Node) bool { return !seen(n) }) // in use by inference
+
 		lent := map[string]bool{} // they stay so while nothing runs
 		for id := range cluster.ServerID(v.State.Servers()) {
 			if v.State.OnLoan(id) {
