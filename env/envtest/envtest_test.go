@@ -3,6 +3,7 @@ package envtest_test
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,7 +182,7 @@ func instead(step func(inner env.Env, joint []game.Action, ts *env.TimeStep) err
 
 // Every check catches the fault that it is there for.
 func TestMutations(t *testing.T) {
-	noise := float32(0) // shared by all environments that a check makes
+	var noise atomic.Int64 // all environments that a check makes share it, and a vector steps them at once
 	for _, c := range []struct {
 		name, check string
 		fault       func(env.Env) env.Env
@@ -208,8 +209,7 @@ func TestMutations(t *testing.T) {
 			}
 		})},
 		{"observations drift", "deterministic", after(func(_ game.Spec, ts *env.TimeStep) {
-			noise += 1e-6
-			ts.Global[0] = noise
+			ts.Global[0] = 1e-6 * float32(noise.Add(1))
 		})},
 		{"the end is never cleared", "deterministic", instead(func(e env.Env, joint []game.Action, ts *env.TimeStep) error {
 			old := ts.Truncated
@@ -277,7 +277,7 @@ func TestMutations(t *testing.T) {
 		})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noise = 0
+			noise.Store(0)
 			found := false
 			good := generated(4, 60, nil)
 			for _, r := range envtest.Report(func() (env.Env, error) {
