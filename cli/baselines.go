@@ -5,10 +5,11 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newBaselinesCmd(a *app) *cobra.Command {
-	return newGroup("baselines", "List and describe the built-in policies",
+	return cmdline.NewGroup("baselines", "List and describe the built-in policies",
 		`A baseline is a scheduler that learned policies are measured against. docs/policies.md compares them.`,
 		newBaselinesLsCmd(a), newBaselinesDescribeCmd(a))
 }
@@ -17,7 +18,7 @@ func newBaselinesLsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List the baselines",
-		Long: long(`
+		Long: cmdline.Long(`
 Lists the baselines with a line about each. Wherever a policy is asked for, these names will do, and besides them prior, which is
 what a learned team starts from, released, the learned policy that comes with the program, and the folder of an exported policy or
 of a training run. With +menu behind it a baseline that is marked so gives jobs GPU shares, CPU, memory and workers from the menu
@@ -40,8 +41,8 @@ func runBaselinesLs(a *app) error {
 	for _, b := range baselines.All() {
 		lines = append(lines, line{b.Name, b.About, b.Orders()})
 	}
-	if a.json {
-		return a.printJSON(lines)
+	if a.JSON {
+		return a.PrintJSON(lines)
 	}
 	rows := [][]string{{"baseline", "+menu", "about"}}
 	for _, l := range lines {
@@ -51,14 +52,14 @@ func runBaselinesLs(a *app) error {
 		}
 		rows = append(rows, []string{l.Name, mark, l.About})
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }
 
 func newBaselinesDescribeCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Tell how a baseline decides, what it needs to know and which options it has",
-		Long: long(`
+		Long: cmdline.Long(`
 Tells how a baseline decides, what it follows, what it needs to know, and its options: each with its default, what may be given
 and where the default comes from. +menu, +move and +loan are described as well. Options stand behind the name, each after a
 colon: sjfhold:times=3.`),
@@ -80,7 +81,7 @@ func describable() []string {
 func runBaselinesDescribe(a *app, name string) error {
 	b, ok := baselines.Describe(name)
 	if !ok {
-		return usage("no baseline %q%s", name, didYouMean(name, describable()))
+		return cmdline.Usage("no baseline %q%s", name, cmdline.DidYouMean(name, describable()))
 	}
 	type description struct {
 		Name    string          `json:"name"`
@@ -92,28 +93,28 @@ func runBaselinesDescribe(a *app, name string) error {
 		Options []option.Option `json:"options"`
 	}
 	d := description{b.Name, b.About, b.Rule, b.Source, b.Needs, b.Orders(), b.Options()}
-	if a.json {
-		return a.printJSON(d)
+	if a.JSON {
+		return a.PrintJSON(d)
 	}
-	a.printf("%s: %s\n", d.Name, d.About)
+	a.Printf("%s: %s\n", d.Name, d.About)
 	if d.Rule != "" { // a user's own scheduler may say less of itself
-		a.printf("\n%s\n", d.Rule)
+		a.Printf("\n%s\n", d.Rule)
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	for _, line := range [][2]string{{"source", d.Source}, {"needs", d.Needs}} {
 		if line[1] != "" {
-			a.printf("%s: %s\n", line[0], line[1])
+			a.Printf("%s: %s\n", line[0], line[1])
 		}
 	}
 	if d.Menu {
-		a.printf("takes %s: yes\n", baselines.MenuSuffix)
+		a.Printf("takes %s: yes\n", baselines.MenuSuffix)
 	}
 	if len(d.Options) == 0 {
 		return nil
 	}
-	a.printf("\noptions\n")
+	a.Printf("\noptions\n")
 	for _, o := range d.Options {
-		a.printf("  %s=%s\n      %s\n      values: %s\n      default: %s\n", o.Name, o.Default, o.About, o.Values, o.Source)
+		a.Printf("  %s=%s\n      %s\n      values: %s\n      default: %s\n", o.Name, o.Default, o.About, o.Values, o.Source)
 	}
 	return nil
 }

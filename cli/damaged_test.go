@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // damage changes one byte of a file.
@@ -26,8 +28,8 @@ func TestADamagedCheckpointIsToldOf(t *testing.T) {
 	why := []string{"runs/one", "checkpoint 2", "tensors.safetensors", "SHA-256", "the newest that can is 1"}
 
 	s := command(t, "export", "--run", "runs/one")
-	if s.code != codeError {
-		t.Errorf("export: exit code %d, want %d", s.code, codeError)
+	if s.code != cmdline.CodeError {
+		t.Errorf("export: exit code %d, want %d", s.code, cmdline.CodeError)
 	}
 	contains(t, s.talk, append(why, "--allow-older exports checkpoint 1")...)
 	if _, err := os.Stat("runs/one/policy"); !os.IsNotExist(err) {

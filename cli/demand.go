@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/train/demand"
 )
 
 func newDemandCmd(a *app) *cobra.Command {
-	return newGroup("demand", "Train and compare predictors of inference demand",
+	return cmdline.NewGroup("demand", "Train and compare predictors of inference demand",
 		`What inference lends to training depends on what it will need five minutes later. docs/inference.md tells the rule, the
 predictors and how well they do.`,
 		newDemandFitCmd(a), newDemandCompareCmd(a))
@@ -36,15 +37,15 @@ func (s *demandSeries) addFlags(cmd *cobra.Command, draws int, drawsHelp string)
 	f.StringSliceVarP(&s.names, "series", "s", []string{demand.Generated}, seriesHelp)
 	f.IntVar(&s.days, "train-days", 10, "days, from the first, to fit to")
 	f.IntVar(&s.draws, "draws", draws, drawsHelp)
-	complete(cmd, "series", func() []string { return []string{demand.Generated} })
+	cmdline.Complete(cmd, "series", func() []string { return []string{demand.Generated} })
 }
 
 func (s *demandSeries) validate() error {
 	if s.draws < 1 || s.draws > 1000 {
-		return usage("--draws %d, want 1 to 1000", s.draws)
+		return cmdline.Usage("--draws %d, want 1 to 1000", s.draws)
 	}
 	if len(s.names) == 0 {
-		return usage("--series is empty, want %s", seriesHelp)
+		return cmdline.Usage("--series is empty, want %s", seriesHelp)
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func newDemandFitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --out FILE",
 		Short: "Train the LSTM that predicts inference demand",
-		Long: long(`
+		Long: cmdline.Long(`
 Trains the network on the first days of one or more series together, and writes the weights of the epoch that did best on
 the last part of those days, which it did not learn from. Errors are mean squared ones of usage, in shares of the pool, five
 minutes ahead. Equal command lines write equal bytes.
@@ -85,7 +86,7 @@ An interrupt finishes the epoch in progress and writes the best so far; a second
 	f.Float64Var(&c.Rate, "rate", c.Rate, "Adam's step in the first epoch, falling to a tenth of it in the last")
 	f.Float64Var(&c.Validation, "validation", c.Validation, "share of the training days, at their end, that chooses the epoch")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "of first weights and order; draws have the seeds 1, 2, ...")
-	require(cmd, "out")
+	cmdline.Require(cmd, "out")
 	return cmd
 }
 
@@ -104,7 +105,7 @@ func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
 		return err
 	}
 	if err := opts.train.Validate(); err != nil {
-		return &exitError{codeUsage, err}
+		return cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	var series []inference.Series
 	for _, name := range opts.series.names {
@@ -126,7 +127,7 @@ func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
 	if report.Epochs == 0 {
 		return fmt.Errorf("nothing trained, nothing written: %w", ctx.Err())
 	}
-	if err := a.write(opts.out, func(w io.Writer) error { return inference.WriteLSTM(w, n) }); err != nil {
+	if err := a.Write(opts.out, func(w io.Writer) error { return inference.WriteLSTM(w, n) }); err != nil {
 		return err
 	}
 	result := demandFitted{opts.out, opts.series.names, opts.series.draws, opts.series.days, opts.train.Hidden, report}
@@ -134,8 +135,8 @@ func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
 		return err
 	}
 	if report.Stopped {
-		return &exitError{codeInterrupted, fmt.Errorf("stopped after epoch %d of %d; the best so far is in %s",
-			report.Epochs, opts.train.Epochs, opts.out)}
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after epoch %d of %d; the best so far is in %s",
+			report.Epochs, opts.train.Epochs, opts.out))
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
 func demandTrain(
 	ctx context.Context, a *app, series []inference.Series, c demand.Config,
 ) (*inference.LSTM, demand.Report, error) {
-	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(c.Epochs), Label: "demand", Unit: "epochs"})
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(c.Epochs), Label: "demand", Unit: "epochs"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this epoch, a second signal ends at once") })()
 	return demand.Train(ctx, series, c, func(e demand.Epoch) {
@@ -157,15 +158,15 @@ func (r *demandFitted) print(a *app) error {
 	if r.Out == "-" {
 		return nil // what standard output holds are the weights
 	}
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	a.printf("%s: best of %d epochs is %d, with a mean squared error of %.6f on validation (the last value: %.6f)\n",
+	a.Printf("%s: best of %d epochs is %d, with a mean squared error of %.6f on validation (the last value: %.6f)\n",
 		r.Out, r.Epochs, r.Best.Epoch, r.Best.Validation, r.Start.Validation)
 	if r.Best.Epoch == 0 {
-		a.say("no epoch was better than the last value: the weights written predict just that")
+		a.Say("no epoch was better than the last value: the weights written predict just that")
 	}
-	a.printf("compare:  clustergym demand compare --series %s --lstm %s\n", strings.Join(r.Series, ","), r.Out)
+	a.Printf("compare:  clustergym demand compare --series %s --lstm %s\n", strings.Join(r.Series, ","), r.Out)
 	return nil
 }
 
@@ -180,7 +181,7 @@ func newDemandCompareCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --series S",
 		Short: "Compare predictors of inference demand on days not seen",
-		Long: long(fmt.Sprintf(`
+		Long: cmdline.Long(fmt.Sprintf(`
 Lets every predictor foresee a series, five minutes ahead, and judges it by the days after the training days: mean absolute
 and squared error, in shares of the pool; the mean number of servers lent under the headroom of %g %%, and the share of
 demand that finds no server if training takes every offer; and both again with the margin that the predictor needs on the
@@ -218,8 +219,8 @@ func runDemandCompare(ctx context.Context, a *app, opts demandCompareOptions) er
 	if err != nil {
 		return err
 	}
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(len(opts.series.names) * opts.series.draws), Label: "compare", Unit: "draws",
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet, Total: int64(len(opts.series.names) * opts.series.draws), Label: "compare", Unit: "draws",
 	})
 	defer bar.Finish()
 	var results []demandCompared
@@ -239,8 +240,8 @@ func runDemandCompare(ctx context.Context, a *app, opts demandCompareOptions) er
 		results = append(results, demandCompared{name, len(draws), opts.series.days, opts.servers, demand.Mean(draws)})
 	}
 	bar.Finish()
-	if a.json {
-		return a.printJSON(results)
+	if a.JSON {
+		return a.PrintJSON(results)
 	}
 	return printDemand(a, results)
 }
@@ -270,7 +271,7 @@ func readLSTM(path string) (*inference.LSTM, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, noRun(fmt.Errorf("open weights: %w", err))
+			return nil, cmdline.NoRun(fmt.Errorf("open weights: %w", err))
 		}
 		return nil, fmt.Errorf("open weights: %w", err)
 	}
@@ -293,5 +294,5 @@ func printDemand(a *app, results []demandCompared) error {
 			})
 		}
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }

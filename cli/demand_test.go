@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // What fit writes, compare reads; equal command lines write equal bytes.
@@ -50,14 +52,14 @@ func TestDemandMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"fit"}, codeUsage, `required flag(s) "out"`},
-		{[]string{"fit", "--out", out, "--hidden", "0"}, codeUsage, "hidden is 0, want 1 to 256"},
-		{[]string{"fit", "--out", out, "--draws", "0"}, codeUsage, "--draws 0, want 1 to 1000"},
-		{[]string{"fit", "--out", out, "--train-days", "15"}, codeError, "generated: take 15 training days of 14.0"},
-		{[]string{"fit", "--out", out, "--series", out}, codeError, "no such file"},
-		{[]string{"compare", "--lstm", out}, codeNoRun, "open weights"},
-		{[]string{"compare", "--lstm", "demand.go"}, codeError, "demand.go: read LSTM"},
-		{[]string{"compare", "--servers", "0"}, codeError, "0 servers, want 1 to"},
+		{[]string{"fit"}, cmdline.CodeUsage, `required flag(s) "out"`},
+		{[]string{"fit", "--out", out, "--hidden", "0"}, cmdline.CodeUsage, "hidden is 0, want 1 to 256"},
+		{[]string{"fit", "--out", out, "--draws", "0"}, cmdline.CodeUsage, "--draws 0, want 1 to 1000"},
+		{[]string{"fit", "--out", out, "--train-days", "15"}, cmdline.CodeError, "generated: take 15 training days of 14.0"},
+		{[]string{"fit", "--out", out, "--series", out}, cmdline.CodeError, "no such file"},
+		{[]string{"compare", "--lstm", out}, cmdline.CodeNoRun, "open weights"},
+		{[]string{"compare", "--lstm", "demand.go"}, cmdline.CodeError, "demand.go: read LSTM"},
+		{[]string{"compare", "--servers", "0"}, cmdline.CodeError, "0 servers, want 1 to"},
 	} {
 		s := command(t, append([]string{"demand"}, c.args...)...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {
@@ -67,8 +69,8 @@ func TestDemandMistakes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"demand", "fit", "--out", out}, {"demand", "compare"}} {
-		if s := commandWith(ctx, "", args...); s.code != codeInterrupted {
-			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, codeInterrupted, s.talk)
+		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted {
+			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, cmdline.CodeInterrupted, s.talk)
 		}
 	}
 	if _, err := os.Stat(out); err == nil {

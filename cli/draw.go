@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/eval/console"
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/perfetto"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // drawOptions say how schedules are drawn.
@@ -33,14 +34,14 @@ func (o *drawOptions) addFlags(cmd *cobra.Command) {
 
 // validate refuses what has no answer before the work begins.
 func (o *drawOptions) validate(a *app, logs int) error {
-	if o.show && a.json {
-		return usage("--show and --json both print to standard output: want one of them")
+	if o.show && a.JSON {
+		return cmdline.Usage("--show and --json both print to standard output: want one of them")
 	}
 	if o.perfetto != "" && logs > 1 {
-		return usage("--perfetto holds one schedule, not %d: want one log", logs)
+		return cmdline.Usage("--perfetto holds one schedule, not %d: want one log", logs)
 	}
 	if format := figureFormat(o.gantt); o.gantt != "" && !slices.Contains(figure.Formats(), format) {
-		return usage("--gantt %s: want a name that ends in .%s", o.gantt, strings.Join(figure.Formats(), ", ."))
+		return cmdline.Usage("--gantt %s: want a name that ends in .%s", o.gantt, strings.Join(figure.Formats(), ", ."))
 	}
 	return nil
 }
@@ -65,17 +66,17 @@ func (o *drawOptions) draw(a *app, logs ...*sim.Log) error {
 		if f.path == "" {
 			continue
 		}
-		if err := a.write(f.path, f.fill); err != nil {
+		if err := a.Write(f.path, f.fill); err != nil {
 			return err
 		}
 	}
 	if !o.show {
 		return nil
 	}
-	if err := console.Gantt(a.out, a.screen(len(logs)), logs...); err != nil {
+	if err := console.Gantt(a.Out, a.screen(len(logs)), logs...); err != nil {
 		return err
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (a *app) screen(schedules int) console.Options {
 	o := console.Options{Width: plainWidth, Height: firstLines + (schedules-1)*moreLines}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"), "utf-8"))
 	o.ASCII = !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-	f, ok := a.out.w.(*os.File)
+	f, ok := a.Stdout().(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o
 	}

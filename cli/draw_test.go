@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
@@ -86,7 +87,7 @@ func TestDrawingsThatCannotBeAreRefused(t *testing.T) {
 		{"standard input twice", "standard input", []string{"replay", "-", "-"}},
 		{"three logs", "3", []string{"replay", log, log, log}},
 	} {
-		if s := command(t, c.args...); s.code != codeUsage || !strings.Contains(s.talk, c.want) || s.out != "" {
+		if s := command(t, c.args...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c.want) || s.out != "" {
 			t.Errorf("%s: exit code %d, %q, %q", c.name, s.code, s.out, s.talk)
 		}
 	}
@@ -108,7 +109,7 @@ func TestGzipBombsAreRefused(t *testing.T) {
 			w.Write(make([]byte, 1<<20))
 		}
 	})
-	if s := command(t, "replay", file(t, "zeros.jsonl.gz", zeros)); s.code != codeError ||
+	if s := command(t, "replay", file(t, "zeros.jsonl.gz", zeros)); s.code != cmdline.CodeError ||
 		!strings.Contains(s.talk, "zeros.jsonl.gz") || !strings.Contains(s.talk, "line 1") {
 		t.Errorf("a line without an end: exit code %d, %q", s.code, s.talk)
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newEnvCmd(a *app) *cobra.Command {
-	return newGroup("env", "Describe, check, time and watch environments",
+	return cmdline.NewGroup("env", "Describe, check, time and watch environments",
 		`An environment plays the windows of a scenario. Every server is an agent. Wherever there is a choice, the agents see what a
 baseline, the prior, would do next and what could be done in its place, as numbered candidates. Each names one in which its server
 takes part, or passes. What is agreed on is carried out, and simulated time passes until the next choice.`,
@@ -39,7 +40,7 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.split, "split", string(scenario.Train), "whose windows to play: train, validation or test")
 	f.Uint64Var(&o.seed, "seed", 1, "of the episode; it also picks the window")
-	complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "split", splitNames)
 }
 
 // addGameFlags adds the flags that say which game is played on which scenario.
@@ -56,11 +57,11 @@ func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 		"baselines whose proposals are among the candidates of wide lists, with commas between")
 	f.StringVar(&o.encoder, "encoder", observe.StandardName, "what shows states to the agents, by name")
 	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "what the agents are given, by name")
-	complete(cmd, "encoder", observe.Names)
-	complete(cmd, "reward", env.RewardNames)
-	complete(cmd, "rivals", baselines.Names)
-	complete(cmd, "prior", baselines.Names)
-	complete(cmd, "agree", agreementNames)
+	cmdline.Complete(cmd, "encoder", observe.Names)
+	cmdline.Complete(cmd, "reward", env.RewardNames)
+	cmdline.Complete(cmd, "rivals", baselines.Names)
+	cmdline.Complete(cmd, "prior", baselines.Names)
+	cmdline.Complete(cmd, "agree", agreementNames)
 }
 
 func splitNames() []string {
@@ -72,9 +73,9 @@ func agreementNames() []string { return []string{game.All.String(), game.Lead.St
 // game returns what makes the game of an environment, with an encoder of its own.
 func (o *envOptions) game() (func() (game.Config, error), error) {
 	if o.window < 1 {
-		return nil, usage("--window %d: want at least 1", o.window)
+		return nil, cmdline.Usage("--window %d: want at least 1", o.window)
 	}
-	if err := oneOf("agree", o.agree, agreementNames()...); err != nil {
+	if err := cmdline.OneOf("agree", o.agree, agreementNames()...); err != nil {
 		return nil, err
 	}
 	agree, err := game.ParseAgreement(o.agree)
@@ -82,7 +83,7 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 		return nil, err
 	}
 	if o.wide < 0 || o.wide == 0 && len(o.rivals) > 0 {
-		return nil, usage("--candidates %d with %d rivals: want 0 or more, and 1 or more with rivals", o.wide, len(o.rivals))
+		return nil, cmdline.Usage("--candidates %d with %d rivals: want 0 or more, and 1 or more with rivals", o.wide, len(o.rivals))
 	}
 	create := func() (game.Config, error) {
 		encoder, err := o.observer()
@@ -92,13 +93,13 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 		if o.wide > 0 {
 			c, err := baselines.Wide(o.prior, o.wide, o.rivals...)
 			if err != nil {
-				return game.Config{}, usage("--prior, --rivals: %v", err)
+				return game.Config{}, cmdline.Usage("--prior, --rivals: %v", err)
 			}
 			return game.Config{Review: c, Encoder: encoder, Agree: agree}, nil
 		}
 		r, err := baselines.Reviewed(o.prior)
 		if err != nil {
-			return game.Config{}, usage("--prior: %v", err)
+			return game.Config{}, cmdline.Usage("--prior: %v", err)
 		}
 		return game.Config{Review: r.Config, Rule: r.Rule, Encoder: encoder, Agree: agree}, nil
 	}
@@ -110,7 +111,7 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 func (o *envOptions) observer() (observe.Encoder, error) {
 	encoder, err := observe.Named(o.encoder, o.window)
 	if err != nil {
-		return nil, usage("--encoder: %v", err)
+		return nil, cmdline.Usage("--encoder: %v", err)
 	}
 	if standard, ok := encoder.(*observe.Standard); ok {
 		standard.Wide = o.wide > 0

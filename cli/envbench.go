@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newEnvBenchCmd(a *app) *cobra.Command {
@@ -14,7 +15,7 @@ func newEnvBenchCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench --scenario S",
 		Short: "Measure how many steps an environment does in a CPU second",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays episodes under random legal actions, drawn beforehand, and prints how many steps the environment does in a second of CPU
 time, all candidates, observations and masks found. A step is one round. On one core, set GOMAXPROCS=1.`),
 		Example: "  clustergym env bench --scenario venus-contended-v1 --set cluster.servers=64 --window 48 --steps 50000",
@@ -23,7 +24,7 @@ time, all candidates, observations and masks found. A step is one round. On one 
 	}
 	opts.addFlags(cmd)
 	cmd.Flags().IntVar(&steps, "steps", 20000, "how many steps to play")
-	require(cmd, "scenario")
+	cmdline.Require(cmd, "scenario")
 	return cmd
 }
 
@@ -39,7 +40,7 @@ type envSpeed struct {
 
 func runEnvBench(a *app, opts envOptions, steps int) error {
 	if steps < 1 {
-		return usage("--steps %d: want at least 1", steps)
+		return cmdline.Usage("--steps %d: want at least 1", steps)
 	}
 	spec, err := opts.shape()
 	if err != nil {
@@ -54,10 +55,10 @@ func runEnvBench(a *app, opts envOptions, steps int) error {
 		return err
 	}
 	r := envSpeed{opts.scenario.name, spec.Agents, spec.Window, opts.prior, speed, speed.StepsPerCPU * float64(spec.Agents)}
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	return a.printRows([][]string{
+	return a.PrintRows([][]string{
 		{"environment", fmt.Sprintf("%s, %d agents, window of %d jobs, prior %s", r.Environment, r.Agents, r.Window, r.Prior)},
 		{"steps", fmt.Sprintf("%d in %d episodes", r.Steps, r.Episodes)},
 		{"a mean step", fmt.Sprintf("%.1f jobs wait, %.1f are shown, %.1f candidates, %.1f numbers that agents may name beside 0",

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/envtest"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newEnvCheckCmd(a *app) *cobra.Command {
@@ -14,10 +15,10 @@ func newEnvCheckCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check --scenario S",
 		Short: "Check that an environment keeps its contract",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays an episode under random legal actions, several times, and checks the contract of an environment: shapes, ranges, coalitions,
 masks, agreement, the prior's schedule, determinism, conservation, time, rewards and ends. Fails if any check does.`,
-			codeSomeFailed),
+			cmdline.CodeSomeFailed),
 		Example: "  clustergym env check --scenario embedded-small-v1\n  clustergym env check --toys",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runEnvCheck(a, opts, toys) },
@@ -63,15 +64,15 @@ func runEnvCheck(a *app, opts envOptions, toys bool) error {
 			rows = append(rows, []string{e.Environment, r.Name, r.Status, text})
 		}
 	}
-	print := func() error { return a.printRows(rows) }
-	if a.json {
-		print = func() error { return a.printJSON(all) }
+	print := func() error { return a.PrintRows(rows) }
+	if a.JSON {
+		print = func() error { return a.PrintJSON(all) }
 	}
 	if err := print(); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return &exitError{codeSomeFailed, fmt.Errorf("%d checks failed", failed)}
+		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%d checks failed", failed))
 	}
 	return nil
 }

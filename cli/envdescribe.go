@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newEnvDescribeCmd(a *app) *cobra.Command {
@@ -14,7 +15,7 @@ func newEnvDescribeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe --scenario S",
 		Short: "Print what agents see and may do",
-		Long: long(`
+		Long: cmdline.Long(`
 Prints the shape of an environment: the agents, the numbers that they may name and what stands behind them, and every number of an
 observation with its name, unit and range.`),
 		Example: "  clustergym env describe --scenario embedded-small-v1\n" +
@@ -23,7 +24,7 @@ observation with its name, unit and range.`),
 		RunE: func(*cobra.Command, []string) error { return runEnvDescribe(a, opts) },
 	}
 	opts.addFlags(cmd)
-	require(cmd, "scenario")
+	cmdline.Require(cmd, "scenario")
 	return cmd
 }
 
@@ -61,14 +62,14 @@ func runEnvDescribe(a *app, opts envOptions) error {
 	for k := range candidates.Kind(kinds) {
 		r.Kinds = append(r.Kinds, envKind{k.String(), k.About()})
 	}
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
 	carried := "all servers that take part in it name it"
 	if r.Agree != agreementNames()[0] {
 		carried = "its lead server names it, the one with the greatest part, and no other of its servers something else"
 	}
-	a.printf(`%d agents, one a server; each names a number from 0 to %d
+	a.Printf(`%d agents, one a server; each names a number from 0 to %d
 0 passes; 1 is what the prior, %s, does next; the others are candidates that could be done in its place
 a candidate is carried out if %s
 %d rows of jobs: those that candidates are about, then others that wait, a window of %d in all
@@ -78,10 +79,10 @@ a candidate is carried out if %s
 	for _, k := range r.Kinds {
 		rows = append(rows, []string{k.Name, k.About})
 	}
-	if err := a.printRows(rows); err != nil {
+	if err := a.PrintRows(rows); err != nil {
 		return err
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	rows = [][]string{{"of", "feature", "unit", "range"}}
 	for _, group := range []struct {
 		name string
@@ -91,5 +92,5 @@ a candidate is carried out if %s
 			rows = append(rows, []string{group.name, f.Name, f.Unit, fmt.Sprintf("%g to %g", f.Min, f.Max)})
 		}
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }

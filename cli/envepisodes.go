@@ -6,11 +6,12 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // episodes returns an environment of the scenario without its game.
 func (o *envOptions) episodes() (env.Config, error) {
-	if err := oneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
 		return env.Config{}, err
 	}
 	src, err := o.open()
@@ -33,7 +34,7 @@ func (o *envOptions) open() (*scenario.Source, error) {
 func (o *envOptions) dealt(src *scenario.Source, split scenario.Split) (env.Config, error) {
 	reward, err := env.NamedReward(o.reward)
 	if err != nil {
-		return env.Config{}, usage("--reward: %v", err)
+		return env.Config{}, cmdline.Usage("--reward: %v", err)
 	}
 	cfg, err := src.Scenario().SimConfig()
 	if err != nil {

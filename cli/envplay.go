@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -28,7 +29,7 @@ func newEnvPlayCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play --scenario S",
 		Short: "Watch an episode round by round, or choose by hand",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays one episode and prints every round: the candidates, which servers name what, what is carried out or refused, and what has
 changed by the next round. A policy plays: prior names what the prior would do, random draws what is allowed, and a learned policy
 shows its bids. A learned policy has a prior, a window and an encoder of its own.
@@ -36,7 +37,7 @@ shows its bids. A learned policy has a prior, a window and an encoder of its own
 On a terminal it waits after each round for what to do: an empty line names what the policy would, a number names that candidate,
 and ? lists the rest. --ask reads such lines from standard input also where that is no terminal, until they end. --pause goes on
 by itself. With --json every round is one line that holds one JSON object; --ask then draws the rounds on standard error.`,
-			codeNoRun, codeMismatch),
+			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym env play --scenario embedded-small-v1
   clustergym env play --scenario embedded-small-v1 --policy released --skip 20 --pause 1s
   clustergym env play --scenario embedded-small-v1 --policy random --rounds 10 --json`,
@@ -54,26 +55,26 @@ by itself. With --json every round is one line that holds one JSON object; --ask
 	f.DurationVar(&opts.pause, "pause", 0, "wait so long after each round, and go on by itself")
 	f.BoolVar(&opts.ask, "ask", false, "read from standard input what to name in each round")
 	cmd.MarkFlagsMutuallyExclusive("ask", "pause")
-	require(cmd, "scenario")
-	complete(cmd, "policy", envPlayers)
+	cmdline.Require(cmd, "scenario")
+	cmdline.Complete(cmd, "policy", envPlayers)
 	return cmd
 }
 
 func (o *envPlayOptions) validate() error {
 	switch {
 	case o.skip < 0:
-		return usage("--skip %d: want 0 or more", o.skip)
+		return cmdline.Usage("--skip %d: want 0 or more", o.skip)
 	case o.rounds < 0:
-		return usage("--rounds %d: want 0 for all, or more", o.rounds)
+		return cmdline.Usage("--rounds %d: want 0 for all, or more", o.rounds)
 	case o.pause < 0:
-		return usage("--pause %v: want 0 or more", o.pause)
+		return cmdline.Usage("--pause %v: want 0 or more", o.pause)
 	}
 	return nil
 }
 
 // asks reports whether rounds wait for what to name.
 func (o *envPlayOptions) asks(a *app) bool {
-	return o.ask || !a.json && !o.changed("pause") && isTerminal(a.in) && isTerminal(a.out.w)
+	return o.ask || !a.JSON && !o.changed("pause") && isTerminal(a.In) && isTerminal(a.Stdout())
 }
 
 func isTerminal(stream any) bool {
@@ -91,12 +92,12 @@ func runEnvPlay(ctx context.Context, a *app, opts envPlayOptions) error {
 	defer p.env.Close()
 	var ask *asker
 	if opts.asks(a) {
-		ask = newAsker(ctx, a.in)
+		ask = newAsker(ctx, a.In)
 	}
-	screen := playScreen{to: a.out, ascii: a.screen(1).ASCII}
-	if a.json {
-		if screen.to = io.Discard; ask != nil && !a.quiet {
-			screen.to = a.talk
+	screen := playScreen{to: a.Out, ascii: a.screen(1).ASCII}
+	if a.JSON {
+		if screen.to = io.Discard; ask != nil && !a.Quiet {
+			screen.to = a.Talk
 		}
 	}
 	screen.say("%s", p.about)
@@ -138,8 +139,8 @@ func (p *envPlay) watch(ctx context.Context, a *app, opts *envPlayOptions, scree
 		}
 		shown++
 		screen.outcome(r)
-		if a.json {
-			if err := writeLine(a.out, r); err != nil {
+		if a.JSON {
+			if err := writeLine(a.Out, r); err != nil {
 				return err
 			}
 		}

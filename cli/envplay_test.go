@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func played(t *testing.T, in string, more ...string) said {
@@ -21,7 +23,7 @@ func played(t *testing.T, in string, more ...string) said {
 // lines are the rounds that env play prints as JSON.
 func lines(t *testing.T, s said) (all []playRound) {
 	t.Helper()
-	if s.code != codeOK {
+	if s.code != cmdline.CodeOK {
 		t.Fatalf("exit code %d\n%s", s.code, s.talk)
 	}
 	for line := range strings.Lines(s.out) {
@@ -39,7 +41,7 @@ func lines(t *testing.T, s said) (all []playRound) {
 // An empty line plays what the policy names, a number that candidate.
 func TestRoundsAreWatchedAndChosenByHand(t *testing.T) {
 	s := played(t, "\n2\n", "--ask", "--rounds", "2")
-	if s.code != codeOK {
+	if s.code != cmdline.CodeOK {
 		t.Fatalf("exit code %d\n%s", s.code, s.talk)
 	}
 	const want = `embedded-small-v1, train, seed 1: prior plays on 8 servers, the prior is
@@ -96,7 +98,7 @@ func TestWrongAnswersAreAskedAgain(t *testing.T) {
 		{"?", "let the policy play until a simulated time, such as 2h30m"},
 	} {
 		s := played(t, c.answer+"\n2\n", "--ask", "--rounds", "1")
-		if s.code != codeOK || !strings.Contains(s.talk, c.want) || strings.Count(s.talk, "what to name") != 2 {
+		if s.code != cmdline.CodeOK || !strings.Contains(s.talk, c.want) || strings.Count(s.talk, "what to name") != 2 {
 			t.Errorf("%q: exit code %d, want %q in\n%s", c.answer, s.code, c.want, s.talk)
 		}
 		if !strings.Contains(s.out, "hand: servers 1-2 name 2; the others pass\n") || strings.Count(s.out, "\nround ") != 1 {
@@ -104,7 +106,7 @@ func TestWrongAnswersAreAskedAgain(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("7", longestAnswer)
-	if s := played(t, long+"\n", "--ask"); s.code != codeError || !strings.Contains(s.talk, "read what to name: bufio.Scanner: token too long") {
+	if s := played(t, long+"\n", "--ask"); s.code != cmdline.CodeError || !strings.Contains(s.talk, "read what to name: bufio.Scanner: token too long") {
 		t.Errorf("a line of %d bytes: exit code %d\n%s", len(long), s.code, s.talk)
 	}
 }
@@ -259,19 +261,19 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"--policy", "fifo"}, codeUsage, []string{"a baseline does not play rounds", "--prior fifo"}},
-		{[]string{"--policy", "relased"}, codeUsage, []string{`did you mean "released"?`}},
-		{[]string{"--policy", "runs/none"}, codeNoRun, []string{"runs/none"}},
-		{[]string{"--policy", "released", "--prior", "fifo"}, codeUsage, []string{"--prior does not go with --policy released"}},
-		{[]string{"--policy", "released", "--window", "9"}, codeUsage, []string{"--window does not go with --policy released"}},
-		{[]string{"--policy", "released+loan"}, codeUsage, []string{"released+loan", "without +loan"}},
-		{[]string{"--policy", "released", "--agree", "led"}, codeUsage, []string{`did you mean "lead"?`}},
-		{[]string{"--prior", "fof"}, codeUsage, []string{"fof"}},
-		{[]string{"--skip", "-1"}, codeUsage, []string{"--skip -1"}},
-		{[]string{"--rounds", "-1"}, codeUsage, []string{"--rounds -1"}},
-		{[]string{"--pause", "-1s"}, codeUsage, []string{"--pause -1s"}},
-		{[]string{"--ask", "--pause", "1s"}, codeUsage, []string{"ask", "pause"}},
-		{[]string{"--split", "tset"}, codeUsage, []string{`did you mean "test"?`}},
+		{[]string{"--policy", "fifo"}, cmdline.CodeUsage, []string{"a baseline does not play rounds", "--prior fifo"}},
+		{[]string{"--policy", "relased"}, cmdline.CodeUsage, []string{`did you mean "released"?`}},
+		{[]string{"--policy", "runs/none"}, cmdline.CodeNoRun, []string{"runs/none"}},
+		{[]string{"--policy", "released", "--prior", "fifo"}, cmdline.CodeUsage, []string{"--prior does not go with --policy released"}},
+		{[]string{"--policy", "released", "--window", "9"}, cmdline.CodeUsage, []string{"--window does not go with --policy released"}},
+		{[]string{"--policy", "released+loan"}, cmdline.CodeUsage, []string{"released+loan", "without +loan"}},
+		{[]string{"--policy", "released", "--agree", "led"}, cmdline.CodeUsage, []string{`did you mean "lead"?`}},
+		{[]string{"--prior", "fof"}, cmdline.CodeUsage, []string{"fof"}},
+		{[]string{"--skip", "-1"}, cmdline.CodeUsage, []string{"--skip -1"}},
+		{[]string{"--rounds", "-1"}, cmdline.CodeUsage, []string{"--rounds -1"}},
+		{[]string{"--pause", "-1s"}, cmdline.CodeUsage, []string{"--pause -1s"}},
+		{[]string{"--ask", "--pause", "1s"}, cmdline.CodeUsage, []string{"ask", "pause"}},
+		{[]string{"--split", "tset"}, cmdline.CodeUsage, []string{`did you mean "test"?`}},
 	} {
 		s := played(t, "", c.args...)
 		if s.code != c.code || s.out != "" {
@@ -291,9 +293,9 @@ func TestAnInterruptEndsWatching(t *testing.T) {
 		if len(how) == 0 || how[0] == "--skip" {
 			cancel()
 		}
-		code := run(ctx, append([]string{"env", "play", "-s", "embedded-small-v1"}, how...), in, out, &talk)
-		if code != codeInterrupted || !strings.Contains(talk.String(), "interrupted") {
-			t.Errorf("%v: exit code %d, want %d\n%s", how, code, codeInterrupted, talk.String())
+		code := run(ctx, cmdline.New(in, out, &talk), append([]string{"env", "play", "-s", "embedded-small-v1"}, how...))
+		if code != cmdline.CodeInterrupted || !strings.Contains(talk.String(), "interrupted") {
+			t.Errorf("%v: exit code %d, want %d\n%s", how, code, cmdline.CodeInterrupted, talk.String())
 		}
 		cancel()
 		hold.Close()

@@ -62,27 +62,27 @@ func newAsker(ctx context.Context, in io.Reader) *asker {
 // order asks what to do with a round, until the answer is one that can be. The end of the input stops.
 func (k *asker) order(ctx context.Context, a *app, r *playRound) (order, error) {
 	for {
-		if !a.quiet {
-			_, _ = fmt.Fprintf(a.talk, "what to name (? for help): ") // as with say
+		if !a.Quiet {
+			_, _ = fmt.Fprintf(a.Talk, "what to name (? for help): ") // as with say
 		}
 		select {
 		case <-ctx.Done():
-			a.say("") // the line with the question ends
+			a.Say("") // the line with the question ends
 			return order{}, ctx.Err()
 		case line, ok := <-k.lines:
 			if !ok {
-				a.say("")
+				a.Say("")
 				return order{quit: true}, cmp.Or(ctx.Err(), k.err)
 			}
 			if line = strings.TrimSpace(line); line == "?" {
-				_, _ = fmt.Fprint(a.talk, playHelp) // as with say
+				_, _ = fmt.Fprint(a.Talk, playHelp) // as with say
 				continue
 			}
 			o, err := readOrder(line, r)
 			if err == nil {
 				return o, nil
 			}
-			a.warn(err)
+			a.Warn(err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -51,11 +52,12 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
 	for _, flag := range []string{"prior", "window", "encoder"} {
 		if o.changed(flag) {
-			return nil, game.Config{}, usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
+			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
 		}
 	}
 	if _, borrow, err := baselines.CutLoan(o.policy); err == nil && borrow != nil {
-		return nil, game.Config{}, usage("--policy %s: who plays rounds cannot also borrow by a rule: want it without %s", o.policy,
+		return nil, game.Config{}, cmdline.Usage(
+			"--policy %s: who plays rounds cannot also borrow by a rule: want it without %s", o.policy,
 			baselines.LoanSuffix)
 	}
 	found, err := a.findPolicy(o.policy)
@@ -63,7 +65,8 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 		return nil, game.Config{}, err
 	}
 	if found.Learned == nil {
-		return nil, game.Config{}, usage("--policy %s: a baseline does not play rounds: --prior %s plays rounds about its proposals",
+		return nil, game.Config{}, cmdline.Usage(
+			"--policy %s: a baseline does not play rounds: --prior %s plays rounds about its proposals",
 			o.policy, o.policy)
 	}
 	agree, err := o.agreement()
@@ -83,7 +86,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 
 // agreement reads the flag of that name.
 func (o *envPlayOptions) agreement() (game.Agreement, error) {
-	if err := oneOf("agree", o.agree, agreementNames()...); err != nil {
+	if err := cmdline.OneOf("agree", o.agree, agreementNames()...); err != nil {
 		return 0, err
 	}
 	return game.ParseAgreement(o.agree)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -40,7 +41,7 @@ func newEvalCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval --scenario S,... --policies A,B,...",
 		Short: "Compare policies on the same arrivals",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays every window of a split of every scenario under every policy and every seed, in parallel, and prints means and paired
 differences from the baseline with 95 % confidence intervals over windows. The folder --out gets
 
@@ -67,7 +68,7 @@ A gate is a YAML file of bounds, each with the reason for it:
       at: hi                    # end of the interval: lo, hi or mean, the default
       max: -2                   # or min, or both
       why: -5.1 [-7.2, -3.0] on 2026-11-21`,
-			codeSomeFailed, codeGate, codeNoRun, codeMismatch),
+			cmdline.CodeSomeFailed, cmdline.CodeGate, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las
   clustergym eval --scenario venus-contended-v1,philly-contended-v1 --policies fifo,srtf,learned=runs/venus --seeds 5
   clustergym eval --scenario venus-contended-v1 --policies learned=runs/venus --gate gate.yaml --figures png,pdf`,
@@ -91,13 +92,13 @@ A gate is a YAML file of bounds, each with the reason for it:
 	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, whatever the folder has")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
 	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the quantity that --markdown shows, a key of results.json")
-	require(cmd, "scenario", "policies")
-	completeList(cmd, "scenario", scenario.All)
-	completeList(cmd, "policies", policy.Names)
-	complete(cmd, "baseline", policy.Names)
-	complete(cmd, "split", splitNames)
-	complete(cmd, "metric", metricNames)
-	completeList(cmd, "figures", figureNames)
+	cmdline.Require(cmd, "scenario", "policies")
+	cmdline.CompleteList(cmd, "scenario", scenario.All)
+	cmdline.CompleteList(cmd, "policies", policy.Names)
+	cmdline.Complete(cmd, "baseline", policy.Names)
+	cmdline.Complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "metric", metricNames)
+	cmdline.CompleteList(cmd, "figures", figureNames)
 	return cmd
 }
 
@@ -112,7 +113,7 @@ type evaluated struct {
 }
 
 func runEval(ctx context.Context, a *app, opts evalOptions) error {
-	if err := oneOf("metric", opts.metric, metricNames()...); err != nil {
+	if err := cmdline.OneOf("metric", opts.metric, metricNames()...); err != nil {
 		return err
 	}
 	result, err := evaluate(ctx, a, opts)
@@ -120,8 +121,8 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 		return err
 	}
 	switch {
-	case a.json:
-		err = a.printJSON(result)
+	case a.JSON:
+		err = a.PrintJSON(result)
 	case opts.markdown:
 		err = result.printMarkdown(a, opts.metric)
 	default:
@@ -133,8 +134,8 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 // verdict is what the exit status says: what failed first, then what broke a bound.
 func (e *evaluated) verdict() error {
 	if n := len(e.Failed); n > 0 {
-		return &exitError{codeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
-			strings.Join(e.Failed, "\n  "))}
+		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
+			strings.Join(e.Failed, "\n  ")))
 	}
 	broken := 0
 	for i := range e.Gate {
@@ -143,23 +144,23 @@ func (e *evaluated) verdict() error {
 		}
 	}
 	if broken > 0 {
-		return &exitError{codeGate, fmt.Errorf("%d of %s broken", broken, phrase.Count(len(e.Gate), "bound"))}
+		return cmdline.Fail(cmdline.CodeGate, fmt.Errorf("%d of %s broken", broken, phrase.Count(len(e.Gate), "bound")))
 	}
 	return nil
 }
 
 func (o *evalOptions) validate() error {
-	if err := oneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
 		return err
 	}
 	if len(o.policies) == 0 || len(o.scenarios) == 0 {
-		return usage("--scenario and --policies: want at least one of each")
+		return cmdline.Usage("--scenario and --policies: want at least one of each")
 	}
 	if o.seeds < 0 || o.windows < 0 || o.workers < 0 {
-		return usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
+		return cmdline.Usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
 	}
 	for _, f := range o.figures {
-		if err := oneOf("figures", f, figureNames()...); err != nil {
+		if err := cmdline.OneOf("figures", f, figureNames()...); err != nil {
 			return err
 		}
 	}

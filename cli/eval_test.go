@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // evaluation returns the files of an evaluation's folder but for that of wall-clock times.
@@ -147,13 +149,13 @@ func TestEvalGate(t *testing.T) {
 	}
 	contains(t, must(t, append(args, gate("of: relative, at: lo, min: 0"))...).out, "gate: met", "fifo is slow")
 	s := command(t, append(args, gate("of: relative, max: 10"))...)
-	if s.code != codeGate {
-		t.Errorf("a broken bound: exit code %d, want %d\n%s", s.code, codeGate, s.talk)
+	if s.code != cmdline.CodeGate {
+		t.Errorf("a broken bound: exit code %d, want %d\n%s", s.code, cmdline.CodeGate, s.talk)
 	}
 	contains(t, s.out, "gate: broken: embedded-small-v1 under fifo: mean_jct_s against the baseline, %")
 	contains(t, s.talk, "1 of 1 bound broken")
 	for bound, want := range map[string]string{"max: low": "gate.yaml", "max: 1, policy: srtf": "gate.yaml", "max: 1, scenario: x": `"x" is not`} {
-		if s := command(t, append(args, gate(bound))...); s.code == codeOK || s.code == codeGate || !strings.Contains(s.talk, want) {
+		if s := command(t, append(args, gate(bound))...); s.code == cmdline.CodeOK || s.code == cmdline.CodeGate || !strings.Contains(s.talk, want) {
 			t.Errorf("%s: exit code %d\n%s", bound, s.code, s.talk)
 		}
 	}
@@ -164,8 +166,8 @@ func TestEvalComparesWhatDidNotFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "2", "--seeds", "1", "--baseline"}
 	s := command(t, append(args, "fjf", "-p", "fifo,srtf", "--json")...)
-	if s.code != codeSomeFailed {
-		t.Fatalf("exit code %d, want %d\n%s", s.code, codeSomeFailed, s.talk)
+	if s.code != cmdline.CodeSomeFailed {
+		t.Fatalf("exit code %d, want %d\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
 	}
 	contains(t, s.talk, "2 cases failed", "test-1 under srtf, seed 1")
 	var got evaluated
@@ -175,8 +177,8 @@ func TestEvalComparesWhatDidNotFail(t *testing.T) {
 	if n := len(got.Comparisons[0].Policies); n != 2 || len(got.Failed) != 2 {
 		t.Errorf("%d policies compared and %d cases failed, want 2 and 2", n, len(got.Failed))
 	}
-	if s := command(t, append(args, "srtf", "-p", "fifo")...); s.code != codeSomeFailed {
-		t.Errorf("a baseline that fails: exit code %d, want %d\n%s", s.code, codeSomeFailed, s.talk)
+	if s := command(t, append(args, "srtf", "-p", "fifo")...); s.code != cmdline.CodeSomeFailed {
+		t.Errorf("a baseline that fails: exit code %d, want %d\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -51,7 +52,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	}
 	if gate != nil {
 		if err := gate.Fits(&plan, opts.baseline); err != nil {
-			return nil, usage("%w", err)
+			return nil, cmdline.Usage("%w", err)
 		}
 	}
 	results, failed, err := play(ctx, a, plan)
@@ -92,7 +93,7 @@ func (o *evalOptions) open() ([]suite, error) {
 		var windows []int
 		if o.windows > 0 {
 			if n := src.Count(split); o.windows > n {
-				return nil, usage("--windows %d: the split %s of %s has %d", o.windows, split, s.Name, n)
+				return nil, cmdline.Usage("--windows %d: the split %s of %s has %d", o.windows, split, s.Name, n)
 			}
 			for i := range o.windows {
 				windows = append(windows, i)
@@ -155,12 +156,12 @@ func buildDigest() (string, error) {
 // play runs the plan, showing how far it is; failed are the cases that could not be played, each with its error.
 func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, failed []string, err error) {
 	for _, s := range plan.Suites {
-		a.say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
+		a.Say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
 	}
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
 	})
-	plan.Warn = func(err error) { bar.Clear(); a.warn(err) }
+	plan.Warn = func(err error) { bar.Clear(); a.Warn(err) }
 	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
 		if p.Done == p.Kept && p.Kept > 0 {
 			bar.Skip(int64(p.Kept))
@@ -186,14 +187,15 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 func (a *app) checkOverlap(plan *eval.Plan) error {
 	for i := range plan.Policies {
 		if p := &plan.Policies[i]; p.Learned != nil && len(p.Training.Seen) == 0 {
-			a.say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
+			a.Say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
 		}
 	}
 	for _, shared := range plan.Overlaps() {
 		if !plan.Overlap {
-			return &exitError{codeMismatch, fmt.Errorf("%w: take another split, or --allow-overlap to see how well it knows them", shared)}
+			return cmdline.Fail(cmdline.CodeMismatch,
+				fmt.Errorf("%w: take another split, or --allow-overlap to see how well it knows them", shared))
 		}
-		a.say("%v", shared)
+		a.Say("%v", shared)
 	}
 	return nil
 }

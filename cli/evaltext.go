@@ -42,20 +42,20 @@ func latencies(results []eval.Result) []latency {
 func (e *evaluated) print(a *app) error {
 	for i := range e.Comparisons {
 		if i > 0 {
-			a.printf("\n\n")
+			a.Printf("\n\n")
 		}
-		if err := e.Comparisons[i].WriteTable(a.out); err != nil {
+		if err := e.Comparisons[i].WriteTable(a.Out); err != nil {
 			return err
 		}
 	}
 	e.sayLatency(a)
 	if len(e.Gate) > 0 {
-		a.printf("\n")
+		a.Printf("\n")
 		for i := range e.Gate {
-			a.printf("gate: %s\n", &e.Gate[i])
+			a.Printf("gate: %s\n", &e.Gate[i])
 		}
 	}
-	a.say("\nreport: %s", e.Report)
+	a.Say("\nreport: %s", e.Report)
 	return nil
 }
 
@@ -68,13 +68,13 @@ func (e *evaluated) sayLatency(a *app) {
 		}
 		rows = append(rows, row)
 	}
-	a.say("\nOn this machine, and no part of the results:")
-	a.sayRows(rows)
+	a.Say("\nOn this machine, and no part of the results:")
+	a.SayRows(rows)
 }
 
 // printMarkdown prints one table of all scenarios: what a README shows.
 func (e *evaluated) printMarkdown(a *app, metric string) error {
-	a.printf("%s", eval.Markdown(e.Comparisons, metric))
+	a.Printf("%s", eval.Markdown(e.Comparisons, metric))
 	return nil
 }
 

@@ -27,7 +27,7 @@ func figureNames() []string { return append(figure.Formats(), noFigures) }
 func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Policy, results []eval.Result) error {
 	a := &app{}
 	at := func(name string) string { return filepath.Join(e.Out, name) }
-	put := func(name string, fill func(io.Writer) error) error { return a.write(at(name), fill) }
+	put := func(name string, fill func(io.Writer) error) error { return a.Write(at(name), fill) }
 	err := cmp.Or(
 		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, results) }),
 		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),

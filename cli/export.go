@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -27,7 +28,7 @@ func newExportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --run DIR",
 		Short: "Write a trained policy as a bundle",
-		Long: long(`
+		Long: cmdline.Long(`
 Writes the best weights of a run as a policy bundle: a folder of weights.safetensors, policy.onnx, manifest.json, which names
 every feature with unit and range, the prior and its margin, the architecture, the training and the SHA-256 of the other files,
 and README.md, the model card: what the policy is, what it was trained and validated on, its limits and how to use it. eval,
@@ -40,7 +41,7 @@ refused.
 A run whose newest checkpoint is damaged is refused, unless --allow-older says that the newest good one will do.
 
 --sign-key signs the bundle with an Ed25519 key, for serve, plan and others that verify it: docs/production.md tells how.`,
-			codeNoRun),
+			cmdline.CodeNoRun),
 		Example: `  clustergym export --run runs/first
   clustergym export --run runs/first --out policies/venus-small --name venus-small
   clustergym export --run runs/first --sign-key key.pem`,
@@ -53,7 +54,7 @@ A run whose newest checkpoint is damaged is refused, unless --allow-older says t
 	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
 	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
 	f.BoolVar(&opts.older, "allow-older", false, "export the newest good checkpoint if newer ones are damaged")
-	require(cmd, "run")
+	cmdline.Require(cmd, "run")
 	return cmd
 }
 
@@ -68,10 +69,10 @@ func runExport(a *app, opts exportOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(result)
+	if a.JSON {
+		return a.PrintJSON(result)
 	}
-	a.printf("policy %s: %s\ntry it:  clustergym plan --example > cluster.json\n"+
+	a.Printf("policy %s: %s\ntry it:  clustergym plan --example > cluster.json\n"+
 		"         clustergym plan --snapshot cluster.json --policy %s\n", result.Policy, result.Out, result.Out)
 	return nil
 }
@@ -86,7 +87,7 @@ func exportRun(a *app, opts exportOptions) (*exported, error) {
 	}
 	var older func(*train.OlderError) error
 	if opts.older {
-		older = warned(opts.run, a.warn)
+		older = warned(opts.run, a.Warn)
 	}
 	p, training, err := loadRun(opts.run, older)
 	if damage, ok := errors.AsType[*train.OlderError](err); ok {

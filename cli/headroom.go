@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/headroom"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -43,7 +44,7 @@ func newHeadroomCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "headroom --scenario S,...",
 		Short: "Tell how much any policy could still gain on a scenario",
-		Long: long(`
+		Long: cmdline.Long(`
 Sets side by side, over the same windows: the best rival that gives jobs what they ask for; the best that chooses amounts,
 shares and workers (+menu); a tuned prior; a look-ahead; what a search achieves that knows the true future, which nobody can
 deploy; and what no scheduler whatever goes below. Then it says whether learning can pay there. Differences are paired, with
@@ -59,7 +60,7 @@ The bounds are strict and loose under overload. docs/headroom.md tells how to re
 
 Rivals are policies as eval takes them. The defaults borrow servers where a scenario has an inference pool. Those that fail,
 as without estimates that they need, are left out with a note. Same command line, same result.`,
-			codeNoRun, codeMismatch),
+			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
   clustergym headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
@@ -86,13 +87,13 @@ as without estimates that they need, are left out with a note. Same command line
 	f.IntVar(&opts.wider, "wider", 10, "times as many candidates that a second search draws from, at half of --effort; 0 for none")
 	f.IntVar(&opts.workers, "workers", 0, "windows at a time, 0 for one a core; does not change the results")
 	f.BoolVar(&opts.lines, "map", false, "print a line a scenario")
-	require(cmd, "scenario")
-	completeList(cmd, "scenario", scenario.All)
+	cmdline.Require(cmd, "scenario")
+	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
-		completeList(cmd, flag, policy.Names)
+		cmdline.CompleteList(cmd, flag, policy.Names)
 	}
-	complete(cmd, "prior", policy.Names)
-	complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "prior", policy.Names)
+	cmdline.Complete(cmd, "split", splitNames)
 	return cmd
 }
 
@@ -114,17 +115,18 @@ func menuRivals() []string {
 }
 
 func (o *headroomOptions) validate() error {
-	if err := oneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
 		return err
 	}
 	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
-		return usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more", o.seeds, o.windows, o.effort, o.workers)
+		return cmdline.Usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more",
+			o.seeds, o.windows, o.effort, o.workers)
 	}
 	if o.wider < 0 || o.wider == 1 || o.wider > widest {
-		return usage("--wider %d: want 0 for no second search, or 2 to %d", o.wider, widest)
+		return cmdline.Usage("--wider %d: want 0 for no second search, or 2 to %d", o.wider, widest)
 	}
 	if len(o.scenarios) == 0 || len(o.rivals)+len(o.menu) == 0 {
-		return usage("--scenario, and --rivals or --menu-rivals: want at least one of each")
+		return cmdline.Usage("--scenario, and --rivals or --menu-rivals: want at least one of each")
 	}
 	return nil
 }
@@ -143,7 +145,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 	}
 	var reports []*headroom.Report
 	for i, p := range plans {
-		a.say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
+		a.Say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
 		r, err := measureHeadroom(ctx, a, p)
 		if err != nil {
 			return err
@@ -152,22 +154,22 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			r.Notes = append(r.Notes, "The prior of a learned team is left out; --prior prior adds it.")
 		}
 		reports = append(reports, r)
-		if !opts.lines && !a.json {
+		if !opts.lines && !a.JSON {
 			if i > 0 {
-				a.printf("\n\n")
+				a.Printf("\n\n")
 			}
-			if err := r.WriteText(a.out); err != nil {
+			if err := r.WriteText(a.Out); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
-	case a.json && len(reports) == 1 && !opts.lines:
-		return a.printJSON(reports[0])
-	case a.json:
-		return a.printJSON(reports)
+	case a.JSON && len(reports) == 1 && !opts.lines:
+		return a.PrintJSON(reports[0])
+	case a.JSON:
+		return a.PrintJSON(reports)
 	case opts.lines:
-		return headroom.WriteMap(a.out, reports)
+		return headroom.WriteMap(a.Out, reports)
 	}
 	return nil
 }
@@ -175,8 +177,8 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 // measureHeadroom shows how far it is.
 func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Report, error) {
 	cases := len(p.Suite.Windows) * len(p.Suite.Seeds)
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(cases * p.Episodes()), Label: "headroom", Unit: "episodes",
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet, Total: int64(cases * p.Episodes()), Label: "headroom", Unit: "episodes",
 	})
 	defer bar.Finish()
 	p.Progress = func(done, _ int) { bar.Set(int64(done)) }
@@ -246,7 +248,7 @@ func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string)
 				return nil, fmt.Errorf("--%s: %w", list.flag, err)
 			}
 			if named[p.Name] || slices.Contains(headroom.Reserved(), p.Name) {
-				return nil, usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
+				return nil, cmdline.Usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
 			}
 			named[p.Name] = true
 			all = append(all, headroom.Rival{Policy: *p, Group: list.group})

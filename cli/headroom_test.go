@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/eval/headroom"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func TestHeadroomSaysWhatIsLeft(t *testing.T) {
@@ -74,15 +75,15 @@ func TestHeadroomRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no scenario", nil, codeUsage, "scenario"},
-		{"a scenario that is not there", []string{"-s", "nope-v1"}, codeUsage, "nope-v1"},
-		{"a negative effort", []string{"-s", "embedded-small-v1", "--effort", "-1"}, codeUsage, "--effort -1"},
-		{"as wide as it is", []string{"-s", "embedded-small-v1", "--wider", "1"}, codeUsage, "--wider 1"},
-		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, codeUsage, "--rivals"},
-		{"a rival that is not there", []string{"-s", "embedded-small-v1", "--rivals", "fifoo"}, codeUsage, `did you mean "fifo"?`},
-		{"a rival twice", []string{"-s", "embedded-small-v1", "--rivals", "fifo", "--menu-rivals", "fifo"}, codeUsage, "fifo"},
-		{"a folder that is not there", []string{"-s", "embedded-small-v1", "--prior", "./none"}, codeNoRun, "none"},
-		{"no such split", []string{"-s", "embedded-small-v1", "--split", "tests"}, codeUsage, "split"},
+		{"no scenario", nil, cmdline.CodeUsage, "scenario"},
+		{"a scenario that is not there", []string{"-s", "nope-v1"}, cmdline.CodeUsage, "nope-v1"},
+		{"a negative effort", []string{"-s", "embedded-small-v1", "--effort", "-1"}, cmdline.CodeUsage, "--effort -1"},
+		{"as wide as it is", []string{"-s", "embedded-small-v1", "--wider", "1"}, cmdline.CodeUsage, "--wider 1"},
+		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, cmdline.CodeUsage, "--rivals"},
+		{"a rival that is not there", []string{"-s", "embedded-small-v1", "--rivals", "fifoo"}, cmdline.CodeUsage, `did you mean "fifo"?`},
+		{"a rival twice", []string{"-s", "embedded-small-v1", "--rivals", "fifo", "--menu-rivals", "fifo"}, cmdline.CodeUsage, "fifo"},
+		{"a folder that is not there", []string{"-s", "embedded-small-v1", "--prior", "./none"}, cmdline.CodeNoRun, "none"},
+		{"no such split", []string{"-s", "embedded-small-v1", "--split", "tests"}, cmdline.CodeUsage, "split"},
 	} {
 		if s := command(t, append([]string{"headroom"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
 			t.Errorf("%s: exit code %d, want %d with %q\n%s", c.name, s.code, c.code, c.want, s.talk)

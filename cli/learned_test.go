@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
@@ -56,14 +57,14 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s := commandWith(ctx, "", tiny("runs/parts")...); s.code != codeInterrupted {
+	if s := commandWith(ctx, "", tiny("runs/parts")...); s.code != cmdline.CodeInterrupted {
 		t.Fatalf("interrupted: exit code %d\n%s", s.code, s.talk)
 	}
-	if s := command(t, tiny("runs/parts")...); s.code != codeError || !strings.Contains(s.talk, "resume") {
+	if s := command(t, tiny("runs/parts")...); s.code != cmdline.CodeError || !strings.Contains(s.talk, "resume") {
 		t.Errorf("a second run in one folder: exit code %d\n%s", s.code, s.talk)
 	}
-	if s := command(t, tiny("runs/parts", "--resume", "--seed", "7")...); s.code != codeMismatch || !strings.Contains(s.talk, "seed: 7") {
-		t.Errorf("resumed with another seed: exit code %d, want %d\n%s", s.code, codeMismatch, s.talk)
+	if s := command(t, tiny("runs/parts", "--resume", "--seed", "7")...); s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "seed: 7") {
+		t.Errorf("resumed with another seed: exit code %d, want %d\n%s", s.code, cmdline.CodeMismatch, s.talk)
 	}
 	must(t, "train", "--resume", "--dir", "runs/parts", "--workers", "1")
 
@@ -84,12 +85,12 @@ func TestTrainOnSeveralScenarios(t *testing.T) {
 	both := "embedded-small-v1,loaning-small-v1"
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s := commandWith(ctx, "", tiny("runs/both", "-s", both)...); s.code != codeInterrupted {
+	if s := commandWith(ctx, "", tiny("runs/both", "-s", both)...); s.code != cmdline.CodeInterrupted {
 		t.Fatalf("interrupted: exit code %d\n%s", s.code, s.talk)
 	}
 	contains(t, must(t, "train", "--resume", "--dir", "runs/both").out, "2 of 2 updates on "+both, "--scenario "+both)
 	contains(t, must(t, "export", "--run", "runs/both").out, "policy both")
-	if s := command(t, tiny("runs/none", "-s", "embedded-small-v1,nothing-v1")...); s.code == codeOK || !strings.Contains(s.talk, "nothing-v1") {
+	if s := command(t, tiny("runs/none", "-s", "embedded-small-v1,nothing-v1")...); s.code == cmdline.CodeOK || !strings.Contains(s.talk, "nothing-v1") {
 		t.Errorf("one of two scenarios is unknown: exit code %d\n%s", s.code, s.talk)
 	}
 }
@@ -102,7 +103,7 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 	s := must(t, "quickstart", "--updates", "1", "--dir", "runs/quick")
 	contains(t, s.talk, "1/4 train", "2/4 export", "3/4 compare", "4/4 ask")
 	contains(t, s.out, "Difference from prior", "learned at", "report: runs/quick/report/report.html", "policy: runs/quick/policy")
-	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == codeOK || !strings.Contains(s.talk, "--force") {
+	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == cmdline.CodeOK || !strings.Contains(s.talk, "--force") {
 		t.Errorf("a second one in the same folder: exit code %d\n%s", s.code, s.talk)
 	}
 }
@@ -121,8 +122,8 @@ func TestAFolderInUseIsLeftAlone(t *testing.T) {
 		{"eval", "-s", "embedded-small-v1", "--windows", "1", "-p", "fifo", "--out", "runs/one"},
 	} {
 		s := command(t, args...)
-		if s.code != codeError {
-			t.Errorf("%s: exit code %d, want %d", args[0], s.code, codeError)
+		if s.code != cmdline.CodeError {
+			t.Errorf("%s: exit code %d, want %d", args[0], s.code, cmdline.CodeError)
 		}
 		contains(t, s.talk, fmt.Sprintf("runs/one is in use by process %d on ", os.Getpid()))
 	}
@@ -172,8 +173,8 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 
 	// Judging a policy by what it was trained on is refused, unless asked for.
 	own := []string{"eval", "-s", "embedded-small-v1", "--split", "train", "--windows", "1", "--seeds", "1", "-p", "runs/one/policy"}
-	if s := command(t, own...); s.code != codeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs of train") {
-		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", s.code, codeMismatch, s.talk)
+	if s := command(t, own...); s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs of train") {
+		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", s.code, cmdline.CodeMismatch, s.talk)
 	}
 	must(t, append(own, "--allow-overlap")...)
 	// So are the same jobs in the test windows of another cut of the trace, and those that it was chosen by.
@@ -181,8 +182,8 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 		{"--set", "window.train=[]", "--set", "window.validation=[]", "--set", "window.test=[0.1, 1]"}, {"--split", "validation"},
 	} {
 		s := command(t, append([]string{"eval", "-s", "embedded-small-v1", "-p", "runs/one/policy", "--windows", "1"}, cut...)...)
-		if s.code != codeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs") {
-			t.Errorf("%v: exit code %d, want %d\n%s", cut, s.code, codeMismatch, s.talk)
+		if s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs") {
+			t.Errorf("%v: exit code %d, want %d\n%s", cut, s.code, cmdline.CodeMismatch, s.talk)
 		}
 	}
 
@@ -193,7 +194,7 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 		if err := os.WriteFile(part, []byte(text[:len(text)-1]), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != codeError ||
+		if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != cmdline.CodeError ||
 			!strings.Contains(s.talk, "damaged") || !strings.Contains(s.talk, name) {
 			t.Errorf("damaged %s: exit code %d\n%s", name, s.code, s.talk)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/registry"
 )
 
@@ -51,7 +52,7 @@ func newLearnerCmd(a *app, root *cobra.Command, l Learner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   l.Name + " --scenario S",
 		Short: l.About,
-		Long: long(l.About + `.
+		Long: cmdline.Long(l.About + `.
 
 Learns in the environment that the flags describe. env describe prints, with the same flags, what agents see and may do in it.`),
 		Example: "  clustergym " + l.Name + " --scenario embedded-small-v1",
@@ -75,8 +76,8 @@ Learns in the environment that the flags describe. env describe prints, with the
 }
 
 func runLearner(ctx context.Context, a *app, l Learner, opts *envOptions) error {
-	t := Task{Seed: opts.seed, Out: a.out, Talk: a.talk, JSON: a.json}
-	if a.quiet {
+	t := Task{Seed: opts.seed, Out: a.Out, Talk: a.Talk, JSON: a.JSON}
+	if a.Quiet {
 		t.Talk = io.Discard
 	}
 	if opts.scenario.name != "" {
@@ -87,7 +88,7 @@ func runLearner(ctx context.Context, a *app, l Learner, opts *envOptions) error 
 	}
 	t.Env = func(split scenario.Split) (env.Env, error) {
 		if t.Source == nil {
-			return nil, usage("no scenario: name one with --scenario, see clustergym scenario ls")
+			return nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 		}
 		cfg, err := opts.dealt(t.Source, split)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // lottery is a user's learner that learns nothing: it plays what the prior would do, and says what it was given.
@@ -63,7 +64,7 @@ func playPrior(ctx context.Context, e env.Env, seed uint64) (sum float64, err er
 
 func learn(ctx context.Context, learners []Learner, args ...string) said {
 	var out, talk bytes.Buffer
-	code := run(ctx, args, strings.NewReader(""), &out, &talk, learners...)
+	code := run(ctx, cmdline.New(strings.NewReader(""), &out, &talk), args, learners...)
 	return said{code, out.String(), talk.String()}
 }
 
@@ -74,14 +75,14 @@ func TestLearnerIsACommand(t *testing.T) {
 		return learn(t.Context(), all, append([]string{"lottery", "-s", "embedded-small-v1"}, more...)...)
 	}
 	plain := on("--encoder", "free", "--episodes", "2")
-	if plain.code != codeOK || !strings.HasPrefix(plain.out, "1 numbers of a server, 2 episodes, 12 test windows, ") || plain.talk != "played\n" {
+	if plain.code != cmdline.CodeOK || !strings.HasPrefix(plain.out, "1 numbers of a server, 2 episodes, 12 test windows, ") || plain.talk != "played\n" {
 		t.Errorf("exit code %d, %q, %q", plain.code, plain.out, plain.talk)
 	}
 	if again := on("--encoder", "free", "--episodes", "2"); again != plain {
 		t.Errorf("the same command line gives %q, then %q", plain.out, again.out)
 	}
 	for _, more := range [][]string{{"--reward", "hour"}, {"--prior", "fifo"}, {"--seed", "2"}, {"--set", "cluster.servers=16"}, {"--episodes", "3"}} {
-		if s := on(append([]string{"--encoder", "free", "--episodes", "2"}, more...)...); s.code != codeOK || s.out == plain.out {
+		if s := on(append([]string{"--encoder", "free", "--episodes", "2"}, more...)...); s.code != cmdline.CodeOK || s.out == plain.out {
 			t.Errorf("%q changes nothing: exit code %d, %q", more, s.code, s.out)
 		}
 	}
@@ -94,18 +95,18 @@ func TestLearnerIsACommand(t *testing.T) {
 		"unknown flag: --split":                 {"lottery", "-s", "embedded-small-v1", "--split", "test"},
 		`did you mean "lottery"?`:               {"lotery"},
 	} {
-		if s := learn(t.Context(), all, args...); s.code != codeUsage || !strings.Contains(s.talk, want) {
+		if s := learn(t.Context(), all, args...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {
 			t.Errorf("%q: exit code %d, %q, want %q", args, s.code, s.talk, want)
 		}
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s := learn(done, all, "lottery", "-s", "embedded-small-v1"); s.code != codeInterrupted {
+	if s := learn(done, all, "lottery", "-s", "embedded-small-v1"); s.code != cmdline.CodeInterrupted {
 		t.Errorf("interrupted: exit code %d, %q", s.code, s.talk)
 	}
 	fails := lottery()
 	fails.Learn = func(context.Context, *Task) error { return errors.New("out of luck") }
-	if s := learn(t.Context(), []Learner{fails}, "lottery"); s.code != codeError || s.talk != "clustergym: out of luck\n" {
+	if s := learn(t.Context(), []Learner{fails}, "lottery"); s.code != cmdline.CodeError || s.talk != "clustergym: out of luck\n" {
 		t.Errorf("a learner that fails: exit code %d, %q", s.code, s.talk)
 	}
 	for _, part := range []string{"Play episodes and learn nothing.", "--episodes int", "--encoder string", "Exit status:"} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/cmdline/cmdlinetest"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -29,7 +29,7 @@ func command(t *testing.T, args ...string) said {
 
 func commandWith(ctx context.Context, in string, args ...string) said {
 	var out, talk bytes.Buffer
-	code := run(ctx, args, strings.NewReader(in), &out, &talk)
+	code := run(ctx, cmdline.New(strings.NewReader(in), &out, &talk), args)
 	return said{code, out.String(), talk.String()}
 }
 
@@ -37,7 +37,7 @@ func commandWith(ctx context.Context, in string, args ...string) said {
 func must(t *testing.T, args ...string) said {
 	t.Helper()
 	s := command(t, args...)
-	if s.code != codeOK {
+	if s.code != cmdline.CodeOK {
 		t.Fatalf("clustergym %s: exit code %d\n%s", strings.Join(args, " "), s.code, s.talk)
 	}
 	return s
@@ -76,62 +76,62 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		code int
 		want []string // parts of the complaint
 	}{
-		{"no such command", []string{"simulat"}, codeUsage, []string{`unknown command "simulat"`, `did you mean "simulate"?`}},
-		{"no such subcommand", []string{"trace", "stat"}, codeUsage, []string{`did you mean "stats"?`}},
-		{"no such flag", []string{"eval", "--policy", "fifo"}, codeUsage, []string{"unknown flag: --policy", "clustergym eval --help"}},
-		{"a flag is missing", []string{"simulate", "--trace", good}, codeUsage, []string{"gpus-per-server", "policy", "servers"}},
-		{"a flag is no number", simulate("--seed", "x"), codeUsage, []string{`"x"`, "--seed"}},
-		{"an argument too many", []string{"version", "now"}, codeUsage, []string{`"now"`}},
-		{"no such file", simulate("--trace", "absent.csv", "--policy", "fifo"), codeError, []string{"absent.csv", "no such file"}},
-		{"a bad row", simulate("--trace", bad, "--policy", "fifo"), codeError, []string{bad + ":6", `"num_gpu"`, `"x"`, "whole number"}},
+		{"no such command", []string{"simulat"}, cmdline.CodeUsage, []string{`unknown command "simulat"`, `did you mean "simulate"?`}},
+		{"no such subcommand", []string{"trace", "stat"}, cmdline.CodeUsage, []string{`did you mean "stats"?`}},
+		{"no such flag", []string{"eval", "--policy", "fifo"}, cmdline.CodeUsage, []string{"unknown flag: --policy", "clustergym eval --help"}},
+		{"a flag is missing", []string{"simulate", "--trace", good}, cmdline.CodeUsage, []string{"gpus-per-server", "policy", "servers"}},
+		{"a flag is no number", simulate("--seed", "x"), cmdline.CodeUsage, []string{`"x"`, "--seed"}},
+		{"an argument too many", []string{"version", "now"}, cmdline.CodeUsage, []string{`"now"`}},
+		{"no such file", simulate("--trace", "absent.csv", "--policy", "fifo"), cmdline.CodeError, []string{"absent.csv", "no such file"}},
+		{"a bad row", simulate("--trace", bad, "--policy", "fifo"), cmdline.CodeError, []string{bad + ":6", `"num_gpu"`, `"x"`, "whole number"}},
 		{"a trace without a job", simulate("--trace", file(t, "none.csv", "job_id,num_gpu,submit_time,duration\n"), "--policy", "fifo"),
-			codeError, []string{"none.csv: no job: no row after the header"}},
+			cmdline.CodeError, []string{"none.csv: no job: no row after the header"}},
 		{"statistics of a trace without a job", []string{"trace", "stats", file(t, "none.csv", "job_id,num_gpu,submit_time,duration\n\n")},
-			codeError, []string{"none.csv: no job"}},
+			cmdline.CodeError, []string{"none.csv: no job"}},
 		{"a trace of which every job is too large", []string{"simulate", "--trace", file(t, "large.csv", "job_id,num_gpu,submit_time,duration\n1,9,0,5\n"),
-			"--servers", "2", "--gpus-per-server", "4", "--policy", "fifo", "--oversize", "drop"}, codeError, []string{"large: no job fits the cluster"}},
+			"--servers", "2", "--gpus-per-server", "4", "--policy", "fifo", "--oversize", "drop"}, cmdline.CodeError, []string{"large: no job fits the cluster"}},
 		{"a scenario without a job", []string{"eval", "-p", "fifo", "-s", "embedded-small-v1", "--set", "workload.trace=" + file(t, "none.csv",
-			"job_id,num_gpu,submit_time,duration\n"), "--set", "workload.jobs=0", "--set", "workload.load=0"}, codeError, []string{"scenario embedded-small-v1", "none.csv: no job"}},
-		{"a window without a job", []string{"trace", "stats", good, "--from", "10h"}, codeError, []string{"has 0 in its time"}},
-		{"no trace at all", simulate("--trace", foreign, "--policy", "fifo"), codeError, []string{foreign + ":1", "native wants"}},
-		{"no such policy", simulate("--trace", good, "--policy", "sjfskp"), codeUsage, []string{`did you mean "sjfskip"?`}},
-		{"no such policy folder", simulate("--trace", good, "--policy", "runs/x"), codeNoRun, []string{"runs/x"}},
-		{"a folder without a policy", simulate("--trace", good, "--policy", empty), codeNoRun, []string{empty}},
-		{"a policy that is a file", simulate("--trace", good, "--policy", good), codeUsage, []string{good}},
-		{"no such format", []string{"trace", "stats", good, "--format", "nativ"}, codeUsage, []string{`did you mean "native"?`}},
+			"job_id,num_gpu,submit_time,duration\n"), "--set", "workload.jobs=0", "--set", "workload.load=0"}, cmdline.CodeError, []string{"scenario embedded-small-v1", "none.csv: no job"}},
+		{"a window without a job", []string{"trace", "stats", good, "--from", "10h"}, cmdline.CodeError, []string{"has 0 in its time"}},
+		{"no trace at all", simulate("--trace", foreign, "--policy", "fifo"), cmdline.CodeError, []string{foreign + ":1", "native wants"}},
+		{"no such policy", simulate("--trace", good, "--policy", "sjfskp"), cmdline.CodeUsage, []string{`did you mean "sjfskip"?`}},
+		{"no such policy folder", simulate("--trace", good, "--policy", "runs/x"), cmdline.CodeNoRun, []string{"runs/x"}},
+		{"a folder without a policy", simulate("--trace", good, "--policy", empty), cmdline.CodeNoRun, []string{empty}},
+		{"a policy that is a file", simulate("--trace", good, "--policy", good), cmdline.CodeUsage, []string{good}},
+		{"no such format", []string{"trace", "stats", good, "--format", "nativ"}, cmdline.CodeUsage, []string{`did you mean "native"?`}},
 		{"a job too large", []string{"simulate", "--trace", good, "--servers", "1", "--gpus-per-server", "2", "--policy", "fifo"},
-			codeError, []string{"job 3", "4 workers", "--oversize"}},
-		{"no such physics", simulate("--trace", good, "--policy", "fifo", "--physics", "warp"), codeUsage, []string{`"warp"`, "ideal"}},
-		{"no such restart", simulate("--trace", good, "--policy", "fifo", "--restart", "scrach"), codeUsage, []string{`"scratch"`}},
-		{"no such estimates", simulate("--trace", good, "--policy", "fifo", "--estimates", "orcle"), codeUsage, []string{`"oracle"`}},
-		{"a negative overhead", simulate("--trace", good, "--policy", "fifo", "--preempt-overhead", "-1s"), codeUsage, []string{"-1s"}},
+			cmdline.CodeError, []string{"job 3", "4 workers", "--oversize"}},
+		{"no such physics", simulate("--trace", good, "--policy", "fifo", "--physics", "warp"), cmdline.CodeUsage, []string{`"warp"`, "ideal"}},
+		{"no such restart", simulate("--trace", good, "--policy", "fifo", "--restart", "scrach"), cmdline.CodeUsage, []string{`"scratch"`}},
+		{"no such estimates", simulate("--trace", good, "--policy", "fifo", "--estimates", "orcle"), cmdline.CodeUsage, []string{`"oracle"`}},
+		{"a negative overhead", simulate("--trace", good, "--policy", "fifo", "--preempt-overhead", "-1s"), cmdline.CodeUsage, []string{"-1s"}},
 		{"no servers", []string{"simulate", "--trace", good, "--servers", "0", "--gpus-per-server", "2", "--policy", "fifo"},
-			codeUsage, []string{"0 servers"}},
-		{"no such scenario", []string{"eval", "-s", "embedded-smal-v1", "-p", "fifo"}, codeUsage, []string{`"embedded-small-v1"`}},
-		{"an unknown key of a scenario", []string{"scenario", "validate", scenario}, codeError,
+			cmdline.CodeUsage, []string{"0 servers"}},
+		{"no such scenario", []string{"eval", "-s", "embedded-smal-v1", "-p", "fifo"}, cmdline.CodeUsage, []string{`"embedded-small-v1"`}},
+		{"an unknown key of a scenario", []string{"scenario", "validate", scenario}, cmdline.CodeError,
 			[]string{scenario + ":2:1", `"clustre"`, `did you mean "cluster"?`}},
-		{"an unknown key in --set", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--set", "cluster.server=3"}, codeError,
+		{"an unknown key in --set", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--set", "cluster.server=3"}, cmdline.CodeError,
 			[]string{`"cluster.server"`, `did you mean "cluster.servers"?`}},
-		{"an unknown key of training", []string{"train", "-s", "embedded-small-v1", "--set", "train.rat=3"}, codeError,
+		{"an unknown key of training", []string{"train", "-s", "embedded-small-v1", "--set", "train.rat=3"}, cmdline.CodeError,
 			[]string{`"train.rat"`, `did you mean "train.rate"?`}},
-		{"an unknown key of a trained scenario", []string{"train", "-s", "embedded-small-v1", "--set", "scenario.horizn=3h"}, codeError,
+		{"an unknown key of a trained scenario", []string{"train", "-s", "embedded-small-v1", "--set", "scenario.horizn=3h"}, cmdline.CodeError,
 			[]string{`"horizn"`, `did you mean "horizon"?`}},
-		{"training on nothing", []string{"train"}, codeUsage, []string{"--scenario"}},
-		{"resuming nothing", []string{"train", "--resume", "--dir", "runs/none", "-s", "embedded-small-v1"}, codeNoRun, []string{"runs/none"}},
-		{"no such split", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--split", "tset"}, codeUsage, []string{`"test"`}},
-		{"more windows than there are", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "99"}, codeUsage,
+		{"training on nothing", []string{"train"}, cmdline.CodeUsage, []string{"--scenario"}},
+		{"resuming nothing", []string{"train", "--resume", "--dir", "runs/none", "-s", "embedded-small-v1"}, cmdline.CodeNoRun, []string{"runs/none"}},
+		{"no such split", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--split", "tset"}, cmdline.CodeUsage, []string{`"test"`}},
+		{"more windows than there are", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "99"}, cmdline.CodeUsage,
 			[]string{"99", "12"}},
-		{"a policy twice", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo,fifo"}, codeUsage, []string{`two policies have the name "fifo"`}},
-		{"exporting nothing", []string{"export", "--run", "runs/none"}, codeNoRun, []string{"runs/none"}},
-		{"a snapshot without a policy", []string{"plan", "--snapshot", snapshot}, codeUsage, []string{"policy"}},
-		{"a bad snapshot", []string{"plan", "--snapshot", snapshot, "--policy", "fifo"}, codeError, []string{snapshot, "servers[0].gpus", "-1"}},
-		{"no log", []string{"replay", log}, codeError, []string{log}},
-		{"a split without windows", []string{"env", "check", "-s", "embedded-small-v1", "--split", "x"}, codeUsage, []string{`"x"`}},
-		{"a prior that is none", []string{"env", "check", "-s", "embedded-small-v1", "--prior", "x"}, codeUsage, []string{"--prior", `"x"`}},
-		{"an agreement that is none", []string{"env", "bench", "-s", "embedded-small-v1", "--agree", "al"}, codeUsage, []string{`"al"`, "all"}},
-		{"no window", []string{"env", "describe", "-s", "embedded-small-v1", "--window", "0"}, codeUsage, []string{"--window 0"}},
-		{"no such parameters", []string{"trace", "gen", "--jobs", "3", "--params", "absent.yaml"}, codeError, []string{"absent.yaml"}},
-		{"a load without GPUs", []string{"trace", "gen", "--jobs", "3", "--load", "1"}, codeUsage, []string{"gpus"}},
+		{"a policy twice", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo,fifo"}, cmdline.CodeUsage, []string{`two policies have the name "fifo"`}},
+		{"exporting nothing", []string{"export", "--run", "runs/none"}, cmdline.CodeNoRun, []string{"runs/none"}},
+		{"a snapshot without a policy", []string{"plan", "--snapshot", snapshot}, cmdline.CodeUsage, []string{"policy"}},
+		{"a bad snapshot", []string{"plan", "--snapshot", snapshot, "--policy", "fifo"}, cmdline.CodeError, []string{snapshot, "servers[0].gpus", "-1"}},
+		{"no log", []string{"replay", log}, cmdline.CodeError, []string{log}},
+		{"a split without windows", []string{"env", "check", "-s", "embedded-small-v1", "--split", "x"}, cmdline.CodeUsage, []string{`"x"`}},
+		{"a prior that is none", []string{"env", "check", "-s", "embedded-small-v1", "--prior", "x"}, cmdline.CodeUsage, []string{"--prior", `"x"`}},
+		{"an agreement that is none", []string{"env", "bench", "-s", "embedded-small-v1", "--agree", "al"}, cmdline.CodeUsage, []string{`"al"`, "all"}},
+		{"no window", []string{"env", "describe", "-s", "embedded-small-v1", "--window", "0"}, cmdline.CodeUsage, []string{"--window 0"}},
+		{"no such parameters", []string{"trace", "gen", "--jobs", "3", "--params", "absent.yaml"}, cmdline.CodeError, []string{"absent.yaml"}},
+		{"a load without GPUs", []string{"trace", "gen", "--jobs", "3", "--load", "1"}, cmdline.CodeUsage, []string{"gpus"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := command(t, c.args...)
@@ -146,7 +146,10 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 					t.Errorf("complaint lacks %q:\n%s", part, s.talk)
 				}
 			}
-			var answer errorJSON
+			var answer struct {
+				Error string
+				Code  int
+			}
 			s = command(t, append(c.args, "--json", "--quiet")...)
 			if err := json.Unmarshal([]byte(s.talk), &answer); err != nil || answer.Code != c.code || answer.Error == "" || s.code != c.code {
 				t.Errorf("with --json: exit code %d, %q: %v", s.code, s.talk, err)
@@ -155,35 +158,7 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 	}
 }
 
-// Every command has an example, tells its exit codes and names no flag that it does not have.
-func TestHelpIsComplete(t *testing.T) {
-	root := newRootCmd(&app{})
-	var check func(cmd *cobra.Command)
-	check = func(cmd *cobra.Command) {
-		if cmd.Short == "" || cmd.Long == "" {
-			t.Errorf("%s: no help", cmd.CommandPath())
-		}
-		if !cmd.HasSubCommands() {
-			if cmd.Example == "" {
-				t.Errorf("%s: no example", cmd.CommandPath())
-			}
-			if !strings.Contains(cmd.Long, "Exit status:\n  0    done\n") {
-				t.Errorf("%s: no exit status", cmd.CommandPath())
-			}
-		}
-		for word := range strings.FieldsSeq(cmd.Example) {
-			name, ok := strings.CutPrefix(word, "--")
-			name, _, _ = strings.Cut(name, "=")
-			if ok && cmd.HasParent() && cmd.Flags().Lookup(name) == nil && root.PersistentFlags().Lookup(name) == nil {
-				t.Errorf("%s: the example has --%s, which the command lacks", cmd.CommandPath(), name)
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			check(sub)
-		}
-	}
-	check(root)
-}
+func TestHelpIsComplete(t *testing.T) { cmdlinetest.Help(t, newRootCmd(&app{})) }
 
 func TestDocsAreReproducible(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
@@ -247,8 +222,8 @@ func TestAnInterruptEndsTheCommand(t *testing.T) {
 		{"eval", "-s", "embedded-small-v1", "-p", "fifo"},
 		{"train", "-s", "embedded-small-v1", "--dir", "runs/a"},
 	} {
-		if s := commandWith(ctx, "", args...); s.code != codeInterrupted {
-			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, codeInterrupted, s.talk)
+		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted {
+			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, cmdline.CodeInterrupted, s.talk)
 		}
 	}
 }

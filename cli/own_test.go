@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // free is a user's encoder: it shows which servers are free, and which candidates do something.
@@ -73,12 +74,12 @@ func TestEnvTakesEncoderAndReward(t *testing.T) {
 		{"--reward", "our", `--reward: reward "our" is not part of this program, which has flow, hour`},
 	} {
 		s := command(t, "env", "check", "-s", "embedded-small-v1", c[0], c[1])
-		if s.code != codeUsage || !strings.Contains(s.talk, c[2]) {
+		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c[2]) {
 			t.Errorf("%s %s: exit code %d, %s", c[0], c[1], s.code, s.talk)
 		}
 	}
 	s := command(t, "env", "play", "-s", "embedded-small-v1", "--policy", "released", "--encoder", "free")
-	if want := "--encoder does not go with --policy released"; s.code != codeUsage || !strings.Contains(s.talk, want) {
+	if want := "--encoder does not go with --policy released"; s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {
 		t.Errorf("a learned policy with another encoder: exit code %d, %s", s.code, s.talk)
 	}
 	for flag, want := range map[string]string{"--encoder": "free", "--reward": "hour"} {

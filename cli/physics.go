@@ -8,10 +8,11 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/fit"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newPhysicsCmd(a *app) *cobra.Command {
-	return newGroup("physics", "List what physics is made of, and fit its numbers again",
+	return cmdline.NewGroup("physics", "List what physics is made of, and fit its numbers again",
 		`Physics says how fast a job runs where it is placed. docs/physics.md tells what each part means.`,
 		newPhysicsLsCmd(a), newPhysicsModelsCmd(a), newPhysicsFitCmd(a))
 }
@@ -20,19 +21,19 @@ func newPhysicsLsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List the parts of physics",
-		Long: long(`
+		Long: cmdline.Long(`
 Lists the parts that a scenario's physics can be made of. Join them by "*"; "ideal", alone, is none of them.`),
 		Example: `  clustergym physics ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				return a.printJSON(physics.Parts())
+			if a.JSON {
+				return a.PrintJSON(physics.Parts())
 			}
 			rows := [][]string{{"part", "what it does"}}
 			for _, p := range physics.Parts() {
 				rows = append(rows, []string{p.Usage, p.About})
 			}
-			return a.printRows(rows)
+			return a.PrintRows(rows)
 		},
 	}
 }
@@ -41,7 +42,7 @@ func newPhysicsModelsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "models",
 		Short: "List the families of models that physics knows",
-		Long: long(`
+		Long: cmdline.Long(`
 Lists the families of models: what a worker needs on its GPU, its speed on other GPU types than the V100, its throughput with one
 core of CPU instead of the fair three, its speed beside itself on one V100, and how much faster eight workers on one server are
 than one.`),
@@ -72,8 +73,8 @@ func runPhysicsModels(a *app) error {
 		l.Beside = profile.Beside(profile.Strong, s, p)
 		lines = append(lines, l)
 	}
-	if a.json {
-		return a.printJSON(lines)
+	if a.JSON {
+		return a.PrintJSON(lines)
 	}
 	rows := [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
 	for _, l := range lines {
@@ -83,7 +84,7 @@ func runPhysicsModels(a *app) error {
 		}
 		rows = append(rows, row)
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }
 
 type physicsFitOptions struct {
@@ -97,7 +98,7 @@ func newPhysicsFitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --profiles DIR",
 		Short: "Fit the numbers of physics to published measurements",
-		Long: long(`
+		Long: cmdline.Long(`
 Fits sharing, CPU and memory, and scaling to the published measurements of Gavel, Synergy and Pollux, and prints how well they
 fit, as a table in Markdown. DIR holds gavel/ and pollux/ as their repositories publish them; docs/data-sources.md names them.
 It takes less than a minute.`),
@@ -110,23 +111,23 @@ It takes less than a minute.`),
 	f.StringVar(&opts.profiles, "profiles", "", "the folder with the measurements")
 	f.StringVar(&opts.coefficients, "coefficients", "", "write the coefficients that the program is built with to this file")
 	f.StringVar(&opts.table, "table", "-", "write the table to this file; - is standard output")
-	require(cmd, "profiles")
+	cmdline.Require(cmd, "profiles")
 	return cmd
 }
 
 func runPhysicsFit(a *app, opts physicsFitOptions) error {
-	a.say("fitting")
+	a.Say("fitting")
 	r, err := fit.Run(opts.profiles)
 	if err != nil {
 		return err
 	}
 	if opts.coefficients != "" {
-		if err := a.write(opts.coefficients, r.WriteCoefficients); err != nil {
+		if err := a.Write(opts.coefficients, r.WriteCoefficients); err != nil {
 			return err
 		}
 	}
-	if a.json && opts.table == "-" {
-		return a.printJSON(r)
+	if a.JSON && opts.table == "-" {
+		return a.PrintJSON(r)
 	}
-	return a.write(opts.table, r.WriteTable)
+	return a.Write(opts.table, r.WriteTable)
 }

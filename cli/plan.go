@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -30,7 +31,7 @@ func newPlanCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan --snapshot cluster.json --policy P",
 		Short: "Show what a policy would do with a cluster now",
-		Long: long(`
+		Long: cmdline.Long(`
 Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why, and
 why the other jobs wait. It changes nothing. A start also tells the next best server, with the GPUs that would be left there,
 and a job that could have started instead. --job explains one job at length, server by server. docs/what-if.md tells how to
@@ -39,7 +40,7 @@ read it; whatif plays the snapshot on to its end.
 A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds; a null CPU or memory of a
 server is not modelled; a waiting job has the state "pending". A job may also have min_workers, max_workers and a tenant, and a
 server the pool "inference", whose servers take training jobs only while they are on_loan. Unknown fields are errors.
-`, codeNoRun, codeMismatch),
+`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym plan --example > cluster.json
   clustergym plan --snapshot cluster.json --policy sjfskip
   clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
@@ -58,7 +59,7 @@ server the pool "inference", whose servers take training jobs only while they ar
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")
 	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
-	complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "policy", policy.Names)
 	return cmd
 }
 
@@ -67,7 +68,7 @@ type plan explain.Plan
 
 func runPlan(a *app, opts planOptions) error {
 	if opts.example {
-		return writeExample(a.out)
+		return writeExample(a.Out)
 	}
 	state, out, why, err := planState(a, opts)
 	if err != nil {
@@ -80,8 +81,8 @@ func runPlan(a *app, opts planOptions) error {
 		}
 		return explainJob(a, out, why, id)
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	return out.print(a)
 }
@@ -103,7 +104,7 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 	}
 	model, err := physics.Parse(opts.physics)
 	if err != nil {
-		return nil, nil, nil, usage("--physics: %v", err)
+		return nil, nil, nil, cmdline.Usage("--physics: %v", err)
 	}
 	state, err := readSnapshot(a, opts.snapshot)
 	if err != nil {
@@ -115,7 +116,7 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
-	in := a.in
+	in := a.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
@@ -132,7 +133,7 @@ func readSnapshot(a *app, path string) (*cluster.State, error) {
 }
 
 func (p *plan) print(a *app) error {
-	a.printf("%s at %s: %d of %d GPUs free, then %d; nothing is changed\n\n", p.Policy, clock(p.Now), p.FreeBefore, p.GPUs,
+	a.Printf("%s at %s: %d of %d GPUs free, then %d; nothing is changed\n\n", p.Policy, clock(p.Now), p.FreeBefore, p.GPUs,
 		p.FreeAfter)
 	var rows [][]string
 	for _, o := range p.Ops {
@@ -142,14 +143,14 @@ func (p *plan) print(a *app) error {
 		rows = append(rows, []string{"wait", j.Job, "-", j.Text})
 	}
 	if len(rows) == 0 {
-		a.printf("no job waits, and the policy proposes nothing\n")
+		a.Printf("no job waits, and the policy proposes nothing\n")
 		return nil
 	}
-	if err := a.printRows(append([][]string{{"does", "job", "where", "why"}}, rows...)); err != nil {
+	if err := a.PrintRows(append([][]string{{"does", "job", "where", "why"}}, rows...)); err != nil {
 		return err
 	}
 	if p.Wake != nil {
-		a.printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))
+		a.Printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))
 	}
 	return nil
 }

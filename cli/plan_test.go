@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 var updatePlans = flag.Bool("update-plans", false, "rewrite testdata/plan and what commands print in docs/what-if.md")
@@ -42,7 +44,7 @@ func TestPlanExplainsOneJob(t *testing.T) {
 	contains(t, ask("sjfskip", "gan-ablation").out, "start  server-3:2,3,4,5", "server-3  6 of 8  6      chosen for 4")
 	contains(t, ask("fifo", "pretrain-7b").out, "goes on running on server-0:0,1,2,3,4,5,6,7 server-1:0,1,2,3,4,5,6,7")
 	contains(t, ask("srtf", "pretrain-7b").out, "preempt  -  gives its GPUs", "wait  needs 16 GPUs; 12 fit")
-	if s := ask("fifo", "bert-larg"); s.code != codeUsage || !strings.Contains(s.talk, `did you mean "bert-large"?`) {
+	if s := ask("fifo", "bert-larg"); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, `did you mean "bert-large"?`) {
 		t.Errorf("a job that is not there: exit code %d\n%s", s.code, s.talk)
 	}
 

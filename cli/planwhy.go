@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // jobPlan is the result of plan --job.
@@ -30,10 +31,10 @@ func findJob(s *cluster.State, name string) (cluster.JobID, error) {
 		names = append(names, s.Spec(cluster.JobID(i)).Name)
 	}
 	if len(names) == 0 {
-		return 0, usage("--job %q: the snapshot has no jobs", name)
+		return 0, cmdline.Usage("--job %q: the snapshot has no jobs", name)
 	}
 	names = names[:min(len(names), 20)]
-	return 0, usage("--job %q: no such job in the snapshot%s", name, didYouMean(name, names))
+	return 0, cmdline.Usage("--job %q: no such job in the snapshot%s", name, cmdline.DidYouMean(name, names))
 }
 
 // explainJob prints what the policy does with one job, and every server as the job finds it.
@@ -59,26 +60,26 @@ func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error 
 	if out.Servers == nil {
 		out.Servers = []explain.Server{}
 	}
-	if a.json {
-		return a.printJSON(out)
+	if a.JSON {
+		return a.PrintJSON(out)
 	}
 	return out.print(a)
 }
 
 func (p *jobPlan) print(a *app) error {
-	a.printf("%s at %s: %s\n\n", p.Policy, clock(p.Now), p.Job)
+	a.Printf("%s at %s: %s\n\n", p.Policy, clock(p.Now), p.Job)
 	for _, o := range p.Ops {
-		a.printf("%s  %s  %s\n", o.Op, where(o.Placement), o.Text)
+		a.Printf("%s  %s  %s\n", o.Op, where(o.Placement), o.Text)
 	}
 	if p.Waiting != nil {
-		a.printf("wait  %s\n", p.Waiting.Text)
+		a.Printf("wait  %s\n", p.Waiting.Text)
 	} else if len(p.Ops) == 0 {
-		a.printf("goes on running on %s\n", where(p.Where))
+		a.Printf("goes on running on %s\n", where(p.Where))
 	}
 	if len(p.Servers) == 0 {
 		return nil
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	rows := [][]string{{"server", "free", "takes", "because"}}
 	for _, v := range p.Servers {
 		because := exclusions[v.Why]
@@ -87,7 +88,7 @@ func (p *jobPlan) print(a *app) error {
 		}
 		rows = append(rows, []string{v.Server, fmt.Sprintf("%d of %d", v.Free, v.GPUs), fmt.Sprint(v.Takes), because})
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }
 
 // exclusions says in words what keeps a job from a server.

@@ -5,11 +5,12 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
 // finder knows the folders of runs too. It warns of runs whose newest checkpoint is damaged.
-func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.warn)} }
+func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
 
 // verifier is a finder of policies signed by the key in a file, "" for any.
 func (a *app) verifier(path string) (*policy.Finder, error) {
@@ -65,7 +66,7 @@ func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, err
 	for i := range all {
 		for _, other := range all[:i] {
 			if other.Name == all[i].Name {
-				return nil, usage("two policies have the name %q: give one another, with name=%s", other.Name, args[i])
+				return nil, cmdline.Usage("two policies have the name %q: give one another, with name=%s", other.Name, args[i])
 			}
 		}
 		if all[i].Name == policy.Prior && all[i].Learned == nil && own != nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
 func newPredictorCmd(a *app) *cobra.Command {
-	return newGroup("predictor", "Train and compare predictors of how long jobs run",
+	return cmdline.NewGroup("predictor", "Train and compare predictors of how long jobs run",
 		`Policies such as A-SRPT order jobs by how many training iterations each will take, which they learn from the jobs like it
 that have ended. A predictor is one of granted (what the scenario tells), group-mean, group-median and forest (by the runs of
 the recurring job), noisy(SIGMA) (what the scenario tells, distorted), or a file that predictor fit wrote.`,
@@ -40,10 +41,10 @@ func newPredictorFitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --scenario NAME --out FILE",
 		Short: "Train a predictor on the training split of a scenario",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays the training split to a predictor in order of time, each job ending as if none queued, and writes all that it learned.
 The file goes wherever a predictor is named, and may travel with a policy. Equal command lines write equal bytes.`,
-			codeNoRun, codeMismatch),
+			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym predictor fit --scenario venus-contended-v1 --out venus.predictor
   clustergym predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,
 		Args: cobra.NoArgs,
@@ -54,8 +55,8 @@ The file goes wherever a predictor is named, and may travel with a policy. Equal
 	f.StringVar(&opts.kind, "kind", "forest", "predictor to train: see predictor --help")
 	f.Uint64Var(&opts.seed, "seed", 1, "of what the predictor draws")
 	f.StringVarP(&opts.out, "out", "o", "", "file to write; its name ends in "+option.FileExtension)
-	require(cmd, "scenario", "out")
-	complete(cmd, "kind", predict.Kinds)
+	cmdline.Require(cmd, "scenario", "out")
+	cmdline.Complete(cmd, "kind", predict.Kinds)
 	return cmd
 }
 
@@ -70,7 +71,7 @@ type predictorFitted struct {
 
 func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) error {
 	if opts.out != "-" && !strings.HasSuffix(opts.out, option.FileExtension) {
-		return usage("--out %q, want a name that ends in %s, or - for standard output", opts.out, option.FileExtension)
+		return cmdline.Usage("--out %q, want a name that ends in %s, or - for standard output", opts.out, option.FileExtension)
 	}
 	p, err := findPredictor("kind", opts.kind)
 	if err != nil {
@@ -84,24 +85,24 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	if err != nil {
 		return err
 	}
-	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(len(jobs)), Label: "fit", Unit: "jobs"})
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "fit", Unit: "jobs"})
 	err = predict.Teach(ctx, jobs, p, opts.seed, func(n int) { bar.Set(int64(n)) })
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if err := a.write(opts.out, func(w io.Writer) error { return predict.Save(w, p) }); err != nil {
+	if err := a.Write(opts.out, func(w io.Writer) error { return predict.Save(w, p) }); err != nil {
 		return err
 	}
 	result := predictorFitted{opts.out, s.Name, p.Name(), len(jobs), opts.seed}
 	switch {
 	case opts.out == "-": // what standard output holds is the predictor
 		return nil
-	case a.json:
-		return a.printJSON(result)
+	case a.JSON:
+		return a.PrintJSON(result)
 	}
-	a.printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
-	a.printf("compare:  clustergym predictor compare --scenario %s --predictors %s,group-median\n",
+	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
+	a.Printf("compare:  clustergym predictor compare --scenario %s --predictors %s,group-median\n",
 		opts.scenario.name, opts.out)
 	return nil
 }
@@ -113,11 +114,11 @@ func findPredictor(flag, kind string) (predict.Predictor, error) {
 	case err == nil:
 		return p, nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, noRun(err)
+		return nil, cmdline.NoRun(err)
 	case errors.Is(err, predict.ErrFormat):
-		return nil, &exitError{codeMismatch, err}
+		return nil, cmdline.Fail(cmdline.CodeMismatch, err)
 	}
-	return nil, usage("--%s: %w", flag, err)
+	return nil, cmdline.Usage("--%s: %w", flag, err)
 }
 
 // splitJobs returns all jobs of a split; one that the scenario does not have is an error of usage.
@@ -127,7 +128,7 @@ func splitJobs(s *scenario.Scenario, split scenario.Split, seed uint64) ([]trace
 		return nil, err
 	}
 	if src.Count(split) == 0 {
-		return nil, usage("scenario %s has no %s split", s.Name, split)
+		return nil, cmdline.Usage("scenario %s has no %s split", s.Name, split)
 	}
 	return src.Jobs(split, seed)
 }
@@ -150,7 +151,7 @@ func newPredictorCompareCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --trace FILE | --scenario NAME | --generated N",
 		Short: "Compare predictors of iterations on jobs in order of time",
-		Long: long(`
+		Long: cmdline.Long(`
 Asks each predictor about every job when it is submitted, and tells it of every job when it ends: at submit + work, as if
 none queued. Prints, for all jobs and by how many runs of the recurring job had ended before, the median of
 |predicted - true| / true, the mean of |ln predicted - ln true|, and R2, the share of the variance of ln true that is explained
@@ -162,7 +163,7 @@ are seconds. Runs are those of a group, or, as the public traces name none, jobs
 --trace reads a trace. --scenario takes the jobs of a split, with models and groups as its episodes have them, and the
 estimates that it grants. --generated draws jobs like those of trace gen, deals them models by GPU-hours, and makes a share of
 them runs of recurring jobs, by user, size and class of GPU-hours: no real trace stands behind these groups, and model and group
-tell of a job's length by construction.`, codeNoRun, codeMismatch),
+tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym predictor compare --trace venus.csv.gz --format helios
   clustergym predictor compare --scenario venus-contended-v1 --predictors venus.predictor,group-median,granted
   clustergym predictor compare --generated 20000 --recurring 0.7 --json`,
@@ -186,9 +187,9 @@ tell of a job's length by construction.`, codeNoRun, codeMismatch),
 	cmd.MarkFlagsOneRequired("trace", "scenario", "generated")
 	cmd.MarkFlagsMutuallyExclusive("trace", "scenario", "generated")
 	cmd.MarkFlagsMutuallyExclusive("scenario", "estimates")
-	complete(cmd, "predictors", predict.Kinds)
-	complete(cmd, "estimates", func() []string { return estimateKinds })
-	complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "predictors", predict.Kinds)
+	cmdline.Complete(cmd, "estimates", func() []string { return estimateKinds })
+	cmdline.Complete(cmd, "split", splitNames)
 	return cmd
 }
 
@@ -211,7 +212,7 @@ func runPredictorCompare(ctx context.Context, a *app, opts predictorCompareOptio
 		predictors = append(predictors, p)
 	}
 	if len(predictors) == 0 {
-		return usage("--predictors is empty, want some of %s", strings.Join(predict.Kinds(), ", "))
+		return cmdline.Usage("--predictors is empty, want some of %s", strings.Join(predict.Kinds(), ", "))
 	}
 	result := predictorsCompared{Seed: opts.seed}
 	jobs, err := opts.jobs(a, &result)
@@ -219,8 +220,8 @@ func runPredictorCompare(ctx context.Context, a *app, opts predictorCompareOptio
 		return err
 	}
 	result.Jobs = len(jobs)
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(len(jobs) * len(predictors)), Label: "compare", Unit: "predictions",
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet, Total: int64(len(jobs) * len(predictors)), Label: "compare", Unit: "predictions",
 	})
 	result.Rows, err = predict.Compare(ctx, jobs, predictors, opts.seed, func(n int) { bar.Set(int64(n)) })
 	bar.Finish()
@@ -237,7 +238,7 @@ func runPredictorCompare(ctx context.Context, a *app, opts predictorCompareOptio
 // jobs reads, cuts or draws the jobs, and says in result what they are.
 func (o *predictorCompareOptions) jobs(a *app, result *predictorsCompared) ([]trace.Job, error) {
 	if o.scenario.name != "" {
-		if err := oneOf("split", o.split, splitNames()...); err != nil {
+		if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
 			return nil, err
 		}
 		s, err := o.scenario.load()
@@ -247,8 +248,8 @@ func (o *predictorCompareOptions) jobs(a *app, result *predictorsCompared) ([]tr
 		result.Workload = fmt.Sprintf("%s, %s split", s.Name, o.split)
 		return splitJobs(s, scenario.Split(o.split), o.seed)
 	}
-	if err := cmp.Or(oneOf("estimates", string(o.estimates.Kind), estimateKinds...), o.estimates.Validate()); err != nil {
-		return nil, &exitError{codeUsage, err}
+	if err := cmp.Or(cmdline.OneOf("estimates", string(o.estimates.Kind), estimateKinds...), o.estimates.Validate()); err != nil {
+		return nil, cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	var w trace.Workload
 	var err error
@@ -272,10 +273,10 @@ func (o *predictorCompareOptions) jobs(a *app, result *predictorsCompared) ([]tr
 func (o *predictorCompareOptions) generate() (trace.Workload, error) {
 	mix := trace.Mix{Classes: scenario.DefaultClasses(), Recurring: o.recurring}
 	if err := mix.Validate(); err != nil {
-		return trace.Workload{}, usage("--recurring: %w", err)
+		return trace.Workload{}, cmdline.Usage("--recurring: %w", err)
 	}
 	if o.generated < 1 {
-		return trace.Workload{}, usage("--generated %d, want at least 1", o.generated)
+		return trace.Workload{}, cmdline.Usage("--generated %d, want at least 1", o.generated)
 	}
 	w, err := trace.Generate(trace.Default(), o.generated, o.seed)
 	if err == nil {
@@ -285,10 +286,10 @@ func (o *predictorCompareOptions) generate() (trace.Workload, error) {
 }
 
 func (r *predictorsCompared) print(a *app) error {
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	a.printf("%s; %d jobs, seed %d\n", r.Workload, r.Jobs, r.Seed)
+	a.Printf("%s; %d jobs, seed %d\n", r.Workload, r.Jobs, r.Seed)
 	rows := [][]string{{"earlier runs", "jobs", "predictor", "cold", "median |error|", "mean |ln error|", "R2 of ln"}}
 	for _, runs := range predict.EarlierRuns() {
 		for _, p := range r.Rows {
@@ -301,5 +302,5 @@ func (r *predictorsCompared) print(a *app) error {
 			})
 		}
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }

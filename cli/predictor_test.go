@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // smallScenario makes embedded-small-v1 quick to play.
@@ -89,22 +91,22 @@ func TestPredictorMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"fit", "--out", out}, codeUsage, `required flag(s) "scenario"`},
-		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", "x.bin"}, codeUsage, `want a name that ends in .predictor`},
-		{[]string{"fit", "--scenario", "embedded-smal-v1", "--out", out}, codeUsage, "embedded-small-v1"},
-		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", "lstm"}, codeUsage, `predictor "lstm": want one of`},
-		{[]string{"compare"}, codeUsage, "at least one of the flags"},
-		{[]string{"compare", "--trace", jobs, "--generated", "5"}, codeUsage, "none of the others can be"},
-		{[]string{"compare", "--generated", "0"}, codeUsage, "--generated 0, want at least 1"},
-		{[]string{"compare", "--generated", "5", "--recurring", "2"}, codeUsage, "recurring 2, want a share"},
-		{[]string{"compare", "--generated", "5", "--estimates", "guess"}, codeUsage, `--estimates "guess"`},
-		{[]string{"compare", "--generated", "5", "-p", none}, codeNoRun, "open predictor"},
-		{[]string{"compare", "--generated", "5", "-p", broken}, codeMismatch, "not a predictor that can be read"},
-		{[]string{"compare", "--generated", "5", "-p", "noisy(x)"}, codeUsage, "want noisy(SIGMA)"},
-		{[]string{"compare", "--scenario", "embedded-small-v1", "--split", "rest"}, codeUsage, `--split "rest"`},
-		{[]string{"compare", "--scenario", "embedded-small-v1", "--set", "window.validation=[]", "--split", "validation"}, codeUsage,
+		{[]string{"fit", "--out", out}, cmdline.CodeUsage, `required flag(s) "scenario"`},
+		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", "x.bin"}, cmdline.CodeUsage, `want a name that ends in .predictor`},
+		{[]string{"fit", "--scenario", "embedded-smal-v1", "--out", out}, cmdline.CodeUsage, "embedded-small-v1"},
+		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", "lstm"}, cmdline.CodeUsage, `predictor "lstm": want one of`},
+		{[]string{"compare"}, cmdline.CodeUsage, "at least one of the flags"},
+		{[]string{"compare", "--trace", jobs, "--generated", "5"}, cmdline.CodeUsage, "none of the others can be"},
+		{[]string{"compare", "--generated", "0"}, cmdline.CodeUsage, "--generated 0, want at least 1"},
+		{[]string{"compare", "--generated", "5", "--recurring", "2"}, cmdline.CodeUsage, "recurring 2, want a share"},
+		{[]string{"compare", "--generated", "5", "--estimates", "guess"}, cmdline.CodeUsage, `--estimates "guess"`},
+		{[]string{"compare", "--generated", "5", "-p", none}, cmdline.CodeNoRun, "open predictor"},
+		{[]string{"compare", "--generated", "5", "-p", broken}, cmdline.CodeMismatch, "not a predictor that can be read"},
+		{[]string{"compare", "--generated", "5", "-p", "noisy(x)"}, cmdline.CodeUsage, "want noisy(SIGMA)"},
+		{[]string{"compare", "--scenario", "embedded-small-v1", "--split", "rest"}, cmdline.CodeUsage, `--split "rest"`},
+		{[]string{"compare", "--scenario", "embedded-small-v1", "--set", "window.validation=[]", "--split", "validation"}, cmdline.CodeUsage,
 			"has no validation split"},
-		{[]string{"compare", "--trace", jobs}, codeError, "jobs"},
+		{[]string{"compare", "--trace", jobs}, cmdline.CodeError, "jobs"},
 	} {
 		s := command(t, append([]string{"predictor"}, c.args...)...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {
@@ -116,8 +118,8 @@ func TestPredictorMistakes(t *testing.T) {
 	for _, args := range [][]string{
 		append([]string{"predictor", "fit", "--out", out}, smallScenario...), {"predictor", "compare", "--generated", "50"},
 	} {
-		if s := commandWith(ctx, "", args...); s.code != codeInterrupted {
-			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, codeInterrupted, s.talk)
+		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted {
+			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, cmdline.CodeInterrupted, s.talk)
 		}
 	}
 	if _, err := os.Stat(out); err == nil {

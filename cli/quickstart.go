@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/policy"
@@ -36,7 +37,7 @@ func newQuickstartCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quickstart",
 		Short: "Train, compare, export and ask a small policy, within minutes",
-		Long: long(`
+		Long: cmdline.Long(`
 Goes once through everything on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
 with its prior on arrivals that it has not seen, and asks it for a plan on an example snapshot. Takes about a minute on two
 cores. What it prints on the way are the commands that do the same.`),
@@ -72,7 +73,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	var result quickstarted
 	at := func(name string) string { return filepath.Join(dir, name) }
 
-	a.say("1/4 train: clustergym train --scenario %s --updates %d --dir %s", quickstartScenario, opts.updates, dir)
+	a.Say("1/4 train: clustergym train --scenario %s --updates %d --dir %s", quickstartScenario, opts.updates, dir)
 	result.Trained, err = trainRun(ctx, a, trainOptions{
 		scenario: scenarioOptions{name: quickstartScenario, sets: []string{"train.updates=" + strconv.Itoa(opts.updates)}},
 		dir:      dir, workers: opts.workers,
@@ -81,16 +82,16 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 		return err
 	}
 	if result.Trained.Stopped {
-		return &exitError{codeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.updates)}
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.updates))
 	}
 
-	a.say("\n2/4 export: clustergym export --run %s --name learned", dir)
+	a.Say("\n2/4 export: clustergym export --run %s --name learned", dir)
 	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
 		return err
 	}
 	policies := []string{"fifo", "sjfskip", "srtf", "las", policy.Prior, result.Exported.Out}
 
-	a.say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
+	a.Say("\n3/4 compare: clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior",
 		quickstartScenario, result.Exported.Out)
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
 		scenarios: []string{quickstartScenario}, policies: policies, baseline: policy.Prior,
@@ -101,8 +102,8 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	}
 
 	result.Snapshot = at("cluster.json")
-	a.say("\n4/4 ask: clustergym plan --snapshot %s --policy %s\n", result.Snapshot, result.Exported.Out)
-	if err := a.write(result.Snapshot, writeExample); err != nil {
+	a.Say("\n4/4 ask: clustergym plan --snapshot %s --policy %s\n", result.Snapshot, result.Exported.Out)
+	if err := a.Write(result.Snapshot, writeExample); err != nil {
 		return err
 	}
 	result.Plan, err = planFile(a, planOptions{snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1})
@@ -113,17 +114,17 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 }
 
 func (q *quickstarted) print(a *app) error {
-	if a.json {
-		return a.printJSON(q)
+	if a.JSON {
+		return a.PrintJSON(q)
 	}
 	if err := q.Evaluated.print(a); err != nil {
 		return err
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	if err := q.Plan.print(a); err != nil {
 		return err
 	}
-	a.printf("\nreport: %s\npolicy: %s\n", q.Evaluated.Report, q.Exported.Out)
+	a.Printf("\nreport: %s\npolicy: %s\n", q.Evaluated.Report, q.Exported.Out)
 	return nil
 }
 

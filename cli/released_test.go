@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -23,7 +24,7 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 		"released").out, "released", "4, 4 finished")
 	contains(t, must(t, "eval", "-s", "embedded-small-v1", "--set", "window.arrivals=40", "--windows", "1", "--seeds", "1", "-p",
 		"mine=released,released+loan,prior", "--baseline", "released", "--out", "all").out, "mine", "released+loan", "prior", "released ")
-	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "releasd"); s.code != codeUsage ||
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "releasd"); s.code != cmdline.CodeUsage ||
 		!strings.Contains(s.talk, `did you mean "released"?`) {
 		t.Errorf("a slip of the pen: exit code %d\n%s", s.code, s.talk)
 	}
@@ -33,8 +34,8 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	if err := os.Mkdir("released", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "./released"); s.code != codeNoRun {
-		t.Errorf("an empty folder of the same name: exit code %d, want %d\n%s", s.code, codeNoRun, s.talk)
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "./released"); s.code != cmdline.CodeNoRun {
+		t.Errorf("an empty folder of the same name: exit code %d, want %d\n%s", s.code, cmdline.CodeNoRun, s.talk)
 	}
 }
 
@@ -66,8 +67,8 @@ func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	said := command(t, "eval", "-s", first, "--split", "train", "--windows", "1", "--seeds", "1", "-p", "released")
-	if said.code != codeMismatch || !strings.Contains(said.talk, "policy released was trained or chosen on jobs of train") {
-		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", said.code, codeMismatch, said.talk)
+	if said.code != cmdline.CodeMismatch || !strings.Contains(said.talk, "policy released was trained or chosen on jobs of train") {
+		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", said.code, cmdline.CodeMismatch, said.talk)
 	}
 }
 
@@ -135,7 +136,7 @@ func TestExportWritesAModelCard(t *testing.T) {
 	if err := os.WriteFile(page, []byte("# Notes\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if s := command(t, "export", "--run", "runs/one"); s.code != codeError || !strings.Contains(s.talk, "README.md") {
+	if s := command(t, "export", "--run", "runs/one"); s.code != cmdline.CodeError || !strings.Contains(s.talk, "README.md") {
 		t.Errorf("over somebody's page: exit code %d\n%s", s.code, s.talk)
 	}
 	if read(t, page) != "# Notes\n" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
@@ -26,7 +27,7 @@ func newReplayCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay LOG [LOG2]",
 		Short: "Run an event log again, measure and draw it",
-		Long: long(`
+		Long: cmdline.Long(`
 Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log that the
 cluster and its rules do not allow is refused, with the line. --verify also insists that the log of the second run, when
 written, equals the file byte for byte.
@@ -61,7 +62,7 @@ func runReplay(a *app, opts replayOptions) error {
 		return err
 	}
 	if len(opts.logs) > 1 && opts.logs[0] == "-" && opts.logs[1] == "-" {
-		return usage("standard input holds one log: want a file for the other")
+		return cmdline.Usage("standard input holds one log: want a file for the other")
 	}
 	var logs []*sim.Log
 	var results []replayed
@@ -76,11 +77,11 @@ func runReplay(a *app, opts replayOptions) error {
 	if err := opts.drawing.draw(a, logs...); err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		if len(results) == 1 {
-			return a.printJSON(results[0])
+			return a.PrintJSON(results[0])
 		}
-		return a.printJSON(results)
+		return a.PrintJSON(results)
 	}
 	verdict := "every operation is allowed"
 	if opts.verify {
@@ -91,12 +92,12 @@ func runReplay(a *app, opts replayOptions) error {
 		rows := append([][]string{{"policy", results[i].Policy}}, metricRows(&results[i].Metrics)...)
 		columns = append(columns, append(rows, []string{"replay", verdict}))
 	}
-	return a.printRows(sideBySide(columns))
+	return a.PrintRows(sideBySide(columns))
 }
 
 // replay reads a log, "-" for standard input, and runs it again.
 func replay(a *app, path string, verify bool) (*sim.Log, error) {
-	in := a.in
+	in := a.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/eval/reproduce"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/train/demand"
 )
 
 func newReproduceCmd(a *app) *cobra.Command {
-	return newGroup("reproduce", "Run the experiments of papers beside the papers' figures",
+	return cmdline.NewGroup("reproduce", "Run the experiments of papers beside the papers' figures",
 		`Their workloads are not public, so the experiments run on generated ones of their size. What is held up is the published
 order of the schemes, and ratios near theirs.`,
 		newReproduceArylCmd(a), newReproduceASRPTCmd(a))
@@ -45,10 +46,10 @@ func (o *reproduceOptions) addFlags(cmd *cobra.Command) {
 
 func (o *reproduceOptions) validate() error {
 	if err := reproduce.Scale(o.scale).Validate(); err != nil {
-		return usage("--scale: %v", err)
+		return cmdline.Usage("--scale: %v", err)
 	}
 	if o.seeds < 1 || o.seeds > 1000 || o.workers < 0 {
-		return usage("--seeds %d, --workers %d: want 1 to 1000, and 0 or more", o.seeds, o.workers)
+		return cmdline.Usage("--seeds %d, --workers %d: want 1 to 1000, and 0 or more", o.seeds, o.workers)
 	}
 	return nil
 }
@@ -65,10 +66,10 @@ func newReproduceArylCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "aryl",
 		Short: "Run the experiments of Lyra, whose preprint is Aryl",
-		Long: long(`
+		Long: cmdline.Long(`
 Runs Table 5, Table 6 and the sensitivities of Lyra (Li et al., EuroSys 2023; Aryl, arXiv:2202.07896) at their scale: 15 days,
 50,390 jobs, 443 x 8 GPUs that train and 520 x 8 that serve and lend. Prints our figures beside the paper's, and for each
-published order and ratio whether it holds.`+reproduceLong, codeSomeFailed),
+published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFailed),
 		Example: `  clustergym reproduce aryl --out aryl.md
   clustergym reproduce aryl --rows fifo,basic,loaning,scf,random --seeds 5
   clustergym reproduce aryl --scale 0.1 --json`,
@@ -76,7 +77,7 @@ published order and ratio whether it holds.`+reproduceLong, codeSomeFailed),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("jobs") {
 				if cmd.Flags().Changed("scale") {
-					return usage("--jobs and --scale: want one of them")
+					return cmdline.Usage("--jobs and --scale: want one of them")
 				}
 				opts.scale = float64(jobs) / reproduce.LyraJobs
 			}
@@ -99,7 +100,7 @@ published order and ratio whether it holds.`+reproduceLong, codeSomeFailed),
 	f.IntVar(&jobs, "jobs", reproduce.LyraJobs, "number of jobs; the cluster shrinks with it")
 	f.StringVar(&predictor, "predictor", usagePredictorNames()[0],
 		"what inference foresees its demand by: "+strings.Join(usagePredictorNames(), ", "))
-	complete(cmd, "predictor", usagePredictorNames)
+	cmdline.Complete(cmd, "predictor", usagePredictorNames)
 	return cmd
 }
 
@@ -108,10 +109,10 @@ func newReproduceASRPTCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "a-srpt",
 		Short: "Run A-SRPT's comparison set over load, communication, prediction error and delay",
-		Long: long(`
+		Long: cmdline.Long(`
 Runs A-SRPT (Luo et al., INFOCOM 2025) and its comparison set over load, the share of jobs that communicate much, prediction
 error, delay threshold, mapping and start rules. The paper's figures are not known, so none are shown: the table says in which
-settings A-SRPT comes first.`+reproduceLong, codeSomeFailed),
+settings A-SRPT comes first.`+reproduceLong, cmdline.CodeSomeFailed),
 		Example: `  clustergym reproduce a-srpt --seeds 5 --out a-srpt.md
   clustergym reproduce a-srpt --rows 'load-0.9/*,tau/*'`,
 		Args: cobra.NoArgs,
@@ -153,14 +154,14 @@ func findUsagePredictor(name string) (reproduce.Predictor, error) {
 			return p, nil
 		}
 	}
-	return reproduce.Predictor{}, oneOf("predictor", name, usagePredictorNames()...)
+	return reproduce.Predictor{}, cmdline.OneOf("predictor", name, usagePredictorNames()...)
 }
 
 // runReproduce runs an experiment and prints its report.
 func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts reproduceOptions) error {
 	if len(opts.rows) > 0 {
 		if err := e.Select(opts.rows); err != nil {
-			return usage("--rows: %v", err)
+			return cmdline.Usage("--rows: %v", err)
 		}
 	}
 	if opts.list {
@@ -170,8 +171,8 @@ func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts rep
 	for i := range opts.seeds {
 		seeds = append(seeds, opts.seed+uint64(i))
 	}
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet, Total: int64(len(e.Rows) * len(seeds)), Label: e.Name, Unit: "episodes",
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet, Total: int64(len(e.Rows) * len(seeds)), Label: e.Name, Unit: "episodes",
 	})
 	report, err := e.Run(ctx, seeds, opts.workers, func(n int, row *reproduce.Row) {
 		bar.Set(int64(n))
@@ -182,7 +183,7 @@ func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts rep
 		return err
 	}
 	if failed := report.Failed(); err == nil && failed > 0 {
-		err = &exitError{codeSomeFailed, fmt.Errorf("%d of %d rows failed", failed, len(report.Rows))}
+		err = cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%d of %d rows failed", failed, len(report.Rows)))
 	}
 	if failed := report.Failed(); failed < len(report.Rows) { // there is something to show
 		if err := printReport(a, report, opts.out); err != nil {
@@ -194,17 +195,17 @@ func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts rep
 
 func printReport(a *app, r *reproduce.Report, out string) error {
 	if out != "" {
-		if err := a.write(out, r.WriteMarkdown); err != nil {
+		if err := a.Write(out, r.WriteMarkdown); err != nil {
 			return err
 		}
 		if out == "-" {
 			return nil
 		}
 	}
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	return r.WriteText(io.Writer(a.out))
+	return r.WriteText(io.Writer(a.Out))
 }
 
 // experimentRow is a row under --list.
@@ -222,8 +223,8 @@ func listExperiment(a *app, e *reproduce.Experiment) error {
 		listed = append(listed, experimentRow{r.Key, r.Table, r.Name, r.Policy})
 		cells = append(cells, []string{r.Key, r.Table, r.Name, r.Policy})
 	}
-	if a.json {
-		return a.printJSON(listed)
+	if a.JSON {
+		return a.PrintJSON(listed)
 	}
-	return a.printRows(cells)
+	return a.PrintRows(cells)
 }

@@ -7,13 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // reproduceCommand runs a command line of reproduce in this process.
 func reproduceCommand(t *testing.T, json bool, args ...string) (out string, err error) {
 	t.Helper()
 	var b, talk bytes.Buffer
-	a := &app{out: &output{w: &b}, talk: &talk, json: json, quiet: true}
+	a := &app{App: cmdline.New(nil, &b, &talk)}
+	a.JSON, a.Quiet = json, true
 	cmd := newReproduceCmd(a)
 	cmd.SetArgs(args)
 	cmd.SetOut(&talk)

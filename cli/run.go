@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -23,7 +24,7 @@ func isRun(dir string) bool {
 func readRecipe(dir string) (*train.Recipe, error) {
 	r, err := train.ReadRecipe(dir)
 	if errors.Is(err, checkpoints.ErrNone) {
-		return nil, noRun(err)
+		return nil, cmdline.NoRun(err)
 	}
 	return r, err
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 )
 
 func newScenarioCmd(a *app) *cobra.Command {
-	return newGroup("scenario", "List, show and check scenarios",
+	return cmdline.NewGroup("scenario", "List, show and check scenarios",
 		`A scenario says what an experiment runs on: cluster, workload, windows, physics, horizon, estimates and seeds. It is built
 in or a YAML file; docs/scenarios.md describes every key.`,
 		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
@@ -27,7 +28,7 @@ type scenarioOptions struct {
 func (o *scenarioOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
 	o.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
-	complete(cmd, "scenario", scenario.All)
+	cmdline.Complete(cmd, "scenario", scenario.All)
 }
 
 func (o *scenarioOptions) addSetFlag(cmd *cobra.Command, help string) {
@@ -42,7 +43,7 @@ func (o *scenarioOptions) load() (*scenario.Scenario, error) {
 	}
 	s, err := scenario.Load(o.name, sets...)
 	if errors.Is(err, scenario.ErrUnknown) {
-		return nil, &exitError{codeUsage, err}
+		return nil, cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	return s, err
 }
@@ -55,7 +56,7 @@ func newScenarioDescribeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
-		Long: long(`
+		Long: cmdline.Long(`
 Prints every value that a scenario runs with as YAML, itself a scenario file, and then, as comments, its card: what is real and
 what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays the test windows under
 sjfskip and adds how much of the mean JCT jobs wait.`),
@@ -99,8 +100,8 @@ func runScenarioDescribe(ctx context.Context, a *app, opts scenarioOptions, meas
 	}
 	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: src.Report().CPUOnly}
 	if measure {
-		bar := progress.New(a.talk, progress.Options{
-			Quiet: a.quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
+		bar := progress.New(a.Talk, progress.Options{
+			Quiet: a.Quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
 		})
 		d.Queueing, err = measureQueueing(ctx, src, func(n int) { bar.Set(int64(n)) })
 		bar.Finish()
@@ -108,15 +109,15 @@ func runScenarioDescribe(ctx context.Context, a *app, opts scenarioOptions, meas
 			return err
 		}
 	}
-	if a.json {
-		return a.printJSON(d)
+	if a.JSON {
+		return a.PrintJSON(d)
 	}
 	if err := d.WriteText(&card); err != nil {
 		return err
 	}
-	a.printf("%s", d.YAML)
+	a.Printf("%s", d.YAML)
 	for line := range strings.Lines(card.String()) {
-		a.printf("%s\n", strings.TrimRight("# "+line, " \n"))
+		a.Printf("%s\n", strings.TrimRight("# "+line, " \n"))
 	}
 	return nil
 }
@@ -125,10 +126,10 @@ func newScenarioValidateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check scenario files",
-		Long: long(`
+		Long: cmdline.Long(`
 Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints a
 line a scenario.`,
-			codeSomeFailed),
+			cmdline.CodeSomeFailed),
 		Example:           "  clustergym scenario validate scenarios/*.yaml",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeScenarios,
@@ -155,12 +156,12 @@ func runScenarioValidate(a *app, names []string) error {
 			continue
 		}
 		lines = append(lines, line{Scenario: name})
-		if !a.json {
-			a.printf("%s: ok\n", name)
+		if !a.JSON {
+			a.Printf("%s: ok\n", name)
 		}
 	}
-	if a.json {
-		if err := a.printJSON(lines); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(lines); err != nil {
 			return err
 		}
 	}
@@ -170,5 +171,5 @@ func runScenarioValidate(a *app, names []string) error {
 	case len(failed) == len(names):
 		return errors.Join(failed...)
 	}
-	return &exitError{codeSomeFailed, errors.Join(failed...)}
+	return cmdline.Fail(cmdline.CodeSomeFailed, errors.Join(failed...))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func TestScenarioLsGroupsFamilies(t *testing.T) {
@@ -46,8 +47,8 @@ func TestAScenarioThatThereIsNot(t *testing.T) {
 		{"scenario", "describe", "embedded-smal-v1"}, {"scenario", "validate", "embedded-smal-v1"},
 		{"eval", "-s", "venus-load100-strong-rigid-v1", "-p", "fifo"},
 	} {
-		if got := command(t, args...); got.code != codeUsage || !strings.Contains(got.talk, "no such scenario") {
-			t.Errorf("%v: exit code %d, want %d; %s", args, got.code, codeUsage, got.talk)
+		if got := command(t, args...); got.code != cmdline.CodeUsage || !strings.Contains(got.talk, "no such scenario") {
+			t.Errorf("%v: exit code %d, want %d; %s", args, got.code, cmdline.CodeUsage, got.talk)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 )
 
@@ -25,7 +26,7 @@ func newScenarioLsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the built-in scenarios",
-		Long: long(`
+		Long: cmdline.Long(`
 Lists the built-in scenarios with a line about each. A family is one line: its scenarios differ in load, interference on shared
 GPUs and elasticity, and their names are made of these; --all lists them one by one. --measure plays the test windows of each
 under sjfskip and adds how much of the mean JCT jobs wait.`),
@@ -55,8 +56,8 @@ func runScenarioLs(ctx context.Context, a *app, opts listOptions) error {
 		names = scenario.All()
 	}
 	lines := make([]listed, 0, len(names))
-	bar := progress.New(a.talk, progress.Options{
-		Quiet: a.quiet || !opts.measure, Total: int64(len(names)), Label: "measure", Unit: "scenarios",
+	bar := progress.New(a.Talk, progress.Options{
+		Quiet: a.Quiet || !opts.measure, Total: int64(len(names)), Label: "measure", Unit: "scenarios",
 	})
 	for _, name := range names {
 		line, err := listOne(ctx, name, opts.measure)
@@ -73,10 +74,10 @@ func runScenarioLs(ctx context.Context, a *app, opts listOptions) error {
 			lines = append(lines, listed{Name: familyName(f), About: f.About, Family: f.Names()})
 		}
 	}
-	if a.json {
-		return a.printJSON(lines)
+	if a.JSON {
+		return a.PrintJSON(lines)
 	}
-	return a.printRows(listRows(lines, opts.measure))
+	return a.PrintRows(listRows(lines, opts.measure))
 }
 
 func listOne(ctx context.Context, name string, measure bool) (listed, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -43,7 +44,7 @@ func newServeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --policy P",
 		Short: "Answer snapshots with a policy's plans over HTTP",
-		Long: long(`
+		Long: cmdline.Long(`
 Answers POST /v1/plan, whose body is a snapshot, with what plan --json prints, and with who decided and why. It changes
 nothing. GET /v1/policy tells which policy decides, /healthz that the program lives, /readyz that it takes requests, /metrics
 what it has counted, for Prometheus. docs/production.md has the whole.
@@ -57,7 +58,7 @@ Reasons can take longer than the decision: they have --reasons, and POST /v1/pla
 
 Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
 token all requests but those for health need it, as Authorization: Bearer TOKEN.
-`, codeNoRun, codeMismatch),
+`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym serve --policy released
   curl -d @cluster.json http://127.0.0.1:8642/v1/plan
   clustergym serve --policy runs/first/policy --deadline 200ms --fallback sjfskip --decision-log decisions.jsonl
@@ -84,16 +85,16 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
 	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
 	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
-	require(cmd, "policy")
-	complete(cmd, "policy", policy.Names)
-	complete(cmd, "fallback", policy.Names)
+	cmdline.Require(cmd, "policy")
+	cmdline.Complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "fallback", policy.Names)
 	cmd.AddCommand(newServeReplayCmd(a))
 	return cmd
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	if min(opts.deadline, opts.reasons, opts.poll, opts.drain) <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
-		return usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --parallel %d, --max-body %d: "+
+		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --parallel %d, --max-body %d: "+
 			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.drain, opts.parallel, opts.maxBody)
 	}
 	token, err := readToken(opts.token)
@@ -101,11 +102,11 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 		return err
 	}
 	if err := opts.address.Validate(token); err != nil {
-		return usage("serve: %w", err)
+		return cmdline.Usage("serve: %w", err)
 	}
 	model, err := physics.Parse(opts.physics)
 	if err != nil {
-		return usage("--physics: %w", err)
+		return cmdline.Usage("--physics: %w", err)
 	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
@@ -157,8 +158,8 @@ func readToken(path string) (string, error) {
 // logger logs for people on a terminal, else as JSON; with --quiet only what is wrong.
 func (a *app) logger() *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if a.quiet {
+	if a.Quiet {
 		opts.Level = slog.LevelWarn
 	}
-	return slog.New(serve.LogHandler(a.talk, opts))
+	return slog.New(serve.LogHandler(a.Talk, opts))
 }

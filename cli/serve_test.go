@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -44,7 +45,7 @@ func serving(t *testing.T, args ...string) (url string, said *talk, end func() i
 	said = new(talk)
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, said)
+		code <- run(ctx, cmdline.New(strings.NewReader(""), io.Discard, said), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...))
 	}()
 	end = sync.OnceValue(func() int { cancel(); return <-code })
 	t.Cleanup(func() { end() })
@@ -87,7 +88,7 @@ func TestServeAnswersAsPlanDoes(t *testing.T) {
 		log := filepath.Join(t.TempDir(), "decisions.jsonl")
 		url, _, end := serving(t, "--policy", policy, "--decision-log", log, "--deadline", "1m")
 		answer := fetch(t, http.MethodPost, url+"/v1/plan", example)
-		if code := end(); code != codeOK {
+		if code := end(); code != cmdline.CodeOK {
 			t.Errorf("%s: exit code %d", policy, code)
 		}
 		// The decision is the last field.
@@ -114,7 +115,7 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 	text := read(t, log)
 	tampered := file(t, "tampered.jsonl", strings.Replace(text, `"gpus":[2,3,4,5]`, `"gpus":[1,3,4,5]`, 1)+"{\n")
 	s := command(t, "serve", "replay", "--log", tampered, "--json")
-	if s.code != codeSomeFailed {
+	if s.code != cmdline.CodeSomeFailed {
 		t.Errorf("exit code %d", s.code)
 	}
 	var r replayedLog
@@ -125,7 +126,7 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 		!strings.Contains(r.Lines[0].Differs, "gpus[0]: 1 in the log, now 2") || !strings.Contains(r.Lines[1].Error, "line 3: damaged") {
 		t.Errorf("%+v", r)
 	}
-	if s := command(t, "serve", "replay", "--log", log, "--policy", "fifo"); s.code != codeSomeFailed {
+	if s := command(t, "serve", "replay", "--log", log, "--policy", "fifo"); s.code != cmdline.CodeSomeFailed {
 		t.Errorf("another policy: exit code %d\n%s", s.code, s.out)
 	}
 }
@@ -140,7 +141,7 @@ func TestServeReplayFindsThePrior(t *testing.T) {
 	team := regexp.MustCompile(`"policy":"prior","digest":"\w+","by":"policy"`).ReplaceAllString(read(t, log),
 		`"policy":"mine","by":"fallback","fallback":{"policy":"prior","reason":"deadline","why":"late"}`)
 	stood := file(t, "stood.jsonl", team)
-	if s := command(t, "serve", "replay", "--log", stood); s.code != codeSomeFailed || !strings.Contains(s.out, `"mine"`) {
+	if s := command(t, "serve", "replay", "--log", stood); s.code != cmdline.CodeSomeFailed || !strings.Contains(s.out, `"mine"`) {
 		t.Errorf("a team without a folder: exit code %d\n%s", s.code, s.out)
 	}
 	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", released.Name).out, "1 the same, 0 differ, 0 failed")
@@ -180,7 +181,7 @@ func TestServeReloadsABundle(t *testing.T) {
 	}
 	wait(`"msg":"policy reloaded"`)
 	contains(t, fetch(t, http.MethodGet, url+"/metrics", ""), `clustergym_reloads_total{result="ok"} `)
-	if code := end(); code != codeOK {
+	if code := end(); code != cmdline.CodeOK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -193,15 +194,15 @@ func TestServeRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"an address for everybody", []string{"--listen", "0.0.0.0:0"}, codeUsage, "can be reached from elsewhere"},
-		{"a certificate without a key", []string{"--tls-cert", "c.pem"}, codeUsage, "want both or neither"},
-		{"no such certificate", []string{"--tls-cert", "absent.pem", "--tls-key", "absent.pem"}, codeError, "absent.pem"},
-		{"no such token", []string{"--token-file", "absent"}, codeError, "absent"},
-		{"a short token", []string{"--token-file", file(t, "token", "abc\n")}, codeUsage, "3 bytes"},
-		{"no deadline", []string{"--deadline", "0s"}, codeUsage, "--deadline 0s"},
-		{"no such fallback", []string{"--fallback", "sjfskp"}, codeUsage, `did you mean "sjfskip"?`},
-		{"no such policy", []string{"--policy", "runs/none"}, codeNoRun, "runs/none"},
-		{"no such physics", []string{"--physics", "warp"}, codeUsage, `"warp"`},
+		{"an address for everybody", []string{"--listen", "0.0.0.0:0"}, cmdline.CodeUsage, "can be reached from elsewhere"},
+		{"a certificate without a key", []string{"--tls-cert", "c.pem"}, cmdline.CodeUsage, "want both or neither"},
+		{"no such certificate", []string{"--tls-cert", "absent.pem", "--tls-key", "absent.pem"}, cmdline.CodeError, "absent.pem"},
+		{"no such token", []string{"--token-file", "absent"}, cmdline.CodeError, "absent"},
+		{"a short token", []string{"--token-file", file(t, "token", "abc\n")}, cmdline.CodeUsage, "3 bytes"},
+		{"no deadline", []string{"--deadline", "0s"}, cmdline.CodeUsage, "--deadline 0s"},
+		{"no such fallback", []string{"--fallback", "sjfskp"}, cmdline.CodeUsage, `did you mean "sjfskip"?`},
+		{"no such policy", []string{"--policy", "runs/none"}, cmdline.CodeNoRun, "runs/none"},
+		{"no such physics", []string{"--physics", "warp"}, cmdline.CodeUsage, `"warp"`},
 	} {
 		s := command(t, append([]string{"serve", "--policy", "fifo", "--listen", "127.0.0.1:0"}, c.args...)...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -24,13 +25,13 @@ func newServeReplayCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay --log FILE",
 		Short: "Make the decisions of a decision log again",
-		Long: long(`
+		Long: cmdline.Long(`
 Makes every decision of a log of serve --decision-log again, from the snapshot in it and without a deadline, and prints where an
 answer differs: operations, placements, reasons, jobs that wait. What the fallback decided is decided by the fallback again.
 
 --policy says who decides what a policy in the log decided: its own folder, where the log only has a name, or another policy, to
 see where that would have decided otherwise. Without it the policy is found by its name.
-`, codeSomeFailed, codeNoRun, codeMismatch),
+`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym serve replay --log decisions.jsonl --policy runs/first/policy
   clustergym serve replay --log decisions.jsonl --policy srtf --json`,
 		Args: cobra.NoArgs,
@@ -38,8 +39,8 @@ see where that would have decided otherwise. Without it the policy is found by i
 	}
 	cmd.Flags().StringVar(&opts.log, "log", "", "the decision log; - for standard input")
 	cmd.Flags().StringVar(&opts.policy, "policy", "", "who decides again (default the policy that the log names)")
-	require(cmd, "log")
-	complete(cmd, "policy", policy.Names)
+	cmdline.Require(cmd, "log")
+	cmdline.Complete(cmd, "policy", policy.Names)
 	return cmd
 }
 
@@ -61,7 +62,7 @@ type replayedLine struct {
 }
 
 func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error {
-	in := a.in
+	in := a.In
 	if opts.log != "-" {
 		f, err := os.Open(opts.log)
 		if err != nil {
@@ -114,28 +115,28 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		return err
 	}
 	if n := out.Differ + out.Failed; n > 0 {
-		return &exitError{codeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", opts.log, n, out.Decisions)}
+		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", opts.log, n, out.Decisions))
 	}
 	return nil
 }
 
 func (r *replayedLog) print(a *app) error {
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
 	for _, l := range r.Lines {
 		switch {
 		case l.Error == "":
-			a.printf("line %d (%s) differs: %s\n", l.Line, l.RequestID, l.Differs)
+			a.Printf("line %d (%s) differs: %s\n", l.Line, l.RequestID, l.Differs)
 		case l.RequestID == "": // the error has the line
-			a.printf("%s\n", l.Error)
+			a.Printf("%s\n", l.Error)
 		default:
-			a.printf("line %d (%s): %s\n", l.Line, l.RequestID, l.Error)
+			a.Printf("line %d (%s): %s\n", l.Line, l.RequestID, l.Error)
 		}
 	}
-	a.printf("%d decisions: %d the same, %d differ, %d failed\n", r.Decisions, r.Same, r.Differ, r.Failed)
+	a.Printf("%d decisions: %d the same, %d differ, %d failed\n", r.Decisions, r.Same, r.Differ, r.Failed)
 	if r.Others > 0 {
-		a.printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
+		a.Printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // keyFiles writes a pair of keys, as openssl does, and returns the paths.
@@ -62,14 +64,14 @@ func TestSignedPolicies(t *testing.T) {
 		code int
 		want string
 	}{
-		{"a policy that nobody has signed", append(plan, policy), codeMismatch, "sign it with clustergym export --sign-key"},
-		{"a run", append(plan, "runs/one"), codeMismatch, "clustergym export --run runs/one --sign-key"},
-		{"a server of it", []string{"serve", "--listen", "127.0.0.1:0", "--verify-key", public, "--policy", policy}, codeMismatch, "not signed"},
+		{"a policy that nobody has signed", append(plan, policy), cmdline.CodeMismatch, "sign it with clustergym export --sign-key"},
+		{"a run", append(plan, "runs/one"), cmdline.CodeMismatch, "clustergym export --run runs/one --sign-key"},
+		{"a server of it", []string{"serve", "--listen", "127.0.0.1:0", "--verify-key", public, "--policy", policy}, cmdline.CodeMismatch, "not signed"},
 		{"as a fallback", []string{
 			"serve", "--listen", "127.0.0.1:0", "--verify-key", public, "--policy", "fifo", "--fallback", policy,
-		}, codeMismatch, "not signed"},
-		{"no such key", []string{"plan", "--snapshot", snapshot, "--verify-key", "none.pem", "--policy", policy}, codeError, "none.pem"},
-		{"a public key to sign with", []string{"export", "--run", "runs/one", "--sign-key", public}, codeError, "want a PRIVATE KEY"},
+		}, cmdline.CodeMismatch, "not signed"},
+		{"no such key", []string{"plan", "--snapshot", snapshot, "--verify-key", "none.pem", "--policy", policy}, cmdline.CodeError, "none.pem"},
+		{"a public key to sign with", []string{"export", "--run", "runs/one", "--sign-key", public}, cmdline.CodeError, "want a PRIVATE KEY"},
 	} {
 		if s := command(t, c.args...); s.code != c.code || !strings.Contains(s.talk, c.want) {
 			t.Errorf("%s: exit code %d, want %d\n%s", c.name, s.code, c.code, s.talk)
@@ -77,11 +79,11 @@ func TestSignedPolicies(t *testing.T) {
 	}
 	must(t, "export", "--run", "runs/one", "--name", "again", "--sign-key", private)
 	wait(`"msg":"policy reloaded"`)
-	if s := command(t, "plan", "--snapshot", snapshot, "--verify-key", other, "--policy", policy); s.code != codeMismatch ||
+	if s := command(t, "plan", "--snapshot", snapshot, "--verify-key", other, "--policy", policy); s.code != cmdline.CodeMismatch ||
 		!strings.Contains(s.talk, "another key has signed it") {
 		t.Errorf("by another key: exit code %d\n%s", s.code, s.talk)
 	}
-	if code := end(); code != codeOK {
+	if code := end(); code != cmdline.CodeOK {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
@@ -43,7 +44,7 @@ func newSimulateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --trace FILE --servers N --gpus-per-server K --policy P",
 		Short: "Play a trace on a cluster under one policy",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays every job of a trace on a cluster of equal servers under one policy and prints what came of it. The same command line
 gives the same schedule, byte for byte.
 
@@ -51,7 +52,7 @@ Nothing but --jobs-out, --log-out, --gantt and --perfetto is written. jobs.csv h
 clock: job_id,submit_s,start_s,end_s,jct_s. An id that begins like a formula, with =, +, - or @, and is no number has an
 apostrophe before it, so that no spreadsheet calculates it. The event log holds all that happened: see replay. --show draws the
 schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`,
-			codeNoRun, codeMismatch),
+			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
       --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json
@@ -78,12 +79,12 @@ schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it 
 	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job")
 	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
 	opts.drawing.addFlags(cmd)
-	require(cmd, "trace", "servers", "gpus-per-server", "policy")
-	complete(cmd, "policy", policy.Names)
-	complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
-	complete(cmd, "restart", func() []string { return restarts })
-	complete(cmd, "estimates", func() []string { return estimateKinds })
-	complete(cmd, "oversize", func() []string { return oversizeModes })
+	cmdline.Require(cmd, "trace", "servers", "gpus-per-server", "policy")
+	cmdline.Complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
+	cmdline.Complete(cmd, "restart", func() []string { return restarts })
+	cmdline.Complete(cmd, "estimates", func() []string { return estimateKinds })
+	cmdline.Complete(cmd, "oversize", func() []string { return oversizeModes })
 	return cmd
 }
 
@@ -105,24 +106,24 @@ type simulation struct {
 }
 
 func (o *simulateOptions) validate() error {
-	if err := oneOf("restart", o.restart, restarts...); err != nil {
+	if err := cmdline.OneOf("restart", o.restart, restarts...); err != nil {
 		return err
 	}
-	if err := oneOf("estimates", string(o.estimates.Kind), estimateKinds...); err != nil {
+	if err := cmdline.OneOf("estimates", string(o.estimates.Kind), estimateKinds...); err != nil {
 		return err
 	}
-	if err := oneOf("oversize", o.oversize, oversizeModes...); err != nil {
+	if err := cmdline.OneOf("oversize", o.oversize, oversizeModes...); err != nil {
 		return err
 	}
 	if o.cluster.Servers < 1 || o.cluster.GPUsPerServer < 1 || o.cluster.CPUsPerServer < 0 || o.cluster.MemGiBPerServer < 0 {
-		return usage("a cluster of %d servers with %d GPUs, %d cores and %d GiB each: want at least 1 server and 1 GPU",
+		return cmdline.Usage("a cluster of %d servers with %d GPUs, %d cores and %d GiB each: want at least 1 server and 1 GPU",
 			o.cluster.Servers, o.cluster.GPUsPerServer, o.cluster.CPUsPerServer, o.cluster.MemGiBPerServer)
 	}
 	if o.overhead < 0 || o.horizon < 0 {
-		return usage("--preempt-overhead %v and --horizon %v: want 0 or more", o.overhead, o.horizon)
+		return cmdline.Usage("--preempt-overhead %v and --horizon %v: want 0 or more", o.overhead, o.horizon)
 	}
 	if err := o.estimates.Validate(); err != nil {
-		return usage("--sigma: %w", err)
+		return cmdline.Usage("--sigma: %w", err)
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (o *simulateOptions) validate() error {
 func (o *simulateOptions) config() (sim.Config, error) {
 	model, err := physics.Parse(o.physics)
 	if err != nil {
-		return sim.Config{}, usage("--physics: %w", err)
+		return sim.Config{}, cmdline.Usage("--physics: %w", err)
 	}
 	restart := sim.Pause(o.overhead)
 	restart.FromScratch = o.restart == string(scenario.FromScratch)
@@ -152,7 +153,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		return err
 	}
 	if err := cfg.Cluster.Validate(); err != nil {
-		return usage("%w", err)
+		return cmdline.Usage("%w", err)
 	}
 	policy, err := a.findPolicy(opts.policy)
 	if err != nil {
@@ -230,7 +231,7 @@ func (o *simulateOptions) save(a *app, log *sim.Log) error {
 		if f.path == "" {
 			continue
 		}
-		if err := a.write(f.path, f.fill); err != nil {
+		if err := a.Write(f.path, f.fill); err != nil {
 			return err
 		}
 	}
@@ -239,13 +240,13 @@ func (o *simulateOptions) save(a *app, log *sim.Log) error {
 
 func (s *simulation) print(a *app) error {
 	if s.Truncated != "" {
-		a.say("cut off with %d of %d jobs unfinished: %s", s.Jobs-s.Finished, s.Jobs, s.Truncated)
+		a.Say("cut off with %d of %d jobs unfinished: %s", s.Jobs-s.Finished, s.Jobs, s.Truncated)
 	}
-	if a.json {
-		return a.printJSON(s)
+	if a.JSON {
+		return a.PrintJSON(s)
 	}
 	rows := append([][]string{{"policy", s.Policy}}, metricRows(&s.Metrics)...)
-	return a.printRows(append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", s.CPU)}))
+	return a.PrintRows(append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", s.CPU)}))
 }
 
 // metricRows are the metrics of one episode as a person reads them.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // keys returns the sorted keys of a JSON object.
@@ -101,11 +103,11 @@ func TestSimulateTellsAndWritesWhatHappened(t *testing.T) {
 	// A log in which a job starts on other GPUs than it did is refused, and so is one that says the same in other bytes.
 	log := read(t, at("log.jsonl"))
 	tampered := file(t, "tampered.jsonl", strings.Replace(log, `"kind":"finish"`, `"kind":"preempt"`, 1))
-	if s := command(t, "replay", tampered); s.code != codeError {
+	if s := command(t, "replay", tampered); s.code != cmdline.CodeError {
 		t.Errorf("tampered log: exit code %d", s.code)
 	}
 	spaced := file(t, "spaced.jsonl", strings.Replace(log, `"kind":"finish"`, `"kind": "finish"`, 1))
-	if s := command(t, "replay", spaced, "--verify"); s.code != codeError {
+	if s := command(t, "replay", spaced, "--verify"); s.code != cmdline.CodeError {
 		t.Errorf("log in other bytes: exit code %d", s.code)
 	}
 }
@@ -169,8 +171,8 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	contains(t, s, "servers: 16", "# test: 12 windows")
 	again := file(t, "mine.yaml", s)
 	contains(t, must(t, "scenario", "validate", again, "embedded-small-v1").out, again+": ok", "embedded-small-v1: ok")
-	if s := command(t, "scenario", "validate", again, "nothing-v1"); s.code != codeSomeFailed {
-		t.Errorf("one of two scenarios is wrong: exit code %d, want %d", s.code, codeSomeFailed)
+	if s := command(t, "scenario", "validate", again, "nothing-v1"); s.code != cmdline.CodeSomeFailed {
+		t.Errorf("one of two scenarios is wrong: exit code %d, want %d", s.code, cmdline.CodeSomeFailed)
 	}
 	contains(t, must(t, "baselines", "ls").out, "sjfskip", "las", "yes")
 	contains(t, must(t, "baselines", "describe", "sjfhold").out, "times=5", "values: 0 to 1e+06", "EASY", "takes +menu: yes")
@@ -200,7 +202,7 @@ func TestPlanSaysWhatWhereAndWhy(t *testing.T) {
 	} {
 		contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", c.policy).out, c.want...)
 	}
-	if s := commandWith(t.Context(), example, "plan", "--snapshot", "-", "--policy", "prior", "--json"); s.code != codeOK {
+	if s := commandWith(t.Context(), example, "plan", "--snapshot", "-", "--policy", "prior", "--json"); s.code != cmdline.CodeOK {
 		t.Errorf("a snapshot on standard input: exit code %d\n%s", s.code, s.talk)
 	}
 	if got := read(t, snapshot); got != example {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // Whatever stands in the files of others, nothing that acts on a terminal is printed: the file is refused, with its text escaped.
@@ -34,7 +36,7 @@ func TestFilesOfOthersDoNotActOnTheTerminal(t *testing.T) {
 			{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--gate", gate},
 		} {
 			s := command(t, args...)
-			if s.code == codeOK {
+			if s.code == cmdline.CodeOK {
 				t.Errorf("%v: accepted", args)
 			}
 			calm(t, args, s)
@@ -57,8 +59,8 @@ func TestAPolicyIsNotNamedByControlCharacters(t *testing.T) {
 	train2(t, "runs/one")
 	for _, name := range []string{"\x1b[2J", "\u202egpj.exe"} {
 		s := command(t, "export", "--run", "runs/one", "--name", name)
-		if s.code != codeError {
-			t.Errorf("%q: exit code %d, want %d", name, s.code, codeError)
+		if s.code != cmdline.CodeError {
+			t.Errorf("%q: exit code %d, want %d", name, s.code, cmdline.CodeError)
 		}
 		calm(t, []string{"export"}, s)
 	}

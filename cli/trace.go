@@ -12,10 +12,11 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newTraceCmd(a *app) *cobra.Command {
-	return newGroup("trace", "Look at, convert, fit and generate traces",
+	return cmdline.NewGroup("trace", "Look at, convert, fit and generate traces",
 		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header tells the format: %s.
 Where two formats share a header, --format names one. docs/traces.md describes them.`, strings.Join(formatNames(), ", ")),
 		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a))
@@ -25,7 +26,7 @@ func newTraceLsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls [DIR]",
 		Short: "List the traces in a folder",
-		Long: long(`
+		Long: cmdline.Long(`
 Lists the files in and below DIR that can be read as traces, with the formats that their headers allow. DIR is the traces
 folder in $` + scenario.SharedVariable + ` if that is set, else the working folder.`),
 		Example: "  clustergym trace ls traces",
@@ -71,8 +72,8 @@ func runTraceLs(a *app, dir string) error {
 	if err != nil {
 		return fmt.Errorf("list traces: %w", err)
 	}
-	if a.json {
-		return a.printJSON(files)
+	if a.JSON {
+		return a.PrintJSON(files)
 	}
 	rows := [][]string{{"trace", "format", "bytes"}}
 	for _, f := range files {
@@ -82,7 +83,7 @@ func runTraceLs(a *app, dir string) error {
 		}
 		rows = append(rows, []string{f.Path, strings.Join(names, " or "), strconv.FormatInt(f.Bytes, 10)})
 	}
-	return a.printRows(rows)
+	return a.PrintRows(rows)
 }
 
 // readableAs lists the formats that the header of a file allows.
@@ -112,7 +113,7 @@ func newTraceImportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Convert a trace to the native CSV format",
-		Long: long(`
+		Long: cmdline.Long(`
 Reads a trace of any format and writes it in the native one, whole or not at all. Rows that are no GPU jobs are left out.
 Options cut a part out of it.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
@@ -152,16 +153,16 @@ type traceWritten struct {
 
 // writeTrace writes the native CSV and says so, unless it is what standard output holds.
 func writeTrace(a *app, out string, w trace.Workload) error {
-	if err := a.write(out, nativeWriter(w.Jobs)); err != nil {
+	if err := a.Write(out, nativeWriter(w.Jobs)); err != nil {
 		return err
 	}
 	if out == "-" {
 		return nil
 	}
-	if !a.json {
-		a.say("%d jobs written to %s", len(w.Jobs), out)
+	if !a.JSON {
+		a.Say("%d jobs written to %s", len(w.Jobs), out)
 		return nil
 	}
 	r := w.Report
-	return a.printJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly, r.NeverScheduled, r.Bad})
+	return a.PrintJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly, r.NeverScheduled, r.Bad})
 }

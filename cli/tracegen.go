@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
@@ -30,7 +31,7 @@ func newTraceGenCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen --jobs N",
 		Short: "Generate a trace",
-		Long: long(`
+		Long: cmdline.Long(`
 Draws a workload from a fitted model (arrivals with daily cycle and bursts, gangs, heavy-tailed durations, users with
 recurring jobs) and writes it in the native format. Equal parameters and seed give equal bytes.`),
 		Example: `  clustergym trace gen --jobs 1000 --seed 7 -o jobs.csv
@@ -45,8 +46,8 @@ recurring jobs) and writes it in the native format. Equal parameters and seed gi
 	f.Float64Var(&opts.load, "load", 0, "change the arrival rate so that --gpus are offered this load, in expectation")
 	f.IntVar(&opts.gpus, "gpus", 0, "GPUs that --load speaks of")
 	f.StringVarP(&opts.out, "out", "o", "-", outHelp)
-	require(cmd, "jobs")
-	complete(cmd, "params", func() []string { return []string{"venus", "philly"} })
+	cmdline.Require(cmd, "jobs")
+	cmdline.Complete(cmd, "params", func() []string { return []string{"venus", "philly"} })
 	cmd.MarkFlagsRequiredTogether("load", "gpus")
 	return cmd
 }
@@ -93,7 +94,7 @@ func newTraceFitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit FILE...",
 		Short: "Fit the generator to traces",
-		Long: long(`
+		Long: cmdline.Long(`
 Estimates the parameters from which trace gen draws, pooling the jobs of all traces, and writes them as YAML. The report, on
 standard error, sets quantiles of the fitted durations beside those of the traces.`),
 		Example: `  clustergym trace fit venus.csv.gz --format helios --name venus --source "Helios Venus, CC BY 4.0" -o venus.yaml
@@ -149,21 +150,21 @@ func runTraceFit(a *app, opts fitOptions) error {
 		return err
 	}
 	p.Name, p.Source = opts.name, cmp.Or(opts.source, strings.Join(names, ", "))
-	if err := a.write(opts.out, p.Write); err != nil {
+	if err := a.Write(opts.out, p.Write); err != nil {
 		return err
 	}
-	if a.json && opts.out != "-" {
+	if a.JSON && opts.out != "-" {
 		result := traceFit{Out: opts.out, Jobs: report.Jobs, Users: report.Users, Days: report.Days}
 		for _, c := range report.Classes {
 			result.Classes = append(result.Classes, classFit(c))
 		}
-		return a.printJSON(result)
+		return a.PrintJSON(result)
 	}
-	a.say("%d jobs of %d users in %.1f days", report.Jobs, report.Users, report.Days)
+	a.Say("%d jobs of %d users in %.1f days", report.Jobs, report.Users, report.Days)
 	for _, c := range report.Classes {
-		a.say("gangs of up to %d: %d jobs, distribution functions at most %.3f apart", c.MaxWorkers, c.Jobs, c.KS)
+		a.Say("gangs of up to %d: %d jobs, distribution functions at most %.3f apart", c.MaxWorkers, c.Jobs, c.KS)
 		for i, q := range trace.ClassQuantiles() {
-			a.say("  p%-3.0f seen %-9s fitted %s", 100*q, phrase.Seconds(c.Seen[i]), phrase.Seconds(c.Fitted[i]))
+			a.Say("  p%-3.0f seen %-9s fitted %s", 100*q, phrase.Seconds(c.Seen[i]), phrase.Seconds(c.Fitted[i]))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
@@ -23,7 +24,7 @@ func newTraceStatsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Describe a trace",
-		Long: long(`
+		Long: cmdline.Long(`
 Prints how many jobs a trace has, how large and how long they are, how they arrive, and what became of the rows that are no
 jobs. With --gpus it also prints the load that the trace offers to so many GPUs.`),
 		Example: `  clustergym trace stats philly.csv.gz --gpus 545
@@ -83,7 +84,7 @@ type statusCount struct {
 
 func runTraceStats(a *app, opts statsOptions) error {
 	if opts.gpus < 0 {
-		return usage("--gpus %d: want 0 or more", opts.gpus)
+		return cmdline.Usage("--gpus %d: want 0 or more", opts.gpus)
 	}
 	w, err := opts.read.read(a, opts.trace)
 	if err != nil {
@@ -93,10 +94,10 @@ func runTraceStats(a *app, opts statsOptions) error {
 		return err
 	}
 	s := describeTrace(opts.trace, w, opts.gpus)
-	if a.json {
-		return a.printJSON(s)
+	if a.JSON {
+		return a.PrintJSON(s)
 	}
-	return a.printRows(s.table())
+	return a.PrintRows(s.table())
 }
 
 func describeTrace(path string, w trace.Workload, gpus int) traceStats {

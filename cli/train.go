@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/train"
@@ -36,7 +37,7 @@ func newTrainCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train --scenario S[,S...]",
 		Short: "Train a team of server agents",
-		Long: long(`
+		Long: cmdline.Long(`
 Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
 validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
 between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions of
@@ -51,7 +52,7 @@ An interrupt finishes the update in progress and saves; a second one ends at onc
 
 Settings come from defaults, then --config, then variables such as CLUSTERGYM_TRAIN_RATE, then --set and the flags. They are,
 beside those of the scenario, with their defaults:
-`+trainKeys(), codeNoRun, codeMismatch),
+`+trainKeys(), cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
@@ -77,7 +78,7 @@ beside those of the scenario, with their defaults:
 	f.StringVar(&opts.labels, "labels", "", "folder of labels, to be shared by runs (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
-	complete(cmd, "scenario", scenario.Names)
+	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
 }
 
@@ -116,8 +117,8 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 		return err
 	}
 	if result.Stopped {
-		return &exitError{codeInterrupted, fmt.Errorf("stopped after update %d of %d: "+
-			"go on with clustergym train --resume --dir %s", result.Updates, result.Of, result.Dir)}
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d: "+
+			"go on with clustergym train --resume --dir %s", result.Updates, result.Of, result.Dir))
 	}
 	return nil
 }
@@ -136,13 +137,13 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
-	bar := progress.New(a.talk, progress.Options{Quiet: a.quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now,
-		Older: warned(result.Dir, func(err error) { bar.Clear(); a.warn(err) }),
+		Older: warned(result.Dir, func(err error) { bar.Clear(); a.Warn(err) }),
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
 				bar.Skip(int64(m.Update))
@@ -211,7 +212,7 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 		names = names[1:]
 	}
 	if names == "" {
-		return nil, train.Config{}, usage("no scenario: name one with --scenario, see clustergym scenario ls")
+		return nil, train.Config{}, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		s, err := (&scenarioOptions{name: name, sets: own}).load()
@@ -224,16 +225,16 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 }
 
 func (r *trained) print(a *app) error {
-	if a.json {
-		return a.printJSON(r)
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	a.printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
+	a.Printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
 	if r.Last != nil {
-		a.printf(", %s", note(r.Last))
+		a.Printf(", %s", note(r.Last))
 	}
-	a.printf("\ncheckpoints: %s\n"+
+	a.Printf("\ncheckpoints: %s\n"+
 		"evaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior\n",
 		filepath.Join(r.Dir, "checkpoints"), r.Scenario, r.Dir)
-	a.printf("export:      clustergym export --run %s\n", r.Dir)
+	a.Printf("export:      clustergym export --run %s\n", r.Dir)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -30,7 +31,7 @@ func newWhatifCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "whatif --snapshot cluster.json --policy P",
 		Short: "Forecast a cluster under another policy or on other servers",
-		Long: long(`
+		Long: cmdline.Long(`
 Plays a snapshot of a cluster to its end under a policy, again under another policy (--against), with servers added (--add)
 or removed (--remove), or all of these at once, and prints the difference: for the cluster as a whole, and for the jobs that
 it moves most. Without a change it prints when each job would start and finish. It changes nothing. Same command line, same
@@ -41,7 +42,7 @@ estimate is taken to need as long again as it ran. Nothing more is submitted, no
 so; what the inference pool offers stays as it is. Speeds come from --physics, not from the snapshot. A removed server fails
 at once: jobs on it are interrupted and wait with the work that they have left. Added servers resemble those of the snapshot
 with as many GPUs of that type. plan --example prints a snapshot to try it on, and docs/what-if.md has the limits.
-`, codeNoRun, codeMismatch),
+`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
   clustergym whatif --snapshot cluster.json --policy fifo --against srtf --restart 60s
   clustergym whatif --snapshot cluster.json --policy sjfskip --add 2x8 --all
@@ -61,26 +62,26 @@ with as many GPUs of that type. plan --example prints a snapshot to try it on, a
 	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
 	f.BoolVar(&opts.all, "all", false, "print every job that is affected")
-	require(cmd, "snapshot", "policy")
+	cmdline.Require(cmd, "snapshot", "policy")
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
-	complete(cmd, "policy", policy.Names)
-	complete(cmd, "against", policy.Names)
+	cmdline.Complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "against", policy.Names)
 	return cmd
 }
 
 func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 	if opts.restart < 0 || opts.assume < 0 || opts.top < 0 {
-		return usage("--restart %v, --assume %v, --top %d: want 0 or more", opts.restart, opts.assume, opts.top)
+		return cmdline.Usage("--restart %v, --assume %v, --top %d: want 0 or more", opts.restart, opts.assume, opts.top)
 	}
 	model, err := physics.Parse(opts.physics)
 	if err != nil {
-		return usage("--physics: %w", err)
+		return cmdline.Usage("--physics: %w", err)
 	}
 	change := whatif.Change{Remove: opts.remove}
 	for _, text := range opts.add {
 		servers, err := whatif.ParseServers(text)
 		if err != nil {
-			return usage("--add: %w", err)
+			return cmdline.Usage("--add: %w", err)
 		}
 		change.Add = append(change.Add, servers)
 	}
@@ -110,12 +111,12 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		}
 	}
 	result := whatif.Compare(state.Now(), first, second)
-	if a.json {
-		return a.printJSON(result)
+	if a.JSON {
+		return a.PrintJSON(result)
 	}
 	most := opts.top
 	if opts.all {
 		most = -1
 	}
-	return result.WriteText(a.out, most)
+	return result.WriteText(a.Out, most)
 }

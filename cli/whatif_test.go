@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // The commands of docs/what-if.md print what stands there.
@@ -82,7 +84,7 @@ func TestWhatifObeysItsOptions(t *testing.T) {
 	if first := ask("--against", "random", "--seed", "3").out; first != ask("--against", "random", "--seed", "3").out {
 		t.Error("the same command line says something else")
 	}
-	if s := commandWith(t.Context(), example, "whatif", "--snapshot", "-", "--policy", "prior", "--quiet"); s.code != codeOK {
+	if s := commandWith(t.Context(), example, "whatif", "--snapshot", "-", "--policy", "prior", "--quiet"); s.code != cmdline.CodeOK {
 		t.Errorf("a snapshot on standard input: exit code %d\n%s", s.code, s.talk)
 	}
 	if read(t, snapshot) != example {
@@ -106,15 +108,15 @@ func TestWhatifObeysItsOptions(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no policy", []string{"--snapshot", snapshot}, codeUsage, "policy"},
-		{"a policy that is not there", []string{"--snapshot", snapshot, "--policy", "fifoo"}, codeUsage, `did you mean "fifo"?`},
-		{"no such folder", with("--against", "./none"), codeNoRun, "no such folder"},
-		{"servers that are none", with("--add", "4"), codeUsage, "4x8"},
-		{"a server that is not there", with("--remove", "server-9"), codeError, "server-9"},
-		{"physics that are none", with("--physics", "x"), codeUsage, "--physics"},
-		{"a negative restart", with("--restart", "-1s"), codeUsage, "--restart"},
-		{"a job without an estimate", []string{"--snapshot", unknown, "--policy", "fifo"}, codeError, "bert-large"},
-		{"no snapshot", []string{"--snapshot", "none.json", "--policy", "fifo"}, codeError, "none.json"},
+		{"no policy", []string{"--snapshot", snapshot}, cmdline.CodeUsage, "policy"},
+		{"a policy that is not there", []string{"--snapshot", snapshot, "--policy", "fifoo"}, cmdline.CodeUsage, `did you mean "fifo"?`},
+		{"no such folder", with("--against", "./none"), cmdline.CodeNoRun, "no such folder"},
+		{"servers that are none", with("--add", "4"), cmdline.CodeUsage, "4x8"},
+		{"a server that is not there", with("--remove", "server-9"), cmdline.CodeError, "server-9"},
+		{"physics that are none", with("--physics", "x"), cmdline.CodeUsage, "--physics"},
+		{"a negative restart", with("--restart", "-1s"), cmdline.CodeUsage, "--restart"},
+		{"a job without an estimate", []string{"--snapshot", unknown, "--policy", "fifo"}, cmdline.CodeError, "bert-large"},
+		{"no snapshot", []string{"--snapshot", "none.json", "--policy", "fifo"}, cmdline.CodeError, "none.json"},
 	} {
 		if s := command(t, append([]string{"whatif"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
 			t.Errorf("%s: exit code %d, want %d with %q\n%s", c.name, s.code, c.code, c.want, s.talk)

@@ -3,13 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // readOptions say how to read a trace.
@@ -22,7 +22,7 @@ func (o *readOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "format of the trace, where its header does not tell: see trace --help")
 	f.BoolVar(&o.skipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
-	complete(cmd, "format", formatNames)
+	cmdline.Complete(cmd, "format", formatNames)
 }
 
 func formatNames() []string {
@@ -36,7 +36,7 @@ func formatNames() []string {
 // read reads a trace, "-" for standard input, and tells what became of rows that are no jobs.
 func (o *readOptions) read(a *app, path string) (trace.Workload, error) {
 	if o.format != "" {
-		if err := oneOf("format", o.format, formatNames()...); err != nil {
+		if err := cmdline.OneOf("format", o.format, formatNames()...); err != nil {
 			return trace.Workload{}, err
 		}
 	}
@@ -47,15 +47,15 @@ func (o *readOptions) read(a *app, path string) (trace.Workload, error) {
 	}
 	r := w.Report
 	if r.CPUOnly > 0 {
-		a.say("%s: %d of %d rows ask for no GPU and are set aside", w.Name, r.CPUOnly, r.Rows)
+		a.Say("%s: %d of %d rows ask for no GPU and are set aside", w.Name, r.CPUOnly, r.Rows)
 	}
 	if r.NeverScheduled > 0 {
-		a.say("%s: %d of %d rows were never scheduled and are set aside", w.Name, r.NeverScheduled, r.Rows)
+		a.Say("%s: %d of %d rows were never scheduled and are set aside", w.Name, r.NeverScheduled, r.Rows)
 	}
 	if r.Bad > 0 {
-		a.say("%s: %d of %d rows cannot be read and are skipped, such as", w.Name, r.Bad, r.Rows)
+		a.Say("%s: %d of %d rows cannot be read and are skipped, such as", w.Name, r.Bad, r.Rows)
 		for _, example := range r.BadExamples {
-			a.say("  %s", example)
+			a.Say("  %s", example)
 		}
 	}
 	return w, nil
@@ -65,7 +65,7 @@ func readWorkload(a *app, path string, opt trace.Options) (trace.Workload, error
 	if path != "-" {
 		return trace.Read(path, opt)
 	}
-	r, err := trace.NewReader(a.in, "stdin", opt)
+	r, err := trace.NewReader(a.In, "stdin", opt)
 	if err != nil {
 		return trace.Workload{}, err
 	}
@@ -104,7 +104,7 @@ func (o *windowOptions) cut(a *app, w trace.Workload) (trace.Workload, error) {
 		return trace.Workload{}, err
 	}
 	if r := w.Report; r.ClampedWork+r.ClampedWorkers > 0 {
-		a.say("%s: %d durations and %d gangs cut", w.Name, r.ClampedWork, r.ClampedWorkers)
+		a.Say("%s: %d durations and %d gangs cut", w.Name, r.ClampedWork, r.ClampedWorkers)
 	}
 	return w, nil
 }
@@ -122,43 +122,7 @@ func fitCluster(a *app, w trace.Workload, spec cluster.Spec, mode trace.Oversize
 	}
 	if n > 0 {
 		done := map[trace.OversizeMode]string{trace.OversizeDrop: "left out", trace.OversizeClamp: "cut to its size"}[mode]
-		a.say("%s: %d jobs too large for the cluster are %s", w.Name, n, done)
+		a.Say("%s: %d jobs too large for the cluster are %s", w.Name, n, done)
 	}
 	return jobs, n, nil
-}
-
-// complete offers words for a flag in shells.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveDefault
-	})
-	if err != nil {
-		panic("clustergym: complete --" + flag + ": " + err.Error())
-	}
-}
-
-// completeList completes the last of several words that commas part, with those that do not stand there yet.
-func completeList(cmd *cobra.Command, flag string, words func() []string) {
-	offer := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := typed[:strings.LastIndex(typed, ",")+1]
-		var all []string
-		for _, word := range words() {
-			if !strings.Contains(","+before, ","+word+",") {
-				all = append(all, before+word)
-			}
-		}
-		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
-		panic("clustergym: complete --" + flag + ": " + err.Error())
-	}
-}
-
-// require marks flags that a command cannot do without.
-func require(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		if err := cmd.MarkFlagRequired(flag); err != nil {
-			panic("clustergym: require --" + flag + ": " + err.Error())
-		}
-	}
 }

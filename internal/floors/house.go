@@ -28,6 +28,7 @@ func House() Rules {
 			{0, "env/physics/comm", "the time of an iteration under mixed parallelism"},
 			{0, "env/physics/profile", "models of speed and their fitted numbers"},
 
+			{1, "internal/cmdline", "what the command lines of programs share: output, exit codes, help pages"},
 			{1, "internal/graphop", "kernels as Gorgonia operations with gradients"},
 			{1, "internal/kernel/plain", "tests: the kernels as plain loops"},
 			{1, "internal/onnx/onnxtest", "tests: ONNX Runtime"},
@@ -39,6 +40,7 @@ func House() Rules {
 			{1, "env/cluster", "a cluster at one instant: state, transaction, feasibility, forecast, snapshot"},
 			{1, "env/physics/fit", "how the numbers of env/physics/profile are found"},
 
+			{2, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{2, "attention/graph", "dense layers, norms and attention in a Gorgonia graph"},
 			{2, "coordgraph/graph", "payoffs of the graph in a Gorgonia graph"},
 			{2, "coordgraph/solve", "joint choices by many methods"},

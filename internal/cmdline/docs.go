@@ -1,4 +1,4 @@
-package cli
+package cmdline
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newGenDocsCmd(a *app) *cobra.Command {
+// NewGenDocs returns the hidden command that writes the reference of the program it is part of.
+func NewGenDocs(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "gen-docs DIR",
 		Short:   "Write the command reference",
-		Long:    long("Writes the help of every command as a Markdown page into DIR. Equal programs write equal bytes."),
-		Example: "  clustergym gen-docs docs/cli",
+		Long:    Long("Writes the help of every command as a Markdown page into DIR. Equal programs write equal bytes."),
+		Example: "  gen-docs docs/cli",
 		Args:    cobra.ExactArgs(1),
 		Hidden:  true,
 		RunE:    func(cmd *cobra.Command, args []string) error { return runGenDocs(a, cmd.Root(), args[0]) },
@@ -22,11 +23,11 @@ func newGenDocsCmd(a *app) *cobra.Command {
 }
 
 // runGenDocs writes the page of a command and those of all below it.
-func runGenDocs(a *app, cmd *cobra.Command, dir string) error {
+func runGenDocs(a *App, cmd *cobra.Command, dir string) error {
 	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
 		return nil
 	}
-	err := a.write(filepath.Join(dir, pageName(cmd)), func(w io.Writer) error {
+	err := a.Write(filepath.Join(dir, pageName(cmd)), func(w io.Writer) error {
 		_, err := io.WriteString(w, page(cmd))
 		return err
 	})

@@ -1,0 +1,43 @@
+package cmdline
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Complete offers words for a flag in shells.
+func Complete(cmd *cobra.Command, flag string, words func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveDefault
+	})
+	if err != nil {
+		panic("complete --" + flag + ": " + err.Error())
+	}
+}
+
+// CompleteList completes the last of several words that commas part, with those that do not stand there yet.
+func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
+	offer := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var all []string
+		for _, word := range words() {
+			if !strings.Contains(","+before, ","+word+",") {
+				all = append(all, before+word)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+		panic("complete --" + flag + ": " + err.Error())
+	}
+}
+
+// Require marks flags that a command cannot do without.
+func Require(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		if err := cmd.MarkFlagRequired(flag); err != nil {
+			panic("require --" + flag + ": " + err.Error())
+		}
+	}
+}
