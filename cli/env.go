@@ -5,6 +5,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
@@ -23,7 +24,7 @@ takes part, or passes. What is agreed on is carried out, and simulated time pass
 
 // envOptions make an environment.
 type envOptions struct {
-	scenario scenarioOptions
+	scenario flags.Scenario
 	split    string
 	window   int
 	seed     uint64
@@ -40,12 +41,12 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.split, "split", string(scenario.Train), "whose windows to play: train, validation or test")
 	f.Uint64Var(&o.seed, "seed", 1, "of the episode; it also picks the window")
-	cmdline.Complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "split", flags.Splits)
 }
 
 // addGameFlags adds the flags that say which game is played on which scenario.
 func (o *envOptions) addGameFlags(cmd *cobra.Command) {
-	o.scenario.addFlags(cmd)
+	o.scenario.Add(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.window, "window", 32, "jobs shown to the agents at a time, those that candidates are about first")
 	f.StringVar(&o.prior, "prior", agents.DefaultPrior, "the baseline whose proposals the agents decide about")
@@ -62,10 +63,6 @@ func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 	cmdline.Complete(cmd, "rivals", baselines.Names)
 	cmdline.Complete(cmd, "prior", baselines.Names)
 	cmdline.Complete(cmd, "agree", agreementNames)
-}
-
-func splitNames() []string {
-	return []string{string(scenario.Train), string(scenario.Validation), string(scenario.Test)}
 }
 
 func agreementNames() []string { return []string{game.All.String(), game.Lead.String()} }

@@ -54,7 +54,7 @@ func runEnvBench(a *app, opts envOptions, steps int) error {
 	if err != nil {
 		return err
 	}
-	r := envSpeed{opts.scenario.name, spec.Agents, spec.Window, opts.prior, speed, speed.StepsPerCPU * float64(spec.Agents)}
+	r := envSpeed{opts.scenario.Name, spec.Agents, spec.Window, opts.prior, speed, speed.StepsPerCPU * float64(spec.Agents)}
 	if a.JSON {
 		return a.PrintJSON(r)
 	}

@@ -38,12 +38,12 @@ type envChecked struct {
 
 func runEnvCheck(a *app, opts envOptions, toys bool) error {
 	var all []envChecked
-	if opts.scenario.name != "" {
+	if opts.scenario.Name != "" {
 		create, err := opts.maker()
 		if err != nil {
 			return err
 		}
-		all = append(all, envChecked{opts.scenario.name, opts.seed, envtest.Report(create, opts.seed)})
+		all = append(all, envChecked{opts.scenario.Name, opts.seed, envtest.Report(create, opts.seed)})
 	}
 	if toys {
 		for _, t := range envtest.Toys() {

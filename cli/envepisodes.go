@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
@@ -11,7 +12,7 @@ import (
 
 // episodes returns an environment of the scenario without its game.
 func (o *envOptions) episodes() (env.Config, error) {
-	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 		return env.Config{}, err
 	}
 	src, err := o.open()
@@ -23,7 +24,7 @@ func (o *envOptions) episodes() (env.Config, error) {
 
 // open reads the scenario and its workload.
 func (o *envOptions) open() (*scenario.Source, error) {
-	s, err := o.scenario.load()
+	s, err := o.scenario.Load()
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func openPlay(a *app, opts *envPlayOptions) (*envPlay, error) {
 		return nil, err
 	}
 	p.told = len(e.Log().Records)
-	p.about = fmt.Sprintf("%s, %s, seed %d: %s plays on %d servers, the prior is %s", opts.scenario.name, opts.split, opts.seed,
+	p.about = fmt.Sprintf("%s, %s, seed %d: %s plays on %d servers, the prior is %s", opts.scenario.Name, opts.split, opts.seed,
 		player.Name(), e.Spec().Agents, player.prior)
 	if player.learned != nil {
 		p.about += fmt.Sprintf("; it departs from the prior where another bid is more than %g above the prior's", player.margin)

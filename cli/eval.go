@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -96,7 +97,7 @@ A gate is a YAML file of bounds, each with the reason for it:
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	cmdline.CompleteList(cmd, "policies", policy.Names)
 	cmdline.Complete(cmd, "baseline", policy.Names)
-	cmdline.Complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "split", flags.Splits)
 	cmdline.Complete(cmd, "metric", metricNames)
 	cmdline.CompleteList(cmd, "figures", figureNames)
 	return cmd
@@ -150,7 +151,7 @@ func (e *evaluated) verdict() error {
 }
 
 func (o *evalOptions) validate() error {
-	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 		return err
 	}
 	if len(o.policies) == 0 || len(o.scenarios) == 0 {

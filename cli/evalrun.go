@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -81,7 +82,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 func (o *evalOptions) open() ([]suite, error) {
 	var all []suite
 	for _, name := range o.scenarios {
-		s, err := (&scenarioOptions{name: name, sets: o.sets}).load()
+		s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 		if err != nil {
 			return nil, err
 		}

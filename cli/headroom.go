@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/headroom"
@@ -93,7 +94,7 @@ as without estimates that they need, are left out with a note. Same command line
 		cmdline.CompleteList(cmd, flag, policy.Names)
 	}
 	cmdline.Complete(cmd, "prior", policy.Names)
-	cmdline.Complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func menuRivals() []string {
 }
 
 func (o *headroomOptions) validate() error {
-	if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
+	if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 		return err
 	}
 	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
@@ -187,7 +188,7 @@ func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Re
 
 // plan opens one scenario and names its rivals.
 func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
-	s, err := (&scenarioOptions{name: name, sets: o.sets}).load()
+	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 	if err != nil {
 		return headroom.Plan{}, err
 	}

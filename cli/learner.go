@@ -80,7 +80,7 @@ func runLearner(ctx context.Context, a *app, l Learner, opts *envOptions) error 
 	if a.Quiet {
 		t.Talk = io.Discard
 	}
-	if opts.scenario.name != "" {
+	if opts.scenario.Name != "" {
 		var err error
 		if t.Source, err = opts.open(); err != nil {
 			return err

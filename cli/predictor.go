@@ -14,6 +14,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -30,7 +31,7 @@ the recurring job), noisy(SIGMA) (what the scenario tells, distorted), or a file
 }
 
 type predictorFitOptions struct {
-	scenario scenarioOptions
+	scenario flags.Scenario
 	kind     string
 	seed     uint64
 	out      string
@@ -50,7 +51,7 @@ The file goes wherever a predictor is named, and may travel with a policy. Equal
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPredictorFit(cmd.Context(), a, opts) },
 	}
-	opts.scenario.addFlags(cmd)
+	opts.scenario.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&opts.kind, "kind", "forest", "predictor to train: see predictor --help")
 	f.Uint64Var(&opts.seed, "seed", 1, "of what the predictor draws")
@@ -77,7 +78,7 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	if err != nil {
 		return err
 	}
-	s, err := opts.scenario.load()
+	s, err := opts.scenario.Load()
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	}
 	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
 	a.Printf("compare:  clustergym predictor compare --scenario %s --predictors %s,group-median\n",
-		opts.scenario.name, opts.out)
+		opts.scenario.Name, opts.out)
 	return nil
 }
 
@@ -135,9 +136,9 @@ func splitJobs(s *scenario.Scenario, split scenario.Split, seed uint64) ([]trace
 
 type predictorCompareOptions struct {
 	trace      string
-	read       readOptions
-	window     windowOptions
-	scenario   scenarioOptions
+	read       flags.Trace
+	window     flags.Window
+	scenario   flags.Scenario
 	split      string
 	generated  int
 	recurring  float64
@@ -172,9 +173,9 @@ tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatc
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
-	opts.read.addFlags(cmd)
-	opts.window.addFlags(cmd)
-	opts.scenario.addFlags(cmd)
+	opts.read.Add(cmd)
+	opts.window.Add(cmd)
+	opts.scenario.Add(cmd)
 	f.StringVar(&opts.split, "split", string(scenario.Test), "part of the scenario's jobs: train, validation or test")
 	f.IntVar(&opts.generated, "generated", 0, "draw so many jobs")
 	f.Float64Var(&opts.recurring, "recurring", 1, "share of the drawn jobs that are runs of recurring jobs")
@@ -188,8 +189,8 @@ tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatc
 	cmd.MarkFlagsMutuallyExclusive("trace", "scenario", "generated")
 	cmd.MarkFlagsMutuallyExclusive("scenario", "estimates")
 	cmdline.Complete(cmd, "predictors", predict.Kinds)
-	cmdline.Complete(cmd, "estimates", func() []string { return estimateKinds })
-	cmdline.Complete(cmd, "split", splitNames)
+	cmdline.Complete(cmd, "estimates", flags.EstimateKinds)
+	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
 
@@ -237,25 +238,25 @@ func runPredictorCompare(ctx context.Context, a *app, opts predictorCompareOptio
 
 // jobs reads, cuts or draws the jobs, and says in result what they are.
 func (o *predictorCompareOptions) jobs(a *app, result *predictorsCompared) ([]trace.Job, error) {
-	if o.scenario.name != "" {
-		if err := cmdline.OneOf("split", o.split, splitNames()...); err != nil {
+	if o.scenario.Name != "" {
+		if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 			return nil, err
 		}
-		s, err := o.scenario.load()
+		s, err := o.scenario.Load()
 		if err != nil {
 			return nil, err
 		}
 		result.Workload = fmt.Sprintf("%s, %s split", s.Name, o.split)
 		return splitJobs(s, scenario.Split(o.split), o.seed)
 	}
-	if err := cmp.Or(cmdline.OneOf("estimates", string(o.estimates.Kind), estimateKinds...), o.estimates.Validate()); err != nil {
+	err := cmp.Or(cmdline.OneOf("estimates", string(o.estimates.Kind), flags.EstimateKinds()...), o.estimates.Validate())
+	if err != nil {
 		return nil, cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	var w trace.Workload
-	var err error
 	if o.trace != "" {
-		if w, err = o.read.read(a, o.trace); err == nil {
-			w, err = o.window.cut(a, w)
+		if w, err = o.read.Read(o.trace, a.In, a.Say); err == nil {
+			w, err = o.window.Cut(w, a.Say)
 		}
 		result.Workload = w.Name
 	} else {

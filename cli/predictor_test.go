@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -51,7 +52,7 @@ func TestPredictorFitAndCompare(t *testing.T) {
 // All splits together are all jobs of the workload, each once.
 func TestPredictorSplits(t *testing.T) {
 	jobs := 0
-	for _, split := range splitNames() {
+	for _, split := range flags.Splits() {
 		var r predictorsCompared
 		s := must(t, append([]string{"predictor", "compare", "-p", "group-mean", "--split", split, "--json"}, smallScenario...)...)
 		if err := json.Unmarshal([]byte(s.out), &r); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
@@ -75,7 +76,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 
 	a.Say("1/4 train: clustergym train --scenario %s --updates %d --dir %s", quickstartScenario, opts.updates, dir)
 	result.Trained, err = trainRun(ctx, a, trainOptions{
-		scenario: scenarioOptions{name: quickstartScenario, sets: []string{"train.updates=" + strconv.Itoa(opts.updates)}},
+		scenario: flags.Scenario{Name: quickstartScenario, Sets: []string{"train.updates=" + strconv.Itoa(opts.updates)}},
 		dir:      dir, workers: opts.workers,
 	})
 	if err != nil {

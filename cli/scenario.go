@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
@@ -19,39 +20,8 @@ in or a YAML file; docs/scenarios.md describes every key.`,
 		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
 }
 
-// scenarioOptions name a scenario and change it.
-type scenarioOptions struct {
-	name string
-	sets []string
-}
-
-func (o *scenarioOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
-	o.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
-	cmdline.Complete(cmd, "scenario", scenario.All)
-}
-
-func (o *scenarioOptions) addSetFlag(cmd *cobra.Command, help string) {
-	cmd.Flags().StringArrayVar(&o.sets, "set", nil, help)
-}
-
-// load reads the scenario; the prefix "scenario." of a setting may be left out. A name that is none is an error of usage.
-func (o *scenarioOptions) load() (*scenario.Scenario, error) {
-	sets := make([]string, len(o.sets))
-	for i, s := range o.sets {
-		sets[i] = strings.TrimPrefix(s, scenarioPrefix)
-	}
-	s, err := scenario.Load(o.name, sets...)
-	if errors.Is(err, scenario.ErrUnknown) {
-		return nil, cmdline.Fail(cmdline.CodeUsage, err)
-	}
-	return s, err
-}
-
-const scenarioPrefix = "scenario."
-
 func newScenarioDescribeCmd(a *app) *cobra.Command {
-	var opts scenarioOptions
+	var opts flags.Scenario
 	var measure bool
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
@@ -65,11 +35,11 @@ sjfskip and adds how much of the mean JCT jobs wait.`),
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.name = args[0]
+			opts.Name = args[0]
 			return runScenarioDescribe(cmd.Context(), a, opts, measure)
 		},
 	}
-	opts.addSetFlag(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	opts.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
 	cmd.Flags().BoolVar(&measure, "measure", false, "play the test windows under sjfskip and add the queueing")
 	return cmd
 }
@@ -85,8 +55,8 @@ type described struct {
 	CPUOnly int    `json:"cpu_only_rows"`
 }
 
-func runScenarioDescribe(ctx context.Context, a *app, opts scenarioOptions, measure bool) error {
-	s, err := opts.load()
+func runScenarioDescribe(ctx context.Context, a *app, opts flags.Scenario, measure bool) error {
+	s, err := opts.Load()
 	if err != nil {
 		return err
 	}
@@ -146,7 +116,7 @@ func runScenarioValidate(a *app, names []string) error {
 	var lines []line
 	var failed []error
 	for _, name := range names {
-		s, err := (&scenarioOptions{name: name}).load()
+		s, err := (&flags.Scenario{Name: name}).Load()
 		if err == nil {
 			_, err = s.Open()
 		}

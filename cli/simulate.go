@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
@@ -24,7 +25,7 @@ import (
 
 type simulateOptions struct {
 	trace     string
-	read      readOptions
+	read      flags.Trace
 	cluster   scenario.Cluster
 	policy    string
 	physics   string
@@ -62,7 +63,7 @@ schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it 
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
-	opts.read.addFlags(cmd)
+	opts.read.Add(cmd)
 	f.IntVar(&opts.cluster.Servers, "servers", 0, "number of servers")
 	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each")
 	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "cores of each, 0: not modelled")
@@ -83,14 +84,13 @@ schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it 
 	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
 	cmdline.Complete(cmd, "restart", func() []string { return restarts })
-	cmdline.Complete(cmd, "estimates", func() []string { return estimateKinds })
+	cmdline.Complete(cmd, "estimates", flags.EstimateKinds)
 	cmdline.Complete(cmd, "oversize", func() []string { return oversizeModes })
 	return cmd
 }
 
 var (
 	restarts      = []string{string(scenario.FromCheckpoint), string(scenario.FromScratch)}
-	estimateKinds = []string{string(trace.Oracle), string(trace.Noisy), string(trace.Profiled), string(trace.None)}
 	oversizeModes = []string{string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)}
 )
 
@@ -109,7 +109,7 @@ func (o *simulateOptions) validate() error {
 	if err := cmdline.OneOf("restart", o.restart, restarts...); err != nil {
 		return err
 	}
-	if err := cmdline.OneOf("estimates", string(o.estimates.Kind), estimateKinds...); err != nil {
+	if err := cmdline.OneOf("estimates", string(o.estimates.Kind), flags.EstimateKinds()...); err != nil {
 		return err
 	}
 	if err := cmdline.OneOf("oversize", o.oversize, oversizeModes...); err != nil {
@@ -160,7 +160,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		return err
 	}
 	defer limitMemory()()
-	w, err := opts.read.read(a, opts.trace)
+	w, err := opts.read.Read(opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}

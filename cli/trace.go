@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -18,7 +19,7 @@ import (
 func newTraceCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("trace", "Look at, convert, fit and generate traces",
 		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header tells the format: %s.
-Where two formats share a header, --format names one. docs/traces.md describes them.`, strings.Join(formatNames(), ", ")),
+Where two formats share a header, --format names one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
 		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a))
 }
 
@@ -103,8 +104,8 @@ const outHelp = "file to write, compressed if its name ends in .gz; - for standa
 
 type importOptions struct {
 	trace  string
-	read   readOptions
-	window windowOptions
+	read   flags.Trace
+	window flags.Window
 	out    string
 }
 
@@ -124,18 +125,18 @@ Options cut a part out of it.`),
 			return runTraceImport(a, opts)
 		},
 	}
-	opts.read.addFlags(cmd)
-	opts.window.addFlags(cmd)
+	opts.read.Add(cmd)
+	opts.window.Add(cmd)
 	cmd.Flags().StringVarP(&opts.out, "out", "o", "-", outHelp)
 	return cmd
 }
 
 func runTraceImport(a *app, opts importOptions) error {
-	w, err := opts.read.read(a, opts.trace)
+	w, err := opts.read.Read(opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}
-	if w, err = opts.window.cut(a, w); err != nil {
+	if w, err = opts.window.Cut(w, a.Say); err != nil {
 		return err
 	}
 	return writeTrace(a, opts.out, w)

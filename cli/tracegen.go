@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
@@ -82,8 +83,8 @@ func findParams(name string) (trace.Params, error) {
 
 type fitOptions struct {
 	traces []string
-	read   readOptions
-	window windowOptions
+	read   flags.Trace
+	window flags.Window
 	name   string
 	source string
 	out    string
@@ -105,8 +106,8 @@ standard error, sets quantiles of the fitted durations beside those of the trace
 			return runTraceFit(a, opts)
 		},
 	}
-	opts.read.addFlags(cmd)
-	opts.window.addFlags(cmd)
+	opts.read.Add(cmd)
+	opts.window.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&opts.name, "name", "fitted", "name of the workloads that the parameters make")
 	f.StringVar(&opts.source, "source", "", "where the traces are from, and their licence; by default the files' names")
@@ -135,11 +136,11 @@ func runTraceFit(a *app, opts fitOptions) error {
 	var all []trace.Workload
 	var names []string
 	for _, path := range opts.traces {
-		w, err := opts.read.read(a, path)
+		w, err := opts.read.Read(path, a.In, a.Say)
 		if err != nil {
 			return err
 		}
-		if w, err = opts.window.cut(a, w); err != nil {
+		if w, err = opts.window.Cut(w, a.Say); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		all = append(all, w)

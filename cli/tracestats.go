@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
@@ -14,8 +15,8 @@ import (
 
 type statsOptions struct {
 	trace  string
-	read   readOptions
-	window windowOptions
+	read   flags.Trace
+	window flags.Window
 	gpus   int
 }
 
@@ -35,8 +36,8 @@ jobs. With --gpus it also prints the load that the trace offers to so many GPUs.
 			return runTraceStats(a, opts)
 		},
 	}
-	opts.read.addFlags(cmd)
-	opts.window.addFlags(cmd)
+	opts.read.Add(cmd)
+	opts.window.Add(cmd)
 	cmd.Flags().IntVar(&opts.gpus, "gpus", 0, "print the offered load on so many GPUs")
 	return cmd
 }
@@ -86,11 +87,11 @@ func runTraceStats(a *app, opts statsOptions) error {
 	if opts.gpus < 0 {
 		return cmdline.Usage("--gpus %d: want 0 or more", opts.gpus)
 	}
-	w, err := opts.read.read(a, opts.trace)
+	w, err := opts.read.Read(opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}
-	if w, err = opts.window.cut(a, w); err != nil {
+	if w, err = opts.window.Cut(w, a.Say); err != nil {
 		return err
 	}
 	s := describeTrace(opts.trace, w, opts.gpus)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
@@ -18,7 +19,7 @@ import (
 )
 
 type trainOptions struct {
-	scenario scenarioOptions
+	scenario flags.Scenario
 	config   string
 	dir      string
 	labels   string
@@ -61,7 +62,7 @@ beside those of the scenario, with their defaults:
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []string{"updates", "seed"} {
 				if f := cmd.Flags().Lookup(flag); f.Changed {
-					opts.scenario.sets = append(opts.scenario.sets, "train."+flag+"="+f.Value.String())
+					opts.scenario.Sets = append(opts.scenario.Sets, "train."+flag+"="+f.Value.String())
 				}
 			}
 			return runTrain(cmd.Context(), a, opts)
@@ -69,8 +70,8 @@ beside those of the scenario, with their defaults:
 	}
 	usual := train.DefaultConfig()
 	f := cmd.Flags()
-	f.StringVarP(&opts.scenario.name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
-	opts.scenario.addSetFlag(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
+	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
+	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
 	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, and train: with its keys")
 	f.Int("updates", usual.Updates, "how many updates to do: train.updates")
 	f.Uint64("seed", usual.Seed, "of everything random: train.seed")
@@ -175,8 +176,8 @@ func note(m *train.Metrics) string {
 // load returns the scenarios and the settings of the run; those of a run to be resumed are its own unless others are named.
 func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 	var own, sets []string
-	for _, set := range o.scenario.sets {
-		if strings.HasPrefix(set, scenarioPrefix) {
+	for _, set := range o.scenario.Sets {
+		if strings.HasPrefix(set, flags.ScenarioPrefix) {
 			own = append(own, set)
 		} else {
 			sets = append(sets, set)
@@ -184,7 +185,7 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 	}
 	settings := trainSettings{Train: train.DefaultConfig()}
 	var before *train.Recipe
-	if o.resume && o.scenario.name == "" && o.config == "" && o.dir != "" {
+	if o.resume && o.scenario.Name == "" && o.config == "" && o.dir != "" {
 		var err error
 		if before, err = readRecipe(o.dir); err != nil {
 			return nil, train.Config{}, err
@@ -204,7 +205,7 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 		}
 		return all, settings.Train, nil
 	}
-	names := cmp.Or(o.scenario.name, settings.Scenario)
+	names := cmp.Or(o.scenario.Name, settings.Scenario)
 	if names == "" && before != nil {
 		for _, w := range before.Workloads {
 			names += "," + w.Scenario
@@ -215,7 +216,7 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 		return nil, train.Config{}, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
 	for name := range strings.SplitSeq(names, ",") {
-		s, err := (&scenarioOptions{name: name, sets: own}).load()
+		s, err := (&flags.Scenario{Name: name, Sets: own}).Load()
 		if err != nil {
 			return nil, train.Config{}, err
 		}

@@ -63,6 +63,7 @@ func House() Rules {
 			{4, "baselines/asrpt", "A-SRPT"},
 			{4, "baselines/elastic", "Lyra's allocation and its rivals"},
 
+			{5, "cli/flags", "flags by which commands are told of a trace, a window or a scenario"},
 			{5, "env/observe", "states and candidates as rows of numbers"},
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 

@@ -1,0 +1,80 @@
+// Package flags holds the flags by which commands are told of a trace, a window of it, or a scenario.
+package flags
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// Trace says how to read a trace.
+type Trace struct {
+	Format      string // one of trace.Formats, "" where the header tells
+	SkipBadRows bool   // whether rows that cannot be read are counted and reported instead of ending the reading
+}
+
+// Add adds the flags to a command.
+func (o *Trace) Add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Format, "format", "", "format of the trace, where its header does not tell: see trace --help")
+	f.BoolVar(&o.SkipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
+	cmdline.Complete(cmd, "format", Formats)
+}
+
+// Formats lists the formats of traces by name.
+func Formats() []string {
+	var names []string
+	for _, f := range trace.Formats() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// Read reads a trace, from in where the path is "-", and says what became of rows that are no jobs.
+func (o *Trace) Read(path string, in io.Reader, say func(format string, args ...any)) (trace.Workload, error) {
+	if o.Format != "" {
+		if err := cmdline.OneOf("format", o.Format, Formats()...); err != nil {
+			return trace.Workload{}, err
+		}
+	}
+	opt := trace.Options{Format: trace.Format(o.Format), SkipBadRows: o.SkipBadRows}
+	w, err := read(path, in, opt)
+	if err != nil {
+		return trace.Workload{}, err
+	}
+	r := w.Report
+	if r.CPUOnly > 0 {
+		say("%s: %d of %d rows ask for no GPU and are set aside", w.Name, r.CPUOnly, r.Rows)
+	}
+	if r.NeverScheduled > 0 {
+		say("%s: %d of %d rows were never scheduled and are set aside", w.Name, r.NeverScheduled, r.Rows)
+	}
+	if r.Bad > 0 {
+		say("%s: %d of %d rows cannot be read and are skipped, such as", w.Name, r.Bad, r.Rows)
+		for _, example := range r.BadExamples {
+			say("  %s", example)
+		}
+	}
+	return w, nil
+}
+
+func read(path string, in io.Reader, opt trace.Options) (trace.Workload, error) {
+	if path != "-" {
+		return trace.Read(path, opt)
+	}
+	r, err := trace.NewReader(in, "stdin", opt)
+	if err != nil {
+		return trace.Workload{}, err
+	}
+	w, err := r.Workload()
+	return w, errors.Join(err, r.Close())
+}
+
+// EstimateKinds lists the kinds of estimates of run times.
+func EstimateKinds() []string {
+	return []string{string(trace.Oracle), string(trace.Noisy), string(trace.Profiled), string(trace.None)}
+}
