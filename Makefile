@@ -22,7 +22,7 @@ ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
 
 # Nested modules that build on this one, and the one for Kubernetes among them.
 KUBE   := cmd/clustergym-kube
-NESTED := examples $(KUBE)
+NESTED := examples studies $(KUBE)
 
 # The Kubernetes that tests run against, as the go.mod of its module asks.
 KUBEASSETS := bin/kube
@@ -30,7 +30,7 @@ KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
-.PHONY: help build test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
+.PHONY: help build studies test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
   golden quickstart results readme results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
@@ -39,12 +39,17 @@ help: ## list the targets
 build: ## build bin/clustergym
 	$(GO) build -ldflags '-X github.com/clustergym/clustergym/cli.version=$(VERSION)' -o bin/clustergym ./cmd/clustergym
 
+studies: ## build bin/clustergym-studies, which fits and reproduces
+	cd studies && $(GO) build -o $(CURDIR)/bin/clustergym-studies .
+
 test: ## run all tests, those of the nested modules too
 	$(GO) test ./...
 	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test -timeout 30m ./...); done
 
+# Of the studies only reproduce starts goroutines.
 race: ## run the tests under the race detector
 	$(GO) test -race -timeout 30m $(RACEFLAGS) ./...
+	cd studies && $(GO) test -race -timeout 30m $(RACEFLAGS) ./reproduce
 	cd $(KUBE) && $(GO) test -race -timeout 30m $(RACEFLAGS) $$($(GO) list ./... | grep -v '/e2e$$')
 
 soak: ## play random episodes of all kinds for SOAK (10m)
@@ -68,7 +73,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	echo "$$ran fuzz targets ran for $(FUZZTIME) each"
 
 lint: $(GOLANGCI) ## run go vet and golangci-lint
-	@for dir in . $(KUBE); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(CURDIR)/$(GOLANGCI) run ./...); done
+	@for dir in . studies $(KUBE); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(CURDIR)/$(GOLANGCI) run ./...); done
 
 $(GOLANGCI):
 	@mkdir -p bin
@@ -84,6 +89,7 @@ check-rest: race fuzz lint docs-check results-check
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd studies && $(GO) test -run '^$$' -bench . -benchmem ./...
 
 onnxruntime: $(ONNXRUNTIME_STAMP) ## install ONNX Runtime for tests, with npm
 
@@ -256,13 +262,16 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ju
 	done
 	$(MAKE) proof PROOF='^ablations$$'
 
+# The reference has the pages of the program and those of the studies.
+gen_docs = $(GO) run ./cmd/clustergym gen-docs "$$tmp" && $(GO) run -C studies . gen-docs "$$tmp"
+
 docs: ## write the command reference to docs/cli
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
-	$(GO) run ./cmd/clustergym gen-docs "$$tmp" && rm -rf docs/cli && mkdir docs/cli && cp "$$tmp"/*.md docs/cli/
+	$(gen_docs) && rm -rf docs/cli && mkdir docs/cli && cp "$$tmp"/*.md docs/cli/
 
 docs-check: ## fail if docs/cli is not what the commands say
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
-	$(GO) run ./cmd/clustergym gen-docs "$$tmp"; \
+	$(gen_docs); \
 	diff -ru docs/cli "$$tmp" || { echo "docs/cli is out of date: run make docs"; exit 1; }
 
 clean: ## remove what the targets built

@@ -71,8 +71,8 @@ ignore those you do not know. A warning is then an object of its own, {"warning"
 	root.SetVersionTemplate("clustergym {{.Version}}\n")
 	root.AddCommand(
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
-		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newReproduceCmd(a), newExportCmd(a), newPlanCmd(a),
-		newWhatifCmd(a), newServeCmd(a), newHeadroomCmd(a), newDemandCmd(a), newQuickstartCmd(a),
+		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newEvalCmd(a), newExportCmd(a), newPlanCmd(a),
+		newWhatifCmd(a), newServeCmd(a), newHeadroomCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), cmdline.NewGenDocs(&a.App),
 	)
 	addLearners(a, root)

@@ -6,15 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/env/physics/fit"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func newPhysicsCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("physics", "List what physics is made of, and fit its numbers again",
+	return cmdline.NewGroup("physics", "List what physics is made of",
 		`Physics says how fast a job runs where it is placed. docs/physics.md tells what each part means.`,
-		newPhysicsLsCmd(a), newPhysicsModelsCmd(a), newPhysicsFitCmd(a))
+		newPhysicsLsCmd(a), newPhysicsModelsCmd(a))
 }
 
 func newPhysicsLsCmd(a *app) *cobra.Command {
@@ -85,49 +84,4 @@ func runPhysicsModels(a *app) error {
 		rows = append(rows, row)
 	}
 	return a.PrintRows(rows)
-}
-
-type physicsFitOptions struct {
-	profiles     string
-	coefficients string
-	table        string
-}
-
-func newPhysicsFitCmd(a *app) *cobra.Command {
-	var opts physicsFitOptions
-	cmd := &cobra.Command{
-		Use:   "fit --profiles DIR",
-		Short: "Fit the numbers of physics to published measurements",
-		Long: cmdline.Long(`
-Fits sharing, CPU and memory, and scaling to the published measurements of Gavel, Synergy and Pollux, and prints how well they
-fit, as a table in Markdown. DIR holds gavel/ and pollux/ as their repositories publish them; docs/data-sources.md names them.
-It takes less than a minute.`),
-		Example: `  clustergym physics fit --profiles ../shared/profiles
-  clustergym physics fit --profiles ../shared/profiles --coefficients env/physics/profile/coefficients.txt`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runPhysicsFit(a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.profiles, "profiles", "", "the folder with the measurements")
-	f.StringVar(&opts.coefficients, "coefficients", "", "write the coefficients that the program is built with to this file")
-	f.StringVar(&opts.table, "table", "-", "write the table to this file; - is standard output")
-	cmdline.Require(cmd, "profiles")
-	return cmd
-}
-
-func runPhysicsFit(a *app, opts physicsFitOptions) error {
-	a.Say("fitting")
-	r, err := fit.Run(opts.profiles)
-	if err != nil {
-		return err
-	}
-	if opts.coefficients != "" {
-		if err := a.Write(opts.coefficients, r.WriteCoefficients); err != nil {
-			return err
-		}
-	}
-	if a.JSON && opts.table == "-" {
-		return a.PrintJSON(r)
-	}
-	return a.Write(opts.table, r.WriteTable)
 }

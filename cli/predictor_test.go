@@ -9,15 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // smallScenario makes embedded-small-v1 quick to play.
 var smallScenario = []string{"--scenario", "embedded-small-v1", "--set", "workload.jobs=800", "--set", "window.arrivals=50"}
 
-// What fit writes, compare reads; equal command lines write equal bytes.
-func TestPredictorFitAndCompare(t *testing.T) {
+// Equal command lines write equal bytes, of which a policy takes what it needs.
+func TestPredictorFit(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.predictor"), filepath.Join(t.TempDir(), "b.predictor")
 	var files [][]byte
 	for _, out := range []string{a, b} {
@@ -34,12 +33,9 @@ func TestPredictorFitAndCompare(t *testing.T) {
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("two trainings alike write other bytes")
 	}
-	s := must(t, append([]string{"predictor", "compare", "-p", a + ",granted,noisy(0.5),group-mean"}, smallScenario...)...)
-	if !strings.Contains(s.out, "embedded-small-v1, test split; 240 jobs") || strings.Count(s.out, a) != 5 {
-		t.Errorf("compare says\n%s", s.out)
-	}
+	must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "1", "--gpus-per-server", "4", "--policy", "a-srpt:predictor="+a)
 	var fitted predictorFitted
-	s = must(t, append([]string{"predictor", "fit", "--kind", "group-median", "--json", "--out", b}, smallScenario...)...)
+	s := must(t, append([]string{"predictor", "fit", "--kind", "group-median", "--json", "--out", b}, smallScenario...)...)
 	if err := json.Unmarshal([]byte(s.out), &fitted); err != nil || fitted.Predictor != "group-median" || fitted.Jobs != 480 {
 		t.Errorf("fit --json says\n%s, %v", s.out, err)
 	}
@@ -49,43 +45,11 @@ func TestPredictorFitAndCompare(t *testing.T) {
 	}
 }
 
-// All splits together are all jobs of the workload, each once.
-func TestPredictorSplits(t *testing.T) {
-	jobs := 0
-	for _, split := range flags.Splits() {
-		var r predictorsCompared
-		s := must(t, append([]string{"predictor", "compare", "-p", "group-mean", "--split", split, "--json"}, smallScenario...)...)
-		if err := json.Unmarshal([]byte(s.out), &r); err != nil {
-			t.Fatal(err)
-		}
-		jobs += r.Jobs
-	}
-	if jobs != 800 {
-		t.Errorf("the splits have %d jobs, want 800", jobs)
-	}
-}
-
-// A generated workload says that it is one.
-func TestPredictorCompareGenerated(t *testing.T) {
-	s := must(t, "predictor", "compare", "--generated", "500", "--recurring", "0.5")
-	if !strings.HasPrefix(s.out, "generated: jobs like those of helios-venus, models dealt by GPU-hours, 50 % made runs of") {
-		t.Errorf("compare says\n%s", s.out)
-	}
-	var r predictorsCompared
-	s = must(t, "predictor", "compare", "--generated", "500", "--estimates", "profiled", "-p", "granted,forest", "--json")
-	if err := json.Unmarshal([]byte(s.out), &r); err != nil || !r.Generated || r.Jobs != 500 || len(r.Rows) != 10 {
-		t.Errorf("compare --json says\n%s, %v", s.out, err)
-	}
-}
-
 func TestPredictorMistakes(t *testing.T) {
 	dir := t.TempDir()
-	out, none := filepath.Join(dir, "x.predictor"), filepath.Join(dir, "none.predictor")
-	broken, jobs := filepath.Join(dir, "broken.predictor"), filepath.Join(dir, "jobs.csv")
-	for path, text := range map[string]string{broken: "no", jobs: "job_id,num_gpu,submit_time,duration\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	out, none, broken := filepath.Join(dir, "x.predictor"), filepath.Join(dir, "none.predictor"), filepath.Join(dir, "broken.predictor")
+	if err := os.WriteFile(broken, []byte("no"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		args []string
@@ -96,18 +60,9 @@ func TestPredictorMistakes(t *testing.T) {
 		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", "x.bin"}, cmdline.CodeUsage, `want a name that ends in .predictor`},
 		{[]string{"fit", "--scenario", "embedded-smal-v1", "--out", out}, cmdline.CodeUsage, "embedded-small-v1"},
 		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", "lstm"}, cmdline.CodeUsage, `predictor "lstm": want one of`},
-		{[]string{"compare"}, cmdline.CodeUsage, "at least one of the flags"},
-		{[]string{"compare", "--trace", jobs, "--generated", "5"}, cmdline.CodeUsage, "none of the others can be"},
-		{[]string{"compare", "--generated", "0"}, cmdline.CodeUsage, "--generated 0, want at least 1"},
-		{[]string{"compare", "--generated", "5", "--recurring", "2"}, cmdline.CodeUsage, "recurring 2, want a share"},
-		{[]string{"compare", "--generated", "5", "--estimates", "guess"}, cmdline.CodeUsage, `--estimates "guess"`},
-		{[]string{"compare", "--generated", "5", "-p", none}, cmdline.CodeNoRun, "open predictor"},
-		{[]string{"compare", "--generated", "5", "-p", broken}, cmdline.CodeMismatch, "not a predictor that can be read"},
-		{[]string{"compare", "--generated", "5", "-p", "noisy(x)"}, cmdline.CodeUsage, "want noisy(SIGMA)"},
-		{[]string{"compare", "--scenario", "embedded-small-v1", "--split", "rest"}, cmdline.CodeUsage, `--split "rest"`},
-		{[]string{"compare", "--scenario", "embedded-small-v1", "--set", "window.validation=[]", "--split", "validation"}, cmdline.CodeUsage,
-			"has no validation split"},
-		{[]string{"compare", "--trace", jobs}, cmdline.CodeError, "jobs"},
+		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", none}, cmdline.CodeNoRun, "open predictor"},
+		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", broken}, cmdline.CodeMismatch, "not a predictor that can be read"},
+		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--set", "window.train=[]"}, cmdline.CodeUsage, "has no train split"},
 	} {
 		s := command(t, append([]string{"predictor"}, c.args...)...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {
@@ -116,12 +71,9 @@ func TestPredictorMistakes(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{
-		append([]string{"predictor", "fit", "--out", out}, smallScenario...), {"predictor", "compare", "--generated", "50"},
-	} {
-		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted {
-			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, cmdline.CodeInterrupted, s.talk)
-		}
+	s := commandWith(ctx, "", append([]string{"predictor", "fit", "--out", out}, smallScenario...)...)
+	if s.code != cmdline.CodeInterrupted {
+		t.Errorf("interrupted: exit code %d, want %d\n%s", s.code, cmdline.CodeInterrupted, s.talk)
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a training that did not begin left a file")

@@ -62,9 +62,15 @@ func recurrent(t testing.TB, n int) []trace.Job {
 }
 
 // answers plays jobs to a predictor.
-func answers(t rapid.TB, jobs []trace.Job, p Predictor, seed uint64) ([]float64, []bool) {
+func answers(t rapid.TB, jobs []trace.Job, p Predictor, seed uint64) (told []float64, cold []bool) {
 	t.Helper()
-	told, cold, err := replay(context.Background(), jobs, p, seed, func(int) {})
+	told, cold = make([]float64, len(jobs)), make([]bool, len(jobs))
+	p.Reset(seed)
+	err := inTime(context.Background(), jobs, func(i int32) {
+		told[i], cold[i] = p.Predict(&jobs[i].JobSpec)
+	}, func(i int32) {
+		p.Observe(&jobs[i].JobSpec, trueIterations(&jobs[i]))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

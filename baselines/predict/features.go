@@ -24,7 +24,7 @@ const (
 // levelKey names the set of one level. Only what its level goes by is set.
 type levelKey struct {
 	level      uint8
-	key        key
+	key        Key
 	user, name string
 	size       int64
 }
@@ -34,8 +34,8 @@ func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
 	k.level = uint8(level)
 	switch level {
 	case ofKey:
-		k.key = keyOf(s)
-		return k, k.key != key{}
+		k.key = KeyOf(s)
+		return k, k.key != Key{}
 	case ofUserSize:
 		k.user, k.size = s.User, s.GPUMilli()
 		return k, s.User != ""

@@ -15,8 +15,8 @@ import (
 
 // ForestConfig is the settings of the forest predictor. A-SRPT's predictor is a random-forest regression of the iterations
 // of recurring jobs (abstract of arXiv:2501.05563); its features, parameters and schedule of training are not known. Every
-// value here, and its default, is a choice of this package, made by predict.Compare on two public traces and on generated
-// workloads.
+// value here, and its default, is a choice of this package, made by a comparison (clustergym-studies predictor compare) on two
+// public traces and on generated workloads.
 type ForestConfig struct {
 	Forest forest.Config // how each forest is grown; its Seed is replaced by one that follows Reset's
 	First  int           // observations before the first training, at least 2
@@ -81,7 +81,7 @@ type forestPredictor struct {
 type forestState struct {
 	past    *history
 	levels  map[levelKey]*level
-	contest map[key]contest
+	contest map[Key]contest
 	rows    []float32 // [observation][feature], the latest Window of them
 	targets []float64 // log seconds, by observation
 	seen    int       // observations in all
@@ -131,7 +131,7 @@ func (f *forestPredictor) Reset(seed uint64) {
 		f.forestState = f.loaded.clone()
 		return
 	}
-	f.forestState = forestState{past: newHistory(), levels: map[levelKey]*level{}, contest: map[key]contest{}}
+	f.forestState = forestState{past: newHistory(), levels: map[levelKey]*level{}, contest: map[Key]contest{}}
 }
 
 func (f *forestState) clone() forestState {
@@ -156,7 +156,7 @@ func (f *forestPredictor) Predict(s *cluster.JobSpec) (iterations float64, cold 
 		a.trial = !cold
 		a.forest = min(max(f.forest.Predict(a.row)-math.Log(physics.IterationSeconds(s)), 0), math.Log(mostIterations))
 		said = a.forest
-		if c := f.contest[keyOf(s)]; a.trial && f.config.Trials > 0 && c.trials >= f.config.Trials && c.median < c.forest {
+		if c := f.contest[KeyOf(s)]; a.trial && f.config.Trials > 0 && c.trials >= f.config.Trials && c.median < c.forest {
 			said = a.median
 		}
 	}
@@ -175,11 +175,11 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 		a = &answer{row: f.row(make([]float32, 0, features), s)}
 	}
 	if a.trial {
-		c := f.contest[keyOf(s)]
+		c := f.contest[KeyOf(s)]
 		c.trials = more(c.trials)
 		c.forest += f.config.Decay * (math.Abs(a.forest-log) - c.forest)
 		c.median += f.config.Decay * (math.Abs(a.median-log) - c.median)
-		f.contest[keyOf(s)] = c
+		f.contest[KeyOf(s)] = c
 	}
 	f.rows = append(f.rows, a.row...)
 	f.targets = append(f.targets, log+math.Log(physics.IterationSeconds(s)))

@@ -2,14 +2,11 @@ package predict
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/internal/sharedtest"
 	"pgregory.net/rapid"
 )
 
@@ -79,53 +76,6 @@ func TestForestHoldsContests(t *testing.T) {
 	}
 	if changed == 0 || changed == len(jobs) {
 		t.Errorf("%d of %d jobs get the median", changed, len(jobs))
-	}
-}
-
-// On all jobs together the forest is at least as good as group mean and group median, by each measure, on both traces that
-// name users and on a generated recurrent workload. The log has the tables, where single buckets tell another story.
-func TestForestBeatsGroups(t *testing.T) {
-	if testing.Short() {
-		t.Skip("plays three workloads")
-	}
-	read := func(path string, format trace.Format) func(testing.TB) []trace.Job {
-		return func(tb testing.TB) []trace.Job {
-			w, err := trace.Read(filepath.Join(sharedtest.Dir(tb), "traces", path), trace.Options{Format: format})
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return w.Jobs
-		}
-	}
-	for _, c := range []struct {
-		name string
-		jobs func(testing.TB) []trace.Job
-	}{
-		{"generated", func(tb testing.TB) []trace.Job { return recurrent(tb, 6000) }},
-		{"venus", read("helios-venus-2020-06/helios_data_training.csv.gz", trace.Helios)},
-		{"philly", read("philly-2017-allstatus/philly_data_training.csv.gz", trace.PhillyAll)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			predictors := []Predictor{newGroupMean(), newGroupMedian(), NewForest(DefaultForest())}
-			rows, err := Compare(t.Context(), c.jobs(t), predictors, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			of := map[string]Accuracy{}
-			for _, r := range rows {
-				t.Logf("%-12s %-4s %6d jobs, %5d cold: median relative error %.3f, mean log error %.3f, R2 %.3f", r.Predictor, r.Runs,
-					r.Jobs, r.Cold, r.Relative, r.Log, r.R2)
-				if r.Runs == "all" {
-					of[r.Predictor] = r
-				}
-			}
-			ours := of[kindForest]
-			for _, kind := range []string{kindMean, kindMedian} {
-				if r := of[kind]; ours.Relative > r.Relative || ours.Log > r.Log || ours.R2 < r.R2 {
-					t.Errorf("forest %+v, want it no worse than %+v", ours, r)
-				}
-			}
-		})
 	}
 }
 

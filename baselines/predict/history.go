@@ -18,25 +18,26 @@ const (
 // firstGuess is the isolated run time of a job before any other has ended.
 const firstGuess = trace.FirstGuess
 
-// key names a recurring job: its Group where it has one, else who submits it, how many workers of what request, and what
-// they train how. The zero key is that of a job of which nothing tells whose it is: it recurs with no other.
-type key struct {
+// Key names a recurring job: its Group where it has one, else who submits it, how many workers of what request, and what
+// they train how. The zero Key is that of a job of which nothing tells whose it is: it recurs with no other.
+type Key struct {
 	group, user, model      string
 	workers, stages, tensor int32
 	request                 cluster.Amount
 }
 
-func keyOf(s *cluster.JobSpec) key {
+// KeyOf returns the Key of the recurring job that a job is a run of.
+func KeyOf(s *cluster.JobSpec) Key {
 	if s.Group != "" {
-		return key{group: s.Group}
+		return Key{group: s.Group}
 	}
 	user := s.User
 	if user == "" {
 		if user = s.Tenant; user == "" {
-			return key{}
+			return Key{}
 		}
 	}
-	return key{
+	return Key{
 		user: user, model: s.Model, workers: s.Workers, stages: max(s.Stages, 1), tensor: max(s.Tensor, 1), request: s.Request,
 	}
 }
@@ -98,13 +99,13 @@ func (r *runs) clone() *runs {
 
 // history is the jobs that have ended.
 type history struct {
-	alike map[key]*runs   // iterations, by recurring job
+	alike map[Key]*runs   // iterations, by recurring job
 	sizes map[int64]*runs // seconds of isolated run time, by thousandths of GPUs
 	all   runs            // the same of all jobs
 }
 
 func newHistory() *history {
-	return &history{alike: map[key]*runs{}, sizes: map[int64]*runs{}}
+	return &history{alike: map[Key]*runs{}, sizes: map[int64]*runs{}}
 }
 
 func (h *history) clone() *history {
@@ -122,7 +123,7 @@ func (h *history) clone() *history {
 // add takes a job that has ended.
 func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	iterations = believed(iterations)
-	if k := keyOf(s); k != (key{}) {
+	if k := KeyOf(s); k != (Key{}) {
 		entry(h.alike, k).add(iterations, runsKept)
 	}
 	seconds := iterations * physics.IterationSeconds(s)
@@ -151,7 +152,7 @@ func entry[K comparable](m map[K]*runs, k K) *runs {
 }
 
 // runs returns those of the recurring job that the job is a run of, nil if none has ended.
-func (h *history) runs(s *cluster.JobSpec) *runs { return h.alike[keyOf(s)] }
+func (h *history) runs(s *cluster.JobSpec) *runs { return h.alike[KeyOf(s)] }
 
 // guess is the group median, or the answer of a cold start.
 func (h *history) guess(s *cluster.JobSpec) float64 {

@@ -106,7 +106,7 @@ func (d *decoder) forest() *forestPredictor {
 	if err := c.validate(); d.err == nil && err != nil {
 		d.fail("%w", err)
 	}
-	s := &forestState{past: d.history(), levels: map[levelKey]*level{}, contest: map[key]contest{}}
+	s := &forestState{past: d.history(), levels: map[levelKey]*level{}, contest: map[Key]contest{}}
 	d.levels(s, c.Runs)
 	d.contest(s)
 	d.observations(s, c.Window)
@@ -147,7 +147,7 @@ func (d *decoder) levels(s *forestState, most int) {
 }
 
 func (d *decoder) contest(s *forestState) {
-	last := key{}
+	last := Key{}
 	for i := range d.size("recurring jobs", 8) {
 		k := d.key()
 		c := contest{
@@ -189,7 +189,7 @@ func (d *decoder) observations(s *forestState, most int) {
 
 func (d *decoder) history() *history {
 	h := newHistory()
-	last := key{}
+	last := Key{}
 	for i := range d.size("recurring jobs", 8) {
 		k := d.key()
 		r := d.runs("iterations", runsKept, 1, mostIterations)
@@ -238,8 +238,8 @@ func (d *decoder) runs(what string, most int, from, to float64) runs {
 	return r
 }
 
-func (d *decoder) key() key {
-	k := key{group: d.text("group"), user: d.text("user"), model: d.text("model")}
+func (d *decoder) key() Key {
+	k := Key{group: d.text("group"), user: d.text("user"), model: d.text("model")}
 	n := k.numbers()
 	for i := range n {
 		n[i] = int32(d.whole("number", math.MinInt32, math.MaxInt32))

@@ -32,12 +32,12 @@ func TestRecurringJobs(t *testing.T) {
 	} {
 		other := base
 		c.change(&other)
-		if same := keyOf(&base) == keyOf(&other); same != c.same {
+		if same := KeyOf(&base) == KeyOf(&other); same != c.same {
 			t.Errorf("%s: the same recurring job: %v, want %v", c.name, same, c.same)
 		}
 	}
 	a, b := cluster.JobSpec{Group: "g", User: "ada", Workers: 1}, cluster.JobSpec{Group: "g", User: "bob", Workers: 2}
-	if keyOf(&a) != keyOf(&b) {
+	if KeyOf(&a) != KeyOf(&b) {
 		t.Error("jobs of one group are not runs of one recurring job")
 	}
 	p := newGroupMedian()
@@ -141,7 +141,7 @@ func TestGroupsByPlainLoop(t *testing.T) {
 			var runs []float64
 			for k := range jobs {
 				known := jobs[k].Group != "" || jobs[k].User != "" || jobs[k].Tenant != ""
-				if known && keyOf(&jobs[k].JobSpec) == keyOf(&jobs[i].JobSpec) && jobs[k].Submit+jobs[k].Work <= jobs[i].Submit {
+				if known && KeyOf(&jobs[k].JobSpec) == KeyOf(&jobs[i].JobSpec) && jobs[k].Submit+jobs[k].Work <= jobs[i].Submit {
 					runs = append(runs, trueIterations(&jobs[k]))
 				}
 			}

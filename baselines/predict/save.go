@@ -84,7 +84,7 @@ func (e *encoder) forest(p *forestPredictor) error {
 		e.whole(int64(p.levels[k].count))
 	}
 	e.size(len(p.contest))
-	for _, k := range slices.SortedFunc(maps.Keys(p.contest), key.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(p.contest), Key.compare) {
 		e.key(k)
 		e.whole(int64(p.contest[k].trials))
 		e.float(p.contest[k].forest)
@@ -111,7 +111,7 @@ func (e *encoder) forest(p *forestPredictor) error {
 
 func (e *encoder) history(h *history) {
 	e.size(len(h.alike))
-	for _, k := range slices.SortedFunc(maps.Keys(h.alike), key.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(h.alike), Key.compare) {
 		e.key(k)
 		e.runs(h.alike[k])
 	}
@@ -131,7 +131,7 @@ func (e *encoder) runs(r *runs) {
 	}
 }
 
-func (e *encoder) key(k key) {
+func (e *encoder) key(k Key) {
 	e.text(k.group)
 	e.text(k.user)
 	e.text(k.model)
@@ -158,11 +158,11 @@ func (e *encoder) yes(b bool) {
 }
 
 // numbers are the fields of a key that are no names.
-func (k key) numbers() []int32 {
+func (k Key) numbers() []int32 {
 	return []int32{k.workers, k.stages, k.tensor, k.request.GPUMilli, k.request.CPUMilli, k.request.MemMiB, k.request.GPUMemMiB}
 }
 
-func (k key) compare(o key) int {
+func (k Key) compare(o Key) int {
 	return cmp.Or(strings.Compare(k.group, o.group), strings.Compare(k.user, o.user), strings.Compare(k.model, o.model),
 		slices.Compare(k.numbers(), o.numbers()))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -18,7 +19,7 @@ type Scenario struct {
 
 // Add adds the flags to a command.
 func (o *Scenario) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see scenario ls, or a YAML file")
+	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see clustergym scenario ls, or a YAML file")
 	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
 	cmdline.Complete(cmd, "scenario", scenario.All)
 }
@@ -47,4 +48,16 @@ const ScenarioPrefix = "scenario."
 // Splits lists the splits of a scenario.
 func Splits() []string {
 	return []string{string(scenario.Train), string(scenario.Validation), string(scenario.Test)}
+}
+
+// SplitJobs returns all jobs of a split; one that the scenario does not have is an error of usage.
+func SplitJobs(s *scenario.Scenario, split scenario.Split, seed uint64) ([]trace.Job, error) {
+	src, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	if src.Count(split) == 0 {
+		return nil, cmdline.Usage("scenario %s has no %s split", s.Name, split)
+	}
+	return src.Jobs(split, seed)
 }

@@ -1,4 +1,4 @@
-// Package flags holds the flags by which commands are told of a trace, a window of it, or a scenario.
+// Package flags holds the flags by which commands are told of a trace, a window of it, a scenario or a predictor.
 package flags
 
 import (
@@ -20,7 +20,7 @@ type Trace struct {
 // Add adds the flags to a command.
 func (o *Trace) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.Format, "format", "", "format of the trace, where its header does not tell: see trace --help")
+	f.StringVar(&o.Format, "format", "", "format of the trace, where its header does not tell: see clustergym trace --help")
 	f.BoolVar(&o.SkipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
 	cmdline.Complete(cmd, "format", Formats)
 }

@@ -28,7 +28,7 @@ func shipped(t *testing.T, u inference.Series) []inference.Predictor {
 	ps := []inference.Predictor{
 		inference.NewLastValue(), inference.NewEWMA(0.5), inference.NewSeasonal(u.Step), inference.NewAutoregressive(ar),
 	}
-	f, err := os.Open("../../train/demand/released/lstm-v1.safetensors")
+	f, err := os.Open("../../studies/demand/released/lstm-v1.safetensors")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

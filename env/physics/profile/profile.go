@@ -2,7 +2,7 @@
 // and a partner slow each other down on one GPU, what CPU cores and memory it needs, how it scales over replicas and servers,
 // and what it sends over the network. It knows nothing of clusters or jobs.
 //
-// What was measured elsewhere stands in coefficients.txt, which env/physics/fit writes from the published profiles; what is
+// What was measured elsewhere stands in coefficients.txt, which studies/fit writes from the published profiles; what is
 // assumed stands in tables of this package, each value beside its reason. docs/physics-fit.md tells the two apart and gives
 // the residuals. All methods of a Family are pure, deterministic, safe for concurrent use, and allocate nothing.
 package profile

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
-	"github.com/clustergym/clustergym/train/demand"
+	"github.com/clustergym/clustergym/studies/demand"
 )
 
 const five = 5 * time.Minute

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/inference"
-	"github.com/clustergym/clustergym/eval/reproduce"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
-	"github.com/clustergym/clustergym/train/demand"
+	"github.com/clustergym/clustergym/studies/demand"
+	"github.com/clustergym/clustergym/studies/reproduce"
 )
 
-func newReproduceCmd(a *app) *cobra.Command {
+func newReproduceCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("reproduce", "Run the experiments of papers beside the papers' figures",
 		`Their workloads are not public, so the experiments run on generated ones of their size. What is held up is the published
 order of the schemes, and ratios near theirs.`,
@@ -59,7 +59,7 @@ const reproduceLong = `
 A row whose policy fails says why and does not keep the others from being run. An interrupt ends the run; the table then holds
 the rows that were finished. Equal command lines write equal bytes, whatever the number of workers.`
 
-func newReproduceArylCmd(a *app) *cobra.Command {
+func newReproduceArylCmd(a *cmdline.App) *cobra.Command {
 	var opts reproduceOptions
 	var predictor string
 	var jobs int
@@ -70,9 +70,9 @@ func newReproduceArylCmd(a *app) *cobra.Command {
 Runs Table 5, Table 6 and the sensitivities of Lyra (Li et al., EuroSys 2023; Aryl, arXiv:2202.07896) at their scale: 15 days,
 50,390 jobs, 443 x 8 GPUs that train and 520 x 8 that serve and lend. Prints our figures beside the paper's, and for each
 published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFailed),
-		Example: `  clustergym reproduce aryl --out aryl.md
-  clustergym reproduce aryl --rows fifo,basic,loaning,scf,random --seeds 5
-  clustergym reproduce aryl --scale 0.1 --json`,
+		Example: `  clustergym-studies reproduce aryl --out aryl.md
+  clustergym-studies reproduce aryl --rows fifo,basic,loaning,scf,random --seeds 5
+  clustergym-studies reproduce aryl --scale 0.1 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("jobs") {
@@ -104,7 +104,7 @@ published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFail
 	return cmd
 }
 
-func newReproduceASRPTCmd(a *app) *cobra.Command {
+func newReproduceASRPTCmd(a *cmdline.App) *cobra.Command {
 	var opts reproduceOptions
 	cmd := &cobra.Command{
 		Use:   "a-srpt",
@@ -113,8 +113,8 @@ func newReproduceASRPTCmd(a *app) *cobra.Command {
 Runs A-SRPT (Luo et al., INFOCOM 2025) and its comparison set over load, the share of jobs that communicate much, prediction
 error, delay threshold, mapping and start rules. The paper's figures are not known, so none are shown: the table says in which
 settings A-SRPT comes first.`+reproduceLong, cmdline.CodeSomeFailed),
-		Example: `  clustergym reproduce a-srpt --seeds 5 --out a-srpt.md
-  clustergym reproduce a-srpt --rows 'load-0.9/*,tau/*'`,
+		Example: `  clustergym-studies reproduce a-srpt --seeds 5 --out a-srpt.md
+  clustergym-studies reproduce a-srpt --rows 'load-0.9/*,tau/*'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.validate(); err != nil {
@@ -158,7 +158,7 @@ func findUsagePredictor(name string) (reproduce.Predictor, error) {
 }
 
 // runReproduce runs an experiment and prints its report.
-func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts reproduceOptions) error {
+func runReproduce(ctx context.Context, a *cmdline.App, e *reproduce.Experiment, opts reproduceOptions) error {
 	if len(opts.rows) > 0 {
 		if err := e.Select(opts.rows); err != nil {
 			return cmdline.Usage("--rows: %v", err)
@@ -193,7 +193,7 @@ func runReproduce(ctx context.Context, a *app, e *reproduce.Experiment, opts rep
 	return err
 }
 
-func printReport(a *app, r *reproduce.Report, out string) error {
+func printReport(a *cmdline.App, r *reproduce.Report, out string) error {
 	if out != "" {
 		if err := a.Write(out, r.WriteMarkdown); err != nil {
 			return err
@@ -216,7 +216,7 @@ type experimentRow struct {
 	Policy string `json:"policy"`
 }
 
-func listExperiment(a *app, e *reproduce.Experiment) error {
+func listExperiment(a *cmdline.App, e *reproduce.Experiment) error {
 	var listed []experimentRow
 	cells := [][]string{{"key", "table", "scheme", "policy"}}
 	for _, r := range e.Rows {

@@ -1,14 +1,12 @@
-package predict
+// Package predictors compares predictors of how many iterations jobs take.
+package predictors
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
-	"slices"
-	"time"
 
-	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/stats"
 )
@@ -64,12 +62,12 @@ func (n Number) MarshalJSON() ([]byte, error) {
 // and leaves them with all jobs observed. There are five rows for each predictor: all jobs, and those by Accuracy.Runs.
 // done, if not nil, is told now and then how many predictions were made.
 func Compare(
-	ctx context.Context, jobs []trace.Job, predictors []Predictor, seed uint64, done func(n int),
+	ctx context.Context, jobs []trace.Job, list []predict.Predictor, seed uint64, done func(n int),
 ) ([]Accuracy, error) {
 	var rows []Accuracy
-	earlier := earlierRuns(jobs)
-	for k, p := range predictors {
-		told, cold, err := replay(ctx, jobs, p, seed, func(n int) {
+	for k, p := range list {
+		r := newRecorder(p, jobs)
+		err := predict.Teach(ctx, jobs, r, seed, func(n int) {
 			if done != nil {
 				done(k*len(jobs) + n)
 			}
@@ -80,12 +78,12 @@ func Compare(
 		for _, b := range buckets() {
 			row := Accuracy{Predictor: p.Name(), Runs: b.name}
 			var truths, guesses []float64
-			for i := range jobs {
-				if earlier[i] < b.from || earlier[i] > b.to {
+			for _, a := range r.answers {
+				if a.earlier < b.from || a.earlier > b.to {
 					continue
 				}
-				truths, guesses = append(truths, trueIterations(&jobs[i])), append(guesses, told[i])
-				if cold[i] {
+				truths, guesses = append(truths, a.truth), append(guesses, a.told)
+				if a.cold {
 					row.Cold++
 				}
 			}
@@ -117,76 +115,4 @@ func (a *Accuracy) measure(truths, guesses []float64) {
 	if squares > 0 {
 		a.R2 = Number(1 - unexplained/squares)
 	}
-}
-
-// trueIterations is the iterations of a job by its isolated run time, at least 1.
-func trueIterations(j *trace.Job) float64 {
-	return max(1, j.Work.Seconds()/physics.IterationSeconds(&j.JobSpec))
-}
-
-// Teach resets a predictor with the seed and plays jobs to it as Compare does.
-func Teach(ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done func(n int)) error {
-	_, _, err := replay(ctx, jobs, p, seed, func(n int) {
-		if done != nil {
-			done(n)
-		}
-	})
-	return err
-}
-
-// replay asks and tells one predictor in order of time.
-func replay(
-	ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done func(int),
-) (told []float64, cold []bool, err error) {
-	told, cold = make([]float64, len(jobs)), make([]bool, len(jobs))
-	p.Reset(seed)
-	n := 0
-	err = inTime(ctx, jobs, func(i int32) {
-		told[i], cold[i] = p.Predict(&jobs[i].JobSpec)
-		if n++; n%1000 == 0 {
-			done(n)
-		}
-	}, func(i int32) {
-		p.Observe(&jobs[i].JobSpec, trueIterations(&jobs[i]))
-	})
-	return told, cold, err
-}
-
-// earlierRuns counts, for each job, the runs of its recurring job that had ended at its submission.
-func earlierRuns(jobs []trace.Job) []int {
-	counts := make([]int, len(jobs))
-	ended := map[key]int{}
-	_ = inTime(context.Background(), jobs, func(i int32) {
-		counts[i] = ended[keyOf(&jobs[i].JobSpec)]
-	}, func(i int32) {
-		if k := keyOf(&jobs[i].JobSpec); k != (key{}) {
-			ended[k]++
-		}
-	})
-	return counts
-}
-
-// inTime goes through submissions and ends in order of time, an end before a submission at the same instant. Ends after the
-// last submission come last.
-func inTime(ctx context.Context, jobs []trace.Job, submitted, ended func(i int32)) error {
-	end := func(i int32) time.Duration { return jobs[i].Submit + jobs[i].Work }
-	ends := make([]int32, len(jobs))
-	for i := range ends {
-		ends[i] = int32(i)
-	}
-	slices.SortStableFunc(ends, func(a, b int32) int { return cmp.Compare(end(a), end(b)) })
-	for _, i := range (trace.Workload{Jobs: jobs}).Arrivals() {
-		for end(ends[0]) <= jobs[i].Submit {
-			ended(ends[0])
-			ends = ends[1:]
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		submitted(i)
-	}
-	for _, i := range ends {
-		ended(i)
-	}
-	return nil
 }

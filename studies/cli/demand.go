@@ -13,10 +13,10 @@ import (
 	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
-	"github.com/clustergym/clustergym/train/demand"
+	"github.com/clustergym/clustergym/studies/demand"
 )
 
-func newDemandCmd(a *app) *cobra.Command {
+func newDemandCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("demand", "Train and compare predictors of inference demand",
 		`What inference lends to training depends on what it will need five minutes later. docs/inference.md tells the rule, the
 predictors and how well they do.`,
@@ -56,7 +56,7 @@ type demandFitOptions struct {
 	out    string
 }
 
-func newDemandFitCmd(a *app) *cobra.Command {
+func newDemandFitCmd(a *cmdline.App) *cobra.Command {
 	opts := demandFitOptions{train: demand.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "fit --out FILE",
@@ -70,8 +70,8 @@ ServeGen's bins of ten minutes are halved at random, and the generated series is
 draws of each.
 
 An interrupt finishes the epoch in progress and writes the best so far; a second one ends at once and writes nothing.`),
-		Example: `  clustergym demand fit --series generated --out lstm.safetensors
-  clustergym demand fit --series m-small.tar.gz,m-large.tar.gz --draws 4 --hidden 16 --epochs 40 --out lstm.safetensors`,
+		Example: `  clustergym-studies demand fit --series generated --out lstm.safetensors
+  clustergym-studies demand fit --series m-small.tar.gz,m-large.tar.gz --draws 4 --hidden 16 --epochs 40 --out lstm.safetensors`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemandFit(cmd.Context(), a, opts) },
 	}
@@ -100,7 +100,7 @@ type demandFitted struct {
 	demand.Report
 }
 
-func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
+func runDemandFit(ctx context.Context, a *cmdline.App, opts demandFitOptions) error {
 	if err := opts.series.validate(); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func runDemandFit(ctx context.Context, a *app, opts demandFitOptions) error {
 
 // demandTrain trains, showing how far it is.
 func demandTrain(
-	ctx context.Context, a *app, series []inference.Series, c demand.Config,
+	ctx context.Context, a *cmdline.App, series []inference.Series, c demand.Config,
 ) (*inference.LSTM, demand.Report, error) {
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(c.Epochs), Label: "demand", Unit: "epochs"})
 	defer bar.Finish()
@@ -154,7 +154,7 @@ func demandTrain(
 	})
 }
 
-func (r *demandFitted) print(a *app) error {
+func (r *demandFitted) print(a *cmdline.App) error {
 	if r.Out == "-" {
 		return nil // what standard output holds are the weights
 	}
@@ -166,7 +166,7 @@ func (r *demandFitted) print(a *app) error {
 	if r.Best.Epoch == 0 {
 		a.Say("no epoch was better than the last value: the weights written predict just that")
 	}
-	a.Printf("compare:  clustergym demand compare --series %s --lstm %s\n", strings.Join(r.Series, ","), r.Out)
+	a.Printf("compare:  clustergym-studies demand compare --series %s --lstm %s\n", strings.Join(r.Series, ","), r.Out)
 	return nil
 }
 
@@ -176,7 +176,7 @@ type demandCompareOptions struct {
 	servers int
 }
 
-func newDemandCompareCmd(a *app) *cobra.Command {
+func newDemandCompareCmd(a *cmdline.App) *cobra.Command {
 	var opts demandCompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare --series S",
@@ -190,8 +190,8 @@ training days.
 The autoregressive model is fitted to the training days of each series. The LSTM is --lstm, or the released one, trained on
 the first ten days of ServeGen's m-large and m-small: with fewer --train-days it would be judged by days that it has seen.
 With several draws the figures are means.`, 100*inference.DefaultHeadroom)),
-		Example: `  clustergym demand compare --series generated
-  clustergym demand compare --series m-small.tar.gz,m-large.tar.gz --draws 20 --lstm lstm.safetensors`,
+		Example: `  clustergym-studies demand compare --series generated
+  clustergym-studies demand compare --series m-small.tar.gz,m-large.tar.gz --draws 20 --lstm lstm.safetensors`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemandCompare(cmd.Context(), a, opts) },
 	}
@@ -211,7 +211,7 @@ type demandCompared struct {
 	Predictors []demand.Row `json:"predictors"`
 }
 
-func runDemandCompare(ctx context.Context, a *app, opts demandCompareOptions) error {
+func runDemandCompare(ctx context.Context, a *cmdline.App, opts demandCompareOptions) error {
 	if err := opts.series.validate(); err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func readLSTM(path string) (*inference.LSTM, error) {
 	return n, nil
 }
 
-func printDemand(a *app, results []demandCompared) error {
+func printDemand(a *cmdline.App, results []demandCompared) error {
 	rows := [][]string{{"series", "predictor", "MAE", "MSE", "lent", "unserved", "margin", "lent", "unserved"}}
 	for _, r := range results {
 		for _, p := range r.Predictors {

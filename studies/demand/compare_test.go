@@ -13,7 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/sharedtest"
-	"github.com/clustergym/clustergym/train/demand"
+	"github.com/clustergym/clustergym/studies/demand"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 func reproduceCommand(t *testing.T, json bool, args ...string) (out string, err error) {
 	t.Helper()
 	var b, talk bytes.Buffer
-	a := &app{App: cmdline.New(nil, &b, &talk)}
+	a := cmdline.New(nil, &b, &talk)
 	a.JSON, a.Quiet = json, true
-	cmd := newReproduceCmd(a)
+	cmd := newReproduceCmd(&a)
 	cmd.SetArgs(args)
 	cmd.SetOut(&talk)
 	cmd.SetErr(&talk)

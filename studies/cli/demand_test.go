@@ -17,7 +17,7 @@ func TestDemandFitAndCompare(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, out := range []string{a, b} {
 		s := must(t, "demand", "fit", "--hidden", "2", "--epochs", "1", "--out", out)
-		if !strings.Contains(s.out, "best of 1 epochs is") || !strings.Contains(s.out, "demand compare --series generated --lstm "+out) {
+		if !strings.Contains(s.out, "best of 1 epochs is") || !strings.Contains(s.out, "clustergym-studies demand compare --series generated --lstm "+out) {
 			t.Errorf("fit says\n%s", s.out)
 		}
 	}
@@ -69,7 +69,7 @@ func TestDemandMistakes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"demand", "fit", "--out", out}, {"demand", "compare"}} {
-		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted {
+		if s := commandWith(ctx, args...); s.code != cmdline.CodeInterrupted {
 			t.Errorf("%v: exit code %d, want %d\n%s", args, s.code, cmdline.CodeInterrupted, s.talk)
 		}
 	}

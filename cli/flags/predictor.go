@@ -1,0 +1,28 @@
+package flags
+
+import (
+	"errors"
+	"os"
+
+	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// PredictorHelp says what a flag that names a predictor takes.
+const PredictorHelp = `A predictor is one of granted (what the scenario tells), group-mean, group-median and forest
+(by the runs of the recurring job), noisy(SIGMA) (what the scenario tells, distorted), or a file that clustergym predictor fit
+wrote.`
+
+// Predictor returns the predictor that a flag names.
+func Predictor(flag, kind string) (predict.Predictor, error) {
+	p, err := predict.New(kind)
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.Is(err, os.ErrNotExist):
+		return nil, cmdline.NoRun(err)
+	case errors.Is(err, predict.ErrFormat):
+		return nil, cmdline.Fail(cmdline.CodeMismatch, err)
+	}
+	return nil, cmdline.Usage("--%s: %w", flag, err)
+}

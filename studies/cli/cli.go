@@ -1,0 +1,33 @@
+// Package cli is the command line of clustergym-studies. It only wires flags to the libraries: what a command does, they do.
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// Main runs the command line that the process was started with, and ends the process.
+func Main() { cmdline.Main(run) }
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, a cmdline.App, args []string) int {
+	return a.Run(ctx, newRootCmd(&a), args, nil)
+}
+
+// newRootCmd builds the whole command tree.
+func newRootCmd(a *cmdline.App) *cobra.Command {
+	root := cmdline.NewRoot(a, "clustergym-studies",
+		"Studies behind clustergym: fits, comparisons of predictors, experiments of papers",
+		`The studies behind clustergym: how the numbers of its physics are fitted, how well predictors of inference demand and of run
+times do, and the experiments of papers beside the papers' figures.
+
+Results go to standard output, talk to standard error. --json makes results, and errors, JSON: fields may be added, so
+ignore those you do not know.`)
+	root.AddCommand(
+		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), cmdline.NewGenDocs(a),
+	)
+	return root
+}
