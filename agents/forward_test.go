@@ -144,7 +144,7 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 			for t := range d {
 				row[t] += weight * h[at*d+t]
 			}
-			to, _ := g.Neighbours(at)
+			to := g.Neighbours(at)
 			for r := range s.Rank {
 				first[r] += weight * q[at*s.Rank+r]
 				second[r] += weight * q[at*s.Rank+r]
@@ -234,7 +234,7 @@ func TestNeighboursAreMembers(t *testing.T) {
 			}
 			n.Forward(&o)
 			for i, m := range member {
-				to, _ := n.Graph.Neighbours(i)
+				to := n.Graph.Neighbours(i)
 				least, most := min(s.Kappa, all-1), all-1
 				switch {
 				case !m || s.Graph == agents.GraphNone:

@@ -6,8 +6,7 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// The graphs of this file do not look at the agents. They are what a dynamic graph is compared with. Their gates are all the
-// same.
+// The graphs of this file do not look at the agents. They are what a dynamic graph is compared with.
 
 // SelectRandom fills dst with a fixed pseudo-random graph among the active of n agents: each selects the kappa others to
 // which a hash of the two numbers ties it most, and two agents are linked if either selects the other. Agents beyond the
@@ -21,7 +20,7 @@ func SelectRandom[T kernel.Float](dst *Graph[T], n int, active []bool, kappa int
 	dst.best.reset(Exact)
 	for i := range n {
 		if active == nil || active[i] {
-			dst.best.offer(int32(i), T(hash(i, i)))
+			dst.best.add(int32(i), T(hash(i, i)))
 		}
 	}
 	dst.near = append(dst.near, dst.best.of...)
@@ -32,12 +31,12 @@ func SelectRandom[T kernel.Float](dst *Graph[T], n int, active []bool, kappa int
 		dst.best.reset(kappa)
 		for _, j := range dst.near {
 			if int(j) != i {
-				dst.best.offer(j, T(hash(i, int(j))))
+				dst.best.add(j, T(hash(i, int(j))))
 			}
 		}
 		dst.link(i)
 	}
-	dst.join(func(int, int) T { return 0 })
+	dst.join()
 }
 
 // SelectAll fills dst with the graph that links all active of n agents, at a cost that grows with the square of their number.
@@ -52,14 +51,14 @@ func SelectAll[T kernel.Float](dst *Graph[T], n int, active []bool) {
 			dst.near = append(dst.near, int32(i))
 		}
 	}
-	dst.Start, dst.To, dst.Gate = append(dst.Start[:0], 0), dst.To[:0], dst.Gate[:0]
+	dst.start, dst.to = append(dst.start[:0], 0), dst.to[:0]
 	for i := range n {
 		for _, j := range dst.near {
 			if int(j) != i && (active == nil || active[i]) {
-				dst.To, dst.Gate = append(dst.To, j), append(dst.Gate, kernel.Sigmoid(T(0)))
+				dst.to = append(dst.to, j)
 			}
 		}
-		dst.Start = append(dst.Start, int32(len(dst.To)))
+		dst.start = append(dst.start, int32(len(dst.to)))
 	}
 }
 
@@ -70,21 +69,4 @@ func hash(i, j int) uint32 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return uint32((x ^ x>>31) >> 40)
-}
-
-// Sums computes dst_i = x_i + the sum of x_j over the neighbours j of agent i, with x and dst [n*width].
-func (g *Graph[T]) Sums(dst, x []T, width int) {
-	if len(x) != g.Agents*width || len(dst) != len(x) {
-		panic(fmt.Sprintf("coordgraph: sums of %d numbers into %d for %d agents of %d", len(x), len(dst), g.Agents, width))
-	}
-	copy(dst, x)
-	for i := range g.Agents {
-		to, _ := g.Neighbours(i)
-		row := dst[i*width : (i+1)*width]
-		for _, j := range to {
-			for t, v := range x[int(j)*width:][:width] {
-				row[t] += v
-			}
-		}
-	}
 }

@@ -2,73 +2,29 @@
 // act together share low-rank payoffs with each other and with their neighbours. Graphs that do not look at the agents are
 // there to be compared with it.
 //
-// Package coordgraph/graph adds these payoffs to a Gorgonia graph for training; package coordgraph/solve chooses jointly under
-// payoffs between items. The idea of a sparse, state-dependent graph
-// is from CASEC (Wang et al., ICLR 2022) and SOP-CG (Yang et al., 2021), that of low-rank payoffs from DCG (Boehmer et al.,
-// ICML 2020).
+// Package coordgraph/graph adds these payoffs to a Gorgonia graph for training. The idea of a sparse, state-dependent graph is
+// from CASEC (Wang et al., ICLR 2022) and SOP-CG (Yang et al., 2021), that of low-rank payoffs from DCG (Boehmer et al., ICML
+// 2020).
 package coordgraph
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
 // Graph holds the undirected edges between Agents agents, each edge in both directions. Its memory is reused by the next
-// Select.
+// selection.
 type Graph[T kernel.Float] struct {
 	Agents int
-	Start  []int32 // the edges of agent i are Start[i]..Start[i+1]; one more element than agents
-	To     []int32 // neighbour per edge, ascending within an agent
-	Gate   []T     // sigmoid of the score per edge, the same in both directions
 
+	start         []int32  // the edges of agent i are start[i]..start[i+1]; one more element than agents
+	to            []int32  // neighbour per edge, ascending within an agent
 	edges, sorted []uint64 // both directions of each edge, from agent and to agent in one number
 	count         []int32
-	near          []int32 // candidates of SelectNear
+	near          []int32 // whom agents may select
 	best          top[T]
-}
-
-// Scores computes the match of all pairs of agents, s_ij = <p_i,p_j>/sqrt(width), from their projections p [n*width] into
-// dst [n*n]. The result is exactly symmetric.
-func Scores[T kernel.Float](dst, p []T, width int) {
-	if width <= 0 || len(p)%width != 0 {
-		panic(fmt.Sprintf("coordgraph: projections have %d elements, want whole rows of %d", len(p), width))
-	}
-	n := len(p) / width
-	rows := kernel.Mat(p, n, width)
-	kernel.Gemm(kernel.Mat(dst, n, n), T(1/math.Sqrt(float64(width))), rows, rows.T(), 0)
-	for i := range n {
-		for j := range i {
-			dst[i*n+j] = dst[j*n+i]
-		}
-	}
-}
-
-// Select fills dst with the graph in which each active agent selects the kappa other active agents of highest score, the
-// lower index on a tie, and two agents are linked if either selects the other. scores [n*n] must be symmetric; active [n]
-// nil means all. NaN scores are never selected.
-func Select[T kernel.Float](dst *Graph[T], scores []T, active []bool, kappa int) {
-	n := int(math.Sqrt(float64(len(scores))))
-	if n*n != len(scores) || active != nil && len(active) != n || kappa < 0 {
-		panic(fmt.Sprintf("coordgraph: select %d of %d scores with %d active flags, want n*n and n",
-			kappa, len(scores), len(active)))
-	}
-	dst.Agents, dst.edges = n, dst.edges[:0]
-	for i := range n {
-		if active != nil && !active[i] {
-			continue
-		}
-		dst.best.reset(kappa)
-		for j, s := range scores[i*n : (i+1)*n] {
-			if j != i && (active == nil || active[j]) {
-				dst.best.offer(int32(j), s)
-			}
-		}
-		dst.link(i)
-	}
-	dst.join(func(i, j int) T { return scores[i*n+j] })
 }
 
 // link adds the edges between agent i and its best partners.
@@ -78,23 +34,22 @@ func (g *Graph[T]) link(i int) {
 	}
 }
 
-// join fills the exported part from the edges, each of which may be there twice.
-func (g *Graph[T]) join(score func(i, j int) T) {
+// join fills start and to from the edges, each of which may be there twice.
+func (g *Graph[T]) join() {
 	g.sorted = slices.Grow(g.sorted[:0], len(g.edges))[:len(g.edges)]
 	g.count = slices.Grow(g.count[:0], g.Agents+1)[:g.Agents+1]
 	arrange(g.sorted, g.edges, g.count, 0)
 	arrange(g.edges, g.sorted, g.count, 32)
 	g.edges = slices.Compact(g.edges)
-	g.Start, g.To, g.Gate = g.Start[:0], g.To[:0], g.Gate[:0]
+	g.start, g.to = g.start[:0], g.to[:0]
 	for _, e := range g.edges {
-		i, j := int(e>>32), int(uint32(e))
-		for len(g.Start) <= i {
-			g.Start = append(g.Start, int32(len(g.To)))
+		for len(g.start) <= int(e>>32) {
+			g.start = append(g.start, int32(len(g.to)))
 		}
-		g.To, g.Gate = append(g.To, int32(j)), append(g.Gate, kernel.Sigmoid(score(i, j)))
+		g.to = append(g.to, int32(uint32(e)))
 	}
-	for len(g.Start) <= g.Agents {
-		g.Start = append(g.Start, int32(len(g.To)))
+	for len(g.start) <= g.Agents {
+		g.start = append(g.start, int32(len(g.to)))
 	}
 }
 
@@ -115,7 +70,7 @@ func arrange(dst, edges []uint64, count []int32, shift uint) {
 	}
 }
 
-// top keeps the few agents of highest score that it is offered, best first, the earlier on a tie.
+// top keeps the few agents of highest score among those that it is given, best first, the earlier on a tie.
 type top[T kernel.Float] struct {
 	most int
 	of   []int32
@@ -124,8 +79,8 @@ type top[T kernel.Float] struct {
 
 func (t *top[T]) reset(most int) { t.most, t.of, t.by = most, t.of[:0], t.by[:0] }
 
-// offer inserts an agent if its score is among the highest: they are few. NaN is never.
-func (t *top[T]) offer(j int32, score T) {
+// add inserts an agent if its score is among the highest: they are few. NaN is never.
+func (t *top[T]) add(j int32, score T) {
 	at := len(t.of)
 	if score != score || at == t.most && (at == 0 || score <= t.by[at-1]) {
 		return
@@ -140,12 +95,8 @@ func (t *top[T]) offer(j int32, score T) {
 	t.of, t.by = slices.Insert(t.of, at, j), slices.Insert(t.by, at, score)
 }
 
-// Neighbours returns the neighbours of agent i, ascending, and the gates of the edges to them. The slices belong to the
-// graph.
-func (g *Graph[T]) Neighbours(i int) ([]int32, []T) {
-	from, to := g.Start[i], g.Start[i+1]
-	return g.To[from:to], g.Gate[from:to]
-}
+// Neighbours returns the neighbours of agent i, ascending. The slice belongs to the graph.
+func (g *Graph[T]) Neighbours(i int) []int32 { return g.to[g.start[i]:g.start[i+1]] }
 
 // Adjacency fills dst [n*n] with 1 where two agents are linked and 0 elsewhere: the input of the training graph.
 func (g *Graph[T]) Adjacency(dst []T) {
@@ -154,9 +105,24 @@ func (g *Graph[T]) Adjacency(dst []T) {
 	}
 	clear(dst)
 	for i := range g.Agents {
-		to, _ := g.Neighbours(i)
-		for _, j := range to {
+		for _, j := range g.Neighbours(i) {
 			dst[i*g.Agents+int(j)] = 1
+		}
+	}
+}
+
+// Sums computes dst_i = x_i + the sum of x_j over the neighbours j of agent i, with x and dst [n*width].
+func (g *Graph[T]) Sums(dst, x []T, width int) {
+	if len(x) != g.Agents*width || len(dst) != len(x) {
+		panic(fmt.Sprintf("coordgraph: sums of %d numbers into %d for %d agents of %d", len(x), len(dst), g.Agents, width))
+	}
+	copy(dst, x)
+	for i := range g.Agents {
+		row := dst[i*width : (i+1)*width]
+		for _, j := range g.Neighbours(i) {
+			for t, v := range x[int(j)*width:][:width] {
+				row[t] += v
+			}
 		}
 	}
 }

@@ -11,11 +11,14 @@ import (
 // Exact is the number of active agents up to which SelectNear looks at all pairs of them.
 const Exact = 128
 
-// SelectNear fills dst with the graph of the agents with projections p [n*width], scored as by Scores, at a cost that does
-// not grow with the square of their number. Each active agent selects, by the rules of Select, the kappa best of the
-// candidates: all active agents while there are at most Exact of them, which gives Select's graph, else the kappa+1 furthest
-// out along each axis of the projections in either direction, the lower index on a tie. An inner product is high with what
-// lies far out, so candidates include most of the best partners; that they are the same for all agents bounds the work.
+// SelectNear fills dst with the graph of the agents with projections p [n*width], at a cost that does not grow with the square
+// of their number. The match of two agents is s_ij = <p_i,p_j>/sqrt(width). Each active agent selects the kappa other partners
+// of highest match, the lower index on a tie, and two agents are linked if either selects the other; a match that is NaN is
+// never selected. active [n] nil means all.
+//
+// Partners are all active agents while there are at most Exact of them, else the kappa+1 furthest out along each axis of the
+// projections in either direction, the lower index on a tie. An inner product is high with what lies far out, so these include
+// most of the best partners; that they are the same for all agents bounds the work.
 func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, kappa int) {
 	if width <= 0 || len(p)%width != 0 || active != nil && len(active) != len(p)/width || kappa < 0 {
 		panic(fmt.Sprintf("coordgraph: select %d by %d projected values with %d active flags, want n rows of %d and n",
@@ -23,7 +26,7 @@ func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, 
 	}
 	n := len(p) / width
 	dst.Agents, dst.edges = n, dst.edges[:0]
-	dst.candidates(p, width, active, kappa)
+	dst.partners(p, width, active, kappa)
 	scale := T(1 / math.Sqrt(float64(width)))
 	score := func(i, j int) T {
 		var s T
@@ -40,16 +43,16 @@ func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, 
 		dst.best.reset(kappa)
 		for _, j := range dst.near {
 			if int(j) != i {
-				dst.best.offer(j, score(i, int(j)))
+				dst.best.add(j, score(i, int(j)))
 			}
 		}
 		dst.link(i)
 	}
-	dst.join(score)
+	dst.join()
 }
 
-// candidates lists in near, ascending, whom the agents may select.
-func (g *Graph[T]) candidates(p []T, width int, active []bool, kappa int) {
+// partners lists in near, ascending, whom the agents may select.
+func (g *Graph[T]) partners(p []T, width int, active []bool, kappa int) {
 	g.near = g.near[:0]
 	for i := range g.Agents {
 		if active == nil || active[i] {
@@ -64,7 +67,7 @@ func (g *Graph[T]) candidates(p []T, width int, active []bool, kappa int) {
 		for _, sign := range [...]T{1, -1} {
 			g.best.reset(kappa + 1)
 			for _, i := range g.near[:all] {
-				g.best.offer(i, sign*p[int(i)*width+axis])
+				g.best.add(i, sign*p[int(i)*width+axis])
 			}
 			g.near = append(g.near, g.best.of...)
 		}

@@ -42,7 +42,6 @@ func House() Rules {
 			{2, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{2, "attention/graph", "dense layers, norms and attention in a Gorgonia graph"},
 			{2, "coordgraph/graph", "payoffs of the graph in a Gorgonia graph"},
-			{2, "coordgraph/solve", "joint choices by many methods"},
 			{2, "env/physics", "the speed of a job under a placement"},
 			{2, "env/trace", "readers, windows, estimates, the generator of workloads and its fit"},
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},
