@@ -8,7 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/coordgraph"
-	"github.com/clustergym/clustergym/internal/kernel/plain"
+	"github.com/clustergym/clustergym/internal/plain"
 )
 
 // policy is a network of that size with weights moved away from where they start by so much.

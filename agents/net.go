@@ -32,7 +32,7 @@ type Net struct {
 	q, near     []float32 // of the servers: projections, and their sums with the neighbours'
 	payoffs     []float32
 	active      []bool // servers in any coalition
-	buf         kernel.PayoffScratch[float32]
+	buf         coordgraph.PayoffScratch[float32]
 
 	// Bids are the learned parts of the offers' logits, [offers].
 	Bids []float32
@@ -73,12 +73,12 @@ func (n *Net) Forward(o *Observation) {
 	n.coalitions(o)
 	n.embed(o)
 	s, p := n.shape, n.params
-	rows := kernel.OfferShape{
-		Batch: 1, Servers: o.Servers, Jobs: o.Jobs, Offers: o.Offers, Width: s.Width, Features: s.Offer,
+	rows := attention.ReadoutShape{
+		Batch: 1, Agents: o.Servers, Items: o.Jobs, Candidates: o.Offers, Width: s.Width, Features: s.Offer,
 	}
 	n.rows = sized(n.rows, o.Offers*s.OfferRow())
-	kernel.OfferRows(n.rows, n.h, n.y, kernel.OfferData[float32]{
-		Features: o.Offer, Weights: n.weights, Of: n.of, ServerMask: n.ones[:o.Servers], JobMask: n.ones[:o.Jobs],
+	attention.Readout(n.rows, n.h, n.y, attention.ReadoutData[float32]{
+		Features: o.Offer, Weights: n.weights, Of: n.of, AgentMask: n.ones[:o.Servers], ItemMask: n.ones[:o.Jobs],
 	}, rows)
 	n.u = sized(n.u, o.Offers*s.Hidden)
 	kernel.Dense(n.u, n.rows, p.get("offer.w"), p.get("offer.b"), s.OfferRow(), s.Hidden, kernel.ReLU)
@@ -145,8 +145,8 @@ func (n *Net) pay(o *Observation) {
 	}
 	n.Graph.Sums(n.near, n.q, s.Rank)
 	n.payoffs = sized(n.payoffs, o.Offers)
-	kernel.Payoff(n.payoffs, n.q, n.near, p.get("pair.weight"), n.weights,
-		kernel.PayoffShape{Batch: 1, Servers: o.Servers, Offers: o.Offers, Rank: s.Rank}, &n.buf)
+	coordgraph.Payoff(n.payoffs, n.q, n.near, p.get("pair.weight"), n.weights,
+		coordgraph.PayoffShape{Batch: 1, Agents: o.Servers, Coalitions: o.Offers, Rank: s.Rank}, &n.buf)
 	for i, v := range n.payoffs {
 		n.Bids[i] += v
 	}
@@ -164,7 +164,7 @@ func (b *block) others(x, mask []float32) {
 	d, w := b.heads.Width, &b.heads.Weights
 	b.v, b.mean, b.out = sized(b.v, len(x)), sized(b.mean, len(x)), sized(b.out, len(x))
 	kernel.Dense(b.v, x, w.Wv, w.Bv, d, d, kernel.None)
-	kernel.MeanOthers(b.mean, b.v, mask, len(mask), d)
+	attention.MeanOthers(b.mean, b.v, mask, len(mask), d)
 	kernel.Dense(b.out, b.mean, w.Wo, w.Bo, d, d, kernel.None)
 	b.join(x)
 }

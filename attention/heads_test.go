@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/attention"
+	"github.com/clustergym/clustergym/internal/plain"
 )
 
 func normal(rng *rand.Rand, n int) []float32 {
@@ -32,59 +33,20 @@ func weights(rng *rand.Rand, d int) attention.Weights[float32] {
 	return attention.Weights[float32]{Wq: w(), Bq: b(), Wk: w(), Bk: b(), Wv: w(), Bv: b(), Wo: w(), Bo: b()}
 }
 
-// plain is attention in plain loops and double precision.
-func plain(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads, reference int) []float64 {
-	project := func(x []float64, w, b []float32) []float64 {
-		out := make([]float64, len(x))
-		for i := range out {
-			out[i] = float64(b[i%d])
-			for t := range d {
-				out[i] += x[i/d*d+t] * float64(w[t*d+i%d])
-			}
-		}
-		return out
-	}
-	double := func(x []float32) []float64 {
-		out := make([]float64, len(x))
+// loops is a layer in plain loops and double precision.
+func loops(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads, reference int) []complex128 {
+	wide := func(x []float32) []complex128 {
+		out := make([]complex128, len(x))
 		for i, v := range x {
-			out[i] = float64(v)
+			out[i] = complex(float64(v), 0)
 		}
 		return out
 	}
-	q, k, v := project(double(x), w.Wq, w.Bq), project(double(y), w.Wk, w.Bk), project(double(y), w.Wv, w.Bv)
-	o, dk := make([]float64, batch*nq*d), d/heads
-	for row := range batch * nq {
-		for h := range heads {
-			sum, acc := 0.0, make([]float64, dk)
-			by := 1 / math.Sqrt(float64(dk))
-			if reference > 0 {
-				valid := 0.0
-				for _, m := range mask[row/nq*nk : (row/nq+1)*nk] {
-					valid += float64(m)
-				}
-				by *= math.Log(1+valid) / math.Log(1+float64(reference))
-			}
-			for key := row / nq * nk; key < (row/nq+1)*nk; key++ {
-				if mask[key] == 0 {
-					continue
-				}
-				score := 0.0
-				for t := h * dk; t < (h+1)*dk; t++ {
-					score += q[row*d+t] * k[key*d+t]
-				}
-				e := math.Exp(score * by)
-				sum += e
-				for t := range dk {
-					acc[t] += e * v[key*d+h*dk+t]
-				}
-			}
-			for t := range dk {
-				if sum > 0 {
-					o[row*d+h*dk+t] = acc[t] / sum
-				}
-			}
-		}
+	project := func(x []complex128, w, b []float32) []complex128 {
+		return plain.Dense(x, wide(w), wide(b), d, d, plain.Identity)
 	}
+	o := plain.Attention(project(wide(x), w.Wq, w.Bq), project(wide(y), w.Wk, w.Bk), project(wide(y), w.Wv, w.Bv), wide(mask),
+		batch, nq, nk, d, heads, reference)
 	return project(o, w.Wo, w.Bo)
 }
 
@@ -112,9 +74,9 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 			}
 			got := make([]float32, len(x))
 			h.Forward(got, x, y, mask, s.batch, s.nq, s.nk)
-			for i, want := range plain(h.Weights, x, y, mask, s.batch, s.nq, s.nk, s.width, s.head, s.reference) {
-				if math.Abs(float64(got[i])-want) > 1e-5 {
-					t.Fatalf("output %d is %g, want %g", i, got[i], want)
+			for i, want := range loops(h.Weights, x, y, mask, s.batch, s.nq, s.nk, s.width, s.head, s.reference) {
+				if math.Abs(float64(got[i])-real(want)) > 1e-5 {
+					t.Fatalf("output %d is %g, want %g", i, got[i], real(want))
 				}
 			}
 		})

@@ -303,7 +303,7 @@ func (m *Machine[T]) stats(samples []Sample) Stats {
 	return st
 }
 
-// LogProbs returns the log-probabilities of the offers of row r of the last run, kernel.Masked beyond the sample's own. Valid
+// LogProbs returns the log-probabilities of the offers of row r of the last run, attention.Masked beyond the sample's own. Valid
 // until the next.
 func (m *Machine[T]) LogProbs(r int) []T {
 	return m.logp.Data().([]T)[r*m.offers : (r+1)*m.offers]

@@ -82,8 +82,8 @@ func (b *builder) bids(in *inputs) *G.Node {
 	if b.err != nil {
 		return nil
 	}
-	rows, err := attend.OfferRows(h, y, attend.Offers{
-		Features: in.offer, Weights: in.weights, Of: in.of, ServerMask: in.serverMask, JobMask: in.jobMask,
+	rows, err := attend.Readout(h, y, attend.Candidates{
+		Features: in.offer, Weights: in.weights, Of: in.of, AgentMask: in.serverMask, ItemMask: in.jobMask,
 	}, b.batch)
 	u := b.dense(b.keep("offers", rows, err), "offer.w", "offer.b", attend.ReLU)
 	if b.err != nil {

@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/clustergym/clustergym/attention"
 	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
@@ -224,7 +225,7 @@ func (w *row[T]) off(j int) T { return w.x[j] - w.x[0] - w.saved[j] }
 func entropy[T kernel.Float](lp []T) T {
 	h := T(0)
 	for _, l := range lp {
-		if l > kernel.Masked/2 {
+		if l > attention.Masked/2 {
 			h -= kernel.Exp(l) * l
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/clustergym/clustergym/attention"
 	"github.com/clustergym/clustergym/attention/graph"
-	"github.com/clustergym/clustergym/internal/kernel"
-	"github.com/clustergym/clustergym/internal/kernel/plain"
+	"github.com/clustergym/clustergym/internal/plain"
 )
 
 // input is one input of an operation. Inputs of one name within a test are one node.
@@ -80,7 +80,7 @@ func layers(s size) []layer {
 		func(n G.Nodes) (*G.Node, error) { return graph.MaskedLogSoftmax(n[0], n[1]) },
 		func(x [][]complex128) []complex128 { return plain.MaskedLogSoftmax(x[0], x[1], actions) },
 	}}
-	list = append(list, offers(s, rng, x, k, serverMask, jobMask)...)
+	list = append(list, readouts(s, rng, x, k, serverMask, jobMask)...)
 	for act, ref := range []func(complex128) complex128{plain.Identity, plain.ReLU, cmplx.Tanh} {
 		list = append(list, layer{"dense " + graph.Activation(act).String(), []input{x, w, b},
 			func(n G.Nodes) (*G.Node, error) { return graph.Dense(n[0], n[1], n[2], graph.Activation(act)) },
@@ -109,13 +109,6 @@ func layers(s size) []layer {
 		list = append(list, layer{fmt.Sprintf("%d copies", batch), []input{w},
 			func(n G.Nodes) (*G.Node, error) { return graph.Repeat(n[0], batch) },
 			func(x [][]complex128) []complex128 { return slices.Repeat(x[0], batch) },
-		})
-		list = append(list, layer{fmt.Sprintf("mean pool of %d groups", batch), []input{x, serverMask},
-			func(n G.Nodes) (*G.Node, error) { return graph.MeanPool(n[0], n[1], batch) },
-			func(x [][]complex128) []complex128 { return plain.Pool(x[0], x[1], servers/batch, s.d, false) },
-		}, layer{fmt.Sprintf("max pool of %d groups", batch), []input{x, serverMask},
-			func(n G.Nodes) (*G.Node, error) { return graph.MaxPool(n[0], n[1], batch) },
-			func(x [][]complex128) []complex128 { return plain.Pool(x[0], x[1], servers/batch, s.d, true) },
 		})
 	}
 	return list
@@ -230,7 +223,7 @@ func cotangents(list []layer) [][]float64 {
 		y := layer.plain(plain.Complex(data(layer)))
 		dy[l] = normal(rng, len(y))
 		for i, v := range y {
-			if v == kernel.Masked {
+			if v == attention.Masked {
 				dy[l][i] = 0
 			}
 		}

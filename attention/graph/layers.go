@@ -1,6 +1,5 @@
-// Package graph adds the kernels of dense layers, layer normalisation, masked attention, pooling and masked softmax to a
-// Gorgonia graph, each as one differentiable operation. A graph built from them computes exactly what package attention and
-// the kernels compute without Gorgonia.
+// Package graph adds dense layers, layer normalisation and the kernels of package attention to a Gorgonia graph, each as one
+// differentiable operation. A graph built from them computes exactly what the kernels compute without Gorgonia.
 //
 // All nodes of an operation share one element type, float32 or float64. Shapes are fixed when a node is built; one that does
 // not fit is an error. Masks are data of ones and zeros and have no gradient: asking Gorgonia for it fails.
@@ -12,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/clustergym/clustergym/attention"
 	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
@@ -141,7 +141,7 @@ func layerNormBack[T kernel.Float](out []T, n [][]T) {
 }
 
 // MaskedLogSoftmax adds the log-probabilities of a softmax over the legal entries of each row of logits [rows,width]; mask
-// [rows,width] is 1 where legal. Illegal entries are kernel.Masked (-1e9) and have no gradient. One legal entry per row
+// [rows,width] is 1 where legal. Illegal entries are attention.Masked (-1e9) and have no gradient. One legal entry per row
 // suffices.
 func MaskedLogSoftmax(logits, mask *G.Node) (*G.Node, error) {
 	if err := wantMatrix("masked log softmax", "logits", logits, 1); err != nil {
@@ -161,9 +161,9 @@ func MaskedLogSoftmax(logits, mask *G.Node) (*G.Node, error) {
 }
 
 func logSoftmax[T kernel.Float](width int) graphop.Body[T] {
-	return func(y []T, n [][]T) { kernel.MaskedLogSoftmax(y, n[0], n[1], width) }
+	return func(y []T, n [][]T) { attention.MaskedLogSoftmax(y, n[0], n[1], width) }
 }
 
 func logSoftmaxBack[T kernel.Float](width int) graphop.Body[T] {
-	return func(dx []T, n [][]T) { kernel.MaskedLogSoftmaxBack(dx, n[0], n[1], n[2], width) }
+	return func(dx []T, n [][]T) { attention.MaskedLogSoftmaxBack(dx, n[0], n[1], n[2], width) }
 }

@@ -60,11 +60,10 @@ func TestWrongShapesAreErrors(t *testing.T) {
 		{"attention groups", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(4), 3, 2, 0) }},
 		{"attention values", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(2, 6), n(4), 2, 2, 0) }},
 		{"attention mask", func() (*G.Node, error) { return graph.Attention(n(4, 6), n(4, 6), n(4, 6), n(2), 2, 2, 0) }},
-		{"pool groups", func() (*G.Node, error) { return graph.MeanPool(n(4, 6), n(4), 3) }},
-		{"pool mask", func() (*G.Node, error) { return graph.MaxPool(n(4, 6), n(3), 2) }},
-		{"offers' jobs", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 5), facts(n, 6, 8), 2) }},
-		{"offers' groups", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 6), facts(n, 5, 8), 2) }},
-		{"offers' weights", func() (*G.Node, error) { return graph.OfferRows(n(4, 6), n(4, 6), facts(n, 6, 7), 2) }},
+		{"mean of others' groups", func() (*G.Node, error) { return graph.MeanOthers(n(4, 6), n(4), 3) }},
+		{"candidates' items", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 5), facts(n, 6, 8), 2) }},
+		{"candidates' groups", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 6), facts(n, 5, 8), 2) }},
+		{"candidates' weights", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 6), facts(n, 6, 7), 2) }},
 		{"mean of others' mask", func() (*G.Node, error) { return graph.MeanOthers(n(4, 6), n(3), 2) }},
 		{"softmax mask", func() (*G.Node, error) { return graph.MaskedLogSoftmax(n(4, 6), n(4)) }},
 	} {
@@ -80,7 +79,7 @@ func TestDataHasNoGradient(t *testing.T) {
 	g := G.NewGraph()
 	x := node(g, tensor.Float64, "x", tensor.Shape{2, 2}, []float64{1, 2, 3, 4})
 	mask := node(g, tensor.Float64, "mask", tensor.Shape{2}, []float64{1, 1})
-	loss := must(t)(G.Sum(must(t)(graph.MeanPool(x, mask, 1))))
+	loss := must(t)(G.Sum(must(t)(graph.MeanOthers(x, mask, 1))))
 	if _, err := G.Grad(loss, mask); err == nil {
 		t.Error("a mask got a gradient")
 	}

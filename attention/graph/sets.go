@@ -6,13 +6,14 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/clustergym/clustergym/attention"
 	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
 // Attention adds masked multi-head attention: q [batch*nq,d] attends to k and v [batch*nk,d] of its own group, in heads
 // parts of d/heads columns each; mask [batch*nk] (any dimensions) is 1 for a valid key. Scores are as they come at reference
-// valid keys, see kernel.AttentionShape, or at any number if it is 0. The result is [batch*nq,d]; a group without a valid key
+// valid keys, see attention.Shape, or at any number if it is 0. The result is [batch*nq,d]; a group without a valid key
 // gets zeros.
 func Attention(q, k, v, mask *G.Node, batch, heads, reference int) (*G.Node, error) {
 	if err := wantMatrix("attention", "queries", q, batch); err != nil {
@@ -36,7 +37,7 @@ func Attention(q, k, v, mask *G.Node, batch, heads, reference int) (*G.Node, err
 	if reference < 0 {
 		return nil, fmt.Errorf("build attention: reference of %d keys, want 0 or more", reference)
 	}
-	s := kernel.AttentionShape{
+	s := attention.Shape{
 		Batch: batch, Queries: q.Shape()[0] / batch, Keys: keys / batch, Width: d, Heads: heads, Reference: reference,
 	}
 	grad := func(n G.Nodes, _, dy *G.Node) (G.Nodes, error) {
@@ -48,18 +49,18 @@ func Attention(q, k, v, mask *G.Node, batch, heads, reference int) (*G.Node, err
 		grad, []bool{true, true, true, false}, q, k, v, mask)
 }
 
-func attend[T kernel.Float](s kernel.AttentionShape) graphop.Body[T] {
-	var buf kernel.AttentionScratch[T]
-	return func(y []T, n [][]T) { kernel.Attention(y, n[0], n[1], n[2], n[3], s, &buf) }
+func attend[T kernel.Float](s attention.Shape) graphop.Body[T] {
+	var buf attention.Scratch[T]
+	return func(y []T, n [][]T) { attention.Attend(y, n[0], n[1], n[2], n[3], s, &buf) }
 }
 
-func attendBack[T kernel.Float](s kernel.AttentionShape) graphop.Body[T] {
-	var buf kernel.AttentionScratch[T]
+func attendBack[T kernel.Float](s attention.Shape) graphop.Body[T] {
+	var buf attention.Scratch[T]
 	return func(out []T, n [][]T) {
 		dy, q, k, v, mask := n[0], n[1], n[2], n[3], n[4]
 		dk := out[len(q):]
 		dv := dk[len(k):]
-		kernel.AttentionBack(out[:len(q)], dk[:len(k)], dv, dy, q, k, v, mask, s, &buf)
+		attention.AttendBack(out[:len(q)], dk[:len(k)], dv, dy, q, k, v, mask, s, &buf)
 	}
 }
 
@@ -112,58 +113,4 @@ func repeat[T kernel.Float](y []T, in [][]T) {
 	for from := 0; from < len(y); from += len(in[0]) {
 		copy(y[from:], in[0])
 	}
-}
-
-// MeanPool adds the mean of the valid rows of each of batch groups: x [batch*n,d], mask [batch*n] (any dimensions); the
-// result is [batch,d]. A group without a valid row gets zeros.
-func MeanPool(x, mask *G.Node, batch int) (*G.Node, error) {
-	n, d, err := poolShape("mean pool", x, mask, batch)
-	if err != nil {
-		return nil, err
-	}
-	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
-		dx, err := graphop.Like("attention.meanPoolGrad", batch, in[0], meanBack[float32](n, d), meanBack[float64](n, d), dy, in[1])
-		return G.Nodes{dx, nil}, err
-	}
-	return graphop.Apply("attention.meanPool", batch, tensor.Shape{batch, d}, mean[float32](n, d), mean[float64](n, d),
-		grad, []bool{true, false}, x, mask)
-}
-
-func mean[T kernel.Float](n, d int) graphop.Body[T] {
-	return func(y []T, in [][]T) { kernel.MeanPool(y, in[0], in[1], n, d) }
-}
-
-func meanBack[T kernel.Float](n, d int) graphop.Body[T] {
-	return func(dx []T, in [][]T) { kernel.MeanPoolBack(dx, in[0], in[1], n, d) }
-}
-
-// MaxPool adds the largest value per column of the valid rows of each of batch groups, in the shapes of MeanPool. Among
-// equal values the lowest row gets the gradient.
-func MaxPool(x, mask *G.Node, batch int) (*G.Node, error) {
-	n, d, err := poolShape("max pool", x, mask, batch)
-	if err != nil {
-		return nil, err
-	}
-	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
-		dx, err := graphop.Like("attention.maxPoolGrad", batch, in[0], largestBack[float32](n, d), largestBack[float64](n, d),
-			dy, in[0], in[1])
-		return G.Nodes{dx, nil}, err
-	}
-	return graphop.Apply("attention.maxPool", batch, tensor.Shape{batch, d}, largest[float32](n, d), largest[float64](n, d),
-		grad, []bool{true, false}, x, mask)
-}
-
-func largest[T kernel.Float](n, d int) graphop.Body[T] {
-	return func(y []T, in [][]T) { kernel.MaxPool(y, in[0], in[1], n, d) }
-}
-
-func largestBack[T kernel.Float](n, d int) graphop.Body[T] {
-	return func(dx []T, in [][]T) { kernel.MaxPoolBack(dx, in[0], in[1], in[2], n, d) }
-}
-
-func poolShape(op string, x, mask *G.Node, batch int) (n, d int, err error) {
-	if err := wantMatrix(op, "input", x, batch); err != nil {
-		return 0, 0, err
-	}
-	return x.Shape()[0] / batch, x.Shape()[1], wantMask(op, mask, x.Shape()[0])
 }

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
@@ -33,29 +34,29 @@ func NeighbourSums(x, adj *G.Node) (*G.Node, error) {
 }
 
 func sums[T kernel.Float](n, rank int) graphop.Body[T] {
-	return func(y []T, in [][]T) { kernel.NeighbourSums(y, in[0], in[1], n, rank) }
+	return func(y []T, in [][]T) { coordgraph.NeighbourSums(y, in[0], in[1], n, rank) }
 }
 
 func sumsBack[T kernel.Float](n, rank int) graphop.Body[T] {
-	return func(dx []T, in [][]T) { kernel.NeighbourSumsBack(dx, in[0], in[1], n, rank) }
+	return func(dx []T, in [][]T) { coordgraph.NeighbourSumsBack(dx, in[0], in[1], n, rank) }
 }
 
-// Payoff adds what the members of each coalition are worth to each other and to their neighbours, see kernel.Payoff: q and
-// near [batch*n,rank], d [rank], weights [batch,O*n], which is data. The result is [batch,O].
+// Payoff adds what the members of each coalition are worth to each other and to their neighbours, see coordgraph.Payoff: q and
+// near [batch*n,rank], d [rank], weights [batch,C*n], which is data. The result is [batch,C].
 func Payoff(q, near, d, weights *G.Node) (*G.Node, error) {
 	if q.Dims() != 2 || weights.Dims() != 2 || weights.Shape()[0] == 0 || q.Shape()[0] == 0 || q.Shape()[0]%weights.Shape()[0] != 0 {
-		return nil, fmt.Errorf("build payoff: factors %v and coalitions %v, want [batch*n,rank] and [batch,O*n]",
+		return nil, fmt.Errorf("build payoff: factors %v and coalitions %v, want [batch*n,rank] and [batch,C*n]",
 			q.Shape(), weights.Shape())
 	}
-	s := kernel.PayoffShape{Batch: weights.Shape()[0], Servers: q.Shape()[0] / weights.Shape()[0], Rank: q.Shape()[1]}
-	s.Offers = weights.Shape()[1] / s.Servers
+	s := coordgraph.PayoffShape{Batch: weights.Shape()[0], Agents: q.Shape()[0] / weights.Shape()[0], Rank: q.Shape()[1]}
+	s.Coalitions = weights.Shape()[1] / s.Agents
 	for _, c := range []struct {
 		name      string
 		got, want tensor.Shape
 	}{
 		{"neighbours", near.Shape(), q.Shape()},
 		{"weights", d.Shape(), tensor.Shape{s.Rank}},
-		{"coalitions", weights.Shape(), tensor.Shape{s.Batch, s.Offers * s.Servers}},
+		{"coalitions", weights.Shape(), tensor.Shape{s.Batch, s.Coalitions * s.Agents}},
 	} {
 		if !c.got.Eq(c.want) {
 			return nil, fmt.Errorf("build payoff: %s have shape %v, want %v for %+v", c.name, c.got, c.want, s)
@@ -66,20 +67,20 @@ func Payoff(q, near, d, weights *G.Node) (*G.Node, error) {
 			dy, n[0], n[1], n[2], n[3])
 		return append(g, nil), err
 	}
-	return graphop.Apply("coordgraph.payoff", s, tensor.Shape{s.Batch, s.Offers}, pay[float32](s), pay[float64](s),
+	return graphop.Apply("coordgraph.payoff", s, tensor.Shape{s.Batch, s.Coalitions}, pay[float32](s), pay[float64](s),
 		grad, []bool{true, true, true, false}, q, near, d, weights)
 }
 
-func pay[T kernel.Float](s kernel.PayoffShape) graphop.Body[T] {
-	var buf kernel.PayoffScratch[T]
-	return func(y []T, n [][]T) { kernel.Payoff(y, n[0], n[1], n[2], n[3], s, &buf) }
+func pay[T kernel.Float](s coordgraph.PayoffShape) graphop.Body[T] {
+	var buf coordgraph.PayoffScratch[T]
+	return func(y []T, n [][]T) { coordgraph.Payoff(y, n[0], n[1], n[2], n[3], s, &buf) }
 }
 
-func payBack[T kernel.Float](s kernel.PayoffShape) graphop.Body[T] {
-	var buf kernel.PayoffScratch[T]
+func payBack[T kernel.Float](s coordgraph.PayoffShape) graphop.Body[T] {
+	var buf coordgraph.PayoffScratch[T]
 	return func(out []T, n [][]T) {
 		dy, q, near, d := n[0], n[1], n[2], n[3]
 		dnear := out[len(q):]
-		kernel.PayoffBack(out[:len(q)], dnear[:len(near)], dnear[len(near):], dy, q, near, d, n[4], s, &buf)
+		coordgraph.PayoffBack(out[:len(q)], dnear[:len(near)], dnear[len(near):], dy, q, near, d, n[4], s, &buf)
 	}
 }

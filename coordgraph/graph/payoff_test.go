@@ -11,15 +11,14 @@ import (
 
 	"github.com/clustergym/clustergym/coordgraph"
 	"github.com/clustergym/clustergym/coordgraph/graph"
-	"github.com/clustergym/clustergym/internal/kernel"
-	"github.com/clustergym/clustergym/internal/kernel/plain"
+	"github.com/clustergym/clustergym/internal/plain"
 )
 
 // TestPayoffEqualsPlainLoops checks values and gradients of payoffs through neighbour sums, and that the sums are those of
 // coordgraph, twice in one graph in other groups.
 func TestPayoffEqualsPlainLoops(t *testing.T) {
-	for _, s := range []kernel.PayoffShape{
-		{Batch: 3, Servers: 4, Offers: 5, Rank: 3}, {Batch: 2, Servers: 64, Offers: 8, Rank: 4}, {Batch: 1, Servers: 1, Offers: 1, Rank: 1},
+	for _, s := range []coordgraph.PayoffShape{
+		{Batch: 3, Agents: 4, Coalitions: 5, Rank: 3}, {Batch: 2, Agents: 64, Coalitions: 8, Rank: 4}, {Batch: 1, Agents: 1, Coalitions: 1, Rank: 1},
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		normal := func(n int) []float64 {
@@ -29,9 +28,9 @@ func TestPayoffEqualsPlainLoops(t *testing.T) {
 			}
 			return x
 		}
-		n := s.Servers
-		q, d, dy := normal(s.Batch*n*s.Rank), normal(s.Rank), normal(s.Batch*s.Offers)
-		adj, weights := make([]float64, s.Batch*n*n), make([]float64, s.Batch*s.Offers*n)
+		n := s.Agents
+		q, d, dy := normal(s.Batch*n*s.Rank), normal(s.Rank), normal(s.Batch*s.Coalitions)
+		adj, weights := make([]float64, s.Batch*n*n), make([]float64, s.Batch*s.Coalitions*n)
 		sums := make([]float64, len(q))
 		for b := range s.Batch {
 			var g coordgraph.Graph[float64]
@@ -46,7 +45,7 @@ func TestPayoffEqualsPlainLoops(t *testing.T) {
 			}
 		}
 		ref := func(x [][]complex128) []complex128 {
-			return plain.Payoff(x[0], plain.NeighbourSums(x[0], x[2], n, s.Rank), x[1], x[3], s.Batch, n, s.Offers)
+			return plain.Payoff(x[0], plain.NeighbourSums(x[0], x[2], n, s.Rank), x[1], x[3], s.Batch, n, s.Coalitions)
 		}
 		in := plain.Complex([][]float64{q, d, adj, weights})
 		want := ref(in)
@@ -64,7 +63,7 @@ func TestPayoffEqualsPlainLoops(t *testing.T) {
 			}
 			qn := node(g, row.dt, "q", tensor.Shape{s.Batch * n, s.Rank}, q)
 			dn := node(g, row.dt, "d", tensor.Shape{s.Rank}, d)
-			wn := node(g, row.dt, "weights", tensor.Shape{s.Batch, s.Offers * n}, weights)
+			wn := node(g, row.dt, "weights", tensor.Shape{s.Batch, s.Coalitions * n}, weights)
 			linkedTo := must(graph.NeighbourSums(qn, node(g, row.dt, "adj", tensor.Shape{s.Batch, n * n}, adj)))
 			y := must(graph.Payoff(qn, linkedTo, dn, wn))
 			var out, linked G.Value

@@ -29,11 +29,11 @@ func (a Activation) String() string {
 
 // Dense computes y = act(x*w + b) for x [rows,in], w [in,out], b [out] (nil for none) and y [rows,out].
 func Dense[T Float](y, x, w, b []T, in, out int, act Activation) {
-	rows := rowsOf("dense input", x, in)
-	want("dense output", y, rows*out)
+	rows := RowsOf("dense input", x, in)
+	Want("dense output", y, rows*out)
 	beta := T(0)
 	if b != nil {
-		want("dense bias", b, out)
+		Want("dense bias", b, out)
 		for r := range rows {
 			copy(y[r*out:(r+1)*out], b)
 		}
@@ -62,8 +62,8 @@ func activate[T Float](y []T, act Activation) {
 // ActivateBack computes dz, the gradient before the activation, from the layer's output y and its gradient dy, all of one
 // length. dz may be dy.
 func ActivateBack[T Float](dz, dy, y []T, act Activation) {
-	want("output", y, len(dy))
-	want("gradient before activation", dz, len(dy))
+	Want("output", y, len(dy))
+	Want("gradient before activation", dz, len(dy))
 	switch act {
 	case None:
 		copy(dz, dy)
@@ -88,7 +88,7 @@ func ActivateBack[T Float](dz, dy, y []T, act Activation) {
 // dx = dz*wT, dw = xT*dz and db = the column sums of dz. Nil destinations are skipped; x may then be nil without dw, and w
 // without dx.
 func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
-	rows := rowsOf("dense gradient", dz, out)
+	rows := RowsOf("dense gradient", dz, out)
 	g := Mat(dz, rows, out)
 	if dx != nil {
 		Gemm(Mat(dx, rows, in), 1, g, Mat(w, in, out).T(), 0)
@@ -97,7 +97,7 @@ func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
 		Gemm(Mat(dw, in, out), 1, Mat(x, rows, in).T(), g, 0)
 	}
 	if db != nil {
-		want("dense bias gradient", db, out)
+		Want("dense bias gradient", db, out)
 		SumRows(db, dz)
 	}
 }
@@ -105,9 +105,9 @@ func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
 // SumRows computes the sum of the rows of x, each as wide as dst.
 func SumRows[T Float](dst, x []T) {
 	cols := len(dst)
-	rows := rowsOf("summed matrix", x, cols)
+	rows := RowsOf("summed matrix", x, cols)
 	clear(dst)
 	for r := range rows {
-		axpy(dst, 1, x[r*cols:(r+1)*cols])
+		Axpy(dst, 1, x[r*cols:(r+1)*cols])
 	}
 }

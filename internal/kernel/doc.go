@@ -1,6 +1,6 @@
-// Package kernel holds the numeric kernels that training and serving share: matrix products, dense layers, layer
-// normalisation, masked attention, masked softmax, pooling and the pairwise terms of a coordination graph, each forward and
-// backward.
+// Package kernel holds what the kernels of networks are made of, for training and serving alike: matrix products, dense layers,
+// layer normalisation, softmax and a few functions of numbers and vectors. Packages attention and coordgraph add their own
+// kernels to these, by the rules that follow.
 //
 // Every kernel is generic over float32 (production) and float64 (gradient checks), writes to the slice that comes first, and
 // allocates nothing once its scratch has grown. Tensors are dense, row-major slices; a shape such as [B*n,d] in a comment
@@ -21,30 +21,30 @@ import (
 // Float is the element type of every kernel.
 type Float interface{ ~float32 | ~float64 }
 
-// want panics unless the slice called name has n elements.
-func want[T Float](name string, x []T, n int) {
+// Want panics unless the slice called name has n elements.
+func Want[T Float](name string, x []T, n int) {
 	if len(x) != n {
 		panic(fmt.Sprintf("kernel: %s has %d elements, want %d", name, len(x), n))
 	}
 }
 
-// wantOrNil is want for an optional destination.
-func wantOrNil[T Float](name string, x []T, n int) {
+// WantOrNil is Want for an optional destination.
+func WantOrNil[T Float](name string, x []T, n int) {
 	if x != nil {
-		want(name, x, n)
+		Want(name, x, n)
 	}
 }
 
-// rowsOf returns how many rows of the given width x holds, and panics if it holds a part of one.
-func rowsOf[T Float](name string, x []T, width int) int {
+// RowsOf returns how many rows of the given width x holds, and panics if it holds a part of one.
+func RowsOf[T Float](name string, x []T, width int) int {
 	if width <= 0 || len(x)%width != 0 {
 		panic(fmt.Sprintf("kernel: %s has %d elements, want whole rows of %d", name, len(x), width))
 	}
 	return len(x) / width
 }
 
-// grow returns a slice of n elements, reusing the memory of buf where it suffices. Its content is undefined.
-func grow[T Float](buf []T, n int) []T {
+// Grow returns a slice of n elements, reusing the memory of buf where it suffices. Its content is undefined.
+func Grow[T Float](buf []T, n int) []T {
 	return slices.Grow(buf[:0], n)[:n]
 }
 
@@ -58,8 +58,8 @@ func dot[T Float](x, y []T) T {
 	return s
 }
 
-// axpy adds alpha*x to y.
-func axpy[T Float](y []T, alpha T, x []T) {
+// Axpy adds alpha*x to y, which may be shorter than x.
+func Axpy[T Float](y []T, alpha T, x []T) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] += alpha * v

@@ -15,7 +15,7 @@ type Matrix[T Float] struct {
 
 // Mat views data as a matrix of rows x cols.
 func Mat[T Float](data []T, rows, cols int) Matrix[T] {
-	want("matrix", data, rows*cols)
+	Want("matrix", data, rows*cols)
 	return Matrix[T]{Data: data, Rows: rows, Cols: cols, Stride: cols}
 }
 

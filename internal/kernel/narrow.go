@@ -113,10 +113,10 @@ func gemmNarrowT[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 		case len(y) == 4:
 			outer4(dst, alpha, x, (*[4]T)(y))
 		case len(y) == 1 && dst.Stride == 1:
-			axpy(dst.Data[:len(x)], alpha*y[0], x)
+			Axpy(dst.Data[:len(x)], alpha*y[0], x)
 		default:
 			for i, v := range x {
-				axpy(dst.Data[i*dst.Stride:][:len(y)], alpha*v, y)
+				Axpy(dst.Data[i*dst.Stride:][:len(y)], alpha*v, y)
 			}
 		}
 	}

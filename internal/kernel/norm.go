@@ -9,9 +9,9 @@ const normEps = 1e-5
 // y = (x-mean)/sqrt(var+1e-5)*gain + bias. y may be x.
 func LayerNorm[T Float](y, x, gain, bias []T) {
 	d := len(gain)
-	rows := rowsOf("layer norm input", x, d)
-	want("layer norm bias", bias, d)
-	want("layer norm output", y, len(x))
+	rows := RowsOf("layer norm input", x, d)
+	Want("layer norm bias", bias, d)
+	Want("layer norm output", y, len(x))
 	for r := range rows {
 		xr, yr := x[r*d:(r+1)*d], y[r*d:(r+1)*d]
 		mean, inv := moments(xr)
@@ -24,11 +24,11 @@ func LayerNorm[T Float](y, x, gain, bias []T) {
 // LayerNormBack computes the gradients of LayerNorm: dx [rows,d], dgain [d], dbias [d]. Nil destinations are skipped.
 func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
 	d := len(gain)
-	rows := rowsOf("layer norm input", x, d)
-	want("layer norm output gradient", dy, len(x))
-	wantOrNil("layer norm input gradient", dx, len(x))
-	wantOrNil("layer norm gain gradient", dgain, d)
-	wantOrNil("layer norm bias gradient", dbias, d)
+	rows := RowsOf("layer norm input", x, d)
+	Want("layer norm output gradient", dy, len(x))
+	WantOrNil("layer norm input gradient", dx, len(x))
+	WantOrNil("layer norm gain gradient", dgain, d)
+	WantOrNil("layer norm bias gradient", dbias, d)
 	clear(dgain)
 	for r := range rows {
 		xr, gr := x[r*d:(r+1)*d], dy[r*d:(r+1)*d]

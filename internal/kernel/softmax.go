@@ -1,64 +1,73 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
-// Masked is the log-probability of an illegal entry: finite, so that products with a zero probability stay zero, and far
-// below any legal one.
-const Masked = -1e9
-
-// MaskedLogSoftmax computes for each row of logits [rows,width] the log-probabilities of a softmax over its legal entries,
-// mask [rows,width] being 1 where legal. Illegal entries get Masked. One legal entry suffices; a row with none is all
-// Masked. dst may be logits.
-func MaskedLogSoftmax[T Float](dst, logits, mask []T, width int) {
-	rows := rowsOf("log softmax input", logits, width)
-	want("log softmax mask", mask, len(logits))
-	want("log softmax output", dst, len(logits))
-	for r := range rows {
-		x, m, y := logits[r*width:(r+1)*width], mask[r*width:(r+1)*width], dst[r*width:(r+1)*width]
-		top := T(math.Inf(-1))
-		for j, v := range x {
-			if m[j] != 0 && v > top {
-				top = v
-			}
-		}
-		var sum float64
-		for j, v := range x {
-			if m[j] != 0 {
-				sum += float64(Exp(v - top))
-			}
-		}
-		log := T(math.Log(sum))
-		for j, v := range x {
-			if m[j] != 0 {
-				y[j] = v - top - log
-			} else {
-				y[j] = Masked
-			}
-		}
+// Softmax replaces each row of x [rows,len(mask)] by its softmax over the columns that mask, 1 for valid and 0 for padding,
+// leaves; the others get exactly 0. Without a valid column all is 0.
+func Softmax[T Float](x, mask []T) {
+	cols := len(mask)
+	if fast(mask) {
+		softmaxRows(single(x), cols)
+		return
+	}
+	for ; cols > 0 && len(x) > 0; x = x[cols:] {
+		softmax(x[:cols], mask)
 	}
 }
 
-// MaskedLogSoftmaxBack computes the gradient of the logits from the output y of MaskedLogSoftmax and its gradient dy:
-// dx = dy - exp(y) * sum of dy over the legal entries, and 0 where illegal. dx may be dy.
-func MaskedLogSoftmaxBack[T Float](dx, dy, y, mask []T, width int) {
-	rows := rowsOf("log softmax gradient", dy, width)
-	want("log softmax output", y, len(dy))
-	want("log softmax mask", mask, len(dy))
-	want("log softmax input gradient", dx, len(dy))
-	for r := range rows {
-		g, p, m, d := dy[r*width:(r+1)*width], y[r*width:(r+1)*width], mask[r*width:(r+1)*width], dx[r*width:(r+1)*width]
-		var sum T
-		for j, v := range g {
-			if m[j] != 0 {
-				sum += v
-			}
+// softmax is Softmax of one row. The largest valid score is subtracted first.
+func softmax[T Float](x, mask []T) {
+	mask = mask[:len(x)]
+	least := T(math.Inf(-1))
+	top, valid := least, false
+	for j, v := range x {
+		switch {
+		case mask[j] == 0:
+			x[j] = least
+			continue
+		case v > top:
+			top = v
 		}
-		for j, v := range g {
-			if m[j] != 0 {
-				d[j] = v - Exp(p[j])*sum
-			} else {
-				d[j] = 0
-			}
+		valid = true
+	}
+	if !valid {
+		clear(x)
+		return
+	}
+	scale := 1 / exponentials(x, top)
+	for j := range x {
+		x[j] *= scale
+	}
+}
+
+// exponentials replaces x by e**(x-top), top being the largest of them, and returns the sum.
+func exponentials[T Float](x []T, top T) (sum T) {
+	if unsafe.Sizeof(top) != 4 {
+		for j, v := range x {
+			x[j] = Exp(v - top)
+			sum += x[j]
 		}
+		return sum
+	}
+	for j, v := range single(x) {
+		var e float32
+		if v -= float32(top); !(v < tooSmall) {
+			e = expNear(v)
+		}
+		x[j] = T(e)
+		sum += T(e)
+	}
+	return sum
+}
+
+// SoftmaxBack replaces g, the gradient of one row p of probabilities, by the gradient of the scores.
+func SoftmaxBack[T Float](g, p []T) {
+	mean := dot(g, p)
+	p = p[:len(g)]
+	for j, v := range g {
+		g[j] = p[j] * (v - mean)
 	}
 }

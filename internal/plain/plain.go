@@ -1,9 +1,10 @@
-// Package plain holds the kernels once more as plain loops, straight from their formulas: the reference that tests compare
-// the fast kernels and the training graphs with. Nothing else imports it.
+// Package plain holds the kernels of internal/kernel, attention and coordgraph once more as plain loops, straight from their
+// formulas: the reference that tests compare the fast kernels and the training graphs with. Check does so. Nothing but tests
+// imports it.
 //
 // They run on complex numbers. The real part is the value; the imaginary part that an input x+hi leaves, divided by a tiny
 // h, is the exact derivative with respect to x, without the cancellation of finite differences (Squire and Trapp, 1998).
-// Shapes and masks are those of package kernel, with the batch taken from lengths where it can be.
+// Shapes and masks are those of the kernels, with the batch taken from lengths where it can be.
 package plain
 
 import (
@@ -11,16 +12,16 @@ import (
 	"math/cmplx"
 )
 
-// Step is the imaginary step of a derivative.
-const Step = 1e-30
+// tiny is the imaginary step of a derivative.
+const tiny = 1e-30
 
 // Derivative returns the derivative of sum_i dy_i f(in)_i with respect to element e of input at. It leaves in as it was.
 func Derivative(f func(in [][]complex128) []complex128, in [][]complex128, dy []float64, at, e int) float64 {
 	x := in[at][e]
-	in[at][e] += Step * 1i
+	in[at][e] += tiny * 1i
 	sum := 0.0
 	for i, v := range f(in) {
-		sum += dy[i] * imag(v) / Step
+		sum += dy[i] * imag(v) / tiny
 	}
 	in[at][e] = x
 	return sum
@@ -144,26 +145,19 @@ func MaskedLogSoftmax(x, mask []complex128, width int) []complex128 {
 	return y
 }
 
-// Pool is the mean, or the largest, of the valid rows of each group of n.
-func Pool(x, mask []complex128, n, d int, largest bool) []complex128 {
+// mean is the mean of the valid rows of each group of n.
+func mean(x, mask []complex128, n, d int) []complex128 {
 	y := make([]complex128, len(mask)/n*d)
 	for b := range len(mask) / n {
 		for j := range d {
-			var sum, count, top complex128
+			var sum, count complex128
 			for i := b * n; i < (b+1)*n; i++ {
-				if v := x[i*d+j]; mask[i] != 0 {
-					if count == 0 || real(v) > real(top) {
-						top = v
-					}
-					sum += v
+				if mask[i] != 0 {
+					sum += x[i*d+j]
 					count++
 				}
 			}
-			switch {
-			case count == 0:
-			case largest:
-				y[b*d+j] = top
-			default:
+			if count != 0 {
 				y[b*d+j] = sum / count
 			}
 		}

@@ -1,0 +1,178 @@
+package plain
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Float is the element type of kernels: see package internal/kernel.
+type Float interface{ ~float32 | ~float64 }
+
+// Layer is a kernel with fixed shapes: Forward gives the output, Back the gradients of those inputs that have any.
+type Layer[T Float] struct {
+	Forward func(in [][]T) []T
+	Back    func(dy, y []T, in [][]T) [][]T
+}
+
+// Kernel is a kernel in both precisions with its inputs and the plain loops that it must equal.
+type Kernel struct {
+	Name   string
+	In     [][]float64
+	Wrt    []int // the inputs that have a gradient
+	Plain  func(in [][]complex128) []complex128
+	Single Layer[float32]
+	Double Layer[float64]
+}
+
+// Size is the shape of a network that kernels are a part of: so many groups of agents and items, of that width and so many heads.
+type Size struct{ Batch, Agents, Items, Width, Heads int }
+
+// Production is about the size at which the team decides.
+var Production = Size{3, 64, 48, 32, 4}
+
+var (
+	small = Size{3, 4, 5, 6, 2}
+	sizes = []Size{small, Production, {1, 1, 1, 1, 1}}
+)
+
+// Check tests kernels in several sizes: values and gradients against plain loops, gradients against finite differences, and that a
+// second run gives the same bytes.
+func Check(t *testing.T, kernels func(Size) []Kernel) {
+	for _, s := range sizes {
+		for _, k := range kernels(s) {
+			t.Run(fmt.Sprintf("%s at %+v", k.Name, s), func(t *testing.T) {
+				k.values(t)
+				k.gradients(t)
+			})
+		}
+	}
+	for _, k := range kernels(small) {
+		t.Run(k.Name+" by finite differences", k.differences)
+	}
+	for _, k := range kernels(Production) {
+		t.Run(k.Name+" twice", k.twice)
+	}
+}
+
+func (k *Kernel) values(t *testing.T) {
+	want := k.Plain(Complex(k.In))
+	compare(t, "float64", k.Double.Forward(k.In), want, 1e-12)
+	compare(t, "float32", k.Single.Forward(Singles(k.In)), want, 1e-5)
+}
+
+// gradients checks some elements of every gradient, all of them where there are few.
+func (k *Kernel) gradients(t *testing.T) {
+	const samples = 24
+	rng := rand.New(rand.NewPCG(3, 4))
+	y := k.Double.Forward(k.In)
+	dy := Normal(rng, len(y))
+	got := k.Double.Back(dy, y, k.In)
+	in32 := Singles(k.In)
+	got32 := k.Single.Back(Singles([][]float64{dy})[0], k.Single.Forward(in32), in32)
+	x := Complex(k.In)
+	for g, at := range k.Wrt {
+		each := 1
+		if len(x[at]) > 100 {
+			each = max(1, len(x[at])/samples)
+		}
+		for e := rng.IntN(each); e < len(x[at]); e += each {
+			want := Derivative(k.Plain, x, dy, at, e)
+			tell := func(precision string, got, tol float64) {
+				if !(math.Abs(got-want) <= tol*(1+math.Abs(want))) {
+					t.Errorf("%s gradient of input %d at %d is %g, want %g", precision, at, e, got, want)
+				}
+			}
+			tell("float64", got[g][e], 1e-10)
+			tell("float32", float64(got32[g][e]), 3e-4)
+		}
+	}
+}
+
+func (k *Kernel) differences(t *testing.T) {
+	const h, masked = 1e-6, -1e8 // what is below would drown the rest of the sum
+	y := k.Double.Forward(k.In)
+	dy := Normal(rand.New(rand.NewPCG(5, 6)), len(y))
+	loss := func() (sum float64) {
+		for i, v := range k.Double.Forward(k.In) {
+			if v > masked {
+				sum += dy[i] * v
+			}
+		}
+		return sum
+	}
+	got := k.Double.Back(dy, y, k.In)
+	for g, at := range k.Wrt {
+		for e, v := range k.In[at] {
+			k.In[at][e] = v + h
+			up := loss()
+			k.In[at][e] = v - h
+			want := (up - loss()) / (2 * h)
+			k.In[at][e] = v
+			if math.Abs(got[g][e]-want) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("gradient of input %d at %d is %g, want about %g", at, e, got[g][e], want)
+			}
+		}
+	}
+}
+
+func (k *Kernel) twice(t *testing.T) {
+	in, again := Singles(k.In), Singles(k.In)
+	y := k.Single.Forward(in)
+	g := k.Single.Back(y, y, in)
+	if !slices.Equal(y, k.Single.Forward(again)) {
+		t.Error("output differs between two runs")
+	}
+	for i, h := range k.Single.Back(y, y, again) {
+		if !slices.Equal(g[i], h) {
+			t.Errorf("gradient %d differs between two runs", i)
+		}
+	}
+}
+
+func compare[T Float](t *testing.T, name string, got []T, want []complex128, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", name, len(got), len(want))
+	}
+	worst := 0.0
+	for i, v := range got {
+		diff := math.Abs(float64(v)-real(want[i])) / (1 + math.Abs(real(want[i])))
+		if !(diff <= worst) { // NaN too
+			worst = diff
+		}
+	}
+	if !(worst <= tol) {
+		t.Errorf("%s: worst difference %g, want at most %g", name, worst, tol)
+	}
+}
+
+// Step is a kernel applied to tensors of fixed shapes, for benchmarks.
+type Step struct {
+	Name string
+	Run  func()
+}
+
+// Bench measures every step.
+func Bench(b *testing.B, steps []Step) {
+	for _, s := range steps {
+		b.Run(s.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Run()
+			}
+		})
+	}
+}
+
+// AllocatesNothing fails if a step allocates once its memory has grown.
+func AllocatesNothing(t *testing.T, steps []Step) {
+	for _, s := range steps {
+		s.Run()
+		if n := testing.AllocsPerRun(3, s.Run); n != 0 {
+			t.Errorf("%s allocates %g times", s.Name, n)
+		}
+	}
+}
