@@ -31,7 +31,7 @@ func measure(b *testing.B, f func()) {
 	b.ReportMetric((cpu()-start).Seconds()*1e3/float64(b.N), "cpu-ms/op")
 }
 
-// BenchmarkForward is the network on random numbers, 48 jobs and 8 offers.
+// BenchmarkForward is the network on random numbers, 48 jobs and 8 candidates.
 func BenchmarkForward(b *testing.B) {
 	for _, servers := range []int{16, 64, 256, 1024, 4096} {
 		b.Run(fmt.Sprint(servers), func(b *testing.B) {

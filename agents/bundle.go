@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// network names the computation of Net.Forward and what offers are thought of. A change to them that old weights do not survive
+// network names the computation of Net.Forward and how candidates are found. A change to them that old weights do not survive
 // needs another name.
 const network = "server-offer-attention-1"
 

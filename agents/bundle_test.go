@@ -67,7 +67,7 @@ func TestForeignBundles(t *testing.T) {
 		{"a prior that reads a file", "without files"},
 		{"a margin below 0", "margin"},
 		{"another graph", `graph: "hyper"`},
-		{"another offer", "offer features"},
+		{"another candidate", "offer features"},
 		{"another width", "shape"},
 		{"no heads", "heads"},
 		{"no inducing points", "inducing points"},
@@ -98,7 +98,7 @@ func TestForeignBundles(t *testing.T) {
 			m.Prior.Margin = -1
 		case "another graph":
 			m.Architecture.Choices["graph"] = "hyper"
-		case "another offer":
+		case "another candidate":
 			m.Features.Offer[1].Name = "gift"
 		case "another width":
 			m.Architecture.Sizes["width"] = 64

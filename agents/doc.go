@@ -1,6 +1,6 @@
 // Package agents is the learned team: every server is an agent, all agents share one set of weights, and together they bid for
 // what to do in place of what a prior proposes. The prior is any baseline by name; package env/candidates walks through its
-// proposals and thinks of offers, and the team is the judge among them. The package holds the network's production forward
+// proposals and finds candidates, and the team is the judge among them. The package holds the network's production forward
 // pass, the cluster.Scheduler around it, and the policy bundle that it travels in. It links no Gorgonia and writes no ONNX
 // models; agents/learn builds the same network for training, on the same kernels, and agents/export writes bundles with a
 // model.

@@ -43,8 +43,8 @@ func variants() []agents.Size {
 	}
 }
 
-// random returns an observation of random features: offers about one job or none, on none to six servers.
-func random(s *agents.Shape, servers, jobs, offers int, seed uint64) agents.Observation {
+// random returns an observation of random features: candidates about one job or none, on none to six servers.
+func random(s *agents.Shape, servers, jobs, candidates int, seed uint64) agents.Observation {
 	r := rand.New(rand.NewPCG(seed, 5))
 	numbers := func(n int) []float32 {
 		x := make([]float32, n)
@@ -54,17 +54,17 @@ func random(s *agents.Shape, servers, jobs, offers int, seed uint64) agents.Obse
 		return x
 	}
 	o := agents.Observation{
-		Servers: servers, Jobs: jobs, Offers: offers,
-		Server: numbers(servers * s.Server), Job: numbers(jobs * s.Job), Offer: numbers(offers * s.Offer),
+		Servers: servers, Jobs: jobs, Candidates: candidates,
+		Server: numbers(servers * s.Server), Job: numbers(jobs * s.Job), Candidate: numbers(candidates * s.Candidate),
 	}
-	for i := range offers {
+	for i := range candidates {
 		o.Of = append(o.Of, int32(r.IntN(jobs+1)-1))
 		members := r.Perm(servers)[:r.IntN(min(6, servers)+1)]
 		slices.Sort(members)
 		at, sum := len(o.Shares), float32(0)
 		for _, m := range members {
 			w := 0.1 + r.Float32()
-			o.Shares = append(o.Shares, agents.Share{Offer: int32(i), Server: int32(m), Weight: w})
+			o.Shares = append(o.Shares, agents.Share{Candidate: int32(i), Server: int32(m), Weight: w})
 			sum += w
 		}
 		for k := range o.Shares[at:] {
@@ -74,7 +74,7 @@ func random(s *agents.Shape, servers, jobs, offers int, seed uint64) agents.Obse
 	return o
 }
 
-// double is the forward pass once more in plain loops and double precision, offer by offer, on the coordination graph given.
+// double is the forward pass once more in plain loops and double precision, candidate by candidate, on the coordination graph given.
 func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgraph.Graph[float32]) []float64 {
 	d, m := s.Width, s.Hidden
 	wide := func(x []float32) []complex128 {
@@ -132,12 +132,12 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 	y = seen
 
 	q := dense(h, "pair", "", d, s.Rank, plain.Identity)
-	bids := make([]float64, o.Offers)
+	bids := make([]float64, o.Candidates)
 	for i := range bids {
-		row := make([]complex128, 4*d, s.OfferRow())
+		row := make([]complex128, 4*d, 4*d+s.Candidate)
 		first, second := make([]complex128, s.Rank), make([]complex128, s.Rank)
 		for _, share := range o.Shares {
-			if int(share.Offer) != i {
+			if int(share.Candidate) != i {
 				continue
 			}
 			at, weight := int(share.Server), complex(float64(share.Weight), 0)
@@ -164,7 +164,7 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 				row[3*d+t] += y[k*d+t] / complex(float64(o.Jobs), 0)
 			}
 		}
-		row = append(row, wide(o.Offer[i*s.Offer:(i+1)*s.Offer])...)
+		row = append(row, wide(o.Candidate[i*s.Candidate:(i+1)*s.Candidate])...)
 		bid := complex128(0)
 		for t, u := range dense(row, "offer", "", len(row), m, plain.ReLU) {
 			bid += u * w("bid.w")[t]
@@ -185,10 +185,10 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 	for _, size := range variants() {
 		s, p := policy(t, size, 1, 0.1)
 		n := agents.NewNet(s, p)
-		for _, c := range []struct{ servers, jobs, offers int }{
+		for _, c := range []struct{ servers, jobs, candidates int }{
 			{1, 1, 1}, {1, 0, 3}, {2, 3, 4}, {16, 32, 8}, {64, 0, 5}, {64, 48, 30}, {1024, 48, 8}, {5, 32, 5},
 		} {
-			o := random(&s, c.servers, c.jobs, c.offers, 2)
+			o := random(&s, c.servers, c.jobs, c.candidates, 2)
 			n.Forward(&o)
 			for i, want := range double(s, p, &o, &n.Graph) {
 				if !(math.Abs(float64(n.Bids[i])-want) <= 1e-5*(1+math.Abs(want))) {
@@ -196,7 +196,7 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 					break
 				}
 			}
-			if len(n.Bids) != c.offers {
+			if len(n.Bids) != c.candidates {
 				t.Errorf("%+v: %d bids", c, len(n.Bids))
 			}
 			o.Shares = nil
@@ -217,11 +217,11 @@ func TestNeighboursAreMembers(t *testing.T) {
 		s, p := policy(t, size, 1, 0.1)
 		n := agents.NewNet(s, p)
 		for i, servers := range []int{1, 5, 64, 64, 64, 64, 700} {
-			offers := 8
+			candidates := 8
 			if servers == 700 {
-				offers = 200 // more members than SelectNear compares pair by pair
+				candidates = 200 // more members than SelectNear compares pair by pair
 			}
-			o := random(&s, servers, 3, offers, uint64(i))
+			o := random(&s, servers, 3, candidates, uint64(i))
 			member := make([]bool, servers)
 			for _, share := range o.Shares {
 				member[share.Server] = true

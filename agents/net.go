@@ -11,10 +11,10 @@ import (
 // Net is the production forward pass for one observation at a time.
 //
 // Servers and jobs are embedded; jobs attend to servers, servers to jobs, and servers to each other through a few inducing
-// points. An offer's hidden layer reads the weighted sum of its coalition's embeddings, its job's, the mean server's, the mean
-// job's and the offer's own features, and gives its bid. Payoffs come on top: with q the projection of a server, P the
+// points. A candidate's hidden layer reads the weighted sum of its coalition's embeddings, its job's, the mean server's, the mean
+// job's and the candidate's own features, and gives its bid. Payoffs come on top: with q the projection of a server, P the
 // weighted sum of a coalition's q, M that of each member's q and its neighbours' in the coordination graph, the bid gains
-// sum_r D_r P_r M_r. Nothing depends on the order of servers, jobs or offers, but for the numbers of servers in GraphRandom.
+// sum_r D_r P_r M_r. Nothing depends on the order of servers, jobs or candidates, but for the numbers of servers in GraphRandom.
 //
 // It keeps its scratch memory and allocates nothing once that has grown. Several may share one set of weights; one is not
 // safe for concurrent use.
@@ -27,14 +27,14 @@ type Net struct {
 	seen        []float32 // the jobs before they saw the servers
 	z           []float32 // the inducing points after they have seen the servers
 	ones        []float32 // a mask of what is all there
-	weights, of []float32 // the offers' servers and jobs, as the kernels read them
-	rows, u     []float32 // of the offers: what the hidden layer reads and gives
+	weights, of []float32 // the candidates' servers and jobs, as the kernels read them
+	rows, u     []float32 // of the candidates: what the hidden layer reads and gives
 	q, near     []float32 // of the servers: projections, and their sums with the neighbours'
 	payoffs     []float32
 	active      []bool // servers in any coalition
 	buf         coordgraph.PayoffScratch[float32]
 
-	// Bids are the learned parts of the offers' logits, [offers].
+	// Bids are the learned parts of the candidates' logits, [candidates].
 	Bids []float32
 	// Graph links the servers of coalitions; without edges if Shape.Graph is none.
 	Graph coordgraph.Graph[float32]
@@ -74,27 +74,27 @@ func (n *Net) Forward(o *Observation) {
 	n.embed(o)
 	s, p := n.shape, n.params
 	rows := attention.ReadoutShape{
-		Batch: 1, Agents: o.Servers, Items: o.Jobs, Candidates: o.Offers, Width: s.Width, Features: s.Offer,
+		Batch: 1, Agents: o.Servers, Items: o.Jobs, Candidates: o.Candidates, Width: s.Width, Features: s.Candidate,
 	}
-	n.rows = sized(n.rows, o.Offers*s.OfferRow())
+	n.rows = sized(n.rows, o.Candidates*s.row())
 	attention.Readout(n.rows, n.h, n.y, attention.ReadoutData[float32]{
-		Features: o.Offer, Weights: n.weights, Of: n.of, AgentMask: n.ones[:o.Servers], ItemMask: n.ones[:o.Jobs],
+		Features: o.Candidate, Weights: n.weights, Of: n.of, AgentMask: n.ones[:o.Servers], ItemMask: n.ones[:o.Jobs],
 	}, rows)
-	n.u = sized(n.u, o.Offers*s.Hidden)
-	kernel.Dense(n.u, n.rows, p.get("offer.w"), p.get("offer.b"), s.OfferRow(), s.Hidden, kernel.ReLU)
-	n.Bids = sized(n.Bids, o.Offers)
+	n.u = sized(n.u, o.Candidates*s.Hidden)
+	kernel.Dense(n.u, n.rows, p.get("offer.w"), p.get("offer.b"), s.row(), s.Hidden, kernel.ReLU)
+	n.Bids = sized(n.Bids, o.Candidates)
 	kernel.Dense(n.Bids, n.u, p.get("bid.w"), nil, s.Hidden, 1, kernel.None)
 	n.pay(o)
 }
 
 // coalitions reads who takes part in what.
 func (n *Net) coalitions(o *Observation) {
-	n.weights, n.of = sized(n.weights, o.Offers*o.Servers), n.of[:0]
+	n.weights, n.of = sized(n.weights, o.Candidates*o.Servers), n.of[:0]
 	n.active = slices.Grow(n.active[:0], o.Servers)[:o.Servers]
 	clear(n.weights)
 	clear(n.active)
 	for _, s := range o.Shares {
-		n.weights[int(s.Offer)*o.Servers+int(s.Server)] = s.Weight
+		n.weights[int(s.Candidate)*o.Servers+int(s.Server)] = s.Weight
 		n.active[s.Server] = n.active[s.Server] || s.Weight != 0
 	}
 	for _, k := range o.Of {
@@ -144,9 +144,9 @@ func (n *Net) pay(o *Observation) {
 		coordgraph.SelectNear(&n.Graph, n.q, s.Rank, n.active, s.Kappa)
 	}
 	n.Graph.Sums(n.near, n.q, s.Rank)
-	n.payoffs = sized(n.payoffs, o.Offers)
+	n.payoffs = sized(n.payoffs, o.Candidates)
 	coordgraph.Payoff(n.payoffs, n.q, n.near, p.get("pair.weight"), n.weights,
-		coordgraph.PayoffShape{Batch: 1, Agents: o.Servers, Coalitions: o.Offers, Rank: s.Rank}, &n.buf)
+		coordgraph.PayoffShape{Batch: 1, Agents: o.Servers, Coalitions: o.Candidates, Rank: s.Rank}, &n.buf)
 	for i, v := range n.payoffs {
 		n.Bids[i] += v
 	}

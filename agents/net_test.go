@@ -42,7 +42,7 @@ func TestUntrainedBidsAreZero(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		n := agents.NewNet(s, agents.Init(s, rand.New(rand.NewPCG(seed, 1))))
 		o := random(&s, rapid.IntRange(1, 40).Draw(t, "servers"), rapid.IntRange(0, 20).Draw(t, "jobs"),
-			rapid.IntRange(1, 12).Draw(t, "offers"), seed)
+			rapid.IntRange(1, 12).Draw(t, "candidates"), seed)
 		n.Forward(&o)
 		for i, b := range n.Bids {
 			if b != 0 {
@@ -52,8 +52,8 @@ func TestUntrainedBidsAreZero(t *testing.T) {
 	})
 }
 
-// rearrange returns the observation with server i where servers[i] was, and likewise jobs and offers.
-func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, offers []int) agents.Observation {
+// rearrange returns the observation with server i where servers[i] was, and likewise jobs and candidates.
+func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates []int) agents.Observation {
 	c := o.Clone()
 	move := func(dst, src []float32, perm []int, width int) {
 		for i, from := range perm {
@@ -62,8 +62,8 @@ func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, offers []i
 	}
 	move(c.Server, o.Server, servers, s.Server)
 	move(c.Job, o.Job, jobs, s.Job)
-	move(c.Offer, o.Offer, offers, s.Offer)
-	for i, from := range offers {
+	move(c.Candidate, o.Candidate, candidates, s.Candidate)
+	for i, from := range candidates {
 		c.Of[i] = -1
 		if k := o.Of[from]; k >= 0 {
 			c.Of[i] = int32(slices.Index(jobs, int(k)))
@@ -71,17 +71,17 @@ func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, offers []i
 	}
 	for i, share := range o.Shares {
 		c.Shares[i] = agents.Share{
-			Offer: int32(slices.Index(offers, int(share.Offer))), Server: int32(slices.Index(servers, int(share.Server))),
+			Candidate: int32(slices.Index(candidates, int(share.Candidate))), Server: int32(slices.Index(servers, int(share.Server))),
 			Weight: share.Weight,
 		}
 	}
 	slices.SortFunc(c.Shares, func(a, b agents.Share) int {
-		return int(a.Offer-b.Offer)<<16 + int(a.Server-b.Server)
+		return int(a.Candidate-b.Candidate)<<16 + int(a.Server-b.Server)
 	})
 	return c
 }
 
-// Servers, jobs and offers have no places: in any other order they get the same bids and the same neighbours.
+// Servers, jobs and candidates have no places: in any other order they get the same bids and the same neighbours.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom(variants()).Draw(t, "size")
@@ -98,18 +98,18 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			}
 		}
 		o := random(&s, rapid.IntRange(1, 40).Draw(t, "servers"), rapid.IntRange(0, 20).Draw(t, "jobs"),
-			rapid.IntRange(1, 12).Draw(t, "offers"), seed)
-		servers, jobs, offers := r.Perm(o.Servers), r.Perm(o.Jobs), r.Perm(o.Offers)
+			rapid.IntRange(1, 12).Draw(t, "candidates"), seed)
+		servers, jobs, candidates := r.Perm(o.Servers), r.Perm(o.Jobs), r.Perm(o.Candidates)
 		if s.Graph == agents.GraphRandom { // goes by the servers' numbers
 			slices.Sort(servers)
 		}
-		moved := rearrange(&s, &o, servers, jobs, offers)
+		moved := rearrange(&s, &o, servers, jobs, candidates)
 		a, b := agents.NewNet(s, p), agents.NewNet(s, p)
 		a.Forward(&o)
 		b.Forward(&moved)
-		for i, from := range offers {
+		for i, from := range candidates {
 			if got, want := float64(b.Bids[i]), float64(a.Bids[from]); math.Abs(got-want) > 2e-4*(1+math.Abs(want)) {
-				t.Fatalf("bid of offer %d is %v, want %v", from, got, want)
+				t.Fatalf("bid of candidate %d is %v, want %v", from, got, want)
 			}
 		}
 		for i, from := range servers {
@@ -143,10 +143,10 @@ func TestAttentionVariantsSee(t *testing.T) {
 		sees      bool
 	}{{agents.Attend, true}, {agents.AttendMean, true}, {agents.AttendNone, false}} {
 		s, p := policy(t, variant(c.attention, agents.GraphNone), 1, 0.2)
-		// The offers' own view of all servers and jobs, which each variant has.
+		// The candidates' own view of all servers and jobs, which each variant has.
 		zero(t, p, "offer.w", 2*s.Width*s.Hidden, 4*s.Width*s.Hidden)
 		o := random(&s, 4, 5, 1, 3)
-		o.Shares, o.Of[0] = []agents.Share{{Offer: 0, Server: 1, Weight: 1}}, -1
+		o.Shares, o.Of[0] = []agents.Share{{Candidate: 0, Server: 1, Weight: 1}}, -1
 		n := agents.NewNet(s, p)
 		n.Forward(&o)
 		before := n.Bids[0]
@@ -249,12 +249,12 @@ func TestShapesAreChecked(t *testing.T) {
 				t.Errorf("%s: error %v, want one with %s", c.name, err, want)
 			}
 		}
-		if err == nil && (s.Server != 17 || s.Job != 14 || s.Offer != 14 || s.Attention != "attend" || s.Graph != "dynamic") {
+		if err == nil && (s.Server != 17 || s.Job != 14 || s.Candidate != 14 || s.Attention != "attend" || s.Graph != "dynamic") {
 			t.Errorf("%s: shape %+v", c.name, s)
 		}
 	}
-	if _, err := agents.NewShape(12, 9, 0, 5, agents.DefaultSize()); err == nil || !strings.Contains(err.Error(), "offer features: 0") {
-		t.Errorf("error %v, want one with offer features", err)
+	if _, err := agents.NewShape(12, 9, 0, 5, agents.DefaultSize()); err == nil || !strings.Contains(err.Error(), "candidate features: 0") {
+		t.Errorf("error %v, want one with candidate features", err)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestClonesAreIndependent(t *testing.T) {
 	s, _ := policy(t, agents.DefaultSize(), 1, 0)
 	o := random(&s, 4, 3, 5, 1)
 	c, again := o.Clone(), random(&s, 4, 3, 5, 1)
-	for _, x := range [][]float32{o.Server, o.Job, o.Offer} {
+	for _, x := range [][]float32{o.Server, o.Job, o.Candidate} {
 		clear(x)
 	}
 	clear(o.Shares)

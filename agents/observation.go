@@ -6,27 +6,27 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Observation is one choice among offers as the network reads it: rows of servers and of jobs, global features joined to
-// both, rows of offers, and who takes part in which.
+// Observation is one choice among candidates as the network reads it: rows of servers and of jobs, global features joined to
+// both, rows of candidates, and who takes part in which.
 type Observation struct {
-	Servers, Jobs, Offers int
-	Server                []float32 // [Servers][Shape.Server]
-	Job                   []float32 // [Jobs][Shape.Job]
-	Offer                 []float32 // [Offers][Shape.Offer]
-	Shares                []Share   // ascending by offer, then server; an offer's weights sum to 1, unless it has no servers
-	Of                    []int32   // [Offers] row of its job in Job, -1 for none
+	Servers, Jobs, Candidates int
+	Server                    []float32 // [Servers][Shape.Server]
+	Job                       []float32 // [Jobs][Shape.Job]
+	Candidate                 []float32 // [Candidates][Shape.Candidate]
+	Shares                    []Share   // ascending by candidate, then server; a candidate's weights sum to 1, unless it has no servers
+	Of                        []int32   // [Candidates] row of its job in Job, -1 for none
 }
 
-// Share is a server's part in an offer.
+// Share is a server's part in a candidate.
 type Share struct {
-	Offer, Server int32
-	Weight        float32
+	Candidate, Server int32
+	Weight            float32
 }
 
 // Clone returns an independent copy.
 func (o *Observation) Clone() Observation {
 	c := *o
-	c.Server, c.Job, c.Offer = slices.Clone(o.Server), slices.Clone(o.Job), slices.Clone(o.Offer)
+	c.Server, c.Job, c.Candidate = slices.Clone(o.Server), slices.Clone(o.Job), slices.Clone(o.Candidate)
 	c.Shares, c.Of = slices.Clone(o.Shares), slices.Clone(o.Of)
 	return c
 }
@@ -43,14 +43,14 @@ func (o *Observation) fill(r *game.Round, places []int) {
 		}
 		return dst
 	}
-	o.Servers, o.Jobs, o.Offers = spec.Agents, len(r.Ids), len(places)
+	o.Servers, o.Jobs, o.Candidates = spec.Agents, len(r.Ids), len(places)
 	o.Server = join(o.Server, r.Servers, len(spec.Server))
 	o.Job = join(o.Job, r.Jobs[:o.Jobs*len(spec.Job)], len(spec.Job))
 	width := len(spec.Candidate)
-	o.Offer, o.Of, o.Shares = o.Offer[:0], o.Of[:0], o.Shares[:0]
+	o.Candidate, o.Of, o.Shares = o.Candidate[:0], o.Of[:0], o.Shares[:0]
 	for at, k := range places {
 		row := (1 + k) * width // beyond that of game.Pass
-		o.Offer = append(o.Offer, r.Candidates[row:row+width]...)
+		o.Candidate = append(o.Candidate, r.Candidates[row:row+width]...)
 		o.Of = append(o.Of, r.Of[k])
 		if len(r.List[k].Ops) == 0 {
 			continue

@@ -20,9 +20,9 @@ import (
 
 // feeds is the observation as the model's inputs.
 func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
-	weights, of := make([]float32, o.Offers*o.Servers), make([]int64, o.Offers)
+	weights, of := make([]float32, o.Candidates*o.Servers), make([]int64, o.Candidates)
 	for _, share := range o.Shares {
-		weights[int(share.Offer)*o.Servers+int(share.Server)] = share.Weight
+		weights[int(share.Candidate)*o.Servers+int(share.Server)] = share.Weight
 	}
 	for i, k := range o.Of {
 		of[i] = int64(k)
@@ -30,9 +30,9 @@ func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
 	return map[string]onnxtest.Tensor{
 		"server":  onnxtest.Floats(o.Server, o.Servers, s.Server),
 		"job":     onnxtest.Floats(o.Job, o.Jobs, s.Job),
-		"offer":   onnxtest.Floats(o.Offer, o.Offers, s.Offer),
-		"weights": onnxtest.Floats(weights, o.Offers, o.Servers),
-		"of":      onnxtest.Ints(of, o.Offers),
+		"offer":   onnxtest.Floats(o.Candidate, o.Candidates, s.Candidate),
+		"weights": onnxtest.Floats(weights, o.Candidates, o.Servers),
+		"of":      onnxtest.Ints(of, o.Candidates),
 	}
 }
 
@@ -60,8 +60,8 @@ func TestONNXEqualsForward(t *testing.T) {
 				t.Helper()
 				n.Forward(o)
 				got, dims := session.Run(feeds(&s, o), "bids")
-				if len(dims) != 1 || dims[0] != o.Offers {
-					t.Fatalf("%s: bids are %v, want [%d]", what, dims, o.Offers)
+				if len(dims) != 1 || dims[0] != o.Candidates {
+					t.Fatalf("%s: bids are %v, want [%d]", what, dims, o.Candidates)
 				}
 				for i, want := range n.Bids {
 					off := math.Abs(got[i]-float64(want)) / (1 + math.Abs(float64(want)))
@@ -72,19 +72,19 @@ func TestONNXEqualsForward(t *testing.T) {
 					worst, spread = max(worst, off), max(spread, math.Abs(float64(want-n.Bids[0])))
 				}
 			}
-			for _, c := range []struct{ servers, jobs, offers int }{
+			for _, c := range []struct{ servers, jobs, candidates int }{
 				{1, 1, 1}, {1, 0, 3}, {2, 3, 4}, {5, 32, 5}, {16, 32, 8}, {16, 0, 1}, {64, 48, 8}, {64, 0, 5}, {64, 7, 30},
 				{256, 32, 8}, {256, 48, 80}, {1024, 48, 8}, {1024, 1, 70},
 			} {
 				for seed := range uint64(3) {
-					o := random(&s, c.servers, c.jobs, c.offers, seed)
+					o := random(&s, c.servers, c.jobs, c.candidates, seed)
 					most = max(most, members(&o))
 					what := fmt.Sprintf("%+v, seed %d", c, seed)
 					check(what, &o)
 					for i := range o.Of {
 						o.Of[i] = -1
 					}
-					check(what+", no offer with a job", &o)
+					check(what+", no candidate with a job", &o)
 					// Servers in pairs of equals: who selects whom goes by the lower number.
 					for i := s.Server; i < len(o.Server); i += 2 * s.Server {
 						copy(o.Server[i:i+s.Server], o.Server[i-s.Server:i])

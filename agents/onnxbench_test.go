@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkBesideONNX times the forward pass and ONNX Runtime in turns, one thread each, on the same observations of 48 jobs and
-// 8 offers: medians over the rounds. call is what a model that does nothing takes through the same script, a part of onnx.
+// 8 candidates: medians over the rounds. call is what a model that does nothing takes through the same script, a part of onnx.
 func BenchmarkBesideONNX(b *testing.B) {
 	p, err := agents.NewPolicy("bench", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
@@ -69,12 +69,12 @@ func middle(times []time.Duration) float64 {
 // nothing takes the inputs of a policy's model and bids the rows of the jobs.
 func nothing(s *agents.Shape) []byte {
 	var g onnx.Graph
-	servers, jobs, offers := onnx.Dim{Name: "servers"}, onnx.Dim{Name: "jobs"}, onnx.Dim{Name: "offers"}
+	servers, jobs, candidates := onnx.Dim{Name: "servers"}, onnx.Dim{Name: "jobs"}, onnx.Dim{Name: "offers"}
 	g.Input("server", onnx.Float, servers, onnx.Dim{Size: s.Server})
 	g.Input("job", onnx.Float, jobs, onnx.Dim{Size: s.Job})
-	g.Input("offer", onnx.Float, offers, onnx.Dim{Size: s.Offer})
-	g.Input("weights", onnx.Float, offers, servers)
-	of := g.Input("of", onnx.Int64, offers)
-	g.Output(g.Rename(g.Node("Cast", []string{of}, onnx.IntAttr("to", int(onnx.Float))), "bids"), onnx.Float, offers)
+	g.Input("offer", onnx.Float, candidates, onnx.Dim{Size: s.Candidate})
+	g.Input("weights", onnx.Float, candidates, servers)
+	of := g.Input("of", onnx.Int64, candidates)
+	g.Output(g.Rename(g.Node("Cast", []string{of}, onnx.IntAttr("to", int(onnx.Float))), "bids"), onnx.Float, candidates)
 	return g.Model("nothing", "", "clustergym", nil)
 }

@@ -64,10 +64,10 @@ func Layout(s Shape) Params {
 		add(block+".gain", ones, d)
 		add(block+".bias", zeros, d)
 	}
-	// Rows: an offer's coalition, its job, the mean server, the mean job, the features of the offer.
-	add("offer.w", scaled, s.OfferRow(), m)
+	// Rows: a candidate's coalition, its job, the mean server, the mean job, the features of the candidate.
+	add("offer.w", scaled, s.row(), m)
 	add("offer.b", zeros, m)
-	// The last layers start at zero: bids are then exactly 0. A bias of theirs would add the same to all offers.
+	// The last layers start at zero: bids are then exactly 0. A bias of theirs would add the same to all candidates.
 	add("bid.w", zeros, m, 1)
 	add("pair.w", scaled, d, s.Rank)
 	add("pair.b", zeros, s.Rank)

@@ -29,7 +29,7 @@ type Policy struct {
 	Prior string
 	// Wide says from which candidates the policy chooses; the zero value is narrow lists, see candidates.Walk.
 	Wide Wide
-	// Margin is by how much the bid for another offer must exceed that for what the prior would do, 0 or more.
+	// Margin is by how much the bid for another candidate must exceed that for what the prior would do, 0 or more.
 	Margin float64
 	// Range is what training has met. Of choices too far beyond it the prior's own is taken.
 	Range Range
@@ -145,8 +145,8 @@ const maxItems = 1 << 10
 // maxWindow bounds what a bundle may ask for.
 const maxWindow = 1 << 10
 
-// Offers is how many there are to choose from, at most.
-func (p *Policy) Offers() int { return 1 + p.review.Items }
+// Candidates is how many there are to choose from, at most.
+func (p *Policy) Candidates() int { return 1 + p.review.Items }
 
 // Game returns the game that the policy plays, with an encoder of its own.
 func (p *Policy) Game() game.Config {
@@ -157,7 +157,7 @@ func (p *Policy) Game() game.Config {
 	return game.Config{Review: p.review.Config, Rule: p.review.Rule, Encoder: e}
 }
 
-// PlayOn returns the prior as it is to be played on after an offer.
+// PlayOn returns the prior as it plays on after a candidate has been taken.
 func (p *Policy) PlayOn() *candidates.Guard {
 	return candidates.NewGuard(p.review.Play(), p.review.Start(), nil)
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // Range holds the least and the greatest value that a policy has met of every feature in training: of servers, then of jobs,
-// then of offers, [2] each. nil has met nothing and knows no bounds.
+// then of candidates, [2] each. nil has met nothing and knows no bounds.
 type Range []float32
 
 // Limits of what a policy decides by itself.
 const (
-	strange = 0.05 // part of an observation's numbers that may lie beyond the range
-	slack   = 0.05 // of a feature's range on either side, beyond which a number counts as such
+	outOfDistribution = 0.05 // part of an observation's numbers that may lie beyond the range
+	slack             = 0.05 // of a feature's range on either side, beyond which a number counts as such
 )
 
 // rows calls visit with every feature of the observation and its place in a Range.
@@ -22,7 +22,7 @@ func (o *Observation) rows(s *Shape, visit func(at int, x float32)) {
 	for _, table := range []struct {
 		data  []float32
 		width int
-	}{{o.Server, s.Server}, {o.Job, s.Job}, {o.Offer, s.Offer}} {
+	}{{o.Server, s.Server}, {o.Job, s.Job}, {o.Candidate, s.Candidate}} {
 		for data := table.data; len(data) > 0; data = data[table.width:] {
 			for i, x := range data[:table.width] {
 				visit(2*(first+i), x)
@@ -35,7 +35,7 @@ func (o *Observation) rows(s *Shape, visit func(at int, x float32)) {
 // Widen returns the range with an observation in it; r is changed.
 func (r Range) Widen(s *Shape, o *Observation) Range {
 	if r == nil {
-		r = make(Range, 2*(s.Server+s.Job+s.Offer))
+		r = make(Range, 2*(s.Server+s.Job+s.Candidate))
 		for i := 0; i < len(r); i += 2 {
 			r[i], r[i+1] = 1, -1 // nothing yet
 		}
@@ -84,7 +84,7 @@ func RangeFrom(s Shape, tensors []checkpoints.Tensor) (Range, error) {
 		if tensors[i].Name != rangeName {
 			continue
 		}
-		data, err := checkpoints.Get[float32](tensors, rangeName, 2*(s.Server+s.Job+s.Offer))
+		data, err := checkpoints.Get[float32](tensors, rangeName, 2*(s.Server+s.Job+s.Candidate))
 		if err != nil {
 			return nil, fmt.Errorf("load range: %w", err)
 		}

@@ -12,7 +12,7 @@ import (
 
 // What has been met lies within, and numbers far from all that was met lie beyond.
 func TestRange(t *testing.T) {
-	s := agents.Shape{Server: 2, Job: 1, Offer: 3}
+	s := agents.Shape{Server: 2, Job: 1, Candidate: 3}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, n int) []float32 {
 			return rapid.SliceOfN(rapid.Float32Range(-1, 1), n, n).Draw(t, name)
@@ -20,7 +20,7 @@ func TestRange(t *testing.T) {
 		var seen []agents.Observation
 		var r agents.Range
 		for range rapid.IntRange(1, 4).Draw(t, "observations") {
-			o := agents.Observation{Server: draw("servers", 4), Job: draw("jobs", 2), Offer: draw("offers", 6)}
+			o := agents.Observation{Server: draw("servers", 4), Job: draw("jobs", 2), Candidate: draw("candidates", 6)}
 			seen, r = append(seen, o), r.Widen(&s, &o)
 		}
 		for i := range seen {
@@ -30,7 +30,7 @@ func TestRange(t *testing.T) {
 		}
 		o := seen[0].Clone()
 		far := rapid.IntRange(0, 5).Draw(t, "far")
-		o.Offer[far] = rapid.SampledFrom([]float32{-2, 2}).Draw(t, "value")
+		o.Candidate[far] = rapid.SampledFrom([]float32{-2, 2}).Draw(t, "value")
 		if got, want := r.Outside(&s, &o), 1.0/12; got != want {
 			t.Fatalf("%v lies beyond, want %v: 1 of 12 numbers", got, want)
 		}
@@ -58,14 +58,14 @@ func TestBeyondItsRangeATeamIsItsPrior(t *testing.T) {
 	}
 	p.Range = met
 	team = agents.NewTeam(p)
-	if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, free) || team.Strange() != 0 {
-		t.Errorf("within its range the team decides otherwise, %d choices were strange", team.Strange())
+	if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, free) || team.OutOfDistribution() != 0 {
+		t.Errorf("within its range the team decides otherwise, %d choices were out of distribution", team.OutOfDistribution())
 	}
 	for i := range p.Range {
 		p.Range[i] -= 3
 	}
 	team = agents.NewTeam(p)
-	if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, prior) || team.Strange() == 0 {
-		t.Errorf("beyond its range the team is not its prior, %d choices were strange", team.Strange())
+	if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, prior) || team.OutOfDistribution() == 0 {
+		t.Errorf("beyond its range the team is not its prior, %d choices were out of distribution", team.OutOfDistribution())
 	}
 }

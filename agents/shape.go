@@ -27,18 +27,19 @@ var (
 	graphs     = []string{GraphDynamic, GraphRandom, GraphFull, GraphNone}
 )
 
-// Shape is all that fixes the network and its parameters. It depends on the numbers of neither servers nor jobs nor offers,
+// Shape is all that fixes the network and its parameters. It depends on the numbers of neither servers nor jobs nor candidates,
 // and the parameters depend on neither Attention nor Graph: what a variant does not use takes no part.
 type Shape struct {
-	Server, Job, Offer int    // features of a row of each
-	Width              int    // of the embeddings
-	Heads              int    // of each attention layer
-	Hidden             int    // of an offer
-	Rank               int    // of the payoffs
-	Kappa              int    // neighbours that a server selects in the coordination graph
-	Inducing           int    // points through which servers attend to servers
-	Attention          string // how servers see each other
-	Graph              string // which members of coalitions are neighbours
+	Server, Job int    // features of a row of each
+	Candidate   int    `json:"Offer"` // features of a candidate; Policy.Digest depends on the name in JSON
+	Width       int    // of the embeddings
+	Heads       int    // of each attention layer
+	Hidden      int    // of a candidate
+	Rank        int    // of the payoffs
+	Kappa       int    // neighbours that a server selects in the coordination graph
+	Inducing    int    // points through which servers attend to servers
+	Attention   string // how servers see each other
+	Graph       string // which members of coalitions are neighbours
 }
 
 // Size is the capacity that a user may choose; the rest of a Shape follows from what is observed.
@@ -64,11 +65,11 @@ func DefaultSize() Size {
 // multiplied by log(1+n)/log(1+ReferenceServers), so that a policy trained on few servers stays as selective among many.
 const ReferenceServers = 32
 
-// NewShape returns the network's shape for so many features of servers, jobs and offers, and global ones, which join those
+// NewShape returns the network's shape for so many features of servers, jobs and candidates, and global ones, which join those
 // of every server and every job.
-func NewShape(server, job, offer, global int, size Size) (Shape, error) {
+func NewShape(server, job, candidate, global int, size Size) (Shape, error) {
 	s := Shape{
-		Server: server + global, Job: job + global, Offer: offer,
+		Server: server + global, Job: job + global, Candidate: candidate,
 		Width: size.Width, Heads: size.Heads, Hidden: size.Hidden, Rank: size.Rank, Kappa: size.Kappa, Inducing: size.Inducing,
 		Attention: cmp.Or(size.Attention, Attend), Graph: cmp.Or(size.Graph, GraphDynamic),
 	}
@@ -83,7 +84,7 @@ func (s *Shape) Validate() error {
 	}{
 		{"server features", s.Server, 1, 1 << 12},
 		{"job features", s.Job, 1, 1 << 12},
-		{"offer features", s.Offer, 1, 1 << 12},
+		{"candidate features", s.Candidate, 1, 1 << 12},
 		{"width", s.Width, 1, 1 << 12},
 		{"heads", s.Heads, 1, s.Width},
 		{"hidden", s.Hidden, 1, 1 << 12},
@@ -109,5 +110,5 @@ func (s *Shape) Validate() error {
 	return nil
 }
 
-// OfferRow is the width of what the hidden layer reads of an offer: see Net.
-func (s *Shape) OfferRow() int { return 4*s.Width + s.Offer }
+// row is the width of what the hidden layer reads of a candidate: see Net.
+func (s *Shape) row() int { return 4*s.Width + s.Candidate }

@@ -15,7 +15,7 @@ import (
 // safe for concurrent use; several may share one policy.
 type Player struct {
 	policy  *Policy
-	strange int // choices left to the prior, since Reset
+	outside int // choices left to the prior, since Reset
 	net     *Net
 	draw    *rand.Rand
 	record  func(*cluster.Txn, *Choice) error
@@ -35,12 +35,12 @@ func (b *Player) Name() string { return b.policy.Name }
 
 // Reset implements game.Player.
 func (b *Player) Reset(uint64) error {
-	b.strange = 0
+	b.outside = 0
 	return nil
 }
 
-// Strange counts the choices since Reset that were left to the prior because they lay beyond what training had met.
-func (b *Player) Strange() int { return b.strange }
+// OutOfDistribution counts the choices since Reset that were left to the prior because they lay beyond what training had met.
+func (b *Player) OutOfDistribution() int { return b.outside }
 
 // Explore makes the player draw from its bids instead of naming greedily, if draw is not nil, and tells record, if that is not
 // nil, of every choice before it is made. The transaction is that of the round, as before the candidates.
@@ -77,9 +77,9 @@ func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 	}
 	usual := slices.Index(b.places, int(r.Prior)-1)
 	b.prior[usual] = 0
-	if b.draw == nil && p.Range.Outside(&p.Shape, &b.obs) > strange {
+	if b.draw == nil && p.Range.Outside(&p.Shape, &b.obs) > outOfDistribution {
 		clear(b.net.Bids)
-		b.strange++
+		b.outside++
 	}
 	action, logProb := b.decide(usual)
 	r.Unanimous(game.Action(b.places[action]+1), joint)

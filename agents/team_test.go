@@ -118,7 +118,7 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 }
 
 // A team with any weights, greedy or sampling, finishes every job and decides the same twice; and it does not follow its prior.
-// What it records are choices among offers that can be made, with their probabilities.
+// What it records are choices among candidates that can be made, with their probabilities.
 func TestTeamWithRandomWeights(t *testing.T) {
 	kinds := map[candidates.Kind]int{}
 	for seed, name := range priors {
@@ -136,7 +136,7 @@ func TestTeamWithRandomWeights(t *testing.T) {
 				mark := tx.Mark()
 				for i := range c.List {
 					if err := c.List[i].Apply(tx); err != nil {
-						t.Errorf("%s: offer %d of %d, %v: %v", name, i, len(c.List), c.List[i].Kind, err)
+						t.Errorf("%s: candidate %d of %d, %v: %v", name, i, len(c.List), c.List[i].Kind, err)
 					}
 					tx.Rollback(mark)
 				}
@@ -151,7 +151,7 @@ func TestTeamWithRandomWeights(t *testing.T) {
 					t.Errorf("%s: log-probability %v, want %v", name, c.LogProb, want)
 				}
 				if !sample && c.Action != top {
-					t.Errorf("%s: greedily took offer %d, want %d", name, c.Action, top)
+					t.Errorf("%s: greedily took candidate %d, want %d", name, c.Action, top)
 				}
 				return nil
 			})
@@ -168,7 +168,7 @@ func TestTeamWithRandomWeights(t *testing.T) {
 		}
 	}
 	if len(kinds) < 10 {
-		t.Errorf("took kinds of offers %v, want 10 or more", kinds)
+		t.Errorf("took kinds of candidates %v, want 10 or more", kinds)
 	}
 }
 

@@ -97,7 +97,7 @@ func (p *envPlayer) strange() int {
 	if p.learned == nil {
 		return 0
 	}
-	return p.learned.Strange()
+	return p.learned.OutOfDistribution()
 }
 
 // priorPlayer names what the prior would do.

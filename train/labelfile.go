@@ -23,13 +23,13 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	var saved []float64
 	for i := range samples {
 		o := samples[i].Observation
-		counts = append(counts, int64(o.Servers), int64(o.Jobs), int64(o.Offers), int64(len(o.Shares)))
-		server, job, offer = append(server, o.Server...), append(job, o.Job...), append(offer, o.Offer...)
-		for k := range o.Offers {
+		counts = append(counts, int64(o.Servers), int64(o.Jobs), int64(o.Candidates), int64(len(o.Shares)))
+		server, job, offer = append(server, o.Server...), append(job, o.Job...), append(offer, o.Candidate...)
+		for k := range o.Candidates {
 			of = append(of, int64(o.Of[k]))
 		}
 		for _, x := range o.Shares {
-			shares, weights = append(shares, int64(x.Offer), int64(x.Server)), append(weights, x.Weight)
+			shares, weights = append(shares, int64(x.Candidate), int64(x.Server)), append(weights, x.Weight)
 		}
 		prior, saved = append(prior, samples[i].Prior...), append(saved, samples[i].Saved...)
 	}
@@ -37,7 +37,7 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 		{Name: "counts", Shape: []int{len(samples), 4}, Data: counts},
 		{Name: "server", Shape: []int{len(server) / s.Server, s.Server}, Data: server},
 		{Name: "job", Shape: []int{len(job) / s.Job, s.Job}, Data: job},
-		{Name: "offer", Shape: []int{len(offer) / s.Offer, s.Offer}, Data: offer},
+		{Name: "offer", Shape: []int{len(offer) / s.Candidate, s.Candidate}, Data: offer},
 		{Name: "job_of_offer", Shape: []int{len(of)}, Data: of},
 		{Name: "shares", Shape: []int{len(weights), 2}, Data: shares},
 		{Name: "share_weights", Shape: []int{len(weights)}, Data: weights},
@@ -96,7 +96,7 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 	}
 	t := taker{tensors: tensors}
 	server, job := take[float32](&t, "server", sum[0], s.Server), take[float32](&t, "job", sum[1], s.Job)
-	offer, of := take[float32](&t, "offer", sum[2], s.Offer), take[int64](&t, "job_of_offer", sum[2])
+	offer, of := take[float32](&t, "offer", sum[2], s.Candidate), take[int64](&t, "job_of_offer", sum[2])
 	shares, weights := take[int64](&t, "shares", sum[3], 2), take[float32](&t, "share_weights", sum[3])
 	prior, saved := take[float32](&t, "prior", sum[2]), take[float64](&t, "saved", sum[2])
 	if t.err != nil {
@@ -105,8 +105,8 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 	for c := range slices.Chunk(counts, 4) {
 		servers, jobs, offers, n := int(c[0]), int(c[1]), int(c[2]), int(c[3])
 		o := &agents.Observation{
-			Servers: servers, Jobs: jobs, Offers: offers,
-			Server: cut(&server, servers*s.Server), Job: cut(&job, jobs*s.Job), Offer: cut(&offer, offers*s.Offer),
+			Servers: servers, Jobs: jobs, Candidates: offers,
+			Server: cut(&server, servers*s.Server), Job: cut(&job, jobs*s.Job), Candidate: cut(&offer, offers*s.Candidate),
 		}
 		for _, x := range cut(&of, offers) {
 			if x < -1 || x >= c[1] {
@@ -119,7 +119,7 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 			if at[0] < 0 || at[0] >= c[2] || at[1] < 0 || at[1] >= c[0] {
 				return nil, fmt.Errorf("server %d of %d in offer %d of %d", at[1], servers, at[0], offers)
 			}
-			o.Shares = append(o.Shares, agents.Share{Offer: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
+			o.Shares = append(o.Shares, agents.Share{Candidate: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
 		}
 		samples = append(samples, learn.Sample{Observation: o, Prior: cut(&prior, offers), Saved: cut(&saved, offers)})
 	}

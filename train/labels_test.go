@@ -221,7 +221,7 @@ func FuzzLabelFile(f *testing.F) {
 		l := learner{cfg: &cfg, shape: p.Shape, params: p.Params, machines: make([]*learn.Machine[float32], 1)}
 		for i := range samples {
 			o := samples[i].Observation
-			if o.Servers > 64 || o.Jobs > 64 || o.Offers > 64 {
+			if o.Servers > 64 || o.Jobs > 64 || o.Candidates > 64 {
 				return
 			}
 		}

@@ -39,7 +39,7 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 		l.grads = append(l.grads, make([]float32, n))
 	}
 	l.stats = make([]learn.Stats, chunks)
-	offers := p.Offers()
+	offers := p.Candidates()
 	build := func(loss learn.Loss) (list []*learn.Machine[float32], err error) {
 		for range min(workers, chunks) {
 			m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, max(cfg.Window, offers), offers, loss)

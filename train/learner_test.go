@@ -180,7 +180,7 @@ func copied(samples []learn.Sample) []learn.Sample {
 func checkSum(t *testing.T, loss learn.Loss, samples []learn.Sample, got []float32) {
 	t.Helper()
 	p := untrained(t, "sjfskip", 6)
-	m, err := learn.NewMachine[float64](p.Shape, 1, 4, max(6, p.Offers()), p.Offers(), loss)
+	m, err := learn.NewMachine[float64](p.Shape, 1, 4, max(6, p.Candidates()), p.Candidates(), loss)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,8 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Encoder, cfg.Reward, cfg.Window = "few", "waiting", 8
 	p := mustRun(t, cfg, opt)
-	if p.Shape.Server != 3 || p.Shape.Job != 2 || p.Shape.Offer != 2 {
-		t.Fatalf("the network reads %d, %d and %d numbers, want the encoder's with the cluster's", p.Shape.Server, p.Shape.Job, p.Shape.Offer)
+	if p.Shape.Server != 3 || p.Shape.Job != 2 || p.Shape.Candidate != 2 {
+		t.Fatalf("the network reads %d, %d and %d numbers, want the encoder's with the cluster's", p.Shape.Server, p.Shape.Job, p.Shape.Candidate)
 	}
 	flow := cfg
 	flow.Reward = ""

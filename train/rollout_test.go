@@ -342,13 +342,13 @@ func TestRolloutsRepeat(t *testing.T) {
 	taken := map[bool]int{}
 	for i := range first.samples {
 		s, o := &first.samples[i], &again.samples[i]
-		if s.Action != o.Action || s.LogProb != o.LogProb || !slices.Equal(s.Offer, o.Offer) || !slices.Equal(s.Prior, o.Prior) ||
+		if s.Action != o.Action || s.LogProb != o.LogProb || !slices.Equal(s.Candidate, o.Candidate) || !slices.Equal(s.Prior, o.Prior) ||
 			!slices.Equal(s.Adjacent, o.Adjacent) {
 			t.Fatalf("sample %d differs", i)
 		}
-		if s.Offers < 2 || s.Action >= s.Offers || len(s.Adjacent) != s.Servers*s.Servers ||
+		if s.Candidates < 2 || s.Action >= s.Candidates || len(s.Adjacent) != s.Servers*s.Servers ||
 			len(first.steps) != len(first.samples) {
-			t.Fatalf("sample %d: action %d of %d offers, graph of %d, %d steps", i, s.Action, s.Offers, len(s.Adjacent),
+			t.Fatalf("sample %d: action %d of %d offers, graph of %d, %d steps", i, s.Action, s.Candidates, len(s.Adjacent),
 				len(first.steps))
 		}
 		if i > 0 && s.Observation == first.samples[i-1].Observation {
@@ -377,8 +377,8 @@ func TestLabelsAreAPart(t *testing.T) {
 			t.Errorf("%d of %d choices have labels, want a part of %v", len(r.samples), all, part)
 		}
 		for i := range r.samples {
-			if s := &r.samples[i]; len(s.Saved) != s.Offers || s.Saved[0] != 0 {
-				t.Errorf("sample %d of %d offers: labels %v", i, s.Offers, s.Saved)
+			if s := &r.samples[i]; len(s.Saved) != s.Candidates || s.Saved[0] != 0 {
+				t.Errorf("sample %d of %d offers: labels %v", i, s.Candidates, s.Saved)
 			}
 		}
 	}

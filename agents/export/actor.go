@@ -22,14 +22,14 @@ type actor struct {
 }
 
 func (a *actor) build() {
-	servers, jobs, offers := onnx.Dim{Name: onnxServers}, onnx.Dim{Name: onnxJobs}, onnx.Dim{Name: onnxOffers}
+	servers, jobs, candidates := onnx.Dim{Name: onnxServers}, onnx.Dim{Name: onnxJobs}, onnx.Dim{Name: onnxCandidates}
 	server := a.Input(onnxServer, onnx.Float, servers, onnx.Dim{Size: a.shape.Server})
 	job := a.Input(onnxJob, onnx.Float, jobs, onnx.Dim{Size: a.shape.Job})
-	offer := a.Input(onnxOffer, onnx.Float, offers, onnx.Dim{Size: a.shape.Offer})
-	weights := a.Input(onnxWeights, onnx.Float, offers, servers)
-	of := a.Input(onnxOf, onnx.Int64, offers)
+	candidate := a.Input(onnxCandidate, onnx.Float, candidates, onnx.Dim{Size: a.shape.Candidate})
+	weights := a.Input(onnxWeights, onnx.Float, candidates, servers)
+	of := a.Input(onnxOf, onnx.Int64, candidates)
 
-	// A row of zeros behind the jobs, which nobody sees: runtimes fail on tables without rows, and offers of no job find it.
+	// A row of zeros behind the jobs, which nobody sees: runtimes fail on tables without rows, and candidates of no job find it.
 	there := a.op("Expand", a.number(1), a.size(job))
 	padded := a.concat(0, job, a.Floats("no job", make([]float32, a.shape.Job), 1, a.shape.Job))
 	a.valid = a.op("Unsqueeze", a.concat(0, there, a.number(0)), a.whole(1))
@@ -39,13 +39,13 @@ func (a *actor) build() {
 	y = a.op("Mul", y, a.valid)
 	means := a.concat(1, a.mean(h, a.float(a.size(server))), a.mean(y, a.jobs))
 	row := a.concat(1, a.op("MatMul", weights, h), a.op("Gather", y, of),
-		a.op("Expand", means, a.concat(0, a.size(offer), a.whole(1))), offer)
+		a.op("Expand", means, a.concat(0, a.size(candidate), a.whole(1))), candidate)
 	u := a.op("Relu", a.dense(row, "offer.w", "offer.b", 1))
 	bids := a.op("MatMul", u, a.param("bid.w"))
 	if a.shape.Graph != agents.GraphNone {
 		bids = a.op("Add", bids, a.payoffs(h, weights))
 	}
-	a.Output(a.Rename(a.op("Squeeze", bids, a.whole(1)), onnxBids), onnx.Float, offers)
+	a.Output(a.Rename(a.op("Squeeze", bids, a.whole(1)), onnxBids), onnx.Float, candidates)
 }
 
 // embed returns the embeddings of servers and of jobs: see agents.Net.

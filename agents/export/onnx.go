@@ -17,18 +17,18 @@ import (
 
 // The inputs and the output of the ONNX model, and the names of their sizes.
 const (
-	onnxServer  = "server"  // float32 [servers, Shape.Server]
-	onnxJob     = "job"     // float32 [jobs, Shape.Job]
-	onnxOffer   = "offer"   // float32 [offers, Shape.Offer]
-	onnxWeights = "weights" // float32 [offers, servers]: Observation.Shares, 0 where there is none
-	onnxOf      = "of"      // int64 [offers], -1 for none
-	onnxBids    = "bids"    // float32 [offers]
+	onnxServer    = "server"  // float32 [servers, Shape.Server]
+	onnxJob       = "job"     // float32 [jobs, Shape.Job]
+	onnxCandidate = "offer"   // float32 [candidates, Shape.Candidate]
+	onnxWeights   = "weights" // float32 [candidates, servers]: Observation.Shares, 0 where there is none
+	onnxOf        = "of"      // int64 [candidates], -1 for none
+	onnxBids      = "bids"    // float32 [candidates]
 
-	onnxServers, onnxJobs, onnxOffers = "servers", "jobs", "offers"
+	onnxServers, onnxJobs, onnxCandidates = "servers", "jobs", "offers"
 )
 
 // ONNX returns a policy's network as an ONNX model: what agents.Net computes, the coordination graph included, for any numbers
-// of servers, of jobs (0 too) and of offers (1 or more). There is no normaliser: features are ratios as they are observed. What
+// of servers, of jobs (0 too) and of candidates (1 or more). There is no normaliser: features are ratios as they are observed. What
 // else a decision needs, such as the prior and the margin, is in the model's metadata, all keys of which begin with
 // "clustergym.". Equal policies give equal bytes.
 func ONNX(p *agents.Policy) ([]byte, error) {
@@ -81,7 +81,7 @@ func metadata(p *agents.Policy, b *checkpoints.Bundle) ([]onnx.Meta, error) {
 		key  string
 		list []checkpoints.Feature
 	}{
-		{onnxServer, slices.Concat(seen.Server, seen.Global)}, {onnxJob, slices.Concat(seen.Job, seen.Global)}, {onnxOffer, seen.Offer},
+		{onnxServer, slices.Concat(seen.Server, seen.Global)}, {onnxJob, slices.Concat(seen.Job, seen.Global)}, {onnxCandidate, seen.Offer},
 	} {
 		text, err := json.Marshal(table.list)
 		if err != nil {

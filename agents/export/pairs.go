@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// payoffs returns the payoffs of agents.Net.Forward as [offers, 1]. Only members of coalitions matter, so all of it is about
-// these: act are their rows, q [members, Rank] their projections and w [offers, members] their shares.
+// payoffs returns the payoffs of agents.Net.Forward as [candidates, 1]. Only members of coalitions matter, so all of it is about
+// these: act are their rows, q [members, Rank] their projections and w [candidates, members] their shares.
 func (a *actor) payoffs(h, weights string) string {
 	act := a.where(a.Node("ReduceL1", []string{weights, a.whole(0)}, onnx.IntAttr("keepdims", 0)))
 	q := a.dense(a.op("Gather", h, act), "pair.w", "pair.b", 1)
@@ -33,7 +33,7 @@ func (a *actor) payoffs(h, weights string) string {
 	return a.op("MatMul", a.op("Mul", first, second), a.op("Unsqueeze", a.param("pair.weight"), a.whole(1)))
 }
 
-// sums returns, for each offer, the shares' sum of the members' projections and those of their neighbours, [offers, Rank]. Each
+// sums returns, for each candidate, the shares' sum of the members' projections and those of their neighbours, [candidates, Rank]. Each
 // member selects the Kappa candidates of highest score, the earlier on a tie, and two are linked if either selects the other.
 // near are the candidates' places among the members, scores is [members, candidates].
 func (a *actor) sums(q, w, near, scores string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// What a step is timed on: so many samples, waiting jobs and offers.
-const stepRows, stepJobs, stepOffers = 64, 32, 8
+// What a step is timed on: so many samples, waiting jobs and candidates.
+const stepRows, stepJobs, stepCandidates = 64, 32, 8
 
 var export = flag.String("export", "", "folder to which TestExport writes batches and what comes of them")
 
@@ -53,10 +53,10 @@ func full(s agents.Shape, p agents.Params, servers int) []learn.Sample {
 	list := make([]learn.Sample, stepRows)
 	for i := range list {
 		x := learn.Sample{
-			Observation: random(&s, servers, stepJobs, stepOffers, r), Adjacent: make([]float32, servers*servers),
-			Prior: make([]float32, stepOffers), Saved: make([]float64, stepOffers),
+			Observation: random(&s, servers, stepJobs, stepCandidates, r), Adjacent: make([]float32, servers*servers),
+			Prior: make([]float32, stepCandidates), Saved: make([]float64, stepCandidates),
 		}
-		for o := 1; o < stepOffers; o++ {
+		for o := 1; o < stepCandidates; o++ {
 			x.Saved[o], x.Prior[o] = r.NormFloat64(), -r.Float32()
 		}
 		net.Forward(x.Observation)
@@ -66,14 +66,14 @@ func full(s agents.Shape, p agents.Params, servers int) []learn.Sample {
 	return list
 }
 
-// BenchmarkStep is the gradient of a batch, forward and backward: 64 samples of 32 jobs and 8 offers.
+// BenchmarkStep is the gradient of a batch, forward and backward: 64 samples of 32 jobs and 8 candidates.
 func BenchmarkStep(b *testing.B) {
 	for _, servers := range []int{16, 38, 64} {
 		for _, l := range losses {
 			b.Run(fmt.Sprint(servers, "/", l.Kind), func(b *testing.B) {
 				s, p := production(b)
 				list, grad := full(s, p, servers), make([]float32, p.Count())
-				m := machine[float32](b, s, stepRows, servers, stepJobs, stepOffers, l)
+				m := machine[float32](b, s, stepRows, servers, stepJobs, stepCandidates, l)
 				step := func() {
 					if _, err := m.Run(p, list, 1.0/stepRows, 0.01, grad); err != nil {
 						b.Fatal(err)
@@ -93,12 +93,12 @@ func BenchmarkStep(b *testing.B) {
 
 // batch is a step as another program reads it: padded inputs, row-major, and what came of them.
 type batch struct {
-	Shape                       agents.Shape
-	Rows, Servers, Jobs, Offers int
-	Weight, Spread              float64
-	Params                      agents.Params
-	In                          map[string][]float32
-	LogProbs, Gradient          []float32
+	Shape                           agents.Shape
+	Rows, Servers, Jobs, Candidates int
+	Weight, Spread                  float64
+	Params                          agents.Params
+	In                              map[string][]float32
+	LogProbs, Gradient              []float32
 }
 
 // TestExport writes the batches of BenchmarkStep to the folder of -export, and one of samples of many sizes, each with its
@@ -108,7 +108,7 @@ func TestExport(t *testing.T) {
 		t.Skip("no -export folder")
 	}
 	s, p := production(t)
-	write(t, "ragged", s, p, samples(s, p, 16, stepJobs, stepOffers, stepRows), 16)
+	write(t, "ragged", s, p, samples(s, p, 16, stepJobs, stepCandidates, stepRows), 16)
 	for _, servers := range []int{16, 38, 64} {
 		write(t, fmt.Sprint(servers), s, p, full(s, p, servers), servers)
 	}
@@ -117,10 +117,10 @@ func TestExport(t *testing.T) {
 func write(t *testing.T, name string, s agents.Shape, p agents.Params, list []learn.Sample, servers int) {
 	t.Helper()
 	x := batch{
-		Shape: s, Rows: len(list), Servers: servers, Jobs: stepJobs, Offers: stepOffers, Weight: 1 / float64(len(list)),
+		Shape: s, Rows: len(list), Servers: servers, Jobs: stepJobs, Candidates: stepCandidates, Weight: 1 / float64(len(list)),
 		Spread: 0.01, Params: p, In: map[string][]float32{}, Gradient: make([]float32, p.Count()),
 	}
-	m := machine[float32](t, s, x.Rows, x.Servers, x.Jobs, x.Offers, learn.Loss{Kind: learn.Expert})
+	m := machine[float32](t, s, x.Rows, x.Servers, x.Jobs, x.Candidates, learn.Loss{Kind: learn.Expert})
 	if _, err := m.Run(p, list, x.Weight, x.Spread, x.Gradient); err != nil {
 		t.Fatal(err)
 	}
@@ -157,17 +157,17 @@ func (x *batch) add(s *learn.Sample) {
 	}
 	rows("server", x.Servers*x.Shape.Server, o.Server)
 	rows("job", x.Jobs*x.Shape.Job, o.Job)
-	rows("offer", x.Offers*x.Shape.Offer, o.Offer)
-	rows("prior", x.Offers, s.Prior)
+	rows("candidate", x.Candidates*x.Shape.Candidate, o.Candidate)
+	rows("prior", x.Candidates, s.Prior)
 	first("server_mask", x.Servers, o.Servers)
 	first("job_mask", x.Jobs, o.Jobs)
-	first("legal", x.Offers, o.Offers)
-	put("weights", x.Offers*x.Servers, func(dst []float32) {
+	first("legal", x.Candidates, o.Candidates)
+	put("weights", x.Candidates*x.Servers, func(dst []float32) {
 		for _, share := range o.Shares {
-			dst[int(share.Offer)*x.Servers+int(share.Server)] = share.Weight
+			dst[int(share.Candidate)*x.Servers+int(share.Server)] = share.Weight
 		}
 	})
-	put("of", x.Offers, func(dst []float32) {
+	put("of", x.Candidates, func(dst []float32) {
 		for i := range dst {
 			dst[i] = -1
 			if i < len(o.Of) {
@@ -180,7 +180,7 @@ func (x *batch) add(s *learn.Sample) {
 			copy(dst[i*x.Servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
 		}
 	})
-	put("saved", x.Offers, func(dst []float32) {
+	put("saved", x.Candidates, func(dst []float32) {
 		for i, v := range s.Saved {
 			dst[i] = float32(v)
 		}

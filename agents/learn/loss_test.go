@@ -12,12 +12,12 @@ import (
 
 // The losses and the figures of a batch are the sums that their definitions say.
 func TestLossIsItsDefinition(t *testing.T) {
-	const servers, jobs, offers, rows, weight, spread = 3, 5, 6, 14, 0.25, 0.03
+	const servers, jobs, candidates, rows, weight, spread = 3, 5, 6, 14, 0.25, 0.03
 	s, p := shaken(t, tiny("attend", "dynamic"))
 	net := agents.NewNet(s, p)
 	for _, l := range losses {
-		list := samples(s, p, servers, jobs, offers, rows-2) // two padded rows
-		m := machine[float64](t, s, rows, servers, jobs, offers, l)
+		list := samples(s, p, servers, jobs, candidates, rows-2) // two padded rows
+		m := machine[float64](t, s, rows, servers, jobs, candidates, l)
 		r := rand.New(rand.NewPCG(4, 4))
 		for i := range list { // ratios within and beyond the clip range on both sides, gains of both signs
 			list[i].LogProb += 0.3 * r.NormFloat64()
@@ -105,7 +105,7 @@ func TestSamplesAreChecked(t *testing.T) {
 		{"nothing", func(*learn.Sample) {}, ""},
 		{"servers", func(s *learn.Sample) { s.Servers = 7 }, "servers: 7, want 0 to 3"},
 		{"jobs", func(s *learn.Sample) { s.Jobs = 9 }, "jobs: 9, want 0 to 4"},
-		{"offers", func(s *learn.Sample) { s.Offers = 6 }, "offers: 6, want 1 to 5"},
+		{"candidates", func(s *learn.Sample) { s.Candidates = 6 }, "candidates: 6, want 1 to 5"},
 		{"server rows", func(s *learn.Sample) { s.Server = s.Server[1:] }, "server numbers"},
 		{"prior", func(s *learn.Sample) { s.Prior = nil }, "prior: 0, want 5 to 5"},
 		{"action", func(s *learn.Sample) { s.Action = 5 }, "action: 5, want 0 to 4"},
@@ -140,18 +140,18 @@ func TestMachinesAreChecked(t *testing.T) {
 	bad := good
 	bad.Graph = "ring"
 	for _, c := range []struct {
-		shape  agents.Shape
-		offers int
-		loss   learn.Loss
-		want   string
+		shape      agents.Shape
+		candidates int
+		loss       learn.Loss
+		want       string
 	}{
 		{bad, 1, losses[0], `graph: "ring"`},
-		{good, 0, losses[0], "0 offers"},
+		{good, 0, losses[0], "0 candidates"},
 		{good, 1, learn.Loss{Kind: learn.PPO}, "clip 0"},
 		{good, 1, learn.Loss{Kind: learn.Value}, "huber 0"},
 		{good, 1, learn.Loss{Kind: 7}, "kind 7"},
 	} {
-		_, err := learn.NewMachine[float32](c.shape, 1, 1, 1, c.offers, c.loss)
+		_, err := learn.NewMachine[float32](c.shape, 1, 1, 1, c.candidates, c.loss)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %s", err, c.want)
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Sample is one choice among offers and what came of it: a row of a batch.
+// Sample is one choice among candidates and what came of it: a row of a batch.
 type Sample struct {
 	*agents.Observation
 	Adjacent []float32 // [Servers*Servers] the coordination graph, a constant of the sample; nil if the shape has none
-	Prior    []float32 // [Offers] the parts of the logits that are not learned
-	Saved    []float64 // [Offers] normalised advantage of each offer over the first, whose own is 0; PPO does without
-	Action   int       // the offer taken
+	Prior    []float32 // [Candidates] the parts of the logits that are not learned
+	Saved    []float64 // [Candidates] normalised advantage of each candidate over the first, whose own is 0; PPO does without
+	Action   int       // the candidate taken
 	LogProb  float64   // its log-probability under the policy that took it
 	Gain     float64   // its normalised advantage
 }
@@ -31,35 +31,35 @@ type Stats struct {
 	Entropy float64
 	KL      float64 // of PPO: mean of ratio - 1 - log ratio, unbiased and not negative (Schulman, 2020)
 	Clipped int     // of PPO: rows at which the ratio left the clip range
-	Agree   int     // rows at which the likeliest offer is the one that saved most
-	Kept    int     // rows at which the likeliest offer is the first
-	Value   float64 // what the likeliest offers saved
+	Agree   int     // rows at which the likeliest candidate is the one that saved most
+	Kept    int     // rows at which the likeliest candidate is the first
+	Value   float64 // what the likeliest candidates saved
 }
 
-// Machine computes gradients for batches of at most so many rows, servers, jobs and offers; what a batch lacks is padded. T
+// Machine computes gradients for batches of at most so many rows, servers, jobs and candidates; what a batch lacks is padded. T
 // is float32 for training, float64 for checking gradients. Not safe for concurrent use, but several machines may run at once.
 type Machine[T kernel.Float] struct {
-	rows, servers, jobs, offers int
-	shape                       agents.Shape
-	loss                        Loss
-	in                          inputs
-	params                      []*G.Node // in the order of agents.Layout, nil for what takes no part
-	logp, cost                  G.Value
-	vm                          G.VM
+	rows, servers, jobs, candidates int
+	shape                           agents.Shape
+	loss                            Loss
+	in                              inputs
+	params                          []*G.Node // in the order of agents.Layout, nil for what takes no part
+	logp, cost                      G.Value
+	vm                              G.VM
 }
 
 // inputs are the nodes that a batch fills.
 type inputs struct {
-	server, job, offer    *G.Node
-	weights, of, adjacent *G.Node
-	serverMask, jobMask   *G.Node
-	inducingMask          *G.Node // always 1
-	legal, prior          *G.Node
-	saved, data           *G.Node
+	server, job, candidate *G.Node
+	weights, of, adjacent  *G.Node
+	serverMask, jobMask    *G.Node
+	inducingMask           *G.Node // always 1
+	legal, prior           *G.Node
+	saved, data            *G.Node
 }
 
 // NewMachine builds and compiles the graph. Building is not safe to do twice at once; running is.
-func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, offers int, loss Loss) (m *Machine[T], err error) {
+func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates int, loss Loss) (m *Machine[T], err error) {
 	defer func() {
 		// Gorgonia panics on some mistakes in building; they end here as errors.
 		if r := recover(); r != nil {
@@ -72,18 +72,18 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, offers int,
 	if err := loss.validate(); err != nil {
 		return nil, fmt.Errorf("build training graph: %w", err)
 	}
-	if min(rows, servers, jobs, offers) < 1 {
-		return nil, fmt.Errorf("build training graph: %d rows, %d servers, %d jobs and %d offers, want 1 or more of each",
-			rows, servers, jobs, offers)
+	if min(rows, servers, jobs, candidates) < 1 {
+		return nil, fmt.Errorf("build training graph: %d rows, %d servers, %d jobs and %d candidates, want 1 or more of each",
+			rows, servers, jobs, candidates)
 	}
-	m = &Machine[T]{rows: rows, servers: servers, jobs: jobs, offers: offers, shape: s, loss: loss}
+	m = &Machine[T]{rows: rows, servers: servers, jobs: jobs, candidates: candidates, shape: s, loss: loss}
 	g := G.NewGraph()
 	m.in = inputs{
 		server: input[T](g, "in.server", rows*servers, s.Server), job: input[T](g, "in.job", rows*jobs, s.Job),
-		offer: input[T](g, "in.offer", rows*offers, s.Offer), weights: input[T](g, "in.weights", rows, offers*servers),
-		of: input[T](g, "in.of", rows*offers), serverMask: input[T](g, "in.server_mask", rows, servers),
-		jobMask: input[T](g, "in.job_mask", rows, jobs), legal: input[T](g, "in.legal", rows, offers),
-		prior: input[T](g, "in.prior", rows, offers), saved: input[T](g, "in.saved", rows, offers),
+		candidate: input[T](g, "in.candidate", rows*candidates, s.Candidate), weights: input[T](g, "in.weights", rows, candidates*servers),
+		of: input[T](g, "in.of", rows*candidates), serverMask: input[T](g, "in.server_mask", rows, servers),
+		jobMask: input[T](g, "in.job_mask", rows, jobs), legal: input[T](g, "in.legal", rows, candidates),
+		prior: input[T](g, "in.prior", rows, candidates), saved: input[T](g, "in.saved", rows, candidates),
 		data: input[T](g, "in.data", rows, columns),
 	}
 	if s.Graph != agents.GraphNone {
@@ -201,13 +201,13 @@ func (m *Machine[T]) check(s *Sample) error {
 	}{
 		{"servers", o.Servers, 0, m.servers},
 		{"jobs", o.Jobs, 0, m.jobs},
-		{"offers", o.Offers, 1, m.offers},
+		{"candidates", o.Candidates, 1, m.candidates},
 		{"server numbers", len(o.Server), o.Servers * m.shape.Server, o.Servers * m.shape.Server},
 		{"job numbers", len(o.Job), o.Jobs * m.shape.Job, o.Jobs * m.shape.Job},
-		{"offer numbers", len(o.Offer), o.Offers * m.shape.Offer, o.Offers * m.shape.Offer},
-		{"offers' jobs", len(o.Of), o.Offers, o.Offers},
-		{"prior", len(s.Prior), o.Offers, o.Offers},
-		{"action", s.Action, 0, o.Offers - 1},
+		{"candidate numbers", len(o.Candidate), o.Candidates * m.shape.Candidate, o.Candidates * m.shape.Candidate},
+		{"candidates' jobs", len(o.Of), o.Candidates, o.Candidates},
+		{"prior", len(s.Prior), o.Candidates, o.Candidates},
+		{"action", s.Action, 0, o.Candidates - 1},
 	} {
 		if c.got < c.low || c.got > c.most {
 			return fmt.Errorf("%s: %d, want %d to %d", c.name, c.got, c.low, c.most)
@@ -216,15 +216,15 @@ func (m *Machine[T]) check(s *Sample) error {
 	if want := o.Servers * o.Servers; m.in.adjacent != nil && len(s.Adjacent) != want {
 		return fmt.Errorf("adjacent: %d numbers, want %d", len(s.Adjacent), want)
 	}
-	if len(s.Saved) != o.Offers && (m.loss.Kind != PPO || s.Saved != nil) {
-		return fmt.Errorf("saved: %d numbers, want %d", len(s.Saved), o.Offers)
+	if len(s.Saved) != o.Candidates && (m.loss.Kind != PPO || s.Saved != nil) {
+		return fmt.Errorf("saved: %d numbers, want %d", len(s.Saved), o.Candidates)
 	}
 	return nil
 }
 
 func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 	in := &m.in
-	for _, node := range []*G.Node{in.server, in.job, in.offer, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
+	for _, node := range []*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
 		in.prior, in.saved, in.data} {
 		if node != nil {
 			clear(values[T](node))
@@ -241,12 +241,12 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 		o := s.Observation
 		convert(slot[T](in.server, r, m.rows), o.Server)
 		convert(slot[T](in.job, r, m.rows), o.Job)
-		convert(slot[T](in.offer, r, m.rows), o.Offer)
+		convert(slot[T](in.candidate, r, m.rows), o.Candidate)
 		fill(slot[T](in.serverMask, r, m.rows)[:o.Servers], 1)
 		fill(slot[T](in.jobMask, r, m.rows)[:o.Jobs], 1)
 		weights := slot[T](in.weights, r, m.rows)
 		for _, share := range o.Shares {
-			weights[int(share.Offer)*m.servers+int(share.Server)] = T(share.Weight)
+			weights[int(share.Candidate)*m.servers+int(share.Server)] = T(share.Weight)
 		}
 		of := slot[T](in.of, r, m.rows)
 		for i, k := range o.Of {
@@ -258,7 +258,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 				convert(adjacent[i*m.servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
 			}
 		}
-		fill(legal[:o.Offers], 1)
+		fill(legal[:o.Candidates], 1)
 		convert(slot[T](in.prior, r, m.rows), s.Prior)
 		saved := slot[T](in.saved, r, m.rows)
 		for i, v := range s.Saved {
@@ -303,10 +303,10 @@ func (m *Machine[T]) stats(samples []Sample) Stats {
 	return st
 }
 
-// LogProbs returns the log-probabilities of the offers of row r of the last run, attention.Masked beyond the sample's own. Valid
+// LogProbs returns the log-probabilities of the candidates of row r of the last run, attention.Masked beyond the sample's own. Valid
 // until the next.
 func (m *Machine[T]) LogProbs(r int) []T {
-	return m.logp.Data().([]T)[r*m.offers : (r+1)*m.offers]
+	return m.logp.Data().([]T)[r*m.candidates : (r+1)*m.candidates]
 }
 
 func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }

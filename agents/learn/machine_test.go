@@ -36,8 +36,8 @@ func shaken(tb testing.TB, size agents.Size) (agents.Shape, agents.Params) {
 	return s, p
 }
 
-// random returns an observation of random features: offers about one job or none, on none to six servers.
-func random(s *agents.Shape, servers, jobs, offers int, r *rand.Rand) *agents.Observation {
+// random returns an observation of random features: candidates about one job or none, on none to six servers.
+func random(s *agents.Shape, servers, jobs, candidates int, r *rand.Rand) *agents.Observation {
 	numbers := func(n int) []float32 {
 		x := make([]float32, n)
 		for i := range x {
@@ -46,31 +46,31 @@ func random(s *agents.Shape, servers, jobs, offers int, r *rand.Rand) *agents.Ob
 		return x
 	}
 	o := &agents.Observation{
-		Servers: servers, Jobs: jobs, Offers: offers,
-		Server: numbers(servers * s.Server), Job: numbers(jobs * s.Job), Offer: numbers(offers * s.Offer),
+		Servers: servers, Jobs: jobs, Candidates: candidates,
+		Server: numbers(servers * s.Server), Job: numbers(jobs * s.Job), Candidate: numbers(candidates * s.Candidate),
 	}
-	for i := range offers {
+	for i := range candidates {
 		o.Of = append(o.Of, int32(r.IntN(jobs+1)-1))
 		members := r.Perm(servers)[:r.IntN(min(6, servers)+1)]
 		slices.Sort(members)
 		for _, m := range members {
-			o.Shares = append(o.Shares, agents.Share{Offer: int32(i), Server: int32(m), Weight: 1 / float32(len(members))})
+			o.Shares = append(o.Shares, agents.Share{Candidate: int32(i), Server: int32(m), Weight: 1 / float32(len(members))})
 		}
 	}
 	return o
 }
 
-// samples draws choices on up to so many servers, jobs and offers, the first with all of them and the second with the least
+// samples draws choices on up to so many servers, jobs and candidates, the first with all of them and the second with the least
 // there can be. Each has the log-probability of its action under the production forward pass.
-func samples(s agents.Shape, p agents.Params, servers, jobs, offers, n int) []learn.Sample {
+func samples(s agents.Shape, p agents.Params, servers, jobs, candidates, n int) []learn.Sample {
 	r := rand.New(rand.NewPCG(5, 6))
 	net := agents.NewNet(s, p)
 	list := make([]learn.Sample, n)
 	for i := range list {
-		a, b, c := 1+r.IntN(servers), r.IntN(jobs+1), 1+r.IntN(offers)
+		a, b, c := 1+r.IntN(servers), r.IntN(jobs+1), 1+r.IntN(candidates)
 		switch i {
 		case 0:
-			a, b, c = servers, jobs, offers
+			a, b, c = servers, jobs, candidates
 		case 1:
 			a, b, c = 1, 0, 1
 		}
@@ -90,7 +90,7 @@ func samples(s agents.Shape, p agents.Params, servers, jobs, offers, n int) []le
 	return list
 }
 
-// logProbs are the log-probabilities of a sample's offers with those bids.
+// logProbs are the log-probabilities of a sample's candidates with those bids.
 func logProbs(s *learn.Sample, bids []float32) []float64 {
 	out, sum := make([]float64, len(bids)), 0.0
 	for i, b := range bids {
@@ -118,9 +118,9 @@ func variants(size agents.Size) []agents.Size {
 	return list
 }
 
-func machine[T float32 | float64](tb testing.TB, s agents.Shape, rows, servers, jobs, offers int, l learn.Loss) *learn.Machine[T] {
+func machine[T float32 | float64](tb testing.TB, s agents.Shape, rows, servers, jobs, candidates int, l learn.Loss) *learn.Machine[T] {
 	tb.Helper()
-	m, err := learn.NewMachine[T](s, rows, servers, jobs, offers, l)
+	m, err := learn.NewMachine[T](s, rows, servers, jobs, candidates, l)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -128,17 +128,17 @@ func machine[T float32 | float64](tb testing.TB, s agents.Shape, rows, servers, 
 	return m
 }
 
-// The training graph gives every offer the probability that the production forward pass gives it, at production size, in all
-// variants, with fewer servers, jobs and offers than the machine has too.
+// The training graph gives every candidate the probability that the production forward pass gives it, at production size, in all
+// variants, with fewer servers, jobs and candidates than the machine has too.
 func TestGraphAgreesWithForward(t *testing.T) {
 	const rows = 10
 	for _, size := range variants(agents.DefaultSize()) {
-		for _, c := range []struct{ servers, jobs, offers int }{{1, 1, 1}, {16, 32, 8}, {64, 48, 12}} {
+		for _, c := range []struct{ servers, jobs, candidates int }{{1, 1, 1}, {16, 32, 8}, {64, 48, 12}} {
 			s, p := shaken(t, size)
-			list := samples(s, p, c.servers, c.jobs, c.offers, rows)
+			list := samples(s, p, c.servers, c.jobs, c.candidates, rows)
 			net, grad := agents.NewNet(s, p), make([]float32, p.Count())
 			for _, l := range losses {
-				m := machine[float32](t, s, rows+1, c.servers, c.jobs, c.offers, l)
+				m := machine[float32](t, s, rows+1, c.servers, c.jobs, c.candidates, l)
 				if _, err := m.Run(p, list, 1, 0, grad); err != nil {
 					t.Fatal(err)
 				}
@@ -147,13 +147,13 @@ func TestGraphAgreesWithForward(t *testing.T) {
 					got := m.LogProbs(r)
 					for o, want := range logProbs(&list[r], net.Bids) {
 						if !(math.Abs(float64(got[o])-want) <= 1e-5*(1+math.Abs(want))) {
-							t.Fatalf("%s, %s, %v, %+v, row %d: log-probability of offer %d is %v, want %v",
+							t.Fatalf("%s, %s, %v, %+v, row %d: log-probability of candidate %d is %v, want %v",
 								s.Attention, s.Graph, l.Kind, c, r, o, got[o], want)
 						}
 					}
 					for o, lp := range got[len(net.Bids):] {
 						if lp > -1e8 {
-							t.Fatalf("row %d: padded offer %d has log-probability %v", r, o, lp)
+							t.Fatalf("row %d: padded candidate %d has log-probability %v", r, o, lp)
 						}
 					}
 				}
@@ -164,13 +164,13 @@ func TestGraphAgreesWithForward(t *testing.T) {
 
 // Gradients in float64 equal central differences of the loss, for every parameter, loss and variant.
 func TestGradients(t *testing.T) {
-	const servers, jobs, offers, rows = 5, 4, 5, 8
+	const servers, jobs, candidates, rows = 5, 4, 5, 8
 	for _, size := range variants(tiny("", "")) {
 		for _, l := range losses {
 			t.Run(fmt.Sprint(size.Attention, " ", size.Graph, " ", l.Kind), func(t *testing.T) {
 				s, p := shaken(t, size)
-				list := samples(s, p, servers, jobs, offers, rows-1) // one padded row
-				m := machine[float64](t, s, rows, servers, jobs, offers, l)
+				list := samples(s, p, servers, jobs, candidates, rows-1) // one padded row
+				m := machine[float64](t, s, rows, servers, jobs, candidates, l)
 				for i := range list {
 					list[i].LogProb += 0.05 * float64(i%5-2) // ratios on both sides of 1, within the clip range
 				}
@@ -227,11 +227,11 @@ func differences(t *testing.T, p agents.Params, grad []float64, cost func() floa
 
 // Padding adds nothing, whichever kind, and a second run gives the same.
 func TestRunsAreClean(t *testing.T) {
-	const servers, jobs, offers, rows = 6, 5, 4, 5
+	const servers, jobs, candidates, rows = 6, 5, 4, 5
 	for _, size := range variants(agents.DefaultSize()) {
 		for _, l := range losses {
 			s, p := shaken(t, size)
-			list := samples(s, p, servers, jobs, offers, rows)
+			list := samples(s, p, servers, jobs, candidates, rows)
 			run := func(m *learn.Machine[float64]) ([]float64, learn.Stats) {
 				grad := slices.Repeat([]float64{99}, p.Count())
 				st, err := m.Run(p, list, 1, 0.01, grad)
@@ -240,15 +240,15 @@ func TestRunsAreClean(t *testing.T) {
 				}
 				return grad, st
 			}
-			small := machine[float64](t, s, rows, servers, jobs, offers, l)
-			large := machine[float64](t, s, rows+3, servers+7, jobs+9, offers+2, l)
+			small := machine[float64](t, s, rows, servers, jobs, candidates, l)
+			large := machine[float64](t, s, rows+3, servers+7, jobs+9, candidates+2, l)
 			exact, first := run(small)
 			again, second := run(small)
 			if !slices.Equal(exact, again) || first != second {
 				t.Fatalf("%v: a second run differs", l.Kind)
 			}
 			full := list
-			list = samples(s, p, servers+7, jobs+9, offers+2, rows+3)
+			list = samples(s, p, servers+7, jobs+9, candidates+2, rows+3)
 			run(large) // leaves numbers where the next batch has padding
 			list = full
 			padded, third := run(large)

@@ -74,7 +74,7 @@ func (b *builder) add(what string, x, y *G.Node) *G.Node {
 	return b.keep(what, n, err)
 }
 
-// bids returns the learned parts of the logits, [batch, offers].
+// bids returns the learned parts of the logits, [batch, candidates].
 func (b *builder) bids(in *inputs) *G.Node {
 	h := b.dense(in.server, "server.w", "server.b", attend.ReLU)
 	y := b.dense(in.job, "job.w", "job.b", attend.ReLU)
@@ -83,9 +83,9 @@ func (b *builder) bids(in *inputs) *G.Node {
 		return nil
 	}
 	rows, err := attend.Readout(h, y, attend.Candidates{
-		Features: in.offer, Weights: in.weights, Of: in.of, AgentMask: in.serverMask, ItemMask: in.jobMask,
+		Features: in.candidate, Weights: in.weights, Of: in.of, AgentMask: in.serverMask, ItemMask: in.jobMask,
 	}, b.batch)
-	u := b.dense(b.keep("offers", rows, err), "offer.w", "offer.b", attend.ReLU)
+	u := b.dense(b.keep("candidates", rows, err), "offer.w", "offer.b", attend.ReLU)
 	if b.err != nil {
 		return nil
 	}

@@ -15,11 +15,11 @@ import (
 // Kind is what a machine learns from.
 type Kind uint8
 
-// The kinds. A row's loss is the negative of what it says, with pi the probabilities of the offers, but for Value, which is
+// The kinds. A row's loss is the negative of what it says, with pi the probabilities of the candidates, but for Value, which is
 // a loss.
 const (
-	Expert Kind = iota // sum over offers of pi*Saved, plus the entropy bonus: the policy gradient over all actions
-	Value              // mean over offers but the first of huber(bid - first's bid - Saved): regression
+	Expert Kind = iota // sum over candidates of pi*Saved, plus the entropy bonus: the policy gradient over all actions
+	Value              // mean over candidates but the first of huber(bid - first's bid - Saved): regression
 	PPO                // clipped surrogate of the action taken, plus the entropy bonus
 )
 
@@ -54,11 +54,11 @@ func (l Loss) validate() error {
 	return nil
 }
 
-// score adds the bids [batch,O] of offers with hidden layer u [batch*O,m] and w [m,1]: a dense layer without bias that comes
+// score adds the bids [batch,O] of candidates with hidden layer u [batch*O,m] and w [m,1]: a dense layer without bias that comes
 // out in the shape of the logits.
 func score(u, w *G.Node, batch int) (*G.Node, error) {
 	if u.Dims() != 2 || batch <= 0 || u.Shape()[0]%batch != 0 || !w.Shape().Eq(tensor.Shape{u.Shape()[1], 1}) {
-		return nil, fmt.Errorf("score offers of shape %v with weights %v in %d groups", u.Shape(), w.Shape(), batch)
+		return nil, fmt.Errorf("score candidates of shape %v with weights %v in %d groups", u.Shape(), w.Shape(), batch)
 	}
 	m := u.Shape()[1]
 	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
@@ -91,7 +91,7 @@ const (
 
 // row is what the loss of a row reads.
 type row[T kernel.Float] struct {
-	x           []T // log-probabilities of the offers; of Value, their bids
+	x           []T // log-probabilities of the candidates; of Value, their bids
 	saved       []T
 	legal, data []T
 }
@@ -218,7 +218,7 @@ func (w *row[T]) regretBack(d []T, scale, huber T) {
 	}
 }
 
-// off is by how much the bid of offer j misses.
+// off is by how much the bid of candidate j misses.
 func (w *row[T]) off(j int) T { return w.x[j] - w.x[0] - w.saved[j] }
 
 // entropy of a row of log-probabilities; masked entries add nothing.

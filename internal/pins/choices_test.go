@@ -38,7 +38,7 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 		}
 		obs := c.Observation
 		fmt.Fprintf(&b, "  servers %s jobs %s offers %s shares %s of %s, takes %d\n",
-			bits(obs.Server), bits(obs.Job), bits(obs.Offer), bits(obs.Shares), bits(obs.Of), c.Action)
+			bits(obs.Server), bits(obs.Job), bits(obs.Candidate), bits(obs.Shares), bits(obs.Of), c.Action)
 		n++
 		if c.Action > 0 {
 			others++

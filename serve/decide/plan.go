@@ -30,8 +30,8 @@ func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) 
 		return proposal{}, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
 	out := proposal{tx: tx}
-	if team, ok := sched.(interface{ Strange() int }); ok {
-		out.strange = team.Strange()
+	if team, ok := sched.(interface{ OutOfDistribution() int }); ok {
+		out.strange = team.OutOfDistribution()
 	}
 	return out, nil
 }

@@ -41,10 +41,10 @@ class Batch:
         with open(path) as f:
             x = json.load(f)
         self.shape, self.weight, self.spread = x["Shape"], x["Weight"], x["Spread"]
-        b, n, k, o = self.rows, self.servers, self.jobs, self.offers = [x[i] for i in ("Rows", "Servers", "Jobs", "Offers")]
+        b, n, k, o = self.rows, self.servers, self.jobs, self.candidates = [x[i] for i in ("Rows", "Servers", "Jobs", "Candidates")]
         s = self.shape
         sizes = {
-            "server": (b, n, s["Server"]), "job": (b, k, s["Job"]), "offer": (b, o, s["Offer"]), "weights": (b, o, n),
+            "server": (b, n, s["Server"]), "job": (b, k, s["Job"]), "candidate": (b, o, s["Offer"]), "weights": (b, o, n),
             "of": (b, o), "adjacent": (b, n, n), "server_mask": (b, n), "job_mask": (b, k), "legal": (b, o),
             "prior": (b, o), "saved": (b, o),
         }
@@ -94,7 +94,7 @@ def attend(p, name, x, y, batch):
 
 
 def log_probs(p, x):
-    """The log-probabilities of the offers [B,O]: agents.Net.Forward and agents/learn."""
+    """The log-probabilities of the candidates [B,O]: agents.Net.Forward and agents/learn."""
     b, d = x.rows, x.shape["Width"]
     h = F.relu(F.linear(x.server, p["server.w"].t(), p["server.b"]))
     y = F.relu(F.linear(x.job, p["job.w"].t(), p["job.b"]))
@@ -102,9 +102,9 @@ def log_probs(p, x):
     h = attend(p, "servers_to_jobs", h, y, x)
     z = attend(p, "inducing_to_servers", p["inducing.points"].expand(b, -1, -1), h, x)
     h = attend(p, "servers_to_inducing", h, z, x)
-    jobs = F.pad(y, (0, 0, 0, 1)).view(-1, d).index_select(0, x.picked).view(b, x.offers, d)  # zeros for an offer of no job
-    means = [torch.bmm(share[:, None], of).expand(-1, x.offers, -1) for share, of in ((x.server_share, h), (x.job_share, y))]
-    rows = torch.cat([torch.bmm(x.weights, h), jobs, *means, x.offer], 2)
+    jobs = F.pad(y, (0, 0, 0, 1)).view(-1, d).index_select(0, x.picked).view(b, x.candidates, d)  # zeros for a candidate of no job
+    means = [torch.bmm(share[:, None], of).expand(-1, x.candidates, -1) for share, of in ((x.server_share, h), (x.job_share, y))]
+    rows = torch.cat([torch.bmm(x.weights, h), jobs, *means, x.candidate], 2)
     u = F.relu(F.linear(rows, p["offer.w"].t(), p["offer.b"]))
     bids = torch.matmul(u, p["bid.w"]).squeeze(2)
     q = F.linear(h, p["pair.w"].t(), p["pair.b"])
