@@ -9,6 +9,7 @@
 // what the agents see, a dynamic coordination graph couples those who act together. A logit is 0 for the prior's own choice and
 // minus a margin for every other, plus a bid that is 0 until it is learned, so that an untrained team is its prior, bit for bit.
 //
-// The files: policy.go is what a team consists of, team.go decides, observation.go is what it reads, net.go computes bids,
-// shape.go and params.go say of which size and with which weights, bundle.go reads them.
+// The files: policy.go is what a team consists of, team.go decides, observation.go is what it reads, network.go says
+// which layer of the network feeds which, for the forward pass in net.go and forward.go as for training and ONNX; shape.go and
+// params.go say of which size and with which weights, bundle.go reads them.
 package agents

@@ -29,17 +29,6 @@ const (
 // Params are the weights in their fixed order.
 type Params []Param
 
-// layer names of the attention blocks: who attends to whom.
-const (
-	jobsToServers     = "jobs_to_servers"
-	serversToJobs     = "servers_to_jobs"
-	inducingToServers = "inducing_to_servers"
-	serversToInducing = "servers_to_inducing"
-)
-
-// blocks is the order of the layers.
-var blocks = [...]string{jobsToServers, serversToJobs, inducingToServers, serversToInducing}
-
 // Layout returns the parameters of a network, all zero.
 func Layout(s Shape) Params {
 	var p Params
@@ -50,28 +39,27 @@ func Layout(s Shape) Params {
 		}
 		p = append(p, Param{name, shape, make([]float32, n), how})
 	}
+	linear := func(l *Linear, in, out int) {
+		add(l.Weight, scaled, in, out)
+		add(l.Bias, zeros, out)
+	}
 	d, m := s.Width, s.Hidden
-	add("server.w", scaled, s.Server, d)
-	add("server.b", zeros, d)
-	add("job.w", scaled, s.Job, d)
-	add("job.b", zeros, d)
-	add("inducing.points", unit, s.Inducing, d)
-	for _, block := range blocks {
-		for _, part := range []string{"q", "k", "v", "o"} {
-			add(block+".w"+part, scaled, d, d)
-			add(block+".b"+part, zeros, d)
+	linear(&serverLayer, s.Server, d)
+	linear(&jobLayer, s.Job, d)
+	add(inducingPoints, unit, s.Inducing, d)
+	for _, b := range []*Block{jobsToServers, serversToJobs, inducingToServers, serversToInducing} {
+		for _, l := range []*Linear{&b.Query, &b.Key, &b.Value, &b.Out} {
+			linear(l, d, d)
 		}
-		add(block+".gain", ones, d)
-		add(block+".bias", zeros, d)
+		add(b.Gain, ones, d)
+		add(b.Bias, zeros, d)
 	}
 	// Rows: a candidate's coalition, its job, the mean server, the mean job, the features of the candidate.
-	add("offer.w", scaled, s.row(), m)
-	add("offer.b", zeros, m)
+	linear(&candidateLayer, s.row(), m)
 	// The last layers start at zero: bids are then exactly 0. A bias of theirs would add the same to all candidates.
-	add("bid.w", zeros, m, 1)
-	add("pair.w", scaled, d, s.Rank)
-	add("pair.b", zeros, s.Rank)
-	add("pair.weight", zeros, s.Rank)
+	add(bidWeight, zeros, m, 1)
+	linear(&pairLayer, d, s.Rank)
+	add(pairWeight, zeros, s.Rank)
 	return p
 }
 

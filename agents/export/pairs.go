@@ -9,12 +9,12 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// payoffs returns the payoffs of agents.Net.Forward as [candidates, 1]. Only members of coalitions matter, so all of it is about
-// these: act are their rows, q [members, Rank] their projections and w [candidates, members] their shares.
-func (a *actor) payoffs(h, weights string) string {
-	act := a.where(a.Node("ReduceL1", []string{weights, a.whole(0)}, onnx.IntAttr("keepdims", 0)))
-	q := a.dense(a.op("Gather", h, act), "pair.w", "pair.b", 1)
-	w := a.Node("Gather", []string{weights, act}, axis(1))
+// Payoffs is [candidates, 1]. Only members of coalitions matter, so all of it is about these: act are their rows, q [members,
+// Rank] their projections and w [candidates, members] their shares.
+func (a *actor) Payoffs(servers string, projection *agents.Linear, weight string) string {
+	act := a.where(a.Node("ReduceL1", []string{a.weights, a.whole(0)}, onnx.IntAttr("keepdims", 0)))
+	q := a.dense(a.op("Gather", servers, act), projection, 1)
+	w := a.Node("Gather", []string{a.weights, act}, axis(1))
 	first := a.op("MatMul", w, q)
 	second := first
 	switch {
@@ -30,7 +30,7 @@ func (a *actor) payoffs(h, weights string) string {
 		near := a.candidates(q, act)
 		second = a.sums(q, w, near, a.op("MatMul", q, a.turned(a.op("Gather", q, near))))
 	}
-	return a.op("MatMul", a.op("Mul", first, second), a.op("Unsqueeze", a.param("pair.weight"), a.whole(1)))
+	return a.op("MatMul", a.op("Mul", first, second), a.op("Unsqueeze", a.param(weight), a.whole(1)))
 }
 
 // sums returns, for each candidate, the shares' sum of the members' projections and those of their neighbours, [candidates, Rank]. Each

@@ -95,15 +95,15 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	}
 	layout := agents.Layout(s)
 	m.params = make([]*G.Node, len(layout))
-	b := &builder{batch: rows, shape: s, param: func(name string) *G.Node {
+	b := &builder{batch: rows, shape: s, in: &m.in, param: func(name string) *G.Node {
 		i := slices.IndexFunc(layout, func(p agents.Param) bool { return p.Name == name })
 		if m.params[i] == nil {
 			m.params[i] = input[T](g, name, layout[i].Shape...)
 		}
 		return m.params[i]
 	}}
-	bids := b.bids(&m.in)
-	logits := b.add("logits", m.in.prior, bids)
+	bids := agents.Walk(&s, agents.Layers[*G.Node](b))
+	logits := b.Add(m.in.prior, bids)
 	if b.err != nil {
 		return nil, b.err
 	}

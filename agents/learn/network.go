@@ -8,126 +8,100 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/clustergym/clustergym/agents"
-	attend "github.com/clustergym/clustergym/attention/graph"
+	"github.com/clustergym/clustergym/attention/graph"
 	pairs "github.com/clustergym/clustergym/coordgraph/graph"
 )
 
-// builder adds layers to a graph and keeps the first error, after which it does nothing.
+// builder is the network's layers as nodes of a graph, for a batch of samples. It keeps the first error, after which it does
+// nothing.
 type builder struct {
 	batch int
 	shape agents.Shape
+	in    *inputs
 	param func(name string) *G.Node
 	err   error
 }
 
-func (b *builder) keep(what string, n *G.Node, err error) *G.Node {
-	if err != nil && b.err == nil {
+var _ agents.Layers[*G.Node] = (*builder)(nil)
+
+// node adds what make adds, unless there was an error.
+func (b *builder) node(what string, make func() (*G.Node, error)) *G.Node {
+	if b.err != nil {
+		return nil
+	}
+	n, err := make()
+	if err != nil {
 		b.err = fmt.Errorf("build %s: %w", what, err)
 	}
 	return n
 }
 
-func (b *builder) dense(x *G.Node, name, bias string, act attend.Activation) *G.Node {
-	if b.err != nil {
-		return nil
+func (b *builder) Rows(of agents.Set) *G.Node {
+	if of == agents.Servers {
+		return b.in.server
 	}
-	n, err := attend.Dense(x, b.param(name), b.param(bias), act)
-	return b.keep(name, n, err)
+	return b.in.job
 }
 
-// update lets the rows of x attend to those of y, with scores as they come at reference keys: layerNorm(x + attention(x, y)).
-func (b *builder) update(x, y, mask *G.Node, name string, reference int) *G.Node {
-	if b.err != nil {
-		return nil
-	}
-	p := func(part string) *G.Node { return b.param(name + "." + part) }
-	heads, err := attend.MultiHead(x, y, mask, attend.Projections{
-		Wq: p("wq"), Bq: p("bq"), Wk: p("wk"), Bk: p("bk"), Wv: p("wv"), Bv: p("bv"), Wo: p("wo"), Bo: p("bo"),
-	}, b.batch, b.shape.Heads, reference)
-	return b.join(x, b.keep(name, heads, err), name)
+// Points gives every sample of the batch the inducing points.
+func (b *builder) Points(name string) *G.Node {
+	return b.node(name, func() (*G.Node, error) { return graph.Repeat(b.param(name), b.batch) })
 }
 
-// others is update with every row paying the same attention to all others.
-func (b *builder) others(x, mask *G.Node, name string) *G.Node {
-	v := b.dense(x, name+".wv", name+".bv", attend.None)
-	if b.err != nil {
-		return nil
-	}
-	mean, err := attend.MeanOthers(v, mask, b.batch)
-	return b.join(x, b.dense(b.keep(name, mean, err), name+".wo", name+".bo", attend.None), name)
+func (b *builder) Linear(x *G.Node, l *agents.Linear) *G.Node {
+	return b.node(l.Weight, func() (*G.Node, error) {
+		act := graph.None
+		if l.ReLU {
+			act = graph.ReLU
+		}
+		return graph.Dense(x, b.param(l.Weight), b.param(l.Bias), act)
+	})
 }
 
-func (b *builder) join(x, more *G.Node, name string) *G.Node {
-	sum := b.add(name+" residual", more, x)
-	if b.err != nil {
-		return nil
-	}
-	n, err := attend.LayerNorm(sum, b.param(name+".gain"), b.param(name+".bias"))
-	return b.keep(name+" norm", n, err)
+func (b *builder) Attend(x, y *G.Node, block *agents.Block) *G.Node {
+	mask := [...]*G.Node{
+		agents.Servers: b.in.serverMask, agents.Jobs: b.in.jobMask, agents.Inducing: b.in.inducingMask,
+	}[block.Keys]
+	return b.node(block.Name, func() (*G.Node, error) {
+		return graph.MultiHead(x, y, mask, graph.Projections{
+			Wq: b.param(block.Query.Weight), Bq: b.param(block.Query.Bias),
+			Wk: b.param(block.Key.Weight), Bk: b.param(block.Key.Bias),
+			Wv: b.param(block.Value.Weight), Bv: b.param(block.Value.Bias),
+			Wo: b.param(block.Out.Weight), Bo: b.param(block.Out.Bias),
+		}, b.batch, b.shape.Heads, block.Reference)
+	})
 }
 
-func (b *builder) add(what string, x, y *G.Node) *G.Node {
-	if b.err != nil {
-		return nil
-	}
-	n, err := G.Add(x, y)
-	return b.keep(what, n, err)
+func (b *builder) Norm(x, more *G.Node, block *agents.Block) *G.Node {
+	sum := b.Add(more, x)
+	return b.node(block.Name+" norm", func() (*G.Node, error) {
+		return graph.LayerNorm(sum, b.param(block.Gain), b.param(block.Bias))
+	})
 }
 
-// bids returns the learned parts of the logits, [batch, candidates].
-func (b *builder) bids(in *inputs) *G.Node {
-	h := b.dense(in.server, "server.w", "server.b", attend.ReLU)
-	y := b.dense(in.job, "job.w", "job.b", attend.ReLU)
-	h, y = b.attention(h, y, in)
-	if b.err != nil {
-		return nil
-	}
-	rows, err := attend.Readout(h, y, attend.Candidates{
-		Features: in.candidate, Weights: in.weights, Of: in.of, AgentMask: in.serverMask, ItemMask: in.jobMask,
-	}, b.batch)
-	u := b.dense(b.keep("candidates", rows, err), "offer.w", "offer.b", attend.ReLU)
-	if b.err != nil {
-		return nil
-	}
-	bids, err := score(u, b.param("bid.w"), b.batch)
-	if b.keep("bids", bids, err); b.shape.Graph == agents.GraphNone {
-		return bids
-	}
-	return b.add("bids with payoffs", bids, b.payoffs(h, in))
+func (b *builder) MeanOthers(x *G.Node) *G.Node {
+	return b.node("mean of others", func() (*G.Node, error) { return graph.MeanOthers(x, b.in.serverMask, b.batch) })
 }
 
-func (b *builder) attention(h, y *G.Node, in *inputs) (*G.Node, *G.Node) {
-	seen := b.update(y, h, in.serverMask, "jobs_to_servers", agents.ReferenceServers)
-	if b.shape.Attention == agents.Attend {
-		h = b.update(h, seen, in.jobMask, "servers_to_jobs", 0)
-		z := b.update(b.points(), h, in.serverMask, "inducing_to_servers", agents.ReferenceServers)
-		return b.update(h, z, in.inducingMask, "servers_to_inducing", 0), seen
-	}
-	h = b.update(h, y, in.jobMask, "servers_to_jobs", 0)
-	if b.shape.Attention == agents.AttendMean {
-		h = b.others(h, in.serverMask, "servers_to_inducing")
-	}
-	return h, seen
+func (b *builder) Readout(servers, jobs *G.Node) *G.Node {
+	return b.node("readout", func() (*G.Node, error) {
+		return graph.Readout(servers, jobs, graph.Candidates{
+			Features: b.in.candidate, Weights: b.in.weights, Of: b.in.of, AgentMask: b.in.serverMask, ItemMask: b.in.jobMask,
+		}, b.batch)
+	})
 }
 
-// points gives every sample of the batch the inducing points.
-func (b *builder) points() *G.Node {
-	if b.err != nil {
-		return nil
-	}
-	n, err := attend.Repeat(b.param("inducing.points"), b.batch)
-	return b.keep("inducing points", n, err)
+// Bids is [batch, candidates].
+func (b *builder) Bids(u *G.Node, weight string) *G.Node {
+	return b.node("bids", func() (*G.Node, error) { return score(u, b.param(weight), b.batch) })
 }
 
-func (b *builder) payoffs(h *G.Node, in *inputs) *G.Node {
-	q := b.dense(h, "pair.w", "pair.b", attend.None)
-	if b.err != nil {
-		return nil
-	}
-	near, err := pairs.NeighbourSums(q, in.adjacent)
-	if b.keep("neighbours", near, err); b.err != nil {
-		return nil
-	}
-	n, err := pairs.Payoff(q, near, b.param("pair.weight"), in.weights)
-	return b.keep("payoffs", n, err)
+func (b *builder) Payoffs(servers *G.Node, projection *agents.Linear, weight string) *G.Node {
+	q := b.Linear(servers, projection)
+	near := b.node("neighbours", func() (*G.Node, error) { return pairs.NeighbourSums(q, b.in.adjacent) })
+	return b.node("payoffs", func() (*G.Node, error) { return pairs.Payoff(q, near, b.param(weight), b.in.weights) })
+}
+
+func (b *builder) Add(x, y *G.Node) *G.Node {
+	return b.node("sum", func() (*G.Node, error) { return G.Add(x, y) })
 }
