@@ -397,7 +397,7 @@ func TestConfigBounds(t *testing.T) {
 }
 
 // Metrics are lines of JSON that tell what happened; wall-clock time is elsewhere.
-func TestBooks(t *testing.T) {
+func TestRunFiles(t *testing.T) {
 	cfg, opt := tiny(t)
 	var told []Metrics
 	now := time.Unix(1_700_000_000, 0)

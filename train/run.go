@@ -94,7 +94,7 @@ type run struct {
 	policy    *agents.Policy // its parameters are the learner's
 	learner   *learner
 	labels    *labels
-	books     *books
+	files     *runFiles
 	watch     *watch    // nil without a clock, and when nothing is left to do
 	began     time.Time // by the clock, or continued
 	update    int       // finished
@@ -163,7 +163,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	if r.books, err = openBooks(&r.cfg, prior, opt, r.sources, digests); err != nil {
+	if r.files, err = openRunFiles(&r.cfg, prior, opt, r.sources, digests); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))

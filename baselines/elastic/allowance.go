@@ -9,7 +9,7 @@ import (
 // allowance is what an allocation takes of tenants' quotas, in thousandths of GPUs by tenant.
 type allowance map[string]int64
 
-// take books thousandths of GPUs with the job's tenant; less than 0 gives back.
+// take counts thousandths of GPUs with the job's tenant; less than 0 gives back.
 func (a allowance) take(s *cluster.State, id cluster.JobID, milli int64) {
 	if s.Quota(id) >= 0 {
 		a[s.Spec(id).Tenant] += milli

@@ -189,7 +189,7 @@ func (p *gavel) leave(id cluster.JobID) {
 	}
 }
 
-// count books the time up to now with the option that the job ran with.
+// count adds the time up to now with the option that the job ran with.
 func (j *turn) count(now time.Duration) {
 	if j.on >= 0 {
 		j.got[j.on] += now - j.from

@@ -195,7 +195,7 @@ func (m *market) optionOf(s *cluster.State, id cluster.JobID) int {
 	return at
 }
 
-// join books a job that comes (1) or goes (-1).
+// join counts a job that comes (1) or goes (-1).
 func (m *market) join(kind, n int) {
 	m.kinds[kind].live += n
 	m.stale = true

@@ -49,7 +49,7 @@ type score struct {
 
 func (a score) better(b score) bool { return a.jobs < b.jobs || a.jobs == b.jobs && a.milli < b.milli }
 
-// search walks the choices. Of the ledger it uses who is where, and undoes what it books.
+// search walks the choices. Of the ledger it uses who is where, and undoes what it enters there.
 type search struct {
 	*ledger
 	nodes        int // left to visit

@@ -162,7 +162,7 @@ func (s *State) Countable(h Shape) bool {
 	return true
 }
 
-// account books a placement taken (1) or left (-1) with the tenant and with the uplinks of the racks that it joins.
+// account counts a placement taken (1) or left (-1) with the tenant and with the uplinks of the racks that it joins.
 func (s *State) account(id JobID, p Placement, sign int64) {
 	j := &s.jobs[id]
 	if j.tenant >= 0 {

@@ -89,7 +89,7 @@ func (o *outlook) lay() {
 	}
 }
 
-// add books a running job on its servers and GPUs.
+// add counts a running job on its servers and GPUs.
 func (o *outlook) add(id cluster.JobID) {
 	s := o.state
 	left, log := s.Left(id), int64(0)

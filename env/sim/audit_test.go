@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// audit keeps books on an episode from its log alone.
+// audit follows an episode from its log alone.
 type audit struct {
 	t        rapid.TB
 	log      *sim.Log
@@ -43,7 +43,7 @@ type machine struct {
 	residents, most int32
 }
 
-// check audits the log and returns the books at its end.
+// check audits the log and returns the audit as it is at the end.
 func check(t rapid.TB, l *sim.Log) *audit {
 	a := &audit{t: t, log: l, jobs: make([]account, len(l.Jobs)), held: map[string]int64{}}
 	for i := range a.jobs {
@@ -144,7 +144,7 @@ func (a *audit) settled(r *sim.Record, inclusive bool) {
 	}
 }
 
-// occupy books a placement taken (1) or left (-1) and holds it to every limit.
+// occupy records a placement taken (1) or left (-1) and holds it to every limit.
 func (a *audit) occupy(id cluster.JobID, sign int32) {
 	j := &a.jobs[id]
 	spec, gpus := &a.log.Jobs[id].JobSpec, j.gpus
@@ -214,7 +214,7 @@ func (a *audit) admit(id cluster.JobID) {
 	}
 }
 
-// end holds the outcome to the books.
+// end compares the outcome with the audit.
 func (a *audit) end(r *sim.Record) {
 	running, waiting, coming := 0, 0, 0
 	next := never // when a job would have come or finished

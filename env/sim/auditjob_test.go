@@ -11,7 +11,7 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// account is what the books know of a job.
+// account is what the audit knows of a job.
 type account struct {
 	submitted, runs, done bool
 	first                 time.Duration // of its first start, -1 before
@@ -25,7 +25,7 @@ type account struct {
 	pieces                int           // since it was last exact
 }
 
-// job books a record of a job.
+// job follows a record of a job.
 func (a *audit) job(r *sim.Record, j *account) {
 	hold := func(ok bool) {
 		if !ok {
@@ -119,7 +119,7 @@ func (a *audit) take(id cluster.JobID) {
 	a.moved = true
 }
 
-// pass books the work until an instant. A job works only while it is placed and does not restart.
+// pass counts the work until an instant. A job works only while it is placed and does not restart.
 func (j *account) pass(now time.Duration) {
 	if now <= j.from {
 		return
@@ -135,7 +135,7 @@ func (j *account) pass(now time.Duration) {
 	j.from = now
 }
 
-// respeed looks at the speed of every running job on a cluster that is built anew from the books, so that a job whose speed
+// respeed looks at the speed of every running job on a cluster that is built anew from the audit, so that a job whose speed
 // changes without the simulator's notice is found out.
 func (a *audit) respeed() {
 	if !a.moved {

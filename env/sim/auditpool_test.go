@@ -41,7 +41,7 @@ func (a *audit) allowed(at time.Duration) int32 {
 	return most
 }
 
-// lend books a loan, its return, or its end by force, which comes only when time is up.
+// lend follows a loan, its return, or its end by force, which comes only when time is up.
 func (a *audit) lend(r *sim.Record) {
 	m := &a.servers[r.Server]
 	if m.spec.Pool != cluster.Inference || m.lent == (r.Kind == sim.Loan) {

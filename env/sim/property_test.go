@@ -26,7 +26,7 @@ func TestRandomEpisodes(t *testing.T) {
 	many(t, episodes, func(t *rapid.T) {
 		e, scheduler, seed := drawEpisode(t), drawScheduler(t), rapid.Uint64().Draw(t, "seed")
 		log := playEpisode(t, e, scheduler(), seed)
-		books := check(t, log)
+		audited := check(t, log)
 		text := written(t, log)
 		if again := written(t, playEpisode(t, e, scheduler(), seed)); again != text {
 			t.Fatalf("one run wrote\n%s\nthe next\n%s", text, again)
@@ -42,7 +42,7 @@ func TestRandomEpisodes(t *testing.T) {
 		if again := written(t, replayed); again != text {
 			t.Fatalf("wrote\n%s\nreplayed\n%s", text, again)
 		}
-		seen.add(&e, log, books)
+		seen.add(&e, log, audited)
 	})
 	seen.report(t)
 }

@@ -76,7 +76,7 @@ const (
 	shrunk     Guess = "fewer-workers" // it asks for more than the working servers hold: for as many as they do
 )
 
-// outcome closes the books.
+// outcome closes the tally.
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o := &st.out
 	o.Policy, o.Change, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs

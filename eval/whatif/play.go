@@ -44,7 +44,7 @@ type stage struct {
 	opts    Options
 	episode sim.Sim
 	sched   cluster.Scheduler
-	books
+	tally
 }
 
 // Play plays the snapshot to its end. The state is only read, and no transaction may be open in it. Jobs that the working
@@ -92,7 +92,7 @@ func (st *stage) set(c *Change) (err error) {
 func (st *stage) cast() error {
 	s := &st.changed
 	var unknown []string
-	st.books = newBooks(st.from, st.ids)
+	st.tally = newTally(st.from, st.ids)
 	st.works = make([]time.Duration, len(st.ids))
 	room := working(s)
 	for i, id := range st.ids {

@@ -22,7 +22,7 @@ const (
 	hour      = time.Hour // over which stops are counted
 )
 
-// ledger counts the stops of the last hour. What it books is written before anything is stopped: a crash in between counts a
+// ledger counts the stops of the last hour. What it counts is written before anything is stopped: a crash in between counts a
 // stop that was none, never the other way.
 type ledger struct {
 	client    kubernetes.Interface

@@ -60,7 +60,7 @@ func (b *builder) order() {
 	slices.SortStableFunc(b.view.Refused, func(x, y Refusal) int { return byName(x.Pod, y.Pod) })
 }
 
-// reserve books what a running gang holds. It refuses what no State could hold: pods may name their node themselves.
+// reserve counts what a running gang holds. It refuses what no State could hold: pods may name their node themselves.
 func (b *builder) reserve(job *Job, p *plan) bool {
 	all := b.held
 	for _, q := range p.pieces {

@@ -20,8 +20,8 @@ import (
 	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
-// books are the files of a run.
-type books struct {
+// runFiles are the files of a run.
+type runFiles struct {
 	dir   string
 	store *checkpoints.Store
 }
@@ -47,8 +47,8 @@ func lockRun(opt Options) (release func(), err error) {
 	return release, err
 }
 
-// openBooks begins the files of a new run, or checks that a run to be resumed has the same recipe. The folder is locked.
-func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*books, error) {
+// openRunFiles begins the files of a new run, or checks that a run to be resumed has the same recipe. The folder is locked.
+func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*runFiles, error) {
 	text, err := writeRecipe(cfg, prior, sources, digests)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func openBooks(cfg *Config, prior string, opt Options, sources []*scenario.Sourc
 	if err != nil {
 		return nil, err
 	}
-	return &books{dir: opt.Dir, store: store}, nil
+	return &runFiles{dir: opt.Dir, store: store}, nil
 }
 
 // writeRecipe returns all that fixes the run's result: settings, the prior that follows from them, and of every scenario a
@@ -143,7 +143,7 @@ func (r *run) save() error {
 			tensors = append(tensors, t)
 		}
 	}
-	return r.books.store.Save(r.update, st, tensors)
+	return r.files.store.Save(r.update, st, tensors)
 }
 
 const bestPrefix = "best."
@@ -151,18 +151,18 @@ const bestPrefix = "best."
 // restore continues from the newest checkpoint that may be taken and drops the metrics that came after it; found is false for a
 // run that was killed before its first.
 func (r *run) restore() (found bool, err error) {
-	c, found, err := newest(r.books.store, r.opt.Older)
+	c, found, err := newest(r.files.store, r.opt.Older)
 	if !found && errors.Is(err, checkpoints.ErrNone) {
-		_, err := r.books.rewind(0)
+		_, err := r.files.rewind(0)
 		return false, err
 	}
 	if err == nil {
 		err = r.load(c)
 	}
 	if err != nil {
-		return true, fmt.Errorf("resume %s: %w", r.books.dir, err)
+		return true, fmt.Errorf("resume %s: %w", r.files.dir, err)
 	}
-	last, err := r.books.rewind(r.update)
+	last, err := r.files.rewind(r.update)
 	if err == nil && last != nil && r.opt.Progress != nil {
 		r.opt.Progress(last)
 	}
@@ -219,7 +219,7 @@ func unpack(s agents.Shape, c checkpoints.Checkpoint) (st state, params, top age
 
 // record appends the update's metrics, where there is a clock its time and its events, and stores a checkpoint when one is due.
 func (r *run) record(m *Metrics) error {
-	if err := r.books.append(metricsName, m); err != nil {
+	if err := r.files.append(metricsName, m); err != nil {
 		return err
 	}
 	due := r.due(m.Update)
@@ -229,7 +229,7 @@ func (r *run) record(m *Metrics) error {
 			Update  int     `json:"update"`
 			Seconds float64 `json:"wall_s"` // since the run began or was resumed
 		}{m.Update, now.Sub(r.began).Seconds()}
-		if err := r.books.append(timingName, line); err != nil {
+		if err := r.files.append(timingName, line); err != nil {
 			return err
 		}
 		if due {
@@ -245,12 +245,12 @@ func (r *run) record(m *Metrics) error {
 	return r.save()
 }
 
-func (b *books) append(name string, line any) error {
+func (r *runFiles) append(name string, line any) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	f, err := os.OpenFile(filepath.Join(b.dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(filepath.Join(r.dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}
@@ -261,8 +261,8 @@ func (b *books) append(name string, line any) error {
 
 // rewind keeps the metrics of the first n updates, one line for each, in order, and returns the last of them. Of several lines of
 // one update the last counts: it was written by the run that went on.
-func (b *books) rewind(n int) (last *Metrics, err error) {
-	path := filepath.Join(b.dir, metricsName)
+func (r *runFiles) rewind(n int) (last *Metrics, err error) {
+	path := filepath.Join(r.dir, metricsName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && n == 0 {
 		return nil, nil
