@@ -101,7 +101,7 @@ type run struct {
 	top       agents.Params
 	topMargin float64 // of top
 	topJCT    float64 // relative JCT of top on validation, +Inf before the first
-	exams     []exam
+	windows   []validation
 }
 
 func (r *run) close() {
@@ -185,8 +185,8 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	return r, err
 }
 
-// exam is a validation window and the prior on it.
-type exam struct {
+// validation is a validation window and the prior on it.
+type validation struct {
 	source *scenario.Source
 	window int
 	prior  *curve
@@ -198,11 +198,11 @@ func (r *run) begin(ctx context.Context) error {
 		n := src.Count(scenario.Validation)
 		some := min(n, r.cfg.Validation)
 		for i := range some {
-			r.exams = append(r.exams, exam{source: src, window: i * n / some}) // spread evenly
+			r.windows = append(r.windows, validation{source: src, window: i * n / some}) // spread evenly
 		}
 	}
-	err := r.each(ctx, len(r.exams), func(i int) error {
-		x := &r.exams[i]
+	err := r.each(ctx, len(r.windows), func(i int) error {
+		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err == nil {
 			x.prior, err = r.goal.follow(agents.NewPrior(r.policy), e.Episode)
@@ -217,7 +217,7 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(r.exams) > 0 { // the untrained policy is the prior
+	if len(r.windows) > 0 { // the untrained policy is the prior
 		r.top, r.topJCT, r.topMargin = r.policy.Params.Clone(), 1, r.policy.Margin
 	}
 	return r.save()

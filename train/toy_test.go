@@ -106,7 +106,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		t.Fatal(err)
 	}
 	defer l.close()
-	exam := func() (minutes []float64) {
+	validate := func() (minutes []float64) {
 		for i := range lessons {
 			c, err := flow(memory).follow(agents.NewTeam(p), lessons[i].episode())
 			if err != nil {
@@ -116,7 +116,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		}
 		return minutes
 	}
-	minutes := exam()
+	minutes := validate()
 	for i, got := range minutes {
 		if math.Abs(got-lessons[i].prior) > 1e-6 {
 			t.Fatalf("%s: the prior takes %v minutes, want %v", lessons[i].name, got, lessons[i].prior)
@@ -151,7 +151,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 			t.Fatal(err)
 		}
 		passed++
-		minutes = exam()
+		minutes = validate()
 		for i, got := range minutes {
 			if got > lessons[i].best+1e-6 {
 				passed = 0

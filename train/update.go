@@ -149,13 +149,13 @@ var margins = []float64{1, 2, 4}
 
 // validate plays the greedy policy on the validation windows, with several margins, and keeps it if it is the best so far.
 func (r *run) validate(ctx context.Context, m *Metrics) error {
-	if len(r.exams) == 0 {
+	if len(r.windows) == 0 {
 		return nil
 	}
 	for _, times := range margins {
 		p := *r.policy
 		p.Margin *= times
-		mean, err := r.examine(ctx, &p)
+		mean, err := r.relative(ctx, &p)
 		if err != nil {
 			return err
 		}
@@ -169,11 +169,11 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	return nil
 }
 
-// examine returns the mean over the validation windows of a policy's cost relative to the prior's.
-func (r *run) examine(ctx context.Context, p *agents.Policy) (mean float64, err error) {
-	ratio := make([]float64, len(r.exams))
-	err = r.each(ctx, len(r.exams), func(i int) error {
-		x := &r.exams[i]
+// relative returns the mean over the validation windows of a policy's cost relative to the prior's.
+func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, err error) {
+	ratio := make([]float64, len(r.windows))
+	err = r.each(ctx, len(r.windows), func(i int) error {
+		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err != nil {
 			return err
