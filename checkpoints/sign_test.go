@@ -185,7 +185,7 @@ func TestOpenSSL(t *testing.T) {
 
 func TestKeysAreRead(t *testing.T) {
 	public, private := keys(7)
-	strange, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +200,8 @@ func TestKeysAreRead(t *testing.T) {
 		{"a public key", open, "want a PRIVATE KEY as `openssl genpkey", ""},
 		{"a public key with a remark", append([]byte("of 2026\n"), open...), "want a PRIVATE KEY", ""},
 		{"two keys", append(bytes.Clone(open), open...), "want a PRIVATE KEY", "more than one key"},
-		{"a private key of another kind", encoded(t, "PRIVATE KEY", strange), "want an Ed25519 private key", "want a PUBLIC KEY"},
-		{"a public key of another kind", encoded(t, "PUBLIC KEY", strange.Public()), "want a PRIVATE KEY", "want an Ed25519 public key"},
+		{"a private key of another kind", encoded(t, "PRIVATE KEY", other), "want an Ed25519 private key", "want a PUBLIC KEY"},
+		{"a public key of another kind", encoded(t, "PUBLIC KEY", other.Public()), "want a PRIVATE KEY", "want an Ed25519 public key"},
 		{"a locked key", bytes.ReplaceAll(secret, []byte("PRIVATE"), []byte("ENCRYPTED PRIVATE")), `"ENCRYPTED PRIVATE KEY"`, "ENCRYPTED"},
 		{"a cut key", append([]byte("-----BEGIN PUBLIC KEY-----\nMCow\n"), "-----END PUBLIC KEY-----\n"...), "want a PRIVATE KEY", "asn1"},
 		{"nothing", nil, "no PEM", "no PEM"},

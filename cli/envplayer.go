@@ -92,8 +92,9 @@ func (o *envPlayOptions) agreement() (game.Agreement, error) {
 	return game.ParseAgreement(o.agree)
 }
 
-// strange counts the choices that a learned policy has left to the prior because training had met nothing like them.
-func (p *envPlayer) strange() int {
+// leftToPrior counts the choices that a learned policy has left to the prior because they were out of distribution: training
+// had met nothing like them.
+func (p *envPlayer) leftToPrior() int {
 	if p.learned == nil {
 		return 0
 	}

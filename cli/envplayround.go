@@ -66,11 +66,11 @@ func (p *envPlay) act() error {
 	if p.acted {
 		return nil
 	}
-	before := p.player.strange()
+	before := p.player.leftToPrior()
 	if err := p.player.Act(p.env.Txn(), &p.ts.Round, p.joint); err != nil {
 		return fmt.Errorf("%s at %v: %w", p.player.Name(), p.ts.Now, err)
 	}
-	p.acted, p.left = true, p.player.strange() > before
+	p.acted, p.left = true, p.player.leftToPrior() > before
 	return nil
 }
 
@@ -113,25 +113,25 @@ func (p *envPlay) skip(ctx context.Context, screen playScreen, more func() bool)
 
 // playRound is a round as it is told, in a line of JSON or drawn.
 type playRound struct {
-	Round      int             `json:"round"` // from 1
-	Now        float64         `json:"now_s"`
-	Waiting    int             `json:"waiting"`
-	Running    int             `json:"running"`
-	GPUs       int64           `json:"gpus"`      // of servers that take training jobs
-	Free       int64           `json:"free_gpus"` // of those
-	Candidates []playCandidate `json:"candidates"`
-	Prior      game.Action     `json:"prior"`                   // what the prior would do
-	Strange    bool            `json:"left_to_prior,omitempty"` // by the policy, as training had met nothing like it
-	By         string          `json:"by"`                      // who named: the policy, or hand
-	Named      []playNamed     `json:"named"`                   // ascending by number; all others pass
-	Carried    []game.Action   `json:"carried_out"`             // ascending
-	Refused    []playRefused   `json:"refused"`                 // ascending
-	Reward     float64         `json:"reward"`                  // for the time until the next round
-	Elapsed    float64         `json:"elapsed_s"`               // until the next round
-	Changes    []playChange    `json:"changes"`                 // until the next round, in their order
-	Terminated bool            `json:"terminated,omitempty"`    // every job finished
-	Truncated  string          `json:"truncated,omitempty"`     // why the episode was cut off before that
-	agents     int
+	Round       int             `json:"round"` // from 1
+	Now         float64         `json:"now_s"`
+	Waiting     int             `json:"waiting"`
+	Running     int             `json:"running"`
+	GPUs        int64           `json:"gpus"`      // of servers that take training jobs
+	Free        int64           `json:"free_gpus"` // of those
+	Candidates  []playCandidate `json:"candidates"`
+	Prior       game.Action     `json:"prior"`                   // what the prior would do
+	LeftToPrior bool            `json:"left_to_prior,omitempty"` // by the policy, as it is out of distribution
+	By          string          `json:"by"`                      // who named: the policy, or hand
+	Named       []playNamed     `json:"named"`                   // ascending by number; all others pass
+	Carried     []game.Action   `json:"carried_out"`             // ascending
+	Refused     []playRefused   `json:"refused"`                 // ascending
+	Reward      float64         `json:"reward"`                  // for the time until the next round
+	Elapsed     float64         `json:"elapsed_s"`               // until the next round
+	Changes     []playChange    `json:"changes"`                 // until the next round, in their order
+	Terminated  bool            `json:"terminated,omitempty"`    // every job finished
+	Truncated   string          `json:"truncated,omitempty"`     // why the episode was cut off before that
+	agents      int
 }
 
 // playNamed is who names a number.
@@ -153,7 +153,7 @@ func (p *envPlay) look() (*playRound, error) {
 	s := p.ts.Cluster
 	return &playRound{
 		Round: p.round + 1, Now: p.ts.Now.Seconds(), Waiting: len(s.Pending()), Running: len(s.Running()), Free: s.FreeTotal(),
-		GPUs: openGPUs(s), Candidates: p.candidates(), Prior: p.ts.Prior, Strange: p.left, By: p.player.Name(),
+		GPUs: openGPUs(s), Candidates: p.candidates(), Prior: p.ts.Prior, LeftToPrior: p.left, By: p.player.Name(),
 		Named: whoNames(p.joint), Carried: []game.Action{}, Refused: []playRefused{}, Changes: []playChange{},
 		agents: len(p.joint),
 	}, nil

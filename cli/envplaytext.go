@@ -78,8 +78,8 @@ func (v playScreen) round(r *playRound) {
 	if gone > 0 {
 		v.say("%s more that can no longer be carried out", phrase.Count(gone, "candidate"))
 	}
-	if r.Strange {
-		v.say("the policy leaves the choice to the prior: training had met nothing like it")
+	if r.LeftToPrior {
+		v.say("the policy leaves the choice to the prior: it is out of distribution, beyond what training met")
 	}
 }
 

@@ -86,11 +86,11 @@ func TestWhyAnOperation(t *testing.T) {
 
 	// Operations of another state are refused.
 	other := snapshot(t, server("a", 4, ""), waits("x", 2, ""), "")
-	strange := other.Begin(nil)
-	if err := strange.Place(0, piecesOn(0, 2)); err != nil {
+	foreign := other.Begin(nil)
+	if err := foreign.Place(0, piecesOn(0, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Decision(context.Background(), strange.Ops()); !errors.Is(err, cluster.ErrInfeasible) {
+	if _, err := f.Decision(context.Background(), foreign.Ops()); !errors.Is(err, cluster.ErrInfeasible) {
 		t.Errorf("operations of another state: %v", err)
 	}
 }

@@ -178,14 +178,14 @@ func bestOrder(jobs []trace.Job, gpus int32) (mean, makespan float64) {
 	return mean, makespan
 }
 
-// strange is physics that nobody has taken apart.
-type strange struct{ physics.Model }
+// unknown is physics that nobody has taken apart.
+type unknown struct{ physics.Model }
 
-func (strange) Name() string { return "strange" }
+func (unknown) Name() string { return "unknown" }
 
 func TestUnknownPhysicsHasNoBounds(t *testing.T) {
-	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1), Physics: strange{physics.Ideal()}}}
+	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1), Physics: unknown{physics.Ideal()}}}
 	if _, err := NewBounds(&e); err == nil {
-		t.Error("bounds of strange physics: want an error")
+		t.Error("bounds of unknown physics: want an error")
 	}
 }

@@ -23,15 +23,15 @@ type Answer struct {
 
 // Decision says how an answer came about.
 type Decision struct {
-	RequestID string    `json:"request_id"`
-	Policy    string    `json:"policy"` // that was asked
-	Digest    string    `json:"digest,omitempty"`
-	By        string    `json:"by"`                        // policy or fallback
-	Fallback  *Fallback `json:"fallback,omitempty"`        // if that decided
-	Reasons   string    `json:"reasons,omitempty"`         // none or late where the plan is without them
-	Beside    bool      `json:"beside_prior,omitempty"`    // reasons say where the policy differs from its prior
-	Strange   int       `json:"strange_choices,omitempty"` // left to the prior, as they lay beyond what training had met
-	Seconds   float64   `json:"decided_in_s"`              // of wall time, without reading the snapshot and finding reasons
+	RequestID         string    `json:"request_id"`
+	Policy            string    `json:"policy"` // that was asked
+	Digest            string    `json:"digest,omitempty"`
+	By                string    `json:"by"`                                    // policy or fallback
+	Fallback          *Fallback `json:"fallback,omitempty"`                    // if that decided
+	Reasons           string    `json:"reasons,omitempty"`                     // none or late where the plan is without them
+	Beside            bool      `json:"beside_prior,omitempty"`                // reasons say where the policy differs from its prior
+	OutOfDistribution int       `json:"out_of_distribution_choices,omitempty"` // left to the prior
+	Seconds           float64   `json:"decided_in_s"`                          // of wall time, without reading the snapshot and finding reasons
 }
 
 // Why a plan has no reasons.

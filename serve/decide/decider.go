@@ -127,7 +127,7 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.State, id string, reaso
 	how.RequestID = id
 	d.metrics.decisions.WithLabelValues(how.By).Inc()
 	d.metrics.seconds.Observe(how.Seconds)
-	d.metrics.strange.Add(float64(how.Strange))
+	d.metrics.outOfDistribution.Add(float64(how.OutOfDistribution))
 	if !reasons {
 		how.Reasons = ReasonsNone
 	} else if err := out.explain(ctx, l, s, d.Config); err != nil {
@@ -174,7 +174,7 @@ func (l *loaded) decide(ctx context.Context, s *cluster.State, seed uint64) (out
 		}
 	}
 	answer.Decision.Seconds = time.Since(began).Seconds()
-	answer.Decision.Strange = out.strange
+	answer.Decision.OutOfDistribution = out.outOfDistribution
 	answer.Plan = explain.Bare(out.by.Name, s, out.tx)
 	out.result = out.proposal.result(answer)
 	return out, policy, nil

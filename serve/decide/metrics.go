@@ -11,15 +11,15 @@ import (
 
 // metrics are what a decider counts.
 type metrics struct {
-	all         []prometheus.Collector
-	decisions   *prometheus.CounterVec // by
-	fallbacks   *prometheus.CounterVec // reason
-	undecided   prometheus.Counter
-	strange     prometheus.Counter
-	reloads     *prometheus.CounterVec // result
-	unlogged    prometheus.Counter
-	unexplained prometheus.Counter
-	seconds     prometheus.Histogram
+	all               []prometheus.Collector
+	decisions         *prometheus.CounterVec // by
+	fallbacks         *prometheus.CounterVec // reason
+	undecided         prometheus.Counter
+	outOfDistribution prometheus.Counter
+	reloads           *prometheus.CounterVec // result
+	unlogged          prometheus.Counter
+	unexplained       prometheus.Counter
+	seconds           prometheus.Histogram
 }
 
 func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
@@ -36,7 +36,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 		decisions: counts("decisions_total", "Decisions by who made them.", "by"),
 		fallbacks: counts("fallbacks_total", "Snapshots that the policy did not decide, by why.", "reason"),
 		undecided: count("undecided_total", "Snapshots that neither the policy nor the fallback decided."),
-		strange: count("strange_choices_total",
+		outOfDistribution: count("out_of_distribution_choices_total",
 			"Choices that a learned policy left to its prior, as they lay beyond what training had met."),
 		reloads:     counts("reloads_total", "Attempts to take up a changed bundle, by result.", "result"),
 		unlogged:    count("unlogged_decisions_total", "Decisions that could not be written to the decision log."),
@@ -58,7 +58,8 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	lateNow := prometheus.NewGaugeFunc(gauge("late_decisions", "Decisions past their deadline that still run."),
 		func() float64 { return float64(late.Load()) })
 	m.all = []prometheus.Collector{
-		m.decisions, m.fallbacks, m.undecided, m.strange, m.reloads, m.unlogged, m.unexplained, m.seconds, lateNow, policyInfo{policy},
+		m.decisions, m.fallbacks, m.undecided, m.outOfDistribution, m.reloads, m.unlogged, m.unexplained, m.seconds,
+		lateNow, policyInfo{policy},
 	}
 	return m
 }

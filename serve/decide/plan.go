@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
@@ -11,9 +12,15 @@ import (
 
 // proposal is what a policy proposes in a transaction that is still open.
 type proposal struct {
-	tx      *cluster.Txn
-	strange int // choices that a learned team left to its prior, as they lay beyond what training had met
+	tx *cluster.Txn
+	// outOfDistribution counts the choices that a learned team left to its prior, as they lay beyond what training had met.
+	outOfDistribution int
 }
+
+// learned is a scheduler that counts the choices which it left to its prior.
+type learned interface{ Strange() int }
+
+var _ learned = (*agents.Team)(nil)
 
 // propose asks a policy for its decisions on a state.
 func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) {
@@ -30,8 +37,8 @@ func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) 
 		return proposal{}, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
 	out := proposal{tx: tx}
-	if team, ok := sched.(interface{ OutOfDistribution() int }); ok {
-		out.strange = team.OutOfDistribution()
+	if team, ok := sched.(learned); ok {
+		out.outOfDistribution = team.OutOfDistribution()
 	}
 	return out, nil
 }
