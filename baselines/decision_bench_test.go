@@ -21,7 +21,7 @@ import (
 // 16 GPUs, of which a third are elastic: the mean over decision points at which a job comes or goes, the first, which fills the
 // cluster, apart.
 func BenchmarkDecision(b *testing.B) {
-	cfg, jobs := crowd(b, 1000, 5000)
+	cfg, jobs := contended(b, 1000, 5000)
 	for _, base := range baselines.All() {
 		names := []string{base.Name}
 		if base.Orders() {
@@ -53,8 +53,8 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// crowd is a cluster that is full and a queue of about so many jobs that keeps its length.
-func crowd(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
+// contended is a cluster that is full and a queue of about so many jobs that keeps its length.
+func contended(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling")
 	if err != nil {
 		b.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// crowd is a workload under which some fifty jobs wait for 64 servers of 8 GPUs.
-func crowd(seed uint64) []trace.Job {
+// contended is a workload under which some fifty jobs wait for 64 servers of 8 GPUs.
+func contended(seed uint64) []trace.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	jobs := make([]trace.Job, 4000)
 	at := time.Duration(0)
@@ -57,7 +57,7 @@ func BenchmarkRounds(b *testing.B) {
 		rules.Cluster.Servers[i].CPUMilli, rules.Cluster.Servers[i].MemMiB = 64_000, 256_000
 	}
 	e, err := env.New(env.Config{
-		Sim: rules, Jobs: func(seed uint64) ([]trace.Job, error) { return crowd(seed), nil },
+		Sim: rules, Jobs: func(seed uint64) ([]trace.Job, error) { return contended(seed), nil },
 		Game: game.Config{Review: cfg, Encoder: &observe.Standard{Window: 48, Wide: true}},
 	})
 	if err != nil {

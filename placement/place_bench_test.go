@@ -24,7 +24,7 @@ func BenchmarkPlace(b *testing.B) {
 			var first, again time.Duration
 			for b.Loop() {
 				p.Reset(1)
-				s := crowd(b, 1000, 12000)
+				s := contended(b, 1000, 12000)
 				first += decide(b, s, p)
 				again += decide(b, s, p)
 			}
@@ -64,7 +64,7 @@ func fill(tb testing.TB, tx *cluster.Txn, p placement.Placer) {
 	}
 }
 
-func crowd(tb testing.TB, servers, jobs int) *cluster.State {
+func contended(tb testing.TB, servers, jobs int) *cluster.State {
 	spec := cluster.Uniform(servers, 8)
 	spec.PerGPU = 2
 	for i := range spec.Servers {

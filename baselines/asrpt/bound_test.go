@@ -122,7 +122,7 @@ func TestGuarantee(t *testing.T) {
 func (in *instance) check(t *testing.T, l *sim.Log) (worst, share float64) {
 	predicted := in.virtual(func(j *trace.Job) time.Duration { return j.Estimate })
 	exact := in.virtual(func(j *trace.Job) time.Duration { return j.Work })
-	crowd := float64(in.gpus) / float64(in.gpus-in.most+1)
+	stretch := float64(in.gpus) / float64(in.gpus-in.most+1)
 	var sum, sumPredicted, sumExact, alone time.Duration
 	for i := range in.jobs {
 		sumPredicted += predicted[i]
@@ -137,7 +137,7 @@ func (in *instance) check(t *testing.T, l *sim.Log) (worst, share float64) {
 			if r.At+rounds < v {
 				t.Errorf("job %d starts at %v, before its virtual completion at %v", r.Job, r.At, v)
 			}
-			bound := float64(v) * (1 + in.rho*in.delta*crowd)
+			bound := float64(v) * (1 + in.rho*in.delta*stretch)
 			if float64(r.At) > bound+float64(rounds) {
 				t.Errorf("job %d starts at %v, bound %v", r.Job, r.At, time.Duration(bound))
 			}
@@ -147,7 +147,7 @@ func (in *instance) check(t *testing.T, l *sim.Log) (worst, share float64) {
 			ended++
 		}
 	}
-	bound := (in.delta*(1+in.rho*in.delta*crowd) + in.rho) * float64(max(sumExact, alone))
+	bound := (in.delta*(1+in.rho*in.delta*stretch) + in.rho) * float64(max(sumExact, alone))
 	if float64(sum) > bound+float64(rounds) || ended < len(in.jobs) {
 		t.Errorf("completions of %d jobs add up to %v, bound %v", ended, sum, time.Duration(bound))
 	}

@@ -26,7 +26,7 @@ func BenchmarkLyraDecision(b *testing.B) {
 	} {
 		for _, gather := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/gather=%v", c.name, gather), func(b *testing.B) {
-				s := crowd(b, c.queued, c.running, c.fill, c.full)
+				s := contended(b, c.queued, c.running, c.fill, c.full)
 				cfg := elastic.Default()
 				cfg.Gather = gather
 				sched := elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), cfg)
@@ -50,8 +50,8 @@ func BenchmarkLyraDecision(b *testing.B) {
 	}
 }
 
-// crowd returns a cluster where elastic jobs run, rigid ones beside them, and others wait.
-func crowd(b *testing.B, queued, running, fill int, full bool) *cluster.State {
+// contended returns a cluster where elastic jobs run, rigid ones beside them, and others wait.
+func contended(b *testing.B, queued, running, fill int, full bool) *cluster.State {
 	b.Helper()
 	const gpus = 8
 	s, err := cluster.NewState(cluster.Uniform(1000, gpus), queued+running+8000)

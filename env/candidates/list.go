@@ -40,7 +40,7 @@ func (b *Board) show(own Candidate) {
 }
 
 // sort orders what was made: what comes first of a kind for its job, then what comes second and so on, so that what could be
-// done with one job does not crowd out the others.
+// done with one job leaves room for the others.
 func (b *Board) sort() {
 	var turns [Kinds]int
 	b.order, b.turns = b.order[:0], b.turns[:0]

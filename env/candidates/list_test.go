@@ -83,7 +83,7 @@ func TestProposalsKeepTheirMark(t *testing.T) {
 	}
 }
 
-// One job with many ways to start does not crowd out the others.
+// One job with many ways to start leaves room for the others.
 func TestEveryJobHasItsTurn(t *testing.T) {
 	spec := cluster.Uniform(8, 4)
 	for i := range spec.Servers {

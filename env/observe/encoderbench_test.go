@@ -13,8 +13,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// crowded is a cluster with so many GPUs free, jobs on the others, some of them shared, and a queue.
-func crowded(tb testing.TB, servers, window, free int) *cluster.State {
+// contended is a cluster with so many GPUs free, jobs on the others, some of them shared, and a queue.
+func contended(tb testing.TB, servers, window, free int) *cluster.State {
 	draw := rand.New(rand.NewPCG(1, 2))
 	spec := cluster.Uniform(servers, 8)
 	spec.PerGPU = 2
@@ -94,7 +94,7 @@ func BenchmarkEncode(b *testing.B) {
 		{"16x32", 16, 32, 16}, {"64x32 in use", 64, 32, 64}, {"64x32 half free", 64, 32, 256}, {"1024x48 in use", 1024, 48, 1024},
 		{"1024x48 half free", 1024, 48, 4096},
 	} {
-		s := crowded(b, c.servers, c.window, c.free)
+		s := contended(b, c.servers, c.window, c.free)
 		tx := s.Begin(nil)
 		list := eight(s)
 		for _, n := range []int{0, len(list)} {
@@ -117,7 +117,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func TestEncodeAllocatesNothing(t *testing.T) {
-	s := crowded(t, 16, 16, 16)
+	s := contended(t, 16, 16, 16)
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // the network's pool forgets under the race detector
 	if err != nil {
 		t.Fatal(err)

@@ -44,9 +44,9 @@ func NewBounds(e *sim.Episode) (*Bounds, error) {
 	for i := range e.Jobs {
 		first = min(first, e.Jobs[i].Submit)
 	}
-	var c *crowds
+	var c *sharing
 	if v.sliced {
-		c = newCrowds(v, jobs)
+		c = newSharing(v, jobs)
 	}
 	b := &Bounds{}
 	n := float64(len(jobs)) / tight

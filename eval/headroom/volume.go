@@ -89,9 +89,9 @@ func (v *speeds) open(cfg *sim.Config, weights map[string]float64) float64 {
 // workers and amounts of CPU, the least of what it holds for each unit of its work. A job that changes between allocations, or
 // holds several types at once, takes a mean of such.
 //
-// With sharing among the parts a worker counts as its part of a GPU (see crowds), else as the GPU share that it holds, to which
+// With sharing among the parts a worker counts as its part of a GPU (see sharing), else as the GPU share that it holds, to which
 // its speed is proportional: then the share cancels out.
-func (v *speeds) volume(m *machine, c *crowds, j *trace.Job, luck float64) float64 {
+func (v *speeds) volume(m *machine, c *sharing, j *trace.Job, luck float64) float64 {
 	spec := &j.JobSpec
 	f := profile.Lookup(spec.Model)
 	curve := v.curve(spec, f)
@@ -122,7 +122,7 @@ func (v *speeds) volume(m *machine, c *crowds, j *trace.Job, luck float64) float
 }
 
 // items returns the jobs that count, as seen by a machine.
-func (v *speeds) items(m *machine, c *crowds, jobs []trace.Job, lucks []float64) []item {
+func (v *speeds) items(m *machine, c *sharing, jobs []trace.Job, lucks []float64) []item {
 	all := make([]item, len(jobs))
 	for i := range jobs {
 		all[i] = item{

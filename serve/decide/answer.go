@@ -31,7 +31,7 @@ type Decision struct {
 	Reasons           string    `json:"reasons,omitempty"`                     // none or late where the plan is without them
 	Beside            bool      `json:"beside_prior,omitempty"`                // reasons say where the policy differs from its prior
 	OutOfDistribution int       `json:"out_of_distribution_choices,omitempty"` // left to the prior
-	Seconds           float64   `json:"decided_in_s"`                          // of wall time, without reading the snapshot and finding reasons
+	Seconds           float64   `json:"decided_in_s"`                          // of wall time, without reading and explaining
 }
 
 // Why a plan has no reasons.

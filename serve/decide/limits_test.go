@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// crowd draws a cluster of a few servers of four GPUs with running and waiting jobs.
-func crowd(t *rapid.T) *cluster.State {
+// drawState draws a cluster of a few servers of four GPUs with running and waiting jobs.
+func drawState(t *rapid.T) *cluster.State {
 	jobs := rapid.IntRange(3, 10).Draw(t, "jobs")
 	servers := rapid.IntRange(1, 3).Draw(t, "servers")
 	spec := cluster.Uniform(servers, 4)
@@ -112,7 +112,7 @@ func room(s *cluster.State, id cluster.JobID) int64 {
 // not wait for longer, nothing else is held for them, and every proposal is either carried out or held.
 func TestLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := crowd(t)
+		s := drawState(t)
 		all := proposals(t, s)
 		protected, patient := map[cluster.JobID]bool{}, map[cluster.JobID]bool{}
 		l := decide.Limits{

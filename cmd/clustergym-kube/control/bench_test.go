@@ -20,7 +20,7 @@ func BenchmarkRound(b *testing.B) {
 		name string
 		idle int // one node in so many has free GPUs
 	}{{"steady", 20}, {"burst", 1}} {
-		objects := crowded(1000, load.idle, 1000)
+		objects := contended(1000, load.idle, 1000)
 		for _, policy := range []string{"fifo", "srsf", "sjfskip", "las", "prior", "released"} {
 			b.Run(load.name+"/"+policy, func(b *testing.B) { benchmarkRound(b, decider(b, policy), objects) })
 		}
@@ -47,8 +47,8 @@ func benchmarkRound(b *testing.B, d *decide.Decider, objects *mirror.Objects) {
 	}
 }
 
-// crowded is a cluster of which one node in idle has 0 to 3 free GPUs and the others none, and as many gangs that wait as asked for.
-func crowded(nodes, idle, waiting int) *mirror.Objects {
+// contended is a cluster of which one node in idle has 0 to 3 free GPUs and the others none, and as many gangs that wait as asked for.
+func contended(nodes, idle, waiting int) *mirror.Objects {
 	draw := rand.New(rand.NewPCG(1, 2))
 	o := &mirror.Objects{Groups: &gang.Combined{}, ReclaimBy: noon}
 	for i := range nodes {

@@ -105,7 +105,7 @@ func TestGangsThatCannotStartAmongMany(t *testing.T) {
 		for _, age := range []time.Duration{0, 23 * time.Hour, 25 * time.Hour, 1000 * time.Hour} {
 			var got [2]string
 			for i := range got {
-				o := crowded(1000, 20, 990)
+				o := contended(1000, 20, 990)
 				for n := range 10 * i {
 					g := crew{name: fmt.Sprint("never-", n), pods: 4, least: 4, gpus: 8, asked: age}
 					switch n % 3 {

@@ -13,7 +13,7 @@ import (
 
 // plan is what a Job does not say of itself.
 type plan struct {
-	crowdKey
+	gangKey
 	created time.Time
 	pod     *corev1.Pod        // one of them
 	nodes   string             // see ask
@@ -30,7 +30,7 @@ type piece struct {
 }
 
 // classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Those with scheduling gates wait in any case.
-func (b *builder) classify(c *crowd) {
+func (b *builder) classify(c *podGang) {
 	need := max(c.group.MinCount-c.succeeded(), 1)
 	if c.err == nil && int32(len(c.bound)) >= need {
 		c.free = b.surplus(c)
@@ -64,7 +64,7 @@ func (b *builder) classify(c *crowd) {
 }
 
 // surplus returns the pods that a running gang may grow by. The others are refused: they do not make the gang so.
-func (b *builder) surplus(c *crowd) (fit []*corev1.Pod) {
+func (b *builder) surplus(c *podGang) (fit []*corev1.Pod) {
 	for _, pod := range c.free {
 		if _, _, f := b.common([]*corev1.Pod{c.bound[0], pod}); f != nil {
 			b.refuse([]*corev1.Pod{pod}, f)
@@ -87,7 +87,7 @@ func (b *builder) refuse(pods []*corev1.Pod, f *fault) {
 	}
 }
 
-func (b *builder) wait(c *crowd, pods []*corev1.Pod, need int32) {
+func (b *builder) wait(c *podGang, pods []*corev1.Pod, need int32) {
 	if len(pods) == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (b *builder) wait(c *crowd, pods []*corev1.Pod, need int32) {
 // draft makes the job of a gang: running if at least need of its pods are bound, else as it could run with all that are
 // there. What is wrong with numbers that users may change at any time is no reason to refuse a gang that runs: they then
 // count as not stated.
-func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fault) {
+func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *fault) {
 	running := int32(len(c.bound)) >= need
 	a, volumes, f := b.common(own)
 	if f != nil {
@@ -120,7 +120,7 @@ func (b *builder) draft(c *crowd, own []*corev1.Pod, need int32) (Job, plan, *fa
 	if f != nil && !running {
 		return Job{}, plan{}, f
 	}
-	p := plan{crowdKey: c.crowdKey, pod: own[0], nodes: a.nodes, volumes: volumes}
+	p := plan{gangKey: c.gangKey, pod: own[0], nodes: a.nodes, volumes: volumes}
 	job := Job{Group: c.group, Priority: a.priority, Running: running, Bound: c.bound, Free: c.free, PodGPUs: a.gpus}
 	job.Spec = cluster.JobSpec{
 		Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace,

@@ -125,7 +125,7 @@ func Build(o *Objects, c *Config, now time.Time) (*View, error) {
 		return nil, fmt.Errorf("build view: now is %v and the epoch %v, want now from 0 to 100 years after it", now, c.Epoch)
 	}
 	b := &builder{Objects: o, Config: c, now: now, view: &View{}, loads: map[string]*load{}, tenants: map[string]int64{}}
-	for _, g := range b.crowds() {
+	for _, g := range b.podGangs() {
 		b.classify(g)
 	}
 	b.order()

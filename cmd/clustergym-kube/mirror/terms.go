@@ -24,7 +24,7 @@ type terms struct {
 }
 
 // terms reads the annotations of a gang; those about its size only if it is elastic.
-func (b *builder) terms(c *crowd, pods []*corev1.Pod, need int32, elastic bool) (t terms, f *fault) {
+func (b *builder) terms(c *podGang, pods []*corev1.Pod, need int32, elastic bool) (t terms, f *fault) {
 	t = terms{need: need, estimate: min(max(b.Estimate, 0), longest)}
 	wrong := func(format string, args ...any) {
 		if f == nil {
@@ -71,7 +71,7 @@ func (b *builder) terms(c *crowd, pods []*corev1.Pod, need int32, elastic bool) 
 }
 
 // annotation looks on the object of the group, then on the pods, and returns where it found the key.
-func (c *crowd) annotation(pods []*corev1.Pod, key string) (object, value string, ok bool) {
+func (c *podGang) annotation(pods []*corev1.Pod, key string) (object, value string, ok bool) {
 	if value, ok = c.group.Annotations[key]; ok {
 		return fmt.Sprintf("group %s/%s", c.namespace, c.name), value, true
 	}

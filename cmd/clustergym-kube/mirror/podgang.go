@@ -11,10 +11,10 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 )
 
-// crowd is a gang as its pods show it, each list by name. It differs from a group in name only: what users wrote may be
+// podGang is a gang as its pods show it, each list by name. It differs from a group in name only: what users wrote may be
 // wrong.
-type crowd struct {
-	crowdKey
+type podGang struct {
+	gangKey
 	group              gang.Group
 	err                error // why the group is not known
 	bound, free, gated []*corev1.Pod
@@ -22,14 +22,14 @@ type crowd struct {
 	other              int32         // another MinCount that one of the pods tells, 0 if all agree
 }
 
-// crowdKey tells gangs apart: groups of several APIs, and a pod alone, may share a name.
-type crowdKey struct {
+// gangKey tells gangs apart: groups of several APIs, and a pod alone, may share a name.
+type gangKey struct {
 	namespace, name string
 	api             string // of the group's object; "label" without one, "pod" for a pod alone
 }
 
-func keyOf(g *gang.Group, alone bool) crowdKey {
-	k := crowdKey{g.Namespace, g.Name, "label"}
+func keyOf(g *gang.Group, alone bool) gangKey {
+	k := gangKey{g.Namespace, g.Name, "label"}
 	switch {
 	case alone:
 		k.api = "pod"
@@ -39,9 +39,9 @@ func keyOf(g *gang.Group, alone bool) crowdKey {
 	return k
 }
 
-// crowds gathers the pods of the configured schedulers into gangs, in the order of their first pods, and books what all
+// podGangs gathers the pods of the configured schedulers into gangs, in the order of their first pods, and counts what all
 // other pods hold on nodes. Pods that have ended hold nothing.
-func (b *builder) crowds() []*crowd {
+func (b *builder) podGangs() []*podGang {
 	var own []*corev1.Pod
 	for _, pod := range b.Pods {
 		if pod == nil || pod.Status.Phase == corev1.PodFailed {
@@ -67,14 +67,14 @@ func (b *builder) crowds() []*crowd {
 		}
 	}
 	slices.SortStableFunc(own, byName)
-	known := map[crowdKey]*crowd{}
-	var all []*crowd
+	known := map[gangKey]*podGang{}
+	var all []*podGang
 	for _, pod := range own {
 		g, alone, err := b.groupOf(pod)
 		key := keyOf(&g, alone)
 		c := known[key]
 		if c == nil {
-			c = &crowd{crowdKey: key}
+			c = &podGang{gangKey: key}
 			known[key] = c
 			all = append(all, c)
 		}
@@ -95,7 +95,7 @@ func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, alone bool, err error)
 	return g, false, err
 }
 
-func (c *crowd) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
+func (c *podGang) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		c.ended = append(c.ended, pod)
 		return
@@ -119,7 +119,7 @@ func (c *crowd) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
 	}
 }
 
-// take books what a pod on a node holds beside the running gangs, and returns its GPUs.
+// take counts what a pod on a node holds beside the running gangs, and returns its GPUs.
 func (b *builder) take(pod *corev1.Pod) int64 {
 	a := b.holding(pod)
 	b.load(b.NodeOf(pod)).taken.add(a)
@@ -131,7 +131,7 @@ func (b *builder) take(pod *corev1.Pod) int64 {
 
 // succeeded counts the pods that have done their work and need no room any more, of the same controller as those that have
 // not: an earlier run may have had the same name.
-func (c *crowd) succeeded() int32 {
+func (c *podGang) succeeded() int32 {
 	live := slices.Concat(c.bound, c.free, c.gated)
 	if len(c.ended) == 0 || len(live) == 0 {
 		return 0
