@@ -54,7 +54,7 @@ func cutMove(name string) (inner string, m *candidates.Mover, err error) {
 // Review is how a baseline is reviewed.
 type Review struct {
 	candidates.Config
-	// Rule is what the baseline itself would choose among offers, nil for always its own: see MoveSuffix.
+	// Rule is what the baseline itself would choose among candidates, nil for always its own: see MoveSuffix.
 	Rule candidates.Judge
 	// Play makes the baseline where it is to be played on: the same, but that it looks at fewer partners.
 	Play func() cluster.Scheduler

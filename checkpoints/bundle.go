@@ -64,7 +64,7 @@ type Feature struct {
 // Prior fixes the heuristic whose proposals the policy reviews.
 type Prior struct {
 	Name   string  `json:"name"`   // of a baseline, with its options
-	Margin float64 `json:"margin"` // by which the bid for another offer must exceed that for the heuristic's own
+	Margin float64 `json:"margin"` // by which the bid for another candidate must exceed that for the heuristic's own
 }
 
 // Candidates says which candidates the policy chooses from.

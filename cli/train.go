@@ -42,8 +42,8 @@ func newTrainCmd(a *app) *cobra.Command {
 Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
 validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
 between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions of
-the prior every offer is played on. Runs that differ in network, seed or learner may share them. The other updates learn from what
-the team draws.
+the prior every candidate is played on. Runs that differ in network, seed or learner may share them. The other updates learn from
+what the team draws.
 
 The same settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or
 killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files by which

@@ -1,5 +1,5 @@
-// Package train improves a team of server agents over its prior. It begins with labels: at decisions of the prior each offer
-// is played on by the prior in a fork of the episode, so with the future as it comes, and the team learns what offers save.
+// Package train improves a team of server agents over its prior. It begins with labels: at decisions of the prior each candidate
+// is played on by the prior in a fork of the episode, so with the future as it comes, and the team learns what candidates save.
 // It may go on with proximal policy optimisation (Schulman et al., 2017) on what the team draws itself, judged against
 // what the prior would have made of the very state that a decision was taken in, on the same arrivals. It stores atomic
 // checkpoints, continues from one exactly, and writes its metrics as JSON lines. It compares with the prior on validation windows
@@ -25,9 +25,9 @@ type Config struct {
 	Updates int    `yaml:"updates"`
 	// Expert is how many of the updates, the first, learn from labels; the others learn by proximal policy optimisation.
 	Expert int `yaml:"expert"`
-	// Learner says what labels teach: "policy" to choose offers that save much, "value" to bid what they save.
+	// Learner says what labels teach: "policy" to choose candidates that save much, "value" to bid what they save.
 	Learner string `yaml:"learner"`
-	// Label is the part of decisions that are labelled. Explore is how much less likely than the prior's own an offer is taken
+	// Label is the part of decisions that are labelled. Explore is how much less likely than the prior's own a candidate is taken
 	// where labels are gathered: exp(-Explore) as often. LabelSeed draws their windows, what is explored and what is labelled,
 	// so that runs with other seeds may share them. Replay bounds the labelled decisions that stay to be learned from.
 	Label     float64 `yaml:"label"`
@@ -35,7 +35,7 @@ type Config struct {
 	LabelSeed uint64  `yaml:"label_seed"`
 	Replay    int     `yaml:"replay"`
 	Prior     string  `yaml:"prior"`  // candidates, with commas between: the best on training windows is taken
-	Margin    float64 `yaml:"margin"` // by which bids for other offers must exceed that for the prior's own
+	Margin    float64 `yaml:"margin"` // by which bids for other candidates must exceed that for the prior's own
 	Window    int     `yaml:"window"` // jobs shown to the agents
 	// Candidates is how many candidates of a wide list the team chooses from beside the prior's own, and Rivals are baselines, with
 	// commas between, whose proposals are among them; 0 is for narrow lists, about one start of the prior after the other.

@@ -22,7 +22,7 @@ const (
 func Glossary() []Term {
 	return []Term{
 		{"update", "", "updates", "finished so far"},
-		{"choices", "train/choices", "decisions", "among several offers, of the update's windows: all, or those that have labels"},
+		{"choices", "train/choices", "decisions", "among several candidates, of the update's windows: all, or those that have labels"},
 		{"learned", "train/learned", "decisions", "learned from: of these, or of all with labels so far"},
 		{"departs", "train/departs", "share", "of the update's decisions that were not the prior's own"},
 		{"return", "train/return", "job-hours", "mean over episodes of the negative sum of completion times; higher is better"},
@@ -32,10 +32,10 @@ func Glossary() []Term {
 			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
 		{"margin", "validation/margin", "bid", "with which that was: of several multiples of train.margin the best"},
 		{"agree", "update/agree", "share",
-			"of labelled decisions at which the greedy policy takes the offer that saves most, before their last epoch's step"},
+			"of labelled decisions at which the greedy policy takes the candidate that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",
-			"that the greedy policy's offers save there, mean over labelled decisions; higher is better"},
-		{"scale", "update/scale", "job-hours", "that an offer saves or loses, mean over offers that make a difference"},
+			"that the greedy policy's candidates save there, mean over labelled decisions; higher is better"},
+		{"scale", "update/scale", "job-hours", "that a candidate saves or loses, mean over candidates that make a difference"},
 		{"entropy", "update/entropy", "nats", "of a decision, mean over the last epoch"},
 		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},
 		{"clipped", "update/clipped", "share", "of the last epoch's decisions whose probability ratio left the clip range"},
@@ -43,8 +43,8 @@ func Glossary() []Term {
 
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
 		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
-		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, or its other offers were, " +
-			"before scaling: a histogram"},
+		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, or its other candidates " +
+			"were, before scaling: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
 			"server, job, inducing, jobs_to_servers, servers_to_jobs, inducing_to_servers, servers_to_inducing, offer, bid, pair"},

@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/internal/atomicfile"
 )
 
-// rows are the samples of a window one after another, as tensors: of each choice how many servers, jobs, offers and shares
+// rows are the samples of a window one after another, as tensors: of each choice how many servers, jobs, candidates and shares
 // it has, and the rows of all.
 func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	var counts, of, shares []int64
@@ -110,14 +110,14 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 		}
 		for _, x := range cut(&of, offers) {
 			if x < -1 || x >= c[1] {
-				return nil, fmt.Errorf("an offer of job %d of %d", x, jobs)
+				return nil, fmt.Errorf("a candidate of job %d of %d", x, jobs)
 			}
 			o.Of = append(o.Of, int32(x))
 		}
 		for range n {
 			at, w := cut(&shares, 2), cut(&weights, 1)
 			if at[0] < 0 || at[0] >= c[2] || at[1] < 0 || at[1] >= c[0] {
-				return nil, fmt.Errorf("server %d of %d in offer %d of %d", at[1], servers, at[0], offers)
+				return nil, fmt.Errorf("server %d of %d in candidate %d of %d", at[1], servers, at[0], offers)
 			}
 			o.Shares = append(o.Shares, agents.Share{Candidate: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
 		}

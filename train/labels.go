@@ -22,7 +22,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Labels say what every offer of a choice would save. They are taken while the prior plays, with few departures drawn at
+// Labels say what every candidate of a choice would save. They are taken while the prior plays, with few departures drawn at
 // random, so they do not depend on what the team has learned: labels of a window are worked out once, stored, and shared by
 // all updates and by all runs whose labels are the same. States are those that a team reaches which seldom departs from its
 // prior; it was measured that labels of states after many random departures teach to mend these, and nothing else.
@@ -172,7 +172,7 @@ func (l *labels) player(n int) (*player, error) {
 	return newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
 }
 
-// lasting is after how many memories what an offer leads to no longer counts: a three-thousandth of it is left then.
+// lasting is after how many memories what a candidate leads to no longer counts: a three-thousandth of it is left then.
 const lasting = 8
 
 // horizon is when that is.

@@ -240,11 +240,11 @@ func TestBadLabelFiles(t *testing.T) {
 		{"no counts", "counts", nil, "no table of counts"},
 		{"no servers", "server", nil, `find tensor "server"`},
 		{"a negative count", "counts", func(d any) { d.([]int64)[1] = -1 }, "choice 0: count -1"},
-		{"no offers", "counts", func(d any) { d.([]int64)[6] = 0 }, "choice 1: count 0"},
+		{"no candidates", "counts", func(d any) { d.([]int64)[6] = 0 }, "choice 1: count 0"},
 		{"more servers than rows", "counts", func(d any) { d.([]int64)[0]++ }, `find tensor "server": shape`},
-		{"a job that is none", "job_of_offer", func(d any) { d.([]int64)[1] = 99 }, "an offer of job 99 of"},
-		{"a server that is none", "shares", func(d any) { d.([]int64)[1] = 4 }, "server 4 of 4 in offer"},
-		{"an offer that is none", "shares", func(d any) { d.([]int64)[0] = -1 }, "in offer -1 of"},
+		{"a job that is none", "job_of_offer", func(d any) { d.([]int64)[1] = 99 }, "a candidate of job 99 of"},
+		{"a server that is none", "shares", func(d any) { d.([]int64)[1] = 4 }, "server 4 of 4 in candidate"},
+		{"a candidate that is none", "shares", func(d any) { d.([]int64)[0] = -1 }, "in candidate -1 of"},
 	} {
 		tensors := rows(&p.Shape, labelled(t, 3))
 		i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == c.tensor })
@@ -281,7 +281,7 @@ func TestLabelsSeeFarEnough(t *testing.T) {
 		for k, x := range all[0][i].Saved {
 			whole := all[1][i].Saved[k]
 			if math.Abs(x-whole) > 0.01 {
-				t.Errorf("choice %d, offer %d: %v, played to the end %v", i, k, x, whole)
+				t.Errorf("choice %d, candidate %d: %v, played to the end %v", i, k, x, whole)
 			}
 			if x != whole {
 				cut++

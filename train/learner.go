@@ -39,10 +39,10 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 		l.grads = append(l.grads, make([]float32, n))
 	}
 	l.stats = make([]learn.Stats, chunks)
-	offers := p.Candidates()
+	candidates := p.Candidates()
 	build := func(loss learn.Loss) (list []*learn.Machine[float32], err error) {
 		for range min(workers, chunks) {
-			m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, max(cfg.Window, offers), offers, loss)
+			m, err := learn.NewMachine[float32](p.Shape, min(chunk, cfg.Batch), servers, max(cfg.Window, candidates), candidates, loss)
 			if err != nil {
 				return list, err
 			}
@@ -275,7 +275,7 @@ func normalise(samples []learn.Sample) {
 }
 
 // scaleSavings scales labels by the mean of what is saved or lost where there is a difference, and bounds them to 5 of that, so
-// that single episodes do not drown the rest. It returns the scale, 0 if no offer makes a difference.
+// that single episodes do not drown the rest. It returns the scale, 0 if no candidate makes a difference.
 func scaleSavings(samples []learn.Sample) float64 {
 	// Two futures that are alike may be added up in other steps.
 	const rounding = 1e-9

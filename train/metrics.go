@@ -16,16 +16,16 @@ import (
 // their units and their tags in event files.
 type Metrics struct {
 	Update     int      `json:"update"`
-	Choices    int      `json:"choices"`                // decisions among several offers, of new windows: all, or those with labels
+	Choices    int      `json:"choices"`                // decisions among several candidates in new windows: all, or those labelled
 	Learned    int      `json:"learned"`                // decisions learned from: of these, or of all that have labels
 	Departs    float64  `json:"departs,omitempty"`      // share of decisions that were not the prior's
 	Return     float64  `json:"return,omitempty"`       // mean over episodes: negative job-hours
 	Relative   float64  `json:"relative_jct,omitempty"` // mean JCT of the sampled policy over the prior's on the same windows
 	Validation *float64 `json:"validation,omitempty"`   // the same of the greedy policy on the validation windows, if it was due
 	Margin     float64  `json:"margin,omitempty"`       // with which that was
-	Agree      float64  `json:"agree,omitempty"`        // share of labelled decisions at which the greedy takes the best offer
-	Value      float64  `json:"value,omitempty"`        // what the greedy policy's offers save, mean over labelled decisions
-	Scale      float64  `json:"scale,omitempty"`        // job-hours that an offer saves or loses where it matters, mean
+	Agree      float64  `json:"agree,omitempty"`        // share of labelled decisions at which the greedy takes the best candidate
+	Value      float64  `json:"value,omitempty"`        // what the greedy policy's candidates save, mean over labelled decisions
+	Scale      float64  `json:"scale,omitempty"`        // job-hours that a candidate saves or loses where it matters, mean
 	Entropy    float64  `json:"entropy"`                // nats a choice
 	KL         float64  `json:"kl"`                     // from the policy that played
 	Clipped    float64  `json:"clipped"`                // share of choices

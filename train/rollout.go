@@ -23,7 +23,7 @@ type rollout struct {
 	samples []learn.Sample
 	steps   []step // of the samples
 	curve   *curve
-	kinds   [candidates.Kinds]int // offers taken
+	kinds   [candidates.Kinds]int // candidates taken
 }
 
 // step is a decision, and what the prior would have cost from it on.
@@ -44,7 +44,7 @@ type player struct {
 	policy *agents.Policy
 	team   *agents.Player
 	label  float64       // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
-	until  time.Duration // how far what an offer leads to is played
+	until  time.Duration // how far what a candidate leads to is played
 	draw   *rand.Rand
 	env    *env.Cluster
 	fork   sim.Sim
@@ -53,7 +53,7 @@ type player struct {
 }
 
 // newPlayer returns a player before the episode, which samples. With label of 0 or more that part of its decisions is recorded,
-// each with what its offers would save; else all are, each with what the prior would cost from there.
+// each with what its candidates would save; else all are, each with what the prior would cost from there.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
 	out := &rollout{curve: newCurve(goal.reward, goal.memory)}
 	e, err := env.New(env.Config{
@@ -119,7 +119,7 @@ func (g *player) see(c *agents.Choice) error {
 	return g.record(c)
 }
 
-// record keeps a choice and judges it, or all of its offers.
+// record keeps a choice and judges it, or all of its candidates.
 func (g *player) record(c *agents.Choice) error {
 	value, err := g.cost(&c.List[0])
 	if err != nil {
@@ -146,7 +146,7 @@ func (g *player) record(c *agents.Choice) error {
 	return nil
 }
 
-// cost is what the episode would cost from here on with an offer and the prior after it, in discounted job-hours.
+// cost is what the episode would cost from here on with a candidate and the prior after it, in discounted job-hours.
 func (g *player) cost(o *candidates.Candidate) (float64, error) {
 	g.env.Fork(&g.fork)
 	if err := o.Apply(g.fork.State().Txn()); err != nil {

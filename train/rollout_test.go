@@ -247,16 +247,16 @@ type script struct {
 
 func (s *script) Reset(uint64)         { s.chosen = 0 }
 func (s *script) Observe(*cluster.Txn) {}
-func (s *script) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, error) {
+func (s *script) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
 	if s.chosen++; s.chosen > len(s.actions) {
 		return 0, nil
 	}
 	action := s.actions[s.chosen-1]
-	s.now, s.kind = tx.Now(), offers[action].Kind
+	s.now, s.kind = tx.Now(), list[action].Kind
 	return action, nil
 }
 
-// What an offer is said to save is the difference of two whole episodes: one that takes the offer, one that does as the prior,
+// What a candidate is said to save is the difference of two whole episodes: one that takes it, one that does as the prior,
 // both alike until then, and the prior's after it.
 func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 	rules := sim.Config{
@@ -294,7 +294,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 						own = cost
 					}
 					if math.Abs(s.Saved[k]-(own-cost)) > 1e-9 {
-						t.Errorf("%s, seed %d, choice %d at %v, offer %d (%v): label %v, the episodes differ by %v", prior, seed, i,
+						t.Errorf("%s, seed %d, choice %d at %v, candidate %d (%v): label %v, the episodes differ by %v", prior, seed, i,
 							judge.now, k, judge.kind, s.Saved[k], own-cost)
 					}
 					if s.Saved[k] != 0 {
@@ -310,7 +310,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 		candidates.Preempt,
 	} {
 		if seen[kind] == 0 {
-			t.Errorf("no label of an offer to %v makes a difference: the test saw none", kind)
+			t.Errorf("no label of a candidate to %v makes a difference: the test saw none", kind)
 		}
 	}
 }

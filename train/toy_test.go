@@ -32,14 +32,14 @@ var waitOrStart = []lesson{
 	{"starting is right again", 90, 60, 20, 90 + 60 + 109, 90 + 60 + 109},
 }
 
-// In each of these the gang is first in line, and first in, first out keeps the single worker behind it, though a GPU is free.
+// In each of these the gang is first in the queue, and first in, first out keeps the single worker behind it, though a GPU is free.
 // That is right where it would keep the gang for longer than it gains itself.
 var gangOrSmall = []lesson{
-	// In line: the gang runs from 60 to 80, the small job to 90. Started at once the small job ends at 11, and nobody waits for it.
+	// In order of the queue: the gang runs from 60 to 80, the small job to 90. Started at once the small job ends at 11, and nobody waits for it.
 	{"the small one fits before the gang", 60, 10, 20, 60 + 79 + 89, 60 + 10 + 79},
 	// Started at once: 5 + 100 + (101+20-1).
 	{"the small one would hold up the gang", 5, 100, 20, 5 + 24 + 124, 5 + 24 + 124},
-	// In line: 5 + 204 + 214. Started at once the small job ends at 11, the gang at 211.
+	// In order of the queue: 5 + 204 + 214. Started at once the small job ends at 11, the gang at 211.
 	{"the gang may wait a little", 5, 10, 200, 5 + 204 + 214, 5 + 10 + 210},
 	// Started at once: 5 + 30 + (31+8-1).
 	{"the gang is short", 5, 30, 8, 5 + 12 + 42, 5 + 12 + 42},

@@ -176,7 +176,7 @@ func TestEventsAreTheMetrics(t *testing.T) {
 		m := &metrics[i]
 		at := func(tag string) *tbeventtest.Histogram { return points[point{tag, int64(m.Update)}].Histogram }
 		if m.Update <= cfg.Expert {
-			if h := at(tagAdvantages); h.Num < float64(m.Learned) { // other offers: 1 or more a choice
+			if h := at(tagAdvantages); h.Num < float64(m.Learned) { // other candidates: 1 or more a choice
 				t.Errorf("update %d: advantages %+v of %d choices", m.Update, h, m.Learned)
 			}
 			continue

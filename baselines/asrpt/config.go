@@ -47,7 +47,7 @@ type Predictor interface {
 // Config is the scheduler's options.
 type Config struct {
 	Start StartRule
-	// Backfill lets later jobs start when one does not fit. Reconstructed: 60 % that the first in line blocks the others.
+	// Backfill lets later jobs start when one does not fit. Reconstructed: 60 % that the first in the queue blocks the others.
 	Backfill bool
 	Work     Work
 

@@ -17,7 +17,7 @@
 //   - the work on the one machine, GPUs / GPUs of the cluster x predicted iterations x α_min: 80 %, α_min rather than
 //     another α 65 %; the machine is never corrected by what really happens: 70 %;
 //   - a job starts no sooner than it ends on the machine (70 %) or as soon as GPUs are free, in the projected order (30 %),
-//     see [StartRule]; the first in line blocks the others (60 %), see Config.Backfill;
+//     see [StartRule]; the first in the queue blocks the others (60 %), see Config.Backfill;
 //   - the delay rule for jobs that communicate much: that there is one is the paper's, its form 45 %; that others may
 //     overtake a job that it holds 55 %. Its constants are this project's own;
 //   - servers: as few as possible (65 %), the tightest where one holds the job (45 %), see [ServerChoice]; the mapping by

@@ -10,16 +10,16 @@ import (
 // flexible. A server on loan with base workers is of the base group, one with flexible workers alone of the flexible group,
 // and one without workers of neither. So the groups follow from where jobs run, whoever placed them.
 type layout struct {
-	cfg    Config
-	types  gpuTypes
-	based  []int32            // by server: how many jobs have base workers there
-	some   []cluster.ServerID // open servers with a free GPU
-	all    []cluster.ServerID // open servers
-	list   []spot
-	heap   []spot
-	offers []offer
-	fit    cluster.Placement
-	grown  cluster.Placement
+	cfg   Config
+	types gpuTypes
+	based []int32            // by server: how many jobs have base workers there
+	some  []cluster.ServerID // open servers with a free GPU
+	all   []cluster.ServerID // open servers
+	list  []spot
+	heap  []spot
+	rooms []room
+	fit   cluster.Placement
+	grown cluster.Placement
 }
 
 // spot is a server that may take workers of a job.

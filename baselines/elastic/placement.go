@@ -70,35 +70,35 @@ func (l *layout) add(s *cluster.State, id cluster.JobID, v cluster.ServerID, fit
 // gather takes, as long as workers are left, the first spot that takes all of them, else the one that takes most. A job's
 // own servers come before all others.
 func (l *layout) gather(s *cluster.State, id cluster.JobID, left *int32) {
-	l.offers = l.offers[:0]
+	l.rooms = l.rooms[:0]
 	for i := range l.heap {
 		c := &l.heap[i]
 		if n := l.more(s, id, c.server); n > 0 {
-			l.offers = append(l.offers, offer{*c, pieceOn(s.Placement(id), c.server) >= 0, n})
+			l.rooms = append(l.rooms, room{*c, pieceOn(s.Placement(id), c.server) >= 0, n})
 		}
 	}
-	for *left > 0 && len(l.offers) > 0 {
+	for *left > 0 && len(l.rooms) > 0 {
 		best := 0
-		for i := range l.offers {
-			if l.offers[i].beats(&l.offers[best], *left) {
+		for i := range l.rooms {
+			if l.rooms[i].beats(&l.rooms[best], *left) {
 				best = i
 			}
 		}
-		last := len(l.offers) - 1
-		l.add(s, id, l.offers[best].server, l.offers[best].fits, left)
-		l.offers[best] = l.offers[last]
-		l.offers = l.offers[:last]
+		last := len(l.rooms) - 1
+		l.add(s, id, l.rooms[best].server, l.rooms[best].fits, left)
+		l.rooms[best] = l.rooms[last]
+		l.rooms = l.rooms[:last]
 	}
 }
 
-// offer is a spot that takes so many workers of a job.
-type offer struct {
+// room is a spot that takes so many workers of a job.
+type room struct {
 	spot
 	own  bool // the job runs there
 	fits int32
 }
 
-func (o *offer) beats(p *offer, left int32) bool {
+func (o *room) beats(p *room, left int32) bool {
 	all, others := o.fits >= left, p.fits >= left
 	switch {
 	case o.own != p.own:

@@ -66,7 +66,7 @@ type gavel struct {
 	waiting []cluster.JobID   // to start between rounds, in order: those of the last round, then those that came
 	refused []bool            // by kind
 	fit     cluster.Placement // what search found
-	fits    []offer
+	fits    []host
 }
 
 // turn is what the scheduler remembers of a live job.

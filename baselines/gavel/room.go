@@ -104,7 +104,7 @@ func (p *gavel) search(s *cluster.State, id cluster.JobID, option int) (fits boo
 			continue
 		}
 		if n := s.Fits(v, id, spec.Request); n > 0 {
-			p.fits = append(p.fits, offer{v, n, s.FreeGPUs(v)})
+			p.fits = append(p.fits, host{v, n, s.FreeGPUs(v)})
 			total += n
 		}
 	}
@@ -127,15 +127,15 @@ func (p *gavel) search(s *cluster.State, id cluster.JobID, option int) (fits boo
 	return true
 }
 
-// offer is a server that takes some workers.
-type offer struct {
+// host is a server that takes some workers.
+type host struct {
 	server  cluster.ServerID
 	workers int32
 	free    int32 // GPUs
 }
 
 // better reports whether a is rather taken than b, which comes before it, for the workers left.
-func (a *offer) better(b *offer, left int32) bool {
+func (a *host) better(b *host, left int32) bool {
 	switch {
 	case a.workers >= left && b.workers >= left:
 		return a.free < b.free

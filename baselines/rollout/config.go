@@ -14,9 +14,9 @@ type Config struct {
 	// Play makes the scheduler that is played on in the base's place where that is to be faster; nil for the base itself.
 	Play func() cluster.Scheduler
 
-	Futures int           // futures that every offer is played over, 1 or more
+	Futures int           // futures that every candidate is played over, 1 or more
 	Ahead   time.Duration // how long jobs arrive in a future; it is played until all have ended
-	Errors  float64       // standard errors that an offer must save to be taken, 0 or more
+	Errors  float64       // standard errors that a candidate must save to be taken, 0 or more
 	Budget  int           // decision points played for one decision, at most; what is then undecided is up to the base
 	Pause   time.Duration // what a restart is taken to cost a job
 

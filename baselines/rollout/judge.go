@@ -23,7 +23,7 @@ func New(name string, c Config) *candidates.Scheduler {
 	return candidates.New(name, c.Config, j)
 }
 
-// judge plays offers on. It implements candidates.Judge.
+// judge plays candidates on. It implements candidates.Judge.
 type judge struct {
 	Config
 	back    *candidates.Guard // the base as it is played on
@@ -74,29 +74,29 @@ func (j *judge) foresee(s *cluster.State, k int) *sim.Rest {
 
 // Choose implements candidates.Judge. It plays the base's own and the others over the same futures and takes the one that saves
 // most: the base's where none saves more than so many standard errors, or the budget does not suffice to tell.
-func (j *judge) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, error) {
+func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
 	number := j.Futures
 	if j.Oracle != nil {
 		number = 1
 	}
-	saved := make([][]float64, len(offers)) // by offer and future, nil for one that is out or gone
+	saved := make([][]float64, len(list)) // by candidate and future, nil for one that is out or gone
 	left := 0
-	for i := 1; i < len(offers); i++ {
-		if !offers[i].Gone {
+	for i := 1; i < len(list); i++ {
+		if !list[i].Gone {
 			saved[i] = make([]float64, 0, number)
 			left++
 		}
 	}
 	for k := range number {
-		own, err := j.cost(tx, &offers[0], k)
+		own, err := j.cost(tx, &list[0], k)
 		if err != nil {
 			return 0, unlessSpent(err)
 		}
-		for i := range offers {
+		for i := range list {
 			if saved[i] == nil {
 				continue
 			}
-			cost, err := j.cost(tx, &offers[i], k)
+			cost, err := j.cost(tx, &list[i], k)
 			if err != nil {
 				return 0, unlessSpent(err)
 			}
@@ -111,7 +111,7 @@ func (j *judge) Choose(tx *cluster.Txn, offers []candidates.Candidate) (int, err
 		}
 	}
 	best, most := 0, 0.0
-	for i := range offers {
+	for i := range list {
 		if mean, margin := spread(saved[i]); saved[i] != nil && mean > j.Errors*margin && mean > most {
 			best, most = i, mean
 		}

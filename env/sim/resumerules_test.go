@@ -38,16 +38,16 @@ func anHour(s *cluster.State) sim.Rest {
 	return sim.Rest{Work: func(id cluster.JobID) time.Duration { return s.Progress(id) + time.Hour }}
 }
 
-// listener writes down what it is told after the first time, and never does anything.
-type listener struct {
+// observer writes down what it is told after the first time, and never does anything.
+type observer struct {
 	said  []string
 	gives bool // at first, that it stops the first job and gives its server back
 }
 
-func (*listener) Name() string       { return "listener" }
-func (*listener) Reset(uint64) error { return nil }
+func (*observer) Name() string       { return "observer" }
+func (*observer) Reset(uint64) error { return nil }
 
-func (l *listener) Schedule(tx *cluster.Txn) error {
+func (l *observer) Schedule(tx *cluster.Txn) error {
 	if l.gives {
 		l.gives = false
 		if err := errors.Join(tx.Preempt(0), tx.Reclaim(0)); err != nil {
@@ -112,7 +112,7 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 		{"a horizon of the past", "a", "", sim.Config{Horizon: s(200)}, sim.Rest{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			from, dst, l := at1000(t, c.servers, c.rules), new(sim.Sim), &listener{gives: strings.HasPrefix(c.servers, "gives")}
+			from, dst, l := at1000(t, c.servers, c.rules), new(sim.Sim), &observer{gives: strings.HasPrefix(c.servers, "gives")}
 			c.rest.Work = anHour(from).Work
 			if err := dst.Resume(&c.cfg, from, c.rest); err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestResumeAfterATransaction(t *testing.T) {
 	tx.WakeAt(from.Now() + 5)
 	tx.End()
 	from.Advance(from.Now() + 10)
-	l := new(listener)
+	l := new(observer)
 	if err := dst.Resume(&sim.Config{}, from, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	if err := dst.Resume(&sim.Config{}, from, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
-	if err := dst.Continue(new(listener), 1, nil); err != nil || !dst.Outcome().Terminated {
+	if err := dst.Continue(new(observer), 1, nil); err != nil || !dst.Outcome().Terminated {
 		t.Errorf("%v, %+v", err, dst.Outcome())
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// choices plays a window under the released policy, perhaps with a suffix, and tells of every choice among offers: what the offers
-// are, what the network observes, matrix by matrix, the bits of its bids, and what is chosen.
+// choices plays a window under the released policy, perhaps with a suffix, and tells of every choice among candidates: what the
+// candidates are, what the network observes, matrix by matrix, the bits of its bids, and what is chosen.
 func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text []byte, note string) {
 	t.Helper()
 	p, _, err := agents.LoadFS(released.FS())

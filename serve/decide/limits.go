@@ -36,8 +36,8 @@ const (
 )
 
 // Rescue starts, in an open transaction, the starving jobs that fit and delay none before them. It returns those that wait and
-// hold others back, of which no two could use the same server as the first in line goes first, and the starts of other starving
-// jobs that were held for them. An elastic job starts with fewer workers than it asks for rather than not at all.
+// hold others back, and the starts of other starving jobs that were held for them. No two of those that hold others back could
+// use the same server, as the first in the queue goes first. An elastic job starts with fewer workers than it asks for rather than not at all.
 func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) {
 	s := tx.State()
 	var waiters []*waiter

@@ -248,7 +248,7 @@ func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 	}{
 		{"on its server", []cluster.JobID{2}, 5, 0, 2},
 		{"on another one", []cluster.JobID{2}, 5, 2, 0},
-		{"on that of the second in line", []cluster.JobID{2, 3}, 5, 1, 3},
+		{"on that of the second in the queue", []cluster.JobID{2, 3}, 5, 1, 3},
 		{"one that waits for its quota", []cluster.JobID{4}, 5, 0, 0},
 		{"its own tenant's", []cluster.JobID{4}, 6, 2, 4},
 	} {

@@ -18,7 +18,7 @@ type proposal struct {
 }
 
 // learned is a scheduler that counts the choices which it left to its prior.
-type learned interface{ Strange() int }
+type learned interface{ OutOfDistribution() int }
 
 var _ learned = (*agents.Team)(nil)
 
