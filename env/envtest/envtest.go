@@ -1,4 +1,4 @@
-// Package envtest checks that an environment keeps the contract of package env, whoever wrote it, and offers toy
+// Package envtest checks that an environment keeps the contract of package env, whoever wrote it, and has toy
 // environments of known optimum for learners. It judges no policy and measures no scheduling quality.
 package envtest
 

@@ -68,7 +68,7 @@ func TestToysHaveTheirOptimum(t *testing.T) {
 }
 
 // A toy tells nothing if its prior solves it, or if doing nothing pays.
-func TestToysNeedThought(t *testing.T) {
+func TestToysNeedLearning(t *testing.T) {
 	prior := func(ts *env.TimeStep, joint []game.Action) { ts.Unanimous(ts.Prior, joint) }
 	pass := func(_ *env.TimeStep, joint []game.Action) { clear(joint) }
 	for _, toy := range envtest.Toys() {

@@ -215,7 +215,7 @@ func (p Params) validate() error {
 	return nil
 }
 
-// Load is the load that the parameters offer to a cluster of that many GPUs in expectation: GPU-time that arrives over
+// Load is the load that the parameters bring to a cluster of that many GPUs in expectation: GPU-time that arrives over
 // GPU-time that passes. A short draw differs: durations are heavy-tailed. See Workload.Rescale for an exact load.
 func (p Params) Load(gpus int) float64 {
 	var seconds, shares float64 // GPU-seconds a job

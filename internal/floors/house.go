@@ -24,6 +24,7 @@ func House() Rules {
 			{0, "internal/table", "rows of cells as text and Markdown"},
 			{0, "internal/tbevent", "event files of TensorBoard"},
 			{0, "internal/unpack", "compressed files under limits while reading"},
+			{0, "internal/words", "tests: retired words, and what to write instead"},
 			{0, "baselines/option", "options of schedulers: declared, listed, parsed"},
 			{0, "checkpoints/released", "the policy that comes with the program"},
 			{0, "env/physics/comm", "the time of an iteration under mixed parallelism"},
