@@ -1,9 +1,12 @@
-// Package train improves a team of server agents over its prior. It begins with labels: at decisions of the prior each candidate
-// is played on by the prior in a fork of the episode, so with the future as it comes, and the team learns what candidates save.
-// It may go on with proximal policy optimisation (Schulman et al., 2017) on what the team draws itself, judged against
-// what the prior would have made of the very state that a decision was taken in, on the same arrivals. It stores atomic
-// checkpoints, continues from one exactly, and writes its metrics as JSON lines. It compares with the prior on validation windows
-// alone; package eval compares policies.
+// Package train improves a team of server agents over its prior, a baseline scheduler.
+//
+// A run begins with labels. At some decisions of the prior, each candidate is carried out in a fork of the episode, and the
+// prior plays on from there, with the jobs that really come. What a candidate saves against the prior's own choice is its label,
+// and the team learns from the labels. The run may go on with proximal policy optimisation (PPO; Schulman et al., 2017): the
+// team draws its own choices, and each is judged against what the prior would have made of the same state on the same arrivals.
+//
+// A run stores atomic checkpoints, resumes from one exactly, and writes its metrics as JSON lines. It compares the team with its
+// prior on validation windows only; package eval compares policies on test windows.
 package train
 
 import (
@@ -18,64 +21,82 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Config is all that fixes a run's result, together with its scenarios: same Config, same scenarios, same weights and metrics,
-// byte for byte, on one platform, whatever the number of cores.
+// Config is all the settings that a run's result depends on, beside its scenarios. The same Config and the same scenarios give
+// the same weights and metrics, byte for byte, on one platform, whatever the number of cores. Each key in run.yaml and on the
+// command line is the field's YAML name after "train.".
 type Config struct {
-	Seed    uint64 `yaml:"seed"`
-	Updates int    `yaml:"updates"`
-	// Expert is how many of the updates, the first, learn from labels; the others learn by proximal policy optimisation.
+	// Seed is the seed of all random draws but those of LabelSeed.
+	Seed uint64 `yaml:"seed"`
+	// Updates is how many updates the run makes in all.
+	Updates int `yaml:"updates"`
+	// Expert is how many updates, from the first on, learn from labels. The updates after those learn by PPO.
 	Expert int `yaml:"expert"`
-	// Learner says what labels teach: "policy" to choose candidates that save much, "value" to bid what they save.
+	// Learner says what the team learns from labels: PolicyLearner or ValueLearner.
 	Learner string `yaml:"learner"`
-	// Label is the part of decisions that are labelled. Explore is how much less likely than the prior's own a candidate is taken
-	// where labels are gathered: exp(-Explore) as often. LabelSeed draws their windows, what is explored and what is labelled,
-	// so that runs with other seeds may share them. Replay bounds the labelled decisions that stay to be learned from.
-	Label     float64 `yaml:"label"`
-	Explore   float64 `yaml:"explore"`
-	LabelSeed uint64  `yaml:"label_seed"`
-	Replay    int     `yaml:"replay"`
-	Prior     string  `yaml:"prior"`  // candidates, with commas between: the best on training windows is taken
-	Margin    float64 `yaml:"margin"` // by which bids for other candidates must exceed that for the prior's own
-	Window    int     `yaml:"window"` // jobs shown to the agents
-	// Candidates is how many candidates of a wide list the team chooses from beside the prior's own, and Rivals are baselines, with
-	// commas between, whose proposals are among them; 0 is for narrow lists, about one start of the prior after the other.
-	Candidates int    `yaml:"candidates,omitempty"`
-	Rivals     string `yaml:"rivals,omitempty"`
-	// Encoder and Reward are names, see observe.Register and env.RegisterReward. A reward must never be positive: what is learned
-	// is to lose less of it than the prior.
-	Encoder string `yaml:"encoder,omitempty"` // empty: standard
-	Reward  string `yaml:"reward,omitempty"`  // empty: flow
+	// Label is the fraction of decisions that are labelled, 0 to 1.
+	Label float64 `yaml:"label"`
+	// Explore sets how seldom the prior departs from its own choice while labels are gathered: it takes another candidate
+	// exp(-Explore) times as often as its own.
+	Explore float64 `yaml:"explore"`
+	// LabelSeed is the seed of the labelled windows, of the departures there and of which decisions are labelled. Runs with
+	// different Seed and the same LabelSeed share their labels.
+	LabelSeed uint64 `yaml:"label_seed"`
+	// Replay is how many labelled decisions are kept to learn from; the newest stay.
+	Replay int `yaml:"replay"`
+	// Prior names the baseline that the team starts from. Of several names, separated by commas, the run takes the one that does
+	// best on training windows.
+	Prior string `yaml:"prior"`
+	// Margin is by how much the bid for another candidate must exceed the bid for the prior's own before it is taken.
+	Margin float64 `yaml:"margin"`
+	// Window is how many jobs the agents are shown, beside the jobs that candidates are about.
+	Window int `yaml:"window"`
+	// Candidates is how many candidates beside the prior's own a wide list holds. 0 means narrow lists: one start of the prior
+	// at a time, and its alternatives.
+	Candidates int `yaml:"candidates,omitempty"`
+	// Rivals names baselines, separated by commas, whose proposals are put on the wide list too.
+	Rivals string `yaml:"rivals,omitempty"`
+	// Encoder names what the agents observe, see observe.Register. Empty is the standard encoder.
+	Encoder string `yaml:"encoder,omitempty"`
+	// Reward names what the team maximises, see env.RegisterReward. It must never be positive. Empty is env.Flow.
+	Reward string `yaml:"reward,omitempty"`
 
+	// Size is the size of the network.
 	Size agents.Size `yaml:"size"`
-	// Windows and Rollouts: an update plays Rollouts episodes on each of Windows windows.
+	// Windows is how many training windows an update plays, and Rollouts how many episodes PPO plays on each of them.
 	Windows  int `yaml:"windows"`
 	Rollouts int `yaml:"rollouts"`
-	// Memory is the time constant with which what a decision leads to is discounted. Credit is that within which a decision is
-	// judged by what did follow; beyond, by what the prior would have made of it. It stands for GAE's λ where steps are unequal,
-	// and labels do without.
+	// Memory is the time constant of the discount: a reward that comes this much later counts 1/e as much.
 	Memory time.Duration `yaml:"memory"`
+	// Credit is the time constant with which PPO passes from what really followed a decision to what the prior would have made
+	// of it. It plays the part of λ in generalised advantage estimation, where steps are not of equal length. Labels ignore it.
 	Credit time.Duration `yaml:"credit"`
-	// Choices bounds the decisions an update learns from, drawn evenly from all that it saw; Epochs is how often it sees
-	// them, in batches of Batch.
-	Choices int     `yaml:"choices"`
-	Epochs  int     `yaml:"epochs"`
-	Batch   int     `yaml:"batch"`
-	Rate    float64 `yaml:"rate"`    // Adam's step at the first update, falling linearly to a tenth at the last
-	Clip    float64 `yaml:"clip"`    // of the probability ratio
-	Entropy float64 `yaml:"entropy"` // bonus, falling linearly to 0
-	MaxKL   float64 `yaml:"max_kl"`  // an update from draws ends its epochs when the policy has moved so far
+	// Choices is how many decisions an update learns from at most, drawn evenly. Epochs is how often it passes over them, and
+	// Batch is how many make one gradient step.
+	Choices int `yaml:"choices"`
+	Epochs  int `yaml:"epochs"`
+	Batch   int `yaml:"batch"`
+	// Rate is Adam's learning rate at the first update. It falls linearly to a tenth at the last.
+	Rate float64 `yaml:"rate"`
+	// Clip is how far PPO's probability ratio may leave 1 before it is clipped.
+	Clip float64 `yaml:"clip"`
+	// Entropy is the weight of the entropy bonus at the first update. It falls linearly to 0 at the last.
+	Entropy float64 `yaml:"entropy"`
+	// MaxKL ends an update after the epoch in which the policy's mean divergence from the policy that played exceeds it, in nats.
+	MaxKL float64 `yaml:"max_kl"`
+	// MaxNorm is the norm that gradients are clipped to.
 	MaxNorm float64 `yaml:"max_norm"`
-	// Every so many updates the policy is played on Validation windows of each scenario and a checkpoint is stored, and at the
-	// end; Keep checkpoints stay.
-	Every      int `yaml:"every"`
+	// Every is after how many updates the policy is validated and a checkpoint is stored; both happen after the last update too.
+	Every int `yaml:"every"`
+	// Validation is how many validation windows of each scenario are played.
 	Validation int `yaml:"validation"`
-	Keep       int `yaml:"keep"`
+	// Keep is how many checkpoints stay on disk.
+	Keep int `yaml:"keep"`
 }
 
-// The learners.
+// What a team learns from labels: see Config.Learner.
 const (
-	PolicyLearner = "policy"
-	ValueLearner  = "value"
+	PolicyLearner = "policy" // to choose candidates that save much more often
+	ValueLearner  = "value"  // to bid for each candidate what it saves
 )
 
 // DefaultConfig returns settings that learn on two cores within minutes.
@@ -89,7 +110,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports the first setting out of range, by its key.
+// Validate returns an error that names the key of the first setting out of range, the value and what was expected.
 func (c *Config) Validate() error {
 	for _, f := range []struct {
 		key      string

@@ -1,9 +1,9 @@
 package train
 
-// Term is one of the numbers that tell how a training goes, and where it is told.
+// Term explains one number that a run reports.
 type Term struct {
-	Key   string // in metrics.jsonl, the JSON name of a field of Metrics; "" for what event files alone tell
-	Tag   string // in event files; "" for the update itself, which is their step
+	Key   string // its key in metrics.jsonl; "" if only event files have it
+	Tag   string // its tag in event files; "" for the update, which is their step
 	Unit  string
 	Means string
 }
@@ -17,8 +17,8 @@ const (
 	tagWeights       = "weights/" // and the part
 )
 
-// Glossary returns all of them, those of Metrics first, in its order. It is what event files take their tags and descriptions
-// from, and what docs/training.md shows.
+// Glossary explains all numbers that a run reports, those of Metrics first, in the order of its fields. Event files take their
+// tags and descriptions from it, and docs/training.md shows it.
 func Glossary() []Term {
 	return []Term{
 		{"update", "", "updates", "finished so far"},

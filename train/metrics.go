@@ -12,29 +12,40 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// Metrics is one update: a line of metrics.jsonl. Wall-clock figures are not among them; they go to timing.jsonl. Glossary has
-// their units and their tags in event files.
+// Metrics is what one update reports: a line of metrics.jsonl. Times on the wall clock are kept apart, in timing.jsonl, so that
+// equal runs write equal metrics. Glossary lists the units, and the tags in event files.
 type Metrics struct {
-	Update     int      `json:"update"`
-	Choices    int      `json:"choices"`                // decisions among several candidates in new windows: all, or those labelled
-	Learned    int      `json:"learned"`                // decisions learned from: of these, or of all that have labels
-	Departs    float64  `json:"departs,omitempty"`      // share of decisions that were not the prior's
-	Return     float64  `json:"return,omitempty"`       // mean over episodes: negative job-hours
-	Relative   float64  `json:"relative_jct,omitempty"` // mean JCT of the sampled policy over the prior's on the same windows
-	Validation *float64 `json:"validation,omitempty"`   // the same of the greedy policy on the validation windows, if it was due
-	Margin     float64  `json:"margin,omitempty"`       // with which that was
-	Agree      float64  `json:"agree,omitempty"`        // share of labelled decisions at which the greedy takes the best candidate
-	Value      float64  `json:"value,omitempty"`        // what the greedy policy's candidates save, mean over labelled decisions
-	Scale      float64  `json:"scale,omitempty"`        // job-hours that a candidate saves or loses where it matters, mean
-	Entropy    float64  `json:"entropy"`                // nats a choice
-	KL         float64  `json:"kl"`                     // from the policy that played
-	Clipped    float64  `json:"clipped"`                // share of choices
-	Norm       float64  `json:"grad_norm"`              // mean before clipping
+	Update int `json:"update"` // updates finished, this one included
+	// Choices counts the decisions among several candidates in the update's windows. In an update from labels it counts those of
+	// them that are labelled. Learned counts the decisions that the update learned from.
+	Choices int `json:"choices"`
+	Learned int `json:"learned"`
+	// These are 0 in updates from labels. Departs is the fraction of Choices in which the team did not take the prior's own
+	// candidate. Return is the sum of rewards of an episode, in negative job-hours for env.Flow, mean over episodes. Relative is
+	// the cost of an episode over the prior's on the same window, mean over episodes.
+	Departs  float64 `json:"departs,omitempty"`
+	Return   float64 `json:"return,omitempty"`
+	Relative float64 `json:"relative_jct,omitempty"`
+	// Validation is Relative on the validation windows, where the team takes the highest bid instead of drawing; nil if the update
+	// was not validated. Margin is the margin with which it was reached: the best of several multiples of Config.Margin.
+	Validation *float64 `json:"validation,omitempty"`
+	Margin     float64  `json:"margin,omitempty"`
+	// These are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the candidate that saves
+	// most. Value is what the candidates with the highest bids save, in job-hours, mean over decisions. Scale is the mean size of
+	// the labels that are not 0, in job-hours.
+	Agree float64 `json:"agree,omitempty"`
+	Value float64 `json:"value,omitempty"`
+	Scale float64 `json:"scale,omitempty"`
+
+	Entropy float64 `json:"entropy"`   // of the policy, nats, mean over decisions
+	KL      float64 `json:"kl"`        // divergence from the policy that played, nats, mean over decisions; 0 from labels
+	Clipped float64 `json:"clipped"`   // fraction of decisions whose probability ratio was clipped; 0 from labels
+	Norm    float64 `json:"grad_norm"` // norm of the gradient before clipping, mean over batches
 }
 
-// ReadMetrics returns those of the run in dir, one for each update that it has finished, which may be none. The run may be in
-// progress: a last line that is not whole yet is left out. The error names the line; it wraps checkpoints.ErrNone if dir holds
-// no run.
+// ReadMetrics returns the metrics of the run in dir, one for each finished update. A new run has none. The run may still be in
+// progress: a last line that is not complete yet is left out. An error about a line names the line. The error wraps
+// checkpoints.ErrNone if dir holds no run.
 func ReadMetrics(dir string) ([]Metrics, error) {
 	path := filepath.Join(dir, metricsName)
 	text, err := os.ReadFile(path)

@@ -8,8 +8,8 @@ import (
 
 // OlderError says that the newest checkpoint of a run cannot be read, and which older one can.
 type OlderError struct {
-	Step    int                   // of the newest checkpoint that can be read: updates finished by then
-	Skipped []checkpoints.Skipped // the newer ones, newest first
+	Step    int                   // of the newest checkpoint that can be read: how many updates had finished
+	Skipped []checkpoints.Skipped // the newer checkpoints, newest first
 }
 
 func (e *OlderError) Error() string {

@@ -17,23 +17,23 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// Recipe is all that fixes a run's result: what run.yaml holds, the scenarios as documents of their own.
+// Recipe is all that a run's result depends on. A run writes it to run.yaml, with each scenario as a YAML document of its own.
 type Recipe struct {
 	Train     Config              `yaml:"train"`
-	Prior     string              `yaml:"prior"` // as tuned
+	Prior     string              `yaml:"prior"` // the baseline that was taken of Train.Prior
 	Workloads []Workload          `yaml:"workloads"`
 	Scenarios []scenario.Scenario `yaml:"-"`
 }
 
-// Workload identifies the jobs of a scenario.
+// Workload identifies the jobs of a scenario that a run learned from.
 type Workload struct {
 	Scenario string `yaml:"scenario"`
-	Digest   string `yaml:"sha256"`
-	// Seen are the periods of the training and validation windows.
+	Digest   string `yaml:"sha256"` // of the jobs
+	// Seen are the parts of the trace that the training and validation windows are from.
 	Seen []scenario.Period `yaml:"seen"`
 }
 
-// ReadRecipe reads that of the run in dir. The error wraps checkpoints.ErrNone if dir holds no run.
+// ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir holds no run.
 func ReadRecipe(dir string) (*Recipe, error) {
 	path := filepath.Join(dir, recipeName)
 	text, err := os.ReadFile(path)
@@ -65,9 +65,10 @@ func ReadRecipe(dir string) (*Recipe, error) {
 	return &r, nil
 }
 
-// Open returns the policy of a run as its newest checkpoint has it: the best on validation, else the last. If that checkpoint is
-// damaged, older is asked whether the newest good one may stand in: nil takes it, and an error is returned. A nil older refuses
-// with the OlderError. The error wraps checkpoints.ErrNone if dir holds no run with a checkpoint.
+// Open returns the policy of the run in dir from its newest checkpoint: the policy that did best on validation windows, or the
+// last one if the run has no validation windows. If that checkpoint is damaged, Open calls older. If older returns nil, Open
+// takes the newest good checkpoint; if older returns an error, so does Open. With a nil older Open returns the OlderError. The
+// error wraps checkpoints.ErrNone if dir holds no run with a checkpoint.
 func Open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
 	p, training, err := open(dir, older)
 	if err != nil {

@@ -18,35 +18,40 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// ErrMismatch is wrapped when a run is resumed with a configuration or scenario other than its own; the error lists what
-// differs.
+// ErrMismatch is wrapped by the error about a run that is to be resumed with another configuration or scenario than it began
+// with. The error lists what differs.
 var ErrMismatch = errors.New("does not continue this run")
 
-// Options say how to run, not what results.
+// Options say where and how a run works. They do not change its result.
 type Options struct {
-	Dir     string // of the run: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/
-	Resume  bool   // continue from the newest checkpoint in Dir; otherwise Dir must hold no run
-	Workers int    // cores to use, 0 for all; does not change the result
-	// Labels is where labelled choices are stored, and found if the same were gathered before; empty is a folder in Dir.
+	// Dir is the run's folder: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/ and labels/.
+	Dir string
+	// Resume continues from the newest checkpoint in Dir. Without it Dir must hold no run.
+	Resume bool
+	// Workers is how many cores the run uses, 0 for all.
+	Workers int
+	// Labels is the folder in which labels are stored. Labels of the same kind that are there already are used again. Empty is
+	// the folder labels in Dir.
 	Labels string
-	// Scenarios are what it learns from: episodes are drawn from all in turn.
+	// Scenarios are what the team learns from: windows are drawn from all of them in turn.
 	Scenarios []*scenario.Scenario
-	// Older is asked when the newest checkpoint of a run to be resumed is damaged: nil goes on from the newest good one, an error
-	// ends the run. A nil Older refuses with the OlderError.
+	// Older is called when a run is resumed and its newest checkpoint is damaged. If it returns nil, the run goes on from the
+	// newest good checkpoint; if it returns an error, the run ends with that. A nil Older ends the run with the OlderError.
 	Older func(*OlderError) error
-	// Progress is told of every finished update, and on resuming of the last one before.
+	// Progress is called after every update, and on resuming with the last update before. It may be nil.
 	Progress func(*Metrics)
-	// Clock tells the time for timing.jsonl and the event file, which runs that are otherwise equal do not share; nil writes
-	// neither.
+	// Clock tells the wall-clock time for timing.jsonl and the event files. With nil the run writes neither.
 	Clock func() time.Time
-	// Stop ends the run after the update in progress, with a checkpoint; nil never does.
+	// Stop ends the run after the update in progress, with a checkpoint, once it is closed. It may be nil.
 	Stop <-chan struct{}
 }
 
-// Run trains and returns the policy that did best on the scenarios' validation windows, the untrained one among the
-// candidates; without validation windows, the last. stopped says that Stop or ctx ended the run before Config.Updates;
-// everything until the last finished update is then stored, after ctx until the last checkpoint. An error leaves the
-// checkpoints before it. A folder in which another run is at work is refused.
+// Run trains a team and returns the policy that did best on the validation windows of the scenarios; the untrained policy, which
+// is the prior, takes part in that. Without validation windows it returns the policy of the last update.
+//
+// stopped says that the run ended before Config.Updates. If Stop ended it, all finished updates are stored. If ctx ended it, the
+// updates up to the last checkpoint are stored. After an error the checkpoints from before it are still there. Run refuses a
+// folder in which another run is at work.
 func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
