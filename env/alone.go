@@ -8,9 +8,9 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Alone plays the episode of a seed under the prior, without agents, and returns its record: that of agents who always name what
-// the prior would do, and the yardstick of all others. The episode in progress goes on as if nothing had been asked, unless the
-// game has a Rule that remembers: that is reset.
+// Alone plays the episode of a seed under the prior, without agents, and returns its event log. Agents who always name what the
+// prior would do get the same log; other agents are compared with it. Alone leaves the episode in progress as it is, except that
+// it resets the game's Rule, if there is one.
 func (c *Cluster) Alone(ctx context.Context, seed uint64) (*sim.Log, error) {
 	start, err := c.episode(seed)
 	if err != nil {

@@ -11,20 +11,22 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Config makes a Cluster environment.
+// Config says how to make a Cluster environment. Either Jobs or Episode must be set, not both.
 type Config struct {
-	Sim sim.Config // its cluster is that of every episode
-	// Jobs returns the workload of a seed, which Sim plays; it is kept, not copied, and not changed.
+	// Sim is how episodes are simulated. All episodes have the servers of Sim.Cluster.
+	Sim sim.Config
+	// Jobs returns the jobs of the episode of a seed. The environment keeps the slice, and does not change it.
 	Jobs func(seed uint64) ([]trace.Job, error)
-	// Episode returns the whole episode of a seed, in place of Jobs and of what Sim says beside the cluster.
+	// Episode returns the whole episode of a seed: jobs, cluster and simulation. It must have as many servers as Sim.Cluster; the
+	// rest of Sim is not used.
 	Episode func(seed uint64) (sim.Episode, error)
-	// Game says about whose proposals the agents decide, by which observations, and when they agree.
+	// Game names the prior, and says which candidates there are, what agents observe and when they agree.
 	Game   game.Config
 	Reward Reward // nil: Flow{}
 }
 
-// Cluster is the environment of a simulated cluster. Decision points at which there is nothing to choose are no steps: the
-// prior's proposal is carried out there, and their reward and time go to the next step.
+// Cluster is the environment of a simulated cluster. A decision point at which there is nothing to choose makes no step: the
+// prior's proposal is carried out there, and the next step has the reward and the time.
 type Cluster struct {
 	cfg    Config
 	game   *game.Game
@@ -37,7 +39,7 @@ type Cluster struct {
 
 var _ Env = (*Cluster)(nil)
 
-// New returns an environment before its first Reset.
+// New returns an environment. Its first call must be Reset.
 func New(cfg Config) (*Cluster, error) {
 	if (cfg.Jobs == nil) == (cfg.Episode == nil) {
 		return nil, fmt.Errorf("make environment: no workload, or two: want Jobs or Episode")
@@ -60,10 +62,10 @@ func New(cfg Config) (*Cluster, error) {
 // Spec implements Env.
 func (c *Cluster) Spec() game.Spec { return c.spec }
 
-// Reward returns how the environment scores time.
+// Reward returns the reward function.
 func (c *Cluster) Reward() Reward { return c.cfg.Reward }
 
-// Game returns the game that is played in it. Its Tally tells what was chosen.
+// Game returns the game that the agents play. Its Tally counts what they chose.
 func (c *Cluster) Game() *game.Game { return c.game }
 
 // Close implements Env.
@@ -72,7 +74,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// Log returns the record of the present or last episode, nil before the first. Read only.
+// Log returns the event log of the episode in progress, or of the last one; nil before the first. The caller must not change it.
 func (c *Cluster) Log() *sim.Log {
 	if c.sim == nil {
 		return nil
@@ -80,15 +82,16 @@ func (c *Cluster) Log() *sim.Log {
 	return c.sim.Log()
 }
 
-// Fork makes dst an independent copy of the episode in progress, open transaction included, which costs about as much as a few
-// decisions: for agents and learners that look ahead. The copy goes on with sim.Sim.Continue, under any scheduler.
+// Fork makes dst an independent copy of the episode in progress, with its open transaction. Agents and learners that look ahead
+// need it; it costs about as much time as a few decisions. sim.Sim.Continue plays the copy on, under any scheduler. There must
+// be an episode in progress.
 func (c *Cluster) Fork(dst *sim.Sim) { c.sim.Fork(dst) }
 
-// Txn returns the transaction of the present round, nil when no episode is in progress. What is tried in it must be rolled
-// back.
+// Txn returns the open transaction of the present round, nil when no episode is in progress. The caller must roll back what it
+// tries in it.
 func (c *Cluster) Txn() *cluster.Txn { return c.tx }
 
-// Reset implements Env. After an error no episode is in progress.
+// Reset implements Env. After an error there is no episode in progress.
 func (c *Cluster) Reset(seed uint64, first *TimeStep) error {
 	c.tx = nil
 	start, err := c.episode(seed)
@@ -122,7 +125,7 @@ func (c *Cluster) episode(seed uint64) (sim.Episode, error) {
 	return sim.Episode{Config: c.cfg.Sim, Jobs: jobs}, err
 }
 
-// Step implements Env. After an error that is not about the joint action no episode is in progress.
+// Step implements Env. After an error about anything but the joint action there is no episode in progress.
 func (c *Cluster) Step(joint []game.Action, next *TimeStep) error {
 	if c.tx == nil {
 		return fmt.Errorf("step environment: %w", ErrOver)

@@ -1,11 +1,14 @@
-// Package env is a simulated GPU cluster behind a gym contract: every server is an agent, with its own observation, its own
-// action and, if the reward says so, its own reward. It is PettingZoo's parallel API in Go, with buffers owned by the caller.
+// Package env makes a simulated GPU cluster into a multi-agent environment. Every server is an agent: it has its own observation
+// and its own action, and its own reward if the reward function gives one. The interface is PettingZoo's parallel API in Go, and
+// the caller owns all buffers.
 //
-// What agents see and may do at one instant is package game, which knows no simulator: a production cluster is decided by the
+// Package game says what agents see and may do at one instant. It knows no simulator, so a production cluster is decided by the
 // same rounds. Package env adds the simulator, time and rewards.
 //
 // The agents of an episode are fixed and ordered: agent i is server i. One Step is one round: every agent names a candidate or
-// passes, what is agreed on is carried out inside one transaction, and rounds follow at the same simulated instant until nothing
-// is left to decide. Then time moves to the next decision point at which there is a choice. Steps are therefore not equal in
-// time: TimeStep.Elapsed says how much passed (a semi-Markov process), and a discount should be per elapsed time.
+// passes, and the candidates that are agreed on are carried out inside one transaction. Rounds follow each other at the same
+// simulated instant until nothing is left to decide. Then time moves to the next decision point at which there is a choice.
+//
+// Steps are therefore not of equal length in time (a semi-Markov process). TimeStep.Elapsed says how much simulated time has
+// passed, and a learner should discount by it rather than by the number of steps.
 package env

@@ -8,57 +8,60 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// ErrOver is returned by Step when the episode is over, or before the first Reset.
+// ErrOver is wrapped by the error of Step when the episode is over, and before the first Reset.
 var ErrOver = errors.New("no episode in progress")
 
-// Env is an episode that agents play. Same seed and same joint actions, same time steps, byte for byte. Not safe for
-// concurrent use.
+// Env is an environment of several agents, which plays one episode after another. The same seed and the same joint actions give
+// the same time steps, byte for byte. An Env is not safe for concurrent use.
 type Env interface {
-	// Spec tells sizes and the meaning of every number. It does not change.
+	// Spec returns the shapes of observations and actions, and what every number in them means. It never changes.
 	Spec() game.Spec
-	// Reset starts the episode of a seed and fills first. An episode in which there is nothing to choose has no steps: first is
-	// Over.
+	// Reset starts the episode of a seed and fills first with its first time step. If the episode has nothing to choose, it is
+	// over at once: first.Over() is true.
 	Reset(seed uint64, first *TimeStep) error
-	// Step plays one round and fills next, which may be the step that the joint action answers. joint has one action an agent.
-	// An action that the agent's mask excludes is an error that wraps game.ErrMasked. After that, and after a joint action of
-	// another length or a number that there is not, nothing has happened, and the same round may be answered again.
+	// Step plays one round and fills next with the time step after it. joint holds one action for each agent, by index. next may
+	// be the time step that joint answers. An action that the agent's mask forbids is an error that wraps game.ErrMasked. After
+	// that error, and after one about the length of joint or a number that no candidate has, nothing has happened: the caller
+	// may answer the same round again.
 	Step(joint []game.Action, next *TimeStep) error
-	// Close releases what the environment holds.
+	// Close frees what the environment holds.
 	Close() error
 }
 
-// TimeStep is what the agents see. The caller owns it and may reuse it; Reset and Step size its slices on first use and then
-// fill them in place. Everything is read only for others. When an episode is over its rows show the state as the episode left
-// it, where a value may be bootstrapped; there are no candidates and coalitions, and agents may but pass.
+// TimeStep is what the agents see before a round. The caller owns it and may reuse it: Reset and Step allocate its slices on
+// first use and then fill them in place. Other code must only read it.
+//
+// When an episode is over, the rows show the cluster as the episode left it, so that a learner can bootstrap a value there. There
+// are no candidates and no coalitions then, and agents can only pass.
 type TimeStep struct {
 	game.Round
-	Reward  float64       // shared by all agents, for the time that passed since the last step
-	Rewards []float64     // [Agents]: each agent's own; all are Reward unless the reward is an AgentReward
+	Reward  float64       // of all agents together, for the time since the last step
+	Rewards []float64     // [Agents]: each agent's own reward; all equal Reward unless the reward function is an AgentReward
 	Elapsed time.Duration // simulated time since the last step
-	Now     time.Duration // simulated time
-	// Taken lists the candidates that were carried out in the last round, ascending. Where the prior's own starts nobody, to pass is
-	// to take it.
+	Now     time.Duration // simulated time at this step
+	// Taken lists the candidates that were carried out in the last round, in ascending order. If the prior's own candidate, number
+	// 1, starts no job, it is carried out also when all agents pass.
 	Taken []game.Action
-	// Refused lists the candidates that were named in the last round and not carried out, ascending by number.
+	// Refused lists the candidates that agents named in the last round and that were not carried out, in ascending order.
 	Refused    []game.Refusal
-	Terminated bool   // every job finished
-	Truncated  string // why the episode was cut off before that, "" if it was not
+	Terminated bool   // all jobs have finished
+	Truncated  string // why the episode was cut off before that; "" if it was not
 	// Cluster is the state behind the observations, for policies that look further. It changes with the next Step.
 	Cluster *cluster.State
 }
 
-// Over reports whether the episode has ended, one way or the other.
+// Over reports whether the episode has ended, terminated or truncated.
 func (ts *TimeStep) Over() bool { return ts.Terminated || ts.Truncated != "" }
 
-// State appends the vector that a central critic may read: the rows of all servers, of all jobs, and the cluster's. Its length
-// depends on the Spec alone.
+// State appends to dst the input of a central critic: the rows of all servers, then those of all jobs, then the features of the
+// cluster. Their number depends on the Spec alone.
 func (ts *TimeStep) State(dst []float32) []float32 {
 	dst = append(dst, ts.Servers...)
 	dst = append(dst, ts.Jobs...)
 	return append(dst, ts.Global...)
 }
 
-// CopyFrom makes ts a copy of src that shares no memory with it, but for List and Cluster.
+// CopyFrom makes ts a deep copy of src. Only List and Cluster still point to the memory of src.
 func (ts *TimeStep) CopyFrom(src *TimeStep) {
 	old := *ts
 	*ts = *src
@@ -69,24 +72,25 @@ func (ts *TimeStep) CopyFrom(src *TimeStep) {
 	ts.Refused = append(old.Refused[:0], src.Refused...)
 }
 
-// Reward scores the time between two decision points, during which nothing changes but the clock.
+// Reward is a reward function. It scores the time between two instants during which nothing changes but the clock.
 type Reward interface {
 	Name() string
 	// Score is called with the state as the agents left it at the instant from, before anything happens at the instant to.
 	Score(s *cluster.State, from, to time.Duration) float64
 }
 
-// AgentReward is a Reward that also gives every agent its own.
+// AgentReward is a Reward that also gives every agent a reward of its own.
 type AgentReward interface {
 	Reward
 	// ScoreAgents adds to dst, one number an agent, what each is given for the same time as Score.
 	ScoreAgents(s *cluster.State, from, to time.Duration, dst []float64)
 }
 
-// Flow is the negative number of jobs in the system integrated over time, in units of Scale: a whole episode sums to the
-// negative sum of completion times, so its maximum is the minimum mean JCT (Decima, SIGCOMM 2019, §5.3).
+// Flow is the usual reward: minus the number of jobs that wait or run, integrated over time. Over an episode in which all jobs
+// finish it sums to minus the sum of job completion times (JCT), so the policy with the highest return has the lowest mean JCT
+// (Decima, SIGCOMM 2019, §5.3).
 type Flow struct {
-	Scale time.Duration // 0 for an hour
+	Scale time.Duration // the unit of time; 0 for an hour, so that rewards are in job-hours
 }
 
 // Name implements Reward.

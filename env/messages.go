@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Messages lets agents talk within a budget: each may attach a few numbers to what it names in a round, and those who see its
-// server hear them in the next. What nobody sends again is gone after that.
+// Messages lets agents send each other a few numbers in every round. Each agent may attach a message to its action, and the
+// agents that see its server receive it in the next round. A message lasts for that one round.
 type Messages struct {
 	Env
 	visible    *Visible
@@ -17,11 +17,11 @@ type Messages struct {
 	sent, told [][]float32 // by agent: with the present round's joint action, and with the last one's
 }
 
-// ErrBudget is wrapped by the error about a message that is too long. It is not sent then.
+// ErrBudget is wrapped by the error about a message that is too long. Such a message is not sent.
 var ErrBudget = errors.New("message over budget")
 
-// NewMessages returns e with messages of at most budget numbers an agent and a round. e is or wraps a Visible, which says who
-// hears whom.
+// NewMessages returns e with messages of at most budget numbers from each agent in each round. e must be or wrap a Visible, which
+// says who receives whose messages. budget must be 1 or more.
 func NewMessages(e Env, budget int) (*Messages, error) {
 	v, ok := As[*Visible](e)
 	if !ok || budget < 1 {
@@ -35,8 +35,8 @@ func NewMessages(e Env, budget int) (*Messages, error) {
 // Unwrap implements Wrapper.
 func (m *Messages) Unwrap() Env { return m.Env }
 
-// Send attaches a message to what the agent will name in the present round, in the place of one that it has attached before. The
-// numbers are copied.
+// Send attaches a message to the agent's action of the present round, in place of one attached before. The numbers are copied;
+// they must be finite.
 func (m *Messages) Send(agent int, numbers []float32) error {
 	if agent < 0 || agent >= len(m.sent) {
 		return fmt.Errorf("agent %d sends a message, want one of the %d agents", agent, len(m.sent))
@@ -53,14 +53,14 @@ func (m *Messages) Send(agent int, numbers []float32) error {
 	return nil
 }
 
-// Message is what an agent has sent.
+// Message is what one agent has sent.
 type Message struct {
-	From    int
-	Numbers []float32 // the environment's, and valid until the next Step
+	From    int       // the agent that sent it
+	Numbers []float32 // owned by the environment, and valid until the next Step
 }
 
-// Heard appends the messages that an agent hears in the present round, ascending by sender: those of other agents whose servers
-// it sees now.
+// Heard appends to dst the messages that agent receives in the present round, in ascending order of sender. They are those of the
+// other agents whose servers it sees now. ts is the present time step.
 func (m *Messages) Heard(ts *TimeStep, agent int, dst []Message) []Message {
 	for from, numbers := range m.told {
 		if from != agent && len(numbers) > 0 && m.visible.Sees(ts, agent, from) {
@@ -70,14 +70,14 @@ func (m *Messages) Heard(ts *TimeStep, agent int, dst []Message) []Message {
 	return dst
 }
 
-// Reset implements Env. Nothing that was sent before is heard after it.
+// Reset implements Env. It drops all messages.
 func (m *Messages) Reset(seed uint64, first *TimeStep) error {
 	forget(m.sent)
 	forget(m.told)
 	return m.Env.Reset(seed, first)
 }
 
-// Step implements Env. After an error what was attached stays so.
+// Step implements Env. After an error the messages of the round stay attached.
 func (m *Messages) Step(joint []game.Action, next *TimeStep) error {
 	if err := m.Env.Step(joint, next); err != nil {
 		return err

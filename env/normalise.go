@@ -8,19 +8,19 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// NormalisedReward divides rewards by the standard deviation of the discounted return up to now, so that they are of a size that
-// learners like, whatever the cluster and the unit of the reward. It is gymnasium's NormalizeReward with a discount for the time
-// that passes instead of one for each step: exp(-elapsed/memory). Steps in which no time has passed teach it nothing.
+// NormalisedReward divides rewards by the standard deviation of all discounted returns so far, so that their size suits learners,
+// whatever the cluster and the unit of the reward. It is gymnasium's NormalizeReward, with a discount for the time that passes,
+// exp(-elapsed/memory), instead of one for each step. Steps in which no time passes do not change the deviation.
 //
-// An agent's own reward is divided by the same number, so that it keeps its proportion to that of all. Same episodes in the same
-// order, same rewards: where several environments learn a scale each, none depends on the others.
+// The agents' own rewards are divided by the same number. The same episodes in the same order give the same rewards: several
+// environments each learn their own deviation.
 type NormalisedReward struct {
 	Env
 	memory time.Duration
 	scale  RewardScale
 }
 
-// RewardScale is what a NormalisedReward has learned. It can be stored with a learner and set again.
+// RewardScale is what a NormalisedReward has learned. A learner can store it and set it again.
 type RewardScale struct {
 	Count  uint64  `json:"count"`  // steps in which time passed
 	Mean   float64 `json:"mean"`   // of the discounted return at these
@@ -28,7 +28,7 @@ type RewardScale struct {
 	Return float64 `json:"return"` // the discounted return of the episode in progress
 }
 
-// Deviation is what rewards are divided by: 1 until there are two returns to tell it from.
+// Deviation returns the number that rewards are divided by. It is 1 until there are two returns.
 func (s *RewardScale) Deviation() float64 {
 	if s.Count < 2 {
 		return 1
@@ -36,7 +36,8 @@ func (s *RewardScale) Deviation() float64 {
 	return math.Sqrt(s.Spread/float64(s.Count) + 1e-8) // returns that are all alike divide by 1e-4, as gymnasium's do
 }
 
-// NewNormalisedReward returns e with its rewards normalised. memory is the time in which a reward falls to 1/e of its worth.
+// NewNormalisedReward returns e with its rewards normalised. memory is the time constant of the discount: a reward that comes
+// this much later counts 1/e as much. It must be above 0.
 func NewNormalisedReward(e Env, memory time.Duration) (*NormalisedReward, error) {
 	if memory <= 0 {
 		return nil, fmt.Errorf("normalise rewards: memory %v, want above 0", memory)
@@ -50,7 +51,7 @@ func (n *NormalisedReward) Unwrap() Env { return n.Env }
 // Scale returns what has been learned so far.
 func (n *NormalisedReward) Scale() RewardScale { return n.scale }
 
-// SetScale goes on from what was learned before.
+// SetScale replaces what has been learned so far. A scale that no NormalisedReward could have learned is an error.
 func (n *NormalisedReward) SetScale(s RewardScale) error {
 	for _, x := range []float64{s.Mean, s.Spread, s.Return} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -10,15 +10,15 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Recorder writes down the episodes that are played in an environment: one line of JSON for every Reset and every Step that
-// succeeds. Replay plays them again.
+// Recorder writes a record of the episodes that are played in an environment: one line of JSON for every Reset and every Step
+// without an error. Replay plays them again.
 type Recorder struct {
 	Env
 	w io.Writer
 }
 
-// NewRecorder returns e with its episodes written to w, a line at a time. Whoever wants fewer, larger writes gives a
-// bufio.Writer. An error of w is an error of the Reset or Step that it comes up in, after which the record is of no use.
+// NewRecorder returns e with its episodes written to w, one write for each line. A bufio.Writer makes writes fewer and larger. If
+// a write fails, the Reset or Step that made it returns the error, and the record is of no use.
 func NewRecorder(e Env, w io.Writer) *Recorder { return &Recorder{e, w} }
 
 // Unwrap implements Wrapper.

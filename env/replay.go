@@ -12,9 +12,9 @@ import (
 // maxLine bounds a line of a record in bytes. That of a round with a number and a reward for each of a million agents is shorter.
 const maxLine = 64 << 20
 
-// Replay plays a Recorder's record again: the episodes of its seeds, by its joint actions. e is to be as it was then. The first
-// line at which what comes of it is not what the record says, byte for byte, is an error with its number; so is a line that is
-// none of a record's.
+// Replay plays the record of a Recorder again in e: the same episodes, by the same joint actions. e must be as it was when it was
+// recorded. Replay fails at the first line that e does not reproduce byte for byte, and at a line that is not part of a record.
+// The error has the line's number.
 func Replay(record io.Reader, e Env) error {
 	var (
 		again bytes.Buffer

@@ -8,12 +8,12 @@ import (
 
 var rewards = registry.New[Reward]("reward").With(Flow{}.Name(), Flow{})
 
-// RegisterReward makes a reward known by its name to training and the command line, before anything uses it, as in the first
-// lines of main. Several episodes score by it at a time. A name that is taken panics.
+// RegisterReward lets training and the command line find a reward function by its name. Call it in the first lines of main,
+// before anything looks a reward up. Several episodes call the reward at a time. RegisterReward panics if the name is taken.
 func RegisterReward(r Reward) { rewards.Add(r.Name(), r) }
 
-// NamedReward returns a reward by its name; the empty name is that of Flow.
+// NamedReward returns the reward function of a name. The empty name stands for Flow. An unknown name is an error.
 func NamedReward(name string) (Reward, error) { return rewards.Get(cmp.Or(name, Flow{}.Name())) }
 
-// RewardNames lists the rewards.
+// RewardNames lists the names of all reward functions.
 func RewardNames() []string { return rewards.Names() }

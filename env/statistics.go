@@ -7,21 +7,21 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Summary is what an episode came to.
+// Summary sums up one episode.
 type Summary struct {
 	Seed       uint64
-	Return     float64       // the sum of rewards, that of the time before the first round among them
-	Returns    []float64     // of each agent
+	Return     float64       // the sum of rewards, with the reward for the time before the first round
+	Returns    []float64     // [Agents]: the sum of each agent's rewards
 	Rounds     int           // steps
-	Time       time.Duration // simulated
-	AsPrior    float64       // of the rounds, those in which what the prior would have done was carried out; 0 without rounds
-	Refused    int           // candidates that were named and not carried out
+	Time       time.Duration // simulated, from Reset to the end
+	AsPrior    float64       // fraction of rounds in which the prior's choice was carried out; 0 without rounds
+	Refused    int           // how many candidates were named and not carried out
 	Terminated bool          // see TimeStep
 	Truncated  string
 }
 
-// Statistics sums up episodes, like gymnasium's RecordEpisodeStatistics. It changes nothing. Around NormalisedReward it sums what
-// that gives; within it, the rewards as they are.
+// Statistics sums up episodes, like gymnasium's RecordEpisodeStatistics, and changes nothing. Around a NormalisedReward it sums
+// normalised rewards; inside one it sums the rewards as they are.
 type Statistics struct {
 	Env
 	now, last Summary
@@ -36,8 +36,8 @@ func NewStatistics(e Env) *Statistics { return &Statistics{Env: e} }
 // Unwrap implements Wrapper.
 func (s *Statistics) Unwrap() Env { return s.Env }
 
-// Last returns what the last episode that was played to its end came to; ok is false before there is one. In a vector that resets
-// at once it is that of the episode which the step has ended. Its Returns are valid until the next episode ends.
+// Last returns the summary of the last episode that was played to its end; ok is false if there is none yet. In a vector in mode
+// SameStep that is the episode that the last step ended. Returns is valid until the next episode ends.
 func (s *Statistics) Last() (last Summary, ok bool) { return s.last, s.ended }
 
 // Reset implements Env.

@@ -13,20 +13,22 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Autoreset says what a vector does when an episode ends. The names and meanings are gymnasium's; an algorithm written for
-// one mode does not sample correctly from another.
+// Autoreset says what a vector does when an episode ends. The modes are those of gymnasium. An algorithm that was written for
+// one mode does not sample correctly under another.
 type Autoreset uint8
 
-// The modes. An episode in which there is nothing to choose has no steps: the time step that a reset shows is its last, and has
-// no candidates. The Step after it ignores the joint action. It ends that episode in SameStep, it resets in NextStep, and it is
-// ErrOver in Disabled.
+// The modes. An episode in which there is nothing to choose has no steps: the time step that a reset shows is its last, and it
+// has no candidates. The next Step ignores the joint action. In SameStep it ends that episode, in NextStep it resets, and in
+// Disabled it returns ErrOver.
 const (
-	// SameStep resets at once: the step that ends an episode shows the first round, state and instant of the next episode, beside
-	// the rewards, elapsed time, candidate taken, refusals and end of the one that ended. Vector.Final has the rest.
+	// SameStep resets at once. The step that ends an episode shows the round, cluster and time of the next episode's first step;
+	// its rewards, elapsed time, Taken, Refused, Terminated and Truncated are those of the episode that ended. Vector.Final has
+	// the rest of that.
 	SameStep Autoreset = iota
-	// NextStep shows the last step; the next Step ignores the joint action and shows the first step of the next episode.
+	// NextStep shows the last step of an episode. The next Step ignores the joint action and shows the first step of the next
+	// episode.
 	NextStep
-	// Disabled leaves it to ResetEnv: Step without it is ErrOver.
+	// Disabled resets nothing: the caller calls ResetEnv. Until then Step returns ErrOver.
 	Disabled
 )
 
@@ -47,8 +49,8 @@ func ParseAutoreset(name string) (Autoreset, error) {
 	return 0, fmt.Errorf("autoreset %q, want same-step, next-step or disabled", name)
 }
 
-// Vector plays several environments side by side: in step, or each at its own pace. What they show does not depend on the number
-// of workers. Not safe for concurrent use; no goroutine outlives a call.
+// Vector plays several environments side by side, either all one step at a time (Step) or each at its own pace (Play). The number
+// of workers does not change what they show. A Vector is not safe for concurrent use. No goroutine outlives a call.
 type Vector struct {
 	mode    Autoreset
 	members []member
@@ -76,9 +78,9 @@ type member struct {
 	ended   bool // whether final is of the last Step
 }
 
-// NewVector returns a vector over environments, which it owns from now on. They may differ in shape; a learner that puts them
-// into one batch wants equal ones. Each must have its own encoder. Up to workers of them play at a time, 0 for as many as there
-// are processors.
+// NewVector returns a vector of the environments, and owns them from now on. They may differ in shape, though a learner that puts
+// them into one batch needs equal shapes. Each must have its own encoder. At most workers of them play at the same time; 0 means
+// GOMAXPROCS.
 func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	if len(envs) == 0 {
 		return nil, errors.New("make vector: no environments, want at least 1")
@@ -99,7 +101,7 @@ func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	return v, nil
 }
 
-// Seeds derives the seeds of n environments from one: environment i's is the same for every n.
+// Seeds derives the seeds of n environments from one seed. The seed of environment i does not depend on n.
 func Seeds(base uint64, n int) []uint64 {
 	seeds := make([]uint64, n)
 	for i := range seeds {
@@ -108,8 +110,9 @@ func Seeds(base uint64, n int) []uint64 {
 	return seeds
 }
 
-// EpisodeSeed is the seed of an environment's n-th episode since the vector's Reset gave it seed: seed itself for the first,
-// then derived from seed and n alone. So equal seeds make equal sequences of episodes, whatever the others play.
+// EpisodeSeed returns the seed of an environment's episode n, from 0, after Vector.Reset gave it seed. Episode 0 has seed itself,
+// and the seeds of later episodes are derived from seed and n alone. So equal seeds give an environment equal sequences of
+// episodes, whatever the other environments play.
 func EpisodeSeed(seed, n uint64) uint64 {
 	if n == 0 {
 		return seed
@@ -117,17 +120,17 @@ func EpisodeSeed(seed, n uint64) uint64 {
 	return rng.Derive(seed, "episode", strconv.FormatUint(n, 10))
 }
 
-// Spec is the shape of environment i.
+// Spec returns the shape of environment i.
 func (v *Vector) Spec(i int) game.Spec { return v.members[i].env.Spec() }
 
-// Len counts the environments.
+// Len returns the number of environments.
 func (v *Vector) Len() int { return len(v.members) }
 
 // Seed returns the seed of environment i's present episode.
 func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.members[i].seed, v.members[i].episode) }
 
-// Reset starts the first episode of every environment: environment i's with seeds[i], see EpisodeSeed for those that follow.
-// It fills ts, one time step an environment.
+// Reset starts the first episode of every environment i with seeds[i], and fills ts[i] with its first time step. EpisodeSeed says
+// which seeds the later episodes have.
 func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
 	if err := v.begin(seeds, ts); err != nil {
 		return fmt.Errorf("reset vector: %w", err)
@@ -148,15 +151,15 @@ func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 	return nil
 }
 
-// ResetEnv starts an episode of environment i alone, from which its sequence of episodes goes on.
+// ResetEnv starts a new episode of environment i alone and fills first. The sequence of its episodes begins anew with seed.
 func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
 	m := &v.members[i]
 	m.seed, m.episode = seed, 0
 	return name(i, m.reset(first))
 }
 
-// Step plays one round of every environment with its joint action and fills ts. A nil joint action leaves its environment
-// and time step alone. An error names its environments, in order; the others have stepped.
+// Step plays one round of every environment i with joints[i] and fills ts[i]. If joints[i] is nil, environment i and ts[i] stay
+// as they are. The error names the environments that failed, in order; the others have stepped.
 func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	if len(joints) != v.Len() || len(ts) != v.Len() {
 		return fmt.Errorf("step vector: %d joint actions and %d time steps, want one for each of the %d environments",
@@ -166,11 +169,13 @@ func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	return v.run((*Vector).stepAt)
 }
 
-// Play plays one episode of every environment to its end: environment i's of seeds[i]. Each goes on at its own pace, so that none
-// waits for another whose agents take long. act is told of every time step in ts[i], the last too, and fills the joint
-// action, which is ignored after the last. Calls for one environment follow one another, those for several happen at a time. An
-// error of act ends its episode; the others play on, and the error names the environments, in order. Afterwards Step is
-// ErrOver until a reset.
+// Play plays one episode of every environment i, that of seeds[i], to its end. Each environment goes on at its own pace, so that
+// none waits for another whose agents are slow.
+//
+// Play calls act with every time step of environment i, the last included, which is ts[i]. act fills joint, one action for each
+// agent; after the last time step joint is ignored. Calls for one environment follow each other, and calls for different
+// environments run concurrently. An error of act ends its episode, and the others play on; the returned error names the
+// environments that failed, in order. After Play, Step returns ErrOver until a reset.
 func (v *Vector) Play(seeds []uint64, ts []TimeStep, act func(i int, ts *TimeStep, joint []game.Action) error) error {
 	if err := v.begin(seeds, ts); err != nil {
 		return fmt.Errorf("play vector: %w", err)
@@ -179,8 +184,8 @@ func (v *Vector) Play(seeds []uint64, ts []TimeStep, act func(i int, ts *TimeSte
 	return v.run((*Vector).playAt)
 }
 
-// Final returns the last time step of the episode of environment i that the last Step ended and replaced, nil if it did not.
-// It is the vector's, and valid until the next Step. Its Cluster is as the episode left it.
+// Final returns the last time step of the episode that the last Step ended and replaced in environment i, nil if there was none.
+// The vector owns it, and it is valid until the next Step. Its Cluster is as the episode left it.
 func (v *Vector) Final(i int) *TimeStep {
 	if m := &v.members[i]; m.ended {
 		return &m.final

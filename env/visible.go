@@ -23,38 +23,38 @@ func Within(radius int) Near {
 	}
 }
 
-// Visible bounds what an agent sees (a Dec-POMDP): View gives the observation of each. Time steps stay whole, for a critic that
-// is trained centrally and for what shows and records episodes; agents who decide by them see more than they should.
+// Visible limits what each agent sees (a Dec-POMDP): View fills the observation of one agent. Time steps stay complete, for a
+// critic that is trained centrally and for wrappers that show or record episodes. Agents must decide by their views alone.
 type Visible struct {
 	Env
 	near Near
 }
 
-// NewVisible returns e with views of its agents. Its time steps must hold the cluster's state.
+// NewVisible returns e with a view for each agent. The time steps of e must have their Cluster set.
 func NewVisible(e Env, near Near) *Visible { return &Visible{e, near} }
 
 // Unwrap implements Wrapper.
 func (v *Visible) Unwrap() Env { return v.Env }
 
-// Sees reports whether an agent sees another one's server. Its own it always does.
+// Sees reports whether agent sees the server of other. An agent always sees its own server.
 func (v *Visible) Sees(ts *TimeStep, agent, other int) bool {
 	return agent == other || v.near(ts.Cluster, cluster.ServerID(agent), cluster.ServerID(other))
 }
 
-// AgentView is what one agent sees of a time step, in matrices of the same shape for all agents. What it does not see is 0.
-// The caller owns it and may reuse it.
+// AgentView is what one agent sees of a time step. Its matrices have the same shape for all agents, and rows that the agent does
+// not see are 0. The caller owns it and may reuse it.
 type AgentView struct {
-	Self       []float32    // [len(Spec.Server)]: its own row of Servers
+	Self       []float32    // [len(Spec.Server)]: the row of its own server, part of Servers
 	Servers    []float32    // [Agents][len(Spec.Server)]: the servers that it sees
-	Jobs       []float32    // [Jobs][len(Spec.Job)]: those that wait, run on servers that it sees, or its candidates are about
+	Jobs       []float32    // [Jobs][len(Spec.Job)]: jobs that wait, run on servers it sees, or that its candidates are about
 	Candidates []float32    // [Candidates][len(Spec.Candidate)]: those that it may name
-	Coalition  []game.Share // of these
-	Global     []float32    // [len(Spec.Global)]: the cluster, which all see
-	Mask       []bool       // [Candidates]: what it may name
-	Seen       []bool       // [Agents]: whose server it sees
+	Coalition  []game.Share // of the candidates that it may name
+	Global     []float32    // [len(Spec.Global)]: features of the cluster, which all agents see
+	Mask       []bool       // [Candidates]: the actions that it may name
+	Seen       []bool       // [Agents]: the servers that it sees
 }
 
-// View fills what an agent sees of a time step, which must be the environment's last.
+// View fills view with what agent sees of ts. ts must be the last time step of the environment.
 func (v *Visible) View(ts *TimeStep, agent int, view *AgentView) {
 	s := ts.Spec()
 	view.Seen = resized(view.Seen, s.Agents)

@@ -12,7 +12,7 @@ type Wrapper interface {
 	Unwrap() Env
 }
 
-// As returns the first environment that is a T, from e inwards through its wrappers.
+// As unwraps e until it finds an environment of type T, and returns that. ok is false if there is none.
 func As[T any](e Env) (found T, ok bool) {
 	for {
 		if found, ok = e.(T); ok {
@@ -32,7 +32,7 @@ type TimeLimit struct {
 	limit, steps int
 }
 
-// NewTimeLimit returns e with episodes of at most limit steps, at least 1.
+// NewTimeLimit returns e with episodes of at most limit steps. limit must be 1 or more.
 func NewTimeLimit(e Env, limit int) (*TimeLimit, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
@@ -63,14 +63,15 @@ func (t *TimeLimit) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// OrderCheck refuses calls out of order and joint actions of another length, for environments that do not check themselves.
+// OrderCheck returns errors for calls out of order and for joint actions of the wrong length. It is for environments that do not
+// check these themselves.
 type OrderCheck struct {
 	Env
 	agents  int
 	playing bool
 }
 
-// NewOrderCheck returns e with its calls checked.
+// NewOrderCheck returns e with an OrderCheck around it.
 func NewOrderCheck(e Env) *OrderCheck { return &OrderCheck{Env: e, agents: e.Spec().Agents} }
 
 // Unwrap implements Wrapper.
