@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// Level is the confidence level of every interval.
+// Level is the confidence level of all intervals.
 const Level = 0.95
 
 const (
@@ -19,55 +19,55 @@ const (
 	bootstrapSeed = 1
 )
 
-// Comparison sets every policy of some results against one of them.
+// Comparison compares every policy of one scenario with one of them, the baseline.
 //
-// The unit of the statistics is the window: seeds of one window share its arrivals, so they are averaged before windows are
-// compared and counted. Intervals are those of stats.PairedCI at Level. Middle alone looks at seeds.
+// The unit of the statistics is the window. The seeds of a window share its arrivals, so they are averaged before windows are
+// compared and counted. Intervals are those of stats.PairedCI at Level. Only Metric.Middle takes seeds one by one.
 type Comparison struct {
 	Scenario string    `json:"scenario"`
 	Split    string    `json:"split,omitempty"`
 	Baseline string    `json:"baseline"`
 	Windows  []string  `json:"windows"`
-	Note     string    `json:"windows_note,omitempty"` // of the Suite
+	Note     string    `json:"windows_note,omitempty"` // Suite.Note
 	Seeds    []uint64  `json:"seeds"`
 	Level    float64   `json:"level"`
 	Policies []Summary `json:"policies"` // in the order of the results
 }
 
-// Summary is one policy over all cases.
+// Summary describes one policy over all windows and seeds of a comparison.
 type Summary struct {
 	Policy    string   `json:"policy"`
-	Truncated int      `json:"truncated"` // cases cut off before every job finished: their JCTs flatter
+	Truncated int      `json:"truncated"` // cases that were cut off before all jobs finished; their JCTs look too good
 	Metrics   []Metric `json:"metrics"`   // in the order of Quantities
 }
 
-// Metric is one quantity of one policy.
+// Metric is one quantity of one policy, and how it differs from the baseline's.
 type Metric struct {
-	Key  string `json:"key"` // of the Quantity
-	Mean Number `json:"mean"`
-	// Diff is the difference from the baseline in the quantity's unit. Relative is it in percent of the baseline in the same
-	// window, absent where a baseline is 0. Both are absent for the baseline itself.
+	Key  string `json:"key"`  // that of the Quantity
+	Mean Number `json:"mean"` // over windows, in the quantity's unit
+	// Diff is the difference from the baseline in the quantity's unit. Relative is the difference in percent of the baseline's
+	// value in the same window; it is nil if one of these is 0. Both are nil for the baseline itself.
 	Diff     *Difference `json:"diff,omitempty"`
 	Relative *Difference `json:"relative_pct,omitempty"`
-	// Middle is the inter-quartile mean of the differences in percent, one a window and seed, with the interval of the stratified
-	// bootstrap over seeds: what is typical, whatever a few windows do, and how much of it is the draw of seeds.
+	// Middle is the inter-quartile mean of the differences in percent, one for each window and seed. Its interval is a bootstrap
+	// over seeds, stratified by window. It says what is typical, whatever a few windows do, and how much depends on the seeds.
 	Middle *Difference `json:"iqm_relative_pct,omitempty"`
-	// Wins, Ties and the rest count windows in which the policy is better than, equal to and worse than the baseline.
+	// Wins and Ties count the windows in which the policy is better than the baseline, and equal to it.
 	Wins int `json:"wins"`
 	Ties int `json:"ties"`
 }
 
-// Difference is a mean over windows of paired differences, policy - baseline, with its confidence interval.
+// Difference is the mean over windows of the paired differences, policy minus baseline, with its confidence interval.
 type Difference struct {
 	Mean Number `json:"mean"`
 	Lo   Number `json:"lo"`
 	Hi   Number `json:"hi"`
 }
 
-// Separable reports whether the interval excludes 0.
+// Separable reports whether the interval excludes 0. It is false for nil.
 func (d *Difference) Separable() bool { return d != nil && (d.Lo > 0 || d.Hi < 0) }
 
-// Number is a float64 that JSON shows as null where it is not finite: an interval from one window has no ends.
+// Number is a float64 that JSON shows as null if it is not finite, such as the ends of an interval over a single window.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -78,7 +78,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// CompareAll compares the results of a plan against the baseline, scenario by scenario.
+// CompareAll compares the results of a plan with the baseline, one comparison for each scenario. See Compare for errors.
 func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	var all []Comparison
 	for _, some := range ByScenario(results) {
@@ -91,7 +91,7 @@ func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	return all, nil
 }
 
-// ByScenario parts the results of a plan, in its order.
+// ByScenario splits the results of a plan by scenario, in the order of the plan. The parts share the memory of results.
 func ByScenario(results []Result) [][]Result {
 	var all [][]Result
 	for from := 0; from < len(results); {
@@ -105,8 +105,8 @@ func ByScenario(results []Result) [][]Result {
 	return all
 }
 
-// Compare summarises the results of one scenario against the baseline, one of the policies. Every policy must have a result for
-// every window and seed.
+// Compare compares the results of one scenario with the baseline, the name of one of the policies. Every policy must have exactly
+// one result for every window and seed; otherwise Compare returns an error.
 func Compare(results []Result, baseline string) (Comparison, error) {
 	g, err := arrange(results)
 	if err != nil {
@@ -164,7 +164,7 @@ func difference(diffs []float64, name string) *Difference {
 	return &Difference{Number(stats.Mean(diffs)), Number(lo), Number(hi)}
 }
 
-// Best is the policy other than the baseline with the lowest mean JCT; the baseline, where there is no other.
+// Best returns the policy with the lowest mean JCT of those other than the baseline, or the baseline if there is no other.
 func (c *Comparison) Best() string {
 	best, lowest := c.Baseline, Number(0)
 	for _, p := range c.Policies {
@@ -175,7 +175,7 @@ func (c *Comparison) Best() string {
 	return best
 }
 
-// Subtitle says what the numbers stand on.
+// Subtitle returns a line that says which windows, seeds and baseline the numbers are from.
 func (c *Comparison) Subtitle() string {
 	windows := phrase.Count(len(c.Windows), "window")
 	if c.Split != "" {

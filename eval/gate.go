@@ -14,20 +14,20 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Gate is a list of bounds that an evaluation must keep, such as those of a policy before it is released.
+// Gate is a list of bounds that the results of an evaluation must keep, for example before a policy is released.
 type Gate struct {
 	Bounds []Bound `yaml:"bounds"`
 }
 
-// Bound is a range for one figure of a comparison.
+// Bound is the range in which one figure of a comparison must lie.
 type Bound struct {
-	Scenario string   `yaml:"scenario"` // "" for every scenario of the plan
+	Scenario string   `yaml:"scenario"` // empty for every scenario of the plan
 	Policy   string   `yaml:"policy"`
-	Metric   string   `yaml:"metric"` // the key of a Quantity
-	Of       string   `yaml:"of"`     // Mean, or Relative: the difference from the baseline in percent
-	At       string   `yaml:"at"`     // of a difference: its mean, or the lo or hi end of its interval
-	Min      *float64 `yaml:"min"`
-	Max      *float64 `yaml:"max"`
+	Metric   string   `yaml:"metric"` // the Key of a Quantity
+	Of       string   `yaml:"of"`     // "mean", or "relative": the difference from the baseline in percent
+	At       string   `yaml:"at"`     // of a difference: its "mean", or the "lo" or "hi" end of its interval
+	Min      *float64 `yaml:"min"`    // nil for no lower limit
+	Max      *float64 `yaml:"max"`    // nil for no upper limit
 	// Why says where the bound comes from: what was measured, when, and how much room it leaves.
 	Why string `yaml:"why"`
 }
@@ -41,8 +41,8 @@ var (
 // maxGate bounds the size of a gate file.
 const maxGate = 1 << 20
 
-// ReadGate reads a gate from YAML. Unknown keys, bounds without a limit or without a reason, and metrics that comparisons do
-// not tell are errors that say which bound it is.
+// ReadGate reads a gate from YAML. Unknown keys, bounds without a limit or without a reason, and metrics that are no Quantity are
+// errors, which say which bound is wrong.
 func ReadGate(r io.Reader) (*Gate, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxGate+1))
 	if err != nil {
@@ -113,7 +113,8 @@ func limit(x *float64) string {
 	return fmt.Sprintf("%g", *x)
 }
 
-// Fits reports the first bound about a policy or scenario that the plan does not have, so that it is known before hours of work.
+// Fits returns an error about the first bound whose policy or scenario is not part of the plan, so that the mistake is known
+// before hours of work.
 func (g *Gate) Fits(plan *Plan, baseline string) error {
 	for i := range g.Bounds {
 		b := &g.Bounds[i]
@@ -130,14 +131,14 @@ func (g *Gate) Fits(plan *Plan, baseline string) error {
 	return nil
 }
 
-// Verdict is a bound and what a comparison has to say about it.
+// Verdict is a bound, the figure that it is about, and whether the figure is within the bound.
 type Verdict struct {
 	Scenario string   `json:"scenario"`
 	Policy   string   `json:"policy"`
 	Metric   string   `json:"metric"`
 	Of       string   `json:"of"`
 	At       string   `json:"at"`
-	Value    Number   `json:"value"` // null: there is none, and the bound is broken
+	Value    Number   `json:"value"` // null if there is no such figure; the bound is broken then
 	Min      *float64 `json:"min,omitempty"`
 	Max      *float64 `json:"max,omitempty"`
 	Met      bool     `json:"met"`
@@ -160,8 +161,8 @@ func (v *Verdict) String() string {
 		state, v.Scenario, v.Policy, what, float64(v.Value), limit(v.Min), limit(v.Max), v.Why)
 }
 
-// Check holds the comparisons of a plan against the bounds. A figure that there is not, such as the end of an interval over one
-// window, or that of a policy whose cases failed, breaks its bound.
+// Check returns a verdict for each bound in each comparison that it is about. A figure that does not exist breaks its bound: the
+// end of an interval over one window, for example, or the mean of a policy whose cases failed.
 func (g *Gate) Check(comparisons []Comparison) []Verdict {
 	var all []Verdict
 	for i := range g.Bounds {

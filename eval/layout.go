@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// Table is a part of a comparison, laid out: a policy a row.
+// Table is a part of a comparison as rows and columns, with one row for each policy.
 type Table struct {
-	Columns []Column // of the cells
+	Columns []Column // one for each cell of a row
 	Rows    []TableRow
 }
 
-// Column is the head of a column. Main ones are shown at once, the others on request.
+// Column is the head of a column.
 type Column struct {
-	Label, Unit, Arrow string
-	About              string // what the quantity is, if it is one
-	Main               bool
-	starred            bool // text marks cells that are bold
+	Label, Unit, Arrow string // Arrow points up if higher values are better, else down
+	About              string // an explanation of the quantity
+	Main               bool   // shown at once; other columns are shown on request
+	starred            bool   // text marks cells that are bold
 }
 
-// TableRow is what a table says of one policy.
+// TableRow is the row of one policy.
 type TableRow struct {
 	Policy string
-	Cut    bool // its episodes were cut off before every job finished
+	Cut    bool // some of its episodes were cut off before all jobs finished
 	Cells  []Cell
 }
 
-// Cell is a number as text, for a difference with its interval, bold where that excludes 0.
+// Cell is a number as text. A difference has its interval in Range, and is Bold if the interval excludes 0.
 type Cell struct {
 	Text, Range string
 	Bold        bool
-	Difference  *Difference // that it shows, if it is one
+	Difference  *Difference // that the cell shows; nil for other numbers
 }
 
-// Means lays out the means of all quantities. Those that are rare are told only where they are not 0.
+// Means returns a table of the means of all quantities. Rare quantities are left out if they are 0 for all policies.
 func (c *Comparison) Means() Table {
 	var t Table
 	for _, p := range c.Policies {
@@ -52,7 +52,8 @@ func (c *Comparison) Means() Table {
 	return t
 }
 
-// Differences lays out the paired differences of some quantities, in percent: a policy other than the baseline a row.
+// Differences returns a table of the paired differences of some quantities, in percent, with a row for each policy but the
+// baseline.
 func (c *Comparison) Differences() Table {
 	var t Table
 	for _, q := range Quantities() {

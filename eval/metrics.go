@@ -10,16 +10,17 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// SlowdownFloor is the shortest run time that a bounded slowdown divides by, so that jobs of a second do not rule its mean.
+// SlowdownFloor is the least run time that bounded slowdowns divide by, so that very short jobs do not dominate their mean.
 const SlowdownFloor = 10 * time.Second
 
-// Metrics describe one episode. Times are in seconds. JCT, slowdown, fairness and their quantiles are over the jobs that
-// finished, queueing delays over those that started; quantiles interpolate (stats.Quantile). Sums are exact before they are
-// divided.
+// Metrics describe one episode. Times are in seconds. JCTs, slowdowns and finish-time fairness are of the jobs that finished,
+// queueing delays of the jobs that started. Quantiles interpolate (stats.Quantile). Means are exact sums that are then divided.
 type Metrics struct {
-	Jobs      int    `json:"jobs"` // of the workload, submitted or not; here and below without warm ones
-	Finished  int    `json:"finished"`
-	Truncated string `json:"truncated,omitempty"` // why the episode was cut off, "" if every job finished
+	// Jobs counts the jobs of the workload, submitted or not. Here and below, jobs that only fill the cluster at the beginning
+	// (sim.Config.Warm) do not count.
+	Jobs      int    `json:"jobs"`
+	Finished  int    `json:"finished"`            // jobs that finished
+	Truncated string `json:"truncated,omitempty"` // why the episode was cut off; "" if all jobs finished
 
 	SumJCT       float64 `json:"sum_jct_s"` // JCT: finish - submit
 	MeanJCT      float64 `json:"mean_jct_s"`
@@ -36,23 +37,24 @@ type Metrics struct {
 	P50Slowdown  float64 `json:"p50_slowdown"`
 	P95Slowdown  float64 `json:"p95_slowdown"`
 	P99Slowdown  float64 `json:"p99_slowdown"`
-	// P99FTF is of finish-time fairness: JCT over the time with a fair share of the cluster, which is max(isolated run time,
-	// SlowdownFloor) times the contention of the job's lifetime: the GPU-time that all jobs asked for over the GPU-time open
-	// to training, at least 1. Unfair is the share of jobs that a fair share would have served better.
+	// P99FTF is the 99th percentile of finish-time fairness. That is a job's JCT over the time that it would have taken with a
+	// fair share of the cluster: max(isolated run time, SlowdownFloor) times the contention while it was there. Contention is the
+	// GPU-time that all jobs asked for over the GPU-time open to training, at least 1. Unfair is the fraction of jobs that a fair
+	// share would have served better.
 	P99FTF float64 `json:"p99_ftf"`
 	Unfair float64 `json:"unfair"`
-	// Utilisation is GPU-time held over GPU-time available to training jobs from the first submit to the last finish (of an
-	// episode that did not end so: to its last record). A job holds its GPUs also while it restarts.
+	// Utilisation is the GPU-time that jobs hold over the GPU-time available to training jobs, from the first submission to the
+	// last finish, or to the last record if the episode was cut off. A job holds its GPUs also while it restarts.
 	Utilisation float64 `json:"gpu_utilisation"`
-	// Fragmentation is how much of the GPU-time that was available and not held in that time was of no use to a job drawn from
-	// the workload, because of where it was: the measure of FGD (USENIX ATC 2023) by GPUs and their types alone.
+	// Fragmentation is the fraction of the free GPU-time in that time which an average job of the workload could not have used,
+	// because of where it was. It is the measure of FGD (USENIX ATC 2023), by GPUs and their types alone.
 	Fragmentation float64 `json:"fragmentation"`
 
 	Preemptions int `json:"preemptions"`
 	Migrations  int `json:"migrations"`
 	Resizes     int `json:"resizes"`
-	// Refused counts the operations proposed that the state refused, a search's own tries included. No log tells of them: it is
-	// known to Run alone, and 0 from Measure.
+	// Refused counts the operations that the policy tried and the cluster state refused, with those that a search only tried. Logs
+	// do not hold them: Run counts them, and Measure gives 0.
 	Refused int `json:"refused"`
 	Events  int `json:"events"` // records in the log
 
@@ -62,13 +64,13 @@ type Metrics struct {
 	Loans    int `json:"loans"`    // servers lent
 	Reclaims int `json:"reclaims"` // servers given back
 	Seizures int `json:"seizures"` // servers on loan that were taken back by force
-	// MeanLent is how many inference servers were on loan on average from the first demand on, Unserved how much of the demand
-	// found no server, as a share of it: a violation.
+	// MeanLent is the mean number of inference servers on loan, from the first demand of the inference pool on. Unserved is the
+	// fraction of its demand that found no server.
 	MeanLent float64 `json:"mean_lent"`
 	Unserved float64 `json:"unserved"`
 }
 
-// Measure computes the metrics of an episode from its log alone. A log without finished or started jobs gives zeros.
+// Measure computes the metrics of an episode from its event log alone. Means and quantiles over no jobs are 0.
 func Measure(log *sim.Log) Metrics {
 	m := Metrics{Jobs: len(log.Jobs) - log.Config.Warm, Truncated: log.Outcome.Truncated, Events: len(log.Records)}
 	first, last := span(log)

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes comparisons and the results beneath them as one JSON object.
+// WriteJSON writes one JSON object with the keys comparisons and results.
 func WriteJSON(w io.Writer, comparisons []Comparison, results []Result) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -19,7 +19,7 @@ func WriteJSON(w io.Writer, comparisons []Comparison, results []Result) error {
 	return nil
 }
 
-// WriteJSONL writes one JSON object a result, a line each.
+// WriteJSONL writes each result as a line of JSON.
 func WriteJSONL(w io.Writer, results []Result) error {
 	e := json.NewEncoder(w)
 	for i := range results {

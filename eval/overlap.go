@@ -6,18 +6,18 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// OverlapError says that a policy would be judged by jobs that it was trained or chosen on.
+// OverlapError says that a plan would judge a policy by jobs that it was trained or chosen on.
 type OverlapError struct {
 	Policy, Scenario, Split string
-	Shared                  scenario.Period // a part of a trace that both have
+	Shared                  scenario.Period // a part of a trace that both the windows and the training used
 }
 
 func (e *OverlapError) Error() string {
 	return fmt.Sprintf("policy %s was trained or chosen on jobs of %s of %s (%s)", e.Policy, e.Split, e.Scenario, e.Shared)
 }
 
-// Overlaps lists the policies and suites that have jobs in common. A learned policy that does not say what it was trained on is
-// not among them.
+// Overlaps lists the pairs of a policy and a suite that have jobs in common. It cannot tell of a learned policy that does not say
+// what it was trained on.
 func (p *Plan) Overlaps() []*OverlapError {
 	var all []*OverlapError
 	for i := range p.Policies {
@@ -34,8 +34,8 @@ func (p *Plan) Overlaps() []*OverlapError {
 	return all
 }
 
-// Complete leaves out the results of policies of which some case of a suite has none: half of their cases would compare with all
-// of the others'.
+// Complete returns the results without those of policies that lack some. If a policy lacks the result of one of its cases in a
+// scenario, Complete leaves out all its results there, as they would be of other cases than those of the other policies.
 func (p *Plan) Complete(results []Result) []Result {
 	type pair struct{ scenario, policy string }
 	missing := map[pair]int{}

@@ -10,44 +10,48 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Window makes the episode of one window under a seed: the caller's own, the same for equal seeds. Episode may be called
-// concurrently.
+// Window is a part of a workload that policies are compared on.
 type Window struct {
-	Name    string
+	Name string
+	// Episode returns the window's episode for a seed. Equal seeds must give equal episodes. The caller owns what is returned.
+	// Episode must be safe for concurrent use.
 	Episode func(seed uint64) (sim.Episode, error)
 }
 
-// Suite is the windows of one scenario and the seeds that each is played with.
+// Suite is some windows of one scenario, and the seeds under which each of them is played.
 type Suite struct {
-	Scenario string // a name for the report, no other suite's
-	Split    string // of the workload that the windows are from, for the report
-	Digest   string // of all that fixes the episodes, for journals
+	Scenario string // its name in reports, different from those of a plan's other suites
+	Split    string // the split of the workload that the windows are from, for reports
+	Digest   string // of all that the episodes depend on, by which journals tell scenarios apart
 	Windows  []Window
 	Seeds    []uint64
-	Note     string            // what the windows share, "" for nothing, for the report
-	Periods  []scenario.Period // parts of traces that the windows are from: see Plan.Overlap
+	Note     string            // what the windows have in common, for reports; "" for nothing
+	Periods  []scenario.Period // the parts of traces that the windows are from: see Plan.Overlap
 }
 
-// Plan is what to run: every policy on every window of every suite under every seed.
+// Plan says what to compare: every policy on every window of every suite, under each of its seeds.
 type Plan struct {
 	Suites   []Suite
 	Policies []policy.Policy
-	// Overlap lets learned policies play jobs that they were trained or chosen on, which is an error otherwise: see OverlapError.
+	// Overlap allows windows with jobs that a learned policy was trained or chosen on. Without it they are an OverlapError.
 	Overlap bool
-	Workers int // cases at a time, 0: GOMAXPROCS
-	// Keep says whose event log a result keeps, for charts; nil keeps those of each suite's first window under its first seed.
+	Workers int // how many cases run at the same time; 0 means GOMAXPROCS
+	// Keep reports whether the result of a case keeps its event log, for charts. With nil, the first window of each suite keeps
+	// its logs under the suite's first seed.
 	Keep func(Case) bool
-	// Journal is a folder in which finished cases are kept, so that a plan that was killed goes on where it was: see Run. ""
-	// keeps none.
+	// Journal is the folder that finished cases are stored in, so that a plan that was killed goes on where it was: see Run.
+	// Empty stores none.
 	Journal string
-	Build   string // of the program: a case of another build is played again
-	// Warn is told, before the first case, of lines of the journal that are damaged; their cases are played again. nil: nobody is.
+	Build   string // the version of the program; cases in the journal from another build are played again
+	// Warn is called before the first case with an error for each damaged line of the journal, whose case is played again. It may
+	// be nil.
 	Warn func(error)
-	// Clock is the wall clock, from any zero on. With it results have a Timing and progress an estimate. nil: neither.
+	// Clock returns the wall-clock time since any fixed instant. With it results have a Timing, and Progress an estimate. It may
+	// be nil.
 	Clock func() time.Duration
 }
 
-// Case is one episode of a plan.
+// Case is one episode of a plan: a window under a policy and a seed.
 type Case struct {
 	Scenario string `json:"scenario"`
 	Split    string `json:"split,omitempty"`
@@ -60,7 +64,8 @@ func (c Case) String() string {
 	return fmt.Sprintf("%s %s under %s, seed %d", c.Scenario, c.Window, c.Policy, c.Seed)
 }
 
-// NewSuite takes windows of a split of a scenario under its seeds; windows are indices, nil for all that the split has.
+// NewSuite returns a suite of windows of one split of a scenario, under the scenario's seeds. windows are indices from 0; nil
+// takes all windows of the split. A split without windows and an index out of range are errors.
 func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite, error) {
 	s := src.Scenario()
 	n := src.Count(split)
@@ -118,7 +123,7 @@ func (p *Plan) tasks() []task {
 	return all
 }
 
-// Cases lists the plan's episodes in the order of its results.
+// Cases lists the cases of the plan in the order of its results: by suite, window, seed and policy.
 func (p *Plan) Cases() []Case {
 	var cases []Case
 	for _, t := range p.tasks() {
@@ -135,7 +140,7 @@ func (p *Plan) keeps(t *task) bool {
 	return t.window == 0 && t.Seed == p.Suites[t.suite].Seeds[0]
 }
 
-// Validate reports what keeps the plan from being run or compared.
+// Validate returns an error about the first thing that keeps the plan from being run or its results from being compared.
 func (p *Plan) Validate() error {
 	if len(p.Suites) == 0 || len(p.Policies) == 0 {
 		return fmt.Errorf("evaluate %d scenarios and %d policies: want at least one of each", len(p.Suites), len(p.Policies))

@@ -2,19 +2,19 @@ package eval
 
 import "slices"
 
-// Quantity is one thing that comparisons tell of every policy.
+// Quantity is one of the figures by which policies are compared.
 type Quantity struct {
-	Key    string // as in the JSON of Metrics
-	Label  string // of a column
+	Key    string // its key in the JSON of Metrics
+	Label  string // the heading of its column
 	Unit   string // "" for a count; "%" for a fraction, shown times 100
-	Higher bool   // is better
-	Main   bool   // tables show it first; the rest are for those who ask
-	About  string // what it is, in a sentence
+	Higher bool   // whether higher values are better
+	Main   bool   // whether tables show it at once; the others are shown on request
+	About  string // an explanation in one sentence
 	get    func(*Metrics) float64
-	rare   bool // told only where it is not 0
+	rare   bool // left out of tables where it is 0
 }
 
-// Value returns the quantity of an episode.
+// Value returns the quantity of an episode, in Unit; a quantity in % as a fraction.
 func (q Quantity) Value(m *Metrics) float64 { return q.get(m) }
 
 // arrow points where better values lie.
@@ -25,7 +25,8 @@ func (q Quantity) arrow() string {
 	return "↓"
 }
 
-// Quantities lists what comparisons tell, in order: of jobs, of the cluster, of what was done to jobs, and of inference.
+// Quantities lists all of them in the order of comparisons: those of jobs, of the cluster, of what was done to jobs, and of
+// inference.
 func Quantities() []Quantity {
 	return slices.Concat(ofJobs(), ofCluster(), ofDisturbance(), ofInference())
 }

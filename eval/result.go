@@ -12,21 +12,21 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// Result is a case and what came of it.
+// Result is a case and its measurements.
 type Result struct {
 	Case
 	Metrics
-	// JCTPercentiles are the completion times in seconds at the 0th to the 100th percentile of the finished jobs.
+	// JCTPercentiles are the percentiles 0 to 100 of the completion times of the finished jobs, in seconds.
 	JCTPercentiles []float64 `json:"jct_percentiles_s,omitempty"`
-	Log            *sim.Log  `json:"-"` // if Plan.Keep asked for it
-	Timing         *Timing   `json:"-"` // if Plan.Clock is set
+	Log            *sim.Log  `json:"-"` // nil unless Plan.Keep asked for it
+	Timing         *Timing   `json:"-"` // nil unless Plan.Clock is set
 }
 
-// Timing is how long a case took on the wall clock. It differs from run to run and stands apart from results.
+// Timing is how long a case took on the wall clock. It differs from run to run, so it is stored apart from results.
 type Timing struct {
-	Wall      float64 `json:"wall_s"`    // of the whole case
-	Decisions int     `json:"decisions"` // calls of the scheduler
-	P50       float64 `json:"decision_p50_us"`
+	Wall      float64 `json:"wall_s"`          // the whole case, in seconds
+	Decisions int     `json:"decisions"`       // calls of the scheduler
+	P50       float64 `json:"decision_p50_us"` // of the time of a call, in microseconds; so below
 	P99       float64 `json:"decision_p99_us"`
 	Max       float64 `json:"decision_max_us"`
 }
@@ -116,8 +116,9 @@ func (w *watched) timing(wall time.Duration) *Timing {
 	return t
 }
 
-// CDF returns, for each time of xs in seconds, the share of a policy's jobs that finish within it of their submission. Jobs of
-// all results count alike; between percentiles it is linear. A curve that ends below 1 belongs to episodes that were cut off.
+// CDF returns the distribution of a policy's job completion times: for each x of xs, in seconds, the fraction of its jobs whose
+// completion time is at most x. All jobs of all results weigh the same, and the curve is linear between percentiles. It ends below
+// 1 if episodes were cut off.
 func CDF(results []Result, policy string, xs []float64) []float64 {
 	done, jobs := make([]float64, len(xs)), 0
 	for i := range results {
@@ -159,8 +160,8 @@ func shareWithin(percentiles []float64, x float64) float64 {
 // failure is an error of one case.
 func (t *task) failure(err error) error { return fmt.Errorf("evaluate %v: %w", t.Case, err) }
 
-// CDFTimes returns n times, evenly spaced in their logarithm, over which the distributions of the results lie; the first is at
-// least a second; n is at least 2.
+// CDFTimes returns n times in seconds for CDF, which cover the completion times of all results. They are evenly spaced in their
+// logarithm, and the first is at least a second. n must be 2 or more.
 func CDFTimes(results []Result, n int) []float64 {
 	lo, hi := math.Inf(1), 1.0
 	for i := range results {

@@ -13,27 +13,27 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Row is what became of one job.
+// Row says what happened to one job. Times are since the start of the episode.
 type Row struct {
 	Job      cluster.JobID
 	Name     string        // its id in the trace
 	Work     time.Duration // isolated run time
 	Submit   time.Duration
-	Start    time.Duration // the first, if Started
-	End      time.Duration // if Finished
+	Start    time.Duration // the first start; valid if Started
+	End      time.Duration // the finish; valid if Finished
 	Started  bool
 	Finished bool
 }
 
-// JCT is finish - submit of a finished job.
+// JCT returns the completion time of a finished job: from submission to finish.
 func (r *Row) JCT() time.Duration { return r.End - r.Submit }
 
 func (r *Row) slowdown() float64 {
 	return max(1, float64(r.JCT())/float64(max(r.Work, SlowdownFloor)))
 }
 
-// Rows returns a row for every job of the log by JobID, also for those that never arrived, but not for those that were only
-// there to fill the cluster (sim.Config.Warm).
+// Rows returns a row for every job of the log, in order of JobID. Jobs that never arrived are among them; jobs that only fill the
+// cluster at the beginning (sim.Config.Warm) are not.
 func Rows(log *sim.Log) []Row {
 	rows := newRows(log)
 	for i := range log.Records {
@@ -64,8 +64,9 @@ func note(rows []Row, r *sim.Record) {
 	}
 }
 
-// WriteJobs writes the rows of a log as CSV, job_id,submit_s,start_s,end_s,jct_s, in order of JobID. Times are exact decimal
-// seconds; what did not happen is empty. An id that a spreadsheet would take for a formula has an apostrophe before it.
+// WriteJobs writes the rows of a log as CSV, in order of JobID, with the columns job_id, submit_s, start_s, end_s and jct_s.
+// Times are exact decimal seconds; the time of what did not happen is empty. WriteJobs puts an apostrophe before an id that a
+// spreadsheet would take for a formula.
 func WriteJobs(w io.Writer, log *sim.Log) error {
 	buf := bufio.NewWriter(w)
 	c := csv.NewWriter(buf)

@@ -1,8 +1,8 @@
-// Package eval compares schedulers: it replays the same windows under every policy, measures the event logs, and sets paired
-// differences with confidence intervals beside them. It decides nothing about training and draws nothing.
+// Package eval compares schedulers. It simulates the same windows under every policy, measures the event logs, and computes
+// paired differences with confidence intervals. It neither trains policies nor draws charts.
 //
-// Results hold no wall-clock time: the same plan gives the same bytes, whatever the number of workers and however often it was
-// interrupted.
+// Results hold no wall-clock time. The same plan gives the same results, byte for byte, whatever the number of workers and
+// however often it was interrupted.
 package eval
 
 import (
@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Progress is how far a plan is.
+// Progress says how far a run of a plan has come.
 type Progress struct {
-	Done, Of int
-	Kept     int           // of Done: those that a journal had
-	Left     time.Duration // until the end, as the cases so far suggest; 0 without a clock
+	Done, Of int           // cases
+	Kept     int           // how many of Done were in the journal already
+	Left     time.Duration // estimated wall-clock time until the end; 0 without Plan.Clock
 }
 
-// FailedError says which cases of a plan failed. The others are done.
+// FailedError says which cases of a plan failed. The other cases are done.
 type FailedError struct {
 	Cases []Case
-	Errs  []error // by case
-	Of    int
+	Errs  []error // why, one for each of Cases
+	Of    int     // cases of the plan
 }
 
 func (e *FailedError) Error() string {
@@ -44,15 +44,16 @@ func (e *FailedError) Error() string {
 // Unwrap returns the errors of the cases.
 func (e *FailedError) Unwrap() []error { return e.Errs }
 
-// Run runs the plan's cases, several at a time, and returns their results in the order of Cases, whatever finishes first.
-// done, if not nil, is called at the start and after each case, one call at a time.
+// Run runs the cases of the plan, several at a time, and returns their results in the order of Plan.Cases. It calls done, if that
+// is not nil, at the start and after each case, one call at a time.
 //
-// With a journal, a case is on disk when it counts as done, and cases that the journal has from before, of the same scenario,
-// policy and build, are not played again: a plan that was killed goes on, and one with a policy more plays only that. The
-// folder's files in the end depend on the plan alone, except for timing.jsonl. A folder that another Run uses is refused.
+// With a journal, the result of a case is on disk before the case counts as done. Cases that the journal holds from before, of
+// the same scenario, policy and build, are not played again: a plan that was killed goes on where it was, and a plan with one
+// more policy plays only that. In the end the files of the folder depend on the plan alone, except for timing.jsonl. Run refuses
+// a folder that another Run uses.
 //
-// A case that fails does not stop the others: the error is then a *FailedError, and the results are those of the cases that
-// did not. An error of ctx ends the run at once; what was done by then is in the journal.
+// A case that fails does not stop the others. The error is then a *FailedError, and the results are those of the other cases.
+// When ctx ends, so does the run; the cases done by then are in the journal.
 func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Stay is a job on the same GPUs from one instant to another, perhaps the same one.
+// Stay is a period during which a job holds the same GPUs. It may have no length.
 type Stay struct {
 	From, To time.Duration
-	Record   *sim.Record // that put it there: a start, resize or migration
+	Record   *sim.Record // that began it: a start, resize or migration
 	End      sim.Kind    // what ended it: Finish, Preempt, Interrupt, Resize or Migrate; End if the log ended first
 }
 
-// Stays lists, by JobID, where the jobs of a log were and when, in order of time. Those of warm jobs are among them.
+// Stays returns the stays of every job of a log, by JobID, each job's in order of time. Warm jobs are among them.
 func Stays(log *sim.Log) [][]Stay {
 	all := make([][]Stay, len(log.Jobs))
 	open := make([]bool, len(log.Jobs))
@@ -44,14 +44,15 @@ func Stays(log *sim.Log) [][]Stay {
 	return all
 }
 
-// Box is what a job holds on GPUs side by side on one server: Count of them from GPU on, GPUMilli of each.
+// Box is a run of neighbouring GPUs on one server that a job holds: Count GPUs from number GPU on, GPUMilli thousandths of each.
 type Box struct {
 	Server     cluster.ServerID
 	GPU, Count int32
 	GPUMilli   int32
 }
 
-// Boxes appends what a record gives its job to dst, in the order of its pieces, GPUs ascending, in as few boxes as hold it.
+// Boxes appends to dst the GPUs that a record gives its job, in as few boxes as possible: in the order of the placement's pieces,
+// and within a piece by GPU. r must be a start, resize or migration.
 func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 	gpus := log.GPUs(r)
 	for _, p := range log.Placement(r) {
@@ -71,15 +72,15 @@ func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 	return dst
 }
 
-// Spell is a time during which a server was on loan, or it or a GPU of it out of service.
+// Spell is a period during which a server was on loan, or a server or one of its GPUs was out of service.
 type Spell struct {
-	From, To time.Duration // To is the log's end, if that came first
+	From, To time.Duration // To is the end of the log, if that came first
 	Server   cluster.ServerID
 	GPU      int32 // -1 for the whole server
 	Lent     bool  // on loan; otherwise out of service
 }
 
-// Spells lists those of a log in the order in which they began.
+// Spells lists the spells of a log in the order in which they began.
 func Spells(log *sim.Log) []Spell {
 	type unit struct {
 		server cluster.ServerID

@@ -49,7 +49,7 @@ func (c *Comparison) legend() string {
 		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))
 }
 
-// Notes are warnings about what the figures stand on.
+// Notes returns warnings about how far the figures can be trusted.
 func (c *Comparison) Notes() []string {
 	var notes []string
 	if len(c.Windows) < 2 {
@@ -124,8 +124,9 @@ func (q Quantity) show(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-// Markdown returns the comparisons of a plan as one table: a policy a row, a scenario a column, in each the mean of a quantity
-// for the baseline and for the others the difference from it in percent, bold where it is separable.
+// Markdown returns a table of one quantity, with a row for each policy and a column for each scenario. The baseline's cells are
+// means. The other cells are differences from the baseline in percent, bold if they are separable. key must be the Key of a
+// Quantity, and there must be a comparison.
 func Markdown(all []Comparison, key string) string {
 	k := slices.Index(quantityKeys(), key)
 	q := Quantities()[k]

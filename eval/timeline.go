@@ -8,20 +8,21 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Timeline tells of an episode over time. Its slices have an element for each of equally long parts of [0, Until), equal to
-// the nanosecond. What waits for no time at all is not waiting. Beyond the log's last record no job waits or holds anything,
-// and the rest stays as it was.
+// Timeline describes an episode over time. It divides [0, Until) into parts of equal length, to the nanosecond, and its slices
+// have an element for each part. A job that waits for no time is not waiting. After the log's last record no job waits or holds
+// anything, and everything else stays as it was.
 type Timeline struct {
 	Until   time.Duration
-	Waiting []float64 // GPUs that waiting jobs ask for, at most
-	Queue   []float64 // jobs that wait, at most
-	Held    []float64 // GPUs that jobs hold, on average
-	Open    []float64 // GPUs that training jobs may use, on average
-	Lent    []float64 // inference servers on loan, on average
-	Need    []float64 // inference servers that the inference pool needs, on average
+	Waiting []float64 // the most GPUs that waiting jobs asked for at one time
+	Queue   []float64 // the most jobs that waited at one time
+	Held    []float64 // mean number of GPUs that jobs held
+	Open    []float64 // mean number of GPUs that training jobs could use
+	Lent    []float64 // mean number of inference servers on loan
+	Need    []float64 // mean number of servers that the inference pool needed
 }
 
-// NewTimeline reads a log, cut or continued to an end, in a number of parts. If the end is not after 0 all is 0.
+// NewTimeline returns the timeline of a log, cut or continued to end at until, in so many parts. If until is not above 0, all
+// elements are 0.
 func NewTimeline(log *sim.Log, until time.Duration, parts int) Timeline {
 	t := Timeline{Until: until}
 	for _, s := range []*[]float64{&t.Waiting, &t.Queue, &t.Held, &t.Open, &t.Lent, &t.Need} {
