@@ -117,8 +117,8 @@ func (w *watched) timing(wall time.Duration) *Timing {
 }
 
 // CDF returns the distribution of a policy's job completion times: for each x of xs, in seconds, the fraction of its jobs whose
-// completion time is at most x. All jobs of all results weigh the same, and the curve is linear between percentiles. It ends below
-// 1 if episodes were cut off.
+// completion time is at most x. All jobs of all results weigh the same, and the curve is linear between percentiles. It ends
+// below 1 if episodes were cut off.
 func CDF(results []Result, policy string, xs []float64) []float64 {
 	done, jobs := make([]float64, len(xs)), 0
 	for i := range results {

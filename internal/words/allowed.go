@@ -30,8 +30,7 @@ var places = []place{
 	{offer, []string{
 		"env/observe/stage_test.go", "env/observe/state_test.go", "env/observe/sight_test.go", "env/scenario/inference_test.go",
 		"eval/whatif/property_test.go",
-	},
-		nil, "the same, in tests that draw pools"},
+	}, nil, "the same, in tests that draw pools"},
 	{offer, []string{"cli/", "docs/cli/"}, nil, "shells offer completions, and traces offer a load; event logs have an offer"},
 	{offer, []string{"env/observe/candidatefeatures.go", "internal/pins/"}, nil, "units of features, which bundles and pins hold"},
 	{offer, []string{"checkpoints/", "docs/production.md"}, nil, "the key of bundles and the name in their ONNX models"},
