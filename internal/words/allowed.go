@@ -33,9 +33,12 @@ var places = []place{
 	}, nil, "the same, in tests that draw pools"},
 	{offer, []string{"cli/", "docs/cli/"}, nil, "shells offer completions, and traces offer a load; event logs have an offer"},
 	{offer, []string{"env/observe/candidatefeatures.go", "internal/pins/"}, nil, "units of features, which bundles and pins hold"},
-	{offer, []string{"checkpoints/", "docs/production.md"}, nil, "the key of bundles and the name in their ONNX models"},
-	{offer, []string{"train/labelfile.go", "train/labels_test.go", "train/glossary.go", "train/learner_test.go", "docs/training.md"},
-		nil, "names of tensors in stored labels and weights"},
+	{offer, []string{"checkpoints/", "docs/production.md", "agents/card.go", "agents/export/onnx.go"}, nil,
+		"the key of bundles, the names in their ONNX models and the text of their cards"},
+	{offer, []string{"train/labelfile.go", "train/labels_test.go", "train/glossary.go", "docs/training.md"}, nil,
+		"names of tensors in stored labels and weights"},
+	{offer, []string{"agents/", "train/learner_test.go"},
+		regexp.MustCompile(`"(server-)?offers?["-]|\boffer\.[a-z]|\boffer_kinds\b|"offer features"|\bOffer\b`), "the same names in code"},
 	{strange, []string{"docs/production.md"}, nil, "decision logs of earlier builds have the key"},
 }
 
