@@ -38,7 +38,8 @@ var places = []place{
 	{offer, []string{"train/labelfile.go", "train/labels_test.go", "train/glossary.go", "docs/training.md"}, nil,
 		"names of tensors in stored labels and weights"},
 	{offer, []string{"agents/", "train/learner_test.go"},
-		regexp.MustCompile(`"(server-)?offers?["-]|\boffer\.[a-z]|\boffer_kinds\b|"offer features"|\bOffer\b`), "the same names in code"},
+		regexp.MustCompile(`"(server-)?offers?["-]|\boffer\.[a-z]|\boffer_kinds\b|"offer features"|\bOffer\b`),
+		"the same names in code"},
 	{strange, []string{"docs/production.md"}, nil, "decision logs of earlier builds have the key"},
 }
 
