@@ -13,9 +13,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// crowded is a cluster of 1,000 servers of 8 GPUs that the prior has filled, and 1,000 jobs that wait. Of the jobs that
+// contended is a cluster of 1,000 servers of 8 GPUs that the prior has filled, and 1,000 jobs that wait. Of the jobs that
 // run the first of every so many has just ended; with 0 nothing runs.
-func crowded(b *testing.B, p *agents.Policy, ended int) *cluster.State {
+func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	b.Helper()
 	const jobs, waiting = 4000, 1000
 	s, err := cluster.NewState(cluster.Uniform(1000, 8), jobs)
@@ -52,10 +52,10 @@ func crowded(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	return s
 }
 
-// BenchmarkCrowd is one decision of the released team on 1,000 servers with 1,000 waiting jobs: when one of the running jobs has
+// BenchmarkContended is one decision of the released team on 1,000 servers with 1,000 waiting jobs: when one of the running jobs has
 // ended, when one in a hundred has, when half have, and when the whole cluster is empty, so that hundreds of jobs can start at once.
 // It reports quantiles of the CPU time of a decision.
-func BenchmarkCrowd(b *testing.B) {
+func BenchmarkContended(b *testing.B) {
 	p, _, err := agents.LoadFS(released.FS())
 	if err != nil {
 		b.Fatal(err)
@@ -65,7 +65,7 @@ func BenchmarkCrowd(b *testing.B) {
 		ended int
 	}{{"one", 1 << 20}, {"hundredth", 100}, {"half", 2}, {"empty", 0}} {
 		b.Run(load.name, func(b *testing.B) {
-			s, team := crowded(b, p, load.ended), agents.NewTeam(p)
+			s, team := contended(b, p, load.ended), agents.NewTeam(p)
 			var all []time.Duration
 			var starts, choices int
 			measure(b, func() {

@@ -348,7 +348,7 @@ func TestRolloutsRepeat(t *testing.T) {
 		}
 		if s.Candidates < 2 || s.Action >= s.Candidates || len(s.Adjacent) != s.Servers*s.Servers ||
 			len(first.steps) != len(first.samples) {
-			t.Fatalf("sample %d: action %d of %d offers, graph of %d, %d steps", i, s.Action, s.Candidates, len(s.Adjacent),
+			t.Fatalf("sample %d: action %d of %d candidates, graph of %d, %d steps", i, s.Action, s.Candidates, len(s.Adjacent),
 				len(first.steps))
 		}
 		if i > 0 && s.Observation == first.samples[i-1].Observation {
@@ -378,7 +378,7 @@ func TestLabelsAreAPart(t *testing.T) {
 		}
 		for i := range r.samples {
 			if s := &r.samples[i]; len(s.Saved) != s.Candidates || s.Saved[0] != 0 {
-				t.Errorf("sample %d of %d offers: labels %v", i, s.Candidates, s.Saved)
+				t.Errorf("sample %d of %d candidates: labels %v", i, s.Candidates, s.Saved)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Complete offers words for a flag in shells.
+// Complete gives shells the words that a flag may have.
 func Complete(cmd *cobra.Command, flag string, words func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveDefault
@@ -18,7 +18,7 @@ func Complete(cmd *cobra.Command, flag string, words func() []string) {
 
 // CompleteList completes the last of several words that commas part, with those that do not stand there yet.
 func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
-	offer := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	complete := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		var all []string
 		for _, word := range words() {
@@ -28,7 +28,7 @@ func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic("complete --" + flag + ": " + err.Error())
 	}
 }

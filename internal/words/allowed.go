@@ -43,23 +43,12 @@ var places = []place{
 	{strange, []string{"docs/production.md"}, nil, "decision logs of earlier builds have the key"},
 }
 
-// temporary are folders where words are still being replaced. TODO: delete this list, and its use in allowed, once they are done.
-var temporary = []place{
-	{nil, []string{
-		"agents/", "attention/", "coordgraph/", "internal/kernel/", "internal/graphop/", "internal/onnx/", // the team and its kernels
-		"eval/reproduce/", "env/physics/fit/", "train/demand/", "studies/", "docs/reproductions/", // what moves to studies
-		"baselines/predict/compare.go",
-	}, nil, "not done"},
-	{nil, []string{"train/", "docs/policies.md", "docs/speed.md", "docs/kubernetes.md", "serve/decide/plan.go", "cli/envplayer.go"},
-		regexp.MustCompile(`\.Offers?\b|Offers\(\)|%d offers|\bStrange\(\)|Player\.Strange|-bench Crowd`), "names of package agents"},
-}
-
 // allowed reports whether a retired word may stand on a line of a file.
 func allowed(word, path, line string) bool {
 	has := func(list []place) bool {
 		return slices.ContainsFunc(list, func(p place) bool { return p.covers(word, path, line) })
 	}
-	return has(places) || has(temporary)
+	return has(places)
 }
 
 func (p *place) covers(word, path, line string) bool {

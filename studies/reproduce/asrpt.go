@@ -13,7 +13,7 @@ type ASRPTOptions struct {
 }
 
 // asrptSet is A-SRPT and its comparison set: first A-SRPT as reconstructed, then two less likely readings, with later jobs
-// that may start when the first in line does not fit, and with that and no wait for the end on the virtual machine.
+// that may start when the first of the queue does not fit, and with that and no wait for the end on the virtual machine.
 var asrptSet = []string{"a-srpt", backfilling, projected, "spjf", "spwf", "wcs-duration", "wcs-workload", "wcs-subtime"}
 
 const (

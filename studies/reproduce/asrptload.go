@@ -122,7 +122,7 @@ func asrptAbout(o ASRPTOptions) []string {
 results are unknown, and so is what exactly its comparison set does. What is held up here is order alone: that A-SRPT
 comes first.`,
 		`**Readings.** a-srpt is what is most likely: a job starts no sooner than it ends on the virtual machine (70
-%), and the first in line blocks the others (60 %). The first rule costs waiting where GPUs are free, so no scheme
+%), and the first of the queue blocks the others (60 %). The first rule costs waiting where GPUs are free, so no scheme
 that waits for nothing can lose to it while nobody queues; the second idles GPUs while a large gang waits. Rows with
 backfill=true and start=projected show what each is worth.`,
 		fmt.Sprintf(`**Workload.** Generated, own choices throughout: %d jobs on %d servers of 8 GPUs, gangs of 1 to
