@@ -3,7 +3,6 @@ package graph_test
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -81,7 +80,7 @@ func layers(s size) []layer {
 		func(x [][]complex128) []complex128 { return plain.MaskedLogSoftmax(x[0], x[1], actions) },
 	}}
 	list = append(list, readouts(s, rng, x, k, serverMask, jobMask)...)
-	for act, ref := range []func(complex128) complex128{plain.Identity, plain.ReLU, cmplx.Tanh} {
+	for act, ref := range []func(complex128) complex128{plain.Identity, plain.ReLU} {
 		list = append(list, layer{"dense " + graph.Activation(act).String(), []input{x, w, b},
 			func(n G.Nodes) (*G.Node, error) { return graph.Dense(n[0], n[1], n[2], graph.Activation(act)) },
 			func(x [][]complex128) []complex128 { return plain.Dense(x[0], x[1], x[2], s.d, s.d+1, ref) },

@@ -23,7 +23,6 @@ type Activation = kernel.Activation
 const (
 	None = kernel.None
 	ReLU = kernel.ReLU
-	Tanh = kernel.Tanh
 )
 
 // wantShape checks the shape of the named input.

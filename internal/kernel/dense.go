@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Activation is the nonlinearity of a dense layer.
 type Activation uint8
@@ -12,7 +9,6 @@ type Activation uint8
 const (
 	None Activation = iota // identity
 	ReLU                   // max(0, x)
-	Tanh                   // hyperbolic tangent
 )
 
 func (a Activation) String() string {
@@ -21,8 +17,6 @@ func (a Activation) String() string {
 		return "none"
 	case ReLU:
 		return "relu"
-	case Tanh:
-		return "tanh"
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
@@ -50,10 +44,6 @@ func activate[T Float](y []T, act Activation) {
 		for i, v := range y {
 			y[i] = max(v, 0)
 		}
-	case Tanh:
-		for i, v := range y {
-			y[i] = T(math.Tanh(float64(v)))
-		}
 	default:
 		panic(fmt.Sprintf("kernel: activate with unknown %v", act))
 	}
@@ -74,10 +64,6 @@ func ActivateBack[T Float](dz, dy, y []T, act Activation) {
 			} else {
 				dz[i] = 0
 			}
-		}
-	case Tanh:
-		for i, v := range y {
-			dz[i] = dy[i] * (1 - v*v)
 		}
 	default:
 		panic(fmt.Sprintf("kernel: differentiate unknown %v", act))
