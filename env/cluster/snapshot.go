@@ -115,7 +115,7 @@ func (p *snapshotParser) read() {
 		case topPerGPU:
 			p.spec.PerGPU = int32(r.Number(0, WholeGPU))
 		case topOffer:
-			offer = count32(r, 0)
+			offer = r.Count(0)
 		case topReclaimBy:
 			deadline = readSeconds(r, maxTime)
 		case topQuotas:
@@ -150,7 +150,7 @@ func readQuota(r *strictjson.Reader) (q Quota) {
 		case "tenant":
 			q.Tenant = readName(r, false)
 		case "gpus":
-			q.GPUs = count32(r, 0)
+			q.GPUs = r.Count(0)
 		}
 	})
 	return q

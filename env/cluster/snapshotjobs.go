@@ -64,19 +64,11 @@ var jobFields = slices.Concat(amountFields, []string{
 	"mixed", "servers", "estimate_s", "state", "starts", "progress_s", "attained_s", "speed", "placement",
 })
 
-// fieldsOf returns the bits of some names.
-func fieldsOf(names []string, some ...string) (bits uint32) {
-	for _, name := range some {
-		bits |= 1 << slices.Index(names, name)
-	}
-	return bits
-}
-
 var (
-	jobNeeds  = fieldsOf(jobFields, "id", "submit_s", "workers", "state")
-	jobStarts = fieldsOf(jobFields, "starts")
-	jobSpeed  = fieldsOf(jobFields, "speed")
-	jobPlaced = fieldsOf(jobFields, "placement")
+	jobNeeds  = strictjson.Bits(jobFields, "id", "submit_s", "workers", "state")
+	jobStarts = strictjson.Bits(jobFields, "starts")
+	jobSpeed  = strictjson.Bits(jobFields, "speed")
+	jobPlaced = strictjson.Bits(jobFields, "placement")
 )
 
 // readJob fills the specification, and p.job with what changes about the job.
@@ -117,19 +109,19 @@ func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 	case "submit_s":
 		spec.Submit = readSeconds(r, p.now)
 	case "workers":
-		spec.Workers = count32(r, 1)
+		spec.Workers = r.Count(1)
 	case "min_workers":
-		spec.MinWorkers = count32(r, 1)
+		spec.MinWorkers = r.Count(1)
 	case "max_workers":
-		spec.MaxWorkers = count32(r, 1)
+		spec.MaxWorkers = r.Count(1)
 	case "model":
 		spec.Model = readName(r, false)
 	case "group":
 		spec.Group = readName(r, false)
 	case "stages":
-		spec.Stages = count32(r, 0)
+		spec.Stages = r.Count(0)
 	case "tensor":
-		spec.Tensor = count32(r, 0)
+		spec.Tensor = r.Count(0)
 	case "gpu_type":
 		spec.GPUType = readName(r, false)
 	case "mixed":
@@ -139,9 +131,9 @@ func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 	case "estimate_s":
 		spec.Estimate = readSeconds(r, maxTime)
 	case "state":
-		j.phase = Pending + Phase(oneOf(r, phaseNames[Pending:Done]...))
+		j.phase = Pending + Phase(r.OneOf(phaseNames[Pending:Done]...))
 	case "starts":
-		j.starts = count32(r, 0)
+		j.starts = r.Count(0)
 	case "progress_s":
 		j.done = readSeconds(r, maxTime)
 	case "attained_s":
@@ -185,7 +177,7 @@ func (p *snapshotParser) checkJob(seen uint32) {
 
 var pieceFields = slices.Concat(amountFields, []string{"server", "workers", "gpus"})
 
-var pieceNeeds = fieldsOf(pieceFields, "server", "workers", "gpus")
+var pieceNeeds = strictjson.Bits(pieceFields, "server", "workers", "gpus")
 
 // piece reads a piece of the placement of a job.
 func (p *snapshotParser) piece() {

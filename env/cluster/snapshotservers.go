@@ -44,11 +44,11 @@ func (p *snapshotParser) server(i int) {
 		case "mem_mib":
 			v.MemMiB = readLimit(r)
 		case "pool":
-			v.Pool = Pool(oneOf(r, poolNames[:]...))
+			v.Pool = Pool(r.OneOf(poolNames[:]...))
 		case "gpu_type":
 			v.GPUType = readName(r, false)
 		case "gpu_mem_mib":
-			v.GPUMemMiB = count32(r, 0)
+			v.GPUMemMiB = r.Count(0)
 		case "rack":
 			v.Rack = int32(r.Number(0, MaxRacks))
 		case "on_loan":

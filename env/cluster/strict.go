@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,16 +20,6 @@ func readName(r *strictjson.Reader, must bool) string {
 		r.Refuse("at most 256 bytes of printable text")
 	}
 	return s
-}
-
-// oneOf reads a word and returns its index among words.
-func oneOf(r *strictjson.Reader, words ...string) int {
-	s, _ := r.String(names.Longest)
-	i := slices.Index(words, s)
-	if i < 0 {
-		r.Refuse(strings.Join(words, " or "))
-	}
-	return max(i, 0)
 }
 
 // readLimit reads a whole number, or null for Unlimited.
@@ -56,9 +44,6 @@ func readSeconds(r *strictjson.Reader, most time.Duration) time.Duration {
 	return d
 }
 
-// count32 reads a whole number from least.
-func count32(r *strictjson.Reader, least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
-
 // The fields of an amount, at the head of those of whatever has one.
 var amountFields = []string{"gpu_milli", "cpu_milli", "mem_mib", "gpu_mem_mib"}
 
@@ -68,11 +53,11 @@ func readAmount(r *strictjson.Reader, field int, a *Amount) {
 	case "gpu_milli":
 		a.GPUMilli = int32(r.Number(1, WholeGPU))
 	case "cpu_milli":
-		a.CPUMilli = count32(r, 0)
+		a.CPUMilli = r.Count(0)
 	case "mem_mib":
-		a.MemMiB = count32(r, 0)
+		a.MemMiB = r.Count(0)
 	case "gpu_mem_mib":
-		a.GPUMemMiB = count32(r, 0)
+		a.GPUMemMiB = r.Count(0)
 	}
 }
 

@@ -142,13 +142,13 @@ func TestServerNames(t *testing.T) {
 func TestReadLogErrors(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`"version":2`, `"version":1`, `line 1: version: 1, want a whole number from 2 to 2`},
-		{`clustergym-log`, `log`, `line 1: format: "log", want "clustergym-log"`},
-		{`"horizon":50000000000,`, ``, `line 1: horizon: nothing, want this field`},
+		{`clustergym-log`, `log`, `line 1: format: "log", want clustergym-log`},
+		{`"horizon":50000000000,`, ``, `line 1: horizon: missing, want a whole number from 0`},
 		{`"physics":"ideal"`, `"physics":"real"`, `line 1: physics "real": part`},
 		{`"gpus":4`, `"gpus":-4`, `line 1: servers[0].gpus: -4, want a whole number from 0`},
-		{`"from":0,`, ``, `line 1: servers[1].from: nothing, want this field`},
+		{`"from":0,`, ``, `line 1: servers[1].from: missing, want this field`},
 		{`"count":2`, `"count":200000`, `line 1: servers[1].count: 200000, want a whole number from 2 to 131072`},
-		{`"kind":"finish"`, `"kind":"stop"`, `line 5: kind: "stop", want the kind of a record`},
+		{`"kind":"finish"`, `"kind":"stop"`, `line 5: kind: "stop", want submit or start or`},
 		{`"kind":"loan",`, `"kind":"loan","job":1,`, `line 4: job: unknown field, want those of a line of kind loan`},
 		{`"kind":"loan",`, `"kind":"loan","kind":"loan",`, `line 4: kind: given twice`},
 		{`"server":2`, `"server":3`, `line 4: server: 3, want a whole number from 0 to 2`},
@@ -156,10 +156,10 @@ func TestReadLogErrors(t *testing.T) {
 		{`"server":2`, `"server":2.5`, `line 4: server: 2.5, want a whole number`},
 		{`"server":2`, `"server":99999999999999999999`, `line 4: server: 99999999999999999999, want a whole number`},
 		{`"at":20000000000`, `"at":1`, `line 5: at: 1, want at least the 5000000000 of the line before`},
-		{`"gpus":[0,1]`, `"gpus":[0]`, `line 3: gpus: 1, want one for each of 2 workers`},
-		{`"gpus":[0,1]`, `"gpus":[0,4]`, `line 3: gpus: 4, want below the 4 GPUs of server 0`},
+		{`"gpus":[0,1]`, `"gpus":[0]`, `line 3: pieces[0].gpus: 1, want one for each of 2 workers`},
+		{`"gpus":[0,1]`, `"gpus":[0,4]`, `line 3: pieces[0].gpus: 4, want below the 4 GPUs of server 0`},
 		{`"gpus":[0,1]}]`, `"gpus":[0,1]}`, `line 3: `},
-		{`"status":"passed"`, `"status":"won"`, `line 2: status: "won", want passed, failed, killed or unknown`},
+		{`"status":"passed"`, `"status":"won"`, `line 2: status: "won", want unknown or passed or failed or killed`},
 		{`"workers":2,"gpu_milli":1000,"estimate"`, `"workers":2,"min_workers":3,"gpu_milli":1000,"estimate"`,
 			`line 2: job x: 3 to 2 workers`},
 		{`"job":0`, `"job":2`, `line 7: job: 2, want a whole number from 0 to 1`},
@@ -169,9 +169,9 @@ func TestReadLogErrors(t *testing.T) {
 		{`"jobs":2`, `"jobs":1`, `line 2: job: 1, want a whole number from 0 to 0`},
 		{`"truncated":"horizon 50s"`, `"truncated":""`, `line 6: truncated: "", want a reason`},
 		{`"truncated":"horizon 50s"`, `"truncated":"x","terminated":true`, `line 6: kind: "end", want either`},
-		{`"status":"unknown"}`, `"status":"unknown"} x`, `line 7: : x, want the end of the line`},
+		{`"status":"unknown"}`, `"status":"unknown"} x`, `line 7: more text after the end: x`},
 		{`"kind":"unsubmitted"`, `"kind":"submit"`, `line 7: kind: "submit", want no record after the end`},
-		{"\n{\"at\":5", "\n\n{\"at\":5", `line 4: record: the end of the line, want '{'`},
+		{"\n{\"at\":5", "\n\n{\"at\":5", `line 4: unexpected EOF`},
 	} {
 		text := strings.Replace(short, c.from, c.to, 1)
 		if text == short {

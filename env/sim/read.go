@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 // Limits of a log, against hostile or mistaken ones.
@@ -16,7 +19,7 @@ const (
 	maxLogLine = 16 << 20                   // bytes
 	maxLogJobs = 1 << 27                    // jobs
 	maxTime    = 100 * 365 * 24 * time.Hour // of a submit time, a duration and a horizon
-	lastTime   = int64(cluster.Never - 1)   // of any record
+	lastTime   = cluster.Never - 1          // of any record
 )
 
 // unsubmitted is the kind of the lines after the records: jobs that had not come.
@@ -26,7 +29,7 @@ const unsubmitted = End + 1
 // and what was expected. It checks that ids name what the header and the submissions hold and that time does not run back,
 // not that the cluster allowed what the records say: Replay does.
 func ReadLog(r io.Reader) (*Log, error) {
-	p := parser{in: bufio.NewScanner(r), scan: scanner{intern: map[string]string{}}}
+	p := parser{in: bufio.NewScanner(r), r: strictjson.New(nil), sets: cluster.ServerSets{}}
 	p.in.Buffer(make([]byte, 0, 64<<10), maxLogLine)
 	err := p.read()
 	if errors.Is(err, bufio.ErrTooLong) {
@@ -41,8 +44,8 @@ func ReadLog(r io.Reader) (*Log, error) {
 // parser builds a log line by line.
 type parser struct {
 	in     *bufio.Scanner
-	scan   scanner
-	number int // of the line in hand, from 1
+	r      *strictjson.Reader // of the line in hand
+	number int                // of the line in hand, from 1
 	log    Log
 	count  int                // jobs that the header announces
 	jobs   []trace.Job        // in the order of their lines
@@ -79,7 +82,7 @@ func (p *parser) next() (bool, error) {
 	if !p.in.Scan() {
 		return false, p.in.Err()
 	}
-	p.scan.reset(p.in.Bytes())
+	p.r.Reset(p.in.Bytes())
 	return true, nil
 }
 
@@ -97,4 +100,25 @@ func (p *parser) settle() error {
 		seen[id], p.log.Jobs[id] = true, p.jobs[i]
 	}
 	return nil
+}
+
+// text reads text that does nothing to a terminal.
+func (p *parser) text() string {
+	s, ok := p.r.String(maxLogLine)
+	if !ok || !names.Clean(s) {
+		p.r.Refuse("printable text in UTF-8")
+	}
+	return s
+}
+
+// duration reads a time from 0 to most, in nanoseconds.
+func (p *parser) duration(most time.Duration) time.Duration {
+	return time.Duration(p.r.Number(0, int64(most)))
+}
+
+// require refuses the object that was read last if one of the needed fields is missing.
+func (p *parser) require(fields []string, seen, need uint32) {
+	if missing := need &^ seen; missing != 0 {
+		p.r.Bad(fields[bits.TrailingZeros32(missing)], "missing", "this field")
+	}
 }

@@ -5,44 +5,10 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
-)
-
-// The fields of a line, in the order of lineFields.
-const (
-	fAt = iota
-	fKind
-	fJob
-	fServer
-	fPieces
-	fTerminated
-	fTruncated
-	fName
-	fWorkers
-	fGPUMilli
-	fWork
-	fStatus
-	fUser
-	fTenant
-	fMinWorkers
-	fMaxWorkers
-	fCPUMilli
-	fMemMiB
-	fEstimate
-	fModel
-	fGroup
-	fStages
-	fTensor
-	fGPUType
-	fMixed
-	fGPUMemMiB
-	fGPU
-	fNeed
-	fOffer
-	fWhere
+	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 var lineFields = []string{
@@ -51,276 +17,257 @@ var lineFields = []string{
 	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where",
 }
 
-// jobFields are those that the line of a job may have beside those that it must have.
-const jobFields = 1<<fUser | 1<<fTenant | 1<<fMinWorkers | 1<<fMaxWorkers | 1<<fCPUMilli | 1<<fMemMiB | 1<<fEstimate |
-	1<<fModel | 1<<fGroup | 1<<fStages | 1<<fTensor | 1<<fGPUType | 1<<fMixed | 1<<fGPUMemMiB | 1<<fWhere
+var statuses = []string{trace.Unknown.String(), trace.Passed.String(), trace.Failed.String(), trace.Killed.String()}
 
-// needs are the fields that a line of each kind must have.
-var needs = [...]uint32{
-	Submit:      1<<fJob | 1<<fName | 1<<fWorkers | 1<<fGPUMilli | 1<<fWork | 1<<fStatus,
-	Start:       1<<fJob | 1<<fPieces,
-	Resize:      1<<fJob | 1<<fPieces,
-	Preempt:     1 << fJob,
-	Migrate:     1<<fJob | 1<<fPieces,
-	Loan:        1 << fServer,
-	Reclaim:     1 << fServer,
-	Finish:      1 << fJob,
-	Fail:        1 << fServer,
-	Repair:      1 << fServer,
-	Interrupt:   1 << fJob,
-	Need:        1<<fNeed | 1<<fOffer,
-	Seize:       1 << fServer,
-	End:         0,
-	unsubmitted: 1<<fJob | 1<<fName | 1<<fWorkers | 1<<fGPUMilli | 1<<fWork | 1<<fStatus,
-}
+// The fields that a line must have, and those that it can have besides, by its kind; all have the two of ofLine.
+var (
+	ofLine   = strictjson.Bits(lineFields, "at", "kind")
+	ofServer = strictjson.Bits(lineFields, "server")
+	ofJob    = strictjson.Bits(lineFields, "job")
+	placed   = ofJob | strictjson.Bits(lineFields, "pieces")
+	submits  = ofJob | strictjson.Bits(lineFields, "name", "workers", "gpu_milli", "work", "status")
 
-// may are the fields that a line of each kind can have besides.
-var may = [...]uint32{
-	Submit:      jobFields,
-	Fail:        1 << fGPU,
-	Repair:      1 << fGPU,
-	End:         1<<fTerminated | 1<<fTruncated,
-	unsubmitted: jobFields,
-}
+	needs = [...]uint32{
+		Submit: submits, Start: placed, Resize: placed, Preempt: ofJob, Migrate: placed, Loan: ofServer, Reclaim: ofServer,
+		Finish: ofJob, Fail: ofServer, Repair: ofServer, Interrupt: ofJob, Need: strictjson.Bits(lineFields, "need", "offer"),
+		Seize: ofServer, End: 0, unsubmitted: submits,
+	}
+
+	ofGPU    = strictjson.Bits(lineFields, "gpu")
+	describe = strictjson.Bits(lineFields, "user", "tenant", "min_workers", "max_workers", "cpu_milli", "mem_mib", "estimate",
+		"model", "group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib", "where")
+
+	may = [...]uint32{
+		Submit: describe, Fail: ofGPU, Repair: ofGPU, End: strictjson.Bits(lineFields, "terminated", "truncated"),
+		unsubmitted: describe,
+	}
+)
 
 // line reads a record, or a job that had not come.
 func (p *parser) line() error {
-	s, l := &p.scan, &p.log
-	var r Record
+	l := &p.log
+	rec := Record{
+		Index: -1, pieces: span{uint32(len(l.pieces)), uint32(len(l.pieces))}, gpus: span{uint32(len(l.gpus)), uint32(len(l.gpus))},
+	}
 	var j trace.Job
-	var seen uint32
 	var d Demand
-	r.Index = -1
-	r.pieces = span{uint32(len(l.pieces)), uint32(len(l.pieces))}
-	r.gpus = span{uint32(len(l.gpus)), uint32(len(l.gpus))}
-	s.expect('{', "record")
-	for n := 0; s.more('}', n, "record"); n++ {
-		switch s.key(lineFields, &seen) {
-		case fAt:
-			r.At = time.Duration(s.number("at", 0, lastTime))
-		case fKind:
-			r.Kind = s.kind()
-		case fJob:
-			r.Job = cluster.JobID(s.number("job", 0, int64(p.count)-1))
-		case fServer:
-			r.Server = cluster.ServerID(s.number("server", 0, int64(len(l.Config.Cluster.Servers))-1))
-		case fPieces:
-			p.pieces()
-			r.pieces.to, r.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
-		case fTerminated:
-			if l.Outcome.Terminated = s.flag("terminated"); !l.Outcome.Terminated {
-				s.bad("terminated", "false", "true")
-			}
-		case fTruncated:
-			if l.Outcome.Truncated = s.text("truncated"); l.Outcome.Truncated == "" {
-				s.bad("truncated", `""`, "a reason")
-			}
-		case fName:
-			j.Name = s.text("name")
-		case fWorkers:
-			j.Workers = int32(s.number("workers", 1, math.MaxInt32))
-		case fGPUMilli:
-			j.Request.GPUMilli = int32(s.number("gpu_milli", 1, cluster.WholeGPU))
-		case fWork:
-			j.Work = time.Duration(s.number("work", 0, int64(maxTime)))
-		case fStatus:
-			j.Status = s.status()
-		case fUser:
-			j.User = s.text("user")
-		case fTenant:
-			j.Tenant = s.text("tenant")
-		case fMinWorkers:
-			j.MinWorkers = int32(s.number("min_workers", 1, math.MaxInt32))
-		case fMaxWorkers:
-			j.MaxWorkers = int32(s.number("max_workers", 1, math.MaxInt32))
-		case fCPUMilli:
-			j.Request.CPUMilli = int32(s.number("cpu_milli", 0, math.MaxInt32))
-		case fMemMiB:
-			j.Request.MemMiB = int32(s.number("mem_mib", 0, math.MaxInt32))
-		case fEstimate:
-			j.Estimate = time.Duration(s.number("estimate", 0, int64(maxTime)))
-		case fModel:
-			j.Model = s.text("model")
-		case fGroup:
-			j.Group = s.text("group")
-		case fStages:
-			j.Stages = int32(s.number("stages", 1, math.MaxInt32))
-		case fTensor:
-			j.Tensor = int32(s.number("tensor", 1, cluster.MaxGPUs))
-		case fGPUType:
-			j.GPUType = s.text("gpu_type")
-		case fMixed:
-			j.Mixed = s.flag("mixed")
-		case fGPUMemMiB:
-			j.Request.GPUMemMiB = int32(s.number("gpu_mem_mib", 0, math.MaxInt32))
-		case fGPU:
-			r.Index = int32(s.number("gpu", 0, cluster.MaxGPUs))
-		case fNeed:
-			d.Need = s.number("need", 0, math.MaxInt64)
-		case fOffer:
-			d.Offer = int32(s.number("offer", 0, math.MaxInt32))
-		case fWhere:
-			j.Where = p.where()
+	seen := p.r.Object(lineFields, ofLine, func(field int) {
+		if !p.recordField(lineFields[field], &rec, &d) {
+			p.jobField(lineFields[field], &j)
 		}
+	})
+	p.r.End()
+	p.check(&rec, seen)
+	p.index(&rec, d)
+	if err := p.r.Err(); err != nil {
+		return err
 	}
-	s.end()
-	p.check(&r, seen)
-	p.index(&r, d)
-	if s.err != nil {
-		return s.err
+	return p.add(rec, j)
+}
+
+// recordField reads a field of a record, unless it is one that describes a job.
+func (p *parser) recordField(field string, rec *Record, d *Demand) bool {
+	r, l := p.r, &p.log
+	switch field {
+	case "at":
+		rec.At = p.duration(lastTime)
+	case "kind":
+		rec.Kind = Kind(r.OneOf(kindNames[:]...))
+	case "job":
+		rec.Job = cluster.JobID(r.Number(0, int64(p.count)-1))
+	case "server":
+		rec.Server = p.server()
+	case "pieces":
+		p.pieces()
+		rec.pieces.to, rec.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
+	case "terminated":
+		if l.Outcome.Terminated = r.Flag(); !l.Outcome.Terminated {
+			r.Refuse("true")
+		}
+	case "truncated":
+		if l.Outcome.Truncated = p.text(); l.Outcome.Truncated == "" {
+			r.Refuse("a reason")
+		}
+	case "gpu":
+		rec.Index = int32(r.Number(0, cluster.MaxGPUs))
+	case "need":
+		d.Need = r.Number(0, math.MaxInt64)
+	case "offer":
+		d.Offer = r.Count(0)
+	default:
+		return false
 	}
-	return p.add(r, j)
+	return true
+}
+
+// jobField reads a field that describes a job.
+func (p *parser) jobField(field string, j *trace.Job) {
+	r := p.r
+	switch field {
+	case "name":
+		j.Name = p.text()
+	case "workers":
+		j.Workers = r.Count(1)
+	case "gpu_milli":
+		j.Request.GPUMilli = int32(r.Number(1, cluster.WholeGPU))
+	case "work":
+		j.Work = p.duration(maxTime)
+	case "status":
+		j.Status = trace.Status(r.OneOf(statuses...))
+	case "user":
+		j.User = p.text()
+	case "tenant":
+		j.Tenant = p.text()
+	case "min_workers":
+		j.MinWorkers = r.Count(1)
+	case "max_workers":
+		j.MaxWorkers = r.Count(1)
+	case "cpu_milli":
+		j.Request.CPUMilli = r.Count(0)
+	case "mem_mib":
+		j.Request.MemMiB = r.Count(0)
+	case "estimate":
+		j.Estimate = p.duration(maxTime)
+	case "model":
+		j.Model = p.text()
+	case "group":
+		j.Group = p.text()
+	case "stages":
+		j.Stages = r.Count(1)
+	case "tensor":
+		j.Tensor = int32(r.Number(1, cluster.MaxGPUs))
+	case "gpu_type":
+		j.GPUType = p.text()
+	case "mixed":
+		j.Mixed = r.Flag()
+	case "gpu_mem_mib":
+		j.Request.GPUMemMiB = r.Count(0)
+	case "where":
+		j.Where = p.where()
+	}
+}
+
+// server reads the id of a server.
+func (p *parser) server() cluster.ServerID {
+	return cluster.ServerID(p.r.Number(0, int64(len(p.log.Config.Cluster.Servers))-1))
 }
 
 // where reads the servers that will do for a job, ascending. Jobs that name the same share a set.
 func (p *parser) where() *cluster.ServerSet {
-	s := &p.scan
 	servers := len(p.log.Config.Cluster.Servers)
 	set, last := cluster.NewServerSet(servers), int64(-1)
-	s.expect('[', "where")
-	for n := 0; s.more(']', n, "where"); n++ {
-		last = s.number("where", last+1, int64(servers)-1)
-		if s.err != nil {
-			return nil
+	p.r.List(servers, func(int) {
+		if last = p.r.Number(last+1, int64(servers)-1); p.r.Err() == nil {
+			set.Add(cluster.ServerID(last))
 		}
-		set.Add(cluster.ServerID(last))
-	}
-	if p.sets == nil {
-		p.sets = cluster.ServerSets{}
+	})
+	if p.r.Err() != nil {
+		return nil
 	}
 	return p.sets.Of(set)
 }
 
 // check holds the fields of a line to its kind, and the line to the lines before it.
-func (p *parser) check(r *Record, seen uint32) {
-	s := &p.scan
-	need := needs[r.Kind] | 1<<fAt | 1<<fKind
-	s.require(lineFields, seen, need)
-	if extra := seen &^ (need | may[r.Kind]); extra != 0 {
-		s.bad(lineFields[bits.TrailingZeros32(extra)], "unknown field", "those of a line of kind "+r.Kind.String())
+func (p *parser) check(rec *Record, seen uint32) {
+	need := needs[rec.Kind] | ofLine
+	p.require(lineFields, seen, need)
+	if extra := seen &^ (need | may[rec.Kind]); extra != 0 {
+		p.r.Bad(lineFields[bits.TrailingZeros32(extra)], "unknown field", "those of a line of kind "+rec.Kind.String())
 	}
 	switch last := len(p.log.Records) - 1; {
-	case r.Kind == End && bits.OnesCount32(seen&may[End]) != 1:
-		s.bad("kind", `"end"`, "either terminated or truncated beside it")
-	case r.Kind == unsubmitted:
+	case rec.Kind == End && bits.OnesCount32(seen&may[End]) != 1:
+		p.r.Bad("kind", `"end"`, "either terminated or truncated beside it")
+	case rec.Kind == unsubmitted:
 		p.rest = true
 	case p.ended || p.rest:
-		s.bad("kind", strconv.Quote(r.Kind.String()), "no record after the end")
-	case last >= 0 && r.At < p.log.Records[last].At:
-		s.bad("at", strconv.FormatInt(int64(r.At), 10), fmt.Sprintf("at least the %d of the line before", p.log.Records[last].At))
+		p.r.Bad("kind", strconv.Quote(rec.Kind.String()), "no record after the end")
+	case last >= 0 && rec.At < p.log.Records[last].At:
+		p.r.Bad("at", strconv.FormatInt(int64(rec.At), 10), fmt.Sprintf("at least the %d of the line before", p.log.Records[last].At))
 	}
-	p.ended = p.ended || r.Kind == End
+	p.ended = p.ended || rec.Kind == End
 }
 
 // index settles what Record.Index means: records of need come in the order of the header's demand.
-func (p *parser) index(r *Record, d Demand) {
-	switch r.Kind {
+func (p *parser) index(rec *Record, d Demand) {
+	switch rec.Kind {
 	case Fail, Repair:
 		return
 	case Need:
-		d.At = r.At
+		d.At = rec.At
 		if all := p.log.Config.Demand; p.needs == len(all) || all[p.needs] != d {
-			p.scan.bad("need", strconv.FormatInt(d.Need, 10), "the next demand of the header, at its time")
+			p.r.Bad("need", strconv.FormatInt(d.Need, 10), "the next demand of the header, at its time")
 			return
 		}
-		r.Index = int32(p.needs)
+		rec.Index = int32(p.needs)
 		p.needs++
 		return
 	}
-	r.Index = 0
+	rec.Index = 0
 }
 
-func (p *parser) add(r Record, j trace.Job) error {
-	if r.Kind == Submit || r.Kind == unsubmitted {
-		j.Submit = r.At
+func (p *parser) add(rec Record, j trace.Job) error {
+	if rec.Kind == Submit || rec.Kind == unsubmitted {
+		j.Submit = rec.At
 		if j.Submit > maxTime {
-			return fmt.Errorf("at: %d, want at most %d for a submission", r.At, maxTime)
+			return fmt.Errorf("at: %d, want at most %d for a submission", rec.At, maxTime)
 		}
 		if err := j.Validate(); err != nil {
 			return err
 		}
 		if len(p.jobs) == p.count {
-			return fmt.Errorf("job: %d, want no more than the %d jobs of the header", r.Job, p.count)
+			return fmt.Errorf("job: %d, want no more than the %d jobs of the header", rec.Job, p.count)
 		}
-		p.jobs, p.ids = append(p.jobs, j), append(p.ids, r.Job)
+		p.jobs, p.ids = append(p.jobs, j), append(p.ids, rec.Job)
 	}
-	if r.Kind != unsubmitted {
-		p.log.append(r)
+	if rec.Kind != unsubmitted {
+		p.log.append(rec)
 	}
 	return nil
-}
-
-func (s *scanner) kind() Kind {
-	name := s.text("kind")
-	for k, n := range kindNames {
-		if n == name {
-			return Kind(k)
-		}
-	}
-	s.bad("kind", strconv.Quote(name), "the kind of a record")
-	return 0
-}
-
-func (s *scanner) status() trace.Status {
-	name := s.text("status")
-	v, err := trace.ParseStatus(name)
-	if err != nil || name == "" {
-		s.bad("status", strconv.Quote(name), "passed, failed, killed or unknown")
-	}
-	return v
 }
 
 var pieceFields = []string{"server", "workers", "gpu_milli", "gpus", "cpu_milli", "mem_mib", "gpu_mem_mib"}
 
 // pieces reads a placement into the log.
 func (p *parser) pieces() {
-	s, l := &p.scan, &p.log
-	servers := l.Config.Cluster.Servers
-	s.expect('[', "pieces")
-	n := 0
-	for ; s.more(']', n, "pieces"); n++ {
+	r, l := p.r, &p.log
+	n := r.List(maxLogLine, func(int) {
 		var q cluster.Piece
-		seen, first := uint32(0), len(l.gpus)
-		s.expect('{', "pieces")
-		for n := 0; s.more('}', n, "pieces"); n++ {
-			switch s.key(pieceFields, &seen) {
-			case 0:
-				q.Server = cluster.ServerID(s.number("server", 0, int64(len(servers))-1))
-			case 1:
-				q.Workers = int32(s.number("workers", 1, cluster.MaxGPUs))
-			case 2:
-				q.GPUMilli = int32(s.number("gpu_milli", 1, cluster.WholeGPU))
-			case 3:
-				s.expect('[', "gpus")
-				for n := 0; s.more(']', n, "gpus"); n++ {
-					l.gpus = append(l.gpus, int32(s.number("gpus", 0, cluster.MaxGPUs)))
-				}
-			case 4:
-				q.CPUMilli = int32(s.number("cpu_milli", 0, math.MaxInt32))
-			case 5:
-				q.MemMiB = int32(s.number("mem_mib", 0, math.MaxInt32))
-			case 6:
-				q.GPUMemMiB = int32(s.number("gpu_mem_mib", 0, math.MaxInt32))
+		first := len(l.gpus)
+		r.Object(pieceFields, 0b1111, func(field int) {
+			switch pieceFields[field] {
+			case "server":
+				q.Server = p.server()
+			case "workers":
+				q.Workers = int32(r.Number(1, cluster.MaxGPUs))
+			case "gpu_milli":
+				q.GPUMilli = int32(r.Number(1, cluster.WholeGPU))
+			case "gpus":
+				r.List(cluster.MaxGPUs, func(int) { l.gpus = append(l.gpus, int32(r.Number(0, cluster.MaxGPUs))) })
+			case "cpu_milli":
+				q.CPUMilli = r.Count(0)
+			case "mem_mib":
+				q.MemMiB = r.Count(0)
+			case "gpu_mem_mib":
+				q.GPUMemMiB = r.Count(0)
 			}
-		}
-		s.require(pieceFields, seen, 0b1111)
-		if s.err != nil {
+		})
+		if r.Err() != nil {
 			return
 		}
 		if gpus := l.gpus[first:]; len(gpus) != int(q.Workers) {
-			s.bad("gpus", strconv.Itoa(len(gpus)), fmt.Sprintf("one for each of %d workers", q.Workers))
+			r.Bad("gpus", strconv.Itoa(len(gpus)), fmt.Sprintf("one for each of %d workers", q.Workers))
 		}
 		for _, g := range l.gpus[first:] {
-			if g >= servers[q.Server].GPUs {
-				s.bad("gpus", strconv.Itoa(int(g)), fmt.Sprintf("below the %d GPUs of server %d", servers[q.Server].GPUs, q.Server))
+			if most := l.Config.Cluster.Servers[q.Server].GPUs; g >= most {
+				r.Bad("gpus", strconv.Itoa(int(g)), fmt.Sprintf("below the %d GPUs of server %d", most, q.Server))
 			}
 		}
 		l.pieces = append(l.pieces, q)
-	}
+	})
 	if n == 0 {
-		s.bad("pieces", "none", "at least one")
+		r.Bad("", "none", "at least one")
 	}
 	if max(len(l.pieces), len(l.gpus)) > math.MaxUint32 {
-		s.bad("pieces", "more than a log holds", fmt.Sprintf("at most %d GPU indices in all", uint32(math.MaxUint32)))
+		r.Bad("", "more than a log holds", fmt.Sprintf("at most %d GPU indices in all", uint32(math.MaxUint32)))
 	}
 }

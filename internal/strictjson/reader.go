@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -117,6 +118,14 @@ func (r *Reader) List(most int, take func(i int)) (n int) {
 	}
 	r.path = r.path[:depth]
 	return n
+}
+
+// Bits returns the set of some names, as Object takes and returns it.
+func Bits(names []string, some ...string) (set uint32) {
+	for _, name := range some {
+		set |= 1 << slices.Index(names, name)
+	}
+	return set
 }
 
 func (r *Reader) refuseList(most int) {

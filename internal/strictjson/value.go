@@ -3,6 +3,9 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -42,6 +45,9 @@ func (r *Reader) Number(least, most int64) int64 {
 	}
 	return n
 }
+
+// Count reads a whole number of 32 bits from least.
+func (r *Reader) Count(least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
 
 // whole parses a JSON number without a fraction and an exponent.
 func whole(v []byte) (n int64, ok bool) {
@@ -91,17 +97,18 @@ func (r *Reader) Flag() bool {
 	return false
 }
 
-// Text reads a string of at most so many bytes.
-func (r *Reader) Text(most int) string {
-	s, ok := r.String(most)
-	if !ok && r.err == nil {
-		r.Refuse(fmt.Sprintf("text of at most %d bytes", most))
+// OneOf reads one of some words and returns its place among them.
+func (r *Reader) OneOf(words ...string) int {
+	s, _ := r.String(longest)
+	i := slices.Index(words, s)
+	if i < 0 {
+		r.Refuse(strings.Join(words, " or "))
 	}
-	return s
+	return max(i, 0)
 }
 
-// String is Text, but leaves it to the caller to refuse what is none. While those that were read are few, equal ones are one
-// copy.
+// String reads a string of at most so many bytes. The caller refuses what is none. While those that were read are few, equal
+// ones are one copy.
 func (r *Reader) String(most int) (s string, ok bool) {
 	quoted := r.scalar('"')
 	if quoted == nil || len(quoted)-2 > 6*most { // an escape takes six bytes at most, for one
