@@ -10,7 +10,7 @@ import (
 // fairness measures finish-time fairness: rho, a job's completion time over the time that it would have taken with a fair
 // share of the cluster (Themis, NSDI 2020), which is its isolated run time times the contention of its lifetime:
 //
-//	rho = JCT / (max(isolated run time, SlowdownFloor) · n),  n = max(1, asked / open)
+//	rho = JCT / (max(isolated run time, slowdownFloor) · n),  n = max(1, asked / open)
 //
 // where asked is the GPU-time that all jobs in the system asked for between its submission and its finish, open the GPU-time
 // that training jobs could have used in that time. A job with a rho above 1 would have done better with its fair share.
@@ -37,7 +37,7 @@ func (f *fairness) pass(d time.Duration, n *level) {
 func (f *fairness) submit(id cluster.JobID) { f.began[id] = began{f.asked, f.open} }
 
 func (f *fairness) finish(r *Row) {
-	jct, work := r.JCT(), max(r.Work, SlowdownFloor)
+	jct, work := r.JCT(), max(r.Work, slowdownFloor)
 	asked, open := f.asked.since(f.began[r.Job].asked), f.open.since(f.began[r.Job].open)
 	n := 1.0
 	if asked.compare(open) > 0 {

@@ -33,7 +33,7 @@ func TestFinishTimeFairnessIsThatOfPlainLoops(t *testing.T) {
 				rho = append(rho, 0)
 				continue
 			}
-			share := big.NewRat(int64(max(r.Work, SlowdownFloor)), 1)
+			share := big.NewRat(int64(max(r.Work, slowdownFloor)), 1)
 			if asked.Cmp(open) > 0 {
 				share.Mul(share, asked.Quo(asked, open))
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// SlowdownFloor is the least run time that bounded slowdowns divide by, so that very short jobs do not dominate their mean.
-const SlowdownFloor = 10 * time.Second
+// slowdownFloor is the least run time that bounded slowdowns divide by, so that very short jobs do not dominate their mean.
+const slowdownFloor = 10 * time.Second
 
 // Metrics describe one episode. Times are in seconds. JCTs, slowdowns and finish-time fairness are of the jobs that finished,
 // queueing delays of the jobs that started. Quantiles interpolate (stats.Quantile). Means are exact sums that are then divided.
@@ -32,13 +32,13 @@ type Metrics struct {
 	P95Queueing  float64 `json:"p95_queueing_s"`
 	P99Queueing  float64 `json:"p99_queueing_s"`
 	Makespan     float64 `json:"makespan_s"` // last finish - first submit
-	// MeanSlowdown is the mean bounded slowdown: JCT / max(isolated run time, SlowdownFloor), at least 1.
+	// MeanSlowdown is the mean bounded slowdown: JCT / max(isolated run time, slowdownFloor), at least 1.
 	MeanSlowdown float64 `json:"mean_slowdown"`
 	P50Slowdown  float64 `json:"p50_slowdown"`
 	P95Slowdown  float64 `json:"p95_slowdown"`
 	P99Slowdown  float64 `json:"p99_slowdown"`
 	// P99FTF is the 99th percentile of finish-time fairness. That is a job's JCT over the time that it would have taken with a
-	// fair share of the cluster: max(isolated run time, SlowdownFloor) times the contention while it was there. Contention is the
+	// fair share of the cluster: max(isolated run time, slowdownFloor) times the contention while it was there. Contention is the
 	// GPU-time that all jobs asked for over the GPU-time open to training, at least 1. Unfair is the fraction of jobs that a fair
 	// share would have served better.
 	P99FTF float64 `json:"p99_ftf"`

@@ -14,8 +14,8 @@ type Quantity struct {
 	rare   bool // left out of tables where it is 0
 }
 
-// Value returns the quantity of an episode, in Unit; a quantity in % as a fraction.
-func (q Quantity) Value(m *Metrics) float64 { return q.get(m) }
+// value returns the quantity of an episode, in Unit; a quantity in % as a fraction.
+func (q Quantity) value(m *Metrics) float64 { return q.get(m) }
 
 // arrow points where better values lie.
 func (q Quantity) arrow() string {

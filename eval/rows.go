@@ -29,7 +29,7 @@ type Row struct {
 func (r *Row) JCT() time.Duration { return r.End - r.Submit }
 
 func (r *Row) slowdown() float64 {
-	return max(1, float64(r.JCT())/float64(max(r.Work, SlowdownFloor)))
+	return max(1, float64(r.JCT())/float64(max(r.Work, slowdownFloor)))
 }
 
 // Rows returns a row for every job of the log, in order of JobID. Jobs that never arrived are among them; jobs that only fill the

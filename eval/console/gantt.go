@@ -15,7 +15,7 @@ import (
 // Options say what the terminal is like. A rune is taken to be as wide as a column.
 type Options struct {
 	Width  int  // columns of every line, MinWidth or more
-	Height int  // lines at most, MinHeight or more and half of that for every further schedule
+	Height int  // lines at most, minHeight or more and half of that for every further schedule
 	Colour bool // with the escape sequences of terminals with 256 colours
 	ASCII  bool // for terminals without UTF-8
 }
@@ -23,7 +23,7 @@ type Options struct {
 // The smallest drawing.
 const (
 	MinWidth  = 40
-	MinHeight = 8
+	minHeight = 8
 )
 
 const (
@@ -40,7 +40,7 @@ const (
 //
 // Every line has exactly Width runes. The drawing depends on the logs and options alone.
 func Gantt(w io.Writer, o Options, logs ...*sim.Log) error {
-	if least := MinHeight + max(0, len(logs)-1)*MinHeight/2; o.Width < MinWidth || o.Height < least {
+	if least := minHeight + max(0, len(logs)-1)*minHeight/2; o.Width < MinWidth || o.Height < least {
 		return fmt.Errorf("draw schedule: %d columns and %d lines, want %d and %d or more", o.Width, o.Height, MinWidth, least)
 	}
 	d := drawing{Options: o}

@@ -129,7 +129,7 @@ func TestEveryDrawingFits(t *testing.T) {
 			logs = append(logs, play(t, rapid.SampledFrom([]string{"fifo", "srtf", "las"}).Draw(t, "policy"), servers, gpus, jobs))
 		}
 		o := Options{Width: rapid.IntRange(MinWidth, 150).Draw(t, "width"), ASCII: rapid.Bool().Draw(t, "ASCII")}
-		o.Height = rapid.IntRange(MinHeight+(len(logs)-1)*MinHeight/2, 50).Draw(t, "height")
+		o.Height = rapid.IntRange(minHeight+(len(logs)-1)*minHeight/2, 50).Draw(t, "height")
 		text := drawn(t, o, logs...)
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		if len(lines) > o.Height {

@@ -18,12 +18,12 @@ func (d *Decision) rooms() {
 		least int32
 		hole  bool // it fits, and waits for a server that holds it whole
 	}
-	keyOf := func(w *Wait) key { return key{s.Shape(w.Job), s.Spec(w.Job).Least(), w.Code == Spread} }
+	keyOf := func(w *Wait) key { return key{s.Shape(w.Job), s.Spec(w.Job).Least(), w.Code == spread} }
 	var open []key
 	found, asker := map[key]*Room{}, map[key]cluster.JobID{}
 	for i := range waiting {
 		w := &waiting[i]
-		if w.Code == HeldBack || w.Code == NeverFits {
+		if w.Code == heldBack || w.Code == neverFits {
 			continue
 		}
 		k := keyOf(w)
@@ -61,7 +61,7 @@ func (d *Decision) rooms() {
 		}
 	}
 	for i := range waiting {
-		if w := &waiting[i]; w.Code != HeldBack && w.Code != NeverFits {
+		if w := &waiting[i]; w.Code != heldBack && w.Code != neverFits {
 			w.Room = found[keyOf(w)]
 		}
 	}

@@ -146,11 +146,11 @@ func TestReasonsAreTrue(t *testing.T) {
 			t.Fatalf("%d jobs are said to wait, want %d", len(d.Waiting), len(s.Pending()))
 		}
 		for _, w := range d.Waiting {
-			fits := w.Code == HeldBack || w.Code == Spread
+			fits := w.Code == heldBack || w.Code == spread
 			if got := place(s, w.Job, false); got != fits {
 				t.Fatalf("job %d is %s (%s), but can be placed: %v", w.Job, w.Code, w.Text, got)
 			}
-			if (w.Code == NoHole || w.Code == Spread) && place(s, w.Job, true) {
+			if (w.Code == noHole || w.Code == spread) && place(s, w.Job, true) {
 				t.Fatalf("job %d is %s (%s), but can be placed on one server", w.Job, w.Code, w.Text)
 			}
 			sum := w.Taking
@@ -174,7 +174,7 @@ func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 	a := spec.Request
 	for i := range s.Servers() {
 		v := cluster.ServerID(i)
-		takes, why := Exclude(s, id, v)
+		takes, why := exclude(s, id, v)
 		if takes != s.Fits(v, id, a) || (why == notExcluding) != (takes > 0) {
 			t.Fatalf("server %d takes %d of job %d, excluded %q", v, takes, id, why)
 		}
@@ -191,7 +191,7 @@ func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 			Failed:       s.Down(v),
 			NotLent:      s.Server(v).Pool == cluster.Inference && !s.OnLoan(v),
 			OtherType:    !spec.Allows(s.Server(v).GPUType),
-			NotEligible:  spec.Where != nil && !spec.Where.Has(v),
+			notEligible:  spec.Where != nil && !spec.Where.Has(v),
 			SmallGPU:     a.GPUMemMiB > s.Server(v).GPUMemMiB && s.Server(v).GPUMemMiB > 0,
 			QuotaLeft:    limited && quota/int64(a.GPUMilli) < group,
 			NoGPU:        free == 0,
@@ -211,7 +211,7 @@ func checkRoom(t *rapid.T, s *cluster.State, w *Wait) {
 	var then cluster.State
 	s.CopyTo(&then)
 	wants := func() bool {
-		if w.Code == Spread {
+		if w.Code == spread {
 			return place(&then, w.Job, true)
 		}
 		return place(&then, w.Job, false)

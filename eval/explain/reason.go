@@ -11,26 +11,26 @@ type Code string
 
 // The codes of operations.
 const (
-	Started   Code = "started"
-	Preempted Code = "preempted"
-	Migrated  Code = "migrated"
-	Resized   Code = "resized"
-	Loaned    Code = "loaned"
-	Reclaimed Code = "reclaimed"
+	started   Code = "started"
+	preempted Code = "preempted"
+	migrated  Code = "migrated"
+	resized   Code = "resized"
+	loaned    Code = "loaned"
+	reclaimed Code = "reclaimed"
 )
 
 // The codes of waiting jobs. With the first six nothing can start the job now, with the last two the policy could have.
 const (
-	NeverFits Code = "never-fits" // the empty cluster could not hold it as it is now: see Wait.Capacity
-	Quota     Code = "quota"      // its tenant may not hold so much, now or ever
-	WrongType Code = "gpu-type"   // enough GPUs that will do, but not enough of one type
-	CPUMemory Code = "cpu-memory" // GPUs enough, but not the CPU or the memory beside them
-	GPUMemory Code = "gpu-memory" // shares enough, but not the memory on their GPUs
-	PerGPU    Code = "per-gpu"    // shares enough, but on GPUs that have as many jobs as they may
-	NoHole    Code = "no-hole"    // GPUs enough, but too few together on one server for workers that stand together
-	NoRoom    Code = "no-room"    // too few GPUs
-	Spread    Code = "spread"     // it fits, but only over several servers, though one empty server would hold it
-	HeldBack  Code = "held-back"  // it fits, and the policy lets it wait
+	neverFits Code = "never-fits" // the empty cluster could not hold it as it is now: see Wait.Capacity
+	overQuota Code = "quota"      // its tenant may not hold so much, now or ever
+	wrongType Code = "gpu-type"   // enough GPUs that will do, but not enough of one type
+	cpuMemory Code = "cpu-memory" // GPUs enough, but not the CPU or the memory beside them
+	gpuMemory Code = "gpu-memory" // shares enough, but not the memory on their GPUs
+	perGPU    Code = "per-gpu"    // shares enough, but on GPUs that have as many jobs as they may
+	noHole    Code = "no-hole"    // GPUs enough, but too few together on one server for workers that stand together
+	noRoom    Code = "no-room"    // too few GPUs
+	spread    Code = "spread"     // it fits, but only over several servers, though one empty server would hold it
+	heldBack  Code = "held-back"  // it fits, and the policy lets it wait
 )
 
 // Reason is a code and the sentence that says it with its numbers.
@@ -102,7 +102,7 @@ type Excluded struct {
 	Servers int       `json:"servers"`
 }
 
-// Exclusion is what keeps a job from a server: the first that applies, in the order of Exclusions.
+// Exclusion is what keeps a job from a server: the first that applies, in the order of exclusions.
 type Exclusion string
 
 // The exclusions.
@@ -110,7 +110,7 @@ const (
 	Failed       Exclusion = "failed"       // the server is down
 	NotLent      Exclusion = "not-lent"     // it belongs to inference
 	OtherType    Exclusion = "gpu-type"     // its GPUs are of a type that will not do
-	NotEligible  Exclusion = "not-eligible" // it is none of those on which the job may run
+	notEligible  Exclusion = "not-eligible" // it is none of those on which the job may run
 	SmallGPU     Exclusion = "small-gpu"    // its GPUs have less memory than a worker needs
 	QuotaLeft    Exclusion = "quota"        // the tenant may not take another worker
 	NoGPU        Exclusion = "gpus"         // no free GPU, or none with the share that a worker needs
@@ -122,9 +122,9 @@ const (
 	notExcluding Exclusion = ""             // it takes a worker, or a group of them
 )
 
-// Exclusions lists all exclusions in the order in which they are looked for.
-func Exclusions() []Exclusion {
+// exclusions lists all exclusions in the order in which they are looked for.
+func exclusions() []Exclusion {
 	return []Exclusion{
-		Failed, NotLent, OtherType, NotEligible, SmallGPU, QuotaLeft, NoGPU, TooFewGPUs, FullGPU, NoGPUMemory, NoCPU, NoMemory,
+		Failed, NotLent, OtherType, notEligible, SmallGPU, QuotaLeft, NoGPU, TooFewGPUs, FullGPU, NoGPUMemory, NoCPU, NoMemory,
 	}
 }

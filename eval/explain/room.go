@@ -6,8 +6,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Exclude returns how many workers of a waiting job a server takes now, as requested, and if none, what keeps the job from it.
-func Exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
+// exclude returns how many workers of a waiting job a server takes now, as requested, and if none, what keeps the job from it.
+func exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
 	spec, v := s.Spec(id), s.Server(server)
 	a, group := spec.Request, spec.Together()
 	if n := s.Fits(server, id, a); n > 0 {
@@ -24,7 +24,7 @@ func Exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes
 	case !spec.Allows(v.GPUType):
 		return 0, OtherType
 	case !s.MayUse(id, server):
-		return 0, NotEligible
+		return 0, notEligible
 	case v.GPUMemMiB > 0 && a.GPUMemMiB > v.GPUMemMiB:
 		return 0, SmallGPU
 	case limited && quota < int64(group)*int64(a.GPUMilli):

@@ -35,7 +35,7 @@ func (d *Decision) Servers(id cluster.JobID) []Server {
 	for i := range list {
 		v := cluster.ServerID(i)
 		list[i] = Server{Server: s.Server(v).Name, GPUs: s.Server(v).GPUs, Free: s.FreeGPUs(v)}
-		list[i].Takes, list[i].Why = Exclude(s, id, v)
+		list[i].Takes, list[i].Why = exclude(s, id, v)
 		for _, p := range chosen {
 			if p.Server == v {
 				list[i].Workers = p.Workers

@@ -88,7 +88,7 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 	s, f, step := &d.after, d.facts, &d.Steps[i]
 	switch o := &d.ops[i]; o.Kind {
 	case cluster.OpPlace:
-		step.Code = Started
+		step.Code = started
 		text := f.order(s, o.Job) + "; " + leaves(s, o.Placement)
 		if r := step.RunnerUp; r != nil {
 			text += fmt.Sprintf(" (next best: %s with %d)", r.Server, r.Left)
@@ -109,7 +109,7 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 		}
 		step.Text = text
 	case cluster.OpPreempt:
-		step.Code, step.TakenBy = Preempted, d.takers(i, was)
+		step.Code, step.TakenBy = preempted, d.takers(i, was)
 		to := "jobs that the policy puts first"
 		if len(step.TakenBy) > 0 {
 			to += " (" + several(step.TakenBy) + ")"
@@ -117,16 +117,16 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 		attained := phrase.Time(s.Attained(o.Job))
 		step.Text = fmt.Sprintf("gives its GPUs to %s; %s, %s of GPU time attained", to, f.order(s, o.Job), attained)
 	case cluster.OpMigrate:
-		step.Code = Migrated
+		step.Code = migrated
 		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
 	case cluster.OpResize:
-		step.Code = Resized
+		step.Code = resized
 		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
 	case cluster.OpLoan:
-		step.Code = Loaned
+		step.Code = loaned
 		step.Text = fmt.Sprintf("the inference pool offers %s, and %d are now on loan", phrase.Count(s.Offer(), "server"), s.Lent())
 	case cluster.OpReclaim:
-		step.Code = Reclaimed
+		step.Code = reclaimed
 		owed, _ := s.Owed()
 		step.Text = fmt.Sprintf("%d are still on loan of %d that the inference pool offers, %d are owed", s.Lent(), s.Offer(), owed)
 	}

@@ -46,15 +46,15 @@ func TestWhyAnOperation(t *testing.T) {
 		code Code
 		text string
 	}{
-		{Started, "first to come of 3, 100s ago, 2nd shortest with 10.0min left; fills c (next best: b with 1); " +
+		{started, "first to come of 3, 100s ago, 2nd shortest with 10.0min left; fills c (next best: b with 1); " +
 			"z could have started instead; the prior starts it too"},
-		{Resized, "had 3 GPUs on a; 60s left; fits a with 3 GPUs left"},
-		{Migrated, "moves off b; 60s left; fits a with 2 GPUs left"},
-		{Preempted, "gives its GPUs to jobs that the policy puts first (y); 60s left, 0s of GPU time attained"},
-		{Started, "2nd to come of 3, 100s ago, shortest with 60s left; fits a with 1 GPU left (next best: b with 2); " +
+		{resized, "had 3 GPUs on a; 60s left; fits a with 3 GPUs left"},
+		{migrated, "moves off b; 60s left; fits a with 2 GPUs left"},
+		{preempted, "gives its GPUs to jobs that the policy puts first (y); 60s left, 0s of GPU time attained"},
+		{started, "2nd to come of 3, 100s ago, shortest with 60s left; fits a with 1 GPU left (next best: b with 2); " +
 			"z could have started instead; the prior would let it wait"},
-		{Loaned, "the inference pool offers 1 server, and 1 are now on loan"},
-		{Reclaimed, "0 are still on loan of 1 that the inference pool offers, 0 are owed"},
+		{loaned, "the inference pool offers 1 server, and 1 are now on loan"},
+		{reclaimed, "0 are still on loan of 1 that the inference pool offers, 0 are owed"},
 	}
 	for i, w := range want {
 		if got := d.Steps[i]; got.Code != w.code || got.Text != w.text {

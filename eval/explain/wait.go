@@ -33,11 +33,11 @@ func look(s *cluster.State, id cluster.JobID, e *empty) Wait {
 	w := Wait{Job: id, Capacity: e.capacity(spec), FreeGPUs: s.FreeTotal(), Excluded: []Excluded{}}
 	count := map[Exclusion]int{}
 	for i := range s.Servers() {
-		_, why := Exclude(s, id, cluster.ServerID(i))
+		_, why := exclude(s, id, cluster.ServerID(i))
 		count[why]++
 	}
 	w.Taking = count[notExcluding]
-	for _, why := range Exclusions() {
+	for _, why := range exclusions() {
 		if n := count[why]; n > 0 {
 			w.Excluded = append(w.Excluded, Excluded{why, n})
 		}
@@ -51,29 +51,29 @@ func look(s *cluster.State, id cluster.JobID, e *empty) Wait {
 	all := s.Quota(id)
 	switch {
 	case limited && (quota < least*int64(gpu.GPUMilli) || all < least*int64(gpu.GPUMilli)):
-		w.Code = Quota
+		w.Code = overQuota
 	case w.Capacity < least:
-		w.Code = NeverFits
+		w.Code = neverFits
 	case now.room >= least:
-		w.Code = HeldBack
+		w.Code = heldBack
 		if p, ok := s.BestFit(id, nil); ok {
 			w.Over = len(p)
 		}
 		if w.Over > 1 && w.Hole < spec.Workers && e.one(spec) >= int64(spec.Workers) {
-			w.Code = Spread
+			w.Code = spread
 		}
 	case now.all >= least:
-		w.Code = WrongType
+		w.Code = wrongType
 	case fits(s, id, gpu).room >= least:
-		w.Code = CPUMemory
+		w.Code = cpuMemory
 	case fits(s, id, cluster.Amount{GPUMilli: gpu.GPUMilli}).room >= least:
-		w.Code = GPUMemory
+		w.Code = gpuMemory
 	case shares(s, id) < least:
-		w.Code = NoRoom
+		w.Code = noRoom
 	case spec.Together() > 1:
-		w.Code = NoHole
+		w.Code = noHole
 	default:
-		w.Code = PerGPU
+		w.Code = perGPU
 	}
 	return w
 }
@@ -85,33 +85,33 @@ func (d *Decision) sentence(w *Wait) string {
 	var b strings.Builder
 	b.WriteString("needs " + need(spec))
 	switch w.Code {
-	case Quota:
+	case overQuota:
 		quota, _ := s.QuotaLeft(w.Job)
 		fmt.Fprintf(&b, "; tenant %q may hold %s, and %s of it are left", spec.Tenant, gpus(s.Quota(w.Job)), gpus(max(quota, 0)))
-	case NeverFits:
+	case neverFits:
 		fmt.Fprintf(&b, "; the empty cluster takes only %d of its workers", w.Capacity)
-	case WrongType:
+	case wrongType:
 		fmt.Fprintf(&b, " of one type; at most %d fit so", w.Fits)
-	case CPUMemory:
+	case cpuMemory:
 		free := "enough"
 		if spec.Request.GPUMilli == cluster.WholeGPU {
 			free = fmt.Sprint(w.FreeGPUs)
 		}
 		fmt.Fprintf(&b, "; %s are free, but CPU and memory last for %s", free, phrase.Count(w.Fits, "worker"))
-	case GPUMemory:
+	case gpuMemory:
 		fmt.Fprintf(&b, "; the memory free on GPUs lasts for %s", phrase.Count(w.Fits, "worker"))
-	case PerGPU:
+	case perGPU:
 		fmt.Fprintf(&b, "; %d fit, other GPUs have as many jobs as they may", w.Fits)
-	case NoHole:
+	case noHole:
 		if spec.Together() < spec.Workers {
 			fmt.Fprintf(&b, ", %d together", spec.Together())
 		}
 		fmt.Fprintf(&b, " on one server; largest hole %d", d.hole(w.Job))
-	case NoRoom:
+	case noRoom:
 		fmt.Fprintf(&b, "; %d fit, at most %d on one server", w.Fits, w.Hole)
-	case Spread:
+	case spread:
 		fmt.Fprintf(&b, " on one server; largest hole %d; fits only spread over %d: held back by the policy", w.Hole, w.Over)
-	case HeldBack:
+	case heldBack:
 		if w.Fits < int64(spec.Workers) {
 			fmt.Fprintf(&b, " or at least %d", spec.Least())
 		}
@@ -119,7 +119,7 @@ func (d *Decision) sentence(w *Wait) string {
 	}
 	if r := w.Room; r != nil {
 		what, when := "room", "at any moment"
-		if w.Code == Spread {
+		if w.Code == spread {
 			what = "a hole"
 		}
 		if r.Wait > 0 {
@@ -130,7 +130,7 @@ func (d *Decision) sentence(w *Wait) string {
 			fmt.Fprintf(&b, " as the %s", ordinal(r.Before+1))
 		}
 	}
-	if w.Code == HeldBack || w.Code == Spread {
+	if w.Code == heldBack || w.Code == spread {
 		b.WriteString("; " + f.order(s, w.Job))
 		if f.besides[w.Job] {
 			fmt.Fprintf(&b, "; %s would start it", f.beside)

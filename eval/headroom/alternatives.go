@@ -53,7 +53,7 @@ func (p *proposed) Schedule(tx *cluster.Txn) error {
 
 // newBoard returns what finds the candidates of a decision point, those of so many of the best policies among them; so many times
 // as many candidates as usual.
-func (d *decider) newBoard(times, proposers int) (*candidates.Board, error) {
+func (d *decider) newBoard(times, proposers int) (candidates.Source, error) {
 	c := candidates.Default(func() cluster.Scheduler { return &d.own })
 	c.Start = func() placement.Placer {
 		eager := placement.DefaultMenu()
@@ -68,7 +68,7 @@ func (d *decider) newBoard(times, proposers int) (*candidates.Board, error) {
 		}
 		c.Rivals = append(c.Rivals, candidates.Named{Name: p.Name, New: func() cluster.Scheduler { return s }})
 	}
-	b := candidates.NewBoard(c.Wider(times))
+	b := candidates.NewSource(c.Wider(times))
 	return b, b.Reset(d.opts.Seed)
 }
 
@@ -141,7 +141,7 @@ func (f *found) drop(others *found) {
 
 // find returns what a board finds beside the operations that the policy proposes. It is the board's,
 // and valid until the next call.
-func (d *decider) find(b *candidates.Board, ops []cluster.Proposal, starts []cluster.JobID) (f found, err error) {
+func (d *decider) find(b candidates.Source, ops []cluster.Proposal, starts []cluster.JobID) (f found, err error) {
 	d.before.Fork(&d.fork)
 	tx := d.fork.State().Txn()
 	tx.Tell(d.fork.State().Introduce())

@@ -24,8 +24,8 @@ type Bounds struct {
 // Tight is a hair that takes the rounding of sums and products off bounds.
 const tight = 1 - 1e-9
 
-// NewBounds works them out; an error names physics of which no bound is known. It costs about as much as a few episodes.
-func NewBounds(e *sim.Episode) (*Bounds, error) {
+// newBounds works them out; an error names physics of which no bound is known. It costs about as much as a few episodes.
+func newBounds(e *sim.Episode) (*Bounds, error) {
 	v, err := newSpeeds(&e.Config)
 	if err != nil {
 		return nil, err

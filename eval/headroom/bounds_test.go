@@ -21,7 +21,7 @@ func TestNobodyGoesBelowTheBounds(t *testing.T) {
 	closest, played := math.Inf(1), 0
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t)
-		b, err := NewBounds(&e)
+		b, err := newBounds(&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestAJobAloneReachesItsBound(t *testing.T) {
 		if e.Config.Physics = model; c.change != nil {
 			c.change(&e.Config, &e.Jobs[0])
 		}
-		b, err := NewBounds(&e)
+		b, err := newBounds(&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestBoundsAgainstAllOrders(t *testing.T) {
 				Work: time.Duration(rapid.IntRange(1, 9).Draw(t, "work")) * time.Second,
 			})
 		}
-		b, err := NewBounds(&e)
+		b, err := newBounds(&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func (unknown) Name() string { return "unknown" }
 
 func TestUnknownPhysicsHasNoBounds(t *testing.T) {
 	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1), Physics: unknown{physics.Ideal()}}}
-	if _, err := NewBounds(&e); err == nil {
+	if _, err := newBounds(&e); err == nil {
 		t.Error("bounds of unknown physics: want an error")
 	}
 }

@@ -31,8 +31,8 @@ type decider struct {
 	fork    sim.Sim
 	moves   []move
 	own     proposed // by the policy, which the board shows candidates beside
-	board   *candidates.Board
-	wider   *candidates.Board // that finds more, nil for none
+	board   candidates.Source
+	wider   candidates.Source // that finds more, nil for none
 	submits []time.Duration   // of all jobs, ascending
 	worth   []float64         // of looking at a decision about a job
 	cost    float64           // of looking at the decision points to come, each with a chance of its worth

@@ -24,15 +24,15 @@ const (
 	Menu        Group = "same menu"    // chooses amounts, shares and workers
 	Prior       Group = "tuned prior"  // what a learned team starts from
 	LookAhead   Group = "look-ahead"   // simulates futures before it decides, of which it knows none
-	Hindsight   Group = "hindsight"    // the best of these in each window: nobody knows beforehand which it is
-	Clairvoyant Group = "clairvoyant"  // knows the true future: nobody can deploy it
-	Wide        Group = "wider"        // likewise, and draws from more candidates
-	Bound       Group = "bound"        // no scheduler goes below
+	hindsight   Group = "hindsight"    // the best of these in each window: nobody knows beforehand which it is
+	clairvoyant Group = "clairvoyant"  // knows the true future: nobody can deploy it
+	wide        Group = "wider"        // likewise, and draws from more candidates
+	bound       Group = "bound"        // no scheduler goes below
 )
 
 // Reserved are names that no rival may have.
 func Reserved() []string {
-	return []string{string(Hindsight), string(Clairvoyant), string(Wide), string(Bound)}
+	return []string{string(hindsight), string(clairvoyant), string(wide), string(bound)}
 }
 
 // Rival is a policy that a scenario is measured with.
@@ -45,7 +45,7 @@ type Rival struct {
 type Plan struct {
 	Suite   eval.Suite
 	Rivals  []Rival
-	Effort  int // of the search in each window, see SearchOptions
+	Effort  int // of the search in each window, see searchOptions
 	Wider   int // how many times as many candidates a second search draws from, likewise
 	Workers int // windows or episodes at a time, 0: GOMAXPROCS
 	// Progress, if not nil, is called now and then with the number of episodes simulated, one call at a time.
@@ -210,7 +210,7 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 	if err != nil {
 		return out, err
 	}
-	bounds, err := NewBounds(&start)
+	bounds, err := newBounds(&start)
 	if err != nil {
 		return out, err
 	}
@@ -237,12 +237,12 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 		add(g, metrics)
 		return byRival
 	}
-	add(Hindsight, first.Metrics)
-	w.ByRival = achieved(Clairvoyant, found.Metrics)
+	add(hindsight, first.Metrics)
+	w.ByRival = achieved(clairvoyant, found.Metrics)
 	if found.Wider != nil {
-		achieved(Wide, found.Wider.Metrics)
+		achieved(wide, found.Wider.Metrics)
 	}
-	add(Bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan})
+	add(bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan})
 	m.tell(i, m.plan.searched())
 	return out, nil
 }
@@ -255,7 +255,7 @@ func (m *measuring) search(ctx context.Context, i int, start *sim.Episode) (*Fou
 			bases = append(bases, p.Policy)
 		}
 	}
-	return Search(ctx, start, bases, SearchOptions{
+	return search(ctx, start, bases, searchOptions{
 		Effort: m.plan.Effort, Wider: m.plan.Wider, Seed: m.cases[i].seed, Step: func(n int) { m.tell(i, n) },
 	})
 }

@@ -73,7 +73,7 @@ func TestMeasure(t *testing.T) {
 	for _, row := range r.Rows {
 		groups = append(groups, row.Group)
 	}
-	if !slices.Equal(groups, []Group{Fixed, Menu, LookAhead, Hindsight, Clairvoyant, Wide, Bound}) || r.Rows[0].Policy != "sjfskip" {
+	if !slices.Equal(groups, []Group{Fixed, Menu, LookAhead, hindsight, clairvoyant, wide, bound}) || r.Rows[0].Policy != "sjfskip" {
 		t.Errorf("rows %+v", r.Rows)
 	}
 	least := min(r.Rows[0].MeanJCT, r.Rows[1].MeanJCT, r.Rows[2].MeanJCT)
@@ -113,12 +113,12 @@ func TestVerdicts(t *testing.T) {
 		ceiling, found eval.Difference
 		want           Pays
 	}{
-		{"nobody can gain a percent", d(0.9, 0), d(0.5, 0.4), Cannot},
-		{"the search finds next to nothing", d(20, 10), d(0.9, 0.8), Unlikely},
-		{"the search finds a little", d(20, 10), d(2, 1), Little},
-		{"the search finds much", d(20, 10), d(4, 1), Can},
-		{"much that may be chance", d(20, 10), d(4, -1), Little},
-		{"much in one window", d(20, 10), d(4, math.Inf(-1)), Little},
+		{"nobody can gain a percent", d(0.9, 0), d(0.5, 0.4), cannot},
+		{"the search finds next to nothing", d(20, 10), d(0.9, 0.8), unlikely},
+		{"the search finds a little", d(20, 10), d(2, 1), littlePays},
+		{"the search finds much", d(20, 10), d(4, 1), can},
+		{"much that may be chance", d(20, 10), d(4, -1), littlePays},
+		{"much in one window", d(20, 10), d(4, math.Inf(-1)), littlePays},
 	} {
 		if got := pays(c.ceiling, c.found); got != c.want || !strings.Contains(got.words(), "Learning") {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

@@ -80,10 +80,10 @@ type Pays string
 
 // The answers.
 const (
-	Cannot   Pays = "cannot"   // the bound leaves too little
-	Unlikely Pays = "unlikely" // the search found too little, but the bound does not exclude it
-	Little   Pays = "little"   // the search found something, of which a policy that does not know the future gets a part
-	Can      Pays = "can"      // the search found much
+	cannot     Pays = "cannot"   // the bound leaves too little
+	unlikely   Pays = "unlikely" // the search found too little, but the bound does not exclude it
+	littlePays Pays = "little"   // the search found something, of which a policy that does not know the future gets a part
+	can        Pays = "can"      // the search found much
 )
 
 // What counts as little and as much, in percent of the mean completion time.
@@ -105,7 +105,7 @@ func (r *Report) compare(results []eval.Result) error {
 		tried[t.Policy] = t.Group
 	}
 	// Grids are by policy: the order of the results does not matter, but policies must stand in each.
-	all, err := eval.Compare(results, string(Bound))
+	all, err := eval.Compare(results, string(bound))
 	if err != nil {
 		return fmt.Errorf("measure: %w", err)
 	}
@@ -138,7 +138,7 @@ func (r *Report) compare(results []eval.Result) error {
 		}
 		against[p] = &c
 	}
-	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, Hindsight, Clairvoyant, Wide, Bound} {
+	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, hindsight, clairvoyant, wide, bound} {
 		p, ok := best[g]
 		if !ok {
 			continue
@@ -157,11 +157,11 @@ func (r *Report) compare(results []eval.Result) error {
 		r.Rows = append(r.Rows, row)
 	}
 	if r.Wider != nil {
-		c, err := eval.Compare(results, string(Clairvoyant))
+		c, err := eval.Compare(results, string(clairvoyant))
 		if err != nil {
 			return fmt.Errorf("measure: %w", err)
 		}
-		if d := relative(&c, string(Wide), "mean_jct_s"); d != nil {
+		if d := relative(&c, string(wide), "mean_jct_s"); d != nil {
 			r.Wider.Difference = *d
 		}
 	}
@@ -190,10 +190,10 @@ func (r *Report) wait(all *eval.Comparison) {
 
 // judge words the verdict.
 func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comparison) {
-	r.Ceiling = negative(relative(c, string(Bound), "mean_jct_s"))
-	r.Searched = negative(relative(c, string(Clairvoyant), "mean_jct_s"))
+	r.Ceiling = negative(relative(c, string(bound), "mean_jct_s"))
+	r.Searched = negative(relative(c, string(clairvoyant), "mean_jct_s"))
 	if vsFixed != nil && top != fixed {
-		gain, all := relative(vsFixed, top, "mean_jct_s"), relative(vsFixed, string(Clairvoyant), "mean_jct_s")
+		gain, all := relative(vsFixed, top, "mean_jct_s"), relative(vsFixed, string(clairvoyant), "mean_jct_s")
 		if gain != nil && all != nil && all.Mean < -0.01 {
 			share := 100 * gain.Mean / all.Mean
 			r.Collected = &share
@@ -211,22 +211,22 @@ func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comp
 func pays(ceiling, found eval.Difference) Pays {
 	switch {
 	case ceiling.Mean < little:
-		return Cannot
+		return cannot
 	case found.Mean >= much && found.Lo > 0 && !math.IsInf(float64(found.Lo), 0):
-		return Can
+		return can
 	case found.Mean >= little:
-		return Little
+		return littlePays
 	}
-	return Unlikely
+	return unlikely
 }
 
 func (p Pays) words() string {
 	switch p {
-	case Cannot:
+	case cannot:
 		return fmt.Sprintf("Learning cannot pay: less than %g %% is there for anyone.", little)
-	case Can:
+	case can:
 		return "Learning can pay: there is room, of which who does not know the future may learn to use a part."
-	case Little:
+	case littlePays:
 		return "Learning may pay a little: who does not know the future gets a part of that."
 	}
 	return "Learning is unlikely to pay: who knows the future finds next to nothing, though the bound leaves more open."

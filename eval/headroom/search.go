@@ -15,8 +15,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// SearchOptions bound a search.
-type SearchOptions struct {
+// searchOptions bound a search.
+type searchOptions struct {
 	Effort int    // episodes to simulate, beside those of the policies that it begins with; about as many
 	Seed   uint64 // of the search and of schedulers that draw
 	// Wider is how many times as many candidates a second search over decisions draws from, 1 or less for none. It begins where
@@ -50,8 +50,8 @@ type Wider struct {
 	Metrics   eval.Metrics  `json:"metrics"`
 }
 
-// ErrNoBase says that none of the policies finishes every job of an episode.
-var ErrNoBase = errors.New("no policy finishes every job")
+// errNoBase says that none of the policies finishes every job of an episode.
+var errNoBase = errors.New("no policy finishes every job")
 
 // passes is how often decisions are gone through, each time by itself.
 const passes = 2
@@ -59,7 +59,7 @@ const passes = 2
 // finder is the state of one search.
 type finder struct {
 	start  *sim.Episode
-	opts   SearchOptions
+	opts   searchOptions
 	warm   int
 	least  []float64 // seconds that each job takes at least, as far as is known
 	played int
@@ -84,18 +84,18 @@ func (f *finder) spend(share float64) {
 	}
 }
 
-// Search looks for a better schedule of an episode than any of the policies has, in full knowledge of the future:
+// search looks for a better schedule of an episode than any of the policies has, in full knowledge of the future:
 //
 //  1. Every policy plays the episode, also with true run times in the place of estimates. The best go on.
 //  2. A hill climb over what such a policy is told, in half of the effort: other estimates of jobs, which change its order, and
 //     later submissions, which hold servers free.
 //  3. A rollout with the true future, in the other half: at decision points alternatives are tried by Sim.Fork and
-//     Sim.Continue, and taken where the episode then ends better. They are the candidates of a candidates.Board, and to hold a
+//     Sim.Continue, and taken where the episode then ends better. They are the candidates of a wide list, and to hold a
 //     job until an instant of the future, which no generator of candidates knows.
 //
 // Every step only takes what is better to the end, so the result is never worse than the best policy. The same episode,
 // policies and options give the same result.
-func Search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts SearchOptions) (*Found, error) {
+func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts searchOptions) (*Found, error) {
 	if opts.Effort < 0 {
 		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
 	}
@@ -206,7 +206,7 @@ func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, e
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("search: %w: %w", ErrNoBase, failed)
+		return nil, fmt.Errorf("search: %w: %w", errNoBase, failed)
 	}
 	slices.SortStableFunc(all, func(a, b base) int { return cmp.Compare(a.sum, b.sum) })
 	return all, nil

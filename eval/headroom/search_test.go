@@ -35,9 +35,9 @@ func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 		some := named("sjfskip", "srtf", "las", "sjfskip+menu", "srsf+menu", "sjfskip+loan")
 		from := rapid.IntRange(0, len(some)-2).Draw(t, "from")
 		some = some[from:]
-		opts := SearchOptions{Effort: 40, Wider: 10, Seed: rapid.Uint64().Draw(t, "seed")}
-		f, err := Search(t.Context(), &e, some, opts)
-		if errors.Is(err, ErrNoBase) {
+		opts := searchOptions{Effort: 40, Wider: 10, Seed: rapid.Uint64().Draw(t, "seed")}
+		f, err := search(t.Context(), &e, some, opts)
+		if errors.Is(err, errNoBase) {
 			return
 		}
 		if err != nil {
@@ -64,10 +64,10 @@ func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 		if f.BaseSum > best || f.OrderSum > f.BaseSum || f.Sum > f.OrderSum || f.Wider.Sum > f.OrderSum {
 			t.Fatalf("the best policy has %v: %+v", best, f)
 		}
-		if b, err := NewBounds(&e); err != nil || f.Metrics.MeanJCT < b.MeanJCT-1e-6 || f.Metrics.Makespan < b.Makespan-1e-6 {
+		if b, err := newBounds(&e); err != nil || f.Metrics.MeanJCT < b.MeanJCT-1e-6 || f.Metrics.Makespan < b.Makespan-1e-6 {
 			t.Fatalf("found %+v, the bounds are %+v (%v)", f.Metrics, b, err)
 		}
-		if again, err := Search(t.Context(), &e, some, opts); err != nil || !reflect.DeepEqual(again, f) {
+		if again, err := search(t.Context(), &e, some, opts); err != nil || !reflect.DeepEqual(again, f) {
 			t.Fatalf("found %+v, then %+v (%v)", f, again, err)
 		}
 		if f.Sum < f.BaseSum {
@@ -98,7 +98,7 @@ func TestSearchHoldsGPUsForAGangToCome(t *testing.T) {
 		Config: sim.Config{Cluster: cluster.Uniform(1, 2)},
 		Jobs:   []trace.Job{job("long", 0, time.Hour, 1), job("gang", time.Second, time.Minute, 2)},
 	}
-	f, err := Search(t.Context(), &e, named("sjfskip"), SearchOptions{Effort: 60, Seed: 1})
+	f, err := search(t.Context(), &e, named("sjfskip"), searchOptions{Effort: 60, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestSearchPacks(t *testing.T) {
 		})
 	}
 	e.Jobs[0].Request.GPUMilli, e.Jobs[1].Request.GPUMilli = cluster.WholeGPU, cluster.WholeGPU
-	f, err := Search(t.Context(), &e, named("sjfskip"), SearchOptions{Effort: 60, Seed: 1})
+	f, err := search(t.Context(), &e, named("sjfskip"), searchOptions{Effort: 60, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestSearchIsNoWiderThanThereAreCandidates(t *testing.T) {
 			Work: work,
 		})
 	}
-	f, err := Search(t.Context(), &e, named("fjf"), SearchOptions{Effort: 60, Seed: 1, Wider: 10})
+	f, err := search(t.Context(), &e, named("fjf"), searchOptions{Effort: 60, Seed: 1, Wider: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestSearchTellsTrueRunTimes(t *testing.T) {
 		})
 	}
 	before := slices.Clone(e.Jobs)
-	f, err := Search(t.Context(), &e, named("fjf", "sjfskip"), SearchOptions{Effort: 0})
+	f, err := search(t.Context(), &e, named("fjf", "sjfskip"), searchOptions{Effort: 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,13 +178,13 @@ func TestSearchCanBeStopped(t *testing.T) {
 	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}, Jobs: []trace.Job{{
 		JobSpec: cluster.JobSpec{Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}, Work: 1,
 	}}}
-	if _, err := Search(ctx, &e, named("fjf"), SearchOptions{Effort: 10}); !errors.Is(err, context.Canceled) {
+	if _, err := search(ctx, &e, named("fjf"), searchOptions{Effort: 10}); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
-	if _, err := Search(t.Context(), &e, named("fjf"), SearchOptions{Effort: -1}); err == nil {
+	if _, err := search(t.Context(), &e, named("fjf"), searchOptions{Effort: -1}); err == nil {
 		t.Error("an effort of -1: want an error")
 	}
-	if _, err := Search(t.Context(), &e, nil, SearchOptions{}); !errors.Is(err, ErrNoBase) {
+	if _, err := search(t.Context(), &e, nil, searchOptions{}); !errors.Is(err, errNoBase) {
 		t.Errorf("without a policy: %v", err)
 	}
 }

@@ -64,13 +64,13 @@ func (r *Report) WriteText(w io.Writer) error {
 // name is what stands behind the group.
 func (r *Row) name() string {
 	switch r.Group {
-	case Hindsight:
+	case hindsight:
 		return "best rival of each window"
-	case Clairvoyant:
+	case clairvoyant:
 		return "search, not deployable"
-	case Wide:
+	case wide:
 		return "likewise, more candidates"
-	case Bound:
+	case bound:
 		return "no policy goes below"
 	}
 	return r.Policy
@@ -109,7 +109,7 @@ func WriteMap(w io.Writer, reports []*Report) error {
 	}}
 	for _, r := range reports {
 		line := []string{r.Scenario, string(r.Pays), fmt.Sprint(r.Windows), number(100 * float64(r.WaitShare))}
-		for _, g := range []Group{Fixed, Menu, Prior, LookAhead, Clairvoyant, Bound} {
+		for _, g := range []Group{Fixed, Menu, Prior, LookAhead, clairvoyant, bound} {
 			i := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Group == g })
 			switch {
 			case i < 0:
