@@ -22,11 +22,11 @@ func ReadAzure(file string, bin time.Duration) (Series, error) {
 		return Series{}, fmt.Errorf("open demand trace: %w", err)
 	}
 	defer f.Close()
-	return ReadAzureFrom(f, file, bin)
+	return readAzureFrom(f, file, bin)
 }
 
-// ReadAzureFrom is ReadAzure for the bytes of src; name stands for them in errors.
-func ReadAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error) {
+// readAzureFrom is ReadAzure for the bytes of src; name stands for them in errors.
+func readAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error) {
 	if bin < time.Millisecond || bin > 365*day {
 		return Series{}, fmt.Errorf("%s: bins of %v, want 1ms to a year", name, bin)
 	}
@@ -63,8 +63,8 @@ func ReadAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error
 		}
 		last = at
 		i := at.Sub(first) / bin
-		if i >= MaxBins {
-			return r.errorf("%w: more than %d bins of %v", errLimit, MaxBins, bin)
+		if i >= maxBins {
+			return r.errorf("%w: more than %d bins of %v", errLimit, maxBins, bin)
 		}
 		for len(s.Values) <= int(i) {
 			s.Values = append(s.Values, 0)

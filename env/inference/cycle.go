@@ -52,8 +52,8 @@ func DefaultCycle() Cycle {
 	}
 }
 
-// Check reports numbers out of range.
-func (c Cycle) Check() error {
+// check reports numbers out of range.
+func (c Cycle) check() error {
 	bad := func(name string, v any, want string) error {
 		return fmt.Errorf("check demand cycle: %s is %v, want %s", name, v, want)
 	}
@@ -95,11 +95,11 @@ func between(factors []float64, t, span time.Duration) float64 {
 
 // Generate draws a series of n steps. Equal arguments give equal series; the parts draw from streams of their own.
 func (c Cycle) Generate(n int, step time.Duration, seed uint64) (Series, error) {
-	if err := c.Check(); err != nil {
+	if err := c.check(); err != nil {
 		return Series{}, err
 	}
-	if n < 1 || n > MaxBins || step < time.Second || step > day {
-		return Series{}, fmt.Errorf("generate demand: %d steps of %v, want 1 to %d of 1s to 24h", n, step, MaxBins)
+	if n < 1 || n > maxBins || step < time.Second || step > day {
+		return Series{}, fmt.Errorf("generate demand: %d steps of %v, want 1 to %d of 1s to 24h", n, step, maxBins)
 	}
 	slow, jitter := rng.Stream(seed, "demand", "slow"), rng.Stream(seed, "demand", "jitter")
 	burst := &bursts{cycle: c, r: rng.Stream(seed, "demand", "bursts"), step: step}
@@ -111,7 +111,7 @@ func (c Cycle) Generate(n int, step time.Duration, seed uint64) (Series, error) 
 	x := slow.NormFloat64()
 	level := -(c.Spread*c.Spread + c.Jitter*c.Jitter) / 2 // exp of a normal has a mean above one
 	for i := range s.Values {
-		mid := s.At(i) + step/2
+		mid := s.at(i) + step/2
 		s.Values[i] = c.at(mid) * math.Exp(level+c.Spread*x+c.Jitter*jitter.NormFloat64()) * burst.next()
 		x = keep*x + math.Sqrt(1-keep*keep)*slow.NormFloat64()
 	}

@@ -36,7 +36,7 @@ func FitCycle(s Series) (Cycle, error) {
 	if err := c.fitNoise(s, use); err != nil {
 		return Cycle{}, err
 	}
-	return c, c.Check()
+	return c, c.check()
 }
 
 // fitBursts measures bursts and takes them out of use.
@@ -86,7 +86,7 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 	for i, v := range s.Values {
 		if use[i] {
 			mean.Add(v)
-			hours[int(s.At(i)/time.Hour)%24].Add(v)
+			hours[int(s.at(i)/time.Hour)%24].Add(v)
 		}
 	}
 	c.Mean = mean.Mean()
@@ -95,7 +95,7 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 	}
 	for i, v := range s.Values {
 		if use[i] {
-			days[int(s.At(i)/day)%7].Add(v / c.Hourly[int(s.At(i)/time.Hour)%24])
+			days[int(s.at(i)/day)%7].Add(v / c.Hourly[int(s.at(i)/time.Hour)%24])
 		}
 	}
 	for d := range days {
@@ -122,7 +122,7 @@ func (c *Cycle) fitNoise(s Series, use []bool) error {
 	x := make([]float64, len(s.Values))
 	for i, v := range s.Values {
 		if use[i] {
-			x[i] = math.Log(v / c.at(s.At(i)+s.Step/2))
+			x[i] = math.Log(v / c.at(s.at(i)+s.Step/2))
 			mean.Add(x[i])
 		}
 	}

@@ -36,14 +36,14 @@ const (
 // target (û-u[9])/Change. It is read-only in use: any number of goroutines may call Predict.
 type LSTM struct {
 	Hidden int
-	Layers [LSTMLayers]LSTMLayer
+	Layers [LSTMLayers]lstmLayer
 	HeadW  []float64 // [H]
 	HeadB  []float64 // [1]
 	Scale  []float64 // [3]: mean and deviation of the samples, deviation of their changes; set from training data
 }
 
-// LSTMLayer holds the weights of a layer, row-major.
-type LSTMLayer struct {
+// lstmLayer holds the weights of a layer, row-major.
+type lstmLayer struct {
 	W []float64 // [in,4H], in = 1 for the first layer, H for the second
 	U []float64 // [H,4H]
 	B []float64 // [4H]
@@ -140,7 +140,7 @@ func LSTMOf(tensors []checkpoints.Tensor) (*LSTM, error) {
 		numbers[i] = xs
 	}
 	for k := range n.Layers {
-		n.Layers[k] = LSTMLayer{numbers[3*k], numbers[3*k+1], numbers[3*k+2]}
+		n.Layers[k] = lstmLayer{numbers[3*k], numbers[3*k+1], numbers[3*k+2]}
 	}
 	n.HeadW, n.HeadB, n.Scale = numbers[3*LSTMLayers], numbers[3*LSTMLayers+1], numbers[3*LSTMLayers+2]
 	if n.Scale[1] <= 0 || n.Scale[2] <= 0 {

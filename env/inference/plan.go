@@ -35,8 +35,8 @@ func (p Pool) Reserve() int { return int(ceil(p.Headroom * float64(p.Servers))) 
 // ceil is math.Ceil but for rounding errors: 0.07*100 servers are seven.
 func ceil(x float64) float64 { return math.Ceil(x - 1e-9) }
 
-// Check reports sizes and shares out of range.
-func (p Pool) Check() error {
+// check reports sizes and shares out of range.
+func (p Pool) check() error {
 	if p.Servers < 1 || p.Servers > maxServers {
 		return fmt.Errorf("check inference pool: %d servers, want 1 to %d", p.Servers, maxServers)
 	}
@@ -69,18 +69,18 @@ func Plan(usage Series, predictor Predictor, pool Pool) ([]Point, error) {
 	if err := usage.Check(); err != nil {
 		return nil, err
 	}
-	if err := pool.Check(); err != nil {
+	if err := pool.check(); err != nil {
 		return nil, err
 	}
 	predictor.Reset()
 	points := make([]Point, len(usage.Values))
 	for i, u := range usage.Values {
 		if u > 1 {
-			return nil, fmt.Errorf("plan inference: usage %g at %v, want at most the pool, 1", u, usage.At(i))
+			return nil, fmt.Errorf("plan inference: usage %g at %v, want at most the pool, 1", u, usage.at(i))
 		}
 		predictor.Observe(u)
 		points[i] = Point{
-			At:    usage.At(i),
+			At:    usage.at(i),
 			Need:  int64(math.Round(u * float64(pool.Servers) * 1000)),
 			Offer: pool.Offer(u, predictor.Predict()),
 		}

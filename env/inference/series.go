@@ -13,8 +13,8 @@ import (
 
 const day = 24 * time.Hour
 
-// MaxBins bounds the length of a series: three and a half years of five minutes.
-const MaxBins = 1 << 19
+// maxBins bounds the length of a series: three and a half years of five minutes.
+const maxBins = 1 << 19
 
 // Series is demand over time: request rates, or after Usage fractions of a pool. Value i holds from i·Step to (i+1)·Step.
 type Series struct {
@@ -23,8 +23,8 @@ type Series struct {
 	Filled []bool    // which values stand in for a gap and were not measured; nil if none
 }
 
-// At is the time at which value i begins.
-func (s Series) At(i int) time.Duration { return time.Duration(i) * s.Step }
+// at is the time at which value i begins.
+func (s Series) at(i int) time.Duration { return time.Duration(i) * s.Step }
 
 // IsFilled reports whether value i stands in for a gap.
 func (s Series) IsFilled(i int) bool { return s.Filled != nil && s.Filled[i] }
@@ -38,13 +38,13 @@ func (s Series) Slice(lo, hi int) Series {
 	return part
 }
 
-// Check reports what makes s unfit for use: no step, no values or too many, values that are negative or not finite.
+// check reports what makes s unfit for use: no step, no values or too many, values that are negative or not finite.
 func (s Series) Check() error {
 	if s.Step <= 0 {
 		return fmt.Errorf("check series: step %v, want more than 0", s.Step)
 	}
-	if len(s.Values) == 0 || len(s.Values) > MaxBins {
-		return fmt.Errorf("check series: %d values, want 1 to %d", len(s.Values), MaxBins)
+	if len(s.Values) == 0 || len(s.Values) > maxBins {
+		return fmt.Errorf("check series: %d values, want 1 to %d", len(s.Values), maxBins)
 	}
 	if time.Duration(len(s.Values)) > math.MaxInt64/s.Step {
 		return fmt.Errorf("check series: %d steps of %v overflow the time", len(s.Values), s.Step)
@@ -111,7 +111,7 @@ func (s Series) Resample(step time.Duration, r *rand.Rand) (Series, error) {
 	case step <= 0:
 		return Series{}, fmt.Errorf("resample series: from %v to %v: %w", s.Step, step, errRatio)
 	case step >= s.Step && step%s.Step == 0:
-		n := int(min(step/s.Step, MaxBins+1))
+		n := int(min(step/s.Step, maxBins+1))
 		if n > len(s.Values) {
 			return Series{}, fmt.Errorf("resample series: %d values of %v do not fill one of %v", len(s.Values), s.Step, step)
 		}
@@ -121,8 +121,8 @@ func (s Series) Resample(step time.Duration, r *rand.Rand) (Series, error) {
 		if s.Step%2 != 0 || s.Step/2 < step {
 			return Series{}, fmt.Errorf("resample series: from %v to %v: %w", s.Step, step, errRatio)
 		}
-		if 2*len(s.Values) > MaxBins {
-			return Series{}, fmt.Errorf("resample series: more than %d values", MaxBins)
+		if 2*len(s.Values) > maxBins {
+			return Series{}, fmt.Errorf("resample series: more than %d values", maxBins)
 		}
 		s = s.halve(r)
 	}

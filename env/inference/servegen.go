@@ -32,11 +32,11 @@ func ReadServeGen(file string) (Series, error) {
 		return Series{}, fmt.Errorf("open demand trace: %w", err)
 	}
 	defer f.Close()
-	return ReadServeGenFrom(f, file)
+	return readServeGenFrom(f, file)
 }
 
-// ReadServeGenFrom is ReadServeGen for the bytes of src; name stands for them in errors.
-func ReadServeGenFrom(src io.Reader, name string) (Series, error) {
+// readServeGenFrom is ReadServeGen for the bytes of src; name stands for them in errors.
+func readServeGenFrom(src io.Reader, name string) (Series, error) {
 	in, err := unpack.NewReader(src, maxBytes, errLimit)
 	if err != nil {
 		return Series{}, fmt.Errorf("%s: %w", name, err)
@@ -81,7 +81,7 @@ func (s *Series) addChunk(src io.Reader, place string) error {
 	step := int64(s.Step / time.Second)
 	next := int64(0)
 	return eachRow(src, place, serveGenFields, func(r *row) error {
-		start, err := r.count(0, (MaxBins-1)*step)
+		start, err := r.count(0, (maxBins-1)*step)
 		if err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 // Standard is the encoder that comes with the program. It keeps scratch space: every user needs its own, and it is not safe for
 // concurrent use.
 //
-// Its window holds, in the order of Order, the waiting jobs that could start now, as many as leave a quarter of the window
-// (or more, if they are few) to the first of those that could not, which say what is worth waiting for.
+// Its window holds, in the order of function order, the waiting jobs that could start now, as many as leave a quarter of the
+// window (or more, if they are few) to the first of those that could not, which say what is worth waiting for.
 type Standard struct {
 	Window int // jobs shown, those that candidates are about first, 0 for 32
-	// Wide tells the kinds of a candidates.Board apart; without it a list has those of a candidates.Walk alone.
+	// Wide tells the kinds of a wide list apart, see candidates.Config; without it there are those of a narrow list alone.
 	Wide  bool
 	state *cluster.State
 	fits  capacity

@@ -8,9 +8,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Order is the key by which the window is sorted: the estimated remaining time, or the submit time where there is no
+// order is the key by which the window is sorted: the estimated remaining time, or the submit time where there is no
 // estimate; ties break by id.
-func Order(s *cluster.State, id cluster.JobID) time.Duration {
+func order(s *cluster.State, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
 	}
@@ -32,7 +32,7 @@ func (e *Standard) fill(s *cluster.State, window []cluster.JobID) {
 	e.ready, e.held = e.ready[:0], e.held[:0]
 	n := len(window)
 	for _, id := range s.Pending() {
-		c := ranked{id, Order(s, id)}
+		c := ranked{id, order(s, id)}
 		if e.startable(id) {
 			e.ready = keep(e.ready, c, n)
 		} else {
@@ -87,7 +87,7 @@ func (e *Standard) learn(s *cluster.State, jobs []cluster.JobID) {
 
 // rankAll counts the waiting jobs before each of these.
 func (e *Standard) rankAll(s *cluster.State, jobs []cluster.JobID) {
-	e.rank = e.place(s, jobs, e.rank, Order)
+	e.rank = e.place(s, jobs, e.rank, order)
 	e.turn = e.place(s, jobs, e.turn, submitted)
 }
 

@@ -23,7 +23,7 @@ type Inference struct {
 	MemGiBPerServer int    `yaml:"mem_gib_per_server,omitempty"`
 	GPUType         string `yaml:"gpu_type,omitempty"`
 	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`
-	// Demand is Generated, or a file of ServeGen's request rates, found as a trace is.
+	// Demand is generated, or a file of ServeGen's request rates, found as a trace is.
 	Demand    string        `yaml:"demand"`
 	Peak      float64       `yaml:"peak"` // fraction of the pool that is in use at the peak of the series
 	Predictor Predictor     `yaml:"predictor"`
@@ -31,8 +31,8 @@ type Inference struct {
 	Grace     time.Duration `yaml:"grace"`    // to give back what is no longer offered
 }
 
-// Generated is demand that inference.DefaultCycle draws.
-const Generated = "generated"
+// generated is demand that inference.DefaultCycle draws.
+const generated = "generated"
 
 // Predictor names what the inference scheduler foresees its demand by: one of those below, or a file of the weights of an LSTM
 // that ends in .safetensors, found as a trace is.
@@ -40,10 +40,10 @@ type Predictor string
 
 // The predictors.
 const (
-	LastValue      Predictor = "last"     // nothing changes
-	Seasonal       Predictor = "seasonal" // as yesterday
-	Autoregressive Predictor = "ar"       // linear in the last hour, fitted to the first half of the series
-	OracleDemand   Predictor = "oracle"   // the truth
+	lastValue      Predictor = "last"     // nothing changes
+	seasonal       Predictor = "seasonal" // as yesterday
+	autoregressive Predictor = "ar"       // linear in the last hour, fitted to the first half of the series
+	oracleDemand   Predictor = "oracle"   // the truth
 )
 
 func (p Predictor) isFile() bool { return strings.HasSuffix(string(p), ".safetensors") }
@@ -58,7 +58,7 @@ const (
 
 func defaultInference() Inference {
 	return Inference{
-		Demand: Generated, Peak: 0.95, Predictor: Autoregressive, Headroom: inference.DefaultHeadroom, Grace: demandStep,
+		Demand: generated, Peak: 0.95, Predictor: autoregressive, Headroom: inference.DefaultHeadroom, Grace: demandStep,
 	}
 }
 
@@ -68,9 +68,9 @@ func (f *Inference) validate() error {
 	}
 	var p problems
 	f.group().validate(&p, "inference")
-	p.want(f.Demand != "", "inference.demand is empty, want a file or %q", Generated)
+	p.want(f.Demand != "", "inference.demand is empty, want a file or %q", generated)
 	p.want(f.Peak > 0 && f.Peak <= 1, "inference.peak %v, want above 0 and at most 1, the pool", f.Peak)
-	all := []Predictor{LastValue, Seasonal, Autoregressive, OracleDemand}
+	all := []Predictor{lastValue, seasonal, autoregressive, oracleDemand}
 	p.want(slices.Contains(all, f.Predictor) || f.Predictor.isFile(),
 		"inference.predictor %q, want one of %q or a file .safetensors", f.Predictor, all)
 	p.want(f.Headroom >= 0 && f.Headroom < 1, "inference.headroom %v, want 0 or more and below 1", f.Headroom)
@@ -127,7 +127,7 @@ func (s *Scenario) planInference() (cycle, error) {
 // rates returns the request rates, in steps of the inference scheduler.
 func (s *Scenario) rates() (inference.Series, error) {
 	f := &s.Inference
-	if f.Demand == Generated {
+	if f.Demand == generated {
 		return inference.DefaultCycle().Generate(demandDays*int(day/demandStep), demandStep, s.Workload.Seed)
 	}
 	path, err := s.find("traces", "inference.demand", f.Demand)
@@ -147,17 +147,17 @@ func (s *Scenario) predictor(usage inference.Series, told []float64) (inference.
 	first := usage.Slice(0, len(usage.Values)/2)
 	var p inference.Predictor
 	switch f.Predictor {
-	case OracleDemand:
+	case oracleDemand:
 		return inference.NewOracle(told), 0, nil
-	case Autoregressive:
+	case autoregressive:
 		model, err := inference.FitAR(first, inference.AROrder)
 		if err != nil {
 			return nil, 0, err
 		}
 		p = inference.NewAutoregressive(model)
-	case Seasonal:
+	case seasonal:
 		p = inference.NewSeasonal(usage.Step)
-	case LastValue:
+	case lastValue:
 		p = inference.NewLastValue()
 	default:
 		net, err := s.readLSTM()

@@ -11,8 +11,8 @@ import (
 // Models says where the classes of a mix come from that lists none.
 type Models string
 
-// DefaultModels takes DefaultClasses.
-const DefaultModels Models = "default"
+// defaultModels takes DefaultClasses.
+const defaultModels Models = "default"
 
 // DefaultClasses deals the families of the profile catalogue by GPU-hours. The bounds are those by which Pollux (OSDI 2021,
 // §5.1) dealt its five models to the jobs of a trace; its small jobs trained ResNet-18 and a recommender, its largest
@@ -51,7 +51,7 @@ const parallelLayers = 24
 // mix is the mix with its classes.
 func (w *Workload) mix() trace.Mix {
 	m := w.Mix
-	if w.Models == DefaultModels && len(m.Classes) == 0 {
+	if w.Models == defaultModels && len(m.Classes) == 0 {
 		m.Classes = DefaultClasses()
 	}
 	return m

@@ -130,7 +130,7 @@ func (w *Workload) validate() error {
 		"workload.stretch %v, want 0.000001 to 1000, 1 for the trace's own times", w.Stretch)
 	p.want(w.MaxDuration >= 0, "workload.max_duration %v, want 0 (none) or more", w.MaxDuration)
 	p.want(w.MaxGPUs >= 0 && w.MaxGPUs <= 1<<20, "workload.max_gpus %d, want 0 (none) to %d", w.MaxGPUs, 1<<20)
-	p.want(w.Models == "" || w.Models == DefaultModels, "workload.models %q, want nothing or %q", w.Models, DefaultModels)
+	p.want(w.Models == "" || w.Models == defaultModels, "workload.models %q, want nothing or %q", w.Models, defaultModels)
 	p.add("workload.", w.Mix.Validate())
 	return p.err()
 }

@@ -42,7 +42,7 @@ type Quantile struct {
 // Days is the span in days.
 func (s Stats) Days() float64 { return s.Span.Hours() / 24 }
 
-// Load is the offered load on a cluster of that many GPUs: GPU-time asked for over Span x gpus. It is infinite where all
+// load is the offered load on a cluster of that many GPUs: GPU-time asked for over Span x gpus. It is infinite where all
 // jobs arrive at once, and 0 without jobs or GPUs.
 func (s Stats) Load(gpus int) float64 {
 	if s.GPUHours == 0 || gpus <= 0 {

@@ -143,7 +143,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 		{"repeat", q.Users.Repeat, p.Users.Repeat, .1},
 		{"cv", q.Arrivals.CV, p.Arrivals.CV, .3},
 		{"users", float64(rep.Users), float64(p.Users.Count), 2},
-		{"load of 1000 GPUs", q.Load(1000), p.Load(1000), .4},
+		{"load of 1000 GPUs", q.load(1000), p.load(1000), .4},
 	} {
 		if d := c.got - c.want; d < -c.most || d > c.most {
 			t.Errorf("%s: fitted %v, drawn from %v", c.what, c.got, c.want)

@@ -76,7 +76,7 @@ func TestWithLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Load(256); math.Abs(got-.9) > 1e-9 {
+	if got := p.load(256); math.Abs(got-.9) > 1e-9 {
 		t.Errorf("load %v, want 0.9", got)
 	}
 	var hours, span float64

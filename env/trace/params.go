@@ -215,9 +215,9 @@ func (p Params) validate() error {
 	return nil
 }
 
-// Load is the load that the parameters bring to a cluster of that many GPUs in expectation: GPU-time that arrives over
+// load is the load that the parameters bring to a cluster of that many GPUs in expectation: GPU-time that arrives over
 // GPU-time that passes. A short draw differs: durations are heavy-tailed. See Workload.Rescale for an exact load.
-func (p Params) Load(gpus int) float64 {
+func (p Params) load(gpus int) float64 {
 	var seconds, shares float64 // GPU-seconds a job
 	for _, s := range p.Sizes {
 		mean := p.class(s.Workers).mean()
@@ -233,7 +233,7 @@ func (p Params) WithLoad(load float64, gpus int) (Params, error) {
 	if !(load > 0) || math.IsInf(load, 0) || gpus < 1 {
 		return Params{}, fmt.Errorf("scale to load %v on %d GPUs: want both above 0", load, gpus)
 	}
-	p.Arrivals.PerDay *= load / p.Load(gpus)
+	p.Arrivals.PerDay *= load / p.load(gpus)
 	return p, p.validate()
 }
 

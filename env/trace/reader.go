@@ -142,10 +142,10 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Jobs streams the rest of the jobs in the order of the file, each valid on its own. Submit is on the trace's clock: for
+// jobs streams the rest of the jobs in the order of the file, each valid on its own. Submit is on the trace's clock: for
 // philly-pass, which has dates, since 1970-01-01 in the trace's unstated zone. The first error ends the stream; under
 // SkipBadRows rows that cannot be read are counted instead, unless what follows depends on them.
-func (r *Reader) Jobs() iter.Seq2[Job, error] {
+func (r *Reader) jobs() iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		for !r.done {
 			j, ok, err := r.next()

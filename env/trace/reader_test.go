@@ -403,7 +403,7 @@ func TestJobsResumes(t *testing.T) {
 	}
 	var got string
 	for range 2 {
-		for j, err := range r.Jobs() {
+		for j, err := range r.jobs() {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -438,7 +438,7 @@ func TestATraceThatUnpacksToVeryMuchIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err = range r.Jobs() {
+	for _, err = range r.jobs() {
 	}
 	if rows := r.Report().Rows; !errors.Is(err, ErrLimit) || rows > 5_000_000 {
 		t.Errorf("%d bytes: %d rows and %v, want ErrLimit", size, rows, err)

@@ -39,7 +39,7 @@ type Report struct {
 }
 
 // Read reads a whole trace. Submit counts from the trace's own zero; where the trace has dates (philly-pass), from the first
-// submit among its jobs. Errors are those of Open and Reader.Jobs; a trace without a job is one that wraps ErrNoJob.
+// submit among its jobs. Errors are those of Open and Reader.jobs; a trace without a job is one that wraps ErrNoJob.
 func Read(path string, opt Options) (Workload, error) {
 	r, err := Open(path, opt)
 	if err != nil {
@@ -52,7 +52,7 @@ func Read(path string, opt Options) (Workload, error) {
 // Workload reads all that is left of the trace: see Read.
 func (r *Reader) Workload() (Workload, error) {
 	var jobs []Job
-	for j, err := range r.Jobs() {
+	for j, err := range r.jobs() {
 		if err != nil {
 			return Workload{}, err
 		}

@@ -1,0 +1,8 @@
+package inference
+
+const MaxBins = maxBins
+
+var (
+	ReadAzureFrom    = readAzureFrom
+	ReadServeGenFrom = readServeGenFrom
+)

@@ -1,0 +1,3 @@
+package observe
+
+var Order = order
