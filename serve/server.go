@@ -157,8 +157,8 @@ func undecided(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// Problem is the answer to a request that gets no other.
-type Problem struct {
+// problem is the answer to a request that gets no other.
+type problem struct {
 	Error     string `json:"error"`
 	RequestID string `json:"request_id"`
 }
@@ -168,7 +168,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 	if seen, ok := w.(*watched); ok {
 		seen.err = err
 	}
-	reply(w, status, Problem{err.Error(), requestID(r.Context())})
+	reply(w, status, problem{err.Error(), requestID(r.Context())})
 }
 
 // reply writes as plan --json does.

@@ -95,14 +95,14 @@ type Config struct {
 
 // What a team learns from labels: see Config.Learner.
 const (
-	PolicyLearner = "policy" // to choose candidates that save much more often
-	ValueLearner  = "value"  // to bid for each candidate what it saves
+	policyLearner = "policy" // to choose candidates that save much more often
+	valueLearner  = "value"  // to bid for each candidate what it saves
 )
 
 // DefaultConfig returns settings that learn on two cores within minutes.
 func DefaultConfig() Config {
 	return Config{
-		Seed: 1, Updates: 60, Expert: 60, Learner: ValueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
+		Seed: 1, Updates: 60, Expert: 60, Learner: valueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
 		Prior: agents.DefaultPrior, Margin: 0.5,
 		Window: agents.DefaultWindow, Size: agents.DefaultSize(), Windows: 8, Rollouts: 1, Memory: 2 * time.Hour,
 		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Clip: 0.2, Entropy: 0.03,
@@ -144,8 +144,8 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("train.%s: %v, want %s and at most %v", f.key, f.x, least, f.top)
 		}
 	}
-	if c.Learner != PolicyLearner && c.Learner != ValueLearner {
-		return fmt.Errorf("train.learner: %q, want %s or %s", c.Learner, PolicyLearner, ValueLearner)
+	if c.Learner != policyLearner && c.Learner != valueLearner {
+		return fmt.Errorf("train.learner: %q, want %s or %s", c.Learner, policyLearner, valueLearner)
 	}
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)

@@ -95,7 +95,7 @@ func TestWhoSharesLabels(t *testing.T) {
 		{"the same", func(*Config) {}, true},
 		{"another seed", func(c *Config) { c.Seed = 9 }, true},
 		{"another network", func(c *Config) { c.Size.Hidden, c.Size.Graph = 6, "none" }, true},
-		{"another learner", func(c *Config) { c.Learner = PolicyLearner }, true},
+		{"another learner", func(c *Config) { c.Learner = policyLearner }, true},
 		{"other windows an update", func(c *Config) { c.Windows = 1 }, true},
 		{"another seed of labels", func(c *Config) { c.LabelSeed = 9 }, false},
 		{"another memory", func(c *Config) { c.Memory = time.Hour }, false},

@@ -53,7 +53,7 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	var err error
 	if cfg.Expert > 0 {
 		loss := learn.Loss{Kind: learn.Expert}
-		if cfg.Learner == ValueLearner {
+		if cfg.Learner == valueLearner {
 			loss = learn.Loss{Kind: learn.Value, Huber: huber}
 		}
 		l.experts, err = build(loss)

@@ -109,9 +109,9 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 		expert  int
 		loss    learn.Loss
 	}{
-		{PolicyLearner, 1, learn.Loss{Kind: learn.Expert}},
-		{ValueLearner, 1, learn.Loss{Kind: learn.Value, Huber: huber}},
-		{PolicyLearner, 0, learn.Loss{Kind: learn.PPO, Clip: 0.2}},
+		{policyLearner, 1, learn.Loss{Kind: learn.Expert}},
+		{valueLearner, 1, learn.Loss{Kind: learn.Value, Huber: huber}},
+		{policyLearner, 0, learn.Loss{Kind: learn.PPO, Clip: 0.2}},
 	} {
 		t.Run(c.loss.Kind.String(), func(t *testing.T) {
 			cfg := DefaultConfig()
@@ -374,7 +374,7 @@ func TestConfigBounds(t *testing.T) {
 		{"a negative part with labels", func(c *Config) { c.Label = -0.1 }, "train.label: -0.1, want at least 0 and at most 1"},
 		{"more than all with labels", func(c *Config) { c.Label = 1.1 }, "train.label: 1.1"},
 		{"all with labels", func(c *Config) { c.Label = 1 }, ""},
-		{"the value learner", func(c *Config) { c.Learner = ValueLearner }, ""},
+		{"the value learner", func(c *Config) { c.Learner = valueLearner }, ""},
 		{"no learner", func(c *Config) { c.Learner = "" }, `train.learner: "", want policy or value`},
 		{"another learner", func(c *Config) { c.Learner = "Value" }, `train.learner: "Value", want policy or value`},
 		{"a negative margin", func(c *Config) { c.Margin = -1 }, "train.margin: -1, want at least 0"},

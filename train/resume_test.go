@@ -152,7 +152,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 // The same with the menu and moves, whose prior keeps more in mind, and with values to learn.
 func TestWorkersDoNotMatterToMenus(t *testing.T) {
 	cfg, opt := tiny(t, "physics=cpu-mem * sharing(1) * scaling")
-	cfg.Prior, cfg.Updates, cfg.Expert, cfg.Learner, cfg.Windows = "srsf+menu+move", 2, 1, ValueLearner, 4
+	cfg.Prior, cfg.Updates, cfg.Expert, cfg.Learner, cfg.Windows = "srsf+menu+move", 2, 1, valueLearner, 4
 	first := mustRun(t, cfg, opt)
 	other := fresh(t, opt)
 	other.Workers = 3
@@ -408,7 +408,7 @@ func TestRefusals(t *testing.T) {
 	other, wider := cfg, cfg
 	other.Rate, wider.Size.Hidden = 0.5, 5
 	longer, labelled, prior, mute := cfg, cfg, cfg, cfg
-	longer.Expert, labelled.Label, prior.Prior, mute.Learner = 2, 0.25, "fifo,sjfhold", PolicyLearner
+	longer.Expert, labelled.Label, prior.Prior, mute.Learner = 2, 0.25, "fifo,sjfhold", policyLearner
 	fewer, shifted, alone, swapped := resume, resume, resume, resume
 	_, o := tiny(t, "cluster.servers=5")
 	fewer.Scenarios = o.Scenarios

@@ -73,9 +73,9 @@ func TestLearnsItsLessons(t *testing.T) {
 			margin        float64
 			repeats       int // of each lesson an update
 		}{
-			{"policy from labels", PolicyLearner, true, 1, 8},
-			{"values from labels", ValueLearner, true, 0.1, 8},
-			{"policy from draws", PolicyLearner, false, 1, 48},
+			{"policy from labels", policyLearner, true, 1, 8},
+			{"values from labels", valueLearner, true, 0.1, 8},
+			{"policy from draws", policyLearner, false, 1, 48},
 		} {
 			t.Run(school.name+", "+way.name, func(t *testing.T) {
 				cfg := DefaultConfig()

@@ -29,10 +29,10 @@ type Source string
 
 // The layers, from the lowest rank to the highest.
 const (
-	Default Source = "default"
-	File    Source = "file"
-	Env     Source = "env"
-	Set     Source = "set"
+	Default  Source = "default"
+	fromFile Source = "file"
+	fromEnv  Source = "env"
+	fromSet  Source = "set"
 )
 
 // Options are the layers above the file. The zero value has none.

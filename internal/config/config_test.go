@@ -93,22 +93,22 @@ jobs:
 		t.Errorf("values (-want +got):\n%s", d)
 	}
 	wantList := Settings{
-		{"name", "ResNet50", File, "run.yaml:2:7"},
-		{"mode", mode("a: b"), Env, "CLUSTERGYM_MODE"},
-		{"seed", uint64(1<<64 - 1), Set, "--set"},
-		{"train.lr", 2e-3, Env, "CLUSTERGYM_TRAIN_LR"},
-		{"train.batch_size", 512, Set, "--set"},
-		{"train.timeout", 90 * time.Minute, Env, "CLUSTERGYM_TRAIN_TIMEOUT"},
-		{"train.hidden", []int{32}, File, "run.yaml:6:11"},
-		{"train.resume", true, File, "run.yaml:7:11"},
-		{"train.small", uint8(4), Set, "--set"},
-		{"jobs", want.Jobs, File, "run.yaml:9:3"},
-		{"tags", []string{"x", "y"}, Env, "CLUSTERGYM_TAGS"},
+		{"name", "ResNet50", fromFile, "run.yaml:2:7"},
+		{"mode", mode("a: b"), fromEnv, "CLUSTERGYM_MODE"},
+		{"seed", uint64(1<<64 - 1), fromSet, "--set"},
+		{"train.lr", 2e-3, fromEnv, "CLUSTERGYM_TRAIN_LR"},
+		{"train.batch_size", 512, fromSet, "--set"},
+		{"train.timeout", 90 * time.Minute, fromEnv, "CLUSTERGYM_TRAIN_TIMEOUT"},
+		{"train.hidden", []int{32}, fromFile, "run.yaml:6:11"},
+		{"train.resume", true, fromFile, "run.yaml:7:11"},
+		{"train.small", uint8(4), fromSet, "--set"},
+		{"jobs", want.Jobs, fromFile, "run.yaml:9:3"},
+		{"tags", []string{"x", "y"}, fromEnv, "CLUSTERGYM_TAGS"},
 	}
 	if d := cmp.Diff(wantList, list); d != "" {
 		t.Errorf("origins (-want +got):\n%s", d)
 	}
-	if s, ok := list.Get("train.lr"); !ok || s.Source != Env {
+	if s, ok := list.Get("train.lr"); !ok || s.Source != fromEnv {
 		t.Errorf("Get(train.lr) = %+v, %v", s, ok)
 	}
 	if _, ok := list.Get("train"); ok {

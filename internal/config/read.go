@@ -72,7 +72,7 @@ func (r *reader) section(n *yaml.Node, t reflect.Type, prefix string) {
 			return
 		}
 		if value, ok := r.value(v, f.typ, key); ok {
-			r.found[key] = found{value.Interface(), File, r.at(v)}
+			r.found[key] = found{value.Interface(), fromFile, r.at(v)}
 		}
 	})
 }
@@ -217,7 +217,7 @@ func (r *reader) environment(v *viper.Viper) {
 		if !ok {
 			continue
 		}
-		r.found[l.key] = found{value.Interface(), Env, l.env}
+		r.found[l.key] = found{value.Interface(), fromEnv, l.env}
 		if err := v.BindEnv(l.key, l.env); err != nil {
 			r.fail(nil, "bind %s: %w", l.key, err)
 		}
@@ -243,7 +243,7 @@ func (r *reader) sets(v *viper.Viper, sets []string) {
 			if !ok {
 				continue
 			}
-			r.found[key] = found{value.Interface(), Set, "--set"}
+			r.found[key] = found{value.Interface(), fromSet, "--set"}
 			v.Set(key, value.Interface())
 		}
 	}

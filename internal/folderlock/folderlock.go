@@ -15,13 +15,13 @@ import (
 // name is the file in a folder that is locked. It is there while somebody holds the lock, and after a kill until the next one.
 const name = ".lock"
 
-// HeldError says that somebody else holds the lock of a folder.
-type HeldError struct {
+// heldError says that somebody else holds the lock of a folder.
+type heldError struct {
 	Dir string
 	By  string // the process and its computer, "" if they are not known
 }
 
-func (e *HeldError) Error() string {
+func (e *heldError) Error() string {
 	by := e.By
 	if by == "" {
 		by = "another process"
@@ -30,7 +30,7 @@ func (e *HeldError) Error() string {
 }
 
 // Acquire locks a folder, which must exist, until release is called or the process ends. If it is locked, by this process too,
-// the error is a HeldError. Where the system or the file system has no locks, it locks nothing.
+// the error is a heldError. Where the system or the file system has no locks, it locks nothing.
 func Acquire(dir string) (release func(), err error) {
 	path := filepath.Join(dir, name)
 	for {
@@ -46,7 +46,7 @@ func Acquire(dir string) (release func(), err error) {
 		case held:
 			by := holder(f)
 			f.Close()
-			return nil, &HeldError{dir, by}
+			return nil, &heldError{dir, by}
 		case !current(f, path): // its last owner took it away between the two steps
 			f.Close()
 			continue

@@ -44,7 +44,7 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("child says %q, %v", line, err)
 	}
 	_, err = Acquire(dir)
-	held, ok := errors.AsType[*HeldError](err)
+	held, ok := errors.AsType[*heldError](err)
 	if !ok || held.Dir != dir || !strings.HasPrefix(held.By, fmt.Sprintf("process %d on ", child.Process.Pid)) {
 		t.Errorf("beside process %d: %v", child.Process.Pid, err)
 	}
@@ -102,7 +102,7 @@ func TestOneAtATime(t *testing.T) {
 		all.Go(func() {
 			for n := 0; n < 200; {
 				release, err := Acquire(dir)
-				if errors.As(err, new(*HeldError)) {
+				if errors.As(err, new(*heldError)) {
 					continue
 				}
 				if err != nil {

@@ -34,8 +34,8 @@ type Writer struct {
 	told    map[string]bool   // tags whose first value is written
 }
 
-// New returns a writer of events to w, after the format's version, and gives each event to w in a single Write.
-func New(w io.Writer, now time.Time) (*Writer, error) {
+// newWriter returns a writer of events to w, after the format's version, and gives each event to w in a single Write.
+func newWriter(w io.Writer, now time.Time) (*Writer, error) {
 	e := &Writer{w: w, limits: limits(), about: map[string]string{}, told: map[string]bool{}}
 	return e, e.write(appendText(header(now, 0), 3, version))
 }
@@ -61,7 +61,7 @@ func Create(dir string, now time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create event file: %w", err)
 	}
-	w, err := New(f, now)
+	w, err := newWriter(f, now)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

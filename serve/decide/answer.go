@@ -83,7 +83,7 @@ func (u *Undecided) Unwrap() (list []error) {
 // Said reports whether all who were asked said why they cannot decide, such as for want of an estimate: a fault of the state.
 func (u *Undecided) Said() bool {
 	for _, f := range []*Failure{u.Policy, u.Fallback} {
-		if f != nil && f.Reason != ReasonError {
+		if f != nil && f.Reason != reasonError {
 			return false
 		}
 	}

@@ -199,7 +199,7 @@ func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.State, c Co
 	case within.Err() != nil && err != nil:
 		how.Reasons, how.Beside = ReasonsLate, false
 	case err != nil:
-		return &Undecided{Fallback: &Failure{Reason: ReasonError, Err: err}}
+		return &Undecided{Fallback: &Failure{Reason: reasonError, Err: err}}
 	default:
 		d.result.Answer.Plan = plan
 	}
@@ -224,7 +224,7 @@ func (d *Decider) Record(snapshot []byte, a *Answer) {
 	if d.Decisions == nil {
 		return
 	}
-	if err := d.Decisions.Write(time.Now(), snapshot, a); err != nil {
+	if err := d.Decisions.write(time.Now(), snapshot, a); err != nil {
 		d.metrics.unlogged.Inc()
 		d.Log.Error("decision not logged", "request_id", a.Decision.RequestID, "error", err)
 	}

@@ -12,10 +12,10 @@ import (
 
 // Why a policy did not decide.
 const (
-	ReasonDeadline = "deadline" // it did not decide in time
-	ReasonError    = "error"    // it said why not
-	ReasonPanic    = "panic"    // it broke
-	ReasonBusy     = "busy"     // too many decisions that were given up still run
+	reasonDeadline = "deadline" // it did not decide in time
+	reasonError    = "error"    // it said why not
+	reasonPanic    = "panic"    // it broke
+	reasonBusy     = "busy"     // too many decisions that were given up still run
 )
 
 // guard lets policies decide under a deadline. A scheduler can be neither stopped nor shared: one that is late is left alone
@@ -42,7 +42,7 @@ const (
 // propose is propose under the guard. The state is the scheduler's from the call on: after an error, nobody may touch it.
 func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, *Failure) {
 	if n := g.late.Load(); n >= g.most {
-		return proposal{}, &Failure{Reason: ReasonBusy, Err: fmt.Errorf("plan with %s: %d late decisions still run", p.Name, n)}
+		return proposal{}, &Failure{Reason: reasonBusy, Err: fmt.Errorf("plan with %s: %d late decisions still run", p.Name, n)}
 	}
 	type result struct {
 		proposal
@@ -54,7 +54,7 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 		var r result
 		defer func() {
 			if v := recover(); v != nil {
-				r = result{Failure: &Failure{ReasonPanic, fmt.Errorf("plan with %s: panic: %v", p.Name, v), debug.Stack()}}
+				r = result{Failure: &Failure{reasonPanic, fmt.Errorf("plan with %s: panic: %v", p.Name, v), debug.Stack()}}
 			}
 			if !at.CompareAndSwap(runs, ended) {
 				g.count(-1)
@@ -63,7 +63,7 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 		}()
 		var err error
 		if r.proposal, err = propose(s, p, seed); err != nil {
-			r.Failure = &Failure{Reason: ReasonError, Err: err}
+			r.Failure = &Failure{Reason: reasonError, Err: err}
 		}
 	}()
 	timer := time.NewTimer(g.deadline)
@@ -79,5 +79,5 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 		r := <-done
 		return r.proposal, r.Failure
 	}
-	return proposal{}, &Failure{Reason: ReasonDeadline, Err: fmt.Errorf("plan with %s: no decision within %v", p.Name, g.deadline)}
+	return proposal{}, &Failure{Reason: reasonDeadline, Err: fmt.Errorf("plan with %s: no decision within %v", p.Name, g.deadline)}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// LogVersion is the version of the decision log that this package writes and reads.
-const LogVersion = 1
+// logVersion is the version of the decision log that this package writes and reads.
+const logVersion = 1
 
 // Record is one line of a decision log: all that a decision depends on, and what it was.
 type Record struct {
@@ -56,14 +56,14 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Write adds a line for an answer to a snapshot: JSON as State.WriteSnapshot writes it.
-func (l *Log) Write(now time.Time, snapshot []byte, a *Answer) error {
+// write adds a line for an answer to a snapshot: JSON as State.WriteSnapshot writes it.
+func (l *Log) write(now time.Time, snapshot []byte, a *Answer) error {
 	answer, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("write decision log: %w", err)
 	}
 	r := l.frame
-	r.Version, r.Time, r.Snapshot, r.Answer = LogVersion, now.UTC(), snapshot, answer
+	r.Version, r.Time, r.Snapshot, r.Answer = logVersion, now.UTC(), snapshot, answer
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)

@@ -74,8 +74,8 @@ func parseRecord(text []byte) (*Record, *Decision, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, nil, err
 	}
-	if r.Version != LogVersion {
-		return nil, nil, fmt.Errorf("version: %d, want %d", r.Version, LogVersion)
+	if r.Version != logVersion {
+		return nil, nil, fmt.Errorf("version: %d, want %d", r.Version, logVersion)
 	}
 	if len(r.Snapshot) == 0 || len(r.Answer) == 0 {
 		return nil, nil, errors.New("no snapshot or no answer, want both")

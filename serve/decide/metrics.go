@@ -49,7 +49,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	for _, by := range []string{ByPolicy, ByFallback} { // a counter that was never counted is 0, not absent
 		m.decisions.WithLabelValues(by)
 	}
-	for _, reason := range []string{ReasonDeadline, ReasonError, ReasonPanic, ReasonBusy} {
+	for _, reason := range []string{reasonDeadline, reasonError, reasonPanic, reasonBusy} {
 		m.fallbacks.WithLabelValues(reason)
 	}
 	for _, result := range []string{reloaded, refused} {

@@ -18,7 +18,7 @@ type Mode string
 
 // The modes, from the least to the most.
 const (
-	Off    Mode = "off"    // it decides nothing
+	off    Mode = "off"    // it decides nothing
 	Shadow Mode = "shadow" // it decides, compares with what another scheduler did, and writes nothing
 	Live   Mode = "live"   // it carries out what it decides
 )

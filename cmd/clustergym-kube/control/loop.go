@@ -56,8 +56,8 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	l.leaving = leaving{}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the second half for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
-	l.inForce = Off
-	l.setMode(Off)
+	l.inForce = off
+	l.setMode(off)
 	return l, nil
 }
 
@@ -138,7 +138,7 @@ func (l *Loop) round(ctx context.Context) string {
 	o := l.orders(now)
 	mode := within(l.Mode, o.mode)
 	l.setMode(mode)
-	if mode == Off {
+	if mode == off {
 		return roundSkipped
 	}
 	r, objects, err := l.decide(ctx, mode, o, now)
@@ -245,7 +245,7 @@ func (l *Loop) setMode(m Mode) {
 		l.Log.Info("mode in force", "mode", m)
 	}
 	l.inForce = m
-	for _, mode := range []Mode{Off, Shadow, Live} {
+	for _, mode := range []Mode{off, Shadow, Live} {
 		on := 0.0
 		if mode == m {
 			on = 1

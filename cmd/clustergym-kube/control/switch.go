@@ -38,12 +38,12 @@ func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
 	for _, key := range slices.Sorted(maps.Keys(m.Data)) {
 		value := strings.TrimSpace(m.Data[key])
 		bad := func(want string) (orders, error) {
-			off := orders{mode: Off, reclaimBy: now}
+			off := orders{mode: off, reclaimBy: now}
 			return off, fmt.Errorf("configmap %s/%s: %s is %q, want %s", m.Namespace, m.Name, key, value, want)
 		}
 		switch key {
 		case modeKey:
-			if o.mode = Mode(value); o.mode != Off && o.mode != Shadow && o.mode != Live {
+			if o.mode = Mode(value); o.mode != off && o.mode != Shadow && o.mode != Live {
 				return bad("off, shadow or live")
 			}
 		case offerKey:

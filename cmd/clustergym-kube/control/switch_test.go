@@ -18,15 +18,15 @@ func TestReadOrders(t *testing.T) {
 		says string // of the error, "" for none
 	}{
 		{"nothing", nil, orders{mode: Live, reclaimBy: noon}, ""},
-		{"the switch", map[string]string{"mode": "off"}, orders{mode: Off, reclaimBy: noon}, ""},
+		{"the switch", map[string]string{"mode": "off"}, orders{mode: off, reclaimBy: noon}, ""},
 		{"with a line's end", map[string]string{"mode": "shadow\n"}, orders{mode: Shadow, reclaimBy: noon}, ""},
 		{"loans", map[string]string{"offer": "3", "reclaim-by": "2026-06-01T18:30:00Z"}, orders{mode: Live, offer: 3, reclaimBy: at}, ""},
-		{"an unknown mode", map[string]string{"mode": "stop"}, orders{mode: Off, reclaimBy: noon},
+		{"an unknown mode", map[string]string{"mode": "stop"}, orders{mode: off, reclaimBy: noon},
 			`configmap ns/clustergym-control: mode is "stop", want off, shadow or live`},
-		{"an unknown key", map[string]string{"paused": "true"}, orders{mode: Off, reclaimBy: noon}, "no such key"},
-		{"half a node", map[string]string{"offer": "0.5"}, orders{mode: Off, reclaimBy: noon}, `offer is "0.5", want a whole number`},
-		{"less than none", map[string]string{"offer": "-1", "mode": "live"}, orders{mode: Off, reclaimBy: noon}, `offer is "-1"`},
-		{"some day", map[string]string{"reclaim-by": "tomorrow"}, orders{mode: Off, reclaimBy: noon}, `reclaim-by is "tomorrow", want a time as`},
+		{"an unknown key", map[string]string{"paused": "true"}, orders{mode: off, reclaimBy: noon}, "no such key"},
+		{"half a node", map[string]string{"offer": "0.5"}, orders{mode: off, reclaimBy: noon}, `offer is "0.5", want a whole number`},
+		{"less than none", map[string]string{"offer": "-1", "mode": "live"}, orders{mode: off, reclaimBy: noon}, `offer is "-1"`},
+		{"some day", map[string]string{"reclaim-by": "tomorrow"}, orders{mode: off, reclaimBy: noon}, `reclaim-by is "tomorrow", want a time as`},
 	} {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: c.data}
 		got, err := readOrders(m, noon)
@@ -42,7 +42,7 @@ func TestReadOrders(t *testing.T) {
 // The ConfigMap holds back and never lets more than the flag says.
 func TestModesOnlyHoldBack(t *testing.T) {
 	for _, flag := range []Mode{Shadow, Live} {
-		for _, ordered := range []Mode{Off, Shadow, Live} {
+		for _, ordered := range []Mode{off, Shadow, Live} {
 			if got := within(flag, ordered); got.level() > flag.level() || got.level() > ordered.level() || got != flag && got != ordered {
 				t.Errorf("flag %s, ordered %s: %s", flag, ordered, got)
 			}
@@ -55,7 +55,7 @@ func FuzzReadOrders(f *testing.F) {
 	f.Add("reclaim-by", "2026-06-01T18:30:00Z", "mode", "live")
 	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string) {
 		o, err := readOrders(&corev1.ConfigMap{Data: map[string]string{k1: v1, k2: v2}}, noon)
-		if err != nil && o.mode != Off || o.offer < 0 || o.mode != Off && o.mode != Shadow && o.mode != Live {
+		if err != nil && o.mode != off || o.offer < 0 || o.mode != off && o.mode != Shadow && o.mode != Live {
 			t.Errorf("%q: %q, %q: %q gives %+v, error %v", k1, v1, k2, v2, o, err)
 		}
 	})

@@ -1,0 +1,3 @@
+package tbevent
+
+var New = newWriter

@@ -1,0 +1,3 @@
+package serve
+
+type Problem = problem
