@@ -10,22 +10,22 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Recorder writes a record of the episodes that are played in an environment: one line of JSON for every Reset and every Step
+// recorder writes a record of the episodes that are played in an environment: one line of JSON for every Reset and every Step
 // without an error. Replay plays them again.
-type Recorder struct {
+type recorder struct {
 	Env
 	w io.Writer
 }
 
 // NewRecorder returns e with its episodes written to w, one write for each line. A bufio.Writer makes writes fewer and larger. If
 // a write fails, the Reset or Step that made it returns the error, and the record is of no use.
-func NewRecorder(e Env, w io.Writer) *Recorder { return &Recorder{e, w} }
+func NewRecorder(e Env, w io.Writer) *recorder { return &recorder{e, w} }
 
 // Unwrap implements Wrapper.
-func (r *Recorder) Unwrap() Env { return r.Env }
+func (r *recorder) Unwrap() Env { return r.Env }
 
 // Reset implements Env.
-func (r *Recorder) Reset(seed uint64, first *TimeStep) error {
+func (r *recorder) Reset(seed uint64, first *TimeStep) error {
 	if err := r.Env.Reset(seed, first); err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (r *Recorder) Reset(seed uint64, first *TimeStep) error {
 }
 
 // Step implements Env.
-func (r *Recorder) Step(joint []game.Action, next *TimeStep) error {
+func (r *recorder) Step(joint []game.Action, next *TimeStep) error {
 	if err := r.Env.Step(joint, next); err != nil {
 		return err
 	}
 	return r.write(newEntry(nil, joint, next))
 }
 
-func (r *Recorder) write(x entry) error {
+func (r *recorder) write(x entry) error {
 	line, err := json.Marshal(x)
 	if err == nil {
 		_, err = r.w.Write(append(line, '\n'))

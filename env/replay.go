@@ -20,7 +20,7 @@ func Replay(record io.Reader, e Env) error {
 		again bytes.Buffer
 		ts    TimeStep
 	)
-	r := NewRecorder(e, &again)
+	r := &recorder{e, &again}
 	lines := bufio.NewScanner(record)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -41,7 +41,7 @@ func Replay(record io.Reader, e Env) error {
 }
 
 // replay plays one line.
-func (r *Recorder) replay(line []byte, ts *TimeStep) error {
+func (r *recorder) replay(line []byte, ts *TimeStep) error {
 	var x entry
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()

@@ -26,8 +26,8 @@ func As[T any](e Env) (found T, ok bool) {
 	}
 }
 
-// TimeLimit truncates episodes after a number of steps.
-type TimeLimit struct {
+// timeLimit truncates episodes after a number of steps.
+type timeLimit struct {
 	Env
 	limit, steps int
 }
@@ -37,20 +37,20 @@ func NewTimeLimit(e Env, limit int) (*TimeLimit, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
 	}
-	return &TimeLimit{Env: e, limit: limit}, nil
+	return &timeLimit{Env: e, limit: limit}, nil
 }
 
 // Unwrap implements Wrapper.
-func (t *TimeLimit) Unwrap() Env { return t.Env }
+func (t *timeLimit) Unwrap() Env { return t.Env }
 
 // Reset implements Env.
-func (t *TimeLimit) Reset(seed uint64, first *TimeStep) error {
+func (t *timeLimit) Reset(seed uint64, first *TimeStep) error {
 	t.steps = 0
 	return t.Env.Reset(seed, first)
 }
 
 // Step implements Env.
-func (t *TimeLimit) Step(joint []game.Action, next *TimeStep) error {
+func (t *timeLimit) Step(joint []game.Action, next *TimeStep) error {
 	if t.steps == t.limit {
 		return fmt.Errorf("step environment: %w", ErrOver)
 	}
@@ -63,29 +63,29 @@ func (t *TimeLimit) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// OrderCheck returns errors for calls out of order and for joint actions of the wrong length. It is for environments that do not
+// orderCheck returns errors for calls out of order and for joint actions of the wrong length. It is for environments that do not
 // check these themselves.
-type OrderCheck struct {
+type orderCheck struct {
 	Env
 	agents  int
 	playing bool
 }
 
-// NewOrderCheck returns e with an OrderCheck around it.
-func NewOrderCheck(e Env) *OrderCheck { return &OrderCheck{Env: e, agents: e.Spec().Agents} }
+// NewOrderCheck returns e with an orderCheck around it.
+func NewOrderCheck(e Env) *orderCheck { return &orderCheck{Env: e, agents: e.Spec().Agents} }
 
 // Unwrap implements Wrapper.
-func (o *OrderCheck) Unwrap() Env { return o.Env }
+func (o *orderCheck) Unwrap() Env { return o.Env }
 
 // Reset implements Env.
-func (o *OrderCheck) Reset(seed uint64, first *TimeStep) error {
+func (o *orderCheck) Reset(seed uint64, first *TimeStep) error {
 	err := o.Env.Reset(seed, first)
 	o.playing = err == nil && !first.Over()
 	return err
 }
 
 // Step implements Env.
-func (o *OrderCheck) Step(joint []game.Action, next *TimeStep) error {
+func (o *orderCheck) Step(joint []game.Action, next *TimeStep) error {
 	if !o.playing {
 		return fmt.Errorf("step environment: %w", ErrOver)
 	}
@@ -100,7 +100,7 @@ func (o *OrderCheck) Step(joint []game.Action, next *TimeStep) error {
 }
 
 // Close implements Env.
-func (o *OrderCheck) Close() error {
+func (o *orderCheck) Close() error {
 	o.playing = false
 	return o.Env.Close()
 }

@@ -1,0 +1,4 @@
+package env
+
+type Recorder = recorder
+type TimeLimit = timeLimit
