@@ -27,7 +27,7 @@ type Policy struct {
 	Encoder string
 	// Prior names the baseline whose proposals the team reviews, as baselines.New does.
 	Prior string
-	// Wide says from which candidates the policy chooses; the zero value is narrow lists, see candidates.Walk.
+	// Wide says from which candidates the policy chooses; the zero value is narrow lists, see candidates.Config.
 	Wide Wide
 	// Margin is by how much the bid for another candidate must exceed that for what the prior would do, 0 or more.
 	Margin float64
@@ -55,7 +55,7 @@ type Design struct {
 	Size    Size
 }
 
-// Wide is what a policy chooses from on a candidates.Board.
+// Wide is what a policy chooses from beside that, with candidates.Config.Wide.
 type Wide struct {
 	Items  int      // candidates beside the prior's own, at most; 0 for narrow lists instead
 	Rivals []string // baselines whose proposals are among them

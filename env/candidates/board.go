@@ -7,13 +7,13 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// Board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
+// board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
 // what rivals propose, and what the board itself finds for the first jobs of several orders and for running jobs. What is carried
 // out leaves the list, and what no longer fits loses its members. When the base's own is taken, all pass or nothing is left, the
 // base is told of what was done that it did not propose, and asked again; when it was told already, the decision is over. Who
 // always takes the first candidate leaves the base as it is. Not safe for concurrent use.
-type Board struct {
-	walk     *Walk // the base with its holds, and the searches for placements
+type board struct {
+	walk     *walk // the base with its holds, and the searches for placements
 	rivals   []rival
 	departed bool            // something was carried out that the base did not propose, or in an order in which not all of its fits
 	parts    int             // of the base's proposal that were carried out singly
@@ -46,9 +46,9 @@ type wake struct {
 	asked bool
 }
 
-// NewBoard returns a board before its first Reset.
-func NewBoard(c Config) *Board {
-	b := &Board{walk: NewWalk(c), tune: placement.NewTune(placement.DefaultTune())}
+// newBoard returns a board before its first Reset.
+func newBoard(c Config) *board {
+	b := &board{walk: newWalk(c), tune: placement.NewTune(placement.DefaultTune())}
 	for _, r := range c.Rivals {
 		b.rivals = append(b.rivals, rival{r.Name, r.New()})
 	}
@@ -56,25 +56,25 @@ func NewBoard(c Config) *Board {
 }
 
 // Reset implements Source.
-func (b *Board) Reset(seed uint64) error {
+func (b *board) Reset(seed uint64) error {
 	b.tune.Reset(seed)
 	return b.walk.Reset(seed)
 }
 
 // Tally implements Source.
-func (b *Board) Tally() [Kinds]int { return b.walk.tally }
+func (b *board) Tally() [Kinds]int { return b.walk.tally }
 
 // List implements Source.
-func (b *Board) List() []Candidate { return b.walk.list }
+func (b *board) List() []Candidate { return b.walk.list }
 
 // Begin implements Source.
-func (b *Board) Begin(tx *cluster.Txn) error {
+func (b *board) Begin(tx *cluster.Txn) error {
 	b.walk.start(tx)
 	return b.propose()
 }
 
 // propose asks the base and the rivals, and finds the list.
-func (b *Board) propose() error {
+func (b *board) propose() error {
 	w, tx := b.walk, b.walk.tx
 	b.departed, b.parts = false, 0
 	w.memory.clear()
@@ -118,7 +118,7 @@ func (b *Board) propose() error {
 }
 
 // end closes the decision. What the base asked to be woken for counts whatever was done.
-func (b *Board) end() error {
+func (b *board) end() error {
 	if b.wake.asked {
 		b.walk.tx.WakeAt(b.wake.at)
 	}
@@ -126,7 +126,7 @@ func (b *Board) end() error {
 }
 
 // single adds the parts of the base's proposal.
-func (b *Board) single() {
+func (b *board) single() {
 	w := b.walk
 	if w.whole || len(w.ops) < 2 {
 		return // the whole is its only part
@@ -138,7 +138,7 @@ func (b *Board) single() {
 
 // ask adds what rivals propose, and the first start of each. They are told of the cluster anew, as of a snapshot. What they ask
 // to be woken for counts only if their proposal is carried out, and then they are asked again anyway.
-func (b *Board) ask() error {
+func (b *board) ask() error {
 	w, tx := b.walk, b.walk.tx
 	events := tx.Events()
 	for _, r := range b.rivals {
@@ -169,17 +169,17 @@ func (b *Board) ask() error {
 }
 
 // add makes a candidate that binds nobody afterwards.
-func (b *Board) add(kind Kind, id cluster.JobID, ops []cluster.Proposal) {
+func (b *board) add(kind Kind, id cluster.JobID, ops []cluster.Proposal) {
 	b.made = append(b.made, Candidate{Kind: kind, Job: id, Ops: ops, commitment: b.walk.front.commitment})
 }
 
 // start adds to start a job somewhere.
-func (b *Board) start(kind Kind, id cluster.JobID, at cluster.Placement) {
+func (b *board) start(kind Kind, id cluster.JobID, at cluster.Placement) {
 	b.add(kind, id, b.walk.memory.list(cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}))
 }
 
 // TakeAll implements Source. Taking the base's own closes the list.
-func (b *Board) TakeAll(places []int) (refused []int, err error) {
+func (b *board) TakeAll(places []int) (refused []int, err error) {
 	w := b.walk
 	b.refused = b.refused[:0]
 	for n, i := range places {
@@ -207,7 +207,7 @@ func (b *Board) TakeAll(places []int) (refused []int, err error) {
 }
 
 // again shows what is left of the list.
-func (b *Board) again() error {
+func (b *board) again() error {
 	w := b.walk
 	w.coalitions.clear(w.tx.State().Servers())
 	left := false
@@ -230,7 +230,7 @@ func (b *Board) again() error {
 }
 
 // rest is what of the base's proposal still fits, in its order.
-func (b *Board) rest() []cluster.Proposal {
+func (b *board) rest() []cluster.Proposal {
 	w, m := b.walk, &b.walk.memory
 	mark, from := w.tx.Mark(), len(m.ops)
 	for i := range w.ops {
@@ -246,7 +246,7 @@ func (b *Board) rest() []cluster.Proposal {
 }
 
 // close ends the list: the base is asked again if it does not know what was done.
-func (b *Board) close() error {
+func (b *board) close() error {
 	if b.departed {
 		return b.propose()
 	}
@@ -254,7 +254,7 @@ func (b *Board) close() error {
 }
 
 // Pass implements Source.
-func (b *Board) Pass() error {
+func (b *board) Pass() error {
 	if !b.departed {
 		b.walk.pass(b.walk.list[0].Ops)
 	}

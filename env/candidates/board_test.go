@@ -191,7 +191,7 @@ func TestAnySetWillDo(t *testing.T) {
 	t.Logf("could take %v, %d refused", seen, refused)
 	for kind, n := range seen {
 		switch candidates.Kind(kind) {
-		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // a Walk's alone
+		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // a narrow list's alone
 		default:
 			if n == 0 {
 				t.Errorf("could never take %v", candidates.Kind(kind))

@@ -25,7 +25,7 @@ type Candidate struct {
 	Members []Member
 
 	commitment
-	of *Walk // that found it, nil for none
+	of *walk // that found it, nil for none
 }
 
 // Apply carries out the operations. An error wraps cluster.ErrInfeasible, and what was done before it stands: the caller rolls

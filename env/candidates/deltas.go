@@ -21,7 +21,7 @@ const (
 
 // vetoes returns the candidates beside a proposal that preempts: to preempt nobody, and to start those for whom there is room so.
 // The state is that before the proposal.
-func (w *Walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
+func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
 	tx, s, c := w.tx, w.tx.State(), w.front.commitment
 	veto := Candidate{Kind: Veto, Job: -1}
 	c.spared, c.kept = slices.Clone(c.spared), nil
@@ -129,7 +129,7 @@ func (o *finder) gains(most int) {
 }
 
 // again proposes where a running job would start now if it did not run.
-func (w *Walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool) {
+func (w *walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool) {
 	s, mark := tx.State(), tx.Mark()
 	defer tx.Rollback(mark)
 	old := w.memory.placement(s.Placement(id))

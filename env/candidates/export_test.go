@@ -7,7 +7,7 @@ import (
 )
 
 // Held returns the servers that a board holds for a gang, nil for none.
-func Held(s Source) []bool { return s.(*Board).walk.front.block }
+func Held(s Source) []bool { return s.(*board).walk.front.block }
 
 // Committed returns the servers that a guard holds, and what is left of the base's proposal.
 func Committed(g *Guard) ([]bool, []cluster.Proposal) { return g.block, g.rest }
@@ -29,3 +29,9 @@ func (r *Room) Renew() {
 	r.memory.clear()
 	r.renew()
 }
+
+// NewBoard is the source of wide lists.
+var NewBoard = newBoard
+
+// NewWalk is the source of narrow lists.
+var NewWalk = newWalk

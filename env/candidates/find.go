@@ -10,7 +10,7 @@ import (
 
 // find returns the candidates beside the i-th start of a plan, or beside stopping after the last. The state is as before it. They
 // are valid until the next call.
-func (w *Walk) find(plan []start, i int) []Candidate {
+func (w *walk) find(plan []start, i int) []Candidate {
 	w.memory.renew()
 	o := finder{w: w, tx: w.tx, plan: plan[i:], all: w.made[:0]}
 	switch {
@@ -60,7 +60,7 @@ func (o *finder) more() {
 
 // finder collects a list of candidates.
 type finder struct {
-	w     *Walk
+	w     *walk
 	tx    *cluster.Txn
 	plan  []start
 	queue []cluster.JobID // jobs that the base leaves waiting, the shortest first
@@ -71,7 +71,7 @@ type finder struct {
 }
 
 // queue returns the waiting jobs that are not in the plan nor kept at this instant, the one with the least to do first.
-func (w *Walk) queue(s *cluster.State, plan []start) []cluster.JobID {
+func (w *walk) queue(s *cluster.State, plan []start) []cluster.JobID {
 	queue := w.waiting[:0]
 	w.ids = w.ids[:0]
 	for i := range plan {
@@ -267,7 +267,7 @@ func vacant(s *cluster.State, id cluster.ServerID) (n int32) {
 }
 
 // fit proposes where the job could start now.
-func (w *Walk) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
+func (w *walk) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
 	w.begin.Reset(w.seed)

@@ -17,7 +17,7 @@ const (
 )
 
 // find adds what the board itself thinks of, the first jobs of the orders first.
-func (b *Board) find() error {
+func (b *board) find() error {
 	w := b.walk
 	b.pick()
 	w.memory.renew()
@@ -48,7 +48,7 @@ func (b *Board) find() error {
 
 // pick chooses the waiting jobs that the board looks at: the first by age, by the time and the GPU-time that they still need, by
 // the service that they have had, and of every tenant the one that came first.
-func (b *Board) pick() {
+func (b *board) pick() {
 	s := b.walk.tx.State()
 	b.jobs = b.jobs[:0]
 	for _, key := range []func(id cluster.JobID) float64{
@@ -69,7 +69,7 @@ type ranked struct {
 }
 
 // first adds the waiting jobs with the lowest keys.
-func (b *Board) first(key func(id cluster.JobID) float64) {
+func (b *board) first(key func(id cluster.JobID) float64) {
 	n, heads := 0, b.heads()
 	b.best = slices.Grow(b.best[:0], heads+1)
 	best := b.best[:heads+1]
@@ -93,10 +93,10 @@ func (b *Board) first(key func(id cluster.JobID) float64) {
 	}
 }
 
-func (b *Board) heads() int { return min(max(b.walk.Items/4, 4), heads*b.walk.times()) }
+func (b *board) heads() int { return min(max(b.walk.Items/4, 4), heads*b.walk.times()) }
 
 // tenants adds of the first tenants that wait the job that came first.
-func (b *Board) tenants() {
+func (b *board) tenants() {
 	s := b.walk.tx.State()
 	type head struct {
 		tenant string
@@ -149,7 +149,7 @@ func (o *finder) shrink(most int) {
 
 // hold adds to hold servers for the first gangs that do not fit, to let a scattered gang of the base wait for fewer servers, and
 // to give up what is held.
-func (b *Board) hold(o *finder) {
+func (b *board) hold(o *finder) {
 	w := b.walk
 	s := w.tx.State()
 	if w.front.block != nil {
@@ -177,7 +177,7 @@ func (b *Board) hold(o *finder) {
 }
 
 // lend adds to borrow a server of the inference pool while jobs wait, and to give one back that nobody uses.
-func (b *Board) lend() {
+func (b *board) lend() {
 	s := b.walk.tx.State()
 	lend, back := cluster.ServerID(-1), cluster.ServerID(-1)
 	for i := range s.Servers() {

@@ -6,7 +6,7 @@ import "fmt"
 type Kind uint8
 
 // The kinds. Their order is that of the features that tell a network of them. About says what each does. Those from Part on stand
-// on a Board alone.
+// in wide lists alone.
 const (
 	Own Kind = iota
 	Packed
@@ -33,7 +33,7 @@ const (
 	Kinds int = iota
 )
 
-// Narrow counts the kinds that a Walk finds: those before Part.
+// Narrow counts the kinds that narrow lists have: those before Part.
 const Narrow = int(Part)
 
 var kinds = [Kinds]struct{ name, about string }{

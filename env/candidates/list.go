@@ -9,7 +9,7 @@ import (
 
 // show fills the list: the base's own, then of what was made the first of each kind, the second of each and so on, each once and
 // only if it is feasible and against no hold, as many as are wanted.
-func (b *Board) show(own Candidate) {
+func (b *board) show(own Candidate) {
 	w := b.walk
 	w.coalitions.clear(w.tx.State().Servers())
 	own.of = w
@@ -41,7 +41,7 @@ func (b *Board) show(own Candidate) {
 
 // sort orders what was made: what comes first of a kind for its job, then what comes second and so on, so that what could be
 // done with one job leaves room for the others.
-func (b *Board) sort() {
+func (b *board) sort() {
 	var turns [Kinds]int
 	b.order, b.turns = b.order[:0], b.turns[:0]
 	for i := range b.made {
@@ -57,7 +57,7 @@ func (b *Board) sort() {
 
 // listed reports whether a candidate with the same operations and holds is on the list, or was proposed: what the board finds,
 // too, keeps the mark of who proposed it.
-func (b *Board) listed(i int) bool {
+func (b *board) listed(i int) bool {
 	c := &b.made[i]
 	twin := func(o *Candidate) bool {
 		return same(o.Ops, c.Ops) && (len(c.Ops) > 0 || o.Kind == c.Kind && o.Job == c.Job)
@@ -90,7 +90,7 @@ func same(a, b []cluster.Proposal) bool {
 }
 
 // forbidden reports whether a candidate starts a job against a hold, or would be a second one.
-func (b *Board) forbidden(c *Candidate) bool {
+func (b *board) forbidden(c *Candidate) bool {
 	w := b.walk
 	if (c.Kind == Reserve || c.Kind == Gather) && w.front.block != nil {
 		return true

@@ -22,14 +22,14 @@ type Source interface {
 }
 
 var (
-	_ Source = (*Walk)(nil)
-	_ Source = (*Board)(nil)
+	_ Source = (*walk)(nil)
+	_ Source = (*board)(nil)
 )
 
 // NewSource returns the source that the configuration asks for, before its first Reset.
 func NewSource(c Config) Source {
 	if c.Wide {
-		return NewBoard(c)
+		return newBoard(c)
 	}
-	return NewWalk(c)
+	return newWalk(c)
 }

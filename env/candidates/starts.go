@@ -10,7 +10,7 @@ import (
 )
 
 // begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
-func (b *Board) begin(o *finder, id cluster.JobID) (bool, error) {
+func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 	w := b.walk
 	tx, s := w.tx, w.tx.State()
 	spec := s.Spec(id)
@@ -46,7 +46,7 @@ func (b *Board) begin(o *finder, id cluster.JobID) (bool, error) {
 }
 
 // types adds to start a job on GPUs of each type, on as few servers as take it and there the fullest.
-func (b *Board) types(id cluster.JobID) {
+func (b *board) types(id cluster.JobID) {
 	s := b.walk.tx.State()
 	for i := range s.Types() {
 		b.among(Begin, id, s.Spec(id).Request, 1<<i, cluster.AnyRack)
@@ -54,7 +54,7 @@ func (b *Board) types(id cluster.JobID) {
 }
 
 // among adds to start a job on GPUs of such types and servers of such a rack, and reports whether it fits.
-func (b *Board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint16, rack int32) (fits bool) {
+func (b *board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint16, rack int32) (fits bool) {
 	s, m := b.walk.tx.State(), &b.walk.memory
 	from := len(m.pieces)
 	if m.pieces, fits = s.BestFitAmong(id, s.Spec(id).Workers, a, types, rack, m.pieces); fits {
@@ -66,7 +66,7 @@ func (b *Board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint1
 }
 
 // emptiest adds to start a job on the emptiest server that takes all of it.
-func (b *Board) emptiest(id cluster.JobID) {
+func (b *board) emptiest(id cluster.JobID) {
 	s, m := b.walk.tx.State(), &b.walk.memory
 	spec := s.Spec(id)
 	found := cluster.ServerID(-1)
@@ -88,7 +88,7 @@ func (b *Board) emptiest(id cluster.JobID) {
 type rack struct{ number, room int32 }
 
 // rack adds to start a gang, which else would cross racks or does not fit, in the fullest rack that takes it.
-func (b *Board) rack(id cluster.JobID) {
+func (b *board) rack(id cluster.JobID) {
 	s := b.walk.tx.State()
 	spec := s.Spec(id)
 	for _, r := range b.fullest(s) {
@@ -99,7 +99,7 @@ func (b *Board) rack(id cluster.JobID) {
 }
 
 // fullest returns the racks, those with the least room first; none where all servers are of one.
-func (b *Board) fullest(s *cluster.State) []rack {
+func (b *board) fullest(s *cluster.State) []rack {
 	if len(b.racks) > 0 {
 		return b.racks[1:]
 	}
@@ -120,7 +120,7 @@ func (b *Board) fullest(s *cluster.State) []rack {
 
 // sized adds to start an elastic job with other numbers of workers: at the knee of its speed, with the fewest, on all idle GPUs,
 // and with twice as many as it asked for.
-func (b *Board) sized(id cluster.JobID) {
+func (b *board) sized(id cluster.JobID) {
 	s, m := b.walk.tx.State(), &b.walk.memory
 	spec := s.Spec(id)
 	if spec.Least() == spec.Most() {
@@ -142,7 +142,7 @@ func (b *Board) sized(id cluster.JobID) {
 }
 
 // most is with how many workers an elastic job could start on GPUs that are idle, 0 if it could not.
-func (b *Board) most(id cluster.JobID) int32 {
+func (b *board) most(id cluster.JobID) int32 {
 	s, m := b.walk.tx.State(), &b.walk.memory
 	spec := s.Spec(id)
 	return b.last(id, func(n int32) bool {
@@ -154,7 +154,7 @@ func (b *Board) most(id cluster.JobID) int32 {
 }
 
 // last returns the highest number of workers that will do, where fewer do if more do, 0 if the least will not.
-func (b *Board) last(id cluster.JobID, does func(n int32) bool) int32 {
+func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
 	spec := b.walk.tx.State().Spec(id)
 	step := spec.Together()
 	low, high := (spec.Least()-1)/step, int32(min(int64(spec.Most()), b.walk.tx.State().FreeTotal()))/step
@@ -173,7 +173,7 @@ func (b *Board) last(id cluster.JobID, does func(n int32) bool) int32 {
 
 // knee is with how few workers an elastic job reaches the part of its speed with the most that counts as all of it, by what
 // profiles say; the most of later jobs, which are not asked about.
-func (b *Board) knee(id cluster.JobID, most int32) int32 {
+func (b *board) knee(id cluster.JobID, most int32) int32 {
 	if b.measured++; b.measured > knees*b.walk.times() {
 		return most
 	}
@@ -188,7 +188,7 @@ func (b *Board) knee(id cluster.JobID, most int32) int32 {
 }
 
 // speed is what profiles say of a job with so many workers on GPUs of their own, 0 where they do not fit.
-func (b *Board) speed(id cluster.JobID, n int32) float64 {
+func (b *board) speed(id cluster.JobID, n int32) float64 {
 	tx, m := b.walk.tx, &b.walk.memory
 	s := tx.State()
 	from, mark := len(m.pieces), tx.Mark()
@@ -202,7 +202,7 @@ func (b *Board) speed(id cluster.JobID, n int32) float64 {
 }
 
 // amounts adds to start a job beside another, with other CPU and memory, and with other shares of GPUs.
-func (b *Board) amounts(id cluster.JobID) error {
+func (b *board) amounts(id cluster.JobID) error {
 	w := b.walk
 	s, spec := w.tx.State(), w.tx.State().Spec(id)
 	for _, p := range w.beside(w.tx, id, spec.Request) {

@@ -27,18 +27,18 @@ type Config struct {
 	// hundreds of jobs at once does not take long. On more than a few hundred servers there are fewer lists, see effort.
 	Choices int
 	// Wide shows one list that stays for the instant, with jobs, placements and amounts that the base does not think of and with
-	// what Rivals propose, in place of a list about each start of the base: a Board in place of a Walk.
+	// what Rivals propose, in place of a list about each start of the base.
 	Wide   bool
 	Rivals []Named
-	// Times makes a Board look for so many times as many jobs, servers, partners, amounts and changes as it usually does; 0 and 1
-	// are the usual. Items bounds the list all the same. It is to measure what the usual list misses.
+	// Times looks for so many times as many jobs, servers, partners, amounts and changes of a wide list as usual; 0 and 1 are the
+	// usual. Items bounds the list all the same. It is to measure what the usual list misses.
 	Times int
 
 	Scarce float64       // part of the GPUs below which candidates are looked for although nobody waits
 	Hold   time.Duration // after which a job is no longer kept from starting
 }
 
-// Wider returns the configuration of a Board that looks for so many times as many candidates, and shows so many times as many.
+// Wider returns the configuration of a wide list that looks for so many times as many candidates, and shows as many more.
 func (c Config) Wider(times int) Config {
 	c.Wide, c.Items, c.Times = true, c.Items*times, c.times()*times
 	return c
@@ -60,9 +60,9 @@ func Default(base func() cluster.Scheduler) Config {
 	}
 }
 
-// Walk goes through the decisions of one episode, a list of candidates at a time: Begin, then Take until List is empty.
+// walk goes through the decisions of one episode, a list of candidates at a time: Begin, then Take until List is empty.
 // Same episode and same choices, same lists. Not safe for concurrent use.
-type Walk struct {
+type walk struct {
 	Config
 	front Guard // the base as it decides
 	begin placement.Placer
@@ -95,18 +95,18 @@ type Walk struct {
 	pairings []pairing
 }
 
-// NewWalk returns a walk before its first Reset.
-func NewWalk(c Config) *Walk {
-	w := &Walk{Config: c, begin: c.Start()}
+// newWalk returns a walk before its first Reset.
+func newWalk(c Config) *walk {
+	w := &walk{Config: c, begin: c.Start()}
 	w.front = Guard{base: c.Base(), place: c.Start(), exempt: w.exempt, keep: w.keep}
 	return w
 }
 
 // Tally counts the choices since Reset by the kind of what was taken.
-func (w *Walk) Tally() [Kinds]int { return w.tally }
+func (w *walk) Tally() [Kinds]int { return w.tally }
 
 // Reset begins an episode.
-func (w *Walk) Reset(seed uint64) error {
+func (w *walk) Reset(seed uint64) error {
 	w.held, w.seed, w.tally = map[cluster.JobID]time.Duration{}, seed, [Kinds]int{}
 	w.list = nil
 	w.front.commitment = commitment{}
@@ -114,13 +114,13 @@ func (w *Walk) Reset(seed uint64) error {
 }
 
 // Begin asks the base what it proposes at a decision point and finds the first list.
-func (w *Walk) Begin(tx *cluster.Txn) error {
+func (w *walk) Begin(tx *cluster.Txn) error {
 	w.start(tx)
 	return w.propose()
 }
 
 // start begins a decision.
-func (w *Walk) start(tx *cluster.Txn) {
+func (w *walk) start(tx *cluster.Txn) {
 	w.tx, w.events, w.list = tx, tx.Events(), w.list[:0]
 	w.memory.clear()
 	w.freed, w.news, w.deltas, w.lists = false, false, 0, 0
@@ -144,13 +144,13 @@ func (w *Walk) start(tx *cluster.Txn) {
 
 // List returns the candidates to choose from: the base's own first, then at least one other, all feasible. It is empty when the
 // decision is over. It is the walk's, and valid until the next Take.
-func (w *Walk) List() []Candidate { return w.list }
+func (w *walk) List() []Candidate { return w.list }
 
 // TakeAll implements Source: it takes the first, after which there is a new list, and refuses the others.
-func (w *Walk) TakeAll(places []int) (refused []int, err error) { return places[1:], w.Take(places[0]) }
+func (w *walk) TakeAll(places []int) (refused []int, err error) { return places[1:], w.Take(places[0]) }
 
 // Take carries out a candidate of the list and finds the next list. The state must be as when the list was found.
-func (w *Walk) Take(i int) error {
+func (w *walk) Take(i int) error {
 	c := &w.list[i]
 	w.tally[c.Kind]++
 	switch {
@@ -182,7 +182,7 @@ func (w *Walk) Take(i int) error {
 
 // Pass implements Source: what the base would start waits, and it is asked again after a while. A job that has been kept from
 // starting for too long starts all the same.
-func (w *Walk) Pass() error {
+func (w *walk) Pass() error {
 	switch {
 	case w.whole:
 		w.pass(w.ops)
@@ -195,7 +195,7 @@ func (w *Walk) Pass() error {
 }
 
 // pass keeps the jobs from starting that operations start, but for those that have been kept for too long.
-func (w *Walk) pass(ops []cluster.Proposal) {
+func (w *walk) pass(ops []cluster.Proposal) {
 	exempt := func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && w.exempt(w.tx.State(), p.Job) }
 	due := slices.ContainsFunc(ops, exempt)
 	for i := range ops {
@@ -209,7 +209,7 @@ func (w *Walk) pass(ops []cluster.Proposal) {
 }
 
 // propose asks the base for what it proposes now, and finds the first list about it.
-func (w *Walk) propose() error {
+func (w *walk) propose() error {
 	w.from = w.tx.Mark()
 	if err := w.front.Schedule(w.tx); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (w *Walk) propose() error {
 }
 
 // worthwhile reports whether a choice may matter: jobs wait, GPUs are short for those to come, or jobs that run could have more.
-func (w *Walk) worthwhile(plan []start) bool {
+func (w *walk) worthwhile(plan []start) bool {
 	s := w.tx.State()
 	if w.Moves {
 		return w.freed && s.FreeTotal() > 0
@@ -243,13 +243,13 @@ func (w *Walk) worthwhile(plan []start) bool {
 const effort = 20_000
 
 // mayShow reports whether the decision may have another list.
-func (w *Walk) mayShow() bool {
+func (w *walk) mayShow() bool {
 	return w.lists < min(w.Choices, max(effort/w.tx.State().Servers(), 1))
 }
 
 // step finds the candidates beside the next start of the plan, or beside stopping after the last. Starts beside which there are
 // none are carried out.
-func (w *Walk) step() error {
+func (w *walk) step() error {
 	for ; w.at <= len(w.plan); w.at++ {
 		own := Candidate{Job: -1, commitment: w.front.commitment}
 		if w.at < len(w.plan) {
@@ -269,7 +269,7 @@ func (w *Walk) step() error {
 }
 
 // review finds the candidates beside a proposal with operations other than starts, after which the decision is over.
-func (w *Walk) review() error {
+func (w *walk) review() error {
 	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
 	own.done = true
 	if w.mayShow() {
@@ -285,7 +285,7 @@ func (w *Walk) review() error {
 }
 
 // show makes a list of the base's own and those of the others that are feasible, if there are any.
-func (w *Walk) show(own Candidate, others []Candidate) (shown bool) {
+func (w *walk) show(own Candidate, others []Candidate) (shown bool) {
 	if len(others) == 0 {
 		return false
 	}
@@ -308,7 +308,7 @@ func (w *Walk) show(own Candidate, others []Candidate) (shown bool) {
 }
 
 // try carries a candidate out and rolls it back, to see whether it is feasible and who takes part.
-func (w *Walk) try(c *Candidate) bool {
+func (w *walk) try(c *Candidate) bool {
 	mark := w.tx.Mark()
 	if !c.do(w.tx) {
 		return false
@@ -323,7 +323,7 @@ func (w *Walk) try(c *Candidate) bool {
 }
 
 // waits returns who takes part in a candidate without operations.
-func (w *Walk) waits(c *Candidate) []Member {
+func (w *walk) waits(c *Candidate) []Member {
 	s, plan := w.tx.State(), w.plan
 	if w.whole {
 		plan = nil
@@ -355,14 +355,14 @@ func (w *Walk) waits(c *Candidate) []Member {
 }
 
 // end closes the decision.
-func (w *Walk) end() error {
+func (w *walk) end() error {
 	w.list = w.list[:0]
 	w.tx.Tell(w.events)
 	return nil
 }
 
 // depart carries out a candidate that is not the base's own. plan is what the base would have started.
-func (w *Walk) depart(c *Candidate, plan []start) error {
+func (w *walk) depart(c *Candidate, plan []start) error {
 	w.front.stale = true
 	w.front.commit(&c.commitment)
 	if err := c.Apply(w.tx); err != nil {
@@ -389,20 +389,20 @@ func (w *Walk) depart(c *Candidate, plan []start) error {
 }
 
 // keep notes that a job is kept from a start that the base proposed, and asks to look at it again after the retry interval.
-func (w *Walk) keep(tx *cluster.Txn, id cluster.JobID) {
+func (w *walk) keep(tx *cluster.Txn, id cluster.JobID) {
 	w.note(tx, id)
 	tx.WakeAt(tx.Now() + retry)
 }
 
 // note remembers since when a job is kept.
-func (w *Walk) note(tx *cluster.Txn, id cluster.JobID) {
+func (w *walk) note(tx *cluster.Txn, id cluster.JobID) {
 	if _, ok := w.held[id]; !ok {
 		w.held[id] = tx.Now()
 	}
 }
 
 // exempt reports whether a job has been kept so long that it may be kept no longer.
-func (w *Walk) exempt(s *cluster.State, id cluster.JobID) bool {
+func (w *walk) exempt(s *cluster.State, id cluster.JobID) bool {
 	since, ok := w.held[id]
 	return ok && s.Now()-since >= w.Hold
 }

@@ -11,7 +11,7 @@ import (
 
 // aligned proposes another server for a job that needs but one: of those in use that take it, the one whose jobs end closest to
 // when this one does, so that GPUs of a server come free together.
-func (w *Walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
+func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 	s := tx.State()
 	left, known := s.Remaining(base.job)
 	if !known || len(base.at) != 1 || !base.own {
@@ -46,7 +46,7 @@ func (w *Walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 }
 
 // alone proposes GPUs that nobody uses for n workers, which others may join.
-func (w *Walk) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
+func (w *walk) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	at, fits := w.memory.alone(s, id, n, a)
 	guarded(s, at)
 	return at, fits
@@ -80,7 +80,7 @@ const hosts = 48 // that are looked at for one job, at most
 
 // beside proposes to start a job with the amount on GPUs that another holds a share of: where both are fastest, and where both
 // are fastest of the hosts that outlast it. What it returns is valid until the next call.
-func (w *Walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pairing {
+func (w *walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pairing {
 	s := tx.State()
 	if s.Spec(id).Request.GPUMilli < cluster.WholeGPU {
 		return nil
@@ -127,7 +127,7 @@ func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, 
 }
 
 // join returns where on the host's GPUs that nobody shares yet all workers of the job find room: what the host leaves of each.
-func (w *Walk) join(s *cluster.State, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
+func (w *walk) join(s *cluster.State, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
 	m, from := &w.memory, len(w.memory.pieces)
 	left, pieces := s.Spec(id).Workers, s.Placement(h)
 	if pieces.Workers() < left {

@@ -4,7 +4,7 @@ import "github.com/clustergym/clustergym/env/cluster"
 
 // more adds the ways to start a waiting job that a board looks for with Times above 1, as many of each: on the servers that take
 // all of it, beside more of the running jobs, with more numbers of workers, and with more amounts of CPU and memory.
-func (b *Board) more(id cluster.JobID) {
+func (b *board) more(id cluster.JobID) {
 	w := b.walk
 	s, m, n := w.tx.State(), &w.memory, w.times()
 	spec := s.Spec(id)

@@ -74,7 +74,7 @@ func TestWhatIsAgreedOnIsCarriedOut(t *testing.T) {
 			}
 		}
 		got := simtest.Written(t, m.play(t, c, e))
-		want := &follower{walk: candidates.NewWalk(c.Review), script: script}
+		want := &follower{walk: candidates.NewSource(c.Review), script: script}
 		if text := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), want)); text != got {
 			t.Fatalf("the agents' log is\n%s\nthat of the candidates %v is\n%s", got, script, text)
 		}
@@ -93,7 +93,7 @@ func TestWhatIsAgreedOnIsCarriedOut(t *testing.T) {
 
 // follower takes candidates by number.
 type follower struct {
-	walk   *candidates.Walk
+	walk   candidates.Source
 	script []game.Action
 }
 
@@ -110,7 +110,7 @@ func (f *follower) Schedule(tx *cluster.Txn) error {
 		if f.script = f.script[1:]; n == game.Pass {
 			err = f.walk.Pass()
 		} else {
-			err = f.walk.Take(int(n) - 1)
+			_, err = f.walk.TakeAll([]int{int(n) - 1})
 		}
 	}
 	return err
