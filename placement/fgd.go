@@ -24,7 +24,7 @@ type FGDConfig struct {
 // DefaultFGD returns the default options.
 func DefaultFGD() FGDConfig { return FGDConfig{Cover: 0.95, Typical: 32, Consolidate: true} }
 
-// FGD is fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): a job starts where it
+// fgd is fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): a job starts where it
 // makes the expected fragmentation grow least.
 //
 // From the source: a server's fragmentation for a task is what is free of its GPUs and of no use to the task: all of it, if
@@ -37,7 +37,7 @@ func DefaultFGD() FGDConfig { return FGDConfig{Cover: 0.95, Typical: 32, Consoli
 // equal servers the one with the fewest free GPUs, then the lowest id; a gang that must be of one GPU type takes the type on
 // which its growth is least. The transaction chooses the GPUs of a server, for shares the fullest that will do. What jobs
 // hold of the memory of a GPU, and bounds on the jobs of a GPU, decide what fits but do not count as fragmentation.
-type FGD struct {
+type fgd struct {
 	c       FGDConfig
 	seen    []bool // by job
 	told    int    // events of the decision at toldAt that were read
@@ -56,8 +56,8 @@ type FGD struct {
 }
 
 // NewFGD returns the placer.
-func NewFGD(c FGDConfig) *FGD {
-	f := &FGD{c: c}
+func NewFGD(c FGDConfig) Placer {
+	f := &fgd{c: c}
 	f.Reset(0)
 	return f
 }
@@ -96,18 +96,18 @@ type known struct {
 }
 
 // Reset implements Placer.
-func (f *FGD) Reset(uint64) {
-	*f = FGD{c: f.c, tasks: map[task]int{}, after: map[taking][]known{}, filling: f.filling, best: f.best}
+func (f *fgd) Reset(uint64) {
+	*f = fgd{c: f.c, tasks: map[task]int{}, after: map[taking][]known{}, filling: f.filling, best: f.best}
 }
 
 // Kind implements Placer.
-func (f *FGD) Kind(s *cluster.State, id cluster.JobID) Kind {
+func (f *fgd) Kind(s *cluster.State, id cluster.JobID) Kind {
 	f.see(s, id)
 	return Plain(s, id)
 }
 
 // Place implements Placer.
-func (f *FGD) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+func (f *fgd) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
 	f.observe(s, tx.Events())
 	f.see(s, id)
@@ -131,7 +131,7 @@ func (f *FGD) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 }
 
 // observe counts the jobs that events tell of.
-func (f *FGD) observe(s *cluster.State, events []cluster.Event) {
+func (f *fgd) observe(s *cluster.State, events []cluster.Event) {
 	if s.Now() != f.toldAt {
 		f.told, f.toldAt = 0, s.Now()
 	}
@@ -147,7 +147,7 @@ func (f *FGD) observe(s *cluster.State, events []cluster.Event) {
 }
 
 // see counts a job the first time that it is seen.
-func (f *FGD) see(s *cluster.State, id cluster.JobID) {
+func (f *fgd) see(s *cluster.State, id cluster.JobID) {
 	if len(f.seen) <= int(id) {
 		f.seen = slices.Grow(f.seen, s.Jobs()-len(f.seen))[:s.Jobs()]
 	}
@@ -170,7 +170,7 @@ func (f *FGD) see(s *cluster.State, id cluster.JobID) {
 
 // choose takes the most frequent tasks for the typical ones, if it is time to. All that was known of fragmentation is then
 // forgotten.
-func (f *FGD) choose() {
+func (f *fgd) choose() {
 	if f.jobs < f.recount {
 		return
 	}
@@ -187,7 +187,7 @@ func (f *FGD) choose() {
 }
 
 // kinds returns the ranks of the GPU types that have room for the gang, as bits; one bit for all if it may hold several.
-func (f *FGD) kinds(s *cluster.State, id cluster.JobID) (bits uint32) {
+func (f *fgd) kinds(s *cluster.State, id cluster.JobID) (bits uint32) {
 	for _, server := range f.order {
 		bits |= 1 << s.TypeRank(id, server)
 	}
@@ -195,7 +195,7 @@ func (f *FGD) kinds(s *cluster.State, id cluster.JobID) (bits uint32) {
 }
 
 // lay places the gang on servers of one kind into fit and returns by how much fragmentation grows.
-func (f *FGD) lay(s *cluster.State, id cluster.JobID, kind uint32) (grows int64) {
+func (f *fgd) lay(s *cluster.State, id cluster.JobID, kind uint32) (grows int64) {
 	spec := s.Spec(id)
 	f.fit = f.fit[:0]
 	for left := spec.Workers; left > 0; {
@@ -225,7 +225,7 @@ func (f *FGD) lay(s *cluster.State, id cluster.JobID, kind uint32) (grows int64)
 }
 
 // stride is the size of the gang's next piece: all workers left if a server takes them, else as many as one takes.
-func (f *FGD) stride(s *cluster.State, id cluster.JobID, kind uint32, left int32) int32 {
+func (f *fgd) stride(s *cluster.State, id cluster.JobID, kind uint32, left int32) int32 {
 	most := int32(0)
 	for _, v := range f.order {
 		if f.room[v] > most && 1<<s.TypeRank(id, v)&kind != 0 && f.held[v] == 0 {
@@ -236,7 +236,7 @@ func (f *FGD) stride(s *cluster.State, id cluster.JobID, kind uint32, left int32
 }
 
 // put adds workers to the gang.
-func (f *FGD) put(v cluster.ServerID, n int32, a cluster.Amount) {
+func (f *fgd) put(v cluster.ServerID, n int32, a cluster.Amount) {
 	if f.held[v] == 0 {
 		f.fit = append(f.fit, cluster.Piece{Server: v, Amount: a})
 	}

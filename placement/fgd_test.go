@@ -93,7 +93,7 @@ func TestFragmentationByHand(t *testing.T) {
 		{"another type", task{1, shareOf(100), "T4|K80"}, 2900},
 		{"this type", task{1, shareOf(100), "T4|V100"}, 0},
 	} {
-		f := NewFGD(DefaultFGD())
+		f := NewFGD(DefaultFGD()).(*fgd)
 		f.servers = make([]footing, 1)
 		f.typical = []typical{{c.task, 1}}
 		f.look(w.s, 0)
@@ -129,7 +129,7 @@ func TestFGDByHand(t *testing.T) {
 			for _, p := range c.put {
 				w.put(t, p...)
 			}
-			f := NewFGD(DefaultFGD())
+			f := NewFGD(DefaultFGD()).(*fgd)
 			for _, spec := range c.seen {
 				f.Kind(w.s, w.submit(spec))
 			}
@@ -206,7 +206,7 @@ func placeOne(t *rapid.T, w *scene, p Placer) {
 		t.Fatal("another kind than that of a job that starts as requested")
 	}
 	mark := w.tx.Mark()
-	f, _ := p.(*FGD)
+	f, _ := p.(*fgd)
 	var grows []int64
 	if f != nil {
 		grows = growths(t, w, f, id)
@@ -234,7 +234,7 @@ func placeOne(t *rapid.T, w *scene, p Placer) {
 const noRoom = int64(1) << 60
 
 // growths returns by how much fragmentation grows if the whole gang goes on each server, by trying; nil if none takes it.
-func growths(t *rapid.T, w *scene, f *FGD, id cluster.JobID) []int64 {
+func growths(t *rapid.T, w *scene, f *fgd, id cluster.JobID) []int64 {
 	f.choose()
 	spec, some := w.s.Spec(id), false
 	all := make([]int64, w.s.Servers())
@@ -261,7 +261,7 @@ func growths(t *rapid.T, w *scene, f *FGD, id cluster.JobID) []int64 {
 // The typical tasks are the most frequent among the jobs that were seen, each job once, up to the share that counts.
 func TestTypicalTasks(t *testing.T) {
 	w := newScene(t, cluster.Uniform(1, 8), 100)
-	f := NewFGD(FGDConfig{Cover: 0.8, Typical: 3})
+	f := NewFGD(FGDConfig{Cover: 0.8, Typical: 3}).(*fgd)
 	var events []cluster.Event
 	for i := range 20 {
 		spec := cluster.JobSpec{Workers: 1, Request: shareOf(1000)}

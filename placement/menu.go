@@ -146,7 +146,7 @@ func (m *Menu) amount(c *waiter) cluster.Amount {
 	return c.spec.Request
 }
 
-// Finish implements Finisher.
+// Finish implements finisher.
 func (m *Menu) Finish(tx *cluster.Txn) error {
 	if !m.Amounts {
 		return nil

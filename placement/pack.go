@@ -6,14 +6,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Pack lets two jobs of equally many GPUs share these where profiles say that they hardly disturb each other (the sharing of
+// pack lets two jobs of equally many GPUs share these where profiles say that they hardly disturb each other (the sharing of
 // Lucid; Hu et al., ASPLOS 2023: at most two jobs a GPU, equal numbers of GPUs, only mild pairs). A job goes to GPUs of its own
 // while there are any, where BestFit puts it, with a share that admits a guest if a share is no cap to it; else beside the best
 // of the partners that are tried, if one passes the thresholds. Where sharing caps, as under ideal physics, it is BestFit.
 //
 // Lucid scores jobs by their utilisation of GPUs; here the profile is asked for the speeds of both. With estimates, a job joins
 // only a partner that has as long to go or longer, so that short ones pass by long ones and not the other way round.
-type Pack struct {
+type pack struct {
 	PackConfig
 	bench    bench
 	partners partners
@@ -40,25 +40,25 @@ func DefaultPack() PackConfig {
 }
 
 // NewPack returns the placer.
-func NewPack(c PackConfig) *Pack {
-	p := &Pack{PackConfig: c}
+func NewPack(c PackConfig) Placer {
+	p := &pack{PackConfig: c}
 	p.Reset(0)
 	return p
 }
 
 // Reset implements Placer.
-func (p *Pack) Reset(uint64) {
+func (p *pack) Reset(uint64) {
 	p.bench.reset(1, 1)
 	p.partners.reset()
 }
 
 // Kind implements Placer.
-func (*Pack) Kind(s *cluster.State, id cluster.JobID) Kind {
+func (*pack) Kind(s *cluster.State, id cluster.JobID) Kind {
 	return Kind{Shape: s.Shape(id), Model: s.Spec(id).Model}
 }
 
 // Place implements Placer.
-func (p *Pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+func (p *pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
 	want := s.Spec(id).Request
 	r, err := p.bench.of(s, id)
@@ -88,7 +88,7 @@ func (p *Pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 }
 
 // amount is what a worker gets of CPU and memory.
-func (p *Pack) amount(want cluster.Amount, r *response) cluster.Amount {
+func (p *pack) amount(want cluster.Amount, r *response) cluster.Amount {
 	if p.Trim {
 		return r.lean
 	}
@@ -96,7 +96,7 @@ func (p *Pack) amount(want cluster.Amount, r *response) cluster.Amount {
 }
 
 // search puts the best placement beside a partner into fit, each worker holding the amount.
-func (p *Pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error {
+func (p *pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error {
 	s := tx.State()
 	left, known := s.Remaining(id)
 	best := p.MinSum

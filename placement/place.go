@@ -19,15 +19,15 @@ type Placer interface {
 	Kind(s *cluster.State, id cluster.JobID) Kind
 }
 
-// Finisher is a Placer that has more to do once all jobs that start have started, for example to hand out what is left.
-type Finisher interface {
+// finisher is a Placer that has more to do once all jobs that start have started, for example to hand out what is left.
+type finisher interface {
 	Placer
 	Finish(tx *cluster.Txn) error
 }
 
 // Finish does so if the placer is one.
 func Finish(p Placer, tx *cluster.Txn) error {
-	if f, ok := p.(Finisher); ok {
+	if f, ok := p.(finisher); ok {
 		return f.Finish(tx)
 	}
 	return nil

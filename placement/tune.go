@@ -130,7 +130,7 @@ func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) flo
 	return v
 }
 
-// Finish implements Finisher. Jobs that started in this transaction are placed anew, on the same GPUs with more.
+// Finish implements finisher. Jobs that started in this transaction are placed anew, on the same GPUs with more.
 func (t *Tune) Finish(tx *cluster.Txn) error {
 	s, ops := tx.State(), tx.Ops()
 	from := len(ops)

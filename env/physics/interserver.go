@@ -8,7 +8,7 @@ import (
 
 // InterServer slows a gang that runs on more servers than it needs: with n servers where m would do, time stretches by
 // 1 + Penalty·(1 - m/n), so by at most 1 + Penalty. m counts servers as large as the cluster's largest. It is the simplest
-// stand-in for communication that leaves the server; Network is the detailed one.
+// stand-in for communication that leaves the server; NewNetwork makes the detailed one.
 type InterServer struct {
 	alone
 	Penalty float64

@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// Network slows a gang by what its workers send each other: between pipeline stages and in the all-reduce of data-parallel
+// network slows a gang by what its workers send each other: between pipeline stages and in the all-reduce of data-parallel
 // replicas, inside servers, through their NICs and, between racks, through uplinks that jobs share. The time of an iteration
 // is that of package comm; a job's speed is its time on the fewest servers, empty and uncontended, over its time as it is
 // placed. Ranks are laid out stage by stage over the pieces in their order, so the order of a placement is its mapping.
 //
 // Where the gangs that cross a rack's uplink want more than it carries, each by the NICs of its GPUs there, all get the same
 // fraction of what they want, and a gang gets the least fraction of its racks. A job of unknown model sends nothing.
-type Network struct {
+type network struct {
 	gb     [3]float64 // as given
 	links  comm.Links
 	uplink float64 // bytes/s of a rack
@@ -26,15 +26,15 @@ const giga = 1e9
 
 // NewNetwork returns the part for bandwidths in GB/s: of a GPU to the others of its server, of a server's NIC, of a rack's
 // uplink.
-func NewNetwork(intra, nic, uplink float64) Network {
-	return Network{
+func NewNetwork(intra, nic, uplink float64) Part {
+	return network{
 		gb:    [3]float64{intra, nic, uplink},
 		links: comm.Links{Intra: intra * giga, NIC: nic * giga}, uplink: uplink * giga, known: &sync.Map{},
 	}
 }
 
 // Name implements Part.
-func (m Network) Name() string {
+func (m network) Name() string {
 	return fmt.Sprintf("network(%g,%g,%g)", m.gb[0], m.gb[1], m.gb[2])
 }
 
@@ -51,7 +51,7 @@ type reference struct {
 }
 
 // Factor implements Part.
-func (m Network) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m network) Factor(s *cluster.State, job cluster.JobID) float64 {
 	p := s.Placement(job)
 	if len(p) == 1 {
 		return 1
@@ -89,7 +89,7 @@ func (b *buffer) reset() { b.workers, b.gpus, b.nic = b.workers[:0], b.gpus[:0],
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // fraction is what a gang gets of its NICs' bandwidth through the busiest uplink on its way.
-func (m Network) fraction(s *cluster.State, p cluster.Placement) float64 {
+func (m network) fraction(s *cluster.State, p cluster.Placement) float64 {
 	if !s.Crosses(p) {
 		return 1
 	}
@@ -107,7 +107,7 @@ func (m Network) fraction(s *cluster.State, p cluster.Placement) float64 {
 }
 
 // reference finds or computes what is known of a pattern.
-func (m Network) reference(k pattern) *reference {
+func (m network) reference(k pattern) *reference {
 	if r, ok := m.known.Load(k); ok {
 		return r.(*reference)
 	}
@@ -125,7 +125,7 @@ func (m Network) reference(k pattern) *reference {
 }
 
 // Coupled implements Part: the gangs that use the uplinks that the placement uses.
-func (m Network) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (m network) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	if !s.Crosses(p) {
 		return dst
 	}
