@@ -31,7 +31,7 @@ var placers = []placer{
 	{"firstfit", "on the servers with the lowest ids", false, func() placement.Placer { return &placement.FirstFit{} }},
 	{"random", "on servers in random order", false, func() placement.Placer { return &placement.Random{} }},
 	{"heavy-edge", "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
-		return asrpt.NewHeavyEdge(asrpt.Tightest, asrpt.DefaultComm())
+		return asrpt.NewHeavyEdge(asrpt.DefaultComm())
 	}},
 	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer {
 		return placement.NewFGD(placement.DefaultFGD())

@@ -22,7 +22,6 @@ func BenchmarkDecision(b *testing.B) {
 		{"projected", func(c *Config) { c.Start = projectedOrder }},
 		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = projectedOrder, true }},
 		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = true, 0, &placement.BestFit{} }},
-		{"backfill, roomiest", func(c *Config) { c.Backfill, c.Placer = true, NewHeavyEdge(Roomiest, c.Comm) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			config := Default()

@@ -64,7 +64,7 @@ type Config struct {
 	// Predictor predicts iterations. It must not be nil, and is the scheduler's from then on. From the source: a random forest over
 	// recurring jobs, which package predict has.
 	Predictor Predictor
-	// Placer starts jobs, nil for HeavyEdge with Tightest and Comm. It is the scheduler's from then on.
+	// Placer starts jobs, nil for that of NewHeavyEdge with Comm. It is the scheduler's from then on.
 	Placer placement.Placer
 }
 

@@ -104,7 +104,7 @@ func TestDelayRule(t *testing.T) {
 		c.Epsilon = rapid.Float64Range(0, 1).Draw(t, "epsilon")
 		c.Overtake = rapid.Bool().Draw(t, "overtake")
 		c.Backfill = rapid.Bool().Draw(t, "backfill")
-		o := &observer{Placer: NewHeavyEdge(Tightest, c.Comm), t: t, c: c}
+		o := &observer{Placer: NewHeavyEdge(c.Comm), t: t, c: c}
 		c.Placer = watched{o}
 		o.Scheduler = New("a-srpt", c)
 		run(t, cfg, jobs, o, 1)

@@ -20,7 +20,7 @@
 //     see [StartRule]; the first in the queue blocks the others (60 %), see Config.Backfill;
 //   - the delay rule for jobs that communicate much: that there is one is the paper's, its form 45 %; that others may
 //     overtake a job that it holds 55 %. Its constants are this project's own;
-//   - servers: as few as possible (65 %), the tightest where one holds the job (45 %), see [ServerChoice]; the mapping by
+//   - servers: as few as possible (65 %), the tightest where one holds the job (45 %), see [NewHeavyEdge]; the mapping by
 //     heavy edges: see env/physics/comm.
 //
 // The paper states a competitive guarantee, in a form that is not known here. What holds for this code is in [New].

@@ -190,7 +190,7 @@ func drawOptions(t *rapid.T) func() Config {
 		}
 		switch placer {
 		case 1:
-			c.Placer = NewHeavyEdge(Roomiest, c.Comm)
+			c.Placer = NewHeavyEdge(c.Comm)
 		case 2:
 			c.Placer = &placement.BestFit{}
 		}

@@ -9,23 +9,10 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// ServerChoice says how servers are chosen. Both choose few.
-type ServerChoice string
-
-// The choices.
-const (
-	// Tightest is [cluster.State.BestFit]: the server with the fewest free GPUs that still takes all workers left, else the
-	// one with the most. Reconstructed: 65 % that as few servers as possible are used, 45 % that the tightest is where one
-	// suffices.
-	Tightest ServerChoice = "tightest"
-	// Roomiest is the shortest prefix of the servers that hold the job, sorted by how many workers they take, descending, then
-	// by id. A placement takes time that grows with the number of servers. Where types of GPUs may not mix, the type of the
-	// first.
-	Roomiest ServerChoice = "roomiest"
-)
-
-// HeavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
-// edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen.
+// heavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
+// edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen. They are those of
+// [cluster.State.BestFit]: the server with the fewest free GPUs that still takes all workers left, else the one with the most.
+// Reconstructed: 65 % that as few servers as possible are used, 45 % that the tightest is where one suffices.
 //
 // A placement says how many workers stand on each server, and the order of its pieces says which: they are laid out stage
 // by stage over the pieces ([comm.Ranks]). A mapping by heavy edges that mixes stages on its servers in another way cannot
@@ -37,36 +24,30 @@ const (
 // mapped by heavy edges exactly. Of random graphs of up to 5 stages on up to 5 servers 76 % are, and where they are not, an
 // iteration takes 1.03 times as long as in the fastest of all orders. TestHowOftenHeavyEdgesCanBeSaid and
 // TestOrderSaysHeavyEdges print these.
-type HeavyEdge struct {
-	servers ServerChoice
+type heavyEdge struct {
 	beliefs *beliefs
 	fit     cluster.Placement
-	room    []int32 // by server
 	arranger
 }
 
 // NewHeavyEdge returns the placer.
-func NewHeavyEdge(servers ServerChoice, c Comm) *HeavyEdge {
-	return &HeavyEdge{servers: servers, beliefs: newBeliefs(c)}
-}
+func NewHeavyEdge(c Comm) placement.Placer { return newHeavyEdge(c) }
+
+func newHeavyEdge(c Comm) *heavyEdge { return &heavyEdge{beliefs: newBeliefs(c)} }
 
 // Reset implements placement.Placer.
-func (*HeavyEdge) Reset(uint64) {}
+func (*heavyEdge) Reset(uint64) {}
 
 // Kind implements placement.Placer.
-func (*HeavyEdge) Kind(s *cluster.State, id cluster.JobID) placement.Kind {
+func (*heavyEdge) Kind(s *cluster.State, id cluster.JobID) placement.Kind {
 	return placement.Plain(s, id)
 }
 
 // Place implements placement.Placer.
-func (h *HeavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+func (h *heavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	s := tx.State()
 	var fits bool
-	if h.servers == Roomiest {
-		fits = h.roomiest(s, id)
-	} else {
-		h.fit, fits = s.BestFit(id, h.fit[:0])
-	}
+	h.fit, fits = s.BestFit(id, h.fit[:0])
 	if !fits {
 		return false, nil
 	}
@@ -74,36 +55,8 @@ func (h *HeavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, h.fit)
 }
 
-// Roomiest fills fit with the shortest prefix of servers.
-func (h *HeavyEdge) roomiest(s *cluster.State, id cluster.JobID) bool {
-	spec := s.Spec(id)
-	h.fit = h.fit[:0]
-	h.room = slices.Grow(h.room[:0], s.Servers())[:s.Servers()]
-	left := spec.Workers
-	if s.Room(id, spec.Request, h.room) < int64(left) {
-		return false
-	}
-	first := cluster.ServerID(-1)
-	for left > 0 {
-		best := -1
-		for i, n := range h.room {
-			if n > 0 && (best < 0 || n > h.room[best]) && (first < 0 || s.SameType(id, first, cluster.ServerID(i))) {
-				best = i
-			}
-		}
-		if first < 0 {
-			first = cluster.ServerID(best)
-		}
-		n := min(left, h.room[best])
-		h.fit = append(h.fit, cluster.Piece{Server: cluster.ServerID(best), Workers: n, Amount: spec.Request})
-		h.room[best] = 0
-		left -= n
-	}
-	return true
-}
-
 // arrange orders the pieces of fit.
-func (h *HeavyEdge) arrange(s *cluster.State, spec *cluster.JobSpec) {
+func (h *heavyEdge) arrange(s *cluster.State, spec *cluster.JobSpec) {
 	if len(h.fit) == 1 || spec.Stages <= 1 {
 		return // every order is one mapping
 	}

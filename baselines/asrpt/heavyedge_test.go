@@ -57,28 +57,25 @@ func TestHeavyEdge(t *testing.T) {
 		{Replicas: 2, Compute: 0.08, Params: 10 * mb},
 	}}
 	for _, c := range []struct {
-		name    string
-		job     comm.Job
-		servers ServerChoice
-		free    []int32
-		want    []int32 // server, workers of each piece
-		alpha   float64
-		cut     float64
+		name  string
+		job   comm.Job
+		free  []int32
+		want  []int32 // server, workers of each piece
+		alpha float64
+		cut   float64
 	}{
-		{"on one server", example, Tightest, []int32{4, 4}, []int32{0, 4}, 0.1112, 0},
-		{"a stage on each server", example, Tightest, []int32{2, 2}, []int32{0, 2, 1, 2}, 0.236, 80 * mb},
-		{"the last stage first, whose edges are heavier, so its server last", turned, Tightest, []int32{2, 2}, []int32{1, 2, 0, 2},
+		{"on one server", example, []int32{4, 4}, []int32{0, 4}, 0.1112, 0},
+		{"a stage on each server", example, []int32{2, 2}, []int32{0, 2, 1, 2}, 0.236, 80 * mb},
+		{"the last stage first, whose edges are heavier, so its server last", turned, []int32{2, 2}, []int32{1, 2, 0, 2},
 			0.236, 80 * mb},
-		{"three and one", example, Tightest, []int32{3, 1}, []int32{0, 3, 1, 1}, 0.240, 60 * mb},
-		{"the fullest that does", example, Tightest, []int32{1, 3, 2, 1}, []int32{1, 3, 0, 1}, 0.240, 60 * mb},
-		{"the roomiest that does", example, Roomiest, []int32{1, 3, 2, 1}, []int32{1, 3, 2, 1}, 0.240, 60 * mb},
-		{"no room", example, Tightest, []int32{1, 1, 0, 1}, nil, 0, 0},
-		{"no room, roomiest", example, Roomiest, []int32{1, 1, 0, 1}, nil, 0, 0},
+		{"three and one", example, []int32{3, 1}, []int32{0, 3, 1, 1}, 0.240, 60 * mb},
+		{"the fullest that does", example, []int32{1, 3, 2, 1}, []int32{1, 3, 0, 1}, 0.240, 60 * mb},
+		{"no room", example, []int32{1, 1, 0, 1}, nil, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tx, id := on(t, c.free, cluster.JobSpec{Model: "example", Workers: 4, Stages: 2})
 			s, job := tx.State(), c.job
-			h := NewHeavyEdge(c.servers, DefaultComm())
+			h := newHeavyEdge(DefaultComm())
 			key := patternOf(s, s.Spec(id), 4)
 			best, _ := comm.Best(job, 4, h.beliefs.links)
 			worst, _ := comm.Worst(job, 4, h.beliefs.links)
@@ -118,46 +115,7 @@ func TestHeavyEdge(t *testing.T) {
 	}
 }
 
-// Where types of GPUs may not mix, Roomiest stays with that of the first server.
-func TestRoomiestOfOneType(t *testing.T) {
-	spec := cluster.Spec{}
-	for i, n := range []int{2, 1, 3, 2} {
-		spec.Servers = append(spec.Servers, cluster.ServerSpec{
-			Name: string(rune('a' + i)), GPUs: int32(n), GPUType: []string{"V100", "T4"}[(i+1)/2%2],
-			CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited,
-		})
-	}
-	for _, c := range []struct {
-		name  string
-		mixed bool
-		want  []cluster.ServerID
-	}{
-		{"one type", false, []cluster.ServerID{2, 1}},
-		{"mixed", true, []cluster.ServerID{2, 0}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, err := cluster.NewState(spec, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			j := whole(0, 1, 4).JobSpec
-			j.Mixed = c.mixed
-			s.Submit(0, &j)
-			if ok, err := NewHeavyEdge(Roomiest, DefaultComm()).Place(s.Begin(nil), 0); !ok || err != nil {
-				t.Fatalf("placed %v, %v", ok, err)
-			}
-			var got []cluster.ServerID
-			for _, p := range s.Placement(0) {
-				got = append(got, p.Server)
-			}
-			if !slices.Equal(got, c.want) {
-				t.Errorf("on servers %v, want %v", got, c.want)
-			}
-		})
-	}
-}
-
-// The placer uses the servers of BestFit, or the shortest prefix of the roomiest, and never more of these than need be.
+// The placer uses the servers of BestFit, and never more of these than need be.
 func TestHeavyEdgeUsesFewServers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.Int32Range(0, 4), 1, 6).Draw(t, "free")
@@ -169,29 +127,25 @@ func TestHeavyEdgeUsesFewServers(t *testing.T) {
 			need++
 			sum += byRoom[len(byRoom)-need]
 		}
-		for _, choice := range []ServerChoice{Tightest, Roomiest} {
-			tx, id := on(t, free, spec)
-			s := tx.State()
-			best, fits := s.BestFit(id, nil)
-			ok, err := NewHeavyEdge(choice, DefaultComm()).Place(tx, id)
-			if err != nil || ok != fits {
-				t.Fatalf("%s: placed %v, %v, on %v", choice, ok, err, best)
-			}
-			if !ok {
-				continue
-			}
-			p := slices.Clone(s.Placement(id))
-			if len(p) > need || p.Workers() != spec.Workers {
-				t.Fatalf("%s: %d workers on %v, want on %d servers", choice, spec.Workers, p, need)
-			}
-			if choice == Tightest {
-				by := func(a, b cluster.Piece) int { return int(a.Server - b.Server) }
-				slices.SortFunc(p, by)
-				slices.SortFunc(best, by)
-				if !slices.Equal(p, best) {
-					t.Fatalf("pieces %v, want those of %v", p, best)
-				}
-			}
+		tx, id := on(t, free, spec)
+		s := tx.State()
+		best, fits := s.BestFit(id, nil)
+		ok, err := NewHeavyEdge(DefaultComm()).Place(tx, id)
+		if err != nil || ok != fits {
+			t.Fatalf("placed %v, %v, on %v", ok, err, best)
+		}
+		if !ok {
+			return
+		}
+		p := slices.Clone(s.Placement(id))
+		if len(p) > need || p.Workers() != spec.Workers {
+			t.Fatalf("%d workers on %v, want on %d servers", spec.Workers, p, need)
+		}
+		by := func(a, b cluster.Piece) int { return int(a.Server - b.Server) }
+		slices.SortFunc(p, by)
+		slices.SortFunc(best, by)
+		if !slices.Equal(p, best) {
+			t.Fatalf("pieces %v, want those of %v", p, best)
 		}
 	})
 }
@@ -331,9 +285,9 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 	})
 }
 
-// counter counts the mappings that a HeavyEdge makes.
+// counter counts the mappings that a heavyEdge makes.
 type counter struct {
-	*HeavyEdge
+	*heavyEdge
 	mapped, exact int
 }
 
@@ -350,7 +304,7 @@ func (c *counter) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 			c.exact++
 		}
 	}
-	return c.HeavyEdge.Place(tx, id)
+	return c.heavyEdge.Place(tx, id)
 }
 
 // Of the gangs in stages that a generated workload of language models puts on several of 32 servers, nearly all are mapped
@@ -374,7 +328,7 @@ func TestHowOftenHeavyEdgesCanBeSaid(t *testing.T) {
 			jobs[i].Estimate = jobs[i].Work
 		}
 		c := Default()
-		count := &counter{HeavyEdge: NewHeavyEdge(Tightest, c.Comm)}
+		count := &counter{heavyEdge: newHeavyEdge(c.Comm)}
 		c.Predictor, c.Placer = told{1}, count
 		run(t, sim.Config{Cluster: cluster.Uniform(servers, gpus)}, jobs, New("a-srpt", c), 1)
 		share := float64(count.exact) / float64(count.mapped)

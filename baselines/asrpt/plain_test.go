@@ -236,7 +236,7 @@ func schedulerIsPlain(t *rapid.T) {
 	with := func() Config {
 		c := options()
 		if c.Placer == nil {
-			c.Placer = NewHeavyEdge(Tightest, c.Comm)
+			c.Placer = NewHeavyEdge(c.Comm)
 		}
 		return c
 	}

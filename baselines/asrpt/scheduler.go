@@ -32,7 +32,7 @@ import (
 // The scheduler is deterministic if predictor and placer are.
 func New(name string, c Config) cluster.Scheduler {
 	if c.Placer == nil {
-		c.Placer = NewHeavyEdge(Tightest, c.Comm)
+		c.Placer = newHeavyEdge(c.Comm)
 	}
 	return &scheduler{name: name, Config: c, beliefs: newBeliefs(c.Comm), durations: NewDurations(c.Predictor)}
 }
