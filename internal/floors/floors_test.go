@@ -1,4 +1,4 @@
-package floors_test
+package floors
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/internal/floors"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,12 +21,12 @@ var update = flag.Bool("update", false, "write the table and the drawing of docs
 
 // The module keeps its own rules, and docs/house.md shows them.
 func TestHouse(t *testing.T) {
-	rules, packages := floors.House(), packages(t)
-	for _, violation := range rules.Check(packages) {
+	rules, packages := house(), packages(t)
+	for _, violation := range rules.check(packages) {
 		t.Error(violation)
 	}
 	var drawing, table bytes.Buffer
-	if err := errors.Join(rules.Draw(&drawing, packages), rules.Table(&table)); err != nil {
+	if err := errors.Join(rules.draw(&drawing, packages), rules.table(&table)); err != nil {
 		t.Fatal(err)
 	}
 	const page, begin, end = "../../docs/house.md", "<!-- floors: go test ./internal/floors -update -->\n", "<!-- end of floors -->\n"
@@ -62,20 +61,20 @@ func read(t *testing.T, name string) string {
 }
 
 // packages lists those of the module.
-func packages(t *testing.T) []floors.Package {
+func packages(t *testing.T) []listed {
 	t.Helper()
 	readTree(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports,Deps",
-		floors.House().Module+"/...")
+		house().Module+"/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("list packages: %v\n%s", err, stderr.Bytes())
 	}
-	var all []floors.Package
+	var all []listed
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p floors.Package
+		var p listed
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			return all
@@ -102,20 +101,20 @@ func readTree(t *testing.T) {
 }
 
 // toy is a house of three floors with a fenced module.
-func toy() floors.Rules {
-	return floors.Rules{
+func toy() rules {
+	return rules{
 		Module: "m",
-		Rooms: []floors.Room{
+		Rooms: []entry{
 			{0, "internal/x", ""}, {0, "internal/y", ""}, {1, "low", ""}, {1, "beside", ""}, {2, "low/graph", ""}, {3, "high", "what stands high"},
 			{4, "cmd", ""},
 		},
-		Fences: []floors.Fence{{Module: "fenced.org", Direct: []string{"low/graph"}, Through: []string{"cmd"}}},
+		Fences: []fence{{Module: "fenced.org", Direct: []string{"low/graph"}, Through: []string{"cmd"}}},
 	}
 }
 
 // Each violation is seen, and what is allowed is not.
 func TestCheckSees(t *testing.T) {
-	type pkg = floors.Package
+	type pkg = listed
 	imports := func(name string, targets ...string) pkg {
 		return pkg{ImportPath: name, Imports: targets, Deps: targets}
 	}
@@ -154,7 +153,7 @@ func TestCheckSees(t *testing.T) {
 				rest = append(rest, imports(path))
 			}
 		}
-		if d := cmp.Diff(c.want, toy().Check(append(c.list, rest...))); d != "" {
+		if d := cmp.Diff(c.want, toy().check(append(c.list, rest...))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, d)
 		}
 	}
@@ -162,9 +161,9 @@ func TestCheckSees(t *testing.T) {
 
 // A house is wrong where it lists what is not there, a package twice, or a part on the floor of its parent.
 func TestCheckSeesRooms(t *testing.T) {
-	rules := floors.Rules{Module: "m", Rooms: []floors.Room{{0, "a", ""}, {0, "a/part", ""}, {1, "a", ""}, {1, "gone", ""}}}
+	rules := rules{Module: "m", Rooms: []entry{{0, "a", ""}, {0, "a/part", ""}, {1, "a", ""}, {1, "gone", ""}}}
 	want := []string{"a has two floors", "a/part is on floor 0 beside its parent", "gone has a floor and is no package"}
-	if d := cmp.Diff(want, rules.Check([]floors.Package{{ImportPath: "m/a"}, {ImportPath: "m/a/part"}})); d != "" {
+	if d := cmp.Diff(want, rules.check([]listed{{ImportPath: "m/a"}, {ImportPath: "m/a/part"}})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -172,7 +171,7 @@ func TestCheckSeesRooms(t *testing.T) {
 // A drawing has a line to what is reached in no other way.
 func TestDraw(t *testing.T) {
 	var b strings.Builder
-	err := toy().Draw(&b, []floors.Package{
+	err := toy().draw(&b, []listed{
 		{ImportPath: "m/low", Imports: []string{"m/internal/x"}, Deps: []string{"m/internal/x"}},
 		{ImportPath: "m/low/graph", Imports: []string{"m/low"}, Deps: []string{"m/low", "m/internal/x"}},
 		{ImportPath: "m/high", Imports: []string{"m/low", "m/low/graph"}, Deps: []string{"m/low", "m/low/graph", "m/internal/x"}},

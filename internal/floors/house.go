@@ -1,10 +1,34 @@
+// Package floors checks which package imports which. It holds the house rule that a package imports only lower floors, and
+// keeps Gorgonia out of everything that runs in production. It reads package lists; it does not load code.
 package floors
 
-// House returns the rules of this module. A new package is put on its floor here, in a sentence that docs/house.md shows.
-func House() Rules {
-	return Rules{
+// rules is a house: its module, its packages by floor, and where foreign modules may be used.
+type rules struct {
+	Module string
+	Rooms  []entry // every package once, the lowest floor first
+	Fences []fence
+}
+
+// entry puts a package on a floor. It may import packages of lower floors only, and stands above or below the package whose folder
+// its own is in.
+type entry struct {
+	Floor   int
+	Package string // relative to the module, for example "env/sim"
+	Is      string // what it is, for readers
+}
+
+// fence confines a foreign module.
+type fence struct {
+	Module  string   // import path prefix, for example "gorgonia.org"
+	Direct  []string // families that may import it
+	Through []string // families that may depend on it through those
+}
+
+// house returns the rules of this module. A new package is put on its floor here, in a sentence that docs/house.md shows.
+func house() rules {
+	return rules{
 		Module: "github.com/clustergym/clustergym",
-		Rooms: []Room{
+		Rooms: []entry{
 			{0, "internal/atomicfile", "files and folders that are put in place whole or not at all"},
 			{0, "internal/config", "a struct filled from defaults, a YAML file, the environment and settings"},
 			{0, "internal/floors", "this table, and the test that holds it"},
@@ -95,7 +119,7 @@ func House() Rules {
 
 			{12, "cmd/clustergym", "the program: it runs cli.Main"},
 		},
-		Fences: []Fence{{
+		Fences: []fence{{
 			Module:  "gorgonia.org",
 			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn"},
 			Through: []string{"train", "cli", "cmd/clustergym"},

@@ -1,4 +1,4 @@
-package floors_test
+package floors
 
 import (
 	"bytes"

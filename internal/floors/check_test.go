@@ -1,5 +1,3 @@
-// Package floors checks which package imports which. It holds the house rule that a package imports only lower floors, and
-// keeps Gorgonia out of everything that runs in production. It reads package lists; it does not load code.
 package floors
 
 import (
@@ -9,8 +7,8 @@ import (
 	"strings"
 )
 
-// Package is what `go list -json` says of one package.
-type Package struct {
+// listed is what `go list -json` says of one package.
+type listed struct {
 	ImportPath   string
 	Imports      []string
 	TestImports  []string
@@ -18,32 +16,10 @@ type Package struct {
 	Deps         []string // transitive closure of Imports
 }
 
-// Rules is a house: its module, its packages by floor, and where foreign modules may be used.
-type Rules struct {
-	Module string
-	Rooms  []Room // every package once, the lowest floor first
-	Fences []Fence
-}
-
-// Room puts a package on a floor. It may import packages of lower floors only, and stands above or below the package whose folder
-// its own is in.
-type Room struct {
-	Floor   int
-	Package string // relative to the module, for example "env/sim"
-	Is      string // what it is, for readers
-}
-
-// Fence confines a foreign module.
-type Fence struct {
-	Module  string   // import path prefix, for example "gorgonia.org"
-	Direct  []string // families that may import it
-	Through []string // families that may depend on it through those
-}
-
-// Check returns all violations, sorted. Imports of test files are free of the floors but not of the fences.
-func (r Rules) Check(packages []Package) []string {
+// check returns all violations, sorted. Imports of test files are free of the floors but not of the fences.
+func (r rules) check(packages []listed) []string {
 	var found []string
-	byPath := map[string]Package{}
+	byPath := map[string]listed{}
 	for _, p := range packages {
 		byPath[p.ImportPath] = p
 	}
@@ -62,7 +38,7 @@ func (r Rules) Check(packages []Package) []string {
 	return found
 }
 
-func (r Rules) checkFloors(p Package, name string) []string {
+func (r rules) checkFloors(p listed, name string) []string {
 	from, ok := r.floor(name)
 	if !ok {
 		return []string{fmt.Sprintf("%s has no floor", name)}
@@ -81,13 +57,13 @@ func (r Rules) checkFloors(p Package, name string) []string {
 }
 
 // checkRooms reports packages that are listed and not there, or twice, and those on the floor of their parent.
-func (r Rules) checkRooms(there map[string]Package) []string {
+func (r rules) checkRooms(there map[string]listed) []string {
 	var found []string
 	for i, room := range r.Rooms {
 		if _, ok := there[r.Module+"/"+room.Package]; !ok {
 			found = append(found, fmt.Sprintf("%s has a floor and is no package", room.Package))
 		}
-		if slices.ContainsFunc(r.Rooms[:i], func(other Room) bool { return other.Package == room.Package }) {
+		if slices.ContainsFunc(r.Rooms[:i], func(other entry) bool { return other.Package == room.Package }) {
 			found = append(found, fmt.Sprintf("%s has two floors", room.Package))
 		}
 		if floor, ok := r.floor(path.Dir(room.Package)); ok && floor == room.Floor {
@@ -97,7 +73,7 @@ func (r Rules) checkRooms(there map[string]Package) []string {
 	return found
 }
 
-func (r Rules) checkFence(p Package, name string, fence Fence, byPath map[string]Package) []string {
+func (r rules) checkFence(p listed, name string, fence fence, byPath map[string]listed) []string {
 	var found []string
 	if !inFamilies(name, fence.Direct) {
 		for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
@@ -125,12 +101,12 @@ func (r Rules) checkFence(p Package, name string, fence Fence, byPath map[string
 }
 
 // dependsOn reports whether p itself imports the fenced module, so that a chain is reported at its far end.
-func dependsOn(p Package, module string) bool {
+func dependsOn(p listed, module string) bool {
 	return slices.ContainsFunc(p.Imports, func(path string) bool { return within(path, module) })
 }
 
 // own returns a package's name relative to the module, and whether it belongs to it.
-func (r Rules) own(path string) (string, bool) {
+func (r rules) own(path string) (string, bool) {
 	if path == r.Module {
 		return ".", true
 	}
@@ -138,8 +114,8 @@ func (r Rules) own(path string) (string, bool) {
 }
 
 // floor returns the floor of a package.
-func (r Rules) floor(name string) (int, bool) {
-	i := slices.IndexFunc(r.Rooms, func(room Room) bool { return room.Package == name })
+func (r rules) floor(name string) (int, bool) {
+	i := slices.IndexFunc(r.Rooms, func(v entry) bool { return v.Package == name })
 	if i < 0 {
 		return 0, false
 	}

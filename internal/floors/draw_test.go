@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Table writes the packages by floor as Markdown, the highest floor first.
-func (r Rules) Table(w io.Writer) error {
+// table writes the packages by floor as Markdown, the highest floor first.
+func (r rules) table(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| floor | package | what it is |\n|---|---|---|\n")
 	for _, room := range slices.Backward(r.Rooms) {
@@ -33,11 +33,11 @@ type box struct{ x, y, width float64 }
 
 func (b box) middle() float64 { return b.x + b.width/2 }
 
-// Draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports but for those
+// draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports but for those
 // that it reaches through others too. Packages under internal, and those of tests alone, are left out: most others import some.
-func (r Rules) Draw(w io.Writer, packages []Package) error {
+func (r rules) draw(w io.Writer, packages []listed) error {
 	imports, boxes := r.lines(packages), map[string]box{}
-	var rows [][]Room
+	var rows [][]entry
 	for _, room := range r.Rooms {
 		if _, shown := imports[room.Package]; shown {
 			for len(rows) <= room.Floor {
@@ -78,15 +78,15 @@ func (r Rules) Draw(w io.Writer, packages []Package) error {
 }
 
 // place puts a row of packages at a height, each over those that it imports as far as that goes, and returns how wide the row is.
-func place(boxes map[string]box, row []Room, imports map[string][]string, y float64) float64 {
-	over := func(room Room) float64 {
+func place(boxes map[string]box, row []entry, imports map[string][]string, y float64) float64 {
+	over := func(room entry) float64 {
 		sum, targets := 0.0, imports[room.Package]
 		for _, to := range targets {
 			sum += boxes[to].middle()
 		}
 		return sum / float64(max(len(targets), 1))
 	}
-	slices.SortStableFunc(row, func(a, b Room) int { return cmp.Compare(over(a), over(b)) })
+	slices.SortStableFunc(row, func(a, b entry) int { return cmp.Compare(over(a), over(b)) })
 	x, width := 0.0, -float64(gap)
 	for _, room := range row {
 		width += float64(len(room.Package))*letter + 12 + gap
@@ -101,11 +101,11 @@ func place(boxes map[string]box, row []Room, imports map[string][]string, y floa
 }
 
 // lines lists by package what a drawing links it to; packages that a drawing leaves out are not in it.
-func (r Rules) lines(packages []Package) map[string][]string {
+func (r rules) lines(packages []listed) map[string][]string {
 	deps, direct := map[string][]string{}, map[string][]string{}
 	for _, p := range packages {
 		name, own := r.own(p.ImportPath)
-		i := slices.IndexFunc(r.Rooms, func(room Room) bool { return room.Package == name })
+		i := slices.IndexFunc(r.Rooms, func(v entry) bool { return v.Package == name })
 		if !own || i < 0 || within(name, "internal") || strings.HasPrefix(r.Rooms[i].Is, "tests:") {
 			continue
 		}
