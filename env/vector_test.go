@@ -338,17 +338,6 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 	t.Errorf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
 }
 
-func TestAutoresetNames(t *testing.T) {
-	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
-		if got, err := env.ParseAutoreset(mode.String()); got != mode || err != nil {
-			t.Errorf("%v parses as %v, %v", mode, got, err)
-		}
-	}
-	if _, err := env.ParseAutoreset("never"); err == nil {
-		t.Error("no error for an unknown mode")
-	}
-}
-
 // What a vector itself costs allocates nothing.
 func TestVectorStepAllocatesNothing(t *testing.T) {
 	v, err := env.NewVector(several(t, 4), env.Disabled, 2)

@@ -11,12 +11,7 @@ type group struct {
 	work   float64 // left, in worker-nanoseconds
 }
 
-// value is by how many nanoseconds k workers beyond the base shorten the job [L §5.2].
-func (g *group) value(k int32) float64 {
-	return g.work * float64(k) / (float64(g.base) * float64(g.base+k))
-}
-
-// gain is what worker k beyond the base adds to the value; it falls with k.
+// gain is by how many nanoseconds worker k beyond the base shortens the job [L §5.2]; it falls with k.
 func (g *group) gain(k int32) float64 {
 	return g.work / (float64(g.base+k-1) * float64(g.base+k))
 }

@@ -208,3 +208,8 @@ func BenchmarkKnapsack(b *testing.B) {
 		})
 	}
 }
+
+// value is by how many nanoseconds k workers beyond the base shorten the job [L §5.2].
+func (g *group) value(k int32) float64 {
+	return g.work * float64(k) / (float64(g.base) * float64(g.base+k))
+}

@@ -150,16 +150,3 @@ func (p *pollux) term(speedup float64) float64 {
 		return math.Pow(speedup, p.Power)
 	}
 }
-
-// fitness is the generalised mean of n speedups whose terms add up to the sum.
-func (p *pollux) fitness(sum float64, n int) float64 {
-	mean := sum / float64(n)
-	switch {
-	case p.Power == 0:
-		return math.Exp(mean)
-	case p.Power < 0:
-		return math.Pow(-mean, 1/p.Power)
-	default:
-		return math.Pow(mean, 1/p.Power)
-	}
-}

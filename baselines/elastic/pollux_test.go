@@ -181,3 +181,16 @@ func TestPolluxDrawsFromItsSeed(t *testing.T) {
 		t.Errorf("5 seeds gave %d allocations", len(results))
 	}
 }
+
+// fitness is the generalised mean of n speedups whose terms add up to the sum.
+func (p *pollux) fitness(sum float64, n int) float64 {
+	mean := sum / float64(n)
+	switch {
+	case p.Power == 0:
+		return math.Exp(mean)
+	case p.Power < 0:
+		return math.Pow(-mean, 1/p.Power)
+	default:
+		return math.Pow(mean, 1/p.Power)
+	}
+}

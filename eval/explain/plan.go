@@ -106,6 +106,3 @@ func named(s *cluster.State, o *cluster.Op) Op {
 	}
 	return op
 }
-
-// Before is the state that the facts are about: a copy. Read only.
-func (f *Facts) Before() *cluster.State { return &f.before }
