@@ -199,7 +199,7 @@ func (c *waiter) cost(seconds, gpus float64) float64 { return seconds * (1 + c.p
 func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
 	s := tx.State()
 	if m.Share && c.response.sliced && c.spec.Request.GPUMilli == cluster.WholeGPU {
-		alone(s, p)
+		Alone(s, p)
 	}
 	_, err := m.measure(tx, c, p, float64(p.Workers())*float64(c.spec.Request.GPUMilli)/cluster.WholeGPU)
 	return err
@@ -254,7 +254,7 @@ func (m *Menu) shared(tx *cluster.Txn, c *waiter) error {
 	if c.spec.Request.GPUMilli < cluster.WholeGPU {
 		var fits bool
 		if m.fit, fits = s.BestFitAlone(c.id, c.spec.Workers, m.amount(c), m.fit[:0]); fits {
-			alone(s, m.fit)
+			Alone(s, m.fit)
 			if _, err := m.measure(tx, c, m.fit, float64(c.spec.Workers)); err != nil {
 				return err
 			}

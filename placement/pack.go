@@ -75,7 +75,7 @@ func (p *pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 			return false, err
 		}
 	} else if want.GPUMilli == cluster.WholeGPU && r.sliced {
-		alone(s, p.fit)
+		Alone(s, p.fit)
 	}
 	for i := range p.fit {
 		p.fit[i].CPUMilli, p.fit[i].MemMiB = p.amount(want, r).CPUMilli, p.amount(want, r).MemMiB

@@ -13,11 +13,12 @@ import (
 // can join later. The transaction chooses the GPUs of a server: for a share the fullest that hold it. Therefore
 //
 //   - a job that is to have GPUs of its own takes a share that fits on no GPU in use, about half and unlike all others on the
-//     server (alone);
+//     server (Alone);
 //   - a guest takes exactly what its host leaves, so that it joins this host and no other (partners.beside).
 
-// alone sets the shares of a placement on free GPUs so that none of it lands on a GPU in use.
-func alone(s *cluster.State, p cluster.Placement) {
+// Alone sets the shares of a placement on free GPUs so that none of it lands on a GPU in use, which a transaction would choose
+// for a share that fits there, and no two jobs of a server hold the same share.
+func Alone(s *cluster.State, p cluster.Placement) {
 	for i := range p {
 		share := int32(cluster.WholeGPU/2 + 1)
 		use := s.GPUUse(p[i].Server)

@@ -40,7 +40,7 @@ func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 	at := w.memory.placement(base.at)
 	at[0].Server = best
 	if at[0].GPUMilli < cluster.WholeGPU {
-		guarded(s, at)
+		placement.Alone(s, at)
 	}
 	return at, true
 }
@@ -48,25 +48,8 @@ func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 // alone proposes GPUs that nobody uses for n workers, which others may join.
 func (w *walk) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	at, fits := w.memory.alone(s, id, n, a)
-	guarded(s, at)
+	placement.Alone(s, at)
 	return at, fits
-}
-
-// guarded sets the shares of a placement on free GPUs so that none of it lands on a GPU in use, which a transaction would choose
-// for a share that fits there, and no two jobs of a server hold the same share.
-func guarded(s *cluster.State, at cluster.Placement) {
-	for i := range at {
-		use, share := s.GPUUse(at[i].Server), int32(cluster.WholeGPU/2+1)
-		for _, u := range use {
-			if u > 0 && int32(u) < cluster.WholeGPU {
-				share = max(share, cluster.WholeGPU+1-int32(u))
-			}
-		}
-		for share < cluster.WholeGPU && slices.Contains(use, int16(share)) {
-			share++
-		}
-		at[i].GPUMilli = min(share, cluster.WholeGPU)
-	}
 }
 
 // pairing is a placement beside a host, and how well both do there.
