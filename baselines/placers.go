@@ -28,8 +28,8 @@ var placers = []placer{
 			c.Amounts, c.Share, c.Flex = false, false, false
 			return placement.NewMenu(c)
 		}},
-	{"firstfit", "on the servers with the lowest ids", false, func() placement.Placer { return &placement.FirstFit{} }},
-	{"random", "on servers in random order", false, func() placement.Placer { return &placement.Random{} }},
+	{"firstfit", "on the servers with the lowest ids", false, placement.NewFirstFit},
+	{"random", "on servers in random order", false, placement.NewRandom},
 	{"heavy-edge", "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
 		return asrpt.NewHeavyEdge(asrpt.DefaultComm())
 	}},

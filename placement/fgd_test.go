@@ -176,8 +176,8 @@ func drawRequest(t *rapid.T) cluster.JobSpec {
 // servers that take as large a piece, FGD chooses one where fragmentation grows least, also as jobs come and go.
 func TestPlacersAreHonest(t *testing.T) {
 	for _, fresh := range []func() Placer{
-		func() Placer { return &FirstFit{} },
-		func() Placer { return &Random{} },
+		func() Placer { return &firstFit{} },
+		func() Placer { return &random{} },
 		func() Placer { return NewFGD(DefaultFGD()) },
 		func() Placer { return NewFGD(FGDConfig{Cover: 0.6, Typical: 2}) },
 	} {
@@ -296,7 +296,7 @@ func TestTypicalTasks(t *testing.T) {
 // BenchmarkWhere starts a job at 1,000 servers of 8 GPUs, most of them partly taken, and 20 shapes of jobs; jobs
 // end where fewer than 800 GPUs are free.
 func BenchmarkWhere(b *testing.B) {
-	for _, p := range []Placer{&BestFit{}, &FirstFit{}, &Random{}, NewFGD(DefaultFGD())} {
+	for _, p := range []Placer{&BestFit{}, &firstFit{}, &random{}, NewFGD(DefaultFGD())} {
 		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
 			spec := cluster.Uniform(1000, 8)
 			for i := range spec.Servers {
@@ -336,7 +336,7 @@ func TestRandomPlaces(t *testing.T) {
 	for seed := range uint64(20) {
 		var got [2]cluster.Placement
 		for i := range got {
-			w, p := newScene(t, cluster.Uniform(10, 2), 10), &Random{}
+			w, p := newScene(t, cluster.Uniform(10, 2), 10), &random{}
 			p.Reset(seed)
 			w.s.Advance(time.Duration(i))
 			id := w.submit(cluster.JobSpec{Workers: 5, Request: shareOf(1000)})
@@ -355,7 +355,7 @@ func TestRandomPlaces(t *testing.T) {
 	}
 }
 
-// FirstFit fills the servers with the lowest ids first.
+// firstFit fills the servers with the lowest ids first.
 func TestFirstFitPlaces(t *testing.T) {
 	w := newScene(t, cluster.Uniform(4, 4), 10)
 	w.put(t, cluster.Piece{Server: 0, Workers: 3, Amount: shareOf(1000)})
@@ -363,7 +363,7 @@ func TestFirstFitPlaces(t *testing.T) {
 	id := w.submit(cluster.JobSpec{Workers: 6, Request: shareOf(1000)})
 	want := cluster.Placement{{Server: 0, Workers: 1, Amount: shareOf(1000)}, {Server: 2, Workers: 4, Amount: shareOf(1000)},
 		{Server: 3, Workers: 1, Amount: shareOf(1000)}}
-	if ok, err := (&FirstFit{}).Place(w.tx, id); !ok || err != nil || !slices.Equal(w.s.Placement(id), want) {
+	if ok, err := (&firstFit{}).Place(w.tx, id); !ok || err != nil || !slices.Equal(w.s.Placement(id), want) {
 		t.Errorf("placed %v (%v) on %v, want %v", ok, err, w.s.Placement(id), want)
 	}
 }

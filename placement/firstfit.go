@@ -6,19 +6,22 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// FirstFit starts jobs as requested on the servers with the lowest ids that have room, each filled before the next: what a
+// firstFit starts jobs as requested on the servers with the lowest ids that have room, each filled before the next: what a
 // scheduler does that looks neither at consolidation nor at fragments. A gang that must be of one GPU type takes that of the
-// first server with room whose type holds all of it. The zero value is ready.
-type FirstFit struct{ filling }
+// first server with room whose type holds all of it.
+type firstFit struct{ filling }
+
+// NewFirstFit returns a placer on the servers with the lowest ids.
+func NewFirstFit() Placer { return &firstFit{} }
 
 // Reset implements Placer.
-func (*FirstFit) Reset(uint64) {}
+func (*firstFit) Reset(uint64) {}
 
 // Kind implements Placer.
-func (*FirstFit) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+func (*firstFit) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
 
 // Place implements Placer.
-func (f *FirstFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+func (f *firstFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	if !f.open(tx.State(), id) {
 		return false, nil
 	}

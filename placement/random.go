@@ -7,22 +7,25 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Random starts jobs as requested on servers in random order, each filled before the next: the ablation of consolidation and
+// random starts jobs as requested on servers in random order, each filled before the next: the ablation of consolidation and
 // of every mapping of ranks to servers. What it draws follows from the seed of Reset, and a job that does not fit draws
 // nothing. A gang that must be of one GPU type takes that of the first server drawn.
-type Random struct {
+type random struct {
 	filling
 	draw *rand.Rand
 }
 
+// NewRandom returns a placer on servers in random order.
+func NewRandom() Placer { return &random{} }
+
 // Reset implements Placer. Without it, seed 0 counts.
-func (r *Random) Reset(seed uint64) { r.draw = rng.Stream(seed, "baselines", "place", "random") }
+func (r *random) Reset(seed uint64) { r.draw = rng.Stream(seed, "baselines", "place", "random") }
 
 // Kind implements Placer.
-func (*Random) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+func (*random) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
 
 // Place implements Placer.
-func (r *Random) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
+func (r *random) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	if !r.open(tx.State(), id) {
 		return false, nil
 	}
