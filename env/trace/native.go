@@ -29,7 +29,7 @@ func parseNative(_ *Reader, row *row) (Job, verdict, error) {
 	if row.get("mem_mib") != "" {
 		j.Request.MemMiB = row.number("mem_mib", 0, maxMilli)
 	}
-	status, err := ParseStatus(row.get("status"))
+	status, err := parseStatus(row.get("status"))
 	if err != nil {
 		row.bad("status", row.get("status"), "passed, failed, killed, unknown or nothing")
 	}

@@ -12,8 +12,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("status(%d)", uint8(s))
 }
 
-// ParseStatus is the inverse of String. The empty string is Unknown.
-func ParseStatus(name string) (Status, error) {
+// parseStatus is the inverse of String. The empty string is Unknown.
+func parseStatus(name string) (Status, error) {
 	if name == "" {
 		return Unknown, nil
 	}
