@@ -19,7 +19,7 @@ type recorder struct {
 
 // NewRecorder returns e with its episodes written to w, one write for each line. A bufio.Writer makes writes fewer and larger. If
 // a write fails, the Reset or Step that made it returns the error, and the record is of no use.
-func NewRecorder(e Env, w io.Writer) *recorder { return &recorder{e, w} }
+func NewRecorder(e Env, w io.Writer) Env { return &recorder{e, w} }
 
 // Unwrap implements Wrapper.
 func (r *recorder) Unwrap() Env { return r.Env }

@@ -40,14 +40,6 @@ func (a Autoreset) String() string {
 	return autoresetNames[a]
 }
 
-// ParseAutoreset returns the mode of a name: same-step, next-step or disabled.
-func ParseAutoreset(name string) (Autoreset, error) {
-	if i := slices.Index(autoresetNames[:], name); i >= 0 {
-		return Autoreset(i), nil
-	}
-	return 0, fmt.Errorf("autoreset %q, want same-step, next-step or disabled", name)
-}
-
 // Vector plays several environments side by side, either all one step at a time (Step) or each at its own pace (Play). The number
 // of workers does not change what they show. A Vector is not safe for concurrent use. No goroutine outlives a call.
 type Vector struct {

@@ -33,7 +33,7 @@ type timeLimit struct {
 }
 
 // NewTimeLimit returns e with episodes of at most limit steps. limit must be 1 or more.
-func NewTimeLimit(e Env, limit int) (*TimeLimit, error) {
+func NewTimeLimit(e Env, limit int) (Env, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
 	}
@@ -71,8 +71,8 @@ type orderCheck struct {
 	playing bool
 }
 
-// NewOrderCheck returns e with an orderCheck around it.
-func NewOrderCheck(e Env) *orderCheck { return &orderCheck{Env: e, agents: e.Spec().Agents} }
+// NewOrderCheck returns e with its calls checked.
+func NewOrderCheck(e Env) Env { return &orderCheck{Env: e, agents: e.Spec().Agents} }
 
 // Unwrap implements Wrapper.
 func (o *orderCheck) Unwrap() Env { return o.Env }
