@@ -103,7 +103,7 @@ type watched struct {
 
 func (w *watched) Schedule(tx *cluster.Txn) error {
 	if w.decisions == w.most {
-		w.waiting = len(tx.State().Pending())
+		w.waiting = len(tx.View().Pending())
 		return errEnough
 	}
 	var before, after runtime.MemStats

@@ -23,7 +23,7 @@ type list struct {
 	name    string
 	skip    bool
 	hold    float64 // 0 holds nothing back
-	order   func(*cluster.State, cluster.JobID) (time.Duration, error)
+	order   func(*cluster.View, cluster.JobID) (time.Duration, error)
 	all     queue   // without skip
 	some    waiting // with skip
 	running roster  // kept with hold alone
@@ -34,7 +34,7 @@ type list struct {
 // Order says which waiting job starts next.
 type Order struct {
 	// Key is least of the job that is next; among equals it is the one submitted first.
-	Key   func(*cluster.State, cluster.JobID) (time.Duration, error)
+	Key   func(*cluster.View, cluster.JobID) (time.Duration, error)
 	Skip  bool    // whether a job that does not fit is passed over; else it blocks all behind it
 	Learn Learner // what the keys follow from, nil for nothing that is learned
 }
@@ -42,7 +42,7 @@ type Order struct {
 // Learner is what an order learns from the jobs that end.
 type Learner interface {
 	Reset(seed uint64)
-	Note(s *cluster.State, e cluster.Event)
+	Note(s *cluster.View, e cluster.Event)
 }
 
 // New returns a scheduler that starts jobs in the order, where the placer says. It never stops one.
@@ -50,12 +50,12 @@ func (o Order) New(name string, place placement.Placer) cluster.Scheduler {
 	return &list{name: name, skip: o.Skip, order: o.Key, learn: o.Learn, place: place}
 }
 
-func bySubmit(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func bySubmit(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
 }
 
 // byEstimate is what is left to do, by the estimate: all of it, but for a job that was interrupted.
-func byEstimate(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func byEstimate(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, known := s.Remaining(id)
 	if !known {
 		return 0, fmt.Errorf("job %s has no estimate of its duration, which this order needs", s.Spec(id).Name)
@@ -92,7 +92,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 
 // observe queues the jobs that wait anew.
 func (l *list) observe(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	for _, e := range tx.Events() {
 		if l.hold > 0 {
 			l.follow(s, e)
@@ -119,7 +119,7 @@ func (l *list) observe(tx *cluster.Txn) error {
 // block starts jobs until one does not fit.
 func (l *list) block(tx *cluster.Txn) error {
 	for len(l.all) > 0 {
-		next, stale, err := l.again(tx.State(), l.all[0])
+		next, stale, err := l.again(tx.View(), l.all[0])
 		if err != nil {
 			return err
 		}
@@ -138,14 +138,14 @@ func (l *list) block(tx *cluster.Txn) error {
 }
 
 // again looks a waiting job's key up anew: a job that lost its work when it was stopped was queued before it had lost it.
-func (l *list) again(s *cluster.State, t ticket) (now ticket, stale bool, err error) {
+func (l *list) again(s *cluster.View, t ticket) (now ticket, stale bool, err error) {
 	now = t
 	now.key, err = l.order(s, t.job)
 	return now, now.key != t.key, err
 }
 
 // follow keeps the running jobs in order of their expected finish.
-func (l *list) follow(s *cluster.State, e cluster.Event) {
+func (l *list) follow(s *cluster.View, e cluster.Event) {
 	switch e.Kind {
 	case cluster.Finished, cluster.Interrupted:
 		l.running.drop(e.Job)
@@ -162,7 +162,7 @@ func (l *list) fill(tx *cluster.Txn) error {
 	held := ticket{job: -1}
 	bound := math.Inf(1)
 	for i := l.some.first(); i >= 0 && float64(l.some.head(i).key) <= bound; i = l.some.first() {
-		next, stale, err := l.again(tx.State(), l.some.head(i))
+		next, stale, err := l.again(tx.View(), l.some.head(i))
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (l *list) fill(tx *cluster.Txn) error {
 			}
 		}
 		if l.hold > 0 && held.job >= 0 && (started || held == next) { // a start may delay the held job
-			bound = max(l.hold*float64(held.key), float64(l.running.wait(tx.State(), held.job)))
+			bound = max(l.hold*float64(held.key), float64(l.running.wait(tx.View(), held.job)))
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (l *list) fill(tx *cluster.Txn) error {
 
 func (l *list) start(tx *cluster.Txn, id cluster.JobID) (started bool, err error) {
 	if started, err = l.place.Place(tx, id); started && l.hold > 0 {
-		l.running.put(tx.State(), id, tx.State().ExpectedFinish(id))
+		l.running.put(tx.View(), id, tx.View().ExpectedFinish(id))
 	}
 	return started, err
 }

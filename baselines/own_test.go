@@ -16,7 +16,7 @@ func (n *newest) Name() string { return n.name }
 func (*newest) Reset(uint64) error { return nil }
 
 func (*newest) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	waiting := slices.Clone(s.Pending())
 	slices.Reverse(waiting)
 	for _, id := range waiting {

@@ -18,9 +18,9 @@ import (
 //	gittins        rank of attained service, submit, id (see package gittins)
 type preemptive struct {
 	name  string
-	order func(*cluster.State, cluster.JobID) (time.Duration, error)
+	order func(*cluster.View, cluster.JobID) (time.Duration, error)
 	// alarm returns when the order of a running job will change by itself, if it will.
-	alarm func(*cluster.State, cluster.JobID) (time.Duration, bool)
+	alarm func(*cluster.View, cluster.JobID) (time.Duration, bool)
 	learn Learner // nil where the order learns nothing
 	plan  plan
 }
@@ -38,14 +38,14 @@ func (p *preemptive) Reset(seed uint64) error {
 func (p *preemptive) Schedule(tx *cluster.Txn) error {
 	if p.learn != nil {
 		for _, e := range tx.Events() {
-			p.learn.Note(tx.State(), e)
+			p.learn.Note(tx.View(), e)
 		}
 	}
 	if err := p.plan.run(tx, p.order); err != nil || p.alarm == nil {
 		return err
 	}
-	for _, id := range tx.State().Running() {
-		if at, ok := p.alarm(tx.State(), id); ok {
+	for _, id := range tx.View().Running() {
+		if at, ok := p.alarm(tx.View(), id); ok {
 			tx.WakeAt(at)
 		}
 	}
@@ -53,7 +53,7 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 }
 
 // timeLeft is the time a job still needs at its present speed, by its estimate; less than 0 for one that outlived it.
-func timeLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := byEstimate(s, id)
 	if err == nil && s.Phase(id) == cluster.Running {
 		left = s.ExpectedFinish(id) - s.Now()
@@ -62,7 +62,7 @@ func timeLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
 }
 
 // serviceLeft is the time left times the GPUs asked for.
-func serviceLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func serviceLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := timeLeft(s, id)
 	spec := s.Spec(id)
 	return left / cluster.WholeGPU * time.Duration(spec.Workers) * time.Duration(spec.Request.GPUMilli), err
@@ -73,14 +73,14 @@ func serviceLeft(s *cluster.State, id cluster.JobID) (time.Duration, error) {
 // attained service; one bound at 3,200 GPU-seconds as in its §6; without its promotion of starved jobs).
 var levels = []time.Duration{3200 * time.Second}
 
-func level(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func level(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	got := s.Attained(id)
 	n, _ := slices.BinarySearch(levels, got+1)
 	return time.Duration(n), nil
 }
 
 // sinks returns when a running job reaches the next bound.
-func sinks(s *cluster.State, id cluster.JobID) (time.Duration, bool) {
+func sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) {
 	n, _ := level(s, id)
 	if int(n) == len(levels) {
 		return 0, false
@@ -107,8 +107,8 @@ func (p *plan) reset(seed uint64) {
 
 // run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
 // (fragments), everything is rolled back and planned again without that job: nobody is stopped in vain.
-func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (time.Duration, error)) error {
-	s := tx.State()
+func (p *plan) run(tx *cluster.Txn, order func(*cluster.View, cluster.JobID) (time.Duration, error)) error {
+	s := tx.View()
 	p.tickets = p.tickets[:0]
 	for _, ids := range [][]cluster.JobID{s.Pending(), s.Running()} {
 		for _, id := range ids {
@@ -134,7 +134,7 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.State, cluster.JobID) (t
 }
 
 // choose fills stop and start by the totals.
-func (p *plan) choose(s *cluster.State) {
+func (p *plan) choose(s *cluster.View) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
 	room := room{Total: s.Total()}
 	for _, t := range p.tickets {
@@ -159,7 +159,7 @@ func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 			return false, err
 		}
 	}
-	s := tx.State()
+	s := tx.View()
 	clear(p.refused)
 	for _, id := range p.start {
 		kind := p.place.Kind(s, id)
@@ -190,7 +190,7 @@ func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 // fill starts what a placer finds room for although the totals have none: beside other jobs, or with less than it asks for.
 func (p *plan) fill(tx *cluster.Txn) error {
 	if p.amounts {
-		s := tx.State()
+		s := tx.View()
 		clear(p.refused)
 		for _, t := range p.tickets {
 			kind := p.place.Kind(s, t.job)
@@ -215,7 +215,7 @@ type room struct {
 
 // needs is what a job holds of the totals, or would hold. A share of a GPU that nobody else uses counts as all of it where
 // placers give shares to jobs that asked for whole GPUs: such a job is in the way of others as if it held the GPU.
-func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
+func (p *plan) needs(s *cluster.View, id cluster.JobID, runs bool) (u use) {
 	want := s.Spec(id).Request
 	switch {
 	case !runs:
@@ -242,7 +242,7 @@ func (p *plan) needs(s *cluster.State, id cluster.JobID, runs bool) (u use) {
 	return u
 }
 
-func (r *room) take(s *cluster.State, id cluster.JobID, u use) bool {
+func (r *room) take(s *cluster.View, id cluster.JobID, u use) bool {
 	if !r.Holds(u.Total) {
 		return false
 	}

@@ -28,7 +28,7 @@ func (r *random) Reset(seed uint64) error {
 }
 
 func (r *random) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	clear(r.refused)
 	r.ids = append(r.ids[:0], s.Pending()...)
 	r.draw.Shuffle(len(r.ids), func(i, j int) { r.ids[i], r.ids[j] = r.ids[j], r.ids[i] })

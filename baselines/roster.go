@@ -17,7 +17,7 @@ type roster struct {
 func (r *roster) reset() { r.order, r.key = r.order[:0], r.key[:0] }
 
 // put adds a job or moves it.
-func (r *roster) put(s *cluster.State, id cluster.JobID, finish time.Duration) {
+func (r *roster) put(s *cluster.View, id cluster.JobID, finish time.Duration) {
 	r.drop(id)
 	t := ticket{finish, s.Spec(id).Submit, id}
 	if n := int(id) + 1 - len(r.key); n > 0 {
@@ -40,7 +40,7 @@ func (r *roster) drop(id cluster.JobID) {
 
 // wait is how long it takes until as many GPUs are free as a job asks for, as cluster.Shadow finds it, and 0 where that is never,
 // without looking at all running jobs.
-func (r *roster) wait(s *cluster.State, id cluster.JobID) time.Duration {
+func (r *roster) wait(s *cluster.View, id cluster.JobID) time.Duration {
 	spec := s.Spec(id)
 	need := spec.GPUMilli()
 	free := s.FreeTotal() * cluster.WholeGPU

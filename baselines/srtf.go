@@ -37,7 +37,7 @@ func (p *srtf) Reset(seed uint64) error {
 }
 
 func (p *srtf) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	if p.planned {
 		return p.plan.run(tx, timeLeft)
 	}
@@ -71,7 +71,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 }
 
 // countable reports whether the event's job needs nothing but whole GPUs, of which any will do, and holds no others.
-func countable(s *cluster.State, e cluster.Event) bool {
+func countable(s *cluster.View, e cluster.Event) bool {
 	if e.Kind != cluster.Arrived && e.Kind != cluster.Found {
 		return true
 	}
@@ -79,7 +79,7 @@ func countable(s *cluster.State, e cluster.Event) bool {
 	return s.Countable(s.Shape(e.Job)) && (held == nil || held.GPUMilli() == int64(held.Workers())*cluster.WholeGPU)
 }
 
-func (p *srtf) note(s *cluster.State, e cluster.Event) error {
+func (p *srtf) note(s *cluster.View, e cluster.Event) error {
 	switch e.Kind {
 	case cluster.Interrupted:
 		p.running.drop(e.Job)
@@ -99,7 +99,7 @@ func (p *srtf) note(s *cluster.State, e cluster.Event) error {
 	return nil
 }
 
-func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
+func (p *srtf) queue(s *cluster.View, id cluster.JobID) error {
 	left, err := timeLeft(s, id)
 	p.wait.push(placement.Plain(s, id), ticket{max(left, 0), s.Spec(id).Submit, id})
 	return err
@@ -107,7 +107,7 @@ func (p *srtf) queue(s *cluster.State, id cluster.JobID) error {
 
 // choose decides in order of time left who starts and who stops. free may fall below 0: then running jobs last in order hold
 // GPUs that jobs before them have been promised, and the first of them that no longer fits is stopped when its turn comes.
-func (p *srtf) choose(s *cluster.State) {
+func (p *srtf) choose(s *cluster.View) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
 	p.wait.pass()
 	free := s.FreeTotal()
@@ -140,7 +140,7 @@ func (p *srtf) choose(s *cluster.State) {
 }
 
 // victim returns the first running job in order that no longer fits, or -1 if all do.
-func (p *srtf) victim(s *cluster.State, free int64) int {
+func (p *srtf) victim(s *cluster.View, free int64) int {
 	at := -1
 	for i := len(p.running.order) - 1; i >= 0 && free < 0; i-- {
 		at = i
@@ -150,7 +150,7 @@ func (p *srtf) victim(s *cluster.State, free int64) int {
 }
 
 // room reports whether n GPUs are free or held by jobs after t in order.
-func (p *srtf) room(s *cluster.State, free int64, t ticket, n int32) bool {
+func (p *srtf) room(s *cluster.View, free int64, t ticket, n int32) bool {
 	for i := len(p.running.order) - 1; i >= 0 && free < int64(n) && t.before(p.running.order[i]); i-- {
 		free += int64(workersOf(s, p.running.order[i].job))
 	}
@@ -158,7 +158,7 @@ func (p *srtf) room(s *cluster.State, free int64, t ticket, n int32) bool {
 }
 
 // workersOf counts the GPUs of a job that runs or is about to.
-func workersOf(s *cluster.State, id cluster.JobID) int32 {
+func workersOf(s *cluster.View, id cluster.JobID) int32 {
 	if s.Phase(id) == cluster.Running {
 		return s.Placement(id).Workers()
 	}

@@ -68,8 +68,8 @@ type sorted struct{ list }
 
 func (p *sorted) Schedule(tx *cluster.Txn) error {
 	var all []ticket
-	for _, id := range tx.State().Pending() {
-		key, err := p.order(tx.State(), id)
+	for _, id := range tx.View().Pending() {
+		key, err := p.order(tx.View(), id)
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (p *envPlay) candidates() []playCandidate {
 }
 
 // does says what a candidate does.
-func does(s *cluster.State, c *candidates.Candidate) string {
+func does(s *cluster.View, c *candidates.Candidate) string {
 	var parts []string
 	job := "the job"
 	if c.Job >= 0 {
@@ -112,7 +112,7 @@ func does(s *cluster.State, c *candidates.Candidate) string {
 var verbs = map[cluster.OpKind]string{cluster.OpPlace: "start", cluster.OpResize: "resize", cluster.OpMigrate: "move"}
 
 // operation says what an operation does.
-func operation(s *cluster.State, o *cluster.Proposal) string {
+func operation(s *cluster.View, o *cluster.Proposal) string {
 	switch o.Kind {
 	case cluster.OpLoan:
 		return "borrow " + s.Server(o.Server).Name
@@ -165,7 +165,7 @@ func quantity(n float64, noun string) string {
 }
 
 // openGPUs counts the GPUs of servers that take training jobs.
-func openGPUs(s *cluster.State) (n int64) {
+func openGPUs(s *cluster.View) (n int64) {
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.Open(id) {
 			n += int64(s.Server(id).GPUs)

@@ -23,7 +23,7 @@ func (free) Spec() observe.Spec {
 }
 
 func (free) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
-	s := tx.State()
+	s := tx.View()
 	flag := func(b bool) float32 {
 		if b {
 			return 1
@@ -47,7 +47,7 @@ type hour struct{}
 
 func (hour) Name() string { return "hour" }
 
-func (hour) Score(_ *cluster.State, from, to time.Duration) float64 { return -(to - from).Hours() }
+func (hour) Score(_ *cluster.View, from, to time.Duration) float64 { return -(to - from).Hours() }
 
 func init() {
 	observe.Register("free", func(int) observe.Encoder { return free{} })

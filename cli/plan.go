@@ -75,7 +75,7 @@ func runPlan(a *app, opts planOptions) error {
 		return err
 	}
 	if opts.job != "" {
-		id, err := findJob(state, opts.job)
+		id, err := findJob(&state.View, opts.job)
 		if err != nil {
 			return err
 		}

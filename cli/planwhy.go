@@ -22,7 +22,7 @@ type jobPlan struct {
 }
 
 // findJob returns the job of that name.
-func findJob(s *cluster.State, name string) (cluster.JobID, error) {
+func findJob(s *cluster.View, name string) (cluster.JobID, error) {
 	var names []string
 	for i := range s.Jobs() {
 		if id := cluster.JobID(i); s.Spec(id).Name == name {

@@ -100,13 +100,13 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		return err
 	}
 	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
-	first, err := whatif.Play(ctx, state, *base, whatif.Change{}, play)
+	first, err := whatif.Play(ctx, &state.View, *base, whatif.Change{}, play)
 	if err != nil {
 		return err
 	}
 	var second *whatif.Outcome
 	if opts.against != "" || len(opts.add) > 0 || len(opts.remove) > 0 {
-		if second, err = whatif.Play(ctx, state, *other, change, play); err != nil {
+		if second, err = whatif.Play(ctx, &state.View, *other, change, play); err != nil {
 			return err
 		}
 	}

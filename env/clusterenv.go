@@ -181,10 +181,10 @@ func (c *Cluster) advance(ts *TimeStep) error {
 
 // score adds the reward of the time between two instants.
 func (c *Cluster) score(from, to time.Duration) {
-	ts, x := c.into, c.cfg.Reward.Score(c.sim.State(), from, to)
+	ts, x := c.into, c.cfg.Reward.Score(&c.sim.State().View, from, to)
 	ts.Reward += x
 	if c.agents != nil {
-		c.agents.ScoreAgents(c.sim.State(), from, to, ts.Rewards)
+		c.agents.ScoreAgents(&c.sim.State().View, from, to, ts.Rewards)
 		return
 	}
 	for i := range ts.Rewards {
@@ -195,7 +195,7 @@ func (c *Cluster) score(from, to time.Duration) {
 // begin makes a time step ready to be filled, whatever it held before.
 func (c *Cluster) begin(ts *TimeStep) {
 	c.into = ts
-	ts.Cluster, ts.Now = c.sim.State(), c.sim.State().Now()
+	ts.Cluster, ts.Now = &c.sim.State().View, c.sim.State().Now()
 	ts.Reward, ts.Elapsed, ts.Taken, ts.Refused = 0, 0, ts.Taken[:0], ts.Refused[:0]
 	ts.Rewards = slices.Grow(ts.Rewards[:0], c.spec.Agents)[:c.spec.Agents]
 	clear(ts.Rewards)

@@ -47,7 +47,7 @@ type TimeStep struct {
 	Terminated bool   // all jobs have finished
 	Truncated  string // why the episode was cut off before that; "" if it was not
 	// Cluster is the state behind the observations, for policies that look further. It changes with the next Step.
-	Cluster *cluster.State
+	Cluster *cluster.View
 }
 
 // Over reports whether the episode has ended, terminated or truncated.
@@ -76,14 +76,14 @@ func (ts *TimeStep) CopyFrom(src *TimeStep) {
 type Reward interface {
 	Name() string
 	// Score is called with the state as the agents left it at the instant from, before anything happens at the instant to.
-	Score(s *cluster.State, from, to time.Duration) float64
+	Score(s *cluster.View, from, to time.Duration) float64
 }
 
 // AgentReward is a Reward that also gives every agent a reward of its own.
 type AgentReward interface {
 	Reward
 	// ScoreAgents adds to dst, one number an agent, what each is given for the same time as Score.
-	ScoreAgents(s *cluster.State, from, to time.Duration, dst []float64)
+	ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64)
 }
 
 // Flow is the usual reward: minus the number of jobs that wait or run, integrated over time. Over an episode in which all jobs
@@ -97,7 +97,7 @@ type Flow struct {
 func (Flow) Name() string { return "flow" }
 
 // Score implements Reward.
-func (f Flow) Score(s *cluster.State, from, to time.Duration) float64 {
+func (f Flow) Score(s *cluster.View, from, to time.Duration) float64 {
 	scale := f.Scale
 	if scale == 0 {
 		scale = time.Hour

@@ -29,7 +29,7 @@ func (l *lean) Spec() observe.Spec {
 }
 
 func (l *lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
-	s := tx.State()
+	s := tx.View()
 	o.Servers, o.Jobs, o.Ids, o.Candidates, o.Of = o.Servers[:0], o.Jobs[:0], o.Ids[:0], o.Candidates[:0], o.Of[:0]
 	o.Global = make([]float32, l.wrong)
 	for i := range s.Servers() {
@@ -99,7 +99,7 @@ type held struct{}
 
 func (held) Name() string { return "held" }
 
-func (h held) Score(s *cluster.State, from, to time.Duration) float64 {
+func (h held) Score(s *cluster.View, from, to time.Duration) float64 {
 	each := make([]float64, s.Servers())
 	h.ScoreAgents(s, from, to, each)
 	sum := 0.0
@@ -109,7 +109,7 @@ func (h held) Score(s *cluster.State, from, to time.Duration) float64 {
 	return sum
 }
 
-func (held) ScoreAgents(s *cluster.State, from, to time.Duration, dst []float64) {
+func (held) ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64) {
 	for i := range dst {
 		id := cluster.ServerID(i)
 		dst[i] += float64(s.Server(id).GPUs-s.FreeGPUs(id)) * (to - from).Seconds()
@@ -185,7 +185,7 @@ func TestFlow(t *testing.T) {
 		scale time.Duration
 		want  float64
 	}{{0, -1}, {time.Hour, -1}, {time.Minute, -60}} {
-		if got := (env.Flow{Scale: c.scale}).Score(s, time.Hour, 90*time.Minute); math.Abs(got-c.want) > 1e-12 {
+		if got := (env.Flow{Scale: c.scale}).Score(&s.View, time.Hour, 90*time.Minute); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("scale %v: %v, want %v", c.scale, got, c.want)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 )
 
 // Near says which servers an agent sees beside its own.
-type Near func(s *cluster.State, from, to cluster.ServerID) bool
+type Near func(s *cluster.View, from, to cluster.ServerID) bool
 
 // SameRack lets agents see the servers of their rack. A server without a rack sees itself alone.
-func SameRack(s *cluster.State, from, to cluster.ServerID) bool {
+func SameRack(s *cluster.View, from, to cluster.ServerID) bool {
 	rack := s.Server(from).Rack
 	return rack != 0 && rack == s.Server(to).Rack
 }
 
 // Within lets agents see the servers whose numbers differ from theirs by at most radius, as if all stood in a row.
 func Within(radius int) Near {
-	return func(_ *cluster.State, from, to cluster.ServerID) bool {
+	return func(_ *cluster.View, from, to cluster.ServerID) bool {
 		return max(from-to, to-from) <= cluster.ServerID(radius)
 	}
 }

@@ -33,7 +33,7 @@ func TestWhoIsNear(t *testing.T) {
 		for i := range c.want {
 			got := ""
 			for j := range c.want {
-				got += map[bool]string{true: "1", false: "0"}[c.near(s, cluster.ServerID(i), cluster.ServerID(j))]
+				got += map[bool]string{true: "1", false: "0"}[c.near(&s.View, cluster.ServerID(i), cluster.ServerID(j))]
 			}
 			if got != c.want[i] {
 				t.Errorf("%s: server %d sees %s, want %s", name, i, got, c.want[i])

@@ -59,8 +59,8 @@ func TestFinishTimeFairnessIsThatOfPlainLoops(t *testing.T) {
 func TestFinishTimeFairnessByHand(t *testing.T) {
 	const s = time.Second
 	inTurn := &script{"in turn", func(tx *cluster.Txn) error {
-		for _, id := range slices.Clone(tx.State().Pending()) {
-			if p, fits := tx.State().BestFit(id, nil); fits {
+		for _, id := range slices.Clone(tx.View().Pending()) {
+			if p, fits := tx.View().BestFit(id, nil); fits {
 				if err := tx.Place(id, p); err != nil {
 					return err
 				}

@@ -39,7 +39,7 @@ func (m *meddler) Schedule(tx *cluster.Txn) error {
 
 // meddle tries one operation; a refusal is as good as any answer.
 func (m *meddler) meddle(tx *cluster.Txn) {
-	s := tx.State()
+	s := tx.View()
 	pick := func(ids []cluster.JobID) (cluster.JobID, bool) {
 		if len(ids) == 0 {
 			return 0, false
@@ -69,7 +69,7 @@ func (m *meddler) meddle(tx *cluster.Txn) {
 }
 
 // spread puts a gang that the job can run with on servers in random order.
-func (m *meddler) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement) {
+func (m *meddler) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left, amount := spec.Least()+m.draw.Int32N(spec.Most()-spec.Least()+1), spec.Request
 	if m.draw.IntN(4) == 0 {

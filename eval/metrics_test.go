@@ -407,8 +407,8 @@ func TestMeasureLoans(t *testing.T) {
 	}
 	step := func(tx *cluster.Txn) error {
 		if tx.Now() > 0 {
-			for _, id := range tx.State().Pending() {
-				if p, fits := tx.State().BestFit(id, nil); fits {
+			for _, id := range tx.View().Pending() {
+				if p, fits := tx.View().BestFit(id, nil); fits {
 					if err := tx.Place(id, p); err != nil {
 						return err
 					}

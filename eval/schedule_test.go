@@ -50,7 +50,7 @@ func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
 	jobs := []trace.Job{job("whole", 0, 10*s, 2), job("share", 0, 60*s, 1), job("gang", 10*s, 60*s, 3)}
 	jobs[1].Request.GPUMilli, jobs[2].Request.GPUMilli = 500, 500
 	all := &script{"all", func(tx *cluster.Txn) error {
-		for _, id := range slices.Clone(tx.State().Pending()) {
+		for _, id := range slices.Clone(tx.View().Pending()) {
 			if err := tx.Place(id, cluster.Placement{{Workers: jobs[id].Workers, Amount: jobs[id].Request}}); err != nil {
 				return err
 			}

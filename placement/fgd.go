@@ -101,14 +101,14 @@ func (f *fgd) Reset(uint64) {
 }
 
 // Kind implements Placer.
-func (f *fgd) Kind(s *cluster.State, id cluster.JobID) Kind {
+func (f *fgd) Kind(s *cluster.View, id cluster.JobID) Kind {
 	f.see(s, id)
 	return Plain(s, id)
 }
 
 // Place implements Placer.
 func (f *fgd) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	f.observe(s, tx.Events())
 	f.see(s, id)
 	if !f.open(s, id) {
@@ -131,7 +131,7 @@ func (f *fgd) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 }
 
 // observe counts the jobs that events tell of.
-func (f *fgd) observe(s *cluster.State, events []cluster.Event) {
+func (f *fgd) observe(s *cluster.View, events []cluster.Event) {
 	if s.Now() != f.toldAt {
 		f.told, f.toldAt = 0, s.Now()
 	}
@@ -147,7 +147,7 @@ func (f *fgd) observe(s *cluster.State, events []cluster.Event) {
 }
 
 // see counts a job the first time that it is seen.
-func (f *fgd) see(s *cluster.State, id cluster.JobID) {
+func (f *fgd) see(s *cluster.View, id cluster.JobID) {
 	if len(f.seen) <= int(id) {
 		f.seen = slices.Grow(f.seen, s.Jobs()-len(f.seen))[:s.Jobs()]
 	}
@@ -187,7 +187,7 @@ func (f *fgd) choose() {
 }
 
 // kinds returns the ranks of the GPU types that have room for the gang, as bits; one bit for all if it may hold several.
-func (f *fgd) kinds(s *cluster.State, id cluster.JobID) (bits uint32) {
+func (f *fgd) kinds(s *cluster.View, id cluster.JobID) (bits uint32) {
 	for _, server := range f.order {
 		bits |= 1 << s.TypeRank(id, server)
 	}
@@ -195,7 +195,7 @@ func (f *fgd) kinds(s *cluster.State, id cluster.JobID) (bits uint32) {
 }
 
 // lay places the gang on servers of one kind into fit and returns by how much fragmentation grows.
-func (f *fgd) lay(s *cluster.State, id cluster.JobID, kind uint32) (grows int64) {
+func (f *fgd) lay(s *cluster.View, id cluster.JobID, kind uint32) (grows int64) {
 	spec := s.Spec(id)
 	f.fit = f.fit[:0]
 	for left := spec.Workers; left > 0; {
@@ -225,7 +225,7 @@ func (f *fgd) lay(s *cluster.State, id cluster.JobID, kind uint32) (grows int64)
 }
 
 // stride is the size of the gang's next piece: all workers left if a server takes them, else as many as one takes.
-func (f *fgd) stride(s *cluster.State, id cluster.JobID, kind uint32, left int32) int32 {
+func (f *fgd) stride(s *cluster.View, id cluster.JobID, kind uint32, left int32) int32 {
 	most := int32(0)
 	for _, v := range f.order {
 		if f.room[v] > most && 1<<s.TypeRank(id, v)&kind != 0 && f.held[v] == 0 {

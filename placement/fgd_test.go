@@ -96,8 +96,8 @@ func TestFragmentationByHand(t *testing.T) {
 		f := NewFGD(DefaultFGD()).(*fgd)
 		f.servers = make([]footing, 1)
 		f.typical = []typical{{c.task, 1}}
-		f.look(w.s, 0)
-		if got := f.fragAfter(w.s, 0, taking{}); got != c.want || plainFrag(w.s, 0, f.typical) != c.want {
+		f.look(&w.s.View, 0)
+		if got := f.fragAfter(&w.s.View, 0, taking{}); got != c.want || plainFrag(w.s, 0, f.typical) != c.want {
 			t.Errorf("%s: fragmentation %d, in plain %d, want %d", c.name, got, plainFrag(w.s, 0, f.typical), c.want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestFGDByHand(t *testing.T) {
 			}
 			f := NewFGD(DefaultFGD()).(*fgd)
 			for _, spec := range c.seen {
-				f.Kind(w.s, w.submit(spec))
+				f.Kind(&w.s.View, w.submit(spec))
 			}
 			id := w.submit(c.job)
 			if ok, err := f.Place(w.tx, id); !ok || err != nil || w.s.Placement(id)[0].Server != c.want {
@@ -202,7 +202,7 @@ func TestPlacersAreHonest(t *testing.T) {
 
 func placeOne(t *rapid.T, w *scene, p Placer) {
 	id := w.submit(drawRequest(t))
-	if p.Kind(w.s, id) != Plain(w.s, id) {
+	if p.Kind(&w.s.View, id) != Plain(&w.s.View, id) {
 		t.Fatal("another kind than that of a job that starts as requested")
 	}
 	mark := w.tx.Mark()
@@ -277,8 +277,8 @@ func TestTypicalTasks(t *testing.T) {
 	}
 	w.tx.Tell(events)
 	for range 3 {
-		f.observe(w.s, w.tx.Events())
-		f.Kind(w.s, 0)
+		f.observe(&w.s.View, w.tx.Events())
+		f.Kind(&w.s.View, 0)
 	}
 	f.choose()
 	want := []typical{{task{8, shareOf(1000), ""}, 10}, {task{1, shareOf(500), ""}, 6}}
@@ -286,7 +286,7 @@ func TestTypicalTasks(t *testing.T) {
 		t.Errorf("typical tasks %v of %d jobs, want %v", f.typical, f.jobs, want)
 	}
 	f.Reset(1)
-	f.observe(w.s, w.tx.Events()[10:])
+	f.observe(&w.s.View, w.tx.Events()[10:])
 	f.choose()
 	if want := (typical{task{1, shareOf(500), ""}, 6}); f.jobs != 10 || f.typical[0] != want {
 		t.Errorf("typical tasks %v of %d jobs after Reset, want %v first of 10", f.typical, f.jobs, want)

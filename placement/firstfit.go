@@ -18,14 +18,14 @@ func NewFirstFit() Placer { return &firstFit{} }
 func (*firstFit) Reset(uint64) {}
 
 // Kind implements Placer.
-func (*firstFit) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+func (*firstFit) Kind(s *cluster.View, id cluster.JobID) Kind { return Plain(s, id) }
 
 // Place implements Placer.
 func (f *firstFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	if !f.open(tx.State(), id) {
+	if !f.open(tx.View(), id) {
 		return false, nil
 	}
-	return true, tx.Place(id, f.fill(tx.State(), id))
+	return true, tx.Place(id, f.fill(tx.View(), id))
 }
 
 // filling puts a gang on servers in some order, each filled before the next.
@@ -36,7 +36,7 @@ type filling struct {
 }
 
 // open finds the servers that have room for workers of the job and reports whether the whole gang fits.
-func (f *filling) open(s *cluster.State, id cluster.JobID) bool {
+func (f *filling) open(s *cluster.View, id cluster.JobID) bool {
 	spec := s.Spec(id)
 	if spec.Request.GPUMilli == cluster.WholeGPU && int64(spec.Workers) > s.FreeTotal() {
 		return false
@@ -55,7 +55,7 @@ func (f *filling) open(s *cluster.State, id cluster.JobID) bool {
 }
 
 // fill places the gang on the servers in order. State.Room has seen to it that every type with room holds all of it.
-func (f *filling) fill(s *cluster.State, id cluster.JobID) cluster.Placement {
+func (f *filling) fill(s *cluster.View, id cluster.JobID) cluster.Placement {
 	f.fit = f.fit[:0]
 	spec := s.Spec(id)
 	left := spec.Workers

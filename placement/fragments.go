@@ -8,7 +8,7 @@ import (
 
 // growth returns by how much a server's fragmentation grows if n workers come on top of the first from of a gang, in
 // thousandths of a GPU times jobs.
-func (f *fgd) growth(s *cluster.State, v cluster.ServerID, a cluster.Amount, from, n int32) int64 {
+func (f *fgd) growth(s *cluster.View, v cluster.ServerID, a cluster.Amount, from, n int32) int64 {
 	f.look(s, v)
 	if from == 0 {
 		return f.fragAfter(s, v, taking{a, n}) - f.fragAfter(s, v, taking{})
@@ -17,7 +17,7 @@ func (f *fgd) growth(s *cluster.State, v cluster.ServerID, a cluster.Amount, fro
 }
 
 // look notes what is free on a server, if that has changed.
-func (f *fgd) look(s *cluster.State, id cluster.ServerID) {
+func (f *fgd) look(s *cluster.View, id cluster.ServerID) {
 	v, use, cpu, mem := &f.servers[id], s.GPUUse(id), s.FreeCPU(id), s.FreeMem(id)
 	if v.version > 0 && v.cpu == cpu && v.mem == mem && slices.Equal(v.use, use) {
 		return
@@ -33,7 +33,7 @@ func (f *fgd) look(s *cluster.State, id cluster.ServerID) {
 }
 
 // fragAfter returns a server's fragmentation after a taking that it has room for.
-func (f *fgd) fragAfter(s *cluster.State, id cluster.ServerID, t taking) int64 {
+func (f *fgd) fragAfter(s *cluster.View, id cluster.ServerID, t taking) int64 {
 	cache := f.after[t]
 	if cache == nil {
 		if len(f.after) >= maxTakings {

@@ -48,7 +48,7 @@ func (h *hand) begin(reserve float64) {
 }
 
 // add enters a job that runs, with the placement it has. Workers with unlike amounts stay as they are.
-func (h *hand) add(s *cluster.State, id cluster.JobID, p cluster.Placement, r *response) {
+func (h *hand) add(s *cluster.View, id cluster.JobID, p cluster.Placement, r *response) {
 	st := start{job: id, first: len(h.pieces), last: len(h.pieces) + len(p), workers: p.Workers(), response: r, have: p[0].Amount}
 	h.pieces = append(h.pieces, p...)
 	st.most = st.have
@@ -92,7 +92,7 @@ func (st *start) at(k int32) cluster.Amount {
 }
 
 // out hands out what is left and reports whether anyone gets any.
-func (h *hand) out(s *cluster.State) bool {
+func (h *hand) out(s *cluster.View) bool {
 	slices.SortStableFunc(h.steps, func(a, b step) int {
 		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.number, b.number))
 	})
@@ -115,7 +115,7 @@ func (h *hand) out(s *cluster.State) bool {
 }
 
 // take takes a step's amount off the servers of a job, if all of them have it.
-func (h *hand) take(s *cluster.State, st *start, number int32) bool {
+func (h *hand) take(s *cluster.View, st *start, number int32) bool {
 	more, have := st.at(number+1), st.at(number)
 	cpu, mem := int64(more.CPUMilli-have.CPUMilli), int64(more.MemMiB-have.MemMiB)
 	pieces := h.pieces[st.first:st.last]
@@ -133,7 +133,7 @@ func (h *hand) take(s *cluster.State, st *start, number int32) bool {
 }
 
 // left is what a server can hand out: what is free, but for the part of its free GPUs.
-func (h *hand) left(s *cluster.State, id cluster.ServerID) spare {
+func (h *hand) left(s *cluster.View, id cluster.ServerID) spare {
 	if left, ok := h.spare[id]; ok {
 		return left
 	}

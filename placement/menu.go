@@ -68,7 +68,7 @@ func (m *Menu) Reset(seed uint64) {
 }
 
 // Kind implements Placer.
-func (*Menu) Kind(s *cluster.State, id cluster.JobID) Kind { return Flexible(s, id) }
+func (*Menu) Kind(s *cluster.View, id cluster.JobID) Kind { return Flexible(s, id) }
 
 // choice is the best placement so far.
 type choice struct {
@@ -78,7 +78,7 @@ type choice struct {
 
 // Place implements Placer.
 func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	if m.partners.refresh(tx) {
 		m.ends.known = false
 		m.count(s)
@@ -129,7 +129,7 @@ func (m *Menu) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 	if m.Amounts {
 		return m.tune.find(tx, id)
 	}
-	s := tx.State()
+	s := tx.View()
 	var fits bool
 	if m.fit, fits = s.BestFit(id, m.fit[:0]); !fits {
 		m.fit = nil
@@ -154,7 +154,7 @@ func (m *Menu) Finish(tx *cluster.Txn) error {
 	return m.tune.Finish(tx)
 }
 
-func (m *Menu) count(s *cluster.State) {
+func (m *Menu) count(s *cluster.View) {
 	if m.gpus == 0 {
 		for i := range s.Servers() {
 			m.gpus += float64(s.Server(cluster.ServerID(i)).GPUs)
@@ -163,7 +163,7 @@ func (m *Menu) count(s *cluster.State) {
 }
 
 // waiting is what it costs to wait until GPUs are free: all the more, the longer the job has waited in vain.
-func (m *Menu) waiting(s *cluster.State, c *waiter, wait float64) float64 {
+func (m *Menu) waiting(s *cluster.View, c *waiter, wait float64) float64 {
 	if c.left == 0 || math.IsInf(wait, 1) {
 		wait = c.work
 	}
@@ -181,7 +181,7 @@ type waiter struct {
 	price    float64 // of a GPU
 }
 
-func (m *Menu) caseOf(s *cluster.State, id cluster.JobID, r *response) waiter {
+func (m *Menu) caseOf(s *cluster.View, id cluster.JobID, r *response) waiter {
 	c := waiter{id: id, spec: s.Spec(id), response: r, work: time.Hour.Seconds()}
 	if left, known := s.Remaining(id); known {
 		c.left = max(left, time.Second)
@@ -197,7 +197,7 @@ func (c *waiter) cost(seconds, gpus float64) float64 { return seconds * (1 + c.p
 
 // consider takes a placement on GPUs of its own if it is better than the best so far.
 func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
-	s := tx.State()
+	s := tx.View()
 	if m.Share && c.response.sliced && c.spec.Request.GPUMilli == cluster.WholeGPU {
 		Alone(s, p)
 	}
@@ -208,7 +208,7 @@ func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
 // measure does so for any placement, which takes so many GPUs that nobody uses. It returns how well the job goes with those
 // beside it: the product of all speeds relative to those alone, above 0.
 func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus float64) (float64, error) {
-	s, mark, delay := tx.State(), tx.Mark(), 0.0
+	s, mark, delay := tx.View(), tx.Mark(), 0.0
 	m.trial.harms = m.trial.harms[:0]
 	v, ok, err := m.trial.try(tx, c.id, p)
 	if err != nil || !ok {
@@ -232,7 +232,7 @@ func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus flo
 
 // resized considers other numbers of workers.
 func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
-	s := tx.State()
+	s := tx.View()
 	sizes := [...]int32{c.spec.Least(), 2 * c.spec.Workers, c.spec.Most()}
 	for i, n := range sizes {
 		if n == c.spec.Workers || n > c.spec.Most() || slices.Contains(sizes[:i], n) {
@@ -250,7 +250,7 @@ func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 
 // shared considers GPUs that others hold a share of, and GPUs of its own for a job that asked for a share.
 func (m *Menu) shared(tx *cluster.Txn, c *waiter) error {
-	s := tx.State()
+	s := tx.View()
 	if c.spec.Request.GPUMilli < cluster.WholeGPU {
 		var fits bool
 		if m.fit, fits = s.BestFitAlone(c.id, c.spec.Workers, m.amount(c), m.fit[:0]); fits {

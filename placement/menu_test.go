@@ -14,7 +14,7 @@ import (
 // apart slows gangs on several servers to a fifth.
 type apart struct{ *rule }
 
-func (r apart) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (r apart) Speed(s *cluster.View, id cluster.JobID) float64 {
 	if v := r.rule.Speed(s, id); len(s.Placement(id)) == 1 {
 		return v
 	}
@@ -120,11 +120,11 @@ func TestMenuPrices(t *testing.T) {
 // rootOf is the speed of an elastic job whose speed grows by the root of its workers.
 type rootOf struct{}
 
-func (rootOf) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (rootOf) Speed(s *cluster.View, id cluster.JobID) float64 {
 	return map[int32]float64{1: 0.71, 2: 1, 4: 1.41}[s.Placement(id).Workers()]
 }
 
-func (rootOf) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (rootOf) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 

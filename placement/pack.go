@@ -53,13 +53,13 @@ func (p *pack) Reset(uint64) {
 }
 
 // Kind implements Placer.
-func (*pack) Kind(s *cluster.State, id cluster.JobID) Kind {
+func (*pack) Kind(s *cluster.View, id cluster.JobID) Kind {
 	return Kind{Shape: s.Shape(id), Model: s.Spec(id).Model}
 }
 
 // Place implements Placer.
 func (p *pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	want := s.Spec(id).Request
 	r, err := p.bench.of(s, id)
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *pack) amount(want cluster.Amount, r *response) cluster.Amount {
 
 // search puts the best placement beside a partner into fit, each worker holding the amount.
 func (p *pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error {
-	s := tx.State()
+	s := tx.View()
 	left, known := s.Remaining(id)
 	best := p.MinSum
 	return p.partners.each(s, id, s.Spec(id).Workers, a, true, p.Tries, func(h host, at cluster.Placement) (float64, error) {

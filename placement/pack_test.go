@@ -89,13 +89,13 @@ func TestPackKeepsGuestsApart(t *testing.T) {
 	p := placement.NewPack(placement.DefaultPack())
 	start(t, s, p, 0, 1, 2) // 0 and 2 share GPU 0, or 1 and 2 GPU 1
 	host := cluster.JobID(0)
-	if together(s, 1, 2) {
+	if together(&s.View, 1, 2) {
 		host = 1
 	}
 	s.Finish(1 - host)
 	s.Finish(host)
 	start(t, s, p, 3)
-	if together(s, 2, 3) {
+	if together(&s.View, 2, 3) {
 		t.Errorf("GPUs %v and %v, want GPUs of their own", s.GPUs(2), s.GPUs(3))
 	}
 }
@@ -123,12 +123,12 @@ func TestPackPasses(t *testing.T) {
 		c.MinPartner = rapid.Float64Range(0, 0.9).Draw(t, "partner")
 		s := state(t, &cfg, jobs)
 		tx, p := s.Begin(nil), placement.NewPack(c)
-		for _, id := range ordered(s) {
+		for _, id := range ordered(&s.View) {
 			if _, err := p.Place(tx, id); err != nil {
 				t.Fatal(err)
 			}
 			for _, other := range slices.Clone(s.Running()) {
-				if other == id || s.Phase(id) != cluster.Running || !together(s, id, other) {
+				if other == id || s.Phase(id) != cluster.Running || !together(&s.View, id, other) {
 					continue
 				}
 				a, b := slices.Clone(s.GPUs(id)), slices.Clone(s.GPUs(other))
@@ -147,7 +147,7 @@ func TestPackPasses(t *testing.T) {
 
 // lost is a job's speed relative to its own without another.
 func lost(t *rapid.T, tx *cluster.Txn, id, without cluster.JobID) float64 {
-	s, mark := tx.State(), tx.Mark()
+	s, mark := tx.View(), tx.Mark()
 	v := s.Profile().Speed(s, id)
 	if err := tx.Preempt(without); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // Alone sets the shares of a placement on free GPUs so that none of it lands on a GPU in use, which a transaction would choose
 // for a share that fits there, and no two jobs of a server hold the same share.
-func Alone(s *cluster.State, p cluster.Placement) {
+func Alone(s *cluster.View, p cluster.Placement) {
 	for i := range p {
 		share := int32(cluster.WholeGPU/2 + 1)
 		use := s.GPUUse(p[i].Server)
@@ -76,7 +76,7 @@ func (p *partners) refresh(tx *cluster.Txn) (anew bool) {
 	return true
 }
 
-func (p *partners) list(s *cluster.State) {
+func (p *partners) list(s *cluster.View) {
 	if p.listed {
 		return
 	}
@@ -92,7 +92,7 @@ func (p *partners) list(s *cluster.State) {
 }
 
 // hostOf returns a host; one without GPUs for a guest has no more than its id.
-func hostOf(s *cluster.State, id cluster.JobID) host {
+func hostOf(s *cluster.View, id cluster.JobID) host {
 	h := host{job: id}
 	for _, q := range s.Placement(id) {
 		h.alone += aloneOn(s, id, q)
@@ -109,7 +109,7 @@ func hostOf(s *cluster.State, id cluster.JobID) host {
 }
 
 // aloneOn counts the GPUs of a piece of a job that have room for a guest.
-func aloneOn(s *cluster.State, id cluster.JobID, q cluster.Piece) (n int32) {
+func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
 	if q.GPUMilli == cluster.WholeGPU {
 		return 0
 	}
@@ -144,7 +144,7 @@ func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	if !p.listed {
 		return
 	}
-	if h := hostOf(tx.State(), id); h.alone > 0 {
+	if h := hostOf(tx.View(), id); h.alone > 0 {
 		at, _ := slices.BinarySearchFunc(p.hosts, h, host.compare)
 		p.hosts = slices.Insert(p.hosts, at, h)
 		p.groupUp()
@@ -156,7 +156,7 @@ const looks = 16 // hosts of a model that are looked at in vain before the next 
 // each calls try with a placement of n workers beside one host of each model, the model that was best so far first and those
 // not yet seen before it, until tries of them have been tried. try returns how good the pair is. With equal, guest and host have
 // the same GPUs.
-func (p *partners) each(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
+func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
 	try func(h host, at cluster.Placement) (float64, error)) error {
 	p.list(s)
 	guest := s.Spec(id).Model
@@ -206,7 +206,7 @@ func (p *partners) each(s *cluster.State, id cluster.JobID, n int32, a cluster.A
 
 // beside fills fit with n workers of a guest on GPUs of the host: on one server if one has room for all, else on the servers in
 // the host's order.
-func (p *partners) beside(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount, h cluster.JobID, equal bool) bool {
+func (p *partners) beside(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, h cluster.JobID, equal bool) bool {
 	pieces := s.Placement(h)
 	if equal && pieces.Workers() != n {
 		return false
@@ -255,7 +255,7 @@ type harm struct {
 // try places the job, fills harms, returns the job's own speed and leaves it placed: the caller rolls back. ok is false, and
 // nothing changed, where the state refuses the placement.
 func (t *trial) try(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) (own float64, ok bool, err error) {
-	s := tx.State()
+	s := tx.View()
 	profile := Profile(s)
 	t.coupled = profile.Coupled(s, p, t.coupled[:0])
 	slices.Sort(t.coupled)

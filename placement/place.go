@@ -16,7 +16,7 @@ type Placer interface {
 	// An error is a fault of the scheduler, never that the job does not fit.
 	Place(tx *cluster.Txn, id cluster.JobID) (bool, error)
 	// Kind tells jobs apart that may fare differently: while jobs are only started, no job of a kind that was refused fits.
-	Kind(s *cluster.State, id cluster.JobID) Kind
+	Kind(s *cluster.View, id cluster.JobID) Kind
 }
 
 // finisher is a Placer that has more to do once all jobs that start have started, for example to hand out what is left.
@@ -41,34 +41,34 @@ type Kind struct {
 }
 
 // Plain is the kind of a job that is started as requested.
-func Plain(s *cluster.State, id cluster.JobID) Kind { return Kind{Shape: s.Shape(id)} }
+func Plain(s *cluster.View, id cluster.JobID) Kind { return Kind{Shape: s.Shape(id)} }
 
 // Flexible is the kind of a job that may get other amounts, or fewer or more workers, than it asks for.
-func Flexible(s *cluster.State, id cluster.JobID) Kind {
+func Flexible(s *cluster.View, id cluster.JobID) Kind {
 	spec := s.Spec(id)
 	return Kind{s.Shape(id), spec.Model, spec.Least(), spec.Most()}
 }
 
-// BestFit starts jobs as requested on as few servers as cluster.State.BestFit finds: consolidation.
+// BestFit starts jobs as requested on as few servers as cluster.View.BestFit finds: consolidation.
 type BestFit struct{ fit cluster.Placement }
 
 // Reset implements Placer.
 func (*BestFit) Reset(uint64) {}
 
 // Kind implements Placer.
-func (*BestFit) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+func (*BestFit) Kind(s *cluster.View, id cluster.JobID) Kind { return Plain(s, id) }
 
 // Place implements Placer.
 func (b *BestFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	var fits bool
-	if b.fit, fits = tx.State().BestFit(id, b.fit[:0]); !fits {
+	if b.fit, fits = tx.View().BestFit(id, b.fit[:0]); !fits {
 		return false, nil
 	}
 	return true, tx.Place(id, b.fit)
 }
 
 // Profile is what may be known of speed in the state; ideal physics where nothing is.
-func Profile(s *cluster.State) cluster.Profile {
+func Profile(s *cluster.View) cluster.Profile {
 	if p := s.Profile(); p != nil {
 		return p
 	}

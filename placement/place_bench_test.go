@@ -46,7 +46,7 @@ func decide(tb testing.TB, s *cluster.State, p placement.Placer) time.Duration {
 
 // fill starts the pending jobs that fit in order of their estimates, then finishes.
 func fill(tb testing.TB, tx *cluster.Txn, p placement.Placer) {
-	s := tx.State()
+	s := tx.View()
 	refused := map[placement.Kind]bool{}
 	for _, id := range ordered(s) {
 		kind := p.Kind(s, id)

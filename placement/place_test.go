@@ -23,7 +23,7 @@ type skip struct {
 func (k *skip) Name() string            { return "skip" }
 func (k *skip) Reset(seed uint64) error { k.placer.Reset(seed); return nil }
 func (k *skip) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	refused := map[placement.Kind]bool{}
 	for _, id := range ordered(s) {
 		if kind := k.placer.Kind(s, id); !refused[kind] {
@@ -74,10 +74,10 @@ func TestPlacersFinishEveryJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.check = func(tx *cluster.Txn) {
-				for _, id := range tx.State().Running() {
-					for _, q := range tx.State().Placement(id) {
-						if q.GPUMemMiB != tx.State().Spec(id).Request.GPUMemMiB {
-							t.Fatalf("job %d holds %+v, want the GPU memory of %+v", id, q, tx.State().Spec(id).Request)
+				for _, id := range tx.View().Running() {
+					for _, q := range tx.View().Placement(id) {
+						if q.GPUMemMiB != tx.View().Spec(id).Request.GPUMemMiB {
+							t.Fatalf("job %d holds %+v, want the GPU memory of %+v", id, q, tx.View().Spec(id).Request)
 						}
 					}
 				}
@@ -159,7 +159,7 @@ type rule struct {
 	cap    bool               // shares cap
 }
 
-func (r *rule) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (r *rule) Speed(s *cluster.View, id cluster.JobID) float64 {
 	p, spec := s.Placement(id), s.Spec(id)
 	v := float64(p.Workers()) / float64(spec.Workers)
 	if f := r.cpu[spec.Model]; f != nil {
@@ -174,7 +174,7 @@ func (r *rule) Speed(s *cluster.State, id cluster.JobID) float64 {
 	return v
 }
 
-func together(s *cluster.State, a, b cluster.JobID) bool {
+func together(s *cluster.View, a, b cluster.JobID) bool {
 	for _, q := range s.Placement(a) {
 		for _, g := range s.GPUsOn(a, q.Server) {
 			if slices.Contains(s.GPUsOn(b, q.Server), g) {
@@ -185,7 +185,7 @@ func together(s *cluster.State, a, b cluster.JobID) bool {
 	return false
 }
 
-func (r *rule) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (r *rule) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for i := range p {
 		dst = append(dst, s.Residents(p[i].Server)...)
 	}

@@ -22,16 +22,16 @@ func NewRandom() Placer { return &random{} }
 func (r *random) Reset(seed uint64) { r.draw = rng.Stream(seed, "baselines", "place", "random") }
 
 // Kind implements Placer.
-func (*random) Kind(s *cluster.State, id cluster.JobID) Kind { return Plain(s, id) }
+func (*random) Kind(s *cluster.View, id cluster.JobID) Kind { return Plain(s, id) }
 
 // Place implements Placer.
 func (r *random) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	if !r.open(tx.State(), id) {
+	if !r.open(tx.View(), id) {
 		return false, nil
 	}
 	if r.draw == nil {
 		r.Reset(0)
 	}
 	r.draw.Shuffle(len(r.order), func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })
-	return true, tx.Place(id, r.fill(tx.State(), id))
+	return true, tx.Place(id, r.fill(tx.View(), id))
 }

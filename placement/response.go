@@ -46,7 +46,7 @@ type response struct {
 const slack = 1e-3
 
 // of returns how a job's speed goes with amounts.
-func (b *bench) of(s *cluster.State, id cluster.JobID) (*response, error) {
+func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
 	spec := s.Spec(id)
 	if !b.sure {
 		b.sure = true
@@ -63,7 +63,7 @@ func (b *bench) of(s *cluster.State, id cluster.JobID) (*response, error) {
 	return r, err
 }
 
-func largest(s *cluster.State) (v cluster.ServerSpec) {
+func largest(s *cluster.View) (v cluster.ServerSpec) {
 	for i := range s.Servers() {
 		w := s.Server(cluster.ServerID(i))
 		v.GPUs, v.CPUMilli, v.MemMiB = max(v.GPUs, w.GPUs), max(v.CPUMilli, w.CPUMilli), max(v.MemMiB, w.MemMiB)
@@ -120,7 +120,7 @@ func (r *response) speed(a cluster.Amount) float64 {
 	if err := tx.Place(0, cluster.Placement{{Workers: r.workers, Amount: a}}); err != nil {
 		panic("place: bench: " + err.Error()) // it has all that amounts can ask for
 	}
-	v := r.profile.Speed(r.state, 0)
+	v := r.profile.Speed(&r.state.View, 0)
 	tx.Rollback(0)
 	return v
 }

@@ -60,7 +60,7 @@ func NewTune(c TuneConfig) *Tune {
 func (t *Tune) Reset(uint64) { t.bench.reset(t.Knee, t.Floor) }
 
 // Kind implements Placer.
-func (*Tune) Kind(s *cluster.State, id cluster.JobID) Kind {
+func (*Tune) Kind(s *cluster.View, id cluster.JobID) Kind {
 	return Kind{Shape: s.Shape(id), Model: s.Spec(id).Model}
 }
 
@@ -76,7 +76,7 @@ func (t *Tune) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 // find proposes where the job could start now on GPUs of its own: where BestFit puts it, or on fewer servers if less CPU and
 // memory will do for it; nil where it cannot start.
 func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *response, error) {
-	s := tx.State()
+	s := tx.View()
 	r, err := t.bench.of(s, id)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 
 // Levels are the amounts that matter to the job's speed: the least that is as fast as what it asked for, the least that is nearly
 // so, and the least that is nearly as fast as can be. They are what it asked for where amounts make no difference.
-func (t *Tune) Levels(s *cluster.State, id cluster.JobID) (lean, floor, knee cluster.Amount, err error) {
+func (t *Tune) Levels(s *cluster.View, id cluster.JobID) (lean, floor, knee cluster.Amount, err error) {
 	r, err := t.bench.of(s, id)
 	if err != nil {
 		return lean, floor, knee, err
@@ -132,7 +132,7 @@ func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) flo
 
 // Finish implements finisher. Jobs that started in this transaction are placed anew, on the same GPUs with more.
 func (t *Tune) Finish(tx *cluster.Txn) error {
-	s, ops := tx.State(), tx.Ops()
+	s, ops := tx.View(), tx.Ops()
 	from := len(ops)
 	for from > 0 && ops[from-1].Kind == cluster.OpPlace {
 		from--
@@ -163,7 +163,7 @@ func (t *Tune) Finish(tx *cluster.Txn) error {
 
 // resize gives leftovers to jobs that run already.
 func (t *Tune) resize(tx *cluster.Txn) error {
-	s, profile := tx.State(), Profile(tx.State())
+	s, profile := tx.View(), Profile(tx.View())
 	t.ids = append(t.ids[:0], s.Running()...)
 	slices.Sort(t.ids)
 	for _, id := range t.ids {

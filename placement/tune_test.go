@@ -79,7 +79,7 @@ func TestTuneConsolidates(t *testing.T) {
 // slowFirst is hunger with a first server of slow GPUs: a gang that is not on it alone is five times as fast.
 type slowFirst struct{ *rule }
 
-func (r slowFirst) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (r slowFirst) Speed(s *cluster.View, id cluster.JobID) float64 {
 	if p := s.Placement(id); len(p) > 1 {
 		return 5 * r.rule.Speed(s, id)
 	}
@@ -164,14 +164,14 @@ func TestTuneIsNoSlower(t *testing.T) {
 		s := state(t, &cfg, jobs)
 		tx, p, bestFit := s.Begin(nil), placement.NewTune(placement.DefaultTune()), &placement.BestFit{}
 		fair := map[cluster.JobID]float64{}
-		for _, id := range ordered(s) {
+		for _, id := range ordered(&s.View) {
 			mark := tx.Mark()
 			ok, err := bestFit.Place(tx, id)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if ok {
-				fair[id] = s.Profile().Speed(s, id)
+				fair[id] = s.Profile().Speed(&s.View, id)
 				tx.Rollback(mark)
 			}
 			if started, err := p.Place(tx, id); err != nil || ok && !started {
@@ -182,7 +182,7 @@ func TestTuneIsNoSlower(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range s.Running() {
-			if v := s.Profile().Speed(s, id); v < fair[id]*(1-1.1e-3) {
+			if v := s.Profile().Speed(&s.View, id); v < fair[id]*(1-1.1e-3) {
 				t.Fatalf("job %d: speed %v, want %v or more", id, v, fair[id])
 			}
 		}

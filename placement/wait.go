@@ -19,7 +19,7 @@ type ends struct {
 	lefts []time.Duration
 }
 
-func (e *ends) refresh(s *cluster.State) {
+func (e *ends) refresh(s *cluster.View) {
 	e.known = true
 	if e.most = s.MostGPUs(); len(e.free) != int(e.most)+1 || len(e.of) != s.Servers() {
 		e.free, e.of = make([][]float64, e.most+1), make([][]float64, s.Servers())
@@ -45,7 +45,7 @@ func (e *ends) refresh(s *cluster.State) {
 }
 
 // started notes that a job has taken its placement.
-func (e *ends) started(s *cluster.State, p cluster.Placement) {
+func (e *ends) started(s *cluster.View, p cluster.Placement) {
 	if !e.known {
 		return
 	}
@@ -66,7 +66,7 @@ func (e *ends) started(s *cluster.State, p cluster.Placement) {
 }
 
 // foresee fills gpus with when each GPU of a server is free, ascending; infinite where estimates do not tell.
-func (e *ends) foresee(s *cluster.State, id cluster.ServerID) {
+func (e *ends) foresee(s *cluster.View, id cluster.ServerID) {
 	e.lefts, e.gpus = s.AppendFree(e.lefts[:0], id), e.gpus[:0]
 	for _, left := range e.lefts {
 		at := left.Seconds()
@@ -78,7 +78,7 @@ func (e *ends) foresee(s *cluster.State, id cluster.ServerID) {
 }
 
 // wait is how many seconds it takes until n GPUs are free on as few servers as can be; infinite if no estimate tells.
-func (e *ends) wait(s *cluster.State, n int32) float64 {
+func (e *ends) wait(s *cluster.View, n int32) float64 {
 	if !e.known {
 		e.refresh(s)
 	}
@@ -103,12 +103,12 @@ func (e *ends) wait(s *cluster.State, n int32) float64 {
 }
 
 // spread reports whether a placement uses more servers than it must.
-func spread(s *cluster.State, p cluster.Placement) bool {
+func spread(s *cluster.View, p cluster.Placement) bool {
 	most := s.MostGPUs()
 	return len(p) > int((p.Workers()+most-1)/most)
 }
 
 // waited is how long a job has been in the cluster without running, at most.
-func waited(s *cluster.State, id cluster.JobID) time.Duration {
+func waited(s *cluster.View, id cluster.JobID) time.Duration {
 	return max(s.Now()-s.Spec(id).Submit, 0)
 }

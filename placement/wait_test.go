@@ -24,7 +24,7 @@ func TestEnds(t *testing.T) {
 		from := cluster.JobID(rapid.IntRange(0, jobs).Draw(t, "from"))
 		for id := range cluster.JobID(jobs) {
 			if id == from {
-				e.refresh(s)
+				e.refresh(&s.View)
 			}
 			s.Submit(id, &cluster.JobSpec{
 				Workers: rapid.Int32Range(1, 6).Draw(t, "workers"), Estimate: time.Duration(rapid.IntRange(0, 9).Draw(t, "estimate")) * time.Second,
@@ -38,14 +38,14 @@ func TestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if id >= from {
-				e.started(s, p)
+				e.started(&s.View, p)
 			}
 		}
 		if from == jobs {
-			e.refresh(s)
+			e.refresh(&s.View)
 		}
 		for n := int32(1); n <= int32(servers*gpus); n++ {
-			if got, want := e.wait(s, n), plainWait(s, n); got != want {
+			if got, want := e.wait(&s.View, n), plainWait(s, n); got != want {
 				t.Fatalf("%d GPUs are free in %v s, want %v", n, got, want)
 			}
 		}

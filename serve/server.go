@@ -133,7 +133,7 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide
 		return nil, &refusal{gone(ctx, http.StatusBadRequest), err}
 	}
 	state.SetProfile(s.Profile)
-	out, err := s.decider.Decide(ctx, state, requestID(ctx), reasons)
+	out, err := s.decider.Decide(ctx, &state.View, requestID(ctx), reasons)
 	if err != nil {
 		return nil, &refusal{gone(ctx, undecided(err)), err}
 	}

@@ -31,7 +31,7 @@ func newCurve(reward env.Reward, memory time.Duration) *curve {
 func (c *curve) Name() string { return c.reward.Name() }
 
 // Score implements env.Reward and adds the stretch to the curve.
-func (c *curve) Score(s *cluster.State, from, to time.Duration) float64 {
+func (c *curve) Score(s *cluster.View, from, to time.Duration) float64 {
 	x := c.reward.Score(s, from, to)
 	c.add(from, to, -x)
 	return x
@@ -90,5 +90,5 @@ func (c *curve) from(t time.Duration) float64 {
 
 // watch makes an episode under a scheduler score the time that passes.
 func (c *curve) watch(run *sim.Sim) {
-	run.Watch(func(from, to time.Duration) { c.Score(run.State(), from, to) })
+	run.Watch(func(from, to time.Duration) { c.Score(&run.State().View, from, to) })
 }

@@ -34,7 +34,7 @@ func (few) Spec() observe.Spec {
 }
 
 func (few) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
-	s := tx.State()
+	s := tx.View()
 	flag := func(b bool) float32 {
 		if b {
 			return 1
@@ -65,7 +65,7 @@ type waiting struct{}
 
 func (waiting) Name() string { return "waiting" }
 
-func (waiting) Score(s *cluster.State, from, to time.Duration) float64 {
+func (waiting) Score(s *cluster.View, from, to time.Duration) float64 {
 	return -float64(len(s.Pending())) * (to - from).Hours()
 }
 

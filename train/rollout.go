@@ -160,7 +160,7 @@ func (g *player) cost(o *candidates.Candidate) (float64, error) {
 func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration) (float64, error) {
 	start, cost, enough := fork.State().Now(), 0.0, false
 	fork.Watch(func(from, to time.Duration) {
-		rate := -g.reward.Score(fork.State(), from, to) / (to - from).Hours()
+		rate := -g.reward.Score(&fork.State().View, from, to) / (to - from).Hours()
 		cost += rate * g.memory.Hours() * (fade(from-start, g.memory) - fade(to-start, g.memory))
 	})
 	err := fork.Continue(prior, 0, func(_, to time.Duration, _ int) bool {

@@ -82,13 +82,13 @@ func predictor(s *baselines.Settings) func() predict.Predictor {
 }
 
 // submission is when a job came.
-func submission(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func submission(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
 }
 
 // predictedOf declares an order by what is predicted of a job.
 func predictedOf(
-	key func(*asrpt.Durations, *cluster.State, cluster.JobID) time.Duration, skip bool,
+	key func(*asrpt.Durations, *cluster.View, cluster.JobID) time.Duration, skip bool,
 ) func(*baselines.Settings) maker {
 	return func(s *baselines.Settings) maker {
 		chosen := predictor(s)
@@ -97,7 +97,7 @@ func predictedOf(
 			durations := asrpt.NewDurations(chosen())
 			p, _ := placer()
 			return baselines.Order{
-				Key:  func(s *cluster.State, id cluster.JobID) (time.Duration, error) { return key(durations, s, id), nil },
+				Key:  func(s *cluster.View, id cluster.JobID) (time.Duration, error) { return key(durations, s, id), nil },
 				Skip: skip, Learn: durations,
 			}.New(name, p)
 		}

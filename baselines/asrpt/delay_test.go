@@ -37,18 +37,18 @@ func (o *observer) Reset(seed uint64) error {
 // watched is the placer that the scheduler gets.
 type watched struct{ *observer }
 
-func (w watched) Reset(seed uint64)                                      { w.Placer.Reset(seed) }
-func (w watched) Kind(s *cluster.State, id cluster.JobID) placement.Kind { return w.Placer.Kind(s, id) }
+func (w watched) Reset(seed uint64)                                     { w.Placer.Reset(seed) }
+func (w watched) Kind(s *cluster.View, id cluster.JobID) placement.Kind { return w.Placer.Kind(s, id) }
 func (w watched) Place(tx *cluster.Txn, id cluster.JobID) (ok bool, e error) {
 	if ok, e = w.Placer.Place(tx, id); ok {
-		s := tx.State()
+		s := tx.View()
 		w.tried[id] = alphaOf(s, s.Spec(id), s.Placement(id), w.c.Comm)
 	}
 	return ok, e
 }
 
 func (o *observer) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	o.machine.advance(s.Now())
 	for _, c := range o.machine.done {
 		o.entered[c.Job] = c.At

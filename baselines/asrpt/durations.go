@@ -29,7 +29,7 @@ func (d *Durations) Reset(seed uint64) {
 
 // Note learns from a job that has finished; other events tell it nothing. Note events before asking about jobs that arrive
 // at the same instant: the drivers order them so.
-func (d *Durations) Note(s *cluster.State, e cluster.Event) {
+func (d *Durations) Note(s *cluster.View, e cluster.Event) {
 	if e.Kind != cluster.Finished {
 		return
 	}
@@ -40,7 +40,7 @@ func (d *Durations) Note(s *cluster.State, e cluster.Event) {
 
 // Predicted is n·α_min: how long the job, in whole, takes alone and well placed, by the iterations predicted for it when it
 // was first asked about. It is above 0.
-func (d *Durations) Predicted(s *cluster.State, id cluster.JobID) time.Duration {
+func (d *Durations) Predicted(s *cluster.View, id cluster.JobID) time.Duration {
 	if t, ok := d.known[id]; ok {
 		return t
 	}
@@ -52,7 +52,7 @@ func (d *Durations) Predicted(s *cluster.State, id cluster.JobID) time.Duration 
 }
 
 // Workload is the predicted GPU-time: Predicted times the GPUs that the job asks for.
-func (d *Durations) Workload(s *cluster.State, id cluster.JobID) time.Duration {
+func (d *Durations) Workload(s *cluster.View, id cluster.JobID) time.Duration {
 	return duration(d.Predicted(s, id).Seconds() * s.Spec(id).GPUs())
 }
 

@@ -31,9 +31,9 @@ func TestDurations(t *testing.T) {
 			t.Errorf("%s: %v, want %v s", what, got, want)
 		}
 	}
-	is("of a job", d.Predicted(s, 0), 20, unit, 1)
-	is("of a job like it", d.Predicted(s, 1), 20, unit, 1)
-	is("GPU-time", d.Workload(s, 1), 20, unit, 2)
+	is("of a job", d.Predicted(&s.View, 0), 20, unit, 1)
+	is("of a job like it", d.Predicted(&s.View, 1), 20, unit, 1)
+	is("GPU-time", d.Workload(&s.View, 1), 20, unit, 2)
 	tx := s.Begin(nil)
 	if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: specs[0].Request}}); err != nil {
 		t.Fatal(err)
@@ -41,14 +41,14 @@ func TestDurations(t *testing.T) {
 	tx.End()
 	s.Advance(time.Duration(80 * unit * float64(time.Second)))
 	s.Finish(0)
-	d.Note(s, cluster.Event{Kind: cluster.Respeed, Job: 0})
-	d.Note(s, cluster.Event{Kind: cluster.Finished, Job: 0})
+	d.Note(&s.View, cluster.Event{Kind: cluster.Respeed, Job: 0})
+	d.Note(&s.View, cluster.Event{Kind: cluster.Finished, Job: 0})
 	if math.Abs(p.sum-80) > 1e-6 || p.seen != 1 {
 		t.Errorf("observed %v iterations of %v jobs, want 80 of 1", p.sum, p.seen)
 	}
-	is("of a job predicted before", d.Predicted(s, 1), 20, unit, 1)
-	is("of a job predicted after", d.Predicted(s, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 1)
-	is("GPU-time of a share", d.Workload(s, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 0.25)
+	is("of a job predicted before", d.Predicted(&s.View, 1), 20, unit, 1)
+	is("of a job predicted after", d.Predicted(&s.View, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 1)
+	is("GPU-time of a share", d.Workload(&s.View, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 0.25)
 	d.Reset(1)
 	if p.seen != 0 {
 		t.Errorf("after Reset %v observed, want none", p.seen)

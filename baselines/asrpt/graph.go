@@ -27,7 +27,7 @@ type pattern struct {
 	on                      int32 // GPUs of the largest server
 }
 
-func patternOf(s *cluster.State, spec *cluster.JobSpec, workers int32) pattern {
+func patternOf(s *cluster.View, spec *cluster.JobSpec, workers int32) pattern {
 	return pattern{spec.Model, workers, max(spec.Stages, 1), spec.Together(), s.MostGPUs()}
 }
 
@@ -64,7 +64,7 @@ func newBeliefs(c Comm) *beliefs {
 }
 
 // of returns what is believed of a job that runs with so many workers.
-func (b *beliefs) of(s *cluster.State, spec *cluster.JobSpec, workers int32) *alphas {
+func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alphas {
 	key := patternOf(s, spec, workers)
 	if a, ok := b.known[key]; ok {
 		return a
@@ -91,7 +91,7 @@ func (b *beliefs) of(s *cluster.State, spec *cluster.JobSpec, workers int32) *al
 }
 
 // slowdown is α(map) / α_min of a job that runs with the placement, α_min with as many workers.
-func (b *beliefs) slowdown(s *cluster.State, spec *cluster.JobSpec, p cluster.Placement) float64 {
+func (b *beliefs) slowdown(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement) float64 {
 	if len(p) == 1 {
 		return 1
 	}

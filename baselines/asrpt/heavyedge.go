@@ -11,7 +11,7 @@ import (
 
 // heavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
 // edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen. They are those of
-// [cluster.State.BestFit]: the server with the fewest free GPUs that still takes all workers left, else the one with the most.
+// [cluster.View.BestFit]: the server with the fewest free GPUs that still takes all workers left, else the one with the most.
 // Reconstructed: 65 % that as few servers as possible are used, 45 % that the tightest is where one suffices.
 //
 // A placement says how many workers stand on each server, and the order of its pieces says which: they are laid out stage
@@ -39,13 +39,13 @@ func newHeavyEdge(c Comm) *heavyEdge { return &heavyEdge{beliefs: newBeliefs(c)}
 func (*heavyEdge) Reset(uint64) {}
 
 // Kind implements placement.Placer.
-func (*heavyEdge) Kind(s *cluster.State, id cluster.JobID) placement.Kind {
+func (*heavyEdge) Kind(s *cluster.View, id cluster.JobID) placement.Kind {
 	return placement.Plain(s, id)
 }
 
 // Place implements placement.Placer.
 func (h *heavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	var fits bool
 	h.fit, fits = s.BestFit(id, h.fit[:0])
 	if !fits {
@@ -56,7 +56,7 @@ func (h *heavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 }
 
 // arrange orders the pieces of fit.
-func (h *heavyEdge) arrange(s *cluster.State, spec *cluster.JobSpec) {
+func (h *heavyEdge) arrange(s *cluster.View, spec *cluster.JobSpec) {
 	if len(h.fit) == 1 || spec.Stages <= 1 {
 		return // every order is one mapping
 	}

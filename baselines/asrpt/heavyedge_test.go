@@ -74,7 +74,7 @@ func TestHeavyEdge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tx, id := on(t, c.free, cluster.JobSpec{Model: "example", Workers: 4, Stages: 2})
-			s, job := tx.State(), c.job
+			s, job := tx.View(), c.job
 			h := newHeavyEdge(DefaultComm())
 			key := patternOf(s, s.Spec(id), 4)
 			best, _ := comm.Best(job, 4, h.beliefs.links)
@@ -128,7 +128,7 @@ func TestHeavyEdgeUsesFewServers(t *testing.T) {
 			sum += byRoom[len(byRoom)-need]
 		}
 		tx, id := on(t, free, spec)
-		s := tx.State()
+		s := tx.View()
 		best, fits := s.BestFit(id, nil)
 		ok, err := NewHeavyEdge(DefaultComm()).Place(tx, id)
 		if err != nil || ok != fits {
@@ -271,7 +271,7 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 		filler := spec
 		filler.Tensor = 0
 		tx, id := on(t, free, filler)
-		s := tx.State()
+		s := tx.View()
 		*s.Spec(id) = spec
 		spec.Request.GPUMilli = cluster.WholeGPU
 		*s.Spec(id) = spec
@@ -292,7 +292,7 @@ type counter struct {
 }
 
 func (c *counter) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	spec := s.Spec(id)
 	if chosen, fits := s.BestFit(id, nil); fits && len(chosen) > 1 && spec.Stages > 1 {
 		var a arranger

@@ -63,7 +63,7 @@ func (p *plain) Reset(seed uint64) error {
 }
 
 func (p *plain) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	p.advance(s.Now())
 	p.note(tx)
 	for _, id := range p.line(s) {
@@ -89,7 +89,7 @@ func (p *plain) Schedule(tx *cluster.Txn) error {
 }
 
 func (p *plain) note(tx *cluster.Txn) {
-	s := tx.State()
+	s := tx.View()
 	gpus := 0
 	for i := range s.Servers() {
 		if v := s.Server(cluster.ServerID(i)); v.Pool == cluster.Training {
@@ -122,7 +122,7 @@ func (p *plain) note(tx *cluster.Txn) {
 }
 
 // line is the jobs that may start, in order.
-func (p *plain) line(s *cluster.State) (ids []cluster.JobID) {
+func (p *plain) line(s *cluster.View) (ids []cluster.JobID) {
 	for _, c := range p.done {
 		if _, waits := p.entered[c.Job]; waits {
 			if p.Start == atVirtualCompletion && s.Starts(c.Job) == 0 {
@@ -145,7 +145,7 @@ func (p *plain) line(s *cluster.State) (ids []cluster.JobID) {
 
 // delay is the delay rule.
 func (p *plain) delay(tx *cluster.Txn, id cluster.JobID) bool {
-	s := tx.State()
+	s := tx.View()
 	spec := s.Spec(id)
 	best, worst := extremes(s, spec, spec.Workers, p.Comm)
 	if worst/best < p.Theta {
@@ -186,7 +186,7 @@ func graphOf(spec *cluster.JobSpec, workers int32, c Comm) (comm.Job, bool) {
 }
 
 // extremes is α_min and α_max, which are both 1 for a job that does not communicate.
-func extremes(s *cluster.State, spec *cluster.JobSpec, workers int32, c Comm) (best, worst float64) {
+func extremes(s *cluster.View, spec *cluster.JobSpec, workers int32, c Comm) (best, worst float64) {
 	job, ok := graphOf(spec, workers, c)
 	if !ok {
 		return 1, 1
@@ -202,7 +202,7 @@ func extremes(s *cluster.State, spec *cluster.JobSpec, workers int32, c Comm) (b
 	return best, max(worst, best)
 }
 
-func alphaOf(s *cluster.State, spec *cluster.JobSpec, p cluster.Placement, c Comm) float64 {
+func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement, c Comm) float64 {
 	job, ok := graphOf(spec, p.Workers(), c)
 	if !ok {
 		return 1

@@ -86,7 +86,7 @@ func (a *scheduler) Reset(seed uint64) error {
 }
 
 func (a *scheduler) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	if a.gpus == 0 {
 		a.meet(s)
 	}
@@ -104,7 +104,7 @@ func (a *scheduler) Schedule(tx *cluster.Txn) error {
 }
 
 // meet looks at a cluster for the first time.
-func (a *scheduler) meet(s *cluster.State) {
+func (a *scheduler) meet(s *cluster.View) {
 	gpus := int32(0)
 	for i := range s.Servers() {
 		if v := s.Server(cluster.ServerID(i)); v.Pool == cluster.Training {
@@ -134,7 +134,7 @@ func (a *scheduler) rank(id cluster.JobID) {
 	a.jobs[id].rank = a.last
 }
 
-func (a *scheduler) note(s *cluster.State, e cluster.Event) {
+func (a *scheduler) note(s *cluster.View, e cluster.Event) {
 	a.durations.Note(s, e)
 	switch e.Kind {
 	case cluster.Arrived:
@@ -154,7 +154,7 @@ func (a *scheduler) note(s *cluster.State, e cluster.Event) {
 }
 
 // wait notes that a job is to start.
-func (a *scheduler) wait(s *cluster.State, id cluster.JobID) {
+func (a *scheduler) wait(s *cluster.View, id cluster.JobID) {
 	spec := s.Spec(id)
 	key := classKey{a.Placer.Kind(s, id), patternOf(s, spec, spec.Workers)}
 	c, ok := a.classOf[key]
@@ -168,7 +168,7 @@ func (a *scheduler) wait(s *cluster.State, id cluster.JobID) {
 }
 
 // work is the job's time on the virtual machine.
-func (a *scheduler) work(s *cluster.State, id cluster.JobID) time.Duration {
+func (a *scheduler) work(s *cluster.View, id cluster.JobID) time.Duration {
 	alphas := 1.0 // in units of α_min
 	switch stretch := a.classes[a.jobs[id].class].stretch; a.Work {
 	case workMax:
@@ -217,7 +217,7 @@ func (a *scheduler) start(tx *cluster.Txn) error {
 
 // try starts a job if it fits and the delay rule does not object, and says whether to go on with those behind it.
 func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, err error) {
-	s := tx.State()
+	s := tx.View()
 	j := &a.jobs[id]
 	c := &a.classes[j.class]
 	if c.refused == a.pass {
@@ -251,7 +251,7 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 const rounding = 1e-9
 
 // until is when the delay rule no longer holds the job wherever it would run: the present or earlier if it never does.
-func (a *scheduler) until(s *cluster.State, id cluster.JobID) time.Duration {
+func (a *scheduler) until(s *cluster.View, id cluster.JobID) time.Duration {
 	j := &a.jobs[id]
 	if a.Tau <= 0 || a.classes[j.class].stretch < a.Theta {
 		return j.entered

@@ -75,7 +75,7 @@ func (a *afs) standing(t throughput, j *Job) (d deserves) {
 	return d
 }
 
-func (a *afs) Allocate(s *cluster.State, jobs []Job) {
+func (a *afs) Allocate(s *cluster.View, jobs []Job) {
 	if !a.Submission {
 		byWorkLeft(jobs)
 	}

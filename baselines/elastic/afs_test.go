@@ -77,12 +77,12 @@ func TestAFSPairwiseMinimisesTheSumOfTwo(t *testing.T) {
 // plainly hands out single workers as grow does, playing all matches anew before each.
 func plainly(s *cluster.State, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
 	beats func(i, k int32) bool) {
-	left := newBudget(s, jobs)
+	left := newBudget(&s.View, jobs)
 	left.bases(jobs)
 	var open []int32
 	able := map[int32]bool{}
 	for i := range jobs {
-		if j := &jobs[i]; j.Want > 0 && j.Want < j.Most && rank(int32(i), scaling.of(s, j.ID)) {
+		if j := &jobs[i]; j.Want > 0 && j.Want < j.Most && rank(int32(i), scaling.of(&s.View, j.ID)) {
 			open = append(open, int32(i))
 			able[int32(i)] = true
 		}
@@ -124,7 +124,7 @@ func plainly(s *cluster.State, jobs []Job, scaling Scaling, rank func(i int32, t
 		}
 		j.Want++
 		left.gpuMilli -= j.GPUMilli
-		able[best] = j.Want < j.Most && rank(best, scaling.of(s, j.ID))
+		able[best] = j.Want < j.Most && rank(best, scaling.of(&s.View, j.ID))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestAFSAsPlainLoops(t *testing.T) {
 				standings[i] = p.standing(c, &want[i])
 				return standings[i].gain > 0
 			}, func(i, k int32) bool { return p.beats(&standings[i], &standings[k]) })
-			if p.Allocate(s, jobs); !slices.Equal(jobs, want) {
+			if p.Allocate(&s.View, jobs); !slices.Equal(jobs, want) {
 				r.Fatalf("%s: jobs\n%v, want\n%v", rule, jobs, want)
 			}
 		})

@@ -10,14 +10,14 @@ import (
 type allowance map[string]int64
 
 // take counts thousandths of GPUs with the job's tenant; less than 0 gives back.
-func (a allowance) take(s *cluster.State, id cluster.JobID, milli int64) {
+func (a allowance) take(s *cluster.View, id cluster.JobID, milli int64) {
 	if s.Quota(id) >= 0 {
 		a[s.Spec(id).Tenant] += milli
 	}
 }
 
 // left is how many thousandths of GPUs the job's tenant may still take, beyond what it holds.
-func (a allowance) left(s *cluster.State, id cluster.JobID) int64 {
+func (a allowance) left(s *cluster.View, id cluster.JobID) int64 {
 	if milli, limited := s.QuotaLeft(id); limited {
 		return milli - a[s.Spec(id).Tenant]
 	}

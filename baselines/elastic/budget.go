@@ -12,13 +12,13 @@ import (
 // budget is what the cluster's totals leave for the jobs of one allocation: GPUs in order on open servers, and what their
 // tenants' quotas allow. It knows neither GPU types nor fragments; both show when the jobs are placed.
 type budget struct {
-	state    *cluster.State
+	state    *cluster.View
 	gpuMilli int64
 	tenants  allowance
 }
 
 // newBudget counts what is left beside running jobs that are not among these, as if these ran with nothing.
-func newBudget(s *cluster.State, jobs []Job) *budget {
+func newBudget(s *cluster.View, jobs []Job) *budget {
 	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: allowance{}}
 	for _, id := range s.Running() {
 		b.gpuMilli -= s.Placement(id).GPUMilli()
@@ -81,7 +81,7 @@ func (b *budget) bases(jobs []Job) {
 // grow hands out single workers to jobs that have their base and may have more, always to the one that beats the others,
 // until none is left that a job could use. rank takes note of where job i stands with its present Want and reports whether
 // it should have one more at all; beats(i, k) is asked of jobs that have been ranked, i < k.
-func (b *budget) grow(s *cluster.State, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
+func (b *budget) grow(s *cluster.View, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
 	beats func(i, k int32) bool) {
 	curves := make([]throughput, len(jobs))
 	var open []int32 // the contestants, by their index in jobs

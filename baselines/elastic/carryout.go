@@ -11,7 +11,7 @@ import (
 
 // carryOut does what the policy wants as far as there is room; missed says that a gang found none.
 func (e *scheduler) carryOut(tx *cluster.Txn) (missed bool, err error) {
-	s := tx.State()
+	s := tx.View()
 	e.layout.survey(s)
 	e.starts, e.donors = e.starts[:0], e.donors[:0]
 	for i := range e.jobs {
@@ -61,12 +61,12 @@ func (e *scheduler) donate(tx *cluster.Txn) error {
 	last := len(e.donors) - 1
 	j := &e.jobs[e.donors[last]]
 	e.donors = e.donors[:last]
-	return e.resize(tx, j.ID, e.layout.without(tx.State(), j.ID, j.Now-j.Want))
+	return e.resize(tx, j.ID, e.layout.without(tx.View(), j.ID, j.Now-j.Want))
 }
 
 // order puts the starts in the order in which they are placed: those with the largest workers first, where a worker is all
 // that must stand together, and jobs that take GPUs of any types at once last, for they take what is left [L §5.3].
-func (e *scheduler) order(s *cluster.State) {
+func (e *scheduler) order(s *cluster.View) {
 	if !e.cfg.Decreasing {
 		return
 	}
@@ -85,7 +85,7 @@ func (e *scheduler) order(s *cluster.State) {
 // start places a gang with its base. Where it finds no servers and resizes cost time, jobs that are to have fewer workers give
 // them up only now.
 func (e *scheduler) start(tx *cluster.Txn, j *Job) (bool, error) {
-	s := tx.State()
+	s := tx.View()
 	p, found := e.layout.gang(s, j.ID, j.Base)
 	for !found && len(e.donors) > 0 {
 		need := (int64(j.Base)*j.GPUMilli + cluster.WholeGPU - 1) / cluster.WholeGPU
@@ -114,7 +114,7 @@ func (e *scheduler) start(tx *cluster.Txn, j *Job) (bool, error) {
 
 // scattered reports whether a gang that has just been placed had better wait, because the profiles promise it too small a part
 // of the speed in proportion to its workers. Where nothing else runs there is nothing to wait for.
-func (e *scheduler) scattered(s *cluster.State, j *Job) bool {
+func (e *scheduler) scattered(s *cluster.View, j *Job) bool {
 	p := s.Placement(j.ID)
 	if e.cfg.Slowest == 0 || len(p) == 1 || len(s.Running()) == 1 {
 		return false
@@ -130,7 +130,7 @@ func (e *scheduler) scattered(s *cluster.State, j *Job) bool {
 // grow gives a running job up to n more workers, beside those that it has or, if it gathers, also somewhere else together with
 // them, whichever is faster.
 func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
-	s, id := tx.State(), j.ID
+	s, id := tx.View(), j.ID
 	p, more := e.layout.with(s, id, n)
 	if !e.cfg.Faster && !e.cfg.Gather && e.cfg.Pause == 0 {
 		if more == 0 {
@@ -175,7 +175,7 @@ func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 
 // afresh proposes a placement of a running job with n workers as if it did not run yet.
 func (e *scheduler) afresh(tx *cluster.Txn, id cluster.JobID, n int32) (cluster.Placement, bool, error) {
-	s, mark := tx.State(), tx.Mark()
+	s, mark := tx.View(), tx.Mark()
 	e.layout.label(s, id, -1)
 	if err := tx.Preempt(id); err != nil {
 		return nil, false, err
@@ -191,7 +191,7 @@ func (e *scheduler) afresh(tx *cluster.Txn, id cluster.JobID, n int32) (cluster.
 
 // pays reports whether a change of speed saves a job more time than it costs. Of a job without an estimate it expects that it
 // runs as long again as it has, which is what heavy tails suggest.
-func (e *scheduler) pays(s *cluster.State, j *Job, before, after float64) bool {
+func (e *scheduler) pays(s *cluster.View, j *Job, before, after float64) bool {
 	if e.cfg.Pause == 0 || j.Now == 0 {
 		return true
 	}
@@ -203,8 +203,8 @@ func (e *scheduler) pays(s *cluster.State, j *Job, before, after float64) bool {
 }
 
 func (e *scheduler) resize(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) error {
-	e.layout.label(tx.State(), id, -1)
+	e.layout.label(tx.View(), id, -1)
 	err := tx.Resize(id, p)
-	e.layout.label(tx.State(), id, 1)
+	e.layout.label(tx.View(), id, 1)
 	return err
 }

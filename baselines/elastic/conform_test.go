@@ -119,7 +119,7 @@ func (*wild) Name() string         { return "wild" }
 func (w *wild) Reset(seed uint64)  { w.r = rand.New(rand.NewPCG(seed, 0)) }
 func (*wild) NeedsEstimates() bool { return false }
 
-func (w *wild) Allocate(s *cluster.State, jobs []elastic.Job) {
+func (w *wild) Allocate(s *cluster.View, jobs []elastic.Job) {
 	for i := range jobs {
 		a, b := jobs[max(i-1, 0)].ID, jobs[i].ID
 		if cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b)) >= 0 && i > 0 || jobs[i].Want != 0 {
@@ -142,7 +142,7 @@ type borrower struct {
 }
 
 func (b borrower) Schedule(tx *cluster.Txn) error {
-	s, events := tx.State(), slices.Clone(tx.Events())
+	s, events := tx.View(), slices.Clone(tx.Events())
 	for owed, _ := s.Owed(); owed > 0; owed-- {
 		best, least := cluster.ServerID(-1), 0
 		for i := range s.Servers() {
@@ -186,7 +186,7 @@ func (b borrower) Schedule(tx *cluster.Txn) error {
 }
 
 // spares reports whether the job can do without its workers on a server.
-func (b borrower) spares(s *cluster.State, id cluster.JobID, v cluster.ServerID) bool {
+func (b borrower) spares(s *cluster.View, id cluster.JobID, v cluster.ServerID) bool {
 	left := int32(0)
 	for _, p := range s.Placement(id) {
 		if p.Server != v {
@@ -210,7 +210,7 @@ func (g guard) Schedule(tx *cluster.Txn) error {
 	}
 	resized := map[cluster.JobID]int{}
 	for _, o := range tx.Ops()[first:] {
-		spec, n := tx.State().Spec(o.Job), o.Placement().Workers()
+		spec, n := tx.View().Spec(o.Job), o.Placement().Workers()
 		switch {
 		case o.Kind == cluster.OpResize && (!g.elastic || spec.Least() == spec.Most()):
 			return fmt.Errorf("job %d is resized, which is not elastic", o.Job)
@@ -227,7 +227,7 @@ func (g guard) Schedule(tx *cluster.Txn) error {
 			}
 		}
 		if g.apart {
-			if err := apart(tx.State(), &o); err != nil {
+			if err := apart(tx.View(), &o); err != nil {
 				return err
 			}
 		}
@@ -236,7 +236,7 @@ func (g guard) Schedule(tx *cluster.Txn) error {
 }
 
 // based reports whether base workers run on a server: of the first workers of a job, as many as it needs at least.
-func based(s *cluster.State, v cluster.ServerID) bool {
+func based(s *cluster.View, v cluster.ServerID) bool {
 	return slices.ContainsFunc(s.Residents(v), func(id cluster.JobID) bool {
 		left := s.Spec(id).Least()
 		for _, p := range s.Placement(id) {
@@ -251,7 +251,7 @@ func based(s *cluster.State, v cluster.ServerID) bool {
 
 // apart fails where flexible workers were put beside base workers on a server on loan, although another server on loan with
 // GPUs of that type and no base workers has still room for one.
-func apart(s *cluster.State, o *cluster.Op) error {
+func apart(s *cluster.View, o *cluster.Op) error {
 	for _, p := range o.Placement() {
 		had := slices.IndexFunc(o.Before(), func(q cluster.Piece) bool { return q.Server == p.Server })
 		grew := o.Kind == cluster.OpResize && (had < 0 || o.Before()[had].Workers < p.Workers)

@@ -18,7 +18,7 @@ type Policy interface {
 	// of servers is found waits for the next epoch, and Allocate is asked again without it and its like.
 	//
 	// Jobs come in the order of their submission, then id, with Want 0.
-	Allocate(s *cluster.State, jobs []Job)
+	Allocate(s *cluster.View, jobs []Job)
 }
 
 // informed is a Policy that cannot do without estimates of durations if NeedsEstimates says so: a job that has none is then

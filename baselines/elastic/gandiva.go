@@ -33,7 +33,7 @@ func NewGandiva(c GandivaConfig) Policy { return &gandiva{c} }
 func (*gandiva) Name() string { return "gandiva" }
 func (*gandiva) Reset(uint64) {}
 
-func (g *gandiva) Allocate(s *cluster.State, jobs []Job) {
+func (g *gandiva) Allocate(s *cluster.View, jobs []Job) {
 	left := newBudget(s, jobs)
 	left.keep(jobs)
 	if !g.Shrink {

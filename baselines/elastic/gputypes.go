@@ -4,7 +4,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// gpuTypes are the types of a cluster's GPUs, by their place in cluster.State.Types, and the orders in which jobs try them:
+// gpuTypes are the types of a cluster's GPUs, by their place in cluster.View.Types, and the orders in which jobs try them:
 // those of the training pool first, or those of the inference pool first, and else as they come among the servers.
 type gpuTypes struct {
 	of       []int8 // by server
@@ -12,7 +12,7 @@ type gpuTypes struct {
 	loan     []int8 // inference servers first
 }
 
-func newGPUTypes(s *cluster.State) gpuTypes {
+func newGPUTypes(s *cluster.View) gpuTypes {
 	t := gpuTypes{of: make([]int8, s.Servers())}
 	var pools [2]uint16 // the types in each
 	for i := range t.of {
@@ -35,14 +35,14 @@ func newGPUTypes(s *cluster.State) gpuTypes {
 }
 
 // oneType takes all GPUs for one type.
-func oneType(s *cluster.State) gpuTypes {
+func oneType(s *cluster.View) gpuTypes {
 	return gpuTypes{of: make([]int8, s.Servers()), training: []int8{0}, loan: []int8{0}}
 }
 
 func (t *gpuTypes) count() int { return len(t.training) }
 
 // allowed returns the bits of the types that will do for a job.
-func (t *gpuTypes) allowed(s *cluster.State, id cluster.JobID) uint16 {
+func (t *gpuTypes) allowed(s *cluster.View, id cluster.JobID) uint16 {
 	if t.count() == 1 {
 		return 1
 	}

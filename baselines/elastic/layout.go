@@ -41,7 +41,7 @@ const (
 )
 
 // learn takes note of what does not change.
-func (l *layout) learn(s *cluster.State, c Config) {
+func (l *layout) learn(s *cluster.View, c Config) {
 	if l.cfg = c; len(l.based) == 0 {
 		l.types, l.based = newGPUTypes(s), make([]int32, s.Servers())
 	}
@@ -56,7 +56,7 @@ func (l *layout) wants(spec *cluster.JobSpec) part {
 }
 
 // survey learns where base workers run.
-func (l *layout) survey(s *cluster.State) {
+func (l *layout) survey(s *cluster.View) {
 	clear(l.based)
 	for _, id := range s.Running() {
 		l.label(s, id, 1)
@@ -64,7 +64,7 @@ func (l *layout) survey(s *cluster.State) {
 }
 
 // label counts a running job's base workers in (1) or out (-1).
-func (l *layout) label(s *cluster.State, id cluster.JobID, sign int32) {
+func (l *layout) label(s *cluster.View, id cluster.JobID, sign int32) {
 	left := l.least(s.Spec(id))
 	for _, p := range s.Placement(id) {
 		if left <= 0 {
@@ -83,7 +83,7 @@ func (l *layout) least(spec *cluster.JobSpec) int32 {
 }
 
 // open learns which servers have room. What a job leaves that moves is not seen before the next call.
-func (l *layout) open(s *cluster.State) {
+func (l *layout) open(s *cluster.View) {
 	l.some, l.all = l.some[:0], l.all[:0]
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.Open(id) {
@@ -96,7 +96,7 @@ func (l *layout) open(s *cluster.State) {
 }
 
 // rank says how much such workers want a server; mixes that it would join base and flexible workers.
-func (l *layout) rank(s *cluster.State, v cluster.ServerID, p part) (rank int8, mixes bool) {
+func (l *layout) rank(s *cluster.View, v cluster.ServerID, p part) (rank int8, mixes bool) {
 	used, onLoan := len(s.Residents(v)) > 0, s.OnLoan(v)
 	if l.cfg.Special && onLoan && used && (p == flexible) == (l.based[v] > 0) {
 		return 4, true
@@ -111,7 +111,7 @@ func (l *layout) rank(s *cluster.State, v cluster.ServerID, p part) (rank int8, 
 }
 
 // collect lists the servers that may take workers of the job.
-func (l *layout) collect(s *cluster.State, id cluster.JobID, p part) {
+func (l *layout) collect(s *cluster.View, id cluster.JobID, p part) {
 	spec, from := s.Spec(id), l.all
 	if spec.Request.GPUMilli == cluster.WholeGPU {
 		from = l.some

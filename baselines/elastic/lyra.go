@@ -65,7 +65,7 @@ func (*lyra) Name() string         { return "lyra" }
 func (*lyra) NeedsEstimates() bool { return true }
 func (l *lyra) Reset(uint64)       { *l = lyra{LyraConfig: l.LyraConfig} }
 
-func (l *lyra) Allocate(s *cluster.State, jobs []Job) {
+func (l *lyra) Allocate(s *cluster.View, jobs []Job) {
 	l.stock.count(s, jobs, l.LyraConfig)
 	l.admit(s, jobs)
 	l.extend(s, jobs)
@@ -73,7 +73,7 @@ func (l *lyra) Allocate(s *cluster.State, jobs []Job) {
 }
 
 // admit is the first phase.
-func (l *lyra) admit(s *cluster.State, jobs []Job) {
+func (l *lyra) admit(s *cluster.View, jobs []Job) {
 	l.queue, l.admitted = l.queue[:0], l.admitted[:0]
 	smallest := int64(1) << 62
 	for i := range jobs {
@@ -100,7 +100,7 @@ func (l *lyra) admit(s *cluster.State, jobs []Job) {
 }
 
 // extend is the second phase: one knapsack for each type of GPUs, then one for the jobs that mix types.
-func (l *lyra) extend(s *cluster.State, jobs []Job) {
+func (l *lyra) extend(s *cluster.View, jobs []Job) {
 	for t := range l.stock.whole {
 		l.pack(s, jobs, int8(t))
 	}
@@ -108,7 +108,7 @@ func (l *lyra) extend(s *cluster.State, jobs []Job) {
 }
 
 // pack solves the knapsack of the jobs with GPUs of one kind.
-func (l *lyra) pack(s *cluster.State, jobs []Job, kind int8) {
+func (l *lyra) pack(s *cluster.View, jobs []Job, kind int8) {
 	l.of, l.groups = l.of[:0], l.groups[:0]
 	for i := range jobs {
 		if j := &jobs[i]; j.Want > 0 && j.Base < j.Most && l.stock.kind[i] == kind {

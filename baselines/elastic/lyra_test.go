@@ -41,7 +41,7 @@ type fixed [2]int32
 func (fixed) Name() string { return "fixed" }
 func (fixed) Reset(uint64) {}
 
-func (f fixed) Allocate(_ *cluster.State, jobs []elastic.Job) {
+func (f fixed) Allocate(_ *cluster.View, jobs []elastic.Job) {
 	for i := range jobs {
 		if jobs[i].Want = jobs[i].Most; len(jobs) == 2 {
 			jobs[i].Want = f[jobs[i].ID]
@@ -204,7 +204,7 @@ type most struct{}
 func (most) Name() string { return "most" }
 func (most) Reset(uint64) {}
 
-func (most) Allocate(_ *cluster.State, jobs []elastic.Job) {
+func (most) Allocate(_ *cluster.View, jobs []elastic.Job) {
 	for i := range jobs {
 		jobs[i].Want = jobs[i].Most
 	}
@@ -406,7 +406,7 @@ type least struct{}
 func (least) Name() string { return "least" }
 func (least) Reset(uint64) {}
 
-func (least) Allocate(_ *cluster.State, jobs []elastic.Job) {
+func (least) Allocate(_ *cluster.View, jobs []elastic.Job) {
 	for i := range jobs {
 		jobs[i].Want = max(jobs[i].Base, jobs[i].Now-3)
 	}

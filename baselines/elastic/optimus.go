@@ -35,7 +35,7 @@ func NewOptimus(c OptimusConfig) Policy {
 func (*optimus) Name() string { return "optimus" }
 func (*optimus) Reset(uint64) {}
 
-func (o *optimus) Allocate(s *cluster.State, jobs []Job) {
+func (o *optimus) Allocate(s *cluster.View, jobs []Job) {
 	if !o.Submission {
 		byWorkLeft(jobs)
 	}

@@ -40,7 +40,7 @@ func TestOptimusIsOptimalWhereGainsDiminish(t *testing.T) {
 		list = list[:min(len(list), 4)]
 		s, jobs := stand(t, spec, list)
 		if p := NewOptimus(OptimusConfig{Scaling: Linear}); len(jobs) > 0 {
-			p.Allocate(s, jobs)
+			p.Allocate(&s.View, jobs)
 		}
 		workers, total := int32(0), func() (sum float64) {
 			for i := range jobs {
@@ -95,7 +95,7 @@ func TestOptimusAsPlainLoops(t *testing.T) {
 			gains[i] = left.Seconds() * c.at(1) * (1/c.at(j.Want) - 1/c.at(j.Want+1)) / (float64(j.GPUMilli) / whole)
 			return gains[i] > 0
 		}, func(i, k int32) bool { return gains[i] >= gains[k] })
-		if p.Allocate(s, jobs); !slices.Equal(jobs, want) {
+		if p.Allocate(&s.View, jobs); !slices.Equal(jobs, want) {
 			r.Fatalf("jobs\n%v, want\n%v", jobs, want)
 		}
 	})

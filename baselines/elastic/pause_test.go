@@ -58,11 +58,11 @@ func TestWhereChangeCosts(t *testing.T) {
 // crawl is physics in which a gang on several servers hardly moves.
 type crawl struct{}
 
-func (crawl) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (crawl) Speed(s *cluster.View, id cluster.JobID) float64 {
 	return 1 / float64(10*len(s.Placement(id)))
 }
 
-func (crawl) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (crawl) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 

@@ -12,7 +12,7 @@ const anyType = -1
 // gang proposes where the waiting job starts with n workers: on one type of GPUs, the types that such jobs want first first,
 // and with base and flexible workers apart if that is possible on any type. A job that may mix types does so where no type
 // holds it. The placement is valid until the next call.
-func (l *layout) gang(s *cluster.State, id cluster.JobID, n int32) (cluster.Placement, bool) {
+func (l *layout) gang(s *cluster.View, id cluster.JobID, n int32) (cluster.Placement, bool) {
 	spec := s.Spec(id)
 	if spec.Request.GPUMilli == cluster.WholeGPU && int64(n) > s.FreeTotal() {
 		return nil, false
@@ -39,7 +39,7 @@ func (l *layout) gang(s *cluster.State, id cluster.JobID, n int32) (cluster.Plac
 }
 
 // fill lists up to n more workers of a job in fit, on the candidates with such GPUs, and returns how many found room.
-func (l *layout) fill(s *cluster.State, id cluster.JobID, n int32, gpu int8, apart bool) int32 {
+func (l *layout) fill(s *cluster.View, id cluster.JobID, n int32, gpu int8, apart bool) int32 {
 	l.heap = l.heap[:0]
 	for _, c := range l.list {
 		if (gpu == anyType || c.gpu == gpu) && !(apart && c.mixes) {
@@ -60,7 +60,7 @@ func (l *layout) fill(s *cluster.State, id cluster.JobID, n int32, gpu int8, apa
 	return n - left
 }
 
-func (l *layout) add(s *cluster.State, id cluster.JobID, v cluster.ServerID, fits int32, left *int32) {
+func (l *layout) add(s *cluster.View, id cluster.JobID, v cluster.ServerID, fits int32, left *int32) {
 	if n := min(fits, *left); n > 0 {
 		l.fit = append(l.fit, cluster.Piece{Server: v, Workers: n, Amount: s.Spec(id).Request})
 		*left -= n
@@ -69,7 +69,7 @@ func (l *layout) add(s *cluster.State, id cluster.JobID, v cluster.ServerID, fit
 
 // gather takes, as long as workers are left, the first spot that takes all of them, else the one that takes most. A job's
 // own servers come before all others.
-func (l *layout) gather(s *cluster.State, id cluster.JobID, left *int32) {
+func (l *layout) gather(s *cluster.View, id cluster.JobID, left *int32) {
 	l.rooms = l.rooms[:0]
 	for i := range l.heap {
 		c := &l.heap[i]
@@ -113,7 +113,7 @@ func (o *room) beats(p *room, left int32) bool {
 
 // more counts the workers of a job that a server takes beside those that it may have there already, each on a GPU of its
 // own.
-func (l *layout) more(s *cluster.State, id cluster.JobID, v cluster.ServerID) int32 {
+func (l *layout) more(s *cluster.View, id cluster.JobID, v cluster.ServerID) int32 {
 	amount := s.Spec(id).Request
 	if i := pieceOn(s.Placement(id), v); i >= 0 {
 		amount = s.Placement(id)[i].Amount
@@ -136,7 +136,7 @@ func pieceOn(p cluster.Placement, v cluster.ServerID) int {
 }
 
 // with proposes a running job's placement with up to n more workers, and says how many. It is valid until the next call.
-func (l *layout) with(s *cluster.State, id cluster.JobID, n int32) (p cluster.Placement, more int32) {
+func (l *layout) with(s *cluster.View, id cluster.JobID, n int32) (p cluster.Placement, more int32) {
 	spec, now := s.Spec(id), s.Placement(id)
 	if milli, limited := s.QuotaLeft(id); limited {
 		n = int32(min(int64(n), max(milli, 0)/int64(spec.Request.GPUMilli)))
@@ -166,7 +166,7 @@ func (l *layout) with(s *cluster.State, id cluster.JobID, n int32) (p cluster.Pl
 // without proposes a running job's placement with n workers fewer, all of them flexible: first those on servers on loan that
 // no base holds, then others on loan, then those in the smallest pieces, and of equal ones the last. It is valid until the
 // next call.
-func (l *layout) without(s *cluster.State, id cluster.JobID, n int32) cluster.Placement {
+func (l *layout) without(s *cluster.View, id cluster.JobID, n int32) cluster.Placement {
 	l.grown = append(l.grown[:0], s.Placement(id)...)
 	p := l.grown
 	for n > 0 {

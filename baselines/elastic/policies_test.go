@@ -58,7 +58,7 @@ func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job
 
 // wants runs the policy and lists what every job gets, by id.
 func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
-	p.Allocate(s, jobs)
+	p.Allocate(&s.View, jobs)
 	want := make([]int32, len(jobs))
 	slices.SortFunc(jobs, func(a, b Job) int { return int(a.ID - b.ID) })
 	for i := range jobs {
@@ -163,10 +163,10 @@ func TestPoliciesKeepTheRules(t *testing.T) {
 				s, jobs := stand(t, spec, list)
 				again := slices.Clone(jobs)
 				p.Reset(1)
-				p.Allocate(s, jobs)
+				p.Allocate(&s.View, jobs)
 				checkRules(r, s, p, jobs)
 				p.Reset(1)
-				p.Allocate(s, again)
+				p.Allocate(&s.View, again)
 				if !slices.Equal(jobs, again) {
 					r.Fatalf("jobs\n%v, again\n%v", jobs, again)
 				}

@@ -41,7 +41,7 @@ func BenchmarkAllocate(b *testing.B) {
 			for b.Loop() {
 				c.policy.Reset(1)
 				copy(given, jobs)
-				c.policy.Allocate(s, given)
+				c.policy.Allocate(&s.View, given)
 			}
 			held, started := int64(0), 0
 			for i := range given {

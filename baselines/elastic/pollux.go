@@ -75,7 +75,7 @@ func (p *pollux) Reset(seed uint64) {
 	p.history = nil
 }
 
-func (p *pollux) Allocate(s *cluster.State, jobs []Job) {
+func (p *pollux) Allocate(s *cluster.View, jobs []Job) {
 	p.follow(s, jobs)
 	left := newBudget(s, jobs)
 	left.keep(jobs)
@@ -94,7 +94,7 @@ func (p *pollux) Allocate(s *cluster.State, jobs []Job) {
 }
 
 // follow counts the changes of running jobs.
-func (p *pollux) follow(s *cluster.State, jobs []Job) {
+func (p *pollux) follow(s *cluster.View, jobs []Job) {
 	if n := s.Jobs() - len(p.history); n > 0 {
 		p.history = append(p.history, make([]changes, n)...)
 	}
@@ -131,7 +131,7 @@ func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
 }
 
 // penalty is the factor on the speedup of a running job whose workers change.
-func (p *pollux) penalty(s *cluster.State, id cluster.JobID) float64 {
+func (p *pollux) penalty(s *cluster.View, id cluster.JobID) float64 {
 	age := (s.Now() - s.Spec(id).Submit).Seconds()
 	count := float64(p.history[id].count) + float64(max(s.Starts(id)-1, 0))
 	delay := p.Delay.Seconds()

@@ -41,13 +41,13 @@ func TestPolluxPaysForChanges(t *testing.T) {
 	s, jobs := stand(t, cluster.Uniform(1, 8), []asked{{base: 1, most: 8, now: 2}})
 	s.Advance(time.Hour)
 	p := NewPollux(DefaultPollux()).(*pollux)
-	p.follow(s, jobs)
-	if got, want := p.penalty(s, 0), 3600.0/3630; got != want {
+	p.follow(&s.View, jobs)
+	if got, want := p.penalty(&s.View, 0), 3600.0/3630; got != want {
 		t.Errorf("factor %v, want %v", got, want)
 	}
 	jobs[0].Now = 3
-	p.follow(s, jobs)
-	if got, want := p.penalty(s, 0), 3570.0/3630; got != want {
+	p.follow(&s.View, jobs)
+	if got, want := p.penalty(&s.View, 0), 3570.0/3630; got != want {
 		t.Errorf("after a change, factor %v, want %v", got, want)
 	}
 	jobs[0].Now = 2
@@ -72,11 +72,11 @@ func TestPolluxMeans(t *testing.T) {
 
 // searchOf is the search over all the jobs, before it runs.
 func searchOf(p *pollux, s *cluster.State, jobs []Job) *search {
-	p.follow(s, jobs)
-	left := newBudget(s, jobs)
+	p.follow(&s.View, jobs)
+	left := newBudget(&s.View, jobs)
 	left.keep(jobs)
 	chosen, _ := p.choose(left, jobs)
-	return newSearch(p, s, left, chosen)
+	return newSearch(p, &s.View, left, chosen)
 }
 
 // The search never ends below what runs now, and never above the best of all allocations, which it mostly reaches.

@@ -44,7 +44,7 @@ type allotment struct {
 }
 
 // newSearch prepares the search. left holds what there is beside the base of the running jobs.
-func newSearch(p *pollux, s *cluster.State, left *budget, jobs []*Job) *search {
+func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*Job) *search {
 	g := &search{pollux: p, jobs: jobs, left: left, room: left.gpuMilli}
 	owners := map[string]int32{}
 	for _, j := range jobs {
@@ -72,7 +72,7 @@ func newSearch(p *pollux, s *cluster.State, left *budget, jobs []*Job) *search {
 }
 
 // weigh lists the steps of a job.
-func (g *search) weigh(s *cluster.State, i int) {
+func (g *search) weigh(s *cluster.View, i int) {
 	j, e := g.jobs[i], &g.genes[i]
 	t := g.Scaling.of(s, j.ID)
 	share := g.room / int64(len(g.jobs)) / e.milli

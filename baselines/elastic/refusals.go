@@ -26,17 +26,17 @@ func (r *refusals) begin() { r.epoch++ }
 func (r *refusals) pass() { r.passes++ }
 
 // out reports whether the job is out of this epoch.
-func (r *refusals) out(s *cluster.State, id cluster.JobID) bool {
+func (r *refusals) out(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].epoch == r.epoch && r.starts[id] != r.epoch
 }
 
 // known reports whether a job of the kind was refused in this pass.
-func (r *refusals) known(s *cluster.State, id cluster.JobID) bool {
+func (r *refusals) known(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].pass == r.passes
 }
 
 // note takes note of whether a job found servers.
-func (r *refusals) note(s *cluster.State, id cluster.JobID, started bool) {
+func (r *refusals) note(s *cluster.View, id cluster.JobID, started bool) {
 	if started {
 		r.starts[id] = r.epoch
 		return
@@ -46,7 +46,7 @@ func (r *refusals) note(s *cluster.State, id cluster.JobID, started bool) {
 }
 
 // of returns the job's kind.
-func (r *refusals) of(s *cluster.State, id cluster.JobID) int32 {
+func (r *refusals) of(s *cluster.View, id cluster.JobID) int32 {
 	if n := s.Jobs() - len(r.kind); n > 0 {
 		r.kind = append(r.kind, make([]int32, n)...)
 		r.starts = append(r.starts, make([]int32, n)...)

@@ -27,7 +27,7 @@ func (c Scaling) check() {
 	}
 }
 
-func (c Scaling) of(s *cluster.State, id cluster.JobID) throughput {
+func (c Scaling) of(s *cluster.View, id cluster.JobID) throughput {
 	if c == Linear {
 		return throughput{}
 	}

@@ -22,7 +22,7 @@ type Config struct {
 	Special bool
 	// Decreasing starts the jobs with the largest workers first [L §5.3]; false starts them in the policy's order.
 	Decreasing bool
-	// Gather places a gang on as few servers as it finds, as cluster.State.BestFit does, instead of every worker where it
+	// Gather places a gang on as few servers as it finds, as cluster.View.BestFit does, instead of every worker where it
 	// fits best [L §5.3]. Own choice, for physics in which distance matters.
 	Gather bool
 	// Faster leaves out growth by which the profiles promise no speed. Own choice: [L §5.2] takes scaling to be linear, where
@@ -97,7 +97,7 @@ func (e *scheduler) Schedule(tx *cluster.Txn) error {
 	if !e.begins(tx) {
 		return nil
 	}
-	s := tx.State()
+	s := tx.View()
 	e.layout.learn(s, e.cfg)
 	e.list(s)
 	e.refused.begin()
@@ -121,7 +121,7 @@ func (e *scheduler) Schedule(tx *cluster.Txn) error {
 
 // begins reports whether an epoch begins now; if not, but one should, it asks to be called.
 func (e *scheduler) begins(tx *cluster.Txn) bool {
-	s, now := tx.State(), tx.Now()
+	s, now := tx.View(), tx.Now()
 	e.changed = e.changed || e.fresh || s.Lent() != e.lent ||
 		slices.ContainsFunc(tx.Events(), func(v cluster.Event) bool { return v.Kind != cluster.Respeed })
 	if !e.changed {
@@ -149,7 +149,7 @@ func (e *scheduler) bounds(spec *cluster.JobSpec) (base, most int32) {
 }
 
 // list brings live up to date: the waiting jobs and the running elastic ones, by submission, then id.
-func (e *scheduler) list(s *cluster.State) {
+func (e *scheduler) list(s *cluster.View) {
 	if n := s.Jobs() - len(e.listed); n > 0 {
 		e.listed = append(e.listed, make([]bool, n)...)
 	}
@@ -187,7 +187,7 @@ func (e *scheduler) list(s *cluster.State) {
 }
 
 // describe fills jobs with all that live but those that are out of this epoch.
-func (e *scheduler) describe(s *cluster.State) error {
+func (e *scheduler) describe(s *cluster.View) error {
 	e.jobs = e.jobs[:0]
 	for _, id := range e.live {
 		spec := s.Spec(id)

@@ -53,7 +53,7 @@ func (e *scheduler) repeat(tx *cluster.Txn) error {
 }
 
 func (e *scheduler) put(tx *cluster.Txn, c change) error {
-	if tx.State().Phase(c.job) == cluster.Pending {
+	if tx.View().Phase(c.job) == cluster.Pending {
 		return tx.Place(c.job, c.to)
 	}
 	return tx.Resize(c.job, c.to)

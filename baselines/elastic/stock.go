@@ -23,7 +23,7 @@ const (
 )
 
 // count takes stock.
-func (k *stock) count(s *cluster.State, jobs []Job, c LyraConfig) {
+func (k *stock) count(s *cluster.View, jobs []Job, c LyraConfig) {
 	if k.cfg = c; len(k.whole) == 0 {
 		if k.types = newGPUTypes(s); c.Together {
 			k.types = oneType(s)
@@ -59,7 +59,7 @@ func (k *stock) count(s *cluster.State, jobs []Job, c LyraConfig) {
 }
 
 // occupied returns the kind of a running job's GPUs and puts those beyond its base into stock.
-func (k *stock) occupied(s *cluster.State, j *Job) int8 {
+func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 	if j.Now == 0 {
 		return untold
 	}
@@ -77,7 +77,7 @@ func (k *stock) occupied(s *cluster.State, j *Job) int8 {
 }
 
 // put adds n shares of GPUs of a server.
-func (k *stock) put(s *cluster.State, v cluster.ServerID, milli, n int64) {
+func (k *stock) put(s *cluster.View, v cluster.ServerID, milli, n int64) {
 	switch t := k.types.of[v]; {
 	case milli < cluster.WholeGPU:
 		k.part[t] += milli * n
@@ -89,7 +89,7 @@ func (k *stock) put(s *cluster.State, v cluster.ServerID, milli, n int64) {
 }
 
 // quota is how many thousandths of GPUs the job's tenant may still take.
-func (k *stock) quota(s *cluster.State, j *Job) int64 { return max(k.tenants.left(s, j.ID), 0) }
+func (k *stock) quota(s *cluster.View, j *Job) int64 { return max(k.tenants.left(s, j.ID), 0) }
 
 // milli counts all that is left.
 func (k *stock) milli() (total int64) {
@@ -123,7 +123,7 @@ func (k *stock) deduct(t int8, milli, n int64) {
 
 // admit takes a waiting job's base out of stock and reports true, if it is there: on the first type that has it, as the job
 // will be placed. A job that mixes types takes what is there of each.
-func (k *stock) admit(s *cluster.State, j *Job, index int32) bool {
+func (k *stock) admit(s *cluster.View, j *Job, index int32) bool {
 	spec, n := s.Spec(j.ID), int64(j.Base)
 	if n*j.GPUMilli > k.quota(s, j) {
 		return false
@@ -155,7 +155,7 @@ func (k *stock) admit(s *cluster.State, j *Job, index int32) bool {
 }
 
 // extend gives a job up to n more workers and returns how many: its tenant may have given its GPUs to others meanwhile.
-func (k *stock) extend(s *cluster.State, j *Job, index, n int32) int32 {
+func (k *stock) extend(s *cluster.View, j *Job, index, n int32) int32 {
 	n = int32(min(int64(n), k.quota(s, j)/j.GPUMilli))
 	if t := k.kind[index]; t == mixed {
 		k.deductMixed(s, j, int64(n))
@@ -176,7 +176,7 @@ func (k *stock) sum(milli int64, types uint16) (n int64) {
 	return n
 }
 
-func (k *stock) deductMixed(s *cluster.State, j *Job, n int64) {
+func (k *stock) deductMixed(s *cluster.View, j *Job, n int64) {
 	allowed := k.types.allowed(s, j.ID)
 	for _, t := range k.types.training {
 		if allowed>>t&1 == 1 {

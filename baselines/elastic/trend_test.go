@@ -19,7 +19,7 @@ type fifo struct{}
 func (fifo) Name() string { return "fifo" }
 func (fifo) Reset(uint64) {}
 
-func (fifo) Allocate(s *cluster.State, jobs []elastic.Job) {
+func (fifo) Allocate(s *cluster.View, jobs []elastic.Job) {
 	free := s.FreeTotal()
 	for i := range jobs {
 		if free -= int64(jobs[i].Base); free < 0 {

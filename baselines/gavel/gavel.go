@@ -92,7 +92,7 @@ func (p *gavel) Reset(uint64) error {
 }
 
 func (p *gavel) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	p.survey(s)
 	for _, e := range tx.Events() {
 		switch e.Kind {
@@ -123,7 +123,7 @@ func (p *gavel) Schedule(tx *cluster.Txn) error {
 
 // restless reports whether the next round may bring a change by itself: a job waits that some type could hold, or runs where
 // it is not as fast as elsewhere.
-func (p *gavel) restless(s *cluster.State) bool {
+func (p *gavel) restless(s *cluster.View) bool {
 	for _, id := range s.Pending() {
 		if p.kinds[p.know(s, id).kind].mask != 0 {
 			return true
@@ -146,7 +146,7 @@ func (p *gavel) restless(s *cluster.State) bool {
 
 // know returns what is remembered of a live job, also of one that it sees for the first time, after a look at whether it
 // runs and with what.
-func (p *gavel) know(s *cluster.State, id cluster.JobID) *turn {
+func (p *gavel) know(s *cluster.View, id cluster.JobID) *turn {
 	if int(id) >= len(p.jobs) {
 		p.jobs = append(p.jobs, make([]*turn, s.Jobs()-len(p.jobs))...)
 	}

@@ -159,7 +159,7 @@ func draw(t *rapid.T) (sim.Config, []trace.Job) {
 type borrow struct{ cluster.Scheduler }
 
 func (b borrow) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	events := slices.Clone(tx.Events())
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)

@@ -51,7 +51,7 @@ type kind struct {
 func (m *market) mixed() int { return len(m.types) }
 
 // survey looks at the servers, and at what holds every kind of jobs if they have changed.
-func (m *market) survey(s *cluster.State) {
+func (m *market) survey(s *cluster.View) {
 	if len(m.ready) != s.Servers() {
 		m.build(s)
 	}
@@ -94,7 +94,7 @@ func (m *market) survey(s *cluster.State) {
 	}
 }
 
-func (m *market) build(s *cluster.State) {
+func (m *market) build(s *cluster.View) {
 	n := len(s.Types())
 	*m = market{
 		aware: m.aware, types: s.Types(), servers: make([][]cluster.ServerID, n), gpus: make([]float64, n), find: map[key]int{},
@@ -107,7 +107,7 @@ func (m *market) build(s *cluster.State) {
 }
 
 // kindOf returns the kind of a job.
-func (m *market) kindOf(s *cluster.State, id cluster.JobID) int {
+func (m *market) kindOf(s *cluster.View, id cluster.JobID) int {
 	spec := s.Spec(id)
 	k := key{s.Shape(id), spec.Model}
 	i, ok := m.find[k]
@@ -184,7 +184,7 @@ func (v *stock) holds(spec *cluster.JobSpec) int64 {
 }
 
 // optionOf returns the option that a running job runs with.
-func (m *market) optionOf(s *cluster.State, id cluster.JobID) int {
+func (m *market) optionOf(s *cluster.View, id cluster.JobID) int {
 	p := s.Placement(id)
 	at := s.TypeOf(p[0].Server)
 	for i := range p {

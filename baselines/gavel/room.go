@@ -8,7 +8,7 @@ type room struct {
 	tenants map[string]int64 // of those with a quota, thousandths of GPUs that are taken
 }
 
-func (r *room) open(s *cluster.State, m *market) {
+func (r *room) open(s *cluster.View, m *market) {
 	if len(r.of) != len(m.types) {
 		r.of = make([]cluster.Total, len(m.types))
 	}
@@ -26,7 +26,7 @@ func (r *room) open(s *cluster.State, m *market) {
 }
 
 // take takes what a job holds where it stays, or what it asks for, if that is left.
-func (r *room) take(s *cluster.State, m *market, id cluster.JobID, option int, stays bool) bool {
+func (r *room) take(s *cluster.View, m *market, id cluster.JobID, option int, stays bool) bool {
 	spec := s.Spec(id)
 	var all cluster.Total
 	if stays {
@@ -85,9 +85,9 @@ func (r *room) spread(all cluster.Total) bool {
 	return true
 }
 
-// search looks for servers for the job with an option, as few as cluster.State.BestFit would: again and again the one with
+// search looks for servers for the job with an option, as few as cluster.View.BestFit would: again and again the one with
 // the fewest free GPUs that takes all workers left, else the one that takes most. It leaves them in fit.
-func (p *gavel) search(s *cluster.State, id cluster.JobID, option int) (fits bool) {
+func (p *gavel) search(s *cluster.View, id cluster.JobID, option int) (fits bool) {
 	p.fit = p.fit[:0]
 	if len(p.types) == 1 || option == p.mixed() {
 		p.fit, fits = s.BestFit(id, p.fit)

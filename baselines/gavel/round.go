@@ -58,7 +58,7 @@ const slivers = 1e-6
 
 // decide plans a round and carries it out.
 func (p *gavel) decide(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	p.claim(s)
 	clear(p.barred)
 	mark := tx.Mark()
@@ -90,13 +90,13 @@ func (p *gavel) decide(tx *cluster.Txn) error {
 }
 
 // served is the part of its time that a job ran.
-func (p *gavel) served(s *cluster.State, id cluster.JobID) float64 {
+func (p *gavel) served(s *cluster.View, id cluster.JobID) float64 {
 	j := p.jobs[id]
 	return float64(j.total) / float64(s.Now()-j.seen+1)
 }
 
 // claim lists what live jobs are due.
-func (p *gavel) claim(s *cluster.State) {
+func (p *gavel) claim(s *cluster.View) {
 	p.live = append(append(p.live[:0], s.Pending()...), s.Running()...)
 	for _, id := range p.live {
 		p.know(s, id).count(s.Now())
@@ -125,7 +125,7 @@ func (p *gavel) claim(s *cluster.State) {
 }
 
 // choose picks an option for every job that is to run, by the totals of the types.
-func (p *gavel) choose(s *cluster.State) {
+func (p *gavel) choose(s *cluster.View) {
 	p.room.open(s, &p.market)
 	p.order = p.order[:0]
 	for _, id := range p.live {
@@ -146,7 +146,7 @@ func (p *gavel) choose(s *cluster.State) {
 }
 
 // pick picks the option for the job if it has none yet and there is room.
-func (p *gavel) pick(s *cluster.State, id cluster.JobID, option int) {
+func (p *gavel) pick(s *cluster.View, id cluster.JobID, option int) {
 	j := p.jobs[id]
 	if j.pick >= 0 || p.barred[bar{id, option}] {
 		return
@@ -160,7 +160,7 @@ func (p *gavel) pick(s *cluster.State, id cluster.JobID, option int) {
 
 // apply stops, moves and starts jobs as chosen, and reports whether one found no room.
 func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
-	s := tx.State()
+	s := tx.View()
 	for _, id := range p.live {
 		if s.Phase(id) == cluster.Running && p.jobs[id].pick < 0 {
 			if err := tx.Preempt(id); err != nil {
@@ -203,7 +203,7 @@ func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
 
 // fill starts waiting jobs on GPUs that nobody uses, on the type where they are fastest that has room.
 func (p *gavel) fill(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	p.refused = append(p.refused[:0], make([]bool, len(p.kinds))...)
 	left := p.waiting[:0]
 	for _, id := range p.waiting {
@@ -233,7 +233,7 @@ func (p *gavel) fill(tx *cluster.Txn) error {
 }
 
 // somewhere searches for room with any option, the fastest first.
-func (p *gavel) somewhere(s *cluster.State, id cluster.JobID) bool {
+func (p *gavel) somewhere(s *cluster.View, id cluster.JobID) bool {
 	k := &p.kinds[p.jobs[id].kind]
 	for tried := uint32(0); ; {
 		best, most := -1, math.Inf(-1)

@@ -18,19 +18,19 @@ func New(c Config) *Order { return &Order{newIndex(c)} }
 func (o *Order) Reset(uint64) { o.index.Reset() }
 
 // Note learns from an event: the service of a job that has ended.
-func (o *Order) Note(s *cluster.State, e cluster.Event) {
+func (o *Order) Note(s *cluster.View, e cluster.Event) {
 	if e.Kind == cluster.Finished {
 		o.index.Observe(s.Attained(e.Job))
 	}
 }
 
 // Key returns the rank of a live job; smaller goes first. The error is always nil.
-func (o *Order) Key(s *cluster.State, id cluster.JobID) (time.Duration, error) {
+func (o *Order) Key(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return o.index.Rank(s.Attained(id)), nil
 }
 
 // Alarm returns when the rank of a running job will change by itself, if it will.
-func (o *Order) Alarm(s *cluster.State, id cluster.JobID) (time.Duration, bool) {
+func (o *Order) Alarm(s *cluster.View, id cluster.JobID) (time.Duration, bool) {
 	got := s.Attained(id)
 	next, ok := o.index.Next(got)
 	wait := math.Ceil(float64(next-got) / s.Placement(id).GPUs())

@@ -26,13 +26,13 @@ func TestOrderFollowsAnEpisode(t *testing.T) {
 	}
 	key := func(id cluster.JobID, want time.Duration) {
 		t.Helper()
-		if got, err := o.Key(s, id); err != nil || got != want {
+		if got, err := o.Key(&s.View, id); err != nil || got != want {
 			t.Errorf("%v: rank %v of job %d (%v), want %v", s.Now(), got, id, err, want)
 		}
 	}
 	alarm := func(id cluster.JobID, want time.Duration, rings bool) {
 		t.Helper()
-		if at, ok := o.Alarm(s, id); ok != rings || ok && at != want {
+		if at, ok := o.Alarm(&s.View, id); ok != rings || ok && at != want {
 			t.Errorf("%v: alarm of job %d at %v (%v), want %v (%v)", s.Now(), id, at, ok, want, rings)
 		}
 	}
@@ -40,7 +40,7 @@ func TestOrderFollowsAnEpisode(t *testing.T) {
 	alarm(0, 50*time.Second, true) // 2 GPUs reach the bound of 100 GPU-seconds
 	s.Advance(30 * time.Second)
 	s.Finish(0)
-	o.Note(s, cluster.Event{Kind: cluster.Finished, Job: 0})
+	o.Note(&s.View, cluster.Event{Kind: cluster.Finished, Job: 0})
 	key(2, 60*time.Second) // never ran; jobs take 60 GPU-seconds
 	key(1, 20*time.Second) // has as much; its rank is that of 40 GPU-seconds
 	alarm(1, 40*time.Second, true)

@@ -8,7 +8,7 @@ import (
 )
 
 // wanted returns the servers to borrow now, in order. It is valid until the next call.
-func (o *orchestrator) wanted(s *cluster.State) []cluster.ServerID {
+func (o *orchestrator) wanted(s *cluster.View) []cluster.ServerID {
 	room := int(s.Offer() - s.Lent())
 	if room <= 0 {
 		return nil
@@ -34,7 +34,7 @@ func (o *orchestrator) wanted(s *cluster.State) []cluster.ServerID {
 
 // needed returns how many of the servers waiting jobs have use for, by sums of GPUs. Sums overlook gangs and fragments; so
 // that no job waits for ever, it takes all where nothing runs and some job does not fit.
-func (o *orchestrator) needed(s *cluster.State, servers []cluster.ServerID) int {
+func (o *orchestrator) needed(s *cluster.View, servers []cluster.ServerID) int {
 	waiting := s.Pending()
 	if len(s.Running()) == 0 && slices.ContainsFunc(waiting, func(id cluster.JobID) (fits bool) {
 		o.fit, fits = s.BestFit(id, o.fit[:0])
@@ -59,7 +59,7 @@ func (o *orchestrator) needed(s *cluster.State, servers []cluster.ServerID) int 
 }
 
 // typesOf lists the GPU types of servers, each once.
-func typesOf(s *cluster.State, servers []cluster.ServerID) (types []string) {
+func typesOf(s *cluster.View, servers []cluster.ServerID) (types []string) {
 	for _, id := range servers {
 		if t := s.Server(id).GPUType; !slices.Contains(types, t) {
 			types = append(types, t)

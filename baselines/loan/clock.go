@@ -28,7 +28,7 @@ func (c *clock) observe(now time.Duration, events []cluster.Event) []cluster.Eve
 }
 
 // due reports whether to act now: a round has begun, or the next would come too late for what is owed.
-func (c *clock) due(s *cluster.State) bool {
+func (c *clock) due(s *cluster.View) bool {
 	now := s.Now()
 	if c.period == 0 {
 		return true

@@ -130,7 +130,7 @@ func (grower) Name() string       { return "grower" }
 func (grower) Reset(uint64) error { return nil }
 
 func (grower) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	for _, id := range slices.Sorted(slices.Values(s.Pending())) {
 		if p, fits := s.BestFit(id, nil); fits {
 			if err := tx.Place(id, p); err != nil {
@@ -179,7 +179,7 @@ func (p *sleeper) Schedule(tx *cluster.Txn) error {
 	if p.at > 0 {
 		tx.WakeAt(p.at + time.Second) // nothing new: the earliest request counts
 	}
-	if p.at == 0 && len(tx.State().Pending()) > 0 {
+	if p.at == 0 && len(tx.View().Pending()) > 0 {
 		p.at = now + 4*time.Second
 		tx.WakeAt(p.at)
 	}

@@ -51,7 +51,7 @@ func (o *orchestrator) Reset(seed uint64) error {
 }
 
 func (o *orchestrator) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	o.events = o.clock.observe(s.Now(), append(o.events[:0], tx.Events()...))
 	o.recall(s)
 	if o.clock.due(s) {
@@ -77,7 +77,7 @@ func (o *orchestrator) Schedule(tx *cluster.Txn) error {
 
 // recall tells of the jobs that were scaled in at the last call and still run: now they progress at their new rates, which
 // the driver tells of only where they are not 1.
-func (o *orchestrator) recall(s *cluster.State) {
+func (o *orchestrator) recall(s *cluster.View) {
 	for _, id := range o.scaled {
 		if e := (cluster.Event{Kind: cluster.Respeed, Job: id}); s.Phase(id) == cluster.Running && !slices.Contains(o.events, e) {
 			o.events = append(o.events, e)
@@ -88,7 +88,7 @@ func (o *orchestrator) recall(s *cluster.State) {
 
 // giveBack returns n servers on loan, cleared of their jobs.
 func (o *orchestrator) giveBack(tx *cluster.Txn, n int) error {
-	s := tx.State()
+	s := tx.View()
 	lent, ids, jobs := o.census.take(s)
 	returned, preempted := o.c.reclaim(len(lent), jobs, n, o.draw)
 	for _, at := range returned {
@@ -137,7 +137,7 @@ type census struct {
 	pieces []piece            // of all of them
 }
 
-func (c *census) take(s *cluster.State) (lent []cluster.ServerID, ids []cluster.JobID, jobs []job) {
+func (c *census) take(s *cluster.View) (lent []cluster.ServerID, ids []cluster.JobID, jobs []job) {
 	c.lent, c.at, c.ids, c.jobs, c.pieces = c.lent[:0], c.at[:0], c.ids[:0], c.jobs[:0], c.pieces[:0]
 	for i := range s.Servers() {
 		id, at := cluster.ServerID(i), -1
@@ -158,7 +158,7 @@ func (c *census) take(s *cluster.State) (lent []cluster.ServerID, ids []cluster.
 }
 
 // describe tells of one job. A job whose workers have roles is rigid, so its least is what runs: it is never flexible.
-func (c *census) describe(s *cluster.State, id cluster.JobID) job {
+func (c *census) describe(s *cluster.View, id cluster.JobID) job {
 	placement, from := s.Placement(id), len(c.pieces)
 	j := job{Flexible: max(placement.Workers()-s.Spec(id).Least(), 0)}
 	for _, p := range placement {

@@ -29,7 +29,7 @@ func (w *watch) Reset(seed uint64) error {
 }
 
 func (w *watch) Schedule(tx *cluster.Txn) error {
-	s, told := tx.State(), tx.Events()
+	s, told := tx.View(), tx.Events()
 	tells := func(kind cluster.EventKind, job cluster.JobID) bool {
 		return slices.Contains(told, cluster.Event{Kind: kind, Job: job})
 	}

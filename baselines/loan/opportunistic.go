@@ -47,7 +47,7 @@ func (o *opportunist) Reset(uint64) error {
 }
 
 func (o *opportunist) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	o.look(s)
 	for _, e := range tx.Events() {
 		if e.Kind == cluster.Arrived || e.Kind == cluster.Interrupted {
@@ -76,13 +76,13 @@ func (o *opportunist) Schedule(tx *cluster.Txn) error {
 }
 
 // first reports whether the first fungible job was submitted before all that wait for the training cluster.
-func (o *opportunist) first(s *cluster.State) bool {
+func (o *opportunist) first(s *cluster.View) bool {
 	other := o.queues[cluster.Training]
 	return len(other) == 0 || bySubmit(s, o.queues[cluster.Inference][0], other[0]) < 0
 }
 
 // look notes the servers of each pool, once.
-func (o *opportunist) look(s *cluster.State) {
+func (o *opportunist) look(s *cluster.View) {
 	if o.known {
 		return
 	}
@@ -100,7 +100,7 @@ func (o *opportunist) look(s *cluster.State) {
 }
 
 // queue puts a job in its queue.
-func (o *opportunist) queue(s *cluster.State, id cluster.JobID) {
+func (o *opportunist) queue(s *cluster.View, id cluster.JobID) {
 	spec := s.Spec(id)
 	q := &o.queues[cluster.Training]
 	if len(o.pools[cluster.Inference]) > 0 && o.holds(spec) >= int64(spec.Workers) {
@@ -110,7 +110,7 @@ func (o *opportunist) queue(s *cluster.State, id cluster.JobID) {
 	*q = slices.Insert(*q, at, id)
 }
 
-func bySubmit(s *cluster.State, a, b cluster.JobID) int {
+func bySubmit(s *cluster.View, a, b cluster.JobID) int {
 	return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
 }
 
@@ -123,7 +123,7 @@ func (o *opportunist) start(tx *cluster.Txn, pool int, p cluster.Placement) erro
 
 // anywhere starts the first of the queues' heads that fits.
 func (o *opportunist) anywhere(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	order := []int{0, 1}
 	if a, b := o.queues[0], o.queues[1]; len(a) > 0 && len(b) > 0 && bySubmit(s, b[0], a[0]) < 0 {
 		order = []int{1, 0}
@@ -139,7 +139,7 @@ func (o *opportunist) anywhere(tx *cluster.Txn) error {
 	return nil
 }
 
-// fitter places a job as cluster.State.BestFit does, but on some servers alone: again and again the server with the least
+// fitter places a job as cluster.View.BestFit does, but on some servers alone: again and again the server with the least
 // room that takes all workers left, else the one with the most, among equals the lowest id; of the first GPU type that takes
 // the gang.
 type fitter struct {
@@ -150,7 +150,7 @@ type fitter struct {
 }
 
 // in returns a placement of the waiting job on the servers, valid until the next call.
-func (f *fitter) in(s *cluster.State, id cluster.JobID, servers []cluster.ServerID) (p cluster.Placement, fits bool) {
+func (f *fitter) in(s *cluster.View, id cluster.JobID, servers []cluster.ServerID) (p cluster.Placement, fits bool) {
 	spec := s.Spec(id)
 	if milli, ok := s.QuotaLeft(id); ok && int64(spec.Workers)*int64(spec.Request.GPUMilli) > milli {
 		return nil, false
@@ -174,7 +174,7 @@ func (f *fitter) in(s *cluster.State, id cluster.JobID, servers []cluster.Server
 }
 
 // some places the gang on the servers of the types that will do.
-func (f *fitter) some(s *cluster.State, spec *cluster.JobSpec, servers []cluster.ServerID, will func(string) bool) (
+func (f *fitter) some(s *cluster.View, spec *cluster.JobSpec, servers []cluster.ServerID, will func(string) bool) (
 	cluster.Placement, bool,
 ) {
 	f.order, f.fit = f.order[:0], f.fit[:0]

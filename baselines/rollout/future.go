@@ -13,7 +13,7 @@ import (
 const row = 8
 
 // draw returns one future as seen from the state: the work of every job that is there, and the jobs that come until ahead.
-func (p *past) draw(s *cluster.State, ahead time.Duration, random *rand.Rand) sim.Rest {
+func (p *past) draw(s *cluster.View, ahead time.Duration, random *rand.Rand) sim.Rest {
 	works := make([]time.Duration, s.Jobs())
 	for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
 		for _, id := range ids {
@@ -28,7 +28,7 @@ func (p *past) draw(s *cluster.State, ahead time.Duration, random *rand.Rand) si
 
 // work draws what a job that is there turns out to take, more than it has done: its estimate times an error that was seen, or,
 // without an estimate, what one of its kin took.
-func (p *past) work(s *cluster.State, id cluster.JobID, random *rand.Rand) time.Duration {
+func (p *past) work(s *cluster.View, id cluster.JobID, random *rand.Rand) time.Duration {
 	spec, done := s.Spec(id), s.Progress(id)
 	if spec.Estimate > 0 {
 		if work, ok := p.scaled(spec.Estimate, done, random); ok {
@@ -77,7 +77,7 @@ func longer(seen []time.Duration, done time.Duration, random *rand.Rand) (time.D
 func beyond(done time.Duration) time.Duration { return done + max(done/4, time.Minute) }
 
 // arrivals draws jobs, as they came, with the time between them, from the past in blocks.
-func (p *past) arrivals(s *cluster.State, until time.Duration, random *rand.Rand) []trace.Job {
+func (p *past) arrivals(s *cluster.View, until time.Duration, random *rand.Rand) []trace.Job {
 	if len(p.came) < least {
 		return nil
 	}

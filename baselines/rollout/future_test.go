@@ -34,7 +34,7 @@ func TestFuturesMayBe(t *testing.T) {
 			}
 			names[spec.Name] = true
 			s.Submit(id, spec)
-			p.note(s, cluster.Event{Kind: cluster.Arrived, Job: id})
+			p.note(&s.View, cluster.Event{Kind: cluster.Arrived, Job: id})
 			tx := s.Begin(nil)
 			if at, fits := s.BestFit(id, nil); fits {
 				if err := tx.Place(id, at); err != nil {
@@ -45,11 +45,11 @@ func TestFuturesMayBe(t *testing.T) {
 			if running := s.Running(); len(running) > 0 && rapid.Bool().Draw(t, "ends") {
 				id := running[0]
 				s.Finish(id)
-				p.note(s, cluster.Event{Kind: cluster.Finished, Job: id})
+				p.note(&s.View, cluster.Event{Kind: cluster.Finished, Job: id})
 			}
 		}
 		ahead, seed := second("ahead", 0, 300), rapid.Uint64().Draw(t, "seed")
-		f := p.draw(s, ahead, rand.New(rand.NewPCG(seed, 1)))
+		f := p.draw(&s.View, ahead, rand.New(rand.NewPCG(seed, 1)))
 		for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
 			for _, id := range ids {
 				if work, done := f.Work(id), s.Progress(id); work <= done {
@@ -65,7 +65,7 @@ func TestFuturesMayBe(t *testing.T) {
 				t.Fatalf("job %+v to come within %v of %v", j, ahead, s.Now())
 			}
 		}
-		if err := new(sim.Sim).Resume(&sim.Config{}, s, f); err != nil {
+		if err := new(sim.Sim).Resume(&sim.Config{}, &s.View, f); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -81,11 +81,11 @@ func TestArrivalsKeepTheirRate(t *testing.T) {
 	for i := range 300 {
 		s.Advance(time.Duration(i/3) * time.Minute) // three at a time
 		s.Submit(cluster.JobID(i), &cluster.JobSpec{Name: fmt.Sprint(i), Workers: 1, Estimate: time.Minute})
-		p.note(s, cluster.Event{Kind: cluster.Arrived, Job: cluster.JobID(i)})
+		p.note(&s.View, cluster.Event{Kind: cluster.Arrived, Job: cluster.JobID(i)})
 	}
 	total := 0
 	for seed := range uint64(50) {
-		total += len(p.arrivals(s, s.Now()+20*time.Minute, rand.New(rand.NewPCG(seed, 1))))
+		total += len(p.arrivals(&s.View, s.Now()+20*time.Minute, rand.New(rand.NewPCG(seed, 1))))
 	}
 	if mean := float64(total) / 50; mean < 55 || mean > 65 {
 		t.Errorf("%v jobs in 20 minutes on average, want about 60", mean)

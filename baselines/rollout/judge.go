@@ -43,7 +43,7 @@ func (j *judge) Reset(seed uint64) {
 
 // Observe implements candidates.Judge.
 func (j *judge) Observe(tx *cluster.Txn) {
-	s := tx.State()
+	s := tx.View()
 	for _, e := range tx.Events() {
 		j.past.note(s, e)
 	}
@@ -61,7 +61,7 @@ type known struct{ cluster.Profile }
 func (known) Name() string { return "profile" }
 
 // foresee returns the k-th future of this decision.
-func (j *judge) foresee(s *cluster.State, k int) *sim.Rest {
+func (j *judge) foresee(s *cluster.View, k int) *sim.Rest {
 	if j.Oracle != nil && len(j.futures) == 0 {
 		j.futures = append(j.futures, j.Oracle(s.Now()))
 	}
@@ -154,7 +154,7 @@ func (j *judge) cost(tx *cluster.Txn, o *candidates.Candidate, k int) (float64, 
 			return 0, err
 		}
 	}
-	if err := j.play.Resume(&j.rules, tx.State(), *j.foresee(tx.State(), k)); err != nil {
+	if err := j.play.Resume(&j.rules, tx.View(), *j.foresee(tx.View(), k)); err != nil {
 		return 0, err
 	}
 	j.back.Commit(o)

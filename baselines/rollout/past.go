@@ -37,7 +37,7 @@ const (
 func kinOf(spec *cluster.JobSpec) kin { return kin{spec.User, spec.Group, spec.Workers} }
 
 // note takes in what a scheduler is told. Jobs that wait when it first looks tell nothing of how jobs come.
-func (p *past) note(s *cluster.State, e cluster.Event) {
+func (p *past) note(s *cluster.View, e cluster.Event) {
 	if !p.began {
 		p.began, p.first, p.last, p.works = true, s.Now(), s.Now(), map[kin][]time.Duration{}
 	}

@@ -19,7 +19,7 @@ type reservation struct {
 }
 
 // obstructs reports whether a start would keep the gang from its block.
-func (r *reservation) obstructs(s *cluster.State, st *start) bool {
+func (r *reservation) obstructs(s *cluster.View, st *start) bool {
 	if st.job == r.gang || !slices.ContainsFunc(st.at, func(p cluster.Piece) bool { return r.block[p.Server] }) {
 		return false
 	}
@@ -33,7 +33,7 @@ func (r *reservation) scatters(st *start) bool {
 }
 
 // fewest is the least number of servers that a start may need.
-func fewest(s *cluster.State, st *start) int {
+func fewest(s *cluster.View, st *start) int {
 	most := s.MostGPUs()
 	return int((st.at.Workers() + most - 1) / most)
 }
@@ -60,7 +60,7 @@ func (o *outlook) renew() {
 }
 
 // with returns the servers that will have so many GPUs free, the soonest first.
-func (o *outlook) with(s *cluster.State, need int32) []freed {
+func (o *outlook) with(s *cluster.View, need int32) []freed {
 	if len(o.first) == 0 {
 		for i := range s.Servers() {
 			o.first = append(o.first, len(o.gpus))
@@ -88,7 +88,7 @@ func (o *outlook) with(s *cluster.State, need int32) []freed {
 
 // choose foresees where the gang finds room first, and when: on as few servers as can be, those free soonest. ok is false where
 // estimates do not tell, or if that is now. Chosen has the servers until the next call.
-func (o *outlook) choose(s *cluster.State, id cluster.JobID) (free time.Duration, ok bool) {
+func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration, ok bool) {
 	o.chosen = o.chosen[:0]
 	workers, most := s.Spec(id).Workers, s.MostGPUs()
 	for _, part := range [...]struct{ servers, need int32 }{{workers / most, most}, {min(workers%most, 1), workers % most}} {
@@ -118,7 +118,7 @@ func (o *outlook) meets(p cluster.Placement) bool {
 }
 
 // block holds the servers that were chosen last.
-func (m *memory) block(s *cluster.State, id cluster.JobID, free time.Duration) reservation {
+func (m *memory) block(s *cluster.View, id cluster.JobID, free time.Duration) reservation {
 	n, from := s.Servers(), len(m.blocks)
 	m.blocks = slices.Grow(m.blocks, n)[:from+n]
 	r := reservation{gang: id, free: free, block: m.blocks[from : from+n : from+n]}
@@ -130,7 +130,7 @@ func (m *memory) block(s *cluster.State, id cluster.JobID, free time.Duration) r
 }
 
 // reserve holds the servers on which a gang finds room first.
-func (m *memory) reserve(s *cluster.State, id cluster.JobID) (r reservation, ok bool) {
+func (m *memory) reserve(s *cluster.View, id cluster.JobID) (r reservation, ok bool) {
 	free, ok := m.choose(s, id)
 	if !ok {
 		return reservation{}, false

@@ -15,7 +15,7 @@ import (
 
 // roomFor looks in plain loops for the servers that a gang needs at the least: whole ones, then one for the rest, each time those
 // free soonest, the lowest id first.
-func roomFor(s *cluster.State, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
+func roomFor(s *cluster.View, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
 	block = make([]bool, s.Servers())
 	take := func(gpus int32) bool {
 		best, at := -1, time.Duration(0)
@@ -68,7 +68,7 @@ func TestABlockIsWhereAGangFindsRoomFirst(t *testing.T) {
 		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1))
 		c := drawReview(t, rapid.SampledFrom(bases()).Draw(t, "base"))
 		simtest.End(t, simtest.Begin(t, e), candidates.New("reviewed", c, &judge{choose: func(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
-			s := tx.State()
+			s := tx.View()
 			room.Renew()
 			for _, id := range s.Pending() {
 				want, at, fits := roomFor(s, id)

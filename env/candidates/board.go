@@ -146,7 +146,7 @@ func (b *board) ask() error {
 		if err := r.base.Reset(w.seed); err != nil {
 			return err
 		}
-		b.events = tx.State().AppendIntroduction(b.events[:0])
+		b.events = tx.View().AppendIntroduction(b.events[:0])
 		tx.Tell(b.events)
 		if err := r.base.Schedule(tx); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (b *board) TakeAll(places []int) (refused []int, err error) {
 // again shows what is left of the list.
 func (b *board) again() error {
 	w := b.walk
-	w.coalitions.clear(w.tx.State().Servers())
+	w.coalitions.clear(w.tx.View().Servers())
 	left := false
 	for i := range w.list {
 		c := &w.list[i]

@@ -139,7 +139,7 @@ func (p *boardPlayer) Schedule(tx *cluster.Txn) error {
 // check reports a list that breaks its promises: each candidate that is not gone is feasible as it is, no two are the same, and
 // members are there, ascending, with weights that sum to 1.
 func (p *boardPlayer) check(tx *cluster.Txn) {
-	list, before := p.List(), simtest.Portray(tx.State())
+	list, before := p.List(), simtest.Portray(tx.View())
 	if len(list) > 1+p.items {
 		p.t.Fatalf("%d candidates, want at most the base's own and %d", len(list), p.items)
 	}
@@ -167,7 +167,7 @@ func (p *boardPlayer) check(tx *cluster.Txn) {
 			p.t.Fatalf("candidate %d, %v: members %+v", i, c.Kind, c.Members)
 		}
 	}
-	if after := simtest.Portray(tx.State()); after != before {
+	if after := simtest.Portray(tx.View()); after != before {
 		p.t.Fatalf("the state was\n%s\nand became, after candidates that were taken back,\n%s", before, after)
 	}
 }

@@ -68,7 +68,7 @@ func (st *start) proposal() cluster.Proposal {
 }
 
 // unshared reports whether the job has its GPUs to itself.
-func unshared(s *cluster.State, o *cluster.Op) bool {
+func unshared(s *cluster.View, o *cluster.Op) bool {
 	gpus := o.GPUs()
 	for _, p := range o.Placement() {
 		for _, g := range gpus[:p.Workers] {

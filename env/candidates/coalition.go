@@ -31,7 +31,7 @@ func (c *coalitions) clear(servers int) {
 
 // tried returns the members of a candidate whose operations have just been carried out, from the mark on.
 func (c *coalitions) tried(tx *cluster.Txn, mark int) []Member {
-	s, ops := tx.State(), tx.Ops()[mark:]
+	s, ops := tx.View(), tx.Ops()[mark:]
 	c.jobs = c.jobs[:0]
 	for i := range ops {
 		switch o := &ops[i]; o.Kind {

@@ -52,7 +52,7 @@ func (c *coalitionsSeen) judge(t *testing.T) {
 func checkMembers(t rapid.TB, tx *cluster.Txn, list []candidates.Candidate, i int, planned []start, departed bool,
 	seen *coalitionsSeen,
 ) {
-	c, own, s := &list[i], &list[0], tx.State()
+	c, own, s := &list[i], &list[0], tx.View()
 	sum := 0.0
 	for k, m := range c.Members {
 		if sum += float64(m.Weight); m.Weight <= 0 || k > 0 && c.Members[k-1].Server >= m.Server {
@@ -135,7 +135,7 @@ func checkMembers(t rapid.TB, tx *cluster.Txn, list []candidates.Candidate, i in
 // acts counts the workers of the jobs that run where the operations leave them, and of those that stop where they stood when they
 // were stopped, and a worker for each server that is lent or given back.
 func acts(t rapid.TB, tx *cluster.Txn, c *candidates.Candidate, load map[cluster.ServerID]int64) {
-	s, mark := tx.State(), tx.Mark()
+	s, mark := tx.View(), tx.Mark()
 	var touched []cluster.JobID
 	var stops []start
 	for _, p := range c.Ops {

@@ -72,19 +72,19 @@ func TestAnyChoiceWillDo(t *testing.T) {
 				if len(tx.Ops()) > 0 {
 					t.Fatalf("%d operations at the beginning", len(tx.Ops()))
 				}
-				tx.State().CopyTo(&before)
+				tx.View().CopyTo(&before)
 			},
 			choose: func(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
 				if choices++; choices > endless {
 					t.Fatalf("%s: %d choices in one decision", base, choices)
 				}
-				now, trace := simtest.Portray(tx.State()), before.Txn()
+				now, trace := simtest.Portray(tx.View()), before.Txn()
 				for _, o := range tx.Ops() {
 					if p := o.Proposal(); trace.Do(&p) != nil {
 						t.Fatalf("%s: operation %+v is not feasible at the beginning", base, p)
 					}
 				}
-				if want := simtest.Portray(&before); now != want {
+				if want := simtest.Portray(&before.View); now != want {
 					t.Fatalf("%s: the state is\n%s\nwant that after %d operations\n%s", base, now, len(tx.Ops()), want)
 				}
 				trace.Rollback(0)
@@ -105,7 +105,7 @@ func TestAnyChoiceWillDo(t *testing.T) {
 					tx.Rollback(mark)
 					checkMembers(t, tx, list, i, planned, departed, &known)
 				}
-				if is := simtest.Portray(tx.State()); is != now {
+				if is := simtest.Portray(tx.View()); is != now {
 					t.Fatalf("%s: the state was\n%s\nand became, after candidates that were taken back,\n%s", base, now, is)
 				}
 				i := take(list)

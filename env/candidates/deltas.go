@@ -22,7 +22,7 @@ const (
 // vetoes returns the candidates beside a proposal that preempts: to preempt nobody, and to start those for whom there is room so.
 // The state is that before the proposal.
 func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
-	tx, s, c := w.tx, w.tx.State(), w.front.commitment
+	tx, s, c := w.tx, w.tx.View(), w.front.commitment
 	veto := Candidate{Kind: Veto, Job: -1}
 	c.spared, c.kept = slices.Clone(c.spared), nil
 	for i := range ops {
@@ -73,7 +73,7 @@ func (o *finder) longest() []cluster.JobID {
 	if o.ranked {
 		return o.w.longest
 	}
-	s, ids := o.tx.State(), o.w.longest[:0]
+	s, ids := o.tx.View(), o.w.longest[:0]
 	for _, id := range s.Running() {
 		if s.Spec(id).Estimate > 0 {
 			ids = append(ids, id)
@@ -89,7 +89,7 @@ func (o *finder) longest() []cluster.JobID {
 // gains adds the changes to running jobs by which these go on clearly faster, as many as are wanted, the one that gains most
 // first: the place and the amounts that a job would get if it started now.
 func (o *finder) gains(most int) {
-	s := o.tx.State()
+	s := o.tx.View()
 	if s.FreeTotal() == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (o *finder) gains(most int) {
 
 // again proposes where a running job would start now if it did not run.
 func (w *walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool) {
-	s, mark := tx.State(), tx.Mark()
+	s, mark := tx.View(), tx.Mark()
 	defer tx.Rollback(mark)
 	old := w.memory.placement(s.Placement(id))
 	if tx.Preempt(id) != nil {
@@ -150,7 +150,7 @@ func (o *finder) preempt() {
 // stops adds at most so many ways to let a waiting job start by stopping a running one that has much longer to go, the one with
 // the longest first.
 func (o *finder) stops(first cluster.JobID, most int) {
-	s := o.tx.State()
+	s := o.tx.View()
 	left, known := s.Remaining(first)
 	if !known {
 		return

@@ -19,7 +19,7 @@ func Binds(c *Candidate) ([]bool, []cluster.Proposal) { return c.block, c.rest }
 type Room struct{ memory }
 
 // Reserve returns the servers on which a gang finds room first, and when.
-func (r *Room) Reserve(s *cluster.State, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
+func (r *Room) Reserve(s *cluster.View, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
 	hold, ok := r.reserve(s, id)
 	return hold.block, hold.free, ok
 }

@@ -25,7 +25,7 @@ func (w *walk) find(plan []start, i int) []Candidate {
 
 // instead finds what could be done in the place of the next start.
 func (o *finder) instead(first bool) {
-	w, s, job := o.w, o.tx.State(), o.plan[0].job
+	w, s, job := o.w, o.tx.View(), o.plan[0].job
 	o.queue = w.queue(s, o.plan)
 	if first {
 		o.drop()
@@ -50,7 +50,7 @@ func (o *finder) instead(first bool) {
 // more finds what could be done after the last start.
 func (o *finder) more() {
 	if o.w.news && !o.w.Moves {
-		o.queue = o.w.queue(o.tx.State(), nil)
+		o.queue = o.w.queue(o.tx.View(), nil)
 		o.begin()
 	}
 	if o.w.Deltas || o.w.Moves {
@@ -71,7 +71,7 @@ type finder struct {
 }
 
 // queue returns the waiting jobs that are not in the plan nor kept at this instant, the one with the least to do first.
-func (w *walk) queue(s *cluster.State, plan []start) []cluster.JobID {
+func (w *walk) queue(s *cluster.View, plan []start) []cluster.JobID {
 	queue := w.waiting[:0]
 	w.ids = w.ids[:0]
 	for i := range plan {
@@ -91,7 +91,7 @@ func (w *walk) queue(s *cluster.State, plan []start) []cluster.JobID {
 }
 
 // due is what a job has still to do by its estimate; the longest without one.
-func due(s *cluster.State, id cluster.JobID) time.Duration {
+func due(s *cluster.View, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
 	}
@@ -110,7 +110,7 @@ func (o *finder) delay(kind Kind, c commitment, wait time.Duration) {
 
 // next is how long until a running job is expected to end, 0 if none is.
 func (o *finder) next() time.Duration {
-	s, next := o.tx.State(), cluster.Never
+	s, next := o.tx.View(), cluster.Never
 	for _, id := range s.Running() {
 		next = min(next, max(s.Left(id), time.Second))
 	}
@@ -133,7 +133,7 @@ func (o *finder) drop() {
 
 // wait keeps the job, or all that would start, until something happens.
 func (o *finder) wait() {
-	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.w.exempt(o.tx.State(), st.job) }) {
+	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.w.exempt(o.tx.View(), st.job) }) {
 		c := o.now()
 		c.stop = true
 		o.delay(Stop, c, o.next())
@@ -147,7 +147,7 @@ func (o *finder) wait() {
 
 // reserve holds a block for the first gang that waits in vain, where the job would be in its way.
 func (o *finder) reserve() {
-	s, m, base := o.tx.State(), &o.w.memory, &o.plan[0]
+	s, m, base := o.tx.View(), &o.w.memory, &o.plan[0]
 	if o.now().block != nil {
 		return
 	}
@@ -180,7 +180,7 @@ func (o *finder) reserve() {
 
 // gather lets a gang that would be scattered wait for fewer servers, which are held for it.
 func (o *finder) gather() {
-	s, base := o.tx.State(), &o.plan[0]
+	s, base := o.tx.View(), &o.plan[0]
 	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
 		if hold, ok := o.w.memory.reserve(s, base.job); ok {
 			hold.until, hold.servers = s.Now()+o.w.Hold, n
@@ -195,7 +195,7 @@ func (o *finder) gather() {
 const patience = 24 * time.Hour
 
 func (o *finder) starved() bool {
-	s := o.tx.State()
+	s := o.tx.View()
 	return slices.ContainsFunc(o.queue, func(id cluster.JobID) bool { return s.Now()-s.Spec(id).Submit > patience })
 }
 
@@ -227,7 +227,7 @@ func (o *finder) begin() {
 	}
 	if o.w.Menu && len(o.queue) > 0 {
 		id := o.queue[0]
-		for _, p := range o.w.beside(o.tx, id, o.tx.State().Spec(id).Request) {
+		for _, p := range o.w.beside(o.tx, id, o.tx.View().Spec(id).Request) {
 			o.start(Begin, o.now(), p.start)
 		}
 	}
@@ -236,7 +236,7 @@ func (o *finder) begin() {
 // fit does as the walk's, in the state before all candidates. Most jobs wait because there are not enough GPUs, which is soon
 // seen.
 func (o *finder) fit(id cluster.JobID) (start, bool) {
-	if o.tx.State().Spec(id).Least() > o.idle() {
+	if o.tx.View().Spec(id).Least() > o.idle() {
 		return start{}, false
 	}
 	return o.w.fit(o.tx, id)
@@ -245,7 +245,7 @@ func (o *finder) fit(id cluster.JobID) (start, bool) {
 // idle counts the GPUs that are not wholly in use in the state before all candidates: a job needs as many as it has workers.
 func (o *finder) idle() int32 {
 	if o.room == 0 {
-		s := o.tx.State()
+		s := o.tx.View()
 		o.room = 1
 		for i := range s.Servers() {
 			if id := cluster.ServerID(i); s.Open(id) {
@@ -257,7 +257,7 @@ func (o *finder) idle() int32 {
 }
 
 // vacant counts the GPUs of a server that are not wholly in use.
-func vacant(s *cluster.State, id cluster.ServerID) (n int32) {
+func vacant(s *cluster.View, id cluster.ServerID) (n int32) {
 	for _, use := range s.GPUUse(id) {
 		if use < cluster.WholeGPU {
 			n++
@@ -290,7 +290,7 @@ func (o *finder) packed() {
 		}
 	}
 	if !base.own {
-		if at, ok := o.w.alone(o.tx.State(), base.job, o.tx.State().Spec(base.job).Workers, base.at[0].Amount); ok {
+		if at, ok := o.w.alone(o.tx.View(), base.job, o.tx.View().Spec(base.job).Workers, base.at[0].Amount); ok {
 			o.start(Alone, o.now(), start{base.job, at, true})
 		}
 	}
@@ -307,14 +307,14 @@ func (o *finder) elsewhere() {
 // sized starts an elastic job with other numbers of workers.
 func (o *finder) sized() {
 	base := &o.plan[0]
-	spec := o.tx.State().Spec(base.job)
+	spec := o.tx.View().Spec(base.job)
 	tried := []int32{base.at.Workers()}
 	for _, n := range []int32{spec.Workers, spec.Least(), spec.Most(), 2 * spec.Workers} {
 		if n > spec.Most() || slices.Contains(tried, n) {
 			continue
 		}
 		tried = append(tried, n)
-		if at, ok := o.w.alone(o.tx.State(), base.job, n, base.at[0].Amount); ok {
+		if at, ok := o.w.alone(o.tx.View(), base.job, n, base.at[0].Amount); ok {
 			o.start(Sized, o.now(), start{base.job, at, true})
 		}
 	}

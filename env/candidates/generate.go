@@ -49,7 +49,7 @@ func (b *board) find() error {
 // pick chooses the waiting jobs that the board looks at: the first by age, by the time and the GPU-time that they still need, by
 // the service that they have had, and of every tenant the one that came first.
 func (b *board) pick() {
-	s := b.walk.tx.State()
+	s := b.walk.tx.View()
 	b.jobs = b.jobs[:0]
 	for _, key := range []func(id cluster.JobID) float64{
 		func(id cluster.JobID) float64 { return due(s, id).Seconds() },
@@ -73,7 +73,7 @@ func (b *board) first(key func(id cluster.JobID) float64) {
 	n, heads := 0, b.heads()
 	b.best = slices.Grow(b.best[:0], heads+1)
 	best := b.best[:heads+1]
-	for _, id := range b.walk.tx.State().Pending() {
+	for _, id := range b.walk.tx.View().Pending() {
 		r := ranked{id, key(id)}
 		if n == heads && (r.key > best[n-1].key || r.key == best[n-1].key && r.id > best[n-1].id) {
 			continue
@@ -97,7 +97,7 @@ func (b *board) heads() int { return min(max(b.walk.Items/4, 4), heads*b.walk.ti
 
 // tenants adds of the first tenants that wait the job that came first.
 func (b *board) tenants() {
-	s := b.walk.tx.State()
+	s := b.walk.tx.View()
 	type head struct {
 		tenant string
 		id     cluster.JobID
@@ -127,7 +127,7 @@ func (o *finder) shrink(most int) {
 	if len(o.queue) == 0 {
 		return
 	}
-	s, m := o.tx.State(), &o.w.memory
+	s, m := o.tx.View(), &o.w.memory
 	for _, id := range o.longest() {
 		spec, held := s.Spec(id), s.Placement(id)
 		if held.Workers() <= spec.Least() || most == 0 {
@@ -151,7 +151,7 @@ func (o *finder) shrink(most int) {
 // to give up what is held.
 func (b *board) hold(o *finder) {
 	w := b.walk
-	s := w.tx.State()
+	s := w.tx.View()
 	if w.front.block != nil {
 		c := w.front.commitment
 		c.reservation = reservation{}
@@ -178,7 +178,7 @@ func (b *board) hold(o *finder) {
 
 // lend adds to borrow a server of the inference pool while jobs wait, and to give one back that nobody uses.
 func (b *board) lend() {
-	s := b.walk.tx.State()
+	s := b.walk.tx.View()
 	lend, back := cluster.ServerID(-1), cluster.ServerID(-1)
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)

@@ -14,9 +14,9 @@ import (
 type Guard struct {
 	base cluster.Scheduler
 	commitment
-	exempt func(*cluster.State, cluster.JobID) bool // of a job that may no longer be held, nil for none
-	keep   func(*cluster.Txn, cluster.JobID)        // is told of a job that is held, nil for nobody
-	steps  *int                                     // that may still be played, nil for any number
+	exempt func(*cluster.View, cluster.JobID) bool // of a job that may no longer be held, nil for none
+	keep   func(*cluster.Txn, cluster.JobID)       // is told of a job that is held, nil for nobody
+	steps  *int                                    // that may still be played, nil for any number
 	seed   uint64
 	stale  bool             // the base does not know the cluster
 	place  placement.Placer // of the gang that a reservation is for
@@ -148,14 +148,14 @@ func (g *Guard) introduce(tx *cluster.Txn) error {
 		return nil
 	}
 	g.stale = false
-	g.told = tx.State().AppendIntroduction(g.told[:0])
+	g.told = tx.View().AppendIntroduction(g.told[:0])
 	tx.Tell(g.told)
 	return g.base.Reset(g.seed)
 }
 
 // release gives up the reservation where it has come true or its time is over.
 func (g *Guard) release(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	if s.Phase(g.gang) != cluster.Pending || tx.Now() >= g.until {
 		g.reservation = reservation{}
 		return nil
@@ -195,7 +195,7 @@ func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 		}
 	}
 	for _, id := range kept {
-		if g.exempt != nil && g.exempt(tx.State(), id) {
+		if g.exempt != nil && g.exempt(tx.View(), id) {
 			tx.Rollback(mark)
 			for i := range all {
 				_ = tx.Do(&all[i]) // as it was proposed
@@ -252,5 +252,5 @@ func (g *Guard) forbids(tx *cluster.Txn, st *start) bool {
 	if g.at == tx.Now() && slices.Contains(g.waits, st.job) {
 		return true
 	}
-	return g.block != nil && (g.scatters(st) || g.obstructs(tx.State(), st)) && (g.exempt == nil || !g.exempt(tx.State(), st.job))
+	return g.block != nil && (g.scatters(st) || g.obstructs(tx.View(), st)) && (g.exempt == nil || !g.exempt(tx.View(), st.job))
 }

@@ -121,6 +121,6 @@ func (f *forgetful) Schedule(tx *cluster.Txn) error {
 	if err := f.Scheduler.Reset(f.seed); err != nil {
 		return err
 	}
-	tx.Tell(tx.State().Introduce())
+	tx.Tell(tx.View().Introduce())
 	return f.Scheduler.Schedule(tx)
 }

@@ -70,7 +70,7 @@ func TestHoldBoundsHowLongAJobIsKept(t *testing.T) {
 			for _, id := range starts {
 				at, before := since[id]
 				switch {
-				case tx.State().Phase(id) == cluster.Running:
+				case tx.View().Phase(id) == cluster.Running:
 				case !before:
 					since[id] = tx.Now()
 					kept++

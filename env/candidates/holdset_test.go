@@ -36,14 +36,14 @@ func (p *holder) Schedule(tx *cluster.Txn) error {
 		p.check(tx)
 		err = p.step(tx)
 	}
-	p.began = p.began || tx.State().Phase(p.gang) != cluster.Pending
+	p.began = p.began || tx.View().Phase(p.gang) != cluster.Pending
 	return err
 }
 
 // check compares what is held with what was taken. That may end as soon as the gang can start, or when its time is over.
 func (p *holder) check(tx *cluster.Txn) {
 	starts := slices.ContainsFunc(p.List()[0].Ops, func(o cluster.Proposal) bool { return o.Kind == cluster.OpPlace && o.Job == p.gang })
-	held, over := candidates.Held(p.Source), starts || p.began || tx.Now() >= p.until || tx.State().Phase(p.gang) != cluster.Pending
+	held, over := candidates.Held(p.Source), starts || p.began || tx.Now() >= p.until || tx.View().Phase(p.gang) != cluster.Pending
 	switch {
 	case held == nil && over:
 		p.block = nil
@@ -82,7 +82,7 @@ func (p *holder) step(tx *cluster.Txn) error {
 		if p.block != nil {
 			p.t.Fatalf("at %v servers are held for job %d beside those for job %d, want it refused", tx.Now(), c.Job, p.gang)
 		}
-		p.gang, p.until, p.block, p.began = c.Job, tx.Now()+p.hold, make([]bool, tx.State().Servers()), false
+		p.gang, p.until, p.block, p.began = c.Job, tx.Now()+p.hold, make([]bool, tx.View().Servers()), false
 		for _, m := range c.Members {
 			p.block[m.Server] = true
 		}

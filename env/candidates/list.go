@@ -11,7 +11,7 @@ import (
 // only if it is feasible and against no hold, as many as are wanted.
 func (b *board) show(own Candidate) {
 	w := b.walk
-	w.coalitions.clear(w.tx.State().Servers())
+	w.coalitions.clear(w.tx.View().Servers())
 	own.of = w
 	w.list = append(w.list[:0], own)
 	w.try(&w.list[0]) // who takes part: it was feasible when the base proposed it

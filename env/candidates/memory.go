@@ -29,7 +29,7 @@ func (m *memory) placed(from int) cluster.Placement {
 }
 
 // alone proposes GPUs that nobody uses for n workers.
-func (m *memory) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
+func (m *memory) alone(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	from := len(m.pieces)
 	var fits bool
 	if m.pieces, fits = s.BestFitAlone(id, n, a, m.pieces); !fits {
@@ -73,7 +73,7 @@ func (m *memory) starts(tx *cluster.Txn, mark int, dst []start) (all []start, on
 		if o.Kind != cluster.OpPlace {
 			return dst, false
 		}
-		dst = append(dst, start{o.Job, m.placement(o.Placement()), unshared(tx.State(), o)})
+		dst = append(dst, start{o.Job, m.placement(o.Placement()), unshared(tx.View(), o)})
 	}
 	return dst, true
 }

@@ -99,7 +99,7 @@ func (d *diary) note(tx *cluster.Txn, what string, id cluster.JobID, rest ...str
 	if what == "place" {
 		what = "start"
 	}
-	line := fmt.Sprintf("%v %s %s", tx.Now(), what, tx.State().Spec(id).Name)
+	line := fmt.Sprintf("%v %s %s", tx.Now(), what, tx.View().Spec(id).Name)
 	d.lines = append(d.lines, strings.Join(append([]string{line}, rest...), " "))
 }
 

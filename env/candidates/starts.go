@@ -12,7 +12,7 @@ import (
 // begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
 func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 	w := b.walk
-	tx, s := w.tx, w.tx.State()
+	tx, s := w.tx, w.tx.View()
 	spec := s.Spec(id)
 	st, fits := o.fit(id)
 	if fits {
@@ -47,7 +47,7 @@ func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 
 // types adds to start a job on GPUs of each type, on as few servers as take it and there the fullest.
 func (b *board) types(id cluster.JobID) {
-	s := b.walk.tx.State()
+	s := b.walk.tx.View()
 	for i := range s.Types() {
 		b.among(Begin, id, s.Spec(id).Request, 1<<i, cluster.AnyRack)
 	}
@@ -55,7 +55,7 @@ func (b *board) types(id cluster.JobID) {
 
 // among adds to start a job on GPUs of such types and servers of such a rack, and reports whether it fits.
 func (b *board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint16, rack int32) (fits bool) {
-	s, m := b.walk.tx.State(), &b.walk.memory
+	s, m := b.walk.tx.View(), &b.walk.memory
 	from := len(m.pieces)
 	if m.pieces, fits = s.BestFitAmong(id, s.Spec(id).Workers, a, types, rack, m.pieces); fits {
 		b.start(kind, id, m.placed(from))
@@ -67,7 +67,7 @@ func (b *board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint1
 
 // emptiest adds to start a job on the emptiest server that takes all of it.
 func (b *board) emptiest(id cluster.JobID) {
-	s, m := b.walk.tx.State(), &b.walk.memory
+	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
 	found := cluster.ServerID(-1)
 	for i := range s.Servers() {
@@ -89,7 +89,7 @@ type rack struct{ number, room int32 }
 
 // rack adds to start a gang, which else would cross racks or does not fit, in the fullest rack that takes it.
 func (b *board) rack(id cluster.JobID) {
-	s := b.walk.tx.State()
+	s := b.walk.tx.View()
 	spec := s.Spec(id)
 	for _, r := range b.fullest(s) {
 		if r.room >= spec.Workers && b.among(Begin, id, spec.Request, s.TypesFor(id), r.number) {
@@ -99,7 +99,7 @@ func (b *board) rack(id cluster.JobID) {
 }
 
 // fullest returns the racks, those with the least room first; none where all servers are of one.
-func (b *board) fullest(s *cluster.State) []rack {
+func (b *board) fullest(s *cluster.View) []rack {
 	if len(b.racks) > 0 {
 		return b.racks[1:]
 	}
@@ -121,7 +121,7 @@ func (b *board) fullest(s *cluster.State) []rack {
 // sized adds to start an elastic job with other numbers of workers: at the knee of its speed, with the fewest, on all idle GPUs,
 // and with twice as many as it asked for.
 func (b *board) sized(id cluster.JobID) {
-	s, m := b.walk.tx.State(), &b.walk.memory
+	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
 	if spec.Least() == spec.Most() {
 		return
@@ -143,7 +143,7 @@ func (b *board) sized(id cluster.JobID) {
 
 // most is with how many workers an elastic job could start on GPUs that are idle, 0 if it could not.
 func (b *board) most(id cluster.JobID) int32 {
-	s, m := b.walk.tx.State(), &b.walk.memory
+	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
 	return b.last(id, func(n int32) bool {
 		from := len(m.pieces)
@@ -155,9 +155,9 @@ func (b *board) most(id cluster.JobID) int32 {
 
 // last returns the highest number of workers that will do, where fewer do if more do, 0 if the least will not.
 func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
-	spec := b.walk.tx.State().Spec(id)
+	spec := b.walk.tx.View().Spec(id)
 	step := spec.Together()
-	low, high := (spec.Least()-1)/step, int32(min(int64(spec.Most()), b.walk.tx.State().FreeTotal()))/step
+	low, high := (spec.Least()-1)/step, int32(min(int64(spec.Most()), b.walk.tx.View().FreeTotal()))/step
 	for least := low; low < high; {
 		if mid := (low + high + 1) / 2; does(mid * step) {
 			low = mid
@@ -179,10 +179,10 @@ func (b *board) knee(id cluster.JobID, most int32) int32 {
 	}
 	top := b.speed(id, most) * placement.DefaultTune().Knee
 	// Numbers up to the last that is too slow: the knee is the next.
-	step := b.walk.tx.State().Spec(id).Together()
+	step := b.walk.tx.View().Spec(id).Together()
 	slow := b.last(id, func(n int32) bool { return n < most && b.speed(id, n) < top })
 	if slow == 0 {
-		return b.walk.tx.State().Spec(id).Least()
+		return b.walk.tx.View().Spec(id).Least()
 	}
 	return slow + step
 }
@@ -190,7 +190,7 @@ func (b *board) knee(id cluster.JobID, most int32) int32 {
 // speed is what profiles say of a job with so many workers on GPUs of their own, 0 where they do not fit.
 func (b *board) speed(id cluster.JobID, n int32) float64 {
 	tx, m := b.walk.tx, &b.walk.memory
-	s := tx.State()
+	s := tx.View()
 	from, mark := len(m.pieces), tx.Mark()
 	defer tx.Rollback(mark)
 	at, ok := m.alone(s, id, n, s.Spec(id).Request)
@@ -204,7 +204,7 @@ func (b *board) speed(id cluster.JobID, n int32) float64 {
 // amounts adds to start a job beside another, with other CPU and memory, and with other shares of GPUs.
 func (b *board) amounts(id cluster.JobID) error {
 	w := b.walk
-	s, spec := w.tx.State(), w.tx.State().Spec(id)
+	s, spec := w.tx.View(), w.tx.View().Spec(id)
 	for _, p := range w.beside(w.tx, id, spec.Request) {
 		b.start(Packed, id, p.at)
 	}

@@ -127,13 +127,13 @@ func TestABoardFindsWhatASearchFinds(t *testing.T) {
 // upTo is a profile by which a job gains from workers up to so many, and from cores up to four.
 type upTo int32
 
-func (u upTo) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (u upTo) Speed(s *cluster.View, id cluster.JobID) float64 {
 	p := s.Placement(id)
 	cores := float64(min(p[0].CPUMilli, 4000)) / 4000
 	return float64(min(p.Workers(), int32(u))) / float64(min(s.Spec(id).Workers, int32(u))) * (0.1 + 0.9*cores)
 }
 
-func (upTo) Coupled(*cluster.State, cluster.Placement, []cluster.JobID) []cluster.JobID { return nil }
+func (upTo) Coupled(*cluster.View, cluster.Placement, []cluster.JobID) []cluster.JobID { return nil }
 
 // An elastic job is offered the knee of its speed, the fewest workers and all that is idle.
 func TestABoardKnowsTheKneeOfWorkers(t *testing.T) {

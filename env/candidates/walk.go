@@ -196,7 +196,7 @@ func (w *walk) Pass() error {
 
 // pass keeps the jobs from starting that operations start, but for those that have been kept for too long.
 func (w *walk) pass(ops []cluster.Proposal) {
-	exempt := func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && w.exempt(w.tx.State(), p.Job) }
+	exempt := func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && w.exempt(w.tx.View(), p.Job) }
 	due := slices.ContainsFunc(ops, exempt)
 	for i := range ops {
 		w.front.stale = true
@@ -229,7 +229,7 @@ func (w *walk) propose() error {
 
 // worthwhile reports whether a choice may matter: jobs wait, GPUs are short for those to come, or jobs that run could have more.
 func (w *walk) worthwhile(plan []start) bool {
-	s := w.tx.State()
+	s := w.tx.View()
 	if w.Moves {
 		return w.freed && s.FreeTotal() > 0
 	}
@@ -244,7 +244,7 @@ const effort = 20_000
 
 // mayShow reports whether the decision may have another list.
 func (w *walk) mayShow() bool {
-	return w.lists < min(w.Choices, max(effort/w.tx.State().Servers(), 1))
+	return w.lists < min(w.Choices, max(effort/w.tx.View().Servers(), 1))
 }
 
 // step finds the candidates beside the next start of the plan, or beside stopping after the last. Starts beside which there are
@@ -291,7 +291,7 @@ func (w *walk) show(own Candidate, others []Candidate) (shown bool) {
 	}
 	own.of = w
 	w.list = append(w.list[:0], own)
-	w.coalitions.clear(w.tx.State().Servers())
+	w.coalitions.clear(w.tx.View().Servers())
 	for i := range others {
 		if w.try(&others[i]) {
 			others[i].of = w
@@ -324,7 +324,7 @@ func (w *walk) try(c *Candidate) bool {
 
 // waits returns who takes part in a candidate without operations.
 func (w *walk) waits(c *Candidate) []Member {
-	s, plan := w.tx.State(), w.plan
+	s, plan := w.tx.View(), w.plan
 	if w.whole {
 		plan = nil
 	}
@@ -402,7 +402,7 @@ func (w *walk) note(tx *cluster.Txn, id cluster.JobID) {
 }
 
 // exempt reports whether a job has been kept so long that it may be kept no longer.
-func (w *walk) exempt(s *cluster.State, id cluster.JobID) bool {
+func (w *walk) exempt(s *cluster.View, id cluster.JobID) bool {
 	since, ok := w.held[id]
 	return ok && s.Now()-since >= w.Hold
 }

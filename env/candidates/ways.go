@@ -12,7 +12,7 @@ import (
 // aligned proposes another server for a job that needs but one: of those in use that take it, the one whose jobs end closest to
 // when this one does, so that GPUs of a server come free together.
 func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
-	s := tx.State()
+	s := tx.View()
 	left, known := s.Remaining(base.job)
 	if !known || len(base.at) != 1 || !base.own {
 		return nil, false
@@ -46,7 +46,7 @@ func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 }
 
 // alone proposes GPUs that nobody uses for n workers, which others may join.
-func (w *walk) alone(s *cluster.State, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
+func (w *walk) alone(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	at, fits := w.memory.alone(s, id, n, a)
 	placement.Alone(s, at)
 	return at, fits
@@ -64,7 +64,7 @@ const hosts = 48 // that are looked at for one job, at most
 // beside proposes to start a job with the amount on GPUs that another holds a share of: where both are fastest, and where both
 // are fastest of the hosts that outlast it. What it returns is valid until the next call.
 func (w *walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pairing {
-	s := tx.State()
+	s := tx.View()
 	if s.Spec(id).Request.GPUMilli < cluster.WholeGPU {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (w *walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pai
 
 // pair tries a placement beside a host.
 func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, bool) {
-	s := tx.State()
+	s := tx.View()
 	profile := placement.Profile(s)
 	before, mark := profile.Speed(s, h), tx.Mark()
 	defer tx.Rollback(mark)
@@ -110,7 +110,7 @@ func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, 
 }
 
 // join returns where on the host's GPUs that nobody shares yet all workers of the job find room: what the host leaves of each.
-func (w *walk) join(s *cluster.State, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
+func (w *walk) join(s *cluster.View, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
 	m, from := &w.memory, len(w.memory.pieces)
 	left, pieces := s.Spec(id).Workers, s.Placement(h)
 	if pieces.Workers() < left {

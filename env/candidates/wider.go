@@ -6,7 +6,7 @@ import "github.com/clustergym/clustergym/env/cluster"
 // all of it, beside more of the running jobs, with more numbers of workers, and with more amounts of CPU and memory.
 func (b *board) more(id cluster.JobID) {
 	w := b.walk
-	s, m, n := w.tx.State(), &w.memory, w.times()
+	s, m, n := w.tx.View(), &w.memory, w.times()
 	spec := s.Spec(id)
 	var found [16]int // servers, by type of GPU
 	for i := range s.Servers() {

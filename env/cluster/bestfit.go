@@ -5,13 +5,13 @@ package cluster
 // lowest id. It appends to dst and reports whether the whole gang fits. Shares of a GPU go to the servers with the fewest
 // free GPUs first. Where the cluster has several types of GPUs and the job may hold but one, the first type, in the order of
 // the servers, that takes the gang.
-func (s *State) BestFit(id JobID, dst Placement) (Placement, bool) {
+func (s *View) BestFit(id JobID, dst Placement) (Placement, bool) {
 	spec := s.jobs[id].spec
 	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, s.jobs[id].kinds, AnyRack, dst)
 }
 
 // BestFitAlone does so for n workers of the job, each of which holds the amount on a GPU that nobody else uses.
-func (s *State) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placement, bool) {
+func (s *View) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placement, bool) {
 	whole := a
 	whole.GPUMilli = WholeGPU
 	return s.bestFit(id, n, a, whole, s.jobs[id].kinds, AnyRack, dst)
@@ -19,7 +19,7 @@ func (s *State) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placem
 
 // BestFitAmong does so with workers that may share GPUs with others, on GPUs of such types, see TypesFor, and servers of such a
 // rack or AnyRack.
-func (s *State) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
+func (s *View) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
 	return s.bestFit(id, n, a, a, types, rack, dst)
 }
 
@@ -27,7 +27,7 @@ func (s *State) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int
 const AnyRack = -1
 
 // bestFit places n workers, each of which holds an amount and needs room for another.
-func (s *State) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
+func (s *View) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
 	j := &s.jobs[id]
 	types &= j.kinds
 	if s.within(j, hold, int64(n)) < int64(n) || need.GPUMilli == WholeGPU && int64(n) > s.index.free {
@@ -47,7 +47,7 @@ func (s *State) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack
 }
 
 // gather takes server after server with GPUs of such kinds.
-func (s *State) gather(j *job, kinds uint16, left int32, hold, need Amount, rack int32, dst Placement) (Placement, bool) {
+func (s *View) gather(j *job, kinds uint16, left int32, hold, need Amount, rack int32, dst Placement) (Placement, bool) {
 	s.stampNow++
 	if rack != AnyRack {
 		for i := range s.servers {
@@ -72,7 +72,7 @@ func (s *State) gather(j *job, kinds uint16, left int32, hold, need Amount, rack
 }
 
 // tightest returns the unstamped server of such GPUs with the fewest free ones that takes n workers, or -1.
-func (s *State) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int32) {
+func (s *View) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int32) {
 	from := n
 	if a.GPUMilli < WholeGPU {
 		from = 0
@@ -91,7 +91,7 @@ func (s *State) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int
 }
 
 // roomiest returns the unstamped server of such GPUs with the most free ones that takes at least one worker, or -1.
-func (s *State) roomiest(j *job, kinds uint16, a Amount) (ServerID, int32) {
+func (s *View) roomiest(j *job, kinds uint16, a Amount) (ServerID, int32) {
 	least := int32(1)
 	if a.GPUMilli < WholeGPU {
 		least = 0

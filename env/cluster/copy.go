@@ -2,23 +2,23 @@ package cluster
 
 import "slices"
 
-// CopyTo makes dst an independent copy of the state, its open transaction's operations included, reusing dst's memory. The
+// CopyTo makes dst an independent copy of the cluster, its open transaction's operations included, reusing dst's memory. The
 // specifications of jobs and servers are shared.
-func (s *State) CopyTo(dst *State) { s.copyTo(dst, len(s.jobs)-s.known) }
+func (s *View) CopyTo(dst *State) { s.copyTo(dst, len(s.jobs)-s.known) }
 
 // ExtendTo is CopyTo for a copy that expects so many jobs more than were submitted: those keep their ids, and the others have
 // the ids from the returned one on, whatever the state itself expects.
-func (s *State) ExtendTo(dst *State, more int) (next JobID) {
+func (s *View) ExtendTo(dst *State, more int) (next JobID) {
 	s.copyTo(dst, more)
 	return JobID(s.known)
 }
 
-func (s *State) copyTo(dst *State, more int) {
+func (s *View) copyTo(dst *State, more int) {
 	old := *dst
 	for _, id := range old.running {
 		old.recycle(old.jobs[id].pieces, old.jobs[id].gpus)
 	}
-	*dst = *s
+	dst.View = *s
 	dst.servers = slices.Grow(old.servers[:0], len(s.servers))[:len(s.servers)]
 	for i := range s.servers {
 		was := dst.servers[i]

@@ -12,7 +12,7 @@ const Never = time.Duration(math.MaxInt64)
 
 // Left is how long a running job still runs if it ends as estimated and keeps its present rate: 0 for one that outlives its
 // estimate, and Never for one without.
-func (s *State) Left(id JobID) time.Duration {
+func (s *View) Left(id JobID) time.Duration {
 	at := s.ExpectedFinish(id)
 	if s.Spec(id).Estimate == 0 || at == Never {
 		return Never
@@ -22,7 +22,7 @@ func (s *State) Left(id JobID) time.Duration {
 
 // AppendFree appends to dst how long it takes until each GPU of a server is free, in ascending order, if running jobs end as Left
 // says and nothing else starts. A shared GPU is free when the last of its jobs ends; one that is out of order never is.
-func (s *State) AppendFree(dst []time.Duration, id ServerID) []time.Duration {
+func (s *View) AppendFree(dst []time.Duration, id ServerID) []time.Duration {
 	from := len(dst)
 	for g := range s.Server(id).GPUs {
 		left := time.Duration(0)
@@ -56,7 +56,7 @@ type release struct {
 }
 
 // Look reads the running jobs. It has to be called again when the state has changed.
-func (h *Shadow) Look(s *State) {
+func (h *Shadow) Look(s *View) {
 	h.free, h.ends = s.FreeTotal()*WholeGPU, h.ends[:0]
 	for _, id := range s.running {
 		if left := s.Left(id); left != Never {

@@ -21,7 +21,7 @@ func (m *machine) foresee(t *rapid.T) {
 		}
 	}
 	var shadow Shadow
-	shadow.Look(&s)
+	shadow.Look(&s.View)
 	ends := slices.DeleteFunc(slices.Clone(s.Running()), func(id JobID) bool { return m.s.Left(id) == Never })
 	slices.SortFunc(ends, func(a, b JobID) int { return cmp.Compare(m.s.Left(a), m.s.Left(b)) })
 	for n, at := 0, time.Duration(0); ; {

@@ -24,7 +24,7 @@ func newTenants(quotas []Quota) ([]tenant, map[string]int32) {
 	return all, at
 }
 
-func (s *State) tenantOf(spec *JobSpec) int32 {
+func (s *View) tenantOf(spec *JobSpec) int32 {
 	if i, ok := s.tenantAt[spec.Tenant]; ok {
 		return i
 	}
@@ -32,7 +32,7 @@ func (s *State) tenantOf(spec *JobSpec) int32 {
 }
 
 // kindsOf returns the bits of the GPU types that will do for a job.
-func (s *State) kindsOf(spec *JobSpec) uint16 {
+func (s *View) kindsOf(spec *JobSpec) uint16 {
 	if spec.GPUType == "" {
 		return 1<<len(s.types) - 1
 	}
@@ -46,7 +46,7 @@ func (s *State) kindsOf(spec *JobSpec) uint16 {
 }
 
 // room counts the workers of a job that a server could take.
-func (s *State) room(id ServerID, j *job, a Amount) int32 {
+func (s *View) room(id ServerID, j *job, a Amount) int32 {
 	v := &s.servers[id]
 	if !s.mayUse(v, j, id) {
 		return 0
@@ -58,7 +58,7 @@ func (s *State) room(id ServerID, j *job, a Amount) int32 {
 // Room counts the workers of a pending job, each holding the amount, that each server takes, into fits, and returns how many
 // the whole takes. Of a gang that must be of one GPU type, a type that does not hold all of it counts 0 on its servers; the
 // whole then takes what the best type takes.
-func (s *State) Room(id JobID, a Amount, fits []int32) (total int64) {
+func (s *View) Room(id JobID, a Amount, fits []int32) (total int64) {
 	j := &s.jobs[id]
 	var ofType [maxTypes]int64
 	for i := range s.servers {
@@ -81,7 +81,7 @@ func (s *State) Room(id JobID, a Amount, fits []int32) (total int64) {
 }
 
 // within bounds a number of workers by the tenant's quota.
-func (s *State) within(j *job, a Amount, workers int64) int64 {
+func (s *View) within(j *job, a Amount, workers int64) int64 {
 	if j.tenant < 0 {
 		return workers
 	}
@@ -90,12 +90,12 @@ func (s *State) within(j *job, a Amount, workers int64) int64 {
 }
 
 // SameType reports whether a gang of the job may stand on both servers at once.
-func (s *State) SameType(id JobID, a, b ServerID) bool {
+func (s *View) SameType(id JobID, a, b ServerID) bool {
 	return s.jobs[id].spec.Mixed || s.servers[a].kind == s.servers[b].kind
 }
 
 // Quota returns how many thousandths of GPUs the job's tenant may hold, -1 without bound.
-func (s *State) Quota(id JobID) int64 {
+func (s *View) Quota(id JobID) int64 {
 	if i := s.jobs[id].tenant; i >= 0 {
 		return s.tenants[i].limit
 	}
@@ -103,16 +103,16 @@ func (s *State) Quota(id JobID) int64 {
 }
 
 // Types returns the types of the cluster's GPUs in the order of its servers, at most 16. Read only.
-func (s *State) Types() []string { return s.types }
+func (s *View) Types() []string { return s.types }
 
 // TypeOf returns the type of the server's GPUs, by its place in Types.
-func (s *State) TypeOf(id ServerID) int { return bits.TrailingZeros16(s.servers[id].kind) }
+func (s *View) TypeOf(id ServerID) int { return bits.TrailingZeros16(s.servers[id].kind) }
 
 // TypesFor returns the GPU types that will do for the job: bit i stands for the i-th of Types.
-func (s *State) TypesFor(id JobID) uint16 { return s.jobs[id].kinds }
+func (s *View) TypesFor(id JobID) uint16 { return s.jobs[id].kinds }
 
 // TypeRank is the place of the server's GPU type in the order in which BestFit tries types for the job: 0 comes first.
-func (s *State) TypeRank(id JobID, server ServerID) int32 {
+func (s *View) TypeRank(id JobID, server ServerID) int32 {
 	if s.jobs[id].spec.Mixed {
 		return 0
 	}
@@ -120,7 +120,7 @@ func (s *State) TypeRank(id JobID, server ServerID) int32 {
 }
 
 // QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false where it has no quota.
-func (s *State) QuotaLeft(id JobID) (milli int64, ok bool) {
+func (s *View) QuotaLeft(id JobID) (milli int64, ok bool) {
 	if i := s.jobs[id].tenant; i >= 0 {
 		return s.tenants[i].limit - s.tenants[i].used, true
 	}
@@ -139,14 +139,14 @@ type Shape struct {
 }
 
 // Shape returns the job's shape.
-func (s *State) Shape(id JobID) Shape {
+func (s *View) Shape(id JobID) Shape {
 	j := &s.jobs[id]
 	return Shape{j.spec.Workers, j.spec.Request, j.spec.Together(), j.tenant, j.kinds, j.spec.Mixed, j.spec.Where}
 }
 
 // Countable reports whether a number of free GPUs alone decides if the shape fits the cluster: it needs whole GPUs, of which
 // any will do, on any server, and no tenant, no CPU and no memory that is modelled limits it.
-func (s *State) Countable(h Shape) bool {
+func (s *View) Countable(h Shape) bool {
 	if h.Request.GPUMilli != WholeGPU || h.group > 1 || h.tenant >= 0 || h.where != nil || !h.mixed && len(s.types) > 1 ||
 		h.kinds != 1<<len(s.types)-1 {
 		return false
@@ -209,7 +209,7 @@ const nicUnit = 1 << 32
 
 // CrossingNICs returns how many NICs of the rack's servers the gangs of Crossing have together, each server's in proportion to
 // the GPUs that they use there.
-func (s *State) CrossingNICs(rack int32) float64 {
+func (s *View) CrossingNICs(rack int32) float64 {
 	if int(rack) >= len(s.nics) {
 		return 0
 	}
@@ -218,7 +218,7 @@ func (s *State) CrossingNICs(rack int32) float64 {
 
 // Crossing returns the running jobs that use the uplink of the rack, ascending: those with workers in it and elsewhere. Read
 // only; valid until the next change.
-func (s *State) Crossing(rack int32) []JobID {
+func (s *View) Crossing(rack int32) []JobID {
 	if int(rack) >= len(s.crossing) {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (s *State) Crossing(rack int32) []JobID {
 }
 
 // Crosses reports whether the placement joins servers of different racks.
-func (s *State) Crosses(p Placement) bool {
+func (s *View) Crosses(p Placement) bool {
 	for i := 1; i < len(p); i++ {
 		if s.servers[p[i].Server].spec.Rack != s.servers[p[0].Server].spec.Rack {
 			return true
@@ -236,4 +236,4 @@ func (s *State) Crosses(p Placement) bool {
 }
 
 // Shared counts the server's GPUs that two jobs or more use.
-func (s *State) Shared(id ServerID) int32 { return s.servers[id].shared }
+func (s *View) Shared(id ServerID) int32 { return s.servers[id].shared }

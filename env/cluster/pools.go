@@ -21,18 +21,18 @@ func (s *State) SetOffer(servers int32, deadline time.Duration) {
 }
 
 // Offer returns how many servers of the inference pool may be on loan.
-func (s *State) Offer() int32 { return s.offer }
+func (s *View) Offer() int32 { return s.offer }
 
 // Lent counts the servers on loan, also those that are down.
-func (s *State) Lent() int32 { return s.lent }
+func (s *View) Lent() int32 { return s.lent }
 
 // Owed returns how many servers on loan must be back and by when the first of them; 0 if none.
-func (s *State) Owed() (servers int32, deadline time.Duration) {
+func (s *View) Owed() (servers int32, deadline time.Duration) {
 	return max(s.lent-s.offer, 0), s.deadline
 }
 
 // Down reports whether the server has failed and is not yet repaired.
-func (s *State) Down(id ServerID) bool { return s.servers[id].down }
+func (s *View) Down(id ServerID) bool { return s.servers[id].down }
 
 // Loan opens a server of the inference pool to training jobs. Beyond what the inference scheduler offers it is infeasible.
 func (t *Txn) Loan(id ServerID) error { return t.count(t.loan(id)) }
@@ -140,7 +140,7 @@ func (v *server) setFailed(gpu int32, on bool) {
 }
 
 // Working counts the server's GPUs that are in order.
-func (s *State) Working(id ServerID) int32 {
+func (s *View) Working(id ServerID) int32 {
 	n := s.servers[id].spec.GPUs
 	for _, failed := range s.servers[id].failed {
 		if failed {
@@ -151,7 +151,7 @@ func (s *State) Working(id ServerID) int32 {
 }
 
 // Failed reports whether the GPU is out of order.
-func (s *State) Failed(id ServerID, gpu int32) bool {
+func (s *View) Failed(id ServerID, gpu int32) bool {
 	f := s.servers[id].failed
 	return f != nil && f[gpu]
 }
@@ -177,6 +177,6 @@ func (s *State) evict(id ServerID, gpu int32, stopped []JobID) []JobID {
 }
 
 // usesGPU reports whether a running job has a worker on the GPU.
-func (s *State) usesGPU(job JobID, id ServerID, gpu int32) bool {
+func (s *View) usesGPU(job JobID, id ServerID, gpu int32) bool {
 	return slices.Contains(s.GPUsOn(job, id), gpu)
 }

@@ -86,10 +86,10 @@ func repeats(gpus []int32, has int32) int {
 
 // Introduce returns what a scheduler that has seen nothing yet is told of the state: the running jobs as Found, then the
 // pending ones as Arrived, both by submission, then id. Give it to Begin.
-func (s *State) Introduce() []Event { return s.AppendIntroduction(nil) }
+func (s *View) Introduce() []Event { return s.AppendIntroduction(nil) }
 
 // AppendIntroduction appends what Introduce returns to dst, for schedulers that are told of states time and again.
-func (s *State) AppendIntroduction(dst []Event) []Event {
+func (s *View) AppendIntroduction(dst []Event) []Event {
 	from := len(dst)
 	events := slices.Grow(dst, len(s.running)+len(s.pending))
 	for _, id := range s.running {

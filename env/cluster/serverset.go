@@ -55,10 +55,10 @@ func (s *ServerSet) All() iter.Seq[ServerID] {
 
 // MayUse reports whether the job may run on the server, whatever room there is: it is one of those that will do, with GPUs of a
 // type that will do.
-func (s *State) MayUse(id JobID, server ServerID) bool {
+func (s *View) MayUse(id JobID, server ServerID) bool {
 	return s.mayUse(&s.servers[server], &s.jobs[id], server)
 }
 
-func (s *State) mayUse(v *server, j *job, id ServerID) bool {
+func (s *View) mayUse(v *server, j *job, id ServerID) bool {
 	return j.kinds&v.kind != 0 && (j.spec.Where == nil || j.spec.Where.Has(id))
 }

@@ -18,7 +18,7 @@ func (p Pool) String() string { return poolNames[p] }
 // them back, renumbered from 0; a job that restarts at this instant is written as one that runs again. A name that the
 // format cannot hold (empty, not printable or not unique) and a time out of range are errors; what was written is then no
 // snapshot.
-func (s *State) WriteSnapshot(w io.Writer) error {
+func (s *View) WriteSnapshot(w io.Writer) error {
 	if err := s.rulesWritable(); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
@@ -71,7 +71,7 @@ func separate(b []byte, n int) []byte {
 	return append(b, '\n')
 }
 
-func (s *State) rulesWritable() error {
+func (s *View) rulesWritable() error {
 	for i := range s.tenants {
 		if n := s.tenants[i].name; !names.OK(n) {
 			return fmt.Errorf("quota %d: tenant %q, want a printable one", i, n)
@@ -83,7 +83,7 @@ func (s *State) rulesWritable() error {
 	return nil
 }
 
-func (s *State) writable(id JobID, seen map[string]bool) error {
+func (s *View) writable(id JobID, seen map[string]bool) error {
 	j := &s.jobs[id]
 	switch n := j.spec.Name; {
 	case n == "" || !names.OK(n) || seen[n]:
@@ -130,7 +130,7 @@ func (v *server) broken() (gpus []int32) {
 }
 
 // appendRules writes what there is besides servers and jobs.
-func (s *State) appendRules(b []byte) []byte {
+func (s *View) appendRules(b []byte) []byte {
 	if perGPU := s.servers[0].perGPU; perGPU < WholeGPU {
 		b = appendInt(b, `,"per_gpu":`, int64(perGPU))
 	}
@@ -162,7 +162,7 @@ func (s *State) appendRules(b []byte) []byte {
 	return b
 }
 
-func (s *State) appendJob(b []byte, id JobID) []byte {
+func (s *View) appendJob(b []byte, id JobID) []byte {
 	j := &s.jobs[id]
 	spec := j.spec
 	b = appendText(append(b, `{"id":`...), spec.Name)
@@ -213,7 +213,7 @@ func (s *State) appendJob(b []byte, id JobID) []byte {
 }
 
 // appendWhere writes the names of the servers that will do.
-func (s *State) appendWhere(b []byte, where *ServerSet) []byte {
+func (s *View) appendWhere(b []byte, where *ServerSet) []byte {
 	if where == nil {
 		return b
 	}

@@ -22,7 +22,7 @@ func (t *Total) Holds(u Total) bool {
 
 // Total returns what the servers open to training jobs have, whoever holds it, without GPUs out of order. CPU and memory that
 // are not modelled somewhere are Unlimited.
-func (s *State) Total() (t Total) {
+func (s *View) Total() (t Total) {
 	for i := range s.servers {
 		if v := &s.servers[i]; v.open() {
 			t.GPUMilli += int64(s.Working(ServerID(i))) * WholeGPU

@@ -83,7 +83,7 @@ func (o *Op) Placement() Placement { return o.after }
 func (o *Op) GPUs() []int32 { return o.gpus }
 
 // Txn is a proposal in the making: every operation takes effect on the state at once and can be rolled back until the driver
-// ends the transaction. State reads; only the operations below change it.
+// ends the transaction. View reads; only the operations below change it.
 type Txn struct {
 	s      *State
 	events []Event
@@ -115,8 +115,8 @@ func (t *Txn) End() {
 	t.ops, t.events, t.woken = t.ops[:0], nil, false
 }
 
-// State returns what may be known now, with all operations so far in effect. Read only.
-func (t *Txn) State() *State { return t.s }
+// View returns what may be known now, with all operations so far in effect.
+func (t *Txn) View() *View { return &t.s.View }
 
 // Now is the instant of the decision.
 func (t *Txn) Now() time.Duration { return t.s.now }

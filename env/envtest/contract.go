@@ -205,7 +205,7 @@ func masked(w *walk) error {
 }
 
 // fingerprint spells all that a joint action could change.
-func fingerprint(s *cluster.State) string {
+func fingerprint(s *cluster.View) string {
 	if s == nil {
 		return ""
 	}

@@ -32,7 +32,7 @@ func conserved(w *walk) error {
 }
 
 // ledger holds what every server has free against the placements of the running jobs.
-func ledger(s *cluster.State) error {
+func ledger(s *cluster.View) error {
 	type held struct{ gpu, cpu, mem int64 }
 	use := make([]held, s.Servers())
 	for _, id := range s.Running() {

@@ -22,11 +22,11 @@ func (*queue) Name() string       { return "queue" }
 func (*queue) Reset(uint64) error { return nil }
 
 func (q *queue) Schedule(tx *cluster.Txn) error {
-	q.ids = append(q.ids[:0], tx.State().Pending()...)
+	q.ids = append(q.ids[:0], tx.View().Pending()...)
 	slices.Sort(q.ids)
 	for _, id := range q.ids {
 		var fits bool
-		if q.fit, fits = tx.State().BestFit(id, q.fit[:0]); !fits {
+		if q.fit, fits = tx.View().BestFit(id, q.fit[:0]); !fits {
 			return nil
 		}
 		if err := tx.Place(id, q.fit); err != nil {

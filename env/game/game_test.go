@@ -129,7 +129,7 @@ func TestMaskedActionsChangeNothing(t *testing.T) {
 			move(tx, r, joint)
 			picture := func() string {
 				at, woken := tx.Wake()
-				return fmt.Sprintln(simtest.Portray(tx.State()), tx.Mark(), tx.Events(), at, woken, m.game.Tally(), m.game.Refused())
+				return fmt.Sprintln(simtest.Portray(tx.View()), tx.Mark(), tx.Events(), at, woken, m.game.Tally(), m.game.Refused())
 			}
 			before := picture()
 			for i := range joint {
@@ -219,7 +219,7 @@ func TestPassingStarvesNobody(t *testing.T) {
 			for _, id := range proposed {
 				at, before := since[id]
 				switch {
-				case tx.State().Phase(id) == cluster.Running:
+				case tx.View().Phase(id) == cluster.Running:
 				case !before:
 					since[id] = tx.Now()
 					kept++

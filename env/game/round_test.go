@@ -35,7 +35,7 @@ func TestRoundsShowWhoMayDoWhat(t *testing.T) {
 		m.act = func(tx *cluster.Txn, r *game.Round, joint []game.Action) {
 			checkShape(t, r)
 			checkMasks(t, r)
-			before := simtest.Portray(tx.State())
+			before := simtest.Portray(tx.View())
 			var fresh game.Round
 			if err := m.game.Show(&fresh); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestRoundsShowWhoMayDoWhat(t *testing.T) {
 			if a, b := portray(r), portray(&fresh); a != b {
 				t.Fatalf("a reused round shows\n%s\na fresh one\n%s", a, b)
 			}
-			if after := simtest.Portray(tx.State()); after != before {
+			if after := simtest.Portray(tx.View()); after != before {
 				t.Fatalf("the state was\n%s\nand is\n%s", before, after)
 			}
 			shown++
@@ -190,7 +190,7 @@ func newTable() *table {
 func (e *table) Spec() observe.Spec { return e.spec }
 
 func (e *table) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
-	o.Servers, o.Global, o.Candidates = e.servers[:tx.State().Servers()], e.global[:1], e.rows[:2*len(list)]
+	o.Servers, o.Global, o.Candidates = e.servers[:tx.View().Servers()], e.global[:1], e.rows[:2*len(list)]
 	o.Jobs, o.Ids, o.Of = e.jobs[:6], e.ids[:2], e.of[:len(list)]
 	if e.change != nil {
 		e.change(o)

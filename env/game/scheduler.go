@@ -43,7 +43,7 @@ func (s *Scheduler) Reset(seed uint64) error {
 // Schedule implements cluster.Scheduler.
 func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 	if s.game == nil {
-		if err := s.begin(tx.State().Servers()); err != nil {
+		if err := s.begin(tx.View().Servers()); err != nil {
 			return err
 		}
 	}

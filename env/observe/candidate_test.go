@@ -81,13 +81,13 @@ func TestImpossibleCandidatesAreNamed(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			s := g.build(t)
-			tx, before := s.Begin(nil), simtest.Portray(s)
+			tx, before := s.Begin(nil), simtest.Portray(&s.View)
 			list := []candidates.Candidate{candidate(candidates.Own, a, g.place(a, 0, 2)), c.tries}
 			err := observe.NewStandard().Encode(tx, list, &observe.Observation{})
 			if !errors.Is(err, cluster.ErrInfeasible) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that is infeasible and says %q", err, c.want)
 			}
-			if after := simtest.Portray(s); after != before || tx.Mark() != 0 {
+			if after := simtest.Portray(&s.View); after != before || tx.Mark() != 0 {
 				t.Errorf("the state is %s, was %s", after, before)
 			}
 		})

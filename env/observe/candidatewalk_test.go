@@ -62,7 +62,7 @@ func candidatesIn(s *cluster.State, draw *rand.Rand, n int) (list []candidates.C
 
 // propose does something with a job if the state allows it.
 func propose(tx *cluster.Txn, draw *rand.Rand, id cluster.JobID) {
-	s := tx.State()
+	s := tx.View()
 	a, n := s.Spec(id).Request, s.Spec(id).Workers
 	if draw.IntN(2) == 0 {
 		a.CPUMilli = a.CPUMilli * int32(draw.IntN(4)) / 2
@@ -121,9 +121,9 @@ func TestObservationsHold(t *testing.T) {
 		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "candidates"), 1))
 		s.Begin(nil)
 		list := candidatesIn(s, draw, rapid.IntRange(0, 8).Draw(t, "number"))
-		before := simtest.Portray(s)
+		before := simtest.Portray(&s.View)
 		spec, o := encode(t, e, s, list...)
-		if after := simtest.Portray(s); after != before {
+		if after := simtest.Portray(&s.View); after != before {
 			t.Fatalf("the state is\n%s, was\n%s", after, before)
 		}
 		if err := inRange(&spec, o); err != nil {

@@ -37,7 +37,7 @@ type demand struct {
 	sums    [mostFill + 1]uint64 // by workers: bit k is set if waiting jobs but one of that size add up to k GPUs; 0 unknown
 }
 
-func (d *demand) count(s *cluster.State) {
+func (d *demand) count(s *cluster.View) {
 	*d = demand{all: int32(len(s.Pending())), foresee: len(s.Running()) == 0}
 	most, since := s.MostGPUs(), s.Now()-later
 	for _, id := range s.Pending() {

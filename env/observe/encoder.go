@@ -17,7 +17,7 @@ type Standard struct {
 	Window int // jobs shown, those that candidates are about first, 0 for 32
 	// Wide tells the kinds of a wide list apart, see candidates.Config; without it there are those of a narrow list alone.
 	Wide  bool
-	state *cluster.State
+	state *cluster.View
 	fits  capacity
 	ready []ranked // could start now
 	held  []ranked // could not
@@ -69,7 +69,7 @@ func (e *Standard) kinds() int {
 // cluster.ErrInfeasible; what o holds is then undefined. The state is as it was in any case. Encode allocates nothing once its
 // buffers and those of o have grown and the kinds of jobs are known.
 func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Observation) error {
-	s := tx.State()
+	s := tx.View()
 	if err := check(s, list, e.kinds()); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 }
 
 // look reads the state and fills the window.
-func (e *Standard) look(s *cluster.State) {
+func (e *Standard) look(s *cluster.View) {
 	if e.state != s || len(e.fits.known) > 0 && len(e.fits.known[0].fits) != s.Servers() {
 		e.state, e.fits = s, capacity{} // it counts by server
 	}
@@ -125,7 +125,7 @@ func (e *Standard) look(s *cluster.State) {
 }
 
 // check reports a candidate that cannot be one.
-func check(s *cluster.State, list []candidates.Candidate, kinds int) error {
+func check(s *cluster.View, list []candidates.Candidate, kinds int) error {
 	for i := range list {
 		c := &list[i]
 		if int(c.Kind) >= kinds {
@@ -185,7 +185,7 @@ func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *O
 
 // capacity remembers, for the shapes and amounts that were asked about, how many workers each server takes.
 type capacity struct {
-	state *cluster.State
+	state *cluster.View
 	known []counted
 	used  int
 }
@@ -198,7 +198,7 @@ type counted struct {
 	alone  int32 // servers that take the whole gang
 }
 
-func (c *capacity) reset(s *cluster.State) { c.state, c.used = s, 0 }
+func (c *capacity) reset(s *cluster.View) { c.state, c.used = s, 0 }
 
 // of returns the count for a job at an amount, valid until the next call.
 func (c *capacity) of(id cluster.JobID, a cluster.Amount) *counted {

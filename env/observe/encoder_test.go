@@ -73,7 +73,7 @@ func TestWindowAgainstPlainSort(t *testing.T) {
 			}
 		}
 		byOrder := func(a, b cluster.JobID) int {
-			return cmp.Or(cmp.Compare(observe.Order(s, a), observe.Order(s, b)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(observe.Order(&s.View, a), observe.Order(&s.View, b)), cmp.Compare(a, b))
 		}
 		slices.SortFunc(ready, byOrder)
 		slices.SortFunc(held, byOrder)

@@ -16,9 +16,9 @@ import (
 // steady is a profile by which every job runs as fast as its estimate says.
 type steady struct{}
 
-func (steady) Speed(*cluster.State, cluster.JobID) float64 { return 1 }
+func (steady) Speed(*cluster.View, cluster.JobID) float64 { return 1 }
 
-func (steady) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (steady) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 
@@ -128,7 +128,7 @@ func TestSpeedsComeTrue(t *testing.T) {
 				says := func(name string) float32 { return value(t, &spec, o, "candidate", i, name) }
 				before := map[cluster.JobID]float64{}
 				for _, id := range s.Running() {
-					before[id] = model.Speed(s, id)
+					before[id] = model.Speed(&s.View, id)
 				}
 				mark := tx.Mark()
 				if err := c.Apply(tx); err != nil {
@@ -140,7 +140,7 @@ func TestSpeedsComeTrue(t *testing.T) {
 					if moves || s.Phase(id) != cluster.Running {
 						continue
 					}
-					after := model.Speed(s, id)
+					after := model.Speed(&s.View, id)
 					worst, gains = max(worst, 1-after/speed), gains || after > speed*1.001
 				}
 				if math.Abs(worst-float64(says("harm"))) > 1e-5 {
@@ -150,7 +150,7 @@ func TestSpeedsComeTrue(t *testing.T) {
 					t.Fatalf("at %v: candidate %+v relieves: %v, said %v", s.Now(), c, gains, says("relief"))
 				}
 				if c.Job >= 0 && s.Phase(c.Job) == cluster.Running {
-					want := min(max(math.Log2(model.Speed(s, c.Job)/best(s, c.Job))/3, -1), 1)
+					want := min(max(math.Log2(model.Speed(&s.View, c.Job)/best(s, c.Job))/3, -1), 1)
 					if math.Abs(want-float64(says("speed"))) > 1e-5 {
 						t.Fatalf("at %v: the speed of candidate %+v is %v, said %v", s.Now(), c, want, says("speed"))
 					}

@@ -22,7 +22,7 @@ type head struct {
 }
 
 // find looks at the running jobs. held is the first job that cannot start.
-func (h *head) find(s *cluster.State, held cluster.JobID, o *outlook) {
+func (h *head) find(s *cluster.View, held cluster.JobID, o *outlook) {
 	spec := s.Spec(held)
 	h.there, h.workers = true, spec.Workers
 	h.left, _ = s.Remaining(held)
@@ -44,7 +44,7 @@ func (h *head) delay(milli int64, end time.Duration) time.Duration {
 }
 
 // seek finds the first server that could hold the head alone, and when the next could.
-func (h *head) seek(s *cluster.State, held cluster.JobID, o *outlook) {
+func (h *head) seek(s *cluster.View, held cluster.JobID, o *outlook) {
 	h.host, h.hole, h.second = -1, cluster.Never, cluster.Never
 	if h.workers > o.most {
 		return

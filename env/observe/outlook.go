@@ -11,7 +11,7 @@ import (
 // outlook is when the cluster's GPUs come free if running jobs end as estimated and nothing else starts. It counts open
 // servers alone, keeps its memory from one look to the next, and nothing else.
 type outlook struct {
-	state   *cluster.State
+	state   *cluster.View
 	most    int32
 	first   []int32         // where each server's GPUs begin in free and on; one more than there are servers
 	free    []time.Duration // until each GPU is free: 0 if it is; in ascending order within a server
@@ -50,7 +50,7 @@ type tally struct {
 }
 
 // look reads the state: O(servers + GPUs + workers).
-func (o *outlook) look(s *cluster.State) {
+func (o *outlook) look(s *cluster.View) {
 	o.state, o.most, o.sorted, o.total = s, s.MostGPUs(), false, tally{}
 	o.lay()
 	for _, id := range s.Running() {

@@ -38,7 +38,7 @@ type kind struct {
 const mostKinds = 1 << 14
 
 // read takes what is known of speed from the state. All that was kept is forgotten if that has changed.
-func (p *speeds) read(s *cluster.State) {
+func (p *speeds) read(s *cluster.View) {
 	known := s.Profile()
 	if p.kinds != nil && len(p.kinds) < mostKinds && slices.Equal(p.types, s.Types()) &&
 		cluster.SameProfile(p.profile, known) {
@@ -51,7 +51,7 @@ func (p *speeds) read(s *cluster.State) {
 }
 
 // of returns what is known of a job, nil if nothing is. It is valid until the next read.
-func (p *speeds) of(s *cluster.State, id cluster.JobID) *kind {
+func (p *speeds) of(s *cluster.View, id cluster.JobID) *kind {
 	if p.profile == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (p *speeds) try(t int, specs []cluster.JobSpec, amounts []cluster.Amount) [
 	}
 	all := make([]float64, len(specs))
 	for i := range all {
-		if all[i] = p.profile.Speed(s, cluster.JobID(i)); !(all[i] > 0 && all[i] < math.MaxFloat32) {
+		if all[i] = p.profile.Speed(&s.View, cluster.JobID(i)); !(all[i] > 0 && all[i] < math.MaxFloat32) {
 			all[i] = 1
 		}
 	}

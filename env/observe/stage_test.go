@@ -128,7 +128,7 @@ func (g *stage) check(t *testing.T, all []shows) {
 // of the speed beside a hungry job, nine tenths beside another, whatever the share.
 type rule struct{}
 
-func (rule) Speed(s *cluster.State, id cluster.JobID) float64 {
+func (rule) Speed(s *cluster.View, id cluster.JobID) float64 {
 	speed := 1.0
 	p := s.Placement(id)[0]
 	if s.Server(p.Server).GPUType == "P100" {
@@ -151,7 +151,7 @@ func (rule) Speed(s *cluster.State, id cluster.JobID) float64 {
 	return speed
 }
 
-func (rule) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (rule) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 

@@ -13,7 +13,7 @@ import (
 
 // trial is what changes when a candidate is carried out. It keeps scratch space; the zero value is ready.
 type trial struct {
-	state   *cluster.State
+	state   *cluster.View
 	profile cluster.Profile
 	price   float64 // of a GPU, per second of its use: a tenth of the waiting jobs for each GPU of the cluster
 	free    int64   // GPUs that nobody uses, before
@@ -61,7 +61,7 @@ type result struct {
 const guess = 3600.0
 
 // begin takes up the state before all candidates.
-func (t *trial) begin(s *cluster.State, gpus int64) {
+func (t *trial) begin(s *cluster.View, gpus int64) {
 	t.state, t.profile, t.results = s, s.Profile(), t.results[:0]
 	if t.profile == nil {
 		t.profile = physics.Ideal()

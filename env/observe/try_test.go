@@ -13,7 +13,7 @@ import (
 // felt is the rule with neighbours that feel each other.
 type felt struct{ rule }
 
-func (felt) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (felt) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for _, q := range p {
 		dst = append(dst, s.Residents(q.Server)...)
 	}

@@ -89,7 +89,7 @@ func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 		if !ok {
 			return
 		}
-		s := tx.State()
+		s := episode.State()
 		visit(s)
 		for id := cluster.ServerID(9); id < 12; id++ {
 			if draw.IntN(2) == 0 {

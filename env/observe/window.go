@@ -10,7 +10,7 @@ import (
 
 // order is the key by which the window is sorted: the estimated remaining time, or the submit time where there is no
 // estimate; ties break by id.
-func order(s *cluster.State, id cluster.JobID) time.Duration {
+func order(s *cluster.View, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
 	}
@@ -28,7 +28,7 @@ func (c ranked) compare(o ranked) int {
 }
 
 // fill chooses the jobs of the window.
-func (e *Standard) fill(s *cluster.State, window []cluster.JobID) {
+func (e *Standard) fill(s *cluster.View, window []cluster.JobID) {
 	e.ready, e.held = e.ready[:0], e.held[:0]
 	n := len(window)
 	for _, id := range s.Pending() {
@@ -75,7 +75,7 @@ func (e *Standard) startable(id cluster.JobID) bool {
 }
 
 // learn gathers what the rows need of jobs.
-func (e *Standard) learn(s *cluster.State, jobs []cluster.JobID) {
+func (e *Standard) learn(s *cluster.View, jobs []cluster.JobID) {
 	e.shown = slices.Grow(e.shown[:0], len(jobs))[:len(jobs)]
 	for k, id := range jobs {
 		if id >= 0 {
@@ -86,13 +86,13 @@ func (e *Standard) learn(s *cluster.State, jobs []cluster.JobID) {
 }
 
 // rankAll counts the waiting jobs before each of these.
-func (e *Standard) rankAll(s *cluster.State, jobs []cluster.JobID) {
+func (e *Standard) rankAll(s *cluster.View, jobs []cluster.JobID) {
 	e.rank = e.place(s, jobs, e.rank, order)
 	e.turn = e.place(s, jobs, e.turn, submitted)
 }
 
 // pace finds how fast the jobs of the window are on each type of GPU.
-func (e *Standard) pace(s *cluster.State, window []cluster.JobID) {
+func (e *Standard) pace(s *cluster.View, window []cluster.JobID) {
 	types := len(s.Types())
 	e.typeSpeed = slices.Grow(e.typeSpeed[:0], types)[:types]
 	for t := range types {
@@ -109,7 +109,7 @@ func (e *Standard) pace(s *cluster.State, window []cluster.JobID) {
 	}
 }
 
-func submitted(s *cluster.State, id cluster.JobID) time.Duration { return s.Spec(id).Submit }
+func submitted(s *cluster.View, id cluster.JobID) time.Duration { return s.Spec(id).Submit }
 
 // mark is a job of the window and its place there.
 type mark struct {
@@ -118,8 +118,8 @@ type mark struct {
 }
 
 // place counts, for each job of the window, the waiting jobs before it by a key.
-func (e *Standard) place(s *cluster.State, window []cluster.JobID, dst []int32,
-	key func(*cluster.State, cluster.JobID) time.Duration,
+func (e *Standard) place(s *cluster.View, window []cluster.JobID, dst []int32,
+	key func(*cluster.View, cluster.JobID) time.Duration,
 ) []int32 {
 	dst = slices.Grow(dst[:0], len(window))[:len(window)]
 	e.marks = e.marks[:0]

@@ -17,7 +17,7 @@ const mixedSpeed = 0.7
 func (GPUType) Name() string { return "gpu-type" }
 
 // Factor implements Part.
-func (GPUType) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (GPUType) Factor(s *cluster.View, job cluster.JobID) float64 {
 	p := s.Placement(job)
 	first := s.Server(p[0].Server).GPUType
 	if first == "" && len(p) == 1 {
@@ -50,7 +50,7 @@ type CPUMem struct{ alone }
 func (CPUMem) Name() string { return "cpu-mem" }
 
 // Factor implements Part.
-func (CPUMem) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (CPUMem) Factor(s *cluster.View, job cluster.JobID) float64 {
 	spec, p := s.Spec(job), s.Placement(job)
 	want := spec.Request
 	if want.CPUMilli == 0 || want.MemMiB == 0 {

@@ -18,7 +18,7 @@ type InterServer struct {
 func (m InterServer) Name() string { return fmt.Sprintf("inter-server(%g)", m.Penalty) }
 
 // Factor implements Part.
-func (m InterServer) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m InterServer) Factor(s *cluster.View, job cluster.JobID) float64 {
 	p := s.Placement(job)
 	if len(p) == 1 {
 		return 1

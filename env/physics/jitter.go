@@ -19,7 +19,7 @@ type Jitter struct {
 func (m Jitter) Name() string { return fmt.Sprintf("jitter(%g)", m.Sigma) }
 
 // Factor implements Part.
-func (m Jitter) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m Jitter) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if m.Sigma == 0 {
 		return 1
 	}

@@ -37,16 +37,16 @@ type misprofiled struct {
 }
 
 // Speed implements Model.
-func (m misprofiled) Speed(s *cluster.State, job cluster.JobID) float64 {
+func (m misprofiled) Speed(s *cluster.View, job cluster.JobID) float64 {
 	return m.Model.Speed(s, job) * m.off.factor(s, job)
 }
 
 // Coupled implements Model: also jobs that no physics couples come to share a GPU.
-func (m misprofiled) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (m misprofiled) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return Sharing{}.Coupled(s, p, m.Model.Coupled(s, p, dst))
 }
 
-func (e Misprofile) factor(s *cluster.State, job cluster.JobID) float64 {
+func (e Misprofile) factor(s *cluster.View, job cluster.JobID) float64 {
 	spec, p := s.Spec(job), s.Placement(job)
 	if profile.Lookup(spec.Model) == nil {
 		return 1
@@ -62,7 +62,7 @@ func (e Misprofile) factor(s *cluster.State, job cluster.JobID) float64 {
 }
 
 // gpuType is the type of a placement's GPUs, that which speeds are relative to for none, "mixed" of several.
-func gpuType(s *cluster.State, p cluster.Placement) string {
+func gpuType(s *cluster.View, p cluster.Placement) string {
 	first := s.Server(p[0].Server).GPUType
 	for _, q := range p[1:] {
 		if s.Server(q.Server).GPUType != first {
@@ -87,7 +87,7 @@ func held(p cluster.Placement, want cluster.Amount) int {
 }
 
 // beside tells whether another job is on one of the job's GPUs.
-func beside(s *cluster.State, job cluster.JobID) bool {
+func beside(s *cluster.View, job cluster.JobID) bool {
 	for _, q := range s.Placement(job) {
 		if q.GPUMilli == cluster.WholeGPU || s.Shared(q.Server) == 0 {
 			continue

@@ -44,8 +44,8 @@ func (c *stand) error(t *testing.T, e physics.Misprofile, model physics.Model) f
 		job(1, "b")
 	}
 	told := e.Profiled(model)
-	off := told.Speed(s, 0) / model.Speed(s, 0)
-	if again := told.Speed(s, 0) / model.Speed(s, 0); again != off {
+	off := told.Speed(&s.View, 0) / model.Speed(&s.View, 0)
+	if again := told.Speed(&s.View, 0) / model.Speed(&s.View, 0); again != off {
 		t.Errorf("off by %v, asked again by %v", off, again)
 	}
 	return off
@@ -141,7 +141,7 @@ func TestErrorsOfProfilesAreCoupled(t *testing.T) {
 			var before []float64
 			for other := range id {
 				if s.Phase(other) == cluster.Running {
-					before = append(before, told.Speed(s, other))
+					before = append(before, told.Speed(&s.View, other))
 				} else {
 					before = append(before, 0)
 				}
@@ -151,11 +151,11 @@ func TestErrorsOfProfilesAreCoupled(t *testing.T) {
 				continue
 			}
 			coupled := map[cluster.JobID]bool{}
-			for _, other := range told.Coupled(s, on, nil) {
+			for _, other := range told.Coupled(&s.View, on, nil) {
 				coupled[other] = true
 			}
 			for other, v := range before {
-				if v > 0 && told.Speed(s, cluster.JobID(other)) != v && !coupled[cluster.JobID(other)] {
+				if v > 0 && told.Speed(&s.View, cluster.JobID(other)) != v && !coupled[cluster.JobID(other)] {
 					t.Fatalf("job %d is told another speed and is not coupled", other)
 				}
 			}

@@ -51,7 +51,7 @@ type reference struct {
 }
 
 // Factor implements Part.
-func (m network) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
 	p := s.Placement(job)
 	if len(p) == 1 {
 		return 1
@@ -89,7 +89,7 @@ func (b *buffer) reset() { b.workers, b.gpus, b.nic = b.workers[:0], b.gpus[:0],
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // fraction is what a gang gets of its NICs' bandwidth through the busiest uplink on its way.
-func (m network) fraction(s *cluster.State, p cluster.Placement) float64 {
+func (m network) fraction(s *cluster.View, p cluster.Placement) float64 {
 	if !s.Crosses(p) {
 		return 1
 	}
@@ -125,7 +125,7 @@ func (m network) reference(k pattern) *reference {
 }
 
 // Coupled implements Part: the gangs that use the uplinks that the placement uses.
-func (m network) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (m network) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	if !s.Crosses(p) {
 		return dst
 	}

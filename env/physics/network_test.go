@@ -46,7 +46,7 @@ func TestNetworkByHand(t *testing.T) {
 			if err := s.Begin(nil).Place(0, spread(one, k.on...)); err != nil {
 				t.Fatal(err)
 			}
-			got, want := physics.NewNetwork(50, 4, 100).Factor(s, 0), min(k.packed/k.placed, 1)
+			got, want := physics.NewNetwork(50, 4, 100).Factor(&s.View, 0), min(k.packed/k.placed, 1)
 			if math.Abs(got-want) > 1e-12 {
 				t.Errorf("%v, want %v", got, want)
 			}

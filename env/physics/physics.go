@@ -23,15 +23,15 @@ type Model interface {
 // Part is one influence on speed. Factor is above 0.
 type Part interface {
 	Name() string
-	Factor(s *cluster.State, job cluster.JobID) float64
-	Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
+	Factor(s *cluster.View, job cluster.JobID) float64
+	Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
 }
 
 // alone is embedded by parts that look at no other job.
 type alone struct{}
 
 // Coupled implements Part.
-func (alone) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (alone) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 
@@ -84,7 +84,7 @@ func (m product) Name() string {
 }
 
 // Speed implements Model.
-func (m product) Speed(s *cluster.State, job cluster.JobID) float64 {
+func (m product) Speed(s *cluster.View, job cluster.JobID) float64 {
 	speed := m.share(s, job)
 	for _, p := range m.parts {
 		speed *= p.Factor(s, job)
@@ -93,14 +93,14 @@ func (m product) Speed(s *cluster.State, job cluster.JobID) float64 {
 }
 
 // Coupled implements Model.
-func (m product) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (m product) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for _, part := range m.parts {
 		dst = part.Coupled(s, p, dst)
 	}
 	return dst
 }
 
-func (m product) share(s *cluster.State, job cluster.JobID) float64 {
+func (m product) share(s *cluster.View, job cluster.JobID) float64 {
 	p, spec := s.Placement(job), s.Spec(job)
 	if m.sliced {
 		if w := p.Workers(); w != spec.Workers {

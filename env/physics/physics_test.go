@@ -36,10 +36,10 @@ func TestSpeed(t *testing.T) {
 			if err := s.Begin(nil).Place(0, c.on); err != nil {
 				t.Fatal(err)
 			}
-			if got := physics.Ideal().Speed(s, 0); got != c.ideal {
+			if got := physics.Ideal().Speed(&s.View, 0); got != c.ideal {
 				t.Errorf("ideal: %v, want %v", got, c.ideal)
 			}
-			if got := physics.Compose(physics.InterServer{Penalty: 0.5}).Speed(s, 0); got-c.inter > 1e-15 || c.inter-got > 1e-15 {
+			if got := physics.Compose(physics.InterServer{Penalty: 0.5}).Speed(&s.View, 0); got-c.inter > 1e-15 || c.inter-got > 1e-15 {
 				t.Errorf("inter-server(0.5): %v, want %v", got, c.inter)
 			}
 		})

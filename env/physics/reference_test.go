@@ -28,7 +28,7 @@ func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 		if err := s.Begin(nil).Place(0, cluster.Placement{{Server: 1, Workers: spec.Workers, Amount: spec.Request}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := every().Speed(s, 0); got != 1 {
+		if got := every().Speed(&s.View, 0); got != 1 {
 			t.Fatalf("speed %v of %+v, want 1", got, spec)
 		}
 	})
@@ -49,13 +49,13 @@ func TestAPartnerNeverHelps(t *testing.T) {
 		if err := tx.Place(0, scatter(t, &a)); err != nil {
 			t.Fatal(err)
 		}
-		alone := m.Speed(s, 0)
+		alone := m.Speed(&s.View, 0)
 		mark := tx.Mark()
 		if tx.Place(1, scatter(t, &b)) != nil {
 			return
 		}
-		beside := m.Speed(s, 0)
-		coupled := m.Coupled(s, s.Placement(1), nil)
+		beside := m.Speed(&s.View, 0)
+		coupled := m.Coupled(&s.View, s.Placement(1), nil)
 		if beside > alone || beside <= 0 {
 			t.Fatalf("alone %v, beside %v", alone, beside)
 		}
@@ -65,8 +65,8 @@ func TestAPartnerNeverHelps(t *testing.T) {
 				t.Fatalf("alone %v, beside %v, and nobody is coupled", alone, beside)
 			}
 		}
-		if tx.Rollback(mark); m.Speed(s, 0) != alone {
-			t.Fatalf("alone %v, and again alone %v", alone, m.Speed(s, 0))
+		if tx.Rollback(mark); m.Speed(&s.View, 0) != alone {
+			t.Fatalf("alone %v, and again alone %v", alone, m.Speed(&s.View, 0))
 		}
 	})
 	if slower == 0 {
@@ -92,7 +92,7 @@ func TestSpeedsFromManyGoroutines(t *testing.T) {
 	speeds := func(m physics.Model) []float64 {
 		all := make([]float64, len(specs))
 		for i := range all {
-			all[i] = m.Speed(s, cluster.JobID(i))
+			all[i] = m.Speed(&s.View, cluster.JobID(i))
 		}
 		return all
 	}
@@ -118,7 +118,7 @@ func TestJitterIsEven(t *testing.T) {
 		if err := s.Begin(nil).Place(0, spread(spec.Request, 1)); err != nil {
 			t.Fatal(err)
 		}
-		f := m.Factor(s, 0)
+		f := m.Factor(&s.View, 0)
 		switch {
 		case f > 1:
 			up++

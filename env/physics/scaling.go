@@ -16,7 +16,7 @@ type Scaling struct{ alone }
 func (Scaling) Name() string { return "scaling" }
 
 // Factor implements Part.
-func (Scaling) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (Scaling) Factor(s *cluster.View, job cluster.JobID) float64 {
 	spec := s.Spec(job)
 	have := s.Placement(job).Workers()
 	if have == spec.Workers {
@@ -46,7 +46,7 @@ type Diminishing struct {
 func (m Diminishing) Name() string { return fmt.Sprintf("diminishing(%g)", m.Gain) }
 
 // Factor implements Part.
-func (m Diminishing) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m Diminishing) Factor(s *cluster.View, job cluster.JobID) float64 {
 	spec := s.Spec(job)
 	have := s.Placement(job).Workers()
 	if have == spec.Workers {

@@ -21,7 +21,7 @@ type Sharing struct {
 func (m Sharing) Name() string { return fmt.Sprintf("sharing(%g)", m.Strength) }
 
 // Factor implements Part.
-func (m Sharing) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 	var own *profile.Family
 	least := 1.0
 	for _, q := range s.Placement(job) {
@@ -55,7 +55,7 @@ func (m Sharing) Factor(s *cluster.State, job cluster.JobID) float64 {
 }
 
 // Coupled implements Part: the jobs with shares of GPUs on servers where the placement holds shares.
-func (m Sharing) Coupled(s *cluster.State, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (m Sharing) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for i := range p {
 		if p[i].GPUMilli == cluster.WholeGPU {
 			continue

@@ -40,17 +40,17 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []s
 		}
 		waiting = slices.DeleteFunc(waiting, func(id cluster.JobID) bool {
 			var fits bool
-			place, fits = tx.State().BestFit(id, place[:0])
-			scattered := int32(len(place)) > (tx.State().Spec(id).Workers+most-1)/most
+			place, fits = tx.View().BestFit(id, place[:0])
+			scattered := int32(len(place)) > (tx.View().Spec(id).Workers+most-1)/most
 			return fits && !(gather && scattered) && tx.Place(id, place) == nil
 		})
 		past.Commit()
 	}
-	return s.remains(past.State(), jobs)
+	return s.remains(&past.State().View, jobs)
 }
 
 // remains turns a state into the beginning of an episode.
-func (s *Source) remains(state *cluster.State, jobs []trace.Job) ([]trace.Job, []sim.Running, error) {
+func (s *Source) remains(state *cluster.View, jobs []trace.Job) ([]trace.Job, []sim.Running, error) {
 	var left []trace.Job
 	var running []sim.Running
 	for i := range jobs {

@@ -149,7 +149,7 @@ func (a *audit) respeed() {
 			continue
 		}
 		id := cluster.JobID(i)
-		rate, most := a.log.Config.Physics.Speed(s, id), a.most(id)
+		rate, most := a.log.Config.Physics.Speed(&s.View, id), a.most(id)
 		if !(rate > 0 && rate <= most*(1+1e-12)) {
 			a.fail("job %d runs at %v, want above 0 and at most %v", i, rate, most)
 		}

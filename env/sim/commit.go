@@ -36,7 +36,7 @@ func (s *Sim) Commit() {
 // touch notes the jobs whose speed may change because a placement was taken or left.
 func (s *Sim) touch(p cluster.Placement) {
 	if len(p) > 0 {
-		s.touched = s.cfg.Physics.Coupled(s.state, p, s.touched)
+		s.touched = s.cfg.Physics.Coupled(&s.state.View, p, s.touched)
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Sim) launch(id cluster.JobID, overhead time.Duration) {
 
 // speed is the rate at which a running job works under its present placement, between the pauses in which it stands still.
 func (s *Sim) speed(id cluster.JobID) float64 {
-	rate := s.cfg.Physics.Speed(s.state, id)
+	rate := s.cfg.Physics.Speed(&s.state.View, id)
 	if !(rate > 0) {
 		panic(fmt.Sprintf("sim: physics %s gives job %d the speed %v, want above 0", s.cfg.Physics.Name(), id, rate))
 	}

@@ -106,8 +106,8 @@ func drawRunning(t *rapid.T, e sim.Episode) (running []sim.Running) {
 		return nil
 	}
 	c := chaos{draw: rng.Stream(rapid.Uint64().Draw(t, "seed of the warm start"), "warm")}
-	for _, id := range slices.Clone(tx.State().Pending()) {
-		if p := c.spread(tx.State(), id); c.draw.IntN(4) > 0 && tx.Place(id, p) == nil {
+	for _, id := range slices.Clone(tx.View().Pending()) {
+		if p := c.spread(tx.View(), id); c.draw.IntN(4) > 0 && tx.Place(id, p) == nil {
 			running = append(running, sim.Running{Job: id, Placement: p})
 		}
 	}

@@ -35,14 +35,10 @@ func (w *watcher) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// Of what State offers, these are for drivers, or say how many jobs will ever come, which is known to be no secret.
-var unseen = []string{
-	"Advance", "Submit", "SetProgress", "Finish", "SetOffer", "Seize", "Fail", "Repair", "Restore", "Begin", "Txn", "CopyTo", "Jobs",
-	"ExtendTo", "AddServers", "Revise", "Withdraw",
-	"SetProfile", "Profile", // the physics of the episode, without what no profile knows
-}
+// Copies, how many jobs will ever come, which is no secret, and the physics of the episode, without what no profile knows.
+var unseen = []string{"CopyTo", "ExtendTo", "Jobs", "Profile"}
 
-// look calls every method of the state with all arguments that there are, and shows what an agent is shown.
+// look calls every method of the View with all arguments that there are, and shows what an agent is shown.
 func look(tx *cluster.Txn, jobs int) string {
 	var b strings.Builder
 	at, woken := tx.Wake()
@@ -50,7 +46,7 @@ func look(tx *cluster.Txn, jobs int) string {
 	for _, o := range tx.Ops() {
 		fmt.Fprintln(&b, o.Kind, o.Job, o.Server, o.First(), o.Before(), o.Placement(), o.GPUs())
 	}
-	s := tx.State()
+	s := tx.View()
 	v := reflect.ValueOf(s)
 	for i := range v.NumMethod() {
 		name := v.Type().Method(i).Name
@@ -79,7 +75,7 @@ func look(tx *cluster.Txn, jobs int) string {
 }
 
 // arguments returns all values of a parameter that are worth a call.
-func arguments(s *cluster.State, jobs int, t reflect.Type) (all []reflect.Value) {
+func arguments(s *cluster.View, jobs int, t reflect.Type) (all []reflect.Value) {
 	add := func(v any) { all = append(all, reflect.ValueOf(v)) }
 	switch t {
 	case reflect.TypeFor[cluster.JobID]():

@@ -230,9 +230,9 @@ func TestWriteErrors(t *testing.T) {
 // odd is a physics of one's own.
 type odd struct{}
 
-func (odd) Name() string                                { return "odd" }
-func (odd) Speed(*cluster.State, cluster.JobID) float64 { return 1 }
-func (odd) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (odd) Name() string                               { return "odd" }
+func (odd) Speed(*cluster.View, cluster.JobID) float64 { return 1 }
+func (odd) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 

@@ -79,7 +79,7 @@ func (*handover) Name() string       { return "handover" }
 func (*handover) Reset(uint64) error { return nil }
 
 func (h *handover) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	workers := func(id cluster.JobID, n int32) cluster.Placement {
 		return cluster.Placement{{Server: 0, Workers: n, Amount: s.Spec(id).Request}}
 	}

@@ -26,21 +26,21 @@ func TestMisprofile(t *testing.T) {
 	if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: whole}}); err != nil {
 		t.Fatal(err)
 	}
-	told := tx.State().Profile().Speed(tx.State(), 0)
+	told := tx.View().Profile().Speed(tx.View(), 0)
 	if told == 1 || told < 1/1.3 || told > 1.3 {
 		t.Errorf("told %v, want another than 1 from 1/1.3 to 1.3", told)
 	}
 	var fork, resumed Sim
 	s.Fork(&fork)
-	from := tx.State()
+	from := tx.View()
 	bare := &cluster.State{}
 	from.CopyTo(bare)
 	bare.SetProfile(nil)
-	if err := resumed.Resume(&cfg, bare, Rest{Work: func(cluster.JobID) time.Duration { return time.Hour }}); err != nil {
+	if err := resumed.Resume(&cfg, &bare.View, Rest{Work: func(cluster.JobID) time.Duration { return time.Hour }}); err != nil {
 		t.Fatal(err)
 	}
 	for name, other := range map[string]*Sim{"a fork": &fork, "a resumed episode": &resumed} {
-		if got := other.state.Profile().Speed(other.state, 0); got != told {
+		if got := other.state.Profile().Speed(&other.state.View, 0); got != told {
 			t.Errorf("%s tells %v, want %v", name, got, told)
 		}
 	}

@@ -22,7 +22,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx, _ := s.Next()
-	state := tx.State()
+	state := tx.View()
 	for _, c := range []struct {
 		on   cluster.Placement
 		want float64

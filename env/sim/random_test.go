@@ -56,7 +56,7 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 
 // operate tries one operation; a refusal is as good as any answer.
 func (c *chaos) operate(tx *cluster.Txn) {
-	s := tx.State()
+	s := tx.View()
 	switch c.draw.IntN(10) {
 	case 0, 1, 2, 3:
 		if id := c.pick(s.Pending()); id >= 0 {
@@ -94,7 +94,7 @@ func (c *chaos) pick(ids []cluster.JobID) cluster.JobID {
 }
 
 // spread puts some gang of the job on servers in random order, as many workers on each as fit or fewer.
-func (c *chaos) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement) {
+func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left := spec.Least() + c.draw.Int32N(spec.Most()-spec.Least()+1)
 	amount := spec.Request
@@ -116,7 +116,7 @@ func (c *chaos) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement)
 }
 
 // regrant leaves a gang where it is with other shares, cores and memory, on one of its servers or on all.
-func (c *chaos) regrant(s *cluster.State, id cluster.JobID) cluster.Placement {
+func (c *chaos) regrant(s *cluster.View, id cluster.JobID) cluster.Placement {
 	p := slices.Clone(s.Placement(id))
 	for i := range p {
 		if c.draw.IntN(2) == 0 {

@@ -33,9 +33,9 @@ type Rest struct {
 // up to the state's instant has happened already, whatever came of it: past demand tells only whose Grace still runs, beside
 // what the state says is owed. Jobs run at the state's rates until the first Commit and then as Physics says. Schedulers know
 // the speeds that the state's profile tells, those of Physics if it has none.
-func (s *Sim) Resume(cfg *Config, from *cluster.State, rest Rest) error {
+func (s *Sim) Resume(cfg *Config, from *cluster.View, rest Rest) error {
 	s.outcome = Outcome{Truncated: "it could not be resumed"}
-	if from == s.state {
+	if s.state != nil && from == &s.state.View {
 		return fmt.Errorf("resume: from the state of the same episode, want another")
 	}
 	if err := cfg.validateOn(from.Servers(), from.Server); err != nil {

@@ -47,7 +47,7 @@ func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 		was := portray(t, s.State())
 		fresh := &sim.Sim{}
 		for _, dst := range []*sim.Sim{fresh, &again} {
-			if err := dst.Resume(&e.Config, s.State(), rest); err != nil {
+			if err := dst.Resume(&e.Config, &s.State().View, rest); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,13 +138,13 @@ func TestResumeContinuesAsAFork(t *testing.T) {
 		var fork, resumed, forked, other sim.Sim
 		s.Fork(&fork)
 		rest := truth(&e, s.State(), first.next(s.State().Now()))
-		if err := resumed.Resume(&e.Config, s.State(), rest); err != nil {
+		if err := resumed.Resume(&e.Config, &s.State().View, rest); err != nil {
 			t.Fatal(err)
 		}
 		resumed.Fork(&forked)
 		forked.Fork(&other)
 		rest.Work, rest.Future = func(id cluster.JobID) time.Duration { return time.Hour + s.State().Progress(id) }, nil
-		if err := resumed.Resume(&e.Config, s.State(), rest); err != nil { // takes nothing from those that are forked
+		if err := resumed.Resume(&e.Config, &s.State().View, rest); err != nil { // takes nothing from those that are forked
 			t.Fatal(err)
 		}
 		want := passing(&fork, second())

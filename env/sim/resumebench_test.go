@@ -21,7 +21,7 @@ func BenchmarkResume(b *testing.B) {
 		b.Run(fmt.Sprintf("future=%d", future), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := dst.Resume(cfg, from, rest); err != nil {
+				if err := dst.Resume(cfg, &from.View, rest); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -33,7 +33,7 @@ func BenchmarkResume(b *testing.B) {
 		b.Run(fmt.Sprintf("future=%d/continue", future), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := dst.Resume(cfg, from, rest); err != nil {
+				if err := dst.Resume(cfg, &from.View, rest); err != nil {
 					b.Fatal(err)
 				}
 				if err := dst.Continue(sched, 1, nil); err != nil {

@@ -63,7 +63,7 @@ func (l *observer) Schedule(tx *cluster.Txn) error {
 		}
 		what := others[e.Kind]
 		if name, of := names[e.Kind]; of {
-			what = tx.State().Spec(e.Job).Name + " " + name
+			what = tx.View().Spec(e.Job).Name + " " + name
 		}
 		l.said = append(l.said, fmt.Sprintf("%v %s", (tx.Now()-1000*time.Second).Seconds(), what))
 	}
@@ -114,7 +114,7 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			from, dst, l := at1000(t, c.servers, c.rules), new(sim.Sim), &observer{gives: strings.HasPrefix(c.servers, "gives")}
 			c.rest.Work = anHour(from).Work
-			if err := dst.Resume(&c.cfg, from, c.rest); err != nil {
+			if err := dst.Resume(&c.cfg, &from.View, c.rest); err != nil {
 				t.Fatal(err)
 			}
 			if err := dst.Continue(l, 1, nil); err != nil {
@@ -133,17 +133,17 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 func TestResumeTakesItsPhysics(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	model := physics.Compose(physics.Jitter{Sigma: 0.5})
-	if err := dst.Resume(&sim.Config{Physics: model}, from, anHour(from)); err != nil {
+	if err := dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
 	if got := dst.State().PlannedRate(0); got != 3 {
 		t.Errorf("speed %v, want that of the state, 3", got)
 	}
 	dst.Commit()
-	if got, want := dst.State().PlannedRate(0), model.Speed(dst.State(), 0); got != want || got == 1 {
+	if got, want := dst.State().PlannedRate(0), model.Speed(&dst.State().View, 0); got != want || got == 1 {
 		t.Errorf("speed %v, want that of the physics, %v", got, want)
 	}
-	if p := dst.State().Profile(); p == nil || p.Speed(dst.State(), 0) != 1 {
+	if p := dst.State().Profile(); p == nil || p.Speed(&dst.State().View, 0) != 1 {
 		t.Error("schedulers do not know the physics, or its jitter, too")
 	}
 	if tx, ok := dst.Next(); !ok || !slices.Contains(tx.Events(), cluster.Event{Kind: cluster.Respeed}) {
@@ -151,7 +151,7 @@ func TestResumeTakesItsPhysics(t *testing.T) {
 	}
 	known := physics.Compose(physics.InterServer{Penalty: 0.5})
 	from.SetProfile(known)
-	if err := dst.Resume(&sim.Config{Physics: model}, from, anHour(from)); err != nil {
+	if err := dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
 	if p, ok := dst.State().Profile().(physics.Model); !ok || p.Name() != known.Name() {
@@ -167,7 +167,7 @@ func TestResumeAfterATransaction(t *testing.T) {
 	tx.End()
 	from.Advance(from.Now() + 10)
 	l := new(observer)
-	if err := dst.Resume(&sim.Config{}, from, anHour(from)); err != nil {
+	if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
 	if err := dst.Continue(l, 1, nil); err != nil || slices.ContainsFunc(l.said, func(s string) bool { return strings.Contains(s, "woke") }) {
@@ -210,7 +210,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 		}
 		for _, used := range []bool{false, true} {
 			if used {
-				if err := dst.Resume(&sim.Config{}, from, anHour(from)); err != nil {
+				if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
 					t.Fatal(err)
 				}
 				if c.from == nil {
@@ -219,7 +219,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 			} else if dst = (sim.Sim{}); c.from == nil {
 				continue
 			}
-			if err := dst.Resume(&c.cfg, c.from, c.rest); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := dst.Resume(&c.cfg, &c.from.View, c.rest); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.want)
 			}
 			if _, ok := dst.Next(); ok {
@@ -227,7 +227,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 			}
 		}
 	}
-	if err := dst.Resume(&sim.Config{}, from, anHour(from)); err != nil {
+	if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
 		t.Fatal(err)
 	}
 	if err := dst.Continue(new(observer), 1, nil); err != nil || !dst.Outcome().Terminated {

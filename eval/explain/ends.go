@@ -37,7 +37,7 @@ func (d *Decision) rooms() {
 	}
 	var later cluster.State
 	s.CopyTo(&later)
-	for n, id := range byEnd(s) {
+	for n, id := range byEnd(&s.View) {
 		at := s.Placement(id)
 		later.Finish(id)
 		if d.late() {
@@ -47,12 +47,12 @@ func (d *Decision) rooms() {
 			if d.late() {
 				return false
 			}
-			fits := startable(&later, asker[k])
+			fits := startable(&later.View, asker[k])
 			if k.hole {
-				fits = whole(&later, asker[k], at)
+				fits = whole(&later.View, asker[k], at)
 			}
 			if fits {
-				found[k] = roomOf(s, id, n)
+				found[k] = roomOf(&s.View, id, n)
 			}
 			return fits
 		})
@@ -67,7 +67,7 @@ func (d *Decision) rooms() {
 	}
 }
 
-func roomOf(s *cluster.State, id cluster.JobID, before int) *Room {
+func roomOf(s *cluster.View, id cluster.JobID, before int) *Room {
 	p := s.Placement(id)
 	r := &Room{Wait: s.Left(id), Job: s.Spec(id).Name, GPUs: p.GPUs(), Before: before, milli: p.GPUMilli()}
 	r.Seconds = r.Wait.Seconds()
@@ -78,7 +78,7 @@ func roomOf(s *cluster.State, id cluster.JobID, before int) *Room {
 }
 
 // byEnd returns the running jobs with an estimate in the order in which they end by it.
-func byEnd(s *cluster.State) []cluster.JobID {
+func byEnd(s *cluster.View) []cluster.JobID {
 	var ends []cluster.JobID
 	for _, id := range s.Running() {
 		if s.Spec(id).Estimate > 0 {
@@ -92,7 +92,7 @@ func byEnd(s *cluster.State) []cluster.JobID {
 }
 
 // startable reports whether a waiting job fits now, with as many workers as it asks for or fewer if it may.
-func startable(s *cluster.State, id cluster.JobID) bool {
+func startable(s *cluster.View, id cluster.JobID) bool {
 	if spec := s.Spec(id); spec.Least() < spec.Workers {
 		return fits(s, id, spec.Request).room >= int64(spec.Least())
 	}
@@ -101,7 +101,7 @@ func startable(s *cluster.State, id cluster.JobID) bool {
 }
 
 // whole reports whether one of the placement's servers takes the whole job.
-func whole(s *cluster.State, id cluster.JobID, p cluster.Placement) bool {
+func whole(s *cluster.View, id cluster.JobID, p cluster.Placement) bool {
 	spec := s.Spec(id)
 	for i := range p {
 		if s.Fits(p[i].Server, id, spec.Request) >= spec.Workers {

@@ -27,7 +27,7 @@ type Facts struct {
 }
 
 // New gathers the facts of a state in which nothing is decided yet. The state is copied.
-func New(s *cluster.State) *Facts {
+func New(s *cluster.View) *Facts {
 	f := &Facts{submitted: map[cluster.JobID]int{}, shortest: map[cluster.JobID]int{}}
 	s.CopyTo(&f.before)
 	f.bySubmit = bySubmission(s, s.Pending())
@@ -52,7 +52,7 @@ func (f *Facts) Beside(name string, starts map[cluster.JobID]bool) {
 }
 
 // bySubmission returns jobs by submission, then id.
-func bySubmission(s *cluster.State, jobs []cluster.JobID) []cluster.JobID {
+func bySubmission(s *cluster.View, jobs []cluster.JobID) []cluster.JobID {
 	jobs = slices.Clone(jobs)
 	slices.SortFunc(jobs, func(a, b cluster.JobID) int {
 		return cmp.Or(cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit), cmp.Compare(a, b))
@@ -80,9 +80,9 @@ func (f *Facts) Decision(ctx context.Context, ops []cluster.Op) (*Decision, erro
 		step.Kind, step.Job, step.Server = o.Kind, o.Job, o.Server
 		if o.Kind == cluster.OpPlace {
 			d.passOver(step, stay)
-			step.RunnerUp = runnerUp(&d.after, o.Job, o.Placement)
+			step.RunnerUp = runnerUp(&d.after.View, o.Job, o.Placement)
 		}
-		was := note(&d.after, o)
+		was := note(&d.after.View, o)
 		if err := tx.Do(o); err != nil {
 			return nil, fmt.Errorf("explain operation %d: %w", i, err)
 		}
@@ -112,7 +112,7 @@ type Decision struct {
 }
 
 // After is the state when all operations are done. Read only; it lasts as long as the decision.
-func (d *Decision) After() *cluster.State { return &d.after }
+func (d *Decision) After() *cluster.View { return &d.after.View }
 
 // stay returns the jobs that waited before and wait when all operations are done, by submission.
 func (d *Decision) stay() []cluster.JobID {
@@ -126,7 +126,7 @@ func (d *Decision) stay() []cluster.JobID {
 }
 
 // moment is the state before the i-th operation.
-func (d *Decision) moment(i int) *cluster.State {
+func (d *Decision) moment(i int) *cluster.View {
 	s := new(cluster.State)
 	d.facts.before.CopyTo(s)
 	tx := s.Begin(nil)
@@ -134,5 +134,5 @@ func (d *Decision) moment(i int) *cluster.State {
 		_ = tx.Do(&d.ops[k]) // it was done before
 	}
 	tx.End()
-	return s
+	return &s.View
 }

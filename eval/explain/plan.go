@@ -50,7 +50,7 @@ func (f *Facts) Plan(ctx context.Context, policy string, tx *cluster.Txn) (*Plan
 	if err != nil {
 		return nil, nil, err
 	}
-	p := Bare(policy, &f.before, tx)
+	p := Bare(policy, &f.before.View, tx)
 	for i := range p.Ops {
 		p.Ops[i].Step = &why.Steps[i]
 	}
@@ -61,8 +61,8 @@ func (f *Facts) Plan(ctx context.Context, policy string, tx *cluster.Txn) (*Plan
 }
 
 // Bare is Facts.Plan without reasons, in time linear in the size of the state. The state is that before the transaction.
-func Bare(policy string, was *cluster.State, tx *cluster.Txn) *Plan {
-	s, ops := tx.State(), tx.Ops()
+func Bare(policy string, was *cluster.View, tx *cluster.Txn) *Plan {
+	s, ops := tx.View(), tx.Ops()
 	p := &Plan{
 		Policy: policy, Now: was.Now().Seconds(), FreeBefore: was.FreeTotal(), FreeAfter: s.FreeTotal(), Ops: []Op{},
 		Waiting: []Waiting{},
@@ -86,7 +86,7 @@ func Bare(policy string, was *cluster.State, tx *cluster.Txn) *Plan {
 	return p
 }
 
-func named(s *cluster.State, o *cluster.Op) Op {
+func named(s *cluster.View, o *cluster.Op) Op {
 	op := Op{Op: o.Kind.String()}
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:

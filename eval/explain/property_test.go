@@ -138,7 +138,7 @@ func place(s *cluster.State, id cluster.JobID, alone bool) bool {
 func TestReasonsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		d, err := New(s).Decision(context.Background(), nil)
+		d, err := New(&s.View).Decision(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 	a := spec.Request
 	for i := range s.Servers() {
 		v := cluster.ServerID(i)
-		takes, why := exclude(s, id, v)
+		takes, why := exclude(&s.View, id, v)
 		if takes != s.Fits(v, id, a) || (why == notExcluding) != (takes > 0) {
 			t.Fatalf("server %d takes %d of job %d, excluded %q", v, takes, id, why)
 		}
@@ -216,7 +216,7 @@ func checkRoom(t *rapid.T, s *cluster.State, w *Wait) {
 		}
 		return place(&then, w.Job, false)
 	}
-	for n, id := range byEnd(s) {
+	for n, id := range byEnd(&s.View) {
 		if n <= w.Room.Before && wants() {
 			t.Fatalf("job %d has room before %d jobs end: %+v", w.Job, n+1, w.Room)
 		}

@@ -121,7 +121,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := snapshot(t, c.servers, c.jobs, c.rules)
-			d, err := New(s).Decision(context.Background(), nil)
+			d, err := New(&s.View).Decision(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

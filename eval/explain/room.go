@@ -7,7 +7,7 @@ import (
 )
 
 // exclude returns how many workers of a waiting job a server takes now, as requested, and if none, what keeps the job from it.
-func exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
+func exclude(s *cluster.View, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
 	spec, v := s.Spec(id), s.Server(server)
 	a, group := spec.Request, spec.Together()
 	if n := s.Fits(server, id, a); n > 0 {
@@ -44,7 +44,7 @@ func exclude(s *cluster.State, id cluster.JobID, server cluster.ServerID) (takes
 }
 
 // freeFor counts the server's GPUs on which the amount's share is free.
-func freeFor(s *cluster.State, server cluster.ServerID, a cluster.Amount) int32 {
+func freeFor(s *cluster.View, server cluster.ServerID, a cluster.Amount) int32 {
 	if a.GPUMilli == cluster.WholeGPU {
 		return s.FreeGPUs(server)
 	}
@@ -65,7 +65,7 @@ type hold struct {
 }
 
 // measure asks takes of every server and adds up by GPU type.
-func measure(s *cluster.State, id cluster.JobID, takes func(cluster.ServerID) int32) (h hold) {
+func measure(s *cluster.View, id cluster.JobID, takes func(cluster.ServerID) int32) (h hold) {
 	var ofType []int64
 	for i := range s.Servers() {
 		server := cluster.ServerID(i)
@@ -83,7 +83,7 @@ func measure(s *cluster.State, id cluster.JobID, takes func(cluster.ServerID) in
 }
 
 // fits is what the cluster takes now of workers that each hold an amount, within the tenant's quota.
-func fits(s *cluster.State, id cluster.JobID, a cluster.Amount) hold {
+func fits(s *cluster.View, id cluster.JobID, a cluster.Amount) hold {
 	h := measure(s, id, func(v cluster.ServerID) int32 { return s.Fits(v, id, a) })
 	if quota, limited := s.QuotaLeft(id); limited {
 		h.room = min(h.room, max(quota, 0)/int64(a.GPUMilli))
@@ -92,7 +92,7 @@ func fits(s *cluster.State, id cluster.JobID, a cluster.Amount) hold {
 }
 
 // shares is what there would be if only free shares of GPUs counted, wherever the job may run.
-func shares(s *cluster.State, id cluster.JobID) int64 {
+func shares(s *cluster.View, id cluster.JobID) int64 {
 	spec := s.Spec(id)
 	h := measure(s, id, func(v cluster.ServerID) int32 {
 		if !s.Open(v) || !s.MayUse(id, v) {
@@ -110,7 +110,7 @@ type empty struct {
 	of       [][]cluster.ServerID           // the servers of each kind
 }
 
-func newEmpty(s *cluster.State) *empty {
+func newEmpty(s *cluster.View) *empty {
 	var all cluster.Spec
 	kind := map[cluster.ServerSpec]int{}
 	e := &empty{}

@@ -20,7 +20,7 @@ type Server struct {
 // as it is when all operations are done. A job that ran before and is not started has no list, and neither has one that the
 // decision only moves.
 func (d *Decision) Servers(id cluster.JobID) []Server {
-	s := &d.after
+	s := &d.after.View
 	var chosen cluster.Placement
 	for i, o := range slices.Backward(d.ops) {
 		if o.Kind == cluster.OpPlace && o.Job == id {

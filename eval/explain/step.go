@@ -18,12 +18,12 @@ func (d *Decision) passOver(step *Step, stay []cluster.JobID) {
 			return false
 		}
 		if spec := s.Spec(id); spec.Least() < spec.Workers {
-			return startable(s, id)
+			return startable(&s.View, id)
 		}
 		shape := s.Shape(id)
 		fits, asked := known[shape]
 		if !asked {
-			fits = startable(s, id)
+			fits = startable(&s.View, id)
 			known[shape] = fits
 		}
 		return fits
@@ -44,7 +44,7 @@ func (d *Decision) passOver(step *Step, stay []cluster.JobID) {
 }
 
 // runnerUp is the best of the other servers that could hold the gang of a placement whole, by best fit: nil if there is none.
-func runnerUp(s *cluster.State, id cluster.JobID, p cluster.Placement) *Place {
+func runnerUp(s *cluster.View, id cluster.JobID, p cluster.Placement) *Place {
 	if len(p) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func runnerUp(s *cluster.State, id cluster.JobID, p cluster.Placement) *Place {
 }
 
 // note keeps what an operation changes and its explanation needs.
-func note(s *cluster.State, o *cluster.Proposal) cluster.Placement {
+func note(s *cluster.View, o *cluster.Proposal) cluster.Placement {
 	if o.Kind == cluster.OpPlace || o.Kind == cluster.OpLoan || o.Kind == cluster.OpReclaim {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 	switch o := &d.ops[i]; o.Kind {
 	case cluster.OpPlace:
 		step.Code = started
-		text := f.order(s, o.Job) + "; " + leaves(s, o.Placement)
+		text := f.order(&s.View, o.Job) + "; " + leaves(&s.View, o.Placement)
 		if r := step.RunnerUp; r != nil {
 			text += fmt.Sprintf(" (next best: %s with %d)", r.Server, r.Left)
 		}
@@ -115,13 +115,13 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 			to += " (" + several(step.TakenBy) + ")"
 		}
 		attained := phrase.Time(s.Attained(o.Job))
-		step.Text = fmt.Sprintf("gives its GPUs to %s; %s, %s of GPU time attained", to, f.order(s, o.Job), attained)
+		step.Text = fmt.Sprintf("gives its GPUs to %s; %s, %s of GPU time attained", to, f.order(&s.View, o.Job), attained)
 	case cluster.OpMigrate:
 		step.Code = migrated
-		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
+		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(&s.View, was), f.order(&s.View, o.Job), leaves(&s.View, o.Placement))
 	case cluster.OpResize:
 		step.Code = resized
-		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(s, was), f.order(s, o.Job), leaves(s, o.Placement))
+		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(&s.View, was), f.order(&s.View, o.Job), leaves(&s.View, o.Placement))
 	case cluster.OpLoan:
 		step.Code = loaned
 		step.Text = fmt.Sprintf("the inference pool offers %s, and %d are now on loan", phrase.Count(s.Offer(), "server"), s.Lent())
@@ -150,7 +150,7 @@ func (d *Decision) takers(i int, was cluster.Placement) []string {
 }
 
 // order says who the job is: what an order of jobs may go by.
-func (f *Facts) order(s *cluster.State, id cluster.JobID) string {
+func (f *Facts) order(s *cluster.View, id cluster.JobID) string {
 	var parts []string
 	if rank, ok := f.submitted[id]; ok {
 		waited := phrase.Time(s.Now() - s.Spec(id).Submit)
@@ -171,7 +171,7 @@ func (f *Facts) order(s *cluster.State, id cluster.JobID) string {
 }
 
 // leaves says how a placement fills its servers.
-func leaves(s *cluster.State, p cluster.Placement) string {
+func leaves(s *cluster.View, p cluster.Placement) string {
 	if len(p) == 0 {
 		return "nowhere"
 	}
@@ -190,7 +190,7 @@ func leaves(s *cluster.State, p cluster.Placement) string {
 }
 
 // on names the servers of a placement.
-func on(s *cluster.State, p cluster.Placement) string {
+func on(s *cluster.View, p cluster.Placement) string {
 	var names []string
 	for i := range p {
 		names = append(names, s.Server(p[i].Server).Name)

@@ -22,7 +22,7 @@ func TestWhyAnOperation(t *testing.T) {
 		runs("r", "a", 3, `, "min_workers": 1`)+","+runs("q", "b", 1, "")+","+
 			waits("x", 2, `, "estimate_s": 600`)+","+waits("y", 2, `, "estimate_s": 60`)+","+waits("z", 2, ""), "")
 	const r, q, x, y = 0, 1, 2, 3
-	f := New(s)
+	f := New(&s.View)
 	f.Beside("the prior", map[cluster.JobID]bool{x: true})
 	tx := s.Begin(nil)
 	for _, err := range []error{
@@ -101,7 +101,7 @@ func TestRoomCountsWhereGPUsAre(t *testing.T) {
 		runs("r", "a", 1, "")+","+runs("q", "b", 1, "")+","+runs("p", "c", 2, `, "tenant": "t"`)+","+
 			waits("j", 2, `, "tensor": 2`), "")
 	s.SetProgress(2, 100*time.Second, s.Now(), 2) // twice as fast: ends first
-	d, err := New(s).Decision(context.Background(), nil)
+	d, err := New(&s.View).Decision(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

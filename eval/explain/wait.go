@@ -10,12 +10,12 @@ import (
 
 // waits explains every job that waits when all operations are done.
 func (d *Decision) waits() {
-	s, e := &d.after, newEmpty(&d.after)
-	for _, id := range bySubmission(s, s.Pending()) {
+	s, e := &d.after, newEmpty(&d.after.View)
+	for _, id := range bySubmission(&s.View, s.Pending()) {
 		if d.late() {
 			return
 		}
-		d.Waiting = append(d.Waiting, look(s, id, e))
+		d.Waiting = append(d.Waiting, look(&s.View, id, e))
 	}
 	d.rooms()
 	for i := range d.Waiting {
@@ -28,7 +28,7 @@ func (d *Decision) waits() {
 }
 
 // look finds out what keeps a job waiting, without the words.
-func look(s *cluster.State, id cluster.JobID, e *empty) Wait {
+func look(s *cluster.View, id cluster.JobID, e *empty) Wait {
 	spec := s.Spec(id)
 	w := Wait{Job: id, Capacity: e.capacity(spec), FreeGPUs: s.FreeTotal(), Excluded: []Excluded{}}
 	count := map[Exclusion]int{}
@@ -131,7 +131,7 @@ func (d *Decision) sentence(w *Wait) string {
 		}
 	}
 	if w.Code == heldBack || w.Code == spread {
-		b.WriteString("; " + f.order(s, w.Job))
+		b.WriteString("; " + f.order(&s.View, w.Job))
 		if f.besides[w.Job] {
 			fmt.Fprintf(&b, "; %s would start it", f.beside)
 		}
@@ -145,7 +145,7 @@ func (d *Decision) hole(id cluster.JobID) int32 {
 	spec := s.Spec(id)
 	for i := range s.Servers() {
 		if v := cluster.ServerID(i); s.Open(v) && s.MayUse(id, v) {
-			most = max(most, freeFor(s, v, spec.Request))
+			most = max(most, freeFor(&s.View, v, spec.Request))
 		}
 	}
 	return most

@@ -93,7 +93,7 @@ func (d *decider) others(tx *cluster.Txn) ([]other, error) {
 		}
 		rest.drop(&usual)
 	}
-	ends := d.ends(tx.State())
+	ends := d.ends(tx.View())
 	holds := len(starts) > 0 && len(ends) > 0
 	var all []other
 	for range 4 * tries {
@@ -164,7 +164,7 @@ func (d *decider) find(b candidates.Source, ops []cluster.Proposal, starts []clu
 
 // ends returns until when it may be worth to wait: when running jobs will end, at their present speeds and by what they really
 // have to do, and when the next jobs will be submitted.
-func (d *decider) ends(s *cluster.State) []time.Duration {
+func (d *decider) ends(s *cluster.View) []time.Duration {
 	var all []time.Duration
 	for _, id := range s.Running() {
 		left := d.work(id) - s.Progress(id)

@@ -121,14 +121,14 @@ type surveyor struct {
 
 // Schedule implements cluster.Scheduler.
 func (v *surveyor) Schedule(tx *cluster.Txn) error {
-	worth, share := v.decider.value(tx.State())
+	worth, share := v.decider.value(tx.View())
 	v.decider.cost += worth * share
 	return v.influenced.Schedule(tx)
 }
 
 // value is what it is worth to look at a decision point, for those that wait, and the share of the episode that is left, which
 // is what an alternative costs.
-func (d *decider) value(s *cluster.State) (worth, share float64) {
+func (d *decider) value(s *cluster.View) (worth, share float64) {
 	for _, id := range s.Pending() {
 		worth += d.worth[id]
 	}
@@ -160,7 +160,7 @@ func (d *decider) run(ctx context.Context, end float64) (err error) {
 		if !ok {
 			break
 		}
-		worth, share := d.value(tx.State())
+		worth, share := d.value(tx.View())
 		left := end - float64(d.played) - d.spent
 		look := worth > 0 && left > 0 && d.draw.Float64()*tries*d.cost < left*worth
 		d.cost -= worth * share

@@ -61,7 +61,7 @@ func (w *influenced) Reset(seed uint64) error {
 
 // Schedule implements cluster.Scheduler.
 func (w *influenced) Schedule(tx *cluster.Txn) error {
-	s, now := tx.State(), tx.Now()
+	s, now := tx.View(), tx.Now()
 	w.events = w.events[:0]
 	for _, e := range tx.Events() {
 		if e.Kind == cluster.Finished && int(e.Job) >= w.warm {

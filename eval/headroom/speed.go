@@ -155,7 +155,7 @@ func (v *speeds) luck(spec *cluster.JobSpec) (float64, error) {
 		if err := s.Begin(nil).Place(0, p); err != nil {
 			return 0, fmt.Errorf("bound speeds: %w", err)
 		}
-		best = max(best, v.jitter.Speed(s, 0))
+		best = max(best, v.jitter.Speed(&s.View, 0))
 	}
 	return best, nil
 }

@@ -106,7 +106,7 @@ func (c *chaos) Reset(seed uint64) error {
 }
 
 func (c *chaos) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	pick := func(ids []cluster.JobID) (cluster.JobID, bool) {
 		if len(ids) == 0 {
 			return 0, false
@@ -140,7 +140,7 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 }
 
 // spread puts a gang of some size on servers in random order, as many workers on each as fit or fewer.
-func (c *chaos) spread(s *cluster.State, id cluster.JobID) (p cluster.Placement) {
+func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left := spec.Least() + c.draw.Int32N(spec.Most()-spec.Least()+1)
 	for _, i := range c.draw.Perm(s.Servers()) {

@@ -77,7 +77,7 @@ func decisionAt(log *sim.Log, i int) (does, nothing *decision, err error) {
 	look := sim.Look{
 		Before: func(tx *cluster.Txn, done int) {
 			if tx.Now() == at && done <= i {
-				facts = explain.New(tx.State())
+				facts = explain.New(tx.View())
 			}
 		},
 		After: func(tx *cluster.Txn, done int) bool {

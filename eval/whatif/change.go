@@ -71,7 +71,7 @@ func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
 	n := 0
 	var added []cluster.ServerSpec
 	for _, a := range c.Add {
-		like := a.like(s)
+		like := a.like(&s.View)
 		if total := s.Servers() + len(added) + int(a.Count); total > cluster.MaxServers {
 			return nil, fmt.Errorf("add %d servers: %d in all, want at most %d", a.Count, total, cluster.MaxServers)
 		}
@@ -99,7 +99,7 @@ func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
 
 // like is one of the servers to add: with the CPU and memory of the first training server in the snapshot that has as many GPUs
 // of that type, unlimited if there is none, and with a link into the network of its own.
-func (a *Servers) like(s *cluster.State) cluster.ServerSpec {
+func (a *Servers) like(s *cluster.View) cluster.ServerSpec {
 	for i := range s.Servers() {
 		v := *s.Server(cluster.ServerID(i))
 		if v.Pool == cluster.Training && v.GPUs == a.GPUs && v.GPUType == a.Type {

@@ -36,7 +36,7 @@ const (
 
 // stage is a play made ready.
 type stage struct {
-	from    *cluster.State
+	from    *cluster.View
 	changed cluster.State   // a copy with the change made
 	works   []time.Duration // by index into ids: isolated run times in all
 	stopped []cluster.JobID // by the change
@@ -50,7 +50,7 @@ type stage struct {
 // Play plays the snapshot to its end. The state is only read, and no transaction may be open in it. Jobs that the working
 // servers could never hold are left out and reported as never started. A snapshot with jobs that have no estimate cannot be
 // played without Options.Assume.
-func Play(ctx context.Context, s *cluster.State, p policy.Policy, c Change, o Options) (*Outcome, error) {
+func Play(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Options) (*Outcome, error) {
 	st := &stage{from: s, opts: o}
 	if st.opts.Most == 0 {
 		st.opts.Most = mostDecisions
@@ -68,7 +68,7 @@ func Play(ctx context.Context, s *cluster.State, p policy.Policy, c Change, o Op
 		return nil, fmt.Errorf("reset %s: %w", p.Name, err)
 	}
 	config := sim.Config{Physics: o.Physics, Restart: sim.Pause(o.Restart)}
-	if err := st.episode.Resume(&config, &st.changed, sim.Rest{Work: st.work}); err != nil {
+	if err := st.episode.Resume(&config, &st.changed.View, sim.Rest{Work: st.work}); err != nil {
 		return nil, err
 	}
 	ended, err := st.play(ctx)
@@ -94,7 +94,7 @@ func (st *stage) cast() error {
 	var unknown []string
 	st.tally = newTally(st.from, st.ids)
 	st.works = make([]time.Duration, len(st.ids))
-	room := working(s)
+	room := working(&s.View)
 	for i, id := range st.ids {
 		spec, done := *s.Spec(id), s.Progress(id)
 		guess := Guess("")
@@ -141,7 +141,7 @@ func (st *stage) cast() error {
 func (st *stage) work(id cluster.JobID) time.Duration { return st.works[st.index(id)] }
 
 // working counts the workers that the working servers take when they are empty, those of inference included.
-func working(s *cluster.State) func(*cluster.JobSpec) int64 {
+func working(s *cluster.View) func(*cluster.JobSpec) int64 {
 	var spec cluster.Spec
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); !s.Down(id) {
@@ -176,7 +176,7 @@ func (st *stage) play(ctx context.Context) (ended string, err error) {
 			return phrase.Count(n, "job") + " wait, nothing runs, and the policy starts none", nil
 		}
 		st.episode.Commit()
-		st.survey(s)
+		st.survey(&s.View)
 		var more bool
 		tx, more = st.episode.Next()
 		st.pass(s.Now())

@@ -64,7 +64,7 @@ func named(name string) policy.Policy {
 
 func play(t *testing.T, s *cluster.State, policy string, c Change, o Options) *Outcome {
 	t.Helper()
-	out, err := Play(t.Context(), s, named(policy), c, o)
+	out, err := Play(t.Context(), &s.View, named(policy), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestPhysicsSaysHowFast(t *testing.T) {
 		s.SetProfile(physics.Ideal())
 		eyes := &spy{}
 		see := policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}
-		if _, err := Play(t.Context(), s, see, Change{}, Options{Physics: model, Most: 1}); err != nil || eyes.profile != physic {
+		if _, err := Play(t.Context(), &s.View, see, Change{}, Options{Physics: model, Most: 1}); err != nil || eyes.profile != physic {
 			t.Errorf("a policy knows %s, %v; want %s", eyes.profile, err, physic)
 		}
 	}
@@ -236,7 +236,7 @@ func TestWhatCannotBePlayedIsSaid(t *testing.T) {
 		{"a type that is two", one, waits("c", 1, 1, ""), "fifo", Change{Add: []Servers{{1, 1, "A|B"}}}, "one type"},
 	} {
 		s := snapshot(t, c.servers, c.jobs, "")
-		_, err := Play(t.Context(), s, named(c.policy), c.change, Options{})
+		_, err := Play(t.Context(), &s.View, named(c.policy), c.change, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -244,7 +244,7 @@ func TestWhatCannotBePlayedIsSaid(t *testing.T) {
 	s := snapshot(t, one, waits("c", 1, 1, ""), "")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Play(stopped, s, named("fifo"), Change{}, Options{}); err == nil {
+	if _, err := Play(stopped, &s.View, named("fifo"), Change{}, Options{}); err == nil {
 		t.Error("a play whose context has ended goes on")
 	}
 }

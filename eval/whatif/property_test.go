@@ -106,7 +106,7 @@ func TestNoChangeIsNoDifference(t *testing.T) {
 		var texts []string
 		var plays []*Outcome
 		for range 2 {
-			out, err := Play(t.Context(), s, policy, Change{}, o)
+			out, err := Play(t.Context(), &s.View, policy, Change{}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 			}
 		}
 		policy := named(rapid.SampledFrom([]string{"fifo", "sjf", "sjfskip", "sjfhold", "srtf", "fjf", "las"}).Draw(t, "policy"))
-		out, err := Play(t.Context(), s, policy, Change{}, Options{})
+		out, err := Play(t.Context(), &s.View, policy, Change{}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,14 +222,14 @@ func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 			change.Add = []Servers{{2, 5, "C"}}
 		}
 		eyes := &spy{}
-		out, err := Play(t.Context(), s, policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
+		out, err := Play(t.Context(), &s.View, policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
 			Options{Assume: time.Hour, Most: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range out.Jobs {
 			id := out.Jobs[i].ID
-			if got, want := eyes.saw[id], describe(s, id); out.Jobs[i].Never != neverFits && got != want {
+			if got, want := eyes.saw[id], describe(&s.View, id); out.Jobs[i].Never != neverFits && got != want {
 				t.Fatalf("job %s: %s, in the snapshot %s", out.Jobs[i].Name, got, want)
 			}
 		}
@@ -246,7 +246,7 @@ func (*spy) Name() string       { return "spy" }
 func (*spy) Reset(uint64) error { return nil }
 
 func (y *spy) Schedule(tx *cluster.Txn) error {
-	if s := tx.State(); y.saw == nil {
+	if s := tx.View(); y.saw == nil {
 		y.saw, y.profile = map[cluster.JobID]string{}, s.Profile().(physics.Model).Name()
 		for _, e := range tx.Events() {
 			y.saw[e.Job] = describe(s, e.Job)
@@ -255,7 +255,7 @@ func (y *spy) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-func describe(s *cluster.State, id cluster.JobID) string {
+func describe(s *cluster.View, id cluster.JobID) string {
 	return fmt.Sprint(s.Now(), s.Phase(id), s.Spec(id).Submit, s.Placement(id), s.GPUs(id), s.Progress(id), s.Attained(id), s.Starts(id), s.Fresh(id))
 }
 
@@ -289,11 +289,11 @@ func FuzzWhatIf(f *testing.F) {
 			change.Remove = []string{s.Server(0).Name}
 		}
 		o := Options{Assume: time.Hour, Most: 2000}
-		base, err := Play(t.Context(), s, policy, Change{}, o)
+		base, err := Play(t.Context(), &s.View, policy, Change{}, o)
 		if err != nil {
 			return
 		}
-		other, err := Play(t.Context(), s, policy, change, o)
+		other, err := Play(t.Context(), &s.View, policy, change, o)
 		if err != nil {
 			return
 		}

@@ -22,7 +22,7 @@ type tally struct {
 }
 
 // newTally returns a tally in which the jobs are as they are in the snapshot.
-func newTally(s *cluster.State, ids []cluster.JobID) tally {
+func newTally(s *cluster.View, ids []cluster.JobID) tally {
 	y := tally{ids: ids, jobs: make([]Job, len(ids)), start: s.Now(), out: Outcome{Servers: -1}}
 	for i, id := range ids {
 		spec, runs := s.Spec(id), s.Phase(id) == cluster.Running
@@ -41,7 +41,7 @@ func (y *tally) index(id cluster.JobID) int {
 }
 
 // survey counts the servers and GPUs that are there for training jobs from now on.
-func (y *tally) survey(s *cluster.State) {
+func (y *tally) survey(s *cluster.View) {
 	y.servers = 0
 	for i := range s.Servers() {
 		if s.Open(cluster.ServerID(i)) {

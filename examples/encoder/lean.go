@@ -34,7 +34,7 @@ func (Lean) Spec() observe.Spec {
 
 // Encode implements observe.Encoder. It depends on the state and the list alone.
 func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
-	s := tx.State()
+	s := tx.View()
 	o.Servers, o.Jobs, o.Global, o.Candidates = o.Servers[:0], o.Jobs[:0], o.Global[:0], o.Candidates[:0]
 	o.Ids, o.Of = o.Ids[:0], o.Of[:0]
 	for i := range s.Servers() {
@@ -50,7 +50,7 @@ func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Obse
 }
 
 // row returns the row of a job, which it adds if there is none, or -1 for no job.
-func row(s *cluster.State, id cluster.JobID, o *observe.Observation) int32 {
+func row(s *cluster.View, id cluster.JobID, o *observe.Observation) int32 {
 	if id < 0 {
 		return -1
 	}

@@ -22,12 +22,12 @@ var _ env.AgentReward = Slowdown{}
 func (Slowdown) Name() string { return "slowdown" }
 
 // Score implements env.Reward: nothing changes between two decision points but the clock.
-func (r Slowdown) Score(s *cluster.State, from, to time.Duration) float64 {
+func (r Slowdown) Score(s *cluster.View, from, to time.Duration) float64 {
 	return -(r.weight(s, s.Pending()) + r.weight(s, s.Running())) * float64(to-from)
 }
 
 // ScoreAgents implements env.AgentReward. What it gives all agents sums to Score.
-func (r Slowdown) ScoreAgents(s *cluster.State, from, to time.Duration, dst []float64) {
+func (r Slowdown) ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64) {
 	waiting := r.weight(s, s.Pending()) * float64(to-from) / float64(len(dst))
 	for i := range dst {
 		dst[i] -= waiting
@@ -41,7 +41,7 @@ func (r Slowdown) ScoreAgents(s *cluster.State, from, to time.Duration, dst []fl
 	}
 }
 
-func (r Slowdown) weight(s *cluster.State, ids []cluster.JobID) (sum float64) {
+func (r Slowdown) weight(s *cluster.View, ids []cluster.JobID) (sum float64) {
 	for _, id := range ids {
 		sum += r.of(s, id)
 	}
@@ -49,6 +49,6 @@ func (r Slowdown) weight(s *cluster.State, ids []cluster.JobID) (sum float64) {
 }
 
 // of is what a nanosecond of the job's time costs.
-func (r Slowdown) of(s *cluster.State, id cluster.JobID) float64 {
+func (r Slowdown) of(s *cluster.View, id cluster.JobID) float64 {
 	return 1 / float64(max(s.Spec(id).Estimate, r.Floor))
 }

@@ -32,7 +32,7 @@ func (b *Backfill) Reset(uint64) error {
 
 // Schedule implements cluster.Scheduler.
 func (b *Backfill) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	for _, e := range tx.Events() {
 		if e.Kind == cluster.Arrived || e.Kind == cluster.Interrupted {
 			b.queue = append(b.queue, e.Job)
@@ -73,18 +73,18 @@ type promise struct {
 }
 
 // keeps reports whether the promise would still hold if the job started now.
-func (p *promise) keeps(s *cluster.State, id cluster.JobID) bool {
+func (p *promise) keeps(s *cluster.View, id cluster.JobID) bool {
 	return p.before(s, id) || int64(s.Spec(id).Workers) <= p.spare
 }
 
 // before reports whether a job that starts now ends before the promise is due.
-func (p *promise) before(s *cluster.State, id cluster.JobID) bool {
+func (p *promise) before(s *cluster.View, id cluster.JobID) bool {
 	estimate := s.Spec(id).Estimate
 	return estimate > 0 && s.Now()+estimate <= p.at
 }
 
 // use takes note of a job that has started out of turn.
-func (p *promise) use(s *cluster.State, id cluster.JobID) {
+func (p *promise) use(s *cluster.View, id cluster.JobID) {
 	if !p.before(s, id) {
 		p.spare -= int64(s.Spec(id).Workers)
 	}
@@ -97,7 +97,7 @@ type ending struct {
 }
 
 // promise looks ahead until the job fits.
-func (b *Backfill) promise(s *cluster.State, id cluster.JobID) promise {
+func (b *Backfill) promise(s *cluster.View, id cluster.JobID) promise {
 	b.ending = b.ending[:0]
 	for _, r := range s.Running() {
 		if s.Spec(r).Estimate > 0 {

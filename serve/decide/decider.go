@@ -108,7 +108,7 @@ func (d *Decider) Served() Served {
 // is only read, during the call; its specifications may be read for longer, by a scheduler that is late. The error is an
 // *Undecided, or that of the context: when it ends nobody else is asked and no reasons are found. A scheduler that has been asked
 // cannot be stopped, so it is waited for until its deadline.
-func (d *Decider) Decide(ctx context.Context, s *cluster.State, id string, reasons bool) (*Result, error) {
+func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reasons bool) (*Result, error) {
 	l := d.loaded.Load() // this decision's, whatever is loaded meanwhile
 	out, policy, last := l.decide(ctx, s, d.Seed)
 	d.note(id, "policy", l.policy, policy)
@@ -146,14 +146,14 @@ type decided struct {
 	result *Result
 }
 
-func fresh(s *cluster.State) *cluster.State { // every attempt has its own
+func fresh(s *cluster.View) *cluster.State { // every attempt has its own
 	c := new(cluster.State)
 	s.CopyTo(c)
 	return c
 }
 
 // decide returns the decision, nil for none, and the failures of the policy and of the fallback.
-func (l *loaded) decide(ctx context.Context, s *cluster.State, seed uint64) (out *decided, policy, last *Failure) {
+func (l *loaded) decide(ctx context.Context, s *cluster.View, seed uint64) (out *decided, policy, last *Failure) {
 	if ctx.Err() != nil {
 		return nil, nil, nil
 	}
@@ -181,7 +181,7 @@ func (l *loaded) decide(ctx context.Context, s *cluster.State, seed uint64) (out
 }
 
 // explain adds reasons to the answer, unless they take too long. It fails when the context ends, and not for want of reasons.
-func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.State, c Config) error {
+func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.View, c Config) error {
 	within, cancel := context.WithTimeout(ctx, c.Reasons)
 	defer cancel()
 	how := &d.result.Answer.Decision

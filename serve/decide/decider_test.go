@@ -66,7 +66,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*decide.Config)) *site 
 // decide asks for a decision that there has to be, and records it.
 func (s *site) decide(t testing.TB) *decide.Answer {
 	t.Helper()
-	out, err := s.Decide(t.Context(), read(t), "test-1", true)
+	out, err := s.Decide(t.Context(), &read(t).View, "test-1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,13 @@ func TestThePolicyDecides(t *testing.T) {
 func TestProposals(t *testing.T) {
 	wakes := decidetest.Script(func(tx *cluster.Txn) error {
 		tx.WakeAt(tx.Now() + time.Minute)
-		p, _ := tx.State().BestFit(1, nil)
+		p, _ := tx.View().BestFit(1, nil)
 		return tx.Place(1, p)
 	}).Policy()
 	for _, explain := range []bool{false, true} {
 		s := newSite(t, wakes, nil)
 		state := read(t)
-		out, err := s.Decide(t.Context(), state, "", explain)
+		out, err := s.Decide(t.Context(), &state.View, "", explain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestProposals(t *testing.T) {
 // Whatever a scheduler does with its state, the caller's is as it was.
 func TestTheStateIsTheCallers(t *testing.T) {
 	start := func(tx *cluster.Txn) error {
-		p, _ := tx.State().BestFit(1, nil)
+		p, _ := tx.View().BestFit(1, nil)
 		return tx.Place(1, p)
 	}
 	hold, wrote := make(chan struct{}), make(chan struct{})
@@ -159,7 +159,7 @@ func TestTheStateIsTheCallers(t *testing.T) {
 		s := newSite(t, c.policy.Policy(), func(c *decide.Config) { c.Deadline = 100 * time.Millisecond })
 		state := read(t)
 		before := written(t, state)
-		out, err := s.Decide(t.Context(), state, "", true)
+		out, err := s.Decide(t.Context(), &state.View, "", true)
 		if err != nil || out.Answer.Decision.By != c.by {
 			t.Fatalf("%s: %+v, %v", c.name, out, err)
 		}

@@ -45,7 +45,7 @@ func (o outlook) worse(than outlook) bool {
 }
 
 // minds reports whether it could matter to the job that another one is placed so.
-func (w *waiter) minds(s *cluster.State, other cluster.JobID, p cluster.Placement) bool {
+func (w *waiter) minds(s *cluster.View, other cluster.JobID, p cluster.Placement) bool {
 	if s.Quota(w.id) >= 0 && s.Spec(other).Tenant == s.Spec(w.id).Tenant {
 		return true
 	}
@@ -54,7 +54,7 @@ func (w *waiter) minds(s *cluster.State, other cluster.JobID, p cluster.Placemen
 
 // look finds the outlook on the servers that will do for the job, within its tenant's quota. It counts GPUs, CPU and memory,
 // and shares of GPUs as if they were all on the same ones.
-func (w *waiter) look(s *cluster.State) outlook {
+func (w *waiter) look(s *cluster.View) outlook {
 	spec, least := s.Spec(w.id), int64(s.Spec(w.id).Least())
 	w.clear(s)
 	quota, limited := s.QuotaLeft(w.id)
@@ -96,7 +96,7 @@ func (w *waiter) look(s *cluster.State) outlook {
 }
 
 // clear starts from what is free now.
-func (w *waiter) clear(s *cluster.State) {
+func (w *waiter) clear(s *cluster.View) {
 	spec := s.Spec(w.id)
 	w.ofType = [16]int64{}
 	w.free = slices.Grow(w.free[:0], s.Servers())[:s.Servers()]
@@ -126,7 +126,7 @@ func (w *waiter) clear(s *cluster.State) {
 }
 
 // count counts anew what a server takes.
-func (w *waiter) count(s *cluster.State, id cluster.ServerID, spec *cluster.JobSpec) {
+func (w *waiter) count(s *cluster.View, id cluster.ServerID, spec *cluster.JobSpec) {
 	a, f := spec.Request, &w.free[id]
 	n := f.GPUMilli / int64(a.GPUMilli)
 	if a.CPUMilli > 0 {

@@ -46,8 +46,8 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 	t.Cleanup(release)
 	s := newSite(t, decidetest.Script(func(tx *cluster.Txn) error {
 		<-hold
-		for _, id := range tx.State().Pending() {
-			if p, ok := tx.State().BestFit(id, nil); ok {
+		for _, id := range tx.View().Pending() {
+			if p, ok := tx.View().BestFit(id, nil); ok {
 				return tx.Place(id, p)
 			}
 		}
@@ -86,7 +86,7 @@ func TestNobodyDecides(t *testing.T) {
 		s := newSite(t, c.policy.Policy(), func(config *decide.Config) {
 			config.Fallback = func(*policy.Policy) (*policy.Policy, error) { return c.fallback.Policy(), nil }
 		})
-		out, err := s.Decide(t.Context(), read(t), "", true)
+		out, err := s.Decide(t.Context(), &read(t).View, "", true)
 		var u *decide.Undecided
 		if out != nil || !errors.As(err, &u) || u.Said() != c.said {
 			t.Fatalf("%s: %+v, %v", c.name, out, err)

@@ -39,7 +39,7 @@ const (
 // hold others back, and the starts of other starving jobs that were held for them. No two of those that hold others back could
 // use the same server, as the first in the queue goes first. An elastic job starts with fewer workers than it asks for rather than not at all.
 func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) {
-	s := tx.State()
+	s := tx.View()
 	var waiters []*waiter
 	for _, id := range l.Starving {
 		if s.Phase(id) != cluster.Pending {
@@ -61,7 +61,7 @@ func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) 
 }
 
 // fit is where a waiting job could start now, with as many workers as it asks for or else as there is room for.
-func fit(s *cluster.State, id cluster.JobID) (cluster.Placement, bool) {
+func fit(s *cluster.View, id cluster.JobID) (cluster.Placement, bool) {
 	p, fits := s.BestFit(id, nil)
 	spec := s.Spec(id)
 	if fits || spec.Least() == spec.Workers {
@@ -75,7 +75,7 @@ func fit(s *cluster.State, id cluster.JobID) (cluster.Placement, bool) {
 }
 
 // share reports whether there is a server that two jobs could use.
-func share(s *cluster.State, a, b cluster.JobID) bool {
+func share(s *cluster.View, a, b cluster.JobID) bool {
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.MayUse(a, id) && s.MayUse(b, id) {
 			return true
@@ -99,8 +99,8 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []
 		if reason == "" {
 			reason, by = do(tx, p, waiters)
 		}
-		if reason == HeldNoRoom && p.Kind == cluster.OpPlace && tx.State().Phase(p.Job) == cluster.Pending {
-			if at, fits := tx.State().BestFit(p.Job, nil); fits {
+		if reason == HeldNoRoom && p.Kind == cluster.OpPlace && tx.View().Phase(p.Job) == cluster.Pending {
+			if at, fits := tx.View().BestFit(p.Job, nil); fits {
 				reason, by = do(tx, &cluster.Proposal{Kind: cluster.OpPlace, Job: p.Job, Placement: at}, waiters)
 			}
 		}
@@ -117,7 +117,7 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []
 
 // do carries out a proposal, or returns why not and for whom.
 func do(tx *cluster.Txn, p *cluster.Proposal, waiters []*waiter) (reason string, by cluster.JobID) {
-	s, mark := tx.State(), tx.Mark()
+	s, mark := tx.View(), tx.Mark()
 	minds := func(w *waiter) bool { return takes(p) && p.Job != w.id && w.minds(s, p.Job, p.Placement) }
 	for _, w := range waiters {
 		if s.Phase(w.id) == cluster.Pending && minds(w) && !w.known {
@@ -149,7 +149,7 @@ func do(tx *cluster.Txn, p *cluster.Proposal, waiters []*waiter) (reason string,
 
 // forbids returns why a proposal about a running job is not to be carried out, "" if it is.
 func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
-	s := tx.State()
+	s := tx.View()
 	switch p.Kind {
 	case cluster.OpPreempt, cluster.OpMigrate, cluster.OpResize:
 	default:

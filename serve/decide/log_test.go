@@ -154,7 +154,7 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l; change(c) })
-		out, err := s.Decide(t.Context(), read(t), "", want == decide.ReasonsLate)
+		out, err := s.Decide(t.Context(), &read(t).View, "", want == decide.ReasonsLate)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil)
 	gone, end := context.WithCancel(t.Context())
 	end()
-	if _, err := s.Decide(gone, read(t), "", true); !errors.Is(err, context.Canceled) || asked > 0 {
+	if _, err := s.Decide(gone, &read(t).View, "", true); !errors.Is(err, context.Canceled) || asked > 0 {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
 	during, leave := context.WithCancel(t.Context())
@@ -203,7 +203,7 @@ func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 			return decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil
 		}
 	})
-	if _, err := s.Decide(during, read(t), "", true); !errors.Is(err, context.Canceled) || asked > 0 {
+	if _, err := s.Decide(during, &read(t).View, "", true); !errors.Is(err, context.Canceled) || asked > 0 {
 		t.Errorf("the fallback was asked %d times, %v", asked, err)
 	}
 	contains(t, s.metrics(t), "clustergym_undecided_total 0")

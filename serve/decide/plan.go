@@ -76,7 +76,7 @@ const besides = "the prior"
 // Plan asks a policy for its decisions on a state, explains them, and takes everything back. Reasons of a learned policy also
 // say where it differs from its prior. Equal arguments, equal plans.
 func Plan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
-	facts := explain.New(s)
+	facts := explain.New(&s.View)
 	if p.Prior != nil {
 		from, err := propose(s, p.Prior, seed)
 		if err != nil {
@@ -99,9 +99,9 @@ func Plan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, *expl
 
 // barePlan is Plan without reasons.
 func barePlan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, error) {
-	out, err := propose(fresh(s), p, seed)
+	out, err := propose(fresh(&s.View), p, seed)
 	if err != nil {
 		return nil, err
 	}
-	return explain.Bare(p.Name, s, out.tx), nil
+	return explain.Bare(p.Name, &s.View, out.tx), nil
 }

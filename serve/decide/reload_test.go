@@ -62,7 +62,7 @@ func TestADecisionKeepsItsPolicy(t *testing.T) {
 	})
 	got, state := make(chan *decide.Result, 1), read(t)
 	go func() {
-		out, err := s.Decide(t.Context(), state, "", true)
+		out, err := s.Decide(t.Context(), &state.View, "", true)
 		if err != nil {
 			t.Error(err)
 		}
@@ -98,7 +98,7 @@ func TestTeamsDecideSideBySide(t *testing.T) {
 	decided := func() *decide.Answer {
 		state := read(t)
 		state.SetProfile(physics.Profiled(model))
-		out, err := s.Decide(t.Context(), state, "", true)
+		out, err := s.Decide(t.Context(), &state.View, "", true)
 		if err != nil {
 			t.Error(err)
 			return new(decide.Answer)

@@ -168,7 +168,7 @@ func (*byHand) Name() string       { return "by-hand" }
 func (*byHand) Reset(uint64) error { return nil }
 
 func (*byHand) Schedule(tx *cluster.Txn) error {
-	s := tx.State()
+	s := tx.View()
 	place := func(id cluster.JobID, server cluster.ServerID) error {
 		spec := s.Spec(id)
 		return tx.Place(id, cluster.Placement{{Server: server, Workers: spec.Workers, Amount: spec.Request}})

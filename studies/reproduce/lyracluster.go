@@ -29,7 +29,7 @@ type pairs struct{ speed, mixed float64 }
 
 func (p pairs) Name() string { return fmt.Sprintf("t4-pairs(%g,%g)", p.speed, p.mixed) }
 
-func (p pairs) Factor(s *cluster.State, job cluster.JobID) float64 {
+func (p pairs) Factor(s *cluster.View, job cluster.JobID) float64 {
 	sum, workers, home := 0.0, int32(0), int32(0)
 	for _, piece := range s.Placement(job) {
 		workers += piece.Workers
@@ -49,7 +49,7 @@ func (p pairs) Factor(s *cluster.State, job cluster.JobID) float64 {
 	return p.mixed * sum / float64(workers)
 }
 
-func (pairs) Coupled(_ *cluster.State, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+func (pairs) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return dst
 }
 

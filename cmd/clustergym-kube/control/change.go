@@ -59,7 +59,7 @@ func (r *round) compare(most int) {
 		case !j.Running && tx.Place(id, is) != nil:
 			r.later = append(r.later, id)
 		case !j.Running:
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: deal(s, j, j.Free, nil, is)})
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: deal(&s.View, j, j.Free, nil, is)})
 		default:
 			r.resize(tx, id, slices.Clone(now.Placement(id)), is, most)
 		}
@@ -83,15 +83,15 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 			r.scale = append(r.scale, scaling{job: id, replicas: pods})
 		}
 		if len(j.Free) > 0 && tx.Resize(id, is) == nil {
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: deal(s, j, j.Free, was, is)})
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: deal(&s.View, j, j.Free, was, is)})
 		}
 	default:
-		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(s, j, was, is)})
+		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(&s.View, j, was, is)})
 	}
 }
 
 // deal gives pods to the servers of a placement beyond those of another one, in order, as far as they go.
-func deal(s *cluster.State, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Placement) (list []act.Binding) {
+func deal(s *cluster.View, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Placement) (list []act.Binding) {
 	for _, p := range is {
 		n := p.Workers
 		if at := slices.IndexFunc(was, func(q cluster.Piece) bool { return q.Server == p.Server }); at >= 0 {
@@ -105,7 +105,7 @@ func deal(s *cluster.State, j *mirror.Job, pods []*corev1.Pod, was, is cluster.P
 }
 
 // shed picks the pods that a smaller placement does without: the last by name on each server.
-func shed(s *cluster.State, j *mirror.Job, was, is cluster.Placement) (pods []*corev1.Pod) {
+func shed(s *cluster.View, j *mirror.Job, was, is cluster.Placement) (pods []*corev1.Pod) {
 	for _, p := range was {
 		n := p.Workers
 		if at := slices.IndexFunc(is, func(q cluster.Piece) bool { return q.Server == p.Server }); at >= 0 {

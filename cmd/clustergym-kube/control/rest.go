@@ -27,7 +27,7 @@ func findRests(v *mirror.View) (all []rest) {
 		r := rest{id: cluster.JobID(len(v.Jobs) + len(all)), of: of, pods: pods, part: part, spec: of.Spec}
 		r.spec.Name += "/" + pods[0].Name
 		r.spec.Workers, r.spec.MinWorkers, r.spec.MaxWorkers = int32(len(pods))*of.PodGPUs, 0, 0
-		r.spec.GPUType = typeOf(v.State, of.Bound, r.spec.GPUType)
+		r.spec.GPUType = typeOf(&v.State.View, of.Bound, r.spec.GPUType)
 		all = append(all, r)
 	}
 	for i := range v.Partial {
@@ -46,7 +46,7 @@ func findRests(v *mirror.View) (all []rest) {
 }
 
 // typeOf is the type of the GPUs that bound pods hold: the rest must be of the same. Without a known one it is as it was.
-func typeOf(s *cluster.State, bound []*corev1.Pod, otherwise string) string {
+func typeOf(s *cluster.View, bound []*corev1.Pod, otherwise string) string {
 	for i := range s.Servers() {
 		v := s.Server(cluster.ServerID(i))
 		if v.GPUType != "" && slices.ContainsFunc(bound, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == v.Name }) {
@@ -117,7 +117,7 @@ func (x *rest) place(s *cluster.State) {
 	p, fits := s.BestFit(x.id, nil)
 	tx := s.Begin(nil)
 	if fits && tx.Place(x.id, p) == nil {
-		x.bind = deal(s, x.of, x.pods, nil, p)
+		x.bind = deal(&s.View, x.of, x.pods, nil, p)
 	}
 	tx.End()
 	if x.bind == nil {

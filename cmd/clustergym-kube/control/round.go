@@ -59,7 +59,7 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority ||
 				l.spared != nil && l.spared(v.Jobs[job].Spec.Name)
 		}
-		bounds.Starving = l.waits.starving(v.State)
+		bounds.Starving = l.waits.starving(&v.State.View)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
 	r.compare(l.stops)
@@ -105,7 +105,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 			l.record = false
 		}
 	}
-	out, err := d.Decide(context.Background(), s, id, l.explain || l.record)
+	out, err := d.Decide(context.Background(), &s.View, id, l.explain || l.record)
 	if err != nil {
 		r.failed, r.held = append(r.failed, err), append(r.held, kept...)
 		return

@@ -57,7 +57,7 @@ func (w *waits) see(jobs []mirror.Job, now time.Time) {
 }
 
 // starving lists the submitted jobs that have waited for longer than they should, the longest first.
-func (w *waits) starving(s *cluster.State) (ids []cluster.JobID) {
+func (w *waits) starving(s *cluster.View) (ids []cluster.JobID) {
 	if w == nil || w.limit == 0 {
 		return nil
 	}

@@ -77,7 +77,7 @@ func (a anew) Schedule(tx *cluster.Txn) error {
 	if err := s.Reset(1); err != nil {
 		return err
 	}
-	tx.Tell(tx.State().Introduce())
+	tx.Tell(tx.View().Introduce())
 	if err := s.Schedule(tx); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func Written(t rapid.TB, l *sim.Log) string {
 }
 
 // Portray shows all that can be seen of a state, in the order in which it shows it.
-func Portray(s *cluster.State) string {
+func Portray(s *cluster.View) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Now(), s.Pending(), s.Running(), s.Offer(), s.Lent(), s.FreeTotal())
 	for i := range s.Servers() {
