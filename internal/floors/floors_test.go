@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table and the drawing of docs/house.md")
+var update = flag.Bool("update", false, "write the table, the walks and the drawing of docs/house.md")
 
 // The module keeps its own rules, and docs/house.md shows them.
 func TestHouse(t *testing.T) {
@@ -25,19 +25,15 @@ func TestHouse(t *testing.T) {
 	for _, violation := range rules.check(packages) {
 		t.Error(violation)
 	}
-	var drawing, table bytes.Buffer
-	if err := errors.Join(rules.draw(&drawing, packages), rules.table(&table)); err != nil {
+	var drawing, table, ways bytes.Buffer
+	if err := errors.Join(rules.draw(&drawing, packages), rules.table(&table), showWalks(&ways)); err != nil {
 		t.Fatal(err)
 	}
-	const page, begin, end = "../../docs/house.md", "<!-- floors: go test ./internal/floors -update -->\n", "<!-- end of floors -->\n"
+	const page = "../../docs/house.md"
 	text := read(t, page)
-	before, rest, found := strings.Cut(text, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no lines %q and %q", page, begin, end)
-	}
+	want := put(t, put(t, text, "floors", table.String()), "walks", ways.String())
 	for _, file := range []struct{ name, has, want string }{
-		{page, text, before + begin + table.String() + end + after}, {"../../docs/house.svg", read(t, "../../docs/house.svg"), drawing.String()},
+		{page, text, want}, {"../../docs/house.svg", read(t, "../../docs/house.svg"), drawing.String()},
 	} {
 		if file.has == file.want {
 			continue
@@ -48,6 +44,18 @@ func TestHouse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// put returns a page with the text between the two lines that mark a section of it.
+func put(t *testing.T, page, section, text string) string {
+	t.Helper()
+	begin, end := "<!-- "+section+": go test ./internal/floors -update -->\n", "<!-- end of "+section+" -->\n"
+	before, rest, found := strings.Cut(page, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("docs/house.md has no lines %q and %q", begin, end)
+	}
+	return before + begin + text + end + after
 }
 
 // read returns what a file says, "" if it is not there.
