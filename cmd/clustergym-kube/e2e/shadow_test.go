@@ -51,9 +51,9 @@ func TestShadow(t *testing.T) {
 			"--schedulers=default-scheduler", "--policy=srtf", "--preemptions-per-hour=100", "--estimate=1h", "--period=1s")
 	}
 	const gangs = 8
-	for i := range gangs { // 96 GPUs of 32: most wait, and the shadow plans to stop what runs
+	for i := range gangs { // 96 GPUs of 32: most wait, and the shadow plans to stop what runs, which runs for several periods
 		g := kubetest.Gang{API: kubetest.Native, Name: fmt.Sprintf("g%d", i), Pods: 3, GPUs: 4, Scheduler: "default-scheduler",
-			Annotations: map[string]string{kubetest.RunFor: "2s", "clustergym.dev/estimate": fmt.Sprintf("%dm", 100-10*i)}}
+			Annotations: map[string]string{kubetest.RunFor: "6s", "clustergym.dev/estimate": fmt.Sprintf("%dm", 100-10*i)}}
 		c.GangPods(g)
 	}
 	c.AwaitPods("default", "", 3*gangs, "have ended", kubetest.Succeeded)
