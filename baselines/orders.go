@@ -2,7 +2,9 @@ package baselines
 
 import (
 	"slices"
+	"time"
 
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
@@ -82,11 +84,28 @@ func orders() []Baseline {
 		},
 		{
 			"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
-			"Jobs sink from one queue to the next when the GPU-time they attained reaches a bound, and within a queue go by submission." +
-				" The first that fit the cluster's totals in turn run, the others wait.",
-			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS, bound of 3,200 GPU-seconds of §6; without its promotion of" +
-				" starved jobs", needsNothing,
-			preemptiveOf(&preemptive{order: level, alarm: sinks}, bestFit),
+			"Jobs sink from one level to the next when the GPU-time they attained has doubled, and within a level go by submission." +
+				" The first that fit the cluster's totals in turn run, the others wait. A job that was started is not stopped before it" +
+				" has run for `quantum` times as long as restarts take.",
+			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS without its promotion of starved jobs; its §6 has one bound of" +
+				" 3,200 GPU-seconds (`levels=single:quantum=0`); levels that double and the quantum are own choices", needsNothing,
+			func(s *Settings) maker {
+				l, q := levels{kind: doubling, first: 5 * time.Minute}, quantum{times: 4}
+				option.Choice(&s.Set, &l.kind, "levels", []levelKind{doubling, single},
+					"each level as wide as all above it, or two with one bound of 3,200 GPU-seconds", "own choice; single is Tiresias' §6")
+				s.Duration(&l.first, "first", "GPU-time at which a job leaves the highest of the levels that double",
+					"own choice, by validation windows of Venus, Philly and their mix")
+				s.Float(&q.times, "quantum", 0, 1000, "a job runs for so many times what restarts take before it is stopped; with 0 it may be"+
+					" stopped at once", "own choice, by the same windows with restarts of 1 and 30 minutes")
+				placer := s.Placer(bestFit)
+				return func(name string) cluster.Scheduler {
+					levels, p := l, &preemptive{name: name, quantum: q}
+					levels.first = max(levels.first, time.Second)
+					p.order, p.alarm = levels.order, levels.sinks
+					p.plan.place, p.plan.amounts = placer()
+					return p
+				}
+			},
 		},
 		{
 			"random", "waiting jobs that fit in random order",

@@ -14,15 +14,16 @@ import (
 //
 //	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
 //	srsf           remaining time x GPUs, submit, id
-//	las            level of attained service, submit, id (see levels)
+//	las            level of attained service, submit, id (see levels); what was just started is not stopped (see quantum)
 //	gittins        rank of attained service, submit, id (see package gittins)
 type preemptive struct {
 	name  string
 	order func(*cluster.View, cluster.JobID) (time.Duration, error)
 	// alarm returns when the order of a running job will change by itself, if it will.
-	alarm func(*cluster.View, cluster.JobID) (time.Duration, bool)
-	learn Learner // nil where the order learns nothing
-	plan  plan
+	alarm   func(*cluster.View, cluster.JobID) (time.Duration, bool)
+	learn   Learner // nil where the order learns nothing
+	quantum quantum
+	plan    plan
 }
 
 func (p *preemptive) Name() string { return p.name }
@@ -31,6 +32,7 @@ func (p *preemptive) Reset(seed uint64) error {
 	if p.learn != nil {
 		p.learn.Reset(seed)
 	}
+	p.quantum.reset()
 	p.plan.reset(seed)
 	return nil
 }
@@ -41,15 +43,30 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 			p.learn.Note(tx.View(), e)
 		}
 	}
-	if err := p.plan.run(tx, p.order); err != nil || p.alarm == nil {
+	p.quantum.see(tx.View())
+	if err := p.plan.run(tx, p.turn); err != nil {
 		return err
 	}
+	p.quantum.note(tx)
+	if p.alarm == nil {
+		return nil
+	}
 	for _, id := range tx.View().Running() {
-		if at, ok := p.alarm(tx.View(), id); ok {
+		if at := p.quantum.until(tx.View(), id); at > tx.Now() { // until then its turn cannot change
+			tx.WakeAt(at)
+		} else if at, ok := p.alarm(tx.View(), id); ok {
 			tx.WakeAt(at)
 		}
 	}
 	return nil
+}
+
+// turn is the order, with the running jobs that may not be stopped yet before all others.
+func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, error) {
+	if s.Phase(id) == cluster.Running && s.Now() < p.quantum.until(s, id) {
+		return math.MinInt64, nil
+	}
+	return p.order(s, id)
 }
 
 // timeLeft is the time a job still needs at its present speed, by its estimate; less than 0 for one that outlived it.
@@ -66,27 +83,6 @@ func serviceLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := timeLeft(s, id)
 	spec := s.Spec(id)
 	return left / cluster.WholeGPU * time.Duration(spec.Workers) * time.Duration(spec.Request.GPUMilli), err
-}
-
-// levels are the bounds of Tiresias' queues in GPU-time: a job sinks a level when the service it attained reaches the next
-// bound, and within a level the order is that of submission (Tiresias, NSDI 2019, §3.3: discretized two-dimensional least
-// attained service; one bound at 3,200 GPU-seconds as in its §6; without its promotion of starved jobs).
-var levels = []time.Duration{3200 * time.Second}
-
-func level(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	got := s.Attained(id)
-	n, _ := slices.BinarySearch(levels, got+1)
-	return time.Duration(n), nil
-}
-
-// sinks returns when a running job reaches the next bound.
-func sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) {
-	n, _ := level(s, id)
-	if int(n) == len(levels) {
-		return 0, false
-	}
-	short := float64(levels[n] - s.Attained(id))
-	return s.Now() + time.Duration(math.Ceil(short/s.Placement(id).GPUs())), true
 }
 
 // plan is one pass of a preemptive order over all live jobs.

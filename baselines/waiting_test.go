@@ -109,8 +109,8 @@ func TestListsEqualSortedQueue(t *testing.T) {
 	}
 }
 
-// A job on two GPUs reaches the bound of 3,200 GPU-seconds after 1,600 s and one on half a GPU after 6,400 s, and las wakes
-// up at that very instant to put waiting jobs before them.
+// A job on two GPUs reaches the bound of 3,200 GPU-seconds after 1,600 s and one on half a GPU after 6,400 s. With that one bound
+// las wakes up at that very instant to put waiting jobs before them.
 func TestLASWakesAtTheBound(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -132,7 +132,7 @@ func TestLASWakesAtTheBound(t *testing.T) {
 			jobs[0].Request.GPUMilli = c.milli
 			jobs[1].Name, jobs[1].Workers, jobs[1].Work, jobs[1].Submit = "late", 2, 100*time.Second, 1000*time.Second
 			jobs[1].Request.GPUMilli = cluster.WholeGPU
-			p, err := New("las")
+			p, err := New("las:levels=single:quantum=0")
 			if err != nil {
 				t.Fatal(err)
 			}

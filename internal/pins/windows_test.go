@@ -35,7 +35,7 @@ type window struct {
 // where the released policy departs from its prior, where there is one.
 func windows() []window {
 	busy := []string{"window.arrivals=200", "window.warm=100", "workload.load=3"}
-	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las gittins gavel lucid+menu synergy " +
+	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las las:levels=single:quantum=0 gittins gavel lucid+menu synergy " +
 		"sjfskip fifo pollux")
 	looks := append([]string{"rollout"}, real...)
 	short := append(baselines.Names(), "srsf+menu+move+loan", "prior", "released")
@@ -45,7 +45,7 @@ func windows() []window {
 		{name: "loaning", scenario: "loaning-small-v1", sets: busy, policies: everybody(), choices: []string{"released+loan"}},
 		{name: "hard", scenario: "testdata/hard.yaml", change: tenants, policies: everybody(), short: short, choices: []string{"released"}},
 		{name: "untold", scenario: "embedded-physics-v1", sets: append(busy, "estimates.kind=none"),
-			policies: strings.Fields("fifo fjf+menu las las+menu+loan random gittins gittins+menu gandiva fgd fgd+menu opportunistic")},
+			policies: strings.Fields("fifo fjf+menu las las+menu+loan las:levels=single:quantum=0 las:levels=single:quantum=0+menu+loan random gittins gittins+menu gandiva fgd fgd+menu opportunistic")},
 
 		{name: "venus", scenario: "venus-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
 		{name: "philly", scenario: "philly-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
