@@ -1,32 +1,32 @@
 package cluster
 
-// BestFit proposes where the waiting job could start now as requested, on as few servers as it finds: again and again the
-// server with the fewest free GPUs that still takes all workers left, else the one with the most free GPUs; among equals the
-// lowest id. It appends to dst and reports whether the whole gang fits. Shares of a GPU go to the servers with the fewest
-// free GPUs first. Where the cluster has several types of GPUs and the job may hold but one, the first type, in the order of
-// the servers, that takes the gang.
+// BestFit proposes a placement with which the waiting job could start now as requested, on few servers. It picks servers
+// greedily: the server with the fewest free GPUs that takes all remaining workers or, if no server takes them all, the server
+// with the most free GPUs. Ties go to the lowest id. For jobs that ask for a share of a GPU it tries the servers with the fewest
+// free GPUs first. If the cluster has several GPU types and the gang must be of one type, BestFit uses the first type, in the
+// order of Types, that fits the whole gang. It appends the placement to dst and reports whether the whole gang fits.
 func (s *View) BestFit(id JobID, dst Placement) (Placement, bool) {
 	spec := s.jobs[id].spec
 	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, s.jobs[id].kinds, AnyRack, dst)
 }
 
-// BestFitAlone does so for n workers of the job, each of which holds the amount on a GPU that nobody else uses.
+// BestFitAlone is BestFit for n workers that each hold the amount a on a GPU that no other job uses.
 func (s *View) BestFitAlone(id JobID, n int32, a Amount, dst Placement) (Placement, bool) {
 	whole := a
 	whole.GPUMilli = WholeGPU
 	return s.bestFit(id, n, a, whole, s.jobs[id].kinds, AnyRack, dst)
 }
 
-// BestFitAmong does so with workers that may share GPUs with others, on GPUs of such types, see TypesFor, and servers of such a
-// rack or AnyRack.
+// BestFitAmong is BestFit for n workers that each hold the amount a and may share GPUs with other jobs. It uses only GPUs of the
+// given types (bits as in TypesFor) and servers of the given rack, or of any rack with AnyRack.
 func (s *View) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
 	return s.bestFit(id, n, a, a, types, rack, dst)
 }
 
-// AnyRack stands for all racks.
+// AnyRack, passed as a rack, allows servers of every rack.
 const AnyRack = -1
 
-// bestFit places n workers, each of which holds an amount and needs room for another.
+// bestFit places n workers. Each worker will hold the amount hold, and needs a GPU with room for the amount need.
 func (s *View) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack int32, dst Placement) (Placement, bool) {
 	j := &s.jobs[id]
 	types &= j.kinds
@@ -46,7 +46,8 @@ func (s *View) bestFit(id JobID, n int32, hold, need Amount, types uint16, rack 
 	return dst, false
 }
 
-// gather takes server after server with GPUs of such kinds.
+// gather adds to dst one server after another that has GPUs of the given kinds, until it has placed the number left of workers.
+// It reports whether it placed them all.
 func (s *View) gather(j *job, kinds uint16, left int32, hold, need Amount, rack int32, dst Placement) (Placement, bool) {
 	s.stampNow++
 	if rack != AnyRack {
@@ -71,7 +72,8 @@ func (s *View) gather(j *job, kinds uint16, left int32, hold, need Amount, rack 
 	return dst, true
 }
 
-// tightest returns the unstamped server of such GPUs with the fewest free ones that takes n workers, or -1.
+// tightest returns, of the unstamped servers with GPUs of the given kinds that take n workers, the one with the fewest free GPUs
+// and how many workers it takes; -1 if there is none.
 func (s *View) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int32) {
 	from := n
 	if a.GPUMilli < WholeGPU {
@@ -90,7 +92,8 @@ func (s *View) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int3
 	return -1, 0
 }
 
-// roomiest returns the unstamped server of such GPUs with the most free ones that takes at least one worker, or -1.
+// roomiest returns, of the unstamped servers with GPUs of the given kinds that take at least one worker, the one with the most
+// free GPUs and how many workers it takes; -1 if there is none.
 func (s *View) roomiest(j *job, kinds uint16, a Amount) (ServerID, int32) {
 	least := int32(1)
 	if a.GPUMilli < WholeGPU {

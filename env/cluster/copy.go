@@ -2,12 +2,12 @@ package cluster
 
 import "slices"
 
-// CopyTo makes dst an independent copy of the cluster, its open transaction's operations included, reusing dst's memory. The
-// specifications of jobs and servers are shared.
+// CopyTo makes dst an independent copy of the cluster, including the operations of its open transaction. It reuses the memory of
+// dst. The copy shares the specifications of jobs and servers with the original.
 func (s *View) CopyTo(dst *State) { s.copyTo(dst, len(s.jobs)-s.known) }
 
-// ExtendTo is CopyTo for a copy that expects so many jobs more than were submitted: those keep their ids, and the others have
-// the ids from the returned one on, whatever the state itself expects.
+// ExtendTo is CopyTo for a copy that may receive more jobs: the number more beyond those submitted so far. Submitted jobs keep
+// their ids. The new jobs have the ids from next on, however many jobs the original state expects.
 func (s *View) ExtendTo(dst *State, more int) (next JobID) {
 	s.copyTo(dst, more)
 	return JobID(s.known)
@@ -42,7 +42,7 @@ func (s *View) copyTo(dst *State, more int) {
 	for i := range s.crossing {
 		dst.crossing[i] = append(dst.crossing[i][:0], s.crossing[i]...)
 	}
-	same := 0 // jobs that are done and that dst has from an earlier copy of this very state
+	same := 0 // number of done jobs that dst already has from an earlier copy of this same state
 	if old.of == s.life {
 		same = old.same
 	}
@@ -55,7 +55,7 @@ func (s *View) copyTo(dst *State, more int) {
 	dst.stamp = slices.Grow(old.stamp[:0], len(s.stamp))[:len(s.stamp)]
 	clear(dst.stamp)
 	dst.stampNow = 0
-	// What jobs hold now is copied into what dst's jobs held.
+	// Copy what running jobs hold now into slices that jobs of dst held before.
 	dst.freedP, dst.freedG = old.freedP, old.freedG
 	for _, id := range s.running {
 		j := &dst.jobs[id]
@@ -63,7 +63,7 @@ func (s *View) copyTo(dst *State, more int) {
 	}
 	dst.txn = s.txn
 	dst.txn.s = dst
-	dst.told = append(old.told[:0], s.txn.events...) // what Begin was given is not dst's
+	dst.told = append(old.told[:0], s.txn.events...) // a copy of its own: dst does not own the slice that Begin was given
 	dst.txn.events = dst.told
 	dst.txn.ops = append(old.txn.ops[:0], s.txn.ops...)
 	for i := range dst.txn.ops {
@@ -87,6 +87,6 @@ func (x *index) copyInto(old index) index {
 	return c
 }
 
-// Tell replaces what the scheduler is told in the open transaction, until it ends. Drivers call it, and schedulers that wrap
-// another and act before it.
+// Tell replaces the events that the open transaction reports to the scheduler, until the transaction ends. Drivers call it, and
+// so do schedulers that wrap another scheduler and act before it.
 func (t *Txn) Tell(events []Event) { t.events = events }

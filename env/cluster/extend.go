@@ -4,8 +4,9 @@ import (
 	"slices"
 )
 
-// AddServers adds servers on which nothing runs, with the next ids; those of the inference pool are neither offered nor on loan
-// yet. A cluster that then exceeds a limit is an error, and the state is as it was. Never call it while a transaction is open.
+// AddServers adds empty servers with the next ids. Added servers of the inference pool are neither offered nor on loan at first.
+// If the larger cluster would exceed a limit, AddServers returns an error and changes nothing. Never call it while a transaction
+// is open.
 func (s *State) AddServers(servers []ServerSpec) error {
 	all := Spec{}
 	for i := range s.servers {
@@ -23,7 +24,7 @@ func (s *State) AddServers(servers []ServerSpec) error {
 	for i := range servers {
 		v := &servers[i]
 		if !slices.Contains(s.types, v.GPUType) {
-			s.types = append(slices.Clip(s.types), v.GPUType) // it is shared by copies
+			s.types = append(slices.Clip(s.types), v.GPUType) // Clip, as copies of the state share the slice
 		}
 		s.servers = append(s.servers, newServer(*v, 1<<slices.Index(s.types, v.GPUType), perGPU))
 		racks = max(racks, v.Rack)
@@ -41,7 +42,7 @@ func (s *State) AddServers(servers []ServerSpec) error {
 	return nil
 }
 
-// reindex builds the index anew.
+// reindex rebuilds the index.
 func (s *State) reindex() {
 	most := int32(0)
 	for i := range s.servers {

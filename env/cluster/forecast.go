@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Never is when something comes about that estimates do not foresee, and how long it takes until then.
+// Never is the time of an event that, by the estimates, does not happen; as a duration, it means that the event never comes.
 const Never = time.Duration(math.MaxInt64)
 
-// Left is how long a running job still runs if it ends as estimated and keeps its present rate: 0 for one that outlives its
-// estimate, and Never for one without.
+// Left returns how much longer a running job runs if its estimate is right and its present rate does not change: 0 if the job has
+// already outlived its estimate, and Never if it has no estimate.
 func (s *View) Left(id JobID) time.Duration {
 	at := s.ExpectedFinish(id)
 	if s.Spec(id).Estimate == 0 || at == Never {
@@ -20,8 +20,9 @@ func (s *View) Left(id JobID) time.Duration {
 	return max(at-s.now, 0)
 }
 
-// AppendFree appends to dst how long it takes until each GPU of a server is free, in ascending order, if running jobs end as Left
-// says and nothing else starts. A shared GPU is free when the last of its jobs ends; one that is out of order never is.
+// AppendFree appends to dst, for each GPU of a server, the time until it is free, in ascending order. It assumes that running
+// jobs end as Left predicts and that no other job starts. A shared GPU is free when the last of its jobs ends. A failed GPU is
+// never free.
 func (s *View) AppendFree(dst []time.Duration, id ServerID) []time.Duration {
 	from := len(dst)
 	for g := range s.Server(id).GPUs {
@@ -42,20 +43,20 @@ func (s *View) AppendFree(dst []time.Duration, id ServerID) []time.Duration {
 	return dst
 }
 
-// Shadow foresees when so many GPUs are free, whole or in shares and on whatever servers: the shadow time of EASY backfilling
-// (Lifka, JSSPP 1995). It keeps its memory from one Look to the next; the zero value is ready for the first.
+// Shadow predicts when a given number of GPUs will be free, on any servers, whole or in shares. This is the shadow time of EASY
+// backfilling (Lifka, JSSPP 1995). It reuses its memory from one Look to the next; the zero value is ready for the first Look.
 type Shadow struct {
 	free int64 // thousandths of GPUs, now
 	ends []release
 }
 
-// release is the end of a running job and the thousandths of GPUs that are free from then on.
+// release is the end of a running job, and the total of free thousandths of GPUs from then on.
 type release struct {
 	left time.Duration
 	free int64
 }
 
-// Look reads the running jobs. It has to be called again when the state has changed.
+// Look reads the running jobs. Call it again after the state has changed.
 func (h *Shadow) Look(s *View) {
 	h.free, h.ends = s.FreeTotal()*WholeGPU, h.ends[:0]
 	for _, id := range s.running {
@@ -74,7 +75,7 @@ func (h *Shadow) Look(s *View) {
 // Free returns the thousandths of GPUs that are free now.
 func (h *Shadow) Free() int64 { return h.free }
 
-// Until is how long it takes until so many thousandths of GPUs are free; Never where estimates do not tell.
+// Until returns the time until the given thousandths of GPUs are free, or Never if the estimates do not predict it.
 func (h *Shadow) Until(milli int64) time.Duration {
 	if h.free >= milli {
 		return 0

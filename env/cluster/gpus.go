@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// server is a ServerSpec and what is free on it now.
+// server is a ServerSpec together with what is free on the server now.
 type server struct {
 	spec      ServerSpec
-	kind      uint16 // bit of its GPU type among those of the cluster
+	kind      uint16 // the bit of its GPU type among the types of the cluster
 	onLoan    bool
 	down      bool
 	perGPU    int32
 	freeCPU   int64
 	freeMem   int64
-	freeWhole int32    // GPUs that nobody uses
-	shared    int32    // GPUs that two jobs or more use
-	free      []uint64 // bit g is set while nobody uses GPU g
-	used      []int16  // thousandths in use, per GPU; all of it while the GPU is out of order
-	jobs      []uint16 // jobs on each GPU
-	gpuMem    []int32  // MiB in use on each GPU, nil where that is not modelled
-	failed    []bool   // GPUs out of order, nil before the first failure
-	residents []JobID  // jobs with a piece here, ascending
+	freeWhole int32    // GPUs that no job uses
+	shared    int32    // GPUs that two or more jobs use
+	free      []uint64 // bit g is set while no job uses GPU g
+	used      []int16  // thousandths in use, per GPU; WholeGPU for a failed GPU
+	jobs      []uint16 // number of jobs on each GPU
+	gpuMem    []int32  // MiB in use on each GPU, nil if GPU memory is not modelled
+	failed    []bool   // which GPUs have failed, nil before the first failure
+	residents []JobID  // jobs with a piece on the server, ascending
 }
 
 func newServer(spec ServerSpec, kind uint16, perGPU int32) server {
@@ -44,7 +44,7 @@ func newServer(spec ServerSpec, kind uint16, perGPU int32) server {
 // open reports whether training jobs may run on the server.
 func (s *server) open() bool { return !s.down && (s.spec.Pool == Training || s.onLoan) }
 
-// fits counts the workers of one job that the server could take, each on a GPU of its own.
+// fits returns how many workers of one job the server can take, each on a GPU of its own.
 func (s *server) fits(a Amount) int32 {
 	if !s.open() {
 		return 0
@@ -64,14 +64,15 @@ func (s *server) fits(a Amount) int32 {
 	return int32(workers(n, s.freeCPU, s.freeMem, a))
 }
 
-// takes reports whether GPU g has room for a worker with a share of it.
+// takes reports whether GPU g has room for a worker that asks for a share of a GPU.
 func (s *server) takes(g int, a Amount) bool {
 	return int32(s.used[g])+a.GPUMilli <= WholeGPU && int32(s.jobs[g]) < s.perGPU &&
 		(s.gpuMem == nil || a.GPUMemMiB <= s.spec.GPUMemMiB-s.gpuMem[g])
 }
 
-// take gives the piece's workers their GPUs, appended to gpus: the lowest free ones for whole GPUs, for a share the fullest
-// ones that still hold it. The caller has checked that they fit.
+// take chooses GPUs for the workers of a piece and appends them to gpus. For workers that hold whole GPUs it takes the free GPUs
+// with the lowest indices; for workers that hold shares, the fullest GPUs that still have room. The caller has checked that the
+// workers fit.
 func (s *server) take(job JobID, p *Piece, gpus []int32) []int32 {
 	start := len(gpus)
 	for range p.Workers {
@@ -104,7 +105,7 @@ func (s *server) pick(a Amount, taken []int32) int32 {
 	return best
 }
 
-// retake restores a piece on the very GPUs that it held.
+// retake puts a piece back on exactly the GPUs that it held before.
 func (s *server) retake(job JobID, p *Piece, gpus []int32) {
 	for _, g := range gpus {
 		s.hold(g, p.Amount)
@@ -112,7 +113,7 @@ func (s *server) retake(job JobID, p *Piece, gpus []int32) {
 	s.settle(job, p, true)
 }
 
-// release frees a piece and its GPUs.
+// release removes a piece and frees its GPUs.
 func (s *server) release(job JobID, p *Piece, gpus []int32) {
 	for _, g := range gpus {
 		s.drop(g, p.Amount)
@@ -148,7 +149,7 @@ func (s *server) drop(g int32, a Amount) {
 	}
 }
 
-// settle moves CPU and memory, and the job in or out of the residents.
+// settle updates free CPU and memory, and adds the job to the residents or removes it.
 func (s *server) settle(job JobID, p *Piece, in bool) {
 	cpu, mem := int64(p.CPUMilli)*int64(p.Workers), int64(p.MemMiB)*int64(p.Workers)
 	at, _ := slices.BinarySearch(s.residents, job)

@@ -2,10 +2,10 @@ package cluster
 
 import "math/bits"
 
-// index finds servers by their number of free whole GPUs without looking at all of them.
+// index finds open servers by their number of free whole GPUs, without a scan of all servers.
 type index struct {
 	of    [][]uint64 // of[f]: bit i is set while open server i has f free GPUs
-	count []int32    // servers in of[f]
+	count []int32    // number of servers in of[f]
 	some  []uint64   // bit f is set while count[f] > 0
 	free  int64      // free whole GPUs on all open servers
 }
@@ -38,7 +38,7 @@ func (x *index) remove(id ServerID, free int32) {
 	x.free -= int64(free)
 }
 
-// next returns the smallest f >= from that some server has free, or -1.
+// next returns the smallest f >= from such that some server has f free GPUs, or -1.
 func (x *index) next(from int32) int32 {
 	for w := int(from) / 64; w < len(x.some); w++ {
 		word := x.some[w]
@@ -52,7 +52,7 @@ func (x *index) next(from int32) int32 {
 	return -1
 }
 
-// previous returns the largest f <= from that some server has free, or -1.
+// previous returns the largest f <= from such that some server has f free GPUs, or -1.
 func (x *index) previous(from int32) int32 {
 	for w := int(from) / 64; w >= 0; w-- {
 		word := x.some[w]
@@ -66,7 +66,7 @@ func (x *index) previous(from int32) int32 {
 	return -1
 }
 
-// after returns the lowest server above id with f free GPUs, or -1; start with id -1.
+// after returns the lowest server above id that has f free GPUs, or -1. Begin with the id -1.
 func (x *index) after(f int32, id ServerID) ServerID {
 	from := int(id) + 1
 	for w := from / 64; w < len(x.of[f]); w++ {

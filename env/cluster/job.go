@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// JobID names a job within one episode: an index from 0 in the workload's order of ids. Ties between jobs break by it.
+// JobID identifies a job within one episode. It is an index from 0 in the order of the workload, and it breaks ties between jobs.
 type JobID int32
 
-// ServerID names a server within one episode: an index from 0 in the order of the cluster's specification.
+// ServerID identifies a server within one episode. It is an index from 0 in the order of the cluster's specification.
 type ServerID int32
 
-// WholeGPU is the share of a GPU that is all of it.
+// WholeGPU is one whole GPU, in thousandths.
 const WholeGPU = 1000
 
 // Amount is what one worker of a job holds on its server.
@@ -20,39 +20,41 @@ type Amount struct {
 	GPUMilli int32 // thousandths of one GPU, 1..WholeGPU
 	CPUMilli int32 // thousandths of a core
 	MemMiB   int32 // MiB
-	// GPUMemMiB is what it needs on its GPU, 0 where that is not known. It is the job's nature: a placement may give a worker
-	// another share, but not less memory on the GPU.
+	// GPUMemMiB is the memory that the worker needs on its GPU, 0 if unknown. It is a property of the job: a placement may give a
+	// worker another share of a GPU, but not less GPU memory.
 	GPUMemMiB int32
 }
 
-// JobSpec is all that a scheduler may know of a job before it runs. It never holds the job's true duration: Estimate is
-// what the scenario grants.
+// JobSpec is all that a scheduler may know of a job before it runs. It never contains the true duration; Estimate is what the
+// scenario discloses.
 type JobSpec struct {
 	Name    string // the id in the trace
-	User    string // who submitted it, "" if the trace does not say
-	Tenant  string // virtual cluster or queue, "" if the trace does not say
+	User    string // who submitted the job, "" if the trace does not record it
+	Tenant  string // virtual cluster or queue, "" if the trace does not record it
 	Submit  time.Duration
-	Workers int32 // gang size: GPUs (or equal shares of GPUs) that start together
-	// MinWorkers and MaxWorkers bound an elastic job; 0 stands for Workers.
+	Workers int32 // gang size: the number of GPUs, or of equal shares of a GPU, that start together
+	// MinWorkers and MaxWorkers bound the gang size of an elastic job; 0 means Workers.
 	MinWorkers, MaxWorkers int32
 	Request                Amount // per worker
-	// Model names the family of models that the job trains, as env/physics/profile lists them, "" if unknown.
+	// Model is the model family that the job trains, named as in env/physics/profile; "" if unknown.
 	Model string
-	// Group names the recurring job that this is a run of, "" if it is none that is known.
+	// Group is the recurring job of which this job is one run, "" if none is known.
 	Group string
-	// Stages is the number of pipeline stages and Tensor how many workers share each layer (tensor parallelism) and so stand
-	// on one server; the rest of Workers is data parallelism. 0 stands for 1. Such a job is rigid.
+	// Stages is the number of pipeline stages. Tensor is the number of workers that share each layer (tensor parallelism); these
+	// must be on one server. The remaining factor of Workers is data parallelism. 0 means 1. A job that sets either is rigid.
 	Stages, Tensor int32
-	// GPUType names the GPU types that will do, separated by '|', "" for any. The gang holds one type at a time, unless Mixed.
+	// GPUType lists the acceptable GPU types, separated by '|'; "" accepts any. All workers of the gang use one type at a time,
+	// unless Mixed.
 	GPUType string
 	Mixed   bool
-	// Where holds the servers that will do, nil for any. Jobs that share a set are known to be alike.
+	// Where is the set of acceptable servers, nil for any. Jobs with equal sets should share one pointer (see ServerSets), as
+	// Shape compares pointers.
 	Where *ServerSet
-	// Estimate of the isolated run time, 0 where the scenario grants none.
+	// Estimate is the estimated run time of the job alone, 0 if the scenario discloses none.
 	Estimate time.Duration
 }
 
-// Least is the smallest gang that the job can run with.
+// Least returns the smallest gang size with which the job can run.
 func (s *JobSpec) Least() int32 {
 	if s.MinWorkers == 0 {
 		return s.Workers
@@ -60,7 +62,7 @@ func (s *JobSpec) Least() int32 {
 	return s.MinWorkers
 }
 
-// Most is the largest gang that the job can use.
+// Most returns the largest gang size that the job can use.
 func (s *JobSpec) Most() int32 {
 	if s.MaxWorkers == 0 {
 		return s.Workers
@@ -68,10 +70,10 @@ func (s *JobSpec) Most() int32 {
 	return s.MaxWorkers
 }
 
-// Together is how many workers must stand together on a server: every piece holds a multiple of it.
+// Together returns how many workers must be on the same server: every piece has a multiple of this number.
 func (s *JobSpec) Together() int32 { return max(s.Tensor, 1) }
 
-// Allows reports whether a GPU of the type will do for the job. A server whose type is not known takes every job.
+// Allows reports whether the job accepts GPUs of the given type. If a server's GPU type is unknown, every job accepts it.
 func (s *JobSpec) Allows(gpuType string) bool {
 	if s.GPUType == "" || gpuType == "" {
 		return true
@@ -84,15 +86,15 @@ func (s *JobSpec) Allows(gpuType string) bool {
 	return false
 }
 
-// GPUs is what the job asks for, in GPUs.
+// GPUs returns the number of GPUs that the job requests.
 func (s *JobSpec) GPUs() float64 {
 	return float64(s.Workers) * float64(s.Request.GPUMilli) / WholeGPU
 }
 
-// GPUMilli is what the job asks for, in thousandths of GPUs.
+// GPUMilli returns the thousandths of GPUs that the job requests.
 func (s *JobSpec) GPUMilli() int64 { return int64(s.Workers) * int64(s.Request.GPUMilli) }
 
-// Validate reports the first field that no cluster could serve.
+// Validate returns an error about the first field that no cluster could satisfy.
 func (s *JobSpec) Validate() error {
 	switch {
 	case s.Submit < 0:

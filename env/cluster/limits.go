@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// tenant is a quota and how much of it is in use, in thousandths of GPUs.
+// tenant is a quota and how much of it is in use, both in thousandths of GPUs.
 type tenant struct {
 	name        string
 	limit, used int64
 }
 
-// newTenants returns the tenants with a quota, and their places by name, which no state changes.
+// newTenants returns the tenants with a quota, and a map from their names to their indices. No state changes the map.
 func newTenants(quotas []Quota) ([]tenant, map[string]int32) {
 	if len(quotas) == 0 {
 		return nil, nil
@@ -31,7 +31,7 @@ func (s *View) tenantOf(spec *JobSpec) int32 {
 	return -1
 }
 
-// kindsOf returns the bits of the GPU types that will do for a job.
+// kindsOf returns the GPU types that the job accepts, as bits.
 func (s *View) kindsOf(spec *JobSpec) uint16 {
 	if spec.GPUType == "" {
 		return 1<<len(s.types) - 1
@@ -45,7 +45,7 @@ func (s *View) kindsOf(spec *JobSpec) uint16 {
 	return kinds
 }
 
-// room counts the workers of a job that a server could take.
+// room returns how many workers of a job a server can take.
 func (s *View) room(id ServerID, j *job, a Amount) int32 {
 	v := &s.servers[id]
 	if !s.mayUse(v, j, id) {
@@ -55,9 +55,9 @@ func (s *View) room(id ServerID, j *job, a Amount) int32 {
 	return n - n%j.spec.Together()
 }
 
-// Room counts the workers of a pending job, each holding the amount, that each server takes, into fits, and returns how many
-// the whole takes. Of a gang that must be of one GPU type, a type that does not hold all of it counts 0 on its servers; the
-// whole then takes what the best type takes.
+// Room sets fits[i] to the number of workers of a pending job, each holding the amount a, that server i can take, and returns how
+// many the whole cluster can take. If the gang must be of one GPU type, fits is 0 on servers of a type that cannot take all the
+// requested workers, and the total is that of the type that takes most.
 func (s *View) Room(id JobID, a Amount, fits []int32) (total int64) {
 	j := &s.jobs[id]
 	var ofType [maxTypes]int64
@@ -80,7 +80,7 @@ func (s *View) Room(id JobID, a Amount, fits []int32) (total int64) {
 	return s.within(j, a, slices.Max(ofType[:]))
 }
 
-// within bounds a number of workers by the tenant's quota.
+// within lowers a number of workers to what the tenant's quota still allows.
 func (s *View) within(j *job, a Amount, workers int64) int64 {
 	if j.tenant < 0 {
 		return workers
@@ -89,12 +89,12 @@ func (s *View) within(j *job, a Amount, workers int64) int64 {
 	return min(workers, max(t.limit-t.used, 0)/int64(a.GPUMilli))
 }
 
-// SameType reports whether a gang of the job may stand on both servers at once.
+// SameType reports whether one gang of the job may use both servers at once.
 func (s *View) SameType(id JobID, a, b ServerID) bool {
 	return s.jobs[id].spec.Mixed || s.servers[a].kind == s.servers[b].kind
 }
 
-// Quota returns how many thousandths of GPUs the job's tenant may hold, -1 without bound.
+// Quota returns how many thousandths of GPUs the job's tenant may hold, or -1 if it has no quota.
 func (s *View) Quota(id JobID) int64 {
 	if i := s.jobs[id].tenant; i >= 0 {
 		return s.tenants[i].limit
@@ -102,16 +102,16 @@ func (s *View) Quota(id JobID) int64 {
 	return -1
 }
 
-// Types returns the types of the cluster's GPUs in the order of its servers, at most 16. Read only.
+// Types returns the cluster's GPU types, at most 16, in the order in which they first occur among its servers. Read only.
 func (s *View) Types() []string { return s.types }
 
-// TypeOf returns the type of the server's GPUs, by its place in Types.
+// TypeOf returns the server's GPU type, as an index into Types.
 func (s *View) TypeOf(id ServerID) int { return bits.TrailingZeros16(s.servers[id].kind) }
 
-// TypesFor returns the GPU types that will do for the job: bit i stands for the i-th of Types.
+// TypesFor returns the GPU types that the job accepts: bit i stands for Types()[i].
 func (s *View) TypesFor(id JobID) uint16 { return s.jobs[id].kinds }
 
-// TypeRank is the place of the server's GPU type in the order in which BestFit tries types for the job: 0 comes first.
+// TypeRank returns the position of the server's GPU type in the order in which BestFit tries types for the job; 0 is tried first.
 func (s *View) TypeRank(id JobID, server ServerID) int32 {
 	if s.jobs[id].spec.Mixed {
 		return 0
@@ -119,7 +119,7 @@ func (s *View) TypeRank(id JobID, server ServerID) int32 {
 	return int32(s.TypeOf(server))
 }
 
-// QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false where it has no quota.
+// QuotaLeft returns how many thousandths of GPUs the job's tenant may still take; ok is false if it has no quota.
 func (s *View) QuotaLeft(id JobID) (milli int64, ok bool) {
 	if i := s.jobs[id].tenant; i >= 0 {
 		return s.tenants[i].limit - s.tenants[i].used, true
@@ -127,7 +127,8 @@ func (s *View) QuotaLeft(id JobID) (milli int64, ok bool) {
 	return 0, false
 }
 
-// Shape is all that decides whether a job fits as requested: of two jobs of one shape both fit or neither.
+// Shape contains everything that decides whether a job fits as requested: if two jobs have equal shapes, both fit or neither
+// does.
 type Shape struct {
 	Workers int32
 	Request Amount
@@ -144,8 +145,8 @@ func (s *View) Shape(id JobID) Shape {
 	return Shape{j.spec.Workers, j.spec.Request, j.spec.Together(), j.tenant, j.kinds, j.spec.Mixed, j.spec.Where}
 }
 
-// Countable reports whether a number of free GPUs alone decides if the shape fits the cluster: it needs whole GPUs, of which
-// any will do, on any server, and no tenant, no CPU and no memory that is modelled limits it.
+// Countable reports whether the number of free GPUs alone decides if the shape fits the cluster. That is so if the job needs
+// whole GPUs, accepts any GPU on any server, and no quota, CPU or modelled memory limits it.
 func (s *View) Countable(h Shape) bool {
 	if h.Request.GPUMilli != WholeGPU || h.group > 1 || h.tenant >= 0 || h.where != nil || !h.mixed && len(s.types) > 1 ||
 		h.kinds != 1<<len(s.types)-1 {
@@ -162,7 +163,8 @@ func (s *View) Countable(h Shape) bool {
 	return true
 }
 
-// account counts a placement taken (1) or left (-1) with the tenant and with the uplinks of the racks that it joins.
+// account records, with the tenant and with the uplinks of the racks that the placement connects, that a placement is taken (sign
+// 1) or left (sign -1).
 func (s *State) account(id JobID, p Placement, sign int64) {
 	j := &s.jobs[id]
 	if j.tenant >= 0 {
@@ -204,11 +206,12 @@ func (s *State) cross(id JobID, p Placement, in bool) {
 	}
 }
 
-// nicUnit is a whole NIC in State.nics: whole numbers, so that sums do not depend on the order in which jobs came and went.
+// nicUnit is one whole NIC in View.nics. The unit is an integer so that sums do not depend on the order in which jobs came and
+// went.
 const nicUnit = 1 << 32
 
-// CrossingNICs returns how many NICs of the rack's servers the gangs of Crossing have together, each server's in proportion to
-// the GPUs that they use there.
+// CrossingNICs returns the total NIC capacity, in NICs of the rack's servers, of the gangs in Crossing. A gang counts for each
+// server in proportion to the GPUs that it uses there.
 func (s *View) CrossingNICs(rack int32) float64 {
 	if int(rack) >= len(s.nics) {
 		return 0
@@ -216,8 +219,8 @@ func (s *View) CrossingNICs(rack int32) float64 {
 	return float64(s.nics[rack]) / nicUnit
 }
 
-// Crossing returns the running jobs that use the uplink of the rack, ascending: those with workers in it and elsewhere. Read
-// only; valid until the next change.
+// Crossing returns the running jobs that use the uplink of the rack, ascending: those with workers both in the rack and
+// elsewhere. Read only; valid until the next change.
 func (s *View) Crossing(rack int32) []JobID {
 	if int(rack) >= len(s.crossing) {
 		return nil
@@ -225,7 +228,7 @@ func (s *View) Crossing(rack int32) []JobID {
 	return s.crossing[rack]
 }
 
-// Crosses reports whether the placement joins servers of different racks.
+// Crosses reports whether the placement uses servers of different racks.
 func (s *View) Crosses(p Placement) bool {
 	for i := 1; i < len(p); i++ {
 		if s.servers[p[i].Server].spec.Rack != s.servers[p[0].Server].spec.Rack {
@@ -235,5 +238,5 @@ func (s *View) Crosses(p Placement) bool {
 	return false
 }
 
-// Shared counts the server's GPUs that two jobs or more use.
+// Shared returns the number of the server's GPUs that two or more jobs use.
 func (s *View) Shared(id ServerID) int32 { return s.servers[id].shared }

@@ -1,16 +1,16 @@
 package cluster
 
-// Piece is the part of a gang that runs on one server: Workers workers, each on a GPU of its own and each holding Amount.
+// Piece is the part of a gang that runs on one server: a number of workers, each on its own GPU and each holding Amount.
 type Piece struct {
 	Server  ServerID
 	Workers int32
 	Amount
 }
 
-// Placement is a whole gang: at most one piece a server. The transaction chooses which GPUs of a server a piece gets.
+// Placement is where a whole gang runs, with at most one piece per server. The transaction chooses the GPUs of each piece.
 type Placement []Piece
 
-// Workers counts the gang.
+// Workers returns the number of workers of the gang.
 func (p Placement) Workers() int32 {
 	n := int32(0)
 	for i := range p {
@@ -19,7 +19,7 @@ func (p Placement) Workers() int32 {
 	return n
 }
 
-// GPUMilli is what the gang holds, in thousandths of a GPU.
+// GPUMilli returns what the gang holds, in thousandths of a GPU.
 func (p Placement) GPUMilli() int64 {
 	milli := int64(0)
 	for i := range p {
@@ -28,5 +28,5 @@ func (p Placement) GPUMilli() int64 {
 	return milli
 }
 
-// GPUs is what the gang holds, in GPUs.
+// GPUs returns what the gang holds, in GPUs.
 func (p Placement) GPUs() float64 { return float64(p.GPUMilli()) / WholeGPU }

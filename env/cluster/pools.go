@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// lending is what the inference scheduler allows. It alone decides how many servers are lent; which ones is for the training
-// scheduler to say.
+// lending is what the inference scheduler allows. The inference scheduler decides how many servers it lends; the training
+// scheduler chooses which ones.
 type lending struct {
-	offer    int32 // servers that may be on loan
-	lent     int32 // servers on loan
+	offer    int32 // the number of servers that may be on loan
+	lent     int32 // the number of servers on loan
 	deadline time.Duration
 }
 
-// SetOffer states how many servers of the inference pool may be on loan from now on, and by when the first of those beyond must
-// be back. Before the first call all may be.
+// SetOffer sets how many servers of the inference pool may be on loan from now on. If more are on loan, the first of the excess
+// servers must be back by the deadline. Before the first call, all servers of the pool may be on loan.
 func (s *State) SetOffer(servers int32, deadline time.Duration) {
 	s.offer, s.deadline = servers, deadline
 }
@@ -23,18 +23,18 @@ func (s *State) SetOffer(servers int32, deadline time.Duration) {
 // Offer returns how many servers of the inference pool may be on loan.
 func (s *View) Offer() int32 { return s.offer }
 
-// Lent counts the servers on loan, also those that are down.
+// Lent returns the number of servers on loan, including servers that are down.
 func (s *View) Lent() int32 { return s.lent }
 
-// Owed returns how many servers on loan must be back and by when the first of them; 0 if none.
+// Owed returns how many servers on loan must be returned, 0 if none, and the deadline for the first of them.
 func (s *View) Owed() (servers int32, deadline time.Duration) {
 	return max(s.lent-s.offer, 0), s.deadline
 }
 
-// Down reports whether the server has failed and is not yet repaired.
+// Down reports whether the whole server has failed and is not yet repaired.
 func (s *View) Down(id ServerID) bool { return s.servers[id].down }
 
-// Loan opens a server of the inference pool to training jobs. Beyond what the inference scheduler offers it is infeasible.
+// Loan opens a server of the inference pool to training jobs. It fails with ErrInfeasible if the loan would exceed Offer.
 func (t *Txn) Loan(id ServerID) error { return t.count(t.loan(id)) }
 
 func (t *Txn) loan(id ServerID) error {
@@ -57,7 +57,7 @@ func (t *Txn) loan(id ServerID) error {
 	return nil
 }
 
-// Reclaim gives a server on loan, free of training jobs, back to the inference pool.
+// Reclaim returns a server on loan to the inference pool. No training job may run on it.
 func (t *Txn) Reclaim(id ServerID) error { return t.count(t.reclaim(id)) }
 
 func (t *Txn) reclaim(id ServerID) error {
@@ -89,17 +89,17 @@ func (s *State) lend(id ServerID, on bool) {
 	}
 }
 
-// Seize gives a server on loan back to the inference pool at once; the jobs on it are interrupted and appended to stopped. Never
-// call it while a transaction is open, nor for a server that is not on loan.
+// Seize returns a server on loan to the inference pool at once. It interrupts the jobs on the server and appends them to stopped.
+// Never call it while a transaction is open, nor for a server that is not on loan.
 func (s *State) Seize(id ServerID, stopped []JobID) []JobID {
 	stopped = s.evict(id, -1, stopped)
 	s.lend(id, false)
 	return stopped
 }
 
-// Fail takes a GPU of a server, or with gpu -1 the whole server, out of service; the jobs that used it are interrupted, that
-// is stopped and pending again, and appended to stopped, lower ids first. The driver says by SetProgress what they keep.
-// Never call it, or Repair, while a transaction is open.
+// Fail takes one GPU of a server out of service, or the whole server if gpu is -1. It interrupts the jobs that used it, so that
+// they are pending again, and appends them to stopped in ascending order of id. The driver then calls SetProgress to say how much
+// work they keep. Never call Fail or Repair while a transaction is open.
 func (s *State) Fail(id ServerID, gpu int32, stopped []JobID) []JobID {
 	stopped = s.evict(id, gpu, stopped)
 	s.shelve(id)
@@ -112,7 +112,7 @@ func (s *State) Fail(id ServerID, gpu int32, stopped []JobID) []JobID {
 	return stopped
 }
 
-// Repair undoes Fail.
+// Repair reverses Fail.
 func (s *State) Repair(id ServerID, gpu int32) {
 	s.shelve(id)
 	if gpu < 0 {
@@ -123,7 +123,7 @@ func (s *State) Repair(id ServerID, gpu int32) {
 	s.unshelve(id)
 }
 
-// setFailed takes a GPU out of order, which nobody uses, or brings it back; one that is so already stays as it is.
+// setFailed marks a GPU that no job uses as failed or as repaired. It does nothing if the GPU is in that state already.
 func (v *server) setFailed(gpu int32, on bool) {
 	if v.failed == nil {
 		v.failed = make([]bool, v.spec.GPUs)
@@ -139,7 +139,7 @@ func (v *server) setFailed(gpu int32, on bool) {
 	}
 }
 
-// Working counts the server's GPUs that are in order.
+// Working returns the number of the server's GPUs that have not failed.
 func (s *View) Working(id ServerID) int32 {
 	n := s.servers[id].spec.GPUs
 	for _, failed := range s.servers[id].failed {
@@ -150,13 +150,13 @@ func (s *View) Working(id ServerID) int32 {
 	return n
 }
 
-// Failed reports whether the GPU is out of order.
+// Failed reports whether the GPU has failed.
 func (s *View) Failed(id ServerID, gpu int32) bool {
 	f := s.servers[id].failed
 	return f != nil && f[gpu]
 }
 
-// evict interrupts the jobs on a server, or on one GPU of it.
+// evict interrupts the jobs on a server, or on one of its GPUs, and appends them to stopped.
 func (s *State) evict(id ServerID, gpu int32, stopped []JobID) []JobID {
 	from := len(stopped)
 	for _, job := range s.servers[id].residents {

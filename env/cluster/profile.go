@@ -2,23 +2,25 @@ package cluster
 
 import "reflect"
 
-// Profile is what a scheduler may know of speed before it decides: what profiles of the models say of a running job as it is
-// placed, also in the middle of a transaction. The truth may differ from it. A physics model is one.
+// Profile is what a scheduler may know about job speeds before it decides. It predicts, from profiles of the models, the speed of
+// a running job in its placement, also in the middle of a transaction. True speeds may differ. A physics model (env/physics) is a
+// Profile.
 type Profile interface {
-	// Speed is work per time, above 0: 1 for a job alone with what it asked for, on reference hardware, well placed.
+	// Speed returns work per time, above 0. A job that runs alone with what it requested, on reference hardware and well placed,
+	// has speed 1.
 	Speed(s *View, job JobID) float64
-	// Coupled appends the running jobs whose speed may change because a job takes or has left a placement. The job itself need
-	// not be among them, and a job may come twice.
+	// Coupled appends the running jobs whose speed may change because a job takes or has left the placement p. It may leave out
+	// that job itself, and it may append a job twice.
 	Coupled(s *View, p Placement, dst []JobID) []JobID
 }
 
-// SetProfile states what schedulers may know of speed; nil, as in a new state, for nothing. Drivers call it.
+// SetProfile sets the profile that schedulers may use; nil, as in a new state, means that speeds are unknown. Drivers call it.
 func (s *State) SetProfile(p Profile) { s.profile = p }
 
-// Profile returns what may be known of speed, nil if nothing is. It is shared by copies of the state.
+// Profile returns the profile of speeds, nil if speeds are unknown. Copies of the state share it.
 func (s *View) Profile() Profile { return s.profile }
 
-// SameProfile reports whether two profiles are the same for certain: of equal parts, down to pointers and plain values.
+// SameProfile reports whether two profiles are certainly the same: all their parts, down to pointers and plain values, are equal.
 func SameProfile(a, b Profile) bool { return equal(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
 func equal(a, b reflect.Value) bool {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Proposal is an operation that can be done again, in another transaction or on a copy of the state.
+// Proposal is an operation that can be repeated in another transaction or on a copy of the state.
 type Proposal struct {
 	Kind      OpKind
 	Job       JobID     // of place, resize, preempt and migrate
@@ -13,10 +13,10 @@ type Proposal struct {
 	Placement Placement // of place, resize and migrate
 }
 
-// Proposal returns what was proposed. It owns its placement.
+// Proposal returns the operation as a Proposal, which owns its placement.
 func (o *Op) Proposal() Proposal { return Proposal{o.Kind, o.Job, o.Server, slices.Clone(o.after)} }
 
-// Do proposes an operation again. The placement is copied.
+// Do carries out the proposed operation in this transaction. It copies the placement.
 func (t *Txn) Do(p *Proposal) error {
 	switch p.Kind {
 	case OpPlace:
@@ -35,8 +35,9 @@ func (t *Txn) Do(p *Proposal) error {
 	panic(fmt.Sprintf("cluster: no operation %d", p.Kind))
 }
 
-// Try is Do for searches, which do not ask why the state refuses an operation: it only reports whether it is allowed. It
-// allocates nothing for a refusal for want of room, by a quota, by what is on loan or by where the job stands now.
+// Try is Do for searches that do not need to know why an operation is infeasible: it only reports whether the state allowed it.
+// It allocates nothing if the operation fails for lack of room, because of a quota or a loan limit, or because of the job's
+// phase.
 func (t *Txn) Try(p *Proposal) bool {
 	t.quiet = true
 	err := t.Do(p)

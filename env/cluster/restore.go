@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Restore puts a pending job where a production cluster already runs it: on the very GPUs named, as many as the gang has
-// workers, piece after piece. It then progresses at rate 1 from now on, until SetProgress says otherwise. Both slices are
-// copied. A job that is not pending, a placement that Txn.Place would refuse and GPUs that the pieces cannot have are errors
-// that wrap ErrInfeasible; the state is then as it was. Never call it while a transaction is open.
+// Restore starts a pending job where a production cluster already runs it. gpus lists the exact GPUs, one per worker, piece after
+// piece. The job progresses at rate 1 from now on, until SetProgress says otherwise. Restore copies both slices. It returns an
+// error that wraps ErrInfeasible, and changes nothing, if the job is not pending, if Txn.Place would reject the placement, or if
+// the pieces cannot have these GPUs. Never call it while a transaction is open.
 func (s *State) Restore(id JobID, p Placement, gpus []int32) error {
 	if err := s.txn.expect("restore", id, Pending); err != nil {
 		return err
@@ -39,10 +39,10 @@ func (s *State) Restore(id JobID, p Placement, gpus []int32) error {
 	return nil
 }
 
-// longAgo is before every instant.
+// longAgo is earlier than every instant.
 const longAgo = -1
 
-// holdable reports the first GPU that cannot take a worker of the piece.
+// holdable returns an error about the first GPU that cannot take a worker of the piece.
 func (s *server) holdable(p *Piece, gpus []int32) error {
 	twice := repeats(gpus, s.spec.GPUs)
 	for i, g := range gpus {
@@ -60,11 +60,11 @@ func (s *server) holdable(p *Piece, gpus []int32) error {
 	return nil
 }
 
-// repeats returns the first place in a list of GPUs of one that stands before too, -1 if there is none. GPUs that the server
-// does not have are passed over.
+// repeats returns the index of the first GPU in the list that also occurs before that index, or -1 if there is none. It ignores
+// GPUs that the server does not have.
 func repeats(gpus []int32, has int32) int {
 	const few = 16
-	if len(gpus) <= few { // a set for every piece would cost more than most pieces
+	if len(gpus) <= few { // a set per piece would cost more than this scan, as most pieces are small
 		for i, g := range gpus {
 			if slices.Contains(gpus[:i], g) {
 				return i
@@ -84,11 +84,11 @@ func repeats(gpus []int32, has int32) int {
 	return -1
 }
 
-// Introduce returns what a scheduler that has seen nothing yet is told of the state: the running jobs as Found, then the
-// pending ones as Arrived, both by submission, then id. Give it to Begin.
+// Introduce returns the events that describe the whole state to a scheduler that has seen nothing yet: a Found event for each
+// running job, then an Arrived event for each pending job, both ordered by submission time, then id. Pass them to Begin.
 func (s *View) Introduce() []Event { return s.AppendIntroduction(nil) }
 
-// AppendIntroduction appends what Introduce returns to dst, for schedulers that are told of states time and again.
+// AppendIntroduction appends the events of Introduce to dst, for callers that need them often.
 func (s *View) AppendIntroduction(dst []Event) []Event {
 	from := len(dst)
 	events := slices.Grow(dst, len(s.running)+len(s.pending))

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Unlimited is the CPU or memory of a server whose CPU or memory is not modelled.
+// Unlimited is the CPU or the memory of a server for which that resource is not modelled.
 const Unlimited = math.MaxInt64 / 4
 
-// Pool says whose jobs a server serves.
+// Pool is the pool to which a server belongs: it decides whose jobs the server takes.
 type Pool uint8
 
 // The pools. An inference server takes training jobs only while it is on loan.
@@ -19,30 +19,30 @@ const (
 	Inference
 )
 
-// ServerSpec is what a server is, apart from what runs on it.
+// ServerSpec describes a server, independent of what runs on it.
 type ServerSpec struct {
 	Name     string
 	GPUs     int32
 	CPUMilli int64 // thousandths of a core, Unlimited if not modelled
 	MemMiB   int64 // Unlimited if not modelled
 	Pool     Pool
-	// GPUType names the type of all its GPUs, "" if it is not known; GPUMemMiB is the memory of each, 0 if not modelled.
+	// GPUType is the type of all GPUs of the server, "" if unknown. GPUMemMiB is the memory of each GPU, 0 if not modelled.
 	GPUType   string
 	GPUMemMiB int32
-	// Rack numbers the rack from 1, 0 for a server whose links into the network are not shared.
+	// Rack is the number of the rack, from 1. 0 means that the server does not share an uplink.
 	Rack int32
 }
 
-// Spec is a cluster: its servers in the order of their ServerIDs, and the rules of sharing them.
+// Spec describes a cluster: its servers, in the order of their ServerIDs, and the rules for sharing them.
 type Spec struct {
 	Servers []ServerSpec
-	// PerGPU is how many jobs may share a GPU, 0 for as many as their shares allow.
+	// PerGPU is the maximum number of jobs on one GPU; 0 means that only their shares limit it.
 	PerGPU int32
-	// Quotas bound what the jobs of a tenant hold at one time. A tenant that is not named has no bound.
+	// Quotas bound what the running jobs of a tenant hold together. A tenant without a quota is not bounded.
 	Quotas []Quota
 }
 
-// Quota bounds what the running jobs of a tenant hold together.
+// Quota is the maximum number of GPUs that the running jobs of a tenant hold together.
 type Quota struct {
 	Tenant string
 	GPUs   int32
@@ -59,7 +59,7 @@ func Uniform(n, gpusPerServer int) Spec {
 	return Spec{Servers: servers}
 }
 
-// GPUs counts the cluster's GPUs in both pools.
+// GPUs returns the number of GPUs in the cluster, in both pools.
 func (s *Spec) GPUs() int {
 	n := 0
 	for i := range s.Servers {
@@ -68,8 +68,9 @@ func (s *Spec) GPUs() int {
 	return n
 }
 
-// Capacity counts the workers of such a job, each on a GPU of its own, that the cluster takes when it is empty and every server
-// serves training: on the GPU type that takes most of them, or on all for a Mixed job, and within its tenant's quota.
+// Capacity returns how many workers of the job, each on its own GPU, the cluster can take if it is empty and every server serves
+// training jobs. It counts only the GPU type that takes most of them, or all types for a Mixed job, and it respects the tenant's
+// quota.
 func (s *Spec) Capacity(j *JobSpec) int64 {
 	var ofType [maxTypes]int64
 	types, all := s.Types(), int64(0)
@@ -96,7 +97,7 @@ func (s *Spec) Capacity(j *JobSpec) int64 {
 	return n
 }
 
-// Types returns the types of the cluster's GPUs in the order of its servers.
+// Types returns the cluster's GPU types in the order in which they first occur among its servers.
 func (s *Spec) Types() []string {
 	var types []string
 	known := map[string]bool{}
@@ -109,7 +110,8 @@ func (s *Spec) Types() []string {
 	return types
 }
 
-// Rooms returns Capacity as a function that remembers its answers: a workload asks for few shapes many times.
+// Rooms returns a function that computes Capacity and caches its results, because the jobs of a workload have few distinct
+// shapes.
 func (s *Spec) Rooms() func(*JobSpec) int64 {
 	type shape struct {
 		request         Amount
@@ -133,7 +135,7 @@ func (s *Spec) Rooms() func(*JobSpec) int64 {
 	}
 }
 
-// workers is how many holders of an amount go on gpus GPUs beside the given CPU and memory.
+// workers returns how many workers that each hold the amount a fit on the given number of GPUs with the given CPU and memory.
 func workers(gpus, cpu, mem int64, a Amount) int64 {
 	if a.CPUMilli > 0 {
 		gpus = min(gpus, cpu/int64(a.CPUMilli))
@@ -144,7 +146,7 @@ func workers(gpus, cpu, mem int64, a Amount) int64 {
 	return gpus
 }
 
-// Limits of a cluster, so that a mistaken specification is an error and not an allocation.
+// Limits of a cluster. They make Validate return an error about a mistaken specification before anything large is allocated.
 const (
 	MaxServers = 1 << 17 // servers
 	MaxGPUs    = 1 << 14 // GPUs of one server
@@ -153,7 +155,7 @@ const (
 	maxTypes   = 16      // types of GPUs
 )
 
-// Validate reports the first server that cannot be, or a limit that the cluster exceeds.
+// Validate returns an error about the first server with an invalid field, or about a limit that the cluster exceeds.
 func (s *Spec) Validate() error {
 	if len(s.Servers) == 0 {
 		return fmt.Errorf("cluster has no servers, want at least 1")

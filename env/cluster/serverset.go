@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// ServerSet is a set of servers. Once a State has met it, it changes no more.
+// ServerSet is a set of servers. It must not change once a State uses it.
 type ServerSet struct{ bits []uint64 }
 
-// NewServerSet returns an empty set of servers with ids below servers.
+// NewServerSet returns an empty set for servers with ids below the given number.
 func NewServerSet(servers int) *ServerSet { return &ServerSet{make([]uint64, (servers+63)/64)} }
 
-// Clone returns a set of its own with the same servers.
+// Clone returns an independent copy of the set.
 func (s *ServerSet) Clone() *ServerSet { return &ServerSet{slices.Clone(s.bits)} }
 
-// ServerSets keeps one set for all that are equal, so that the jobs that share one are known to be alike.
+// ServerSets stores one set for all equal sets, so that jobs with equal sets share one pointer.
 type ServerSets map[string]*ServerSet
 
-// Of returns the set that was first given of those equal to this one. Sets are of the same cluster.
+// Of returns the first set given to it that equals s. All sets must be of the same cluster.
 func (m ServerSets) Of(s *ServerSet) *ServerSet {
 	key := make([]byte, 0, 8*len(s.bits))
 	for _, word := range s.bits {
@@ -32,7 +32,7 @@ func (m ServerSets) Of(s *ServerSet) *ServerSet {
 	return s
 }
 
-// Add puts a server into the set. An id beyond those that the set was made for panics.
+// Add adds a server to the set. It panics if the id is beyond those that the set was made for.
 func (s *ServerSet) Add(id ServerID) { s.bits[id/64] |= 1 << (id % 64) }
 
 // Has reports whether the server is in the set.
@@ -40,7 +40,7 @@ func (s *ServerSet) Has(id ServerID) bool {
 	return int(id/64) < len(s.bits) && s.bits[id/64]>>(id%64)&1 != 0
 }
 
-// All yields the servers of the set, ascending.
+// All returns an iterator over the servers of the set, ascending.
 func (s *ServerSet) All() iter.Seq[ServerID] {
 	return func(yield func(ServerID) bool) {
 		for i, word := range s.bits {
@@ -53,8 +53,7 @@ func (s *ServerSet) All() iter.Seq[ServerID] {
 	}
 }
 
-// MayUse reports whether the job may run on the server, whatever room there is: it is one of those that will do, with GPUs of a
-// type that will do.
+// MayUse reports whether the job accepts the server and its GPU type, regardless of free room.
 func (s *View) MayUse(id JobID, server ServerID) bool {
 	return s.mayUse(&s.servers[server], &s.jobs[id], server)
 }

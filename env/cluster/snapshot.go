@@ -13,20 +13,21 @@ import (
 // snapshotVersion is the version of the snapshot format that this package writes and reads.
 const snapshotVersion = 1
 
-// Limits of a snapshot, against hostile or mistaken ones. They hold while it is read.
+// Limits of a snapshot, against hostile or mistaken ones. The parser enforces them while it reads.
 const (
 	maxSnapshot     = 256 << 20                  // bytes
 	maxSnapshotJobs = 1 << 22                    // jobs
-	maxSnapshotGPUs = 1 << 22                    // servers times the GPUs of the largest: that much is searched for room
+	maxSnapshotGPUs = 1 << 22                    // servers times the GPUs of the largest server: searches for room scan that much
 	maxQuotas       = 1 << 16                    // quotas
-	maxWhere        = 1 << 28                    // servers times the different sets of servers that jobs name
+	maxWhere        = 1 << 28                    // servers times the number of distinct server sets of jobs
 	maxTime         = 100 * 365 * 24 * time.Hour // of every instant and duration
 	maxAttained     = math.MaxInt64 / 2          // GPU-time
 )
 
-// ReadSnapshot builds the state that a snapshot (cluster.json) describes, ready for Begin(Introduce()). A job's id is its
-// index in the file. Anything the format does not know, a name or id given twice, a server that is not in the file and
-// pieces that do not fit (see State.Restore) are errors with the path of the field, its value and what was expected.
+// ReadSnapshot builds the state that a snapshot (cluster.json) describes, ready for Begin(Introduce()). A job's id is its index
+// in the file. ReadSnapshot returns an error for anything outside the format: an unknown field, a name or id that occurs twice, a
+// server that is not in the file, and pieces that do not fit (see State.Restore). The error contains the path of the field, its
+// value and what was expected.
 //
 //	{"version": 1, "now_s": 86400.5,
 //	 "servers": [{"name": "a", "gpus": 8, "cpu_milli": 96000, "mem_mib": null, "pool": "training", "on_loan": false}],
@@ -35,16 +36,16 @@ const (
 //	           "starts": 1, "progress_s": 60, "attained_s": 120, "speed": 1,
 //	           "placement": [{"server": "a", "workers": 2, "gpus": [0, 3]}]}]}
 //
-// Times are seconds since the clock's zero, with at most nine decimals; attained_s is GPU-seconds. A null CPU or memory is
-// not modelled. What a job may leave out: user, tenant, min_workers and max_workers (workers), gpu_milli (1000), cpu_milli
-// and mem_mib (0), estimate_s (none), starts (1 if it runs, else 0), progress_s and attained_s (0), speed (1). A piece may
-// hold other amounts than the job asked for: gpu_milli, cpu_milli, mem_mib. pool is training or inference, and training if
-// left out; on_loan is false if left out.
+// Times are seconds since the clock's zero, with at most nine decimals; attained_s is GPU-seconds. A null CPU or memory means
+// that it is not modelled. A job may leave out these fields (their defaults in parentheses): user, tenant, min_workers and
+// max_workers (workers), gpu_milli (1000), cpu_milli and mem_mib (0), estimate_s (none), starts (1 if the job runs, otherwise 0),
+// progress_s and attained_s (0), speed (1). A piece may have gpu_milli, cpu_milli and mem_mib of its own if it holds other
+// amounts than the job requested. pool is training (the default) or inference; on_loan is false by default.
 //
-// Where they are modelled: a server has gpu_type, gpu_mem_mib, rack, down and out_of_order (a list of GPUs); a job has model,
-// group, stages, tensor, gpu_type, mixed and servers (the names of those that will do, all if left out), and gpu_mem_mib among
-// its amounts; the whole has per_gpu, offer (all inference servers if left out), reclaim_by_s and quotas:
-// [{"tenant": "t", "gpus": 16}].
+// Optional fields for what a cluster may model: a server may have gpu_type, gpu_mem_mib, rack, down and out_of_order (a list of
+// failed GPUs). A job may have model, group, stages, tensor, gpu_type, mixed and servers (the names of the acceptable servers, by
+// default all), and gpu_mem_mib among its amounts. The top level may have per_gpu, offer (by default all inference servers),
+// reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
 func ReadSnapshot(r io.Reader) (*State, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {
@@ -53,8 +54,8 @@ func ReadSnapshot(r io.Reader) (*State, error) {
 	return ParseSnapshot(context.Background(), text)
 }
 
-// ParseSnapshot is ReadSnapshot for a text that is in memory, of which it keeps nothing. It takes time and memory linear in the
-// text, and stops with the context's error when that ends.
+// ParseSnapshot is ReadSnapshot for a text in memory; the state keeps no reference to the text. ParseSnapshot takes time and
+// memory linear in the length of the text. If ctx ends first, it returns the context's error.
 func ParseSnapshot(ctx context.Context, text []byte) (*State, error) {
 	if len(text) > maxSnapshot {
 		return nil, fmt.Errorf("read snapshot: more than %d bytes", maxSnapshot)
@@ -67,20 +68,21 @@ func ParseSnapshot(ctx context.Context, text []byte) (*State, error) {
 	return p.s, nil
 }
 
-// snapshotParser builds a state. What it finds wrong it leaves with r.
+// snapshotParser builds a state. It reports errors to r, which keeps the first.
 type snapshotParser struct {
 	ctx     context.Context
 	r       *strictjson.Reader
 	s       *State
 	now     time.Duration
 	spec    Spec
-	extras  []serverExtra // of the servers, in their order
-	largest int32         // GPUs of a server
+	extras  []serverExtra // one per server, in their order
+	largest int32         // number of GPUs of the largest server
 	named   naming
 	job     scratch
 }
 
-// The fields of the whole, in the order in which they are read, wherever they stand: jobs need all the others.
+// The top-level fields, in the order in which the parser reads them, whatever their order in the file: jobs depend on all the
+// others.
 const (
 	topVersion = iota
 	topNow

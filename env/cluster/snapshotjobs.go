@@ -9,14 +9,14 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// scratch is what is read of a job before it is restored. Its memory is used again for the next one.
+// scratch is what the parser has read of one job. The next job reuses its memory.
 type scratch struct {
 	job
 	speed string
-	read  []uint32 // of each piece, which fields were read
+	read  []uint32 // for each piece, which fields were read, as bits
 }
 
-// jobs reads the jobs at a place and puts them into the state.
+// jobs reads the list of jobs at the given place in the text and adds the jobs to the state.
 func (p *snapshotParser) jobs(at strictjson.Place) {
 	const chunk = 256 // the state keeps pointers to the specifications, so they cannot move
 	var specs []JobSpec
@@ -35,7 +35,7 @@ func (p *snapshotParser) jobs(at strictjson.Place) {
 			p.r.Bad("id", strconv.Quote(spec.Name), fmt.Sprintf("another than that of jobs[%d]", first))
 			return
 		}
-		if len(p.s.jobs) == cap(p.s.jobs) { // not for all elements at once: those that are no jobs may be very many
+		if len(p.s.jobs) == cap(p.s.jobs) { // not for all elements at once: there may be very many that are not jobs
 			p.s.jobs = slices.Grow(p.s.jobs, min(i+chunk, at.Elements-i))
 		}
 		names[spec.Name] = int32(i)
@@ -43,7 +43,7 @@ func (p *snapshotParser) jobs(at strictjson.Place) {
 	})
 }
 
-// restore puts the job that was read into the state.
+// restore adds to the state the job that was just read.
 func (p *snapshotParser) restore(id JobID, spec *JobSpec) {
 	s, j := p.s, &p.job.job
 	s.jobs = append(s.jobs, job{})
@@ -71,7 +71,7 @@ var (
 	jobPlaced = strictjson.Bits(jobFields, "placement")
 )
 
-// readJob fills the specification, and p.job with what changes about the job.
+// readJob reads the i-th job: what does not change into spec, and what does into p.job.
 func (p *snapshotParser) readJob(i int, spec *JobSpec) {
 	r, j := p.r, &p.job
 	if err := p.ctx.Err(); err != nil {
@@ -151,7 +151,7 @@ func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 
 const aSpeed = "a number above 0 and at most 1e6, for a running job only"
 
-// checkJob holds the fields of a job to its state.
+// checkJob checks the fields that depend on the job's state, and sets the defaults of those left out.
 func (p *snapshotParser) checkJob(seen uint32) {
 	r, j := p.r, &p.job
 	runs, least := j.phase == Running, int32(j.phase-Pending)
@@ -179,7 +179,7 @@ var pieceFields = slices.Concat(amountFields, []string{"server", "workers", "gpu
 
 var pieceNeeds = strictjson.Bits(pieceFields, "server", "workers", "gpus")
 
-// piece reads a piece of the placement of a job.
+// piece reads one piece of a job's placement.
 func (p *snapshotParser) piece() {
 	r, j := p.r, &p.job
 	var q Piece
@@ -202,14 +202,14 @@ func (p *snapshotParser) piece() {
 	j.pieces, j.read = append(j.pieces, q), append(j.read, read)
 }
 
-// naming finds servers by their names, and gives jobs that name the same servers one set.
+// naming finds servers by name. It gives jobs with equal lists of acceptable servers the same set.
 type naming struct {
 	ids  map[string]ServerID
 	sets ServerSets
-	next *ServerSet // empty, for the next job
+	next *ServerSet // empty, for the next job with a list
 }
 
-// read reads the name of a server.
+// read reads the name of a server and returns its id.
 func (n *naming) read(r *strictjson.Reader) ServerID {
 	name, _ := r.String(names.Longest)
 	id, known := n.ids[name]
@@ -219,7 +219,7 @@ func (n *naming) read(r *strictjson.Reader) ServerID {
 	return id
 }
 
-// where reads the servers that will do for a job.
+// where reads the list of the servers that a job accepts.
 func (n *naming) where(r *strictjson.Reader) *ServerSet {
 	if n.next == nil {
 		n.next = NewServerSet(len(n.ids))

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// serverExtra is what a snapshot says of a server beside its specification.
+// serverExtra is what a snapshot records about a server in addition to its specification.
 type serverExtra struct {
 	onLoan, down bool
 	broken       []int32

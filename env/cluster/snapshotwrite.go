@@ -14,10 +14,10 @@ var poolNames = [...]string{Training: "training", Inference: "inference"}
 
 func (p Pool) String() string { return poolNames[p] }
 
-// WriteSnapshot writes the servers, the pending and the running jobs, in the order of their ids, so that ReadSnapshot gives
-// them back, renumbered from 0; a job that restarts at this instant is written as one that runs again. A name that the
-// format cannot hold (empty, not printable or not unique) and a time out of range are errors; what was written is then no
-// snapshot.
+// WriteSnapshot writes the servers, the pending jobs and the running jobs, in the order of their ids. ReadSnapshot returns the
+// same state, except that it numbers the jobs from 0 and that a job that is restarting now is written as one that runs already.
+// WriteSnapshot returns an error if a name cannot be written (because it is empty, not printable or not unique) or a time is out
+// of range; the text written so far is then not a valid snapshot.
 func (s *View) WriteSnapshot(w io.Writer) error {
 	if err := s.rulesWritable(); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
@@ -58,7 +58,7 @@ func (s *View) WriteSnapshot(w io.Writer) error {
 	return nil
 }
 
-// spill writes b and returns it empty; an error stays with out until its Flush.
+// spill writes b to out and returns b emptied. If the write fails, out.Flush returns the error later.
 func spill(out *bufio.Writer, b []byte) []byte {
 	out.Write(b)
 	return b[:0]
@@ -113,13 +113,13 @@ func (v *server) append(b []byte) []byte {
 		b = append(b, `,"down":true`...)
 	}
 	if broken := v.broken(); len(broken) > 0 {
-		text, _ := json.Marshal(broken) // integers cannot fail
+		text, _ := json.Marshal(broken) // a list of integers always encodes
 		b = append(append(b, `,"out_of_order":`...), text...)
 	}
 	return append(b, '}')
 }
 
-// broken returns the GPUs that are out of order: in use, but by no job.
+// broken returns the server's failed GPUs.
 func (v *server) broken() (gpus []int32) {
 	for g, n := range v.failed {
 		if n {
@@ -129,7 +129,7 @@ func (v *server) broken() (gpus []int32) {
 	return gpus
 }
 
-// appendRules writes what there is besides servers and jobs.
+// appendRules writes the fields of the snapshot other than servers and jobs.
 func (s *View) appendRules(b []byte) []byte {
 	if perGPU := s.servers[0].perGPU; perGPU < WholeGPU {
 		b = appendInt(b, `,"per_gpu":`, int64(perGPU))
@@ -212,7 +212,7 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 	return append(b, "]}"...)
 }
 
-// appendWhere writes the names of the servers that will do.
+// appendWhere writes the names of the servers that a job accepts.
 func (s *View) appendWhere(b []byte, where *ServerSet) []byte {
 	if where == nil {
 		return b
@@ -257,7 +257,7 @@ func appendAmount(b []byte, a Amount) []byte {
 	return appendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
 }
 
-// appendSome leaves 0 out, and appendSomeText empty text.
+// appendSome writes nothing for 0, and appendSomeText writes nothing for an empty text.
 func appendSome(b []byte, key string, n int64) []byte {
 	if n == 0 {
 		return b

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Phase is where a job stands.
+// Phase is the stage of a job's life.
 type Phase uint8
 
-// The phases of a job. A job that has not been submitted is unknown to everyone.
+// The phases of a job. No scheduler sees a job before it is submitted.
 const (
 	Unsubmitted Phase = iota
 	Pending
@@ -17,37 +17,37 @@ const (
 	Done
 )
 
-// job is what changes about a job.
+// job is the state of a job, that is, all about it that changes, and its specification.
 type job struct {
 	spec      *JobSpec
 	phase     Phase
-	kinds     uint16        // bits of the GPU types that will do
-	starts    int32         // how often it was placed after waiting
-	first     time.Duration // when it was first placed, if starts > 0; long ago if that was before it was restored
-	at        int32         // its place in View.pending or View.running
-	tenant    int32         // into View.tenants, -1 without a quota
+	kinds     uint16        // bits of the GPU types that the job accepts
+	starts    int32         // how often it was placed from the queue
+	first     time.Duration // when it was first placed, if starts > 0; longAgo if that was before the job was restored
+	at        int32         // its index in View.pending or View.running
+	tenant    int32         // index into View.tenants, -1 without a quota
 	pieces    Placement     // while running
 	gpus      []int32       // GPU indices, piece after piece
-	done      time.Duration // work done until since
-	since     time.Duration // progress counts from here on
+	done      time.Duration // work done at the time since
+	since     time.Duration // the job progresses from this time on
 	rate      float64       // work per time while running
 	served    time.Duration // GPU-time held until heldSince
 	heldSince time.Duration
 }
 
-// State is a cluster for the one who moves it, the driver: a simulator or a production adapter. The driver moves time and jobs
-// with Advance, Submit, SetProgress and Finish; only a Txn changes placements. Others read its View. Not safe for concurrent
-// use.
+// State is the full state of a cluster, for the driver that owns it: a simulator or a production adapter. The driver moves time
+// and jobs with Advance, Submit, SetProgress and Finish; only a Txn changes placements. All others read its View. Not safe for
+// concurrent use.
 type State struct{ View }
 
-// lineage lets a copy be copied into again without the jobs that were done by then.
+// lineage lets CopyTo skip jobs that were already done when it last copied the same state into the same copy.
 type lineage struct {
-	life *byte // another for every state that is made or copied into
-	of   *byte // the life of which this is a copy
-	same int   // jobs below were settled then
+	life *byte // unique to each state, and new after each copy into it
+	of   *byte // the life of the state from which this was copied
+	same int   // jobs below this id were settled at that copy
 }
 
-// NewState returns an empty cluster that expects jobs with ids below jobs.
+// NewState returns an empty cluster. The parameter jobs bounds the ids of the jobs that it expects.
 func NewState(spec Spec, jobs int) (*State, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	return s, nil
 }
 
-// Advance moves the clock, which never goes back.
+// Advance sets the clock to now. It panics if that is in the past.
 func (s *State) Advance(now time.Duration) {
 	if now < s.now {
 		panic(fmt.Sprintf("cluster: advance from %v back to %v", s.now, now))
@@ -87,7 +87,7 @@ func (s *State) Advance(now time.Duration) {
 	s.now = now
 }
 
-// Submit makes a job known and pending. The state keeps the pointer and never writes through it.
+// Submit makes a job known and pending. The state keeps the pointer spec and never writes through it.
 func (s *State) Submit(id JobID, spec *JobSpec) {
 	j := &s.jobs[id]
 	if j.phase != Unsubmitted {
@@ -98,8 +98,8 @@ func (s *State) Submit(id JobID, spec *JobSpec) {
 	s.enlist(&s.pending, id)
 }
 
-// Revise replaces what may be known of a submitted job that is not done. What a running job holds stays as it is. As Submit,
-// the state keeps the pointer. The tenant must stay the same.
+// Revise replaces the specification of a pending or running job. What a running job holds does not change. The state keeps the
+// pointer, as in Submit. The tenant must stay the same.
 func (s *State) Revise(id JobID, spec *JobSpec) {
 	j := &s.jobs[id]
 	if j.phase != Pending && j.phase != Running || j.spec.Tenant != spec.Tenant {
@@ -108,7 +108,7 @@ func (s *State) Revise(id JobID, spec *JobSpec) {
 	j.spec, j.kinds = spec, s.kindsOf(spec)
 }
 
-// Withdraw ends a pending job that will not run any more.
+// Withdraw ends a pending job that will never run.
 func (s *State) Withdraw(id JobID) {
 	j := &s.jobs[id]
 	if j.phase != Pending {
@@ -119,8 +119,8 @@ func (s *State) Withdraw(id JobID) {
 	s.settle()
 }
 
-// SetProgress states that the running job does rate units of work per unit of time from the instant from on (now or later)
-// and has done the given work by then.
+// SetProgress sets the progress of a running job. At the time from, which must not be in the past, the job has done the given
+// work; from then on it does the given rate of work per unit of time.
 func (s *State) SetProgress(id JobID, done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	j.done, j.since, j.rate = done, from, rate
@@ -146,7 +146,7 @@ func (s *State) settle() {
 	}
 }
 
-// scale is exact where the rate is 1.
+// scale returns d times rate, without rounding if the rate is 1.
 func scale(d time.Duration, rate float64) time.Duration {
 	if rate == 1 {
 		return d
@@ -167,7 +167,7 @@ func gpuTime(p Placement, d time.Duration) time.Duration {
 	return t
 }
 
-// occupy puts a job on servers; with gpus it restores the very GPUs, without it chooses them.
+// occupy puts a job on servers. If gpus is given, the job gets exactly these GPUs; if gpus is nil, occupy chooses them.
 func (s *State) occupy(id JobID, p Placement, gpus []int32) {
 	j := &s.jobs[id]
 	choose := gpus == nil
@@ -190,7 +190,7 @@ func (s *State) occupy(id JobID, p Placement, gpus []int32) {
 	s.account(id, p, 1)
 }
 
-// vacate takes a job off its servers; the job keeps the slices, for their owner to reuse or restore.
+// vacate takes a job off its servers. The job keeps the slices of its placement, so that the caller can reuse or restore them.
 func (s *State) vacate(id JobID) {
 	j := &s.jobs[id]
 	j.served += gpuTime(j.pieces, s.now-j.heldSince)
@@ -205,7 +205,7 @@ func (s *State) vacate(id JobID) {
 	}
 }
 
-// shelve takes a server out of the index before a change, unshelve puts it back after.
+// shelve takes a server out of the index before a change to it; unshelve puts it back afterwards.
 func (s *State) shelve(id ServerID) {
 	if v := &s.servers[id]; v.open() {
 		s.index.remove(id, v.freeWhole)
@@ -223,7 +223,7 @@ func (s *State) enlist(list *[]JobID, id JobID) {
 	*list = append(*list, id)
 }
 
-// delist removes the job at a place by moving the last one there.
+// delist removes the job at an index of the list by moving the last job there.
 func (s *State) delist(list *[]JobID, at int32) {
 	l := *list
 	last := len(l) - 1
@@ -232,7 +232,7 @@ func (s *State) delist(list *[]JobID, at int32) {
 	*list = l[:last]
 }
 
-// relist undoes delist.
+// relist reverses delist.
 func (s *State) relist(list *[]JobID, id JobID, at int32) {
 	l := append(*list, id)
 	if last := int32(len(l) - 1); at != last {

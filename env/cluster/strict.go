@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// readName reads a name: printable, and not empty if it must be one.
+// readName reads a printable name. If must is true, the name must not be empty.
 func readName(r *strictjson.Reader, must bool) string {
 	s, ok := r.String(names.Longest)
 	switch {
@@ -22,7 +22,7 @@ func readName(r *strictjson.Reader, must bool) string {
 	return s
 }
 
-// readLimit reads a whole number, or null for Unlimited.
+// readLimit reads a whole number, or null, which means Unlimited.
 func readLimit(r *strictjson.Reader) int64 {
 	if r.Null() {
 		return Unlimited
@@ -34,7 +34,7 @@ func readLimit(r *strictjson.Reader) int64 {
 	return n
 }
 
-// readSeconds reads an exact time from 0 to most.
+// readSeconds reads a time from 0 to most, without rounding.
 func readSeconds(r *strictjson.Reader, most time.Duration) time.Duration {
 	d, exact := parseSeconds(string(r.Numeral()))
 	if !exact || d > most {
@@ -44,10 +44,10 @@ func readSeconds(r *strictjson.Reader, most time.Duration) time.Duration {
 	return d
 }
 
-// The fields of an amount, at the head of those of whatever has one.
+// The fields of an amount. They come first among the fields of whatever contains an amount.
 var amountFields = []string{"gpu_milli", "cpu_milli", "mem_mib", "gpu_mem_mib"}
 
-// readAmount reads a field of an amount.
+// readAmount reads one field of an amount.
 func readAmount(r *strictjson.Reader, field int, a *Amount) {
 	switch amountFields[field] {
 	case "gpu_milli":
@@ -61,7 +61,7 @@ func readAmount(r *strictjson.Reader, field int, a *Amount) {
 	}
 }
 
-// fill gives the fields of an amount that were not read their values in another.
+// fill copies from another amount the fields that were not read; bit i of read is set if field i was.
 func (a *Amount) fill(read uint32, from Amount) {
 	for i, p := range [...]*int32{&a.GPUMilli, &a.CPUMilli, &a.MemMiB, &a.GPUMemMiB} {
 		if read>>i&1 == 0 {
@@ -70,7 +70,7 @@ func (a *Amount) fill(read uint32, from Amount) {
 	}
 }
 
-// parseSeconds reads decimal seconds exactly.
+// parseSeconds reads decimal seconds without rounding.
 func parseSeconds(s string) (time.Duration, bool) {
 	whole, part, _ := strings.Cut(s, ".")
 	if whole == "" || len(part) > 9 {
@@ -80,7 +80,7 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(ns), err == nil
 }
 
-// appendSeconds writes a time so that parseSeconds gives it back.
+// appendSeconds writes a time such that parseSeconds returns the same time.
 func appendSeconds(b []byte, d time.Duration) []byte {
 	b = strconv.AppendInt(b, int64(d/time.Second), 10)
 	if d %= time.Second; d != 0 {

@@ -3,25 +3,25 @@ package cluster
 // Total is a sum of amounts.
 type Total struct{ GPUMilli, CPUMilli, MemMiB int64 }
 
-// Add adds what so many workers hold.
+// Add adds what the given number of workers hold.
 func (t *Total) Add(workers int32, a Amount) {
 	t.GPUMilli += int64(workers) * int64(a.GPUMilli)
 	t.CPUMilli += int64(workers) * int64(a.CPUMilli)
 	t.MemMiB += int64(workers) * int64(a.MemMiB)
 }
 
-// Sub takes another total out, whether it is there or not.
+// Sub subtracts another total; the result may be negative.
 func (t *Total) Sub(u Total) {
 	t.GPUMilli, t.CPUMilli, t.MemMiB = t.GPUMilli-u.GPUMilli, t.CPUMilli-u.CPUMilli, t.MemMiB-u.MemMiB
 }
 
-// Holds reports whether another total is there.
+// Holds reports whether the total contains at least the other one in every resource.
 func (t *Total) Holds(u Total) bool {
 	return u.GPUMilli <= t.GPUMilli && u.CPUMilli <= t.CPUMilli && u.MemMiB <= t.MemMiB
 }
 
-// Total returns what the servers open to training jobs have, whoever holds it, without GPUs out of order. CPU and memory that
-// are not modelled somewhere are Unlimited.
+// Total returns the capacity of the servers open to training jobs, used or free, without failed GPUs. CPU or memory is Unlimited
+// if some server does not model it.
 func (s *View) Total() (t Total) {
 	for i := range s.servers {
 		if v := &s.servers[i]; v.open() {

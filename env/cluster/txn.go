@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// ErrInfeasible is wrapped by every operation that the state does not allow. The state is then as it was.
+// ErrInfeasible is wrapped by the error of every operation that the state does not allow. Such an operation changes nothing.
 var ErrInfeasible = errors.New("infeasible")
 
-// Scheduler decides. It reads the state and proposes operations through the transaction. It may keep state between calls
-// (a virtual machine, queues, a predictor), restarts it on Reset, and has no clock but Txn.Now. It is called at every decision
-// point and must not keep the Txn.
+// Scheduler makes the scheduling decisions. The driver calls Schedule at every decision point; the scheduler reads the state and
+// proposes operations through the transaction. It must not keep the Txn. It may keep state of its own between calls (a virtual
+// machine, queues, a predictor), which Reset clears, and its only clock is Txn.Now.
 type Scheduler interface {
 	Name() string
 	Reset(seed uint64) error
 	Schedule(tx *Txn) error
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind uint8
 
-// What a scheduler is told of.
+// The events that schedulers receive.
 const (
 	Arrived  EventKind = iota // a job was submitted
 	Finished                  // a job has done its work
-	Found                     // a job that already ran when the scheduler first looked
-	Respeed                   // a running job does not progress as it did, or not at rate 1 from its start
-	Woke                      // the instant that the scheduler asked for
-	// Interrupted is a job that a failure or the inference pool has stopped: it waits again, with the progress that it kept.
+	Found                     // a job that was running already when the scheduler first saw the cluster
+	Respeed                   // the rate of a running job has changed, or is not 1 from its start
+	Woke                      // the instant has come for which the scheduler asked with WakeAt
+	// Interrupted is a job that a failure or the inference pool has stopped. It waits again and keeps part of its progress.
 	Interrupted
 	Failed   // a server, or a GPU of it, went out of service
-	Repaired // it is back
-	Offered  // the inference pool lends more or fewer servers than before: see Offer and Owed
+	Repaired // the server, or the GPU, is back in service
+	Offered  // the number of servers that the inference pool lends has changed: see Offer and Owed
 )
 
 // Event is something that happened since the scheduler was last called.
 type Event struct {
 	Kind   EventKind
-	Job    JobID    // of those that a job is about
-	Server ServerID // of Failed and Repaired
+	Job    JobID    // the job, for events about a job
+	Server ServerID // the server, for Failed and Repaired
 }
 
-// OpKind is an operation on the cluster.
+// OpKind is the kind of an operation on the cluster.
 type OpKind uint8
 
 // The operations.
@@ -62,28 +62,28 @@ func (k OpKind) String() string { return opNames[k] }
 // Op is one operation that a scheduler proposed and the state allowed.
 type Op struct {
 	Kind   OpKind
-	Job    JobID    // of place, resize, preempt and migrate
-	Server ServerID // of loan and reclaim
-	before job      // the job as it was
+	Job    JobID    // for place, resize, preempt and migrate
+	Server ServerID // for loan and reclaim
+	before job      // the job before the operation
 	after  Placement
 	gpus   []int32
 }
 
-// First reports whether the operation starts a job that never ran.
+// First reports whether the operation starts a job that has never run before.
 func (o *Op) First() bool { return o.Kind == OpPlace && o.before.starts == 0 }
 
-// Before returns where the job ran before the operation, nil if it did not. Read only; valid until the transaction ends.
+// Before returns the job's placement before the operation, nil if it did not run. Read only; valid until the transaction ends.
 func (o *Op) Before() Placement { return o.before.pieces }
 
-// Placement returns where the operation puts its job, nil for a preemption. Read only; valid until the transaction ends.
+// Placement returns the job's placement after the operation, nil for a preemption. Read only; valid until the transaction ends.
 func (o *Op) Placement() Placement { return o.after }
 
 // GPUs returns the GPU indices that the operation gives its job, piece after piece. Read only; valid until the
 // transaction ends.
 func (o *Op) GPUs() []int32 { return o.gpus }
 
-// Txn is a proposal in the making: every operation takes effect on the state at once and can be rolled back until the driver
-// ends the transaction. View reads; only the operations below change it.
+// Txn is a transaction, in which a scheduler builds its proposal. Every operation takes effect on the state at once and can be
+// rolled back until the driver ends the transaction. View only reads the state; only the operations below change it.
 type Txn struct {
 	s      *State
 	events []Event
@@ -92,10 +92,11 @@ type Txn struct {
 	woken  bool
 	// refused counts operations that the state did not allow.
 	refused int
-	quiet   bool // nobody reads why
+	quiet   bool // the caller does not read why an operation is infeasible
 }
 
-// Begin opens the state's transaction; events is what the scheduler is told, kept until End.
+// Begin opens the state's transaction. events is what the transaction reports to the scheduler; the state keeps the slice until
+// End.
 func (s *State) Begin(events []Event) *Txn {
 	s.txn.events, s.txn.ops, s.txn.woken, s.txn.refused = events, s.txn.ops[:0], false, 0
 	return &s.txn
@@ -104,7 +105,7 @@ func (s *State) Begin(events []Event) *Txn {
 // Txn returns the open transaction.
 func (s *State) Txn() *Txn { return &s.txn }
 
-// End closes the transaction and keeps its operations.
+// End closes the transaction; its operations stay in effect.
 func (t *Txn) End() {
 	for i := range t.ops {
 		if b := &t.ops[i].before; b.phase == Running {
@@ -115,36 +116,37 @@ func (t *Txn) End() {
 	t.ops, t.events, t.woken = t.ops[:0], nil, false
 }
 
-// View returns what may be known now, with all operations so far in effect.
+// View returns the cluster as the scheduler may see it now, with the effect of all operations so far.
 func (t *Txn) View() *View { return &t.s.View }
 
-// Now is the instant of the decision.
+// Now returns the time of the decision.
 func (t *Txn) Now() time.Duration { return t.s.now }
 
-// Events returns what happened since the last call, in order: finishes before arrivals, lower ids first. Read only.
+// Events returns the events since the last call of the scheduler: finished jobs before arrived ones, lower ids first. Read only.
 func (t *Txn) Events() []Event { return t.events }
 
-// WakeAt asks for a decision point, also if nothing else happens then. The earliest request of a transaction counts; an
-// instant that is not in the future is ignored.
+// WakeAt asks for a decision point at the given time, even if nothing else happens then. If a transaction asks several times, the
+// earliest time counts. WakeAt ignores a time that is not in the future.
 func (t *Txn) WakeAt(at time.Duration) {
 	if at > t.s.now && (!t.woken || at < t.wake) {
 		t.wake, t.woken = at, true
 	}
 }
 
-// SetWake puts back what Wake returned, for schedulers that are asked what they would do and may not move time by it.
+// SetWake restores what Wake returned. A caller that only asks a scheduler what it would do uses it to undo the scheduler's
+// WakeAt.
 func (t *Txn) SetWake(at time.Duration, asked bool) { t.wake, t.woken = at, asked }
 
-// Wake returns the instant asked for.
+// Wake returns the time that WakeAt asked for; ok is false if it was not called.
 func (t *Txn) Wake() (at time.Duration, ok bool) { return t.wake, t.woken }
 
-// Ops returns what was proposed, in order. Read only; valid until the transaction ends.
+// Ops returns the operations so far, in order. Read only; valid until the transaction ends.
 func (t *Txn) Ops() []Op { return t.ops }
 
-// Refused counts the operations since Begin that the state did not allow, also those that a search only tried.
+// Refused returns the number of operations since Begin that the state did not allow, including those that a search only tried.
 func (t *Txn) Refused() int { return t.refused }
 
-// refuse makes the error of a refusal where somebody reads it.
+// refuse returns the error for an infeasible operation. It formats the error only if the caller reads it.
 func (t *Txn) refuse(why func() error) error {
 	if t.quiet {
 		return ErrInfeasible
@@ -159,7 +161,7 @@ func (t *Txn) count(err error) error {
 	return err
 }
 
-// Mark names the present point of the transaction.
+// Mark returns a mark of the current position in the transaction, for Rollback.
 func (t *Txn) Mark() int { return len(t.ops) }
 
 // Rollback undoes all operations since the mark and restores the state exactly.
@@ -172,7 +174,7 @@ func (t *Txn) Rollback(mark int) {
 	}
 }
 
-// Place starts a pending job: the whole gang, or ErrInfeasible. The placement is copied.
+// Place starts a pending job. It places the whole gang or returns an error that wraps ErrInfeasible. It copies the placement.
 func (t *Txn) Place(id JobID, p Placement) error { return t.count(t.start(id, p)) }
 
 func (t *Txn) start(id JobID, p Placement) error {
@@ -195,7 +197,7 @@ func (t *Txn) start(id JobID, p Placement) error {
 	return nil
 }
 
-// Preempt stops a running job, which waits again.
+// Preempt stops a running job, which is then pending again.
 func (t *Txn) Preempt(id JobID) error { return t.count(t.preempt(id)) }
 
 func (t *Txn) preempt(id JobID) error {
@@ -213,12 +215,12 @@ func (t *Txn) preempt(id JobID) error {
 	return nil
 }
 
-// Migrate moves a running job to another placement of as many workers.
+// Migrate moves a running job to another placement with the same number of workers.
 func (t *Txn) Migrate(id JobID, p Placement) error {
 	return t.count(t.move(OpMigrate, id, p))
 }
 
-// Resize changes the workers or amounts of a running job within its elastic bounds.
+// Resize changes the number or the amounts of a running job's workers, within its elastic bounds.
 func (t *Txn) Resize(id JobID, p Placement) error {
 	return t.count(t.move(OpResize, id, p))
 }
@@ -242,7 +244,7 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	}
 	s.occupy(id, s.pieceStorage(p), nil)
 	j.done = s.progressOf(&before)
-	j.since = max(s.now, before.since) // a job that restarts goes on restarting
+	j.since = max(s.now, before.since) // a job that is restarting continues to restart
 	t.record(kind, id, before)
 	return nil
 }
@@ -293,7 +295,7 @@ func (t *Txn) expect(verb string, id JobID, want Phase) error {
 	return nil
 }
 
-// admit checks a placement against the job's bounds and what is free.
+// admit returns an error if a placement violates the job's bounds or does not fit into what is free.
 func (t *Txn) admit(verb string, id JobID, p Placement) error {
 	s, spec := t.s, t.s.jobs[id].spec
 	if n := p.Workers(); n < spec.Least() || n > spec.Most() {
@@ -336,7 +338,7 @@ func (t *Txn) admit(verb string, id JobID, p Placement) error {
 	return nil
 }
 
-// shortage is the common refusal, formatted only if somebody reads it.
+// shortage is the most common error; it formats its text only if someone reads it.
 type shortage struct {
 	verb string
 	job  JobID

@@ -2,51 +2,51 @@ package cluster
 
 import "time"
 
-// View is a cluster and its jobs at one instant as schedulers read them: what a Txn's operations have done so far is in it. It
-// has no method that changes anything. What it returns belongs to it and is valid until the next change. Not safe for
-// concurrent use, as some methods use its own scratch memory.
+// View is a cluster and its jobs at one instant, as schedulers read them. It includes the effect of the open transaction's
+// operations so far. None of its methods changes the cluster. What the methods return belongs to the View and is valid until the
+// next change. A View is not safe for concurrent use, as some methods use its scratch memory.
 type View struct {
 	now     time.Duration
 	servers []server
 	index   index
 	jobs    []job
-	known   int // ids of submitted jobs are below
-	settled int // jobs below are done and change no more
+	known   int // the ids of submitted jobs are below this
+	settled int // jobs below this id are done and never change again
 	lineage
-	types    []string         // of GPUs, by bit
-	tenants  []tenant         // those with a quota
-	tenantAt map[string]int32 // places in tenants; shared by copies
+	types    []string         // GPU types, by bit
+	tenants  []tenant         // tenants with a quota
+	tenantAt map[string]int32 // indices into tenants, by name; copies share it
 	profile  Profile
 	lending
-	crossing [][]JobID // by rack: the running jobs that use its uplink, ascending
-	nics     []int64   // by rack: what these have of its servers' NICs, in nicUnit
+	crossing [][]JobID // by rack: the running jobs that use the rack's uplink, ascending
+	nics     []int64   // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
 	pending  []JobID
 	running  []JobID
 	txn      Txn
-	told     []Event     // storage of what a copy's transaction tells
-	freedP   []Placement // storage of finished jobs, reused
+	told     []Event     // memory for the events of a copy's transaction
+	freedP   []Placement // memory of finished jobs, for reuse
 	freedG   [][]int32
-	stamp    []int32 // marks servers during BestFit
+	stamp    []int32 // marks servers during BestFit and admit
 	stampNow int32
 }
 
-// Course returns what SetProgress stated last of a job, or what an operation made of it since: the work that it had done at
-// the instant from, which may be past or to come, and its rate while it runs.
+// Course returns the job's last progress record, as SetProgress or a later operation set it: the work done at the time from,
+// which may be past or future, and the job's rate from then on.
 func (s *View) Course(id JobID) (done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	return j.done, j.since, j.rate
 }
 
-// Now is the instant.
+// Now returns the current time.
 func (s *View) Now() time.Duration { return s.now }
 
-// Servers counts the servers; their ids are below it.
+// Servers returns the number of servers. Their ids are below it.
 func (s *View) Servers() int { return len(s.servers) }
 
-// MostGPUs is the number of GPUs of the largest server.
+// MostGPUs returns the number of GPUs of the largest server.
 func (s *View) MostGPUs() int32 { return int32(len(s.index.of) - 1) }
 
-// Server returns what a server is.
+// Server returns the specification of a server.
 func (s *View) Server(id ServerID) *ServerSpec { return &s.servers[id].spec }
 
 // Open reports whether training jobs may run on the server.
@@ -55,7 +55,7 @@ func (s *View) Open(id ServerID) bool { return s.servers[id].open() }
 // OnLoan reports whether the server is lent to the training pool.
 func (s *View) OnLoan(id ServerID) bool { return s.servers[id].onLoan }
 
-// FreeGPUs counts the server's GPUs that nobody uses.
+// FreeGPUs returns the number of the server's GPUs that no job uses.
 func (s *View) FreeGPUs(id ServerID) int32 { return s.servers[id].freeWhole }
 
 // FreeCPU returns the server's unused thousandths of cores.
@@ -64,46 +64,46 @@ func (s *View) FreeCPU(id ServerID) int64 { return s.servers[id].freeCPU }
 // FreeMem returns the server's unused MiB.
 func (s *View) FreeMem(id ServerID) int64 { return s.servers[id].freeMem }
 
-// GPUUse returns the thousandths in use of each of the server's GPUs. Read only.
+// GPUUse returns, for each of the server's GPUs, the thousandths in use. Read only.
 func (s *View) GPUUse(id ServerID) []int16 { return s.servers[id].used }
 
 // Residents returns the jobs with a piece on the server, ascending. Read only; valid until the next change.
 func (s *View) Residents(id ServerID) []JobID { return s.servers[id].residents }
 
-// Fits counts the workers of the job that the server could take now beside what the job holds already, each on a GPU of its
-// own and each holding the amount: 0 on GPUs that will not do for the job, and never beyond its tenant's quota.
+// Fits returns how many more workers of the job the server can take now, each on its own GPU and each holding the amount a. It is
+// 0 if the job does not accept the server's GPUs, and it respects the quota of the job's tenant.
 func (s *View) Fits(id ServerID, job JobID, a Amount) int32 {
 	return s.room(id, &s.jobs[job], a)
 }
 
-// FreeTotal counts the GPUs that nobody uses on the servers open to training jobs.
+// FreeTotal returns the number of GPUs that no job uses, on the servers open to training jobs.
 func (s *View) FreeTotal() int64 { return s.index.free }
 
-// Pending returns the waiting jobs in no meaningful but a reproducible order. Read only; valid until the next change.
+// Pending returns the waiting jobs. Their order is arbitrary but reproducible. Read only; valid until the next change.
 func (s *View) Pending() []JobID { return s.pending }
 
-// Running returns the running jobs in no meaningful but a reproducible order. Read only; valid until the next change.
+// Running returns the running jobs. Their order is arbitrary but reproducible. Read only; valid until the next change.
 func (s *View) Running() []JobID { return s.running }
 
-// Jobs bounds the ids of jobs that may ever be submitted.
+// Jobs returns an upper bound for job ids: those of all jobs that may ever be submitted are below it.
 func (s *View) Jobs() int { return len(s.jobs) }
 
-// Phase returns where the job stands.
+// Phase returns the job's phase.
 func (s *View) Phase(id JobID) Phase { return s.jobs[id].phase }
 
-// Spec returns what may be known of the job, nil before its submission. Read only.
+// Spec returns the job's specification, nil before its submission. Read only.
 func (s *View) Spec(id JobID) *JobSpec { return s.jobs[id].spec }
 
-// Starts counts how often the job was placed.
+// Starts returns how often the job was placed from the queue.
 func (s *View) Starts(id JobID) int { return int(s.jobs[id].starts) }
 
-// Fresh reports whether the job was first placed at this very instant, also if it was stopped or moved since.
+// Fresh reports whether the job was placed for the first time at this very instant, even if it was stopped or moved since.
 func (s *View) Fresh(id JobID) bool {
 	j := &s.jobs[id]
 	return j.starts > 0 && j.first == s.now
 }
 
-// Placement returns where a running job runs. Read only; valid until the next change.
+// Placement returns the placement of a running job. Read only; valid until the next change.
 func (s *View) Placement(id JobID) Placement { return s.jobs[id].pieces }
 
 // GPUs returns the indices of the GPUs that a running job holds, piece after piece. Read only; valid until the next change.
@@ -124,7 +124,7 @@ func (s *View) GPUsOn(id JobID, server ServerID) []int32 {
 	return nil
 }
 
-// Progress returns the work that the job has done by now.
+// Progress returns the work that the job has done so far.
 func (s *View) Progress(id JobID) time.Duration {
 	return s.progressOf(&s.jobs[id])
 }
@@ -136,7 +136,7 @@ func (s *View) progressOf(j *job) time.Duration {
 	return j.done + scale(s.now-j.since, j.rate)
 }
 
-// Rate returns the running job's work per time, 0 while it restarts.
+// Rate returns the running job's work per unit of time, 0 while the job restarts.
 func (s *View) Rate(id JobID) float64 {
 	j := &s.jobs[id]
 	if j.phase != Running || s.now < j.since {
@@ -145,20 +145,21 @@ func (s *View) Rate(id JobID) float64 {
 	return j.rate
 }
 
-// PlannedRate returns the running job's work per time, also while it restarts and does not progress yet.
+// PlannedRate returns the running job's work per unit of time, also while it restarts and makes no progress yet.
 func (s *View) PlannedRate(id JobID) float64 { return s.jobs[id].rate }
 
-// Since returns the instant from which on the running job progresses at its present rate; it lies ahead while it restarts.
+// Since returns the time from which the running job progresses at its present rate. It is in the future while the job restarts.
 func (s *View) Since(id JobID) time.Duration { return s.jobs[id].since }
 
-// Remaining returns the estimate less the work done, at least 0; ok is false where the scenario grants no estimate.
+// Remaining returns the estimate minus the work done, at least 0; ok is false if the scenario discloses no estimate.
 func (s *View) Remaining(id JobID) (left time.Duration, ok bool) {
 	e := s.jobs[id].spec.Estimate
 	return max(e-s.Progress(id), 0), e > 0
 }
 
-// ExpectedFinish returns when the running job will have done its estimated work at its present rate: a fixed instant while
-// the rate does not change, in the past for a job that outlives its estimate, and Never for one too slow for times to say.
+// ExpectedFinish returns the time at which the running job will have done its estimated work at its present rate. It does not
+// change while the rate does not change, it is in the past if the job outlives its estimate, and it is Never if the rate is too
+// low to represent the time.
 func (s *View) ExpectedFinish(id JobID) time.Duration {
 	j := &s.jobs[id]
 	left := j.spec.Estimate - j.done
@@ -168,7 +169,7 @@ func (s *View) ExpectedFinish(id JobID) time.Duration {
 	return j.since + scale(left, 1/j.rate)
 }
 
-// Attained returns the GPU-time that the job has held by now.
+// Attained returns the GPU-time that the job has held so far.
 func (s *View) Attained(id JobID) time.Duration {
 	j := &s.jobs[id]
 	if j.phase != Running {
