@@ -8,17 +8,19 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// reservation holds servers for a gang that does not fit yet. The zero value holds none.
+// reservation reserves servers (its block) for a gang that does not fit yet. The zero value reserves none.
 type reservation struct {
 	gang  cluster.JobID
 	block []bool        // by server, nil without a reservation
 	free  time.Duration // when the block is expected to be free
 	until time.Duration // when the reservation ends at the latest
-	// servers bounds those that the gang may be scattered over, 0 for any number: it waits for these although it fits.
+	// servers is the maximum number of servers over which the gang may be spread, 0 for any number. If it is set, the gang waits
+	// for the block although it would fit now on more servers.
 	servers int
 }
 
-// obstructs reports whether a start would keep the gang from its block.
+// obstructs reports whether a start of another job would occupy the block after the time at which the block is expected to be
+// free.
 func (r *reservation) obstructs(s *cluster.View, st *start) bool {
 	if st.job == r.gang || !slices.ContainsFunc(st.at, func(p cluster.Piece) bool { return r.block[p.Server] }) {
 		return false
@@ -27,39 +29,40 @@ func (r *reservation) obstructs(s *cluster.View, st *start) bool {
 	return spec.Estimate == 0 || s.Phase(st.job) != cluster.Running || s.ExpectedFinish(st.job) > r.free
 }
 
-// scatters reports whether a start is the gang's, on more servers than the reservation allows.
+// scatters reports whether a start is the gang's and uses more servers than the reservation allows.
 func (r *reservation) scatters(st *start) bool {
 	return st.job == r.gang && r.servers > 0 && len(st.at) > r.servers
 }
 
-// fewest is the least number of servers that a start may need.
+// fewest returns the least number of servers on which the workers of a start could fit.
 func fewest(s *cluster.View, st *start) int {
 	most := s.MostGPUs()
 	return int((st.at.Workers() + most - 1) / most)
 }
 
-// outlook foresees when servers have GPUs free, in a state that does not change until it is renewed. It keeps its memory.
+// outlook predicts when servers will have GPUs free. It caches predictions until renew, and is valid while the state does not
+// change.
 type outlook struct {
-	gpus    []time.Duration // until each is free: those of a server one after the other, ascending
-	first   []int           // by server: where in gpus its own begin
-	known   []bool          // by number of GPUs: whether this is known
-	soonest [][]freed       // likewise: the servers that will ever have so many free, the soonest first
+	gpus    []time.Duration // time until each GPU is free, ascending within a server; the servers one after the other
+	first   []int           // by server: the index in gpus of its first GPU
+	known   []bool          // by number of GPUs: whether soonest is computed for it
+	soonest [][]freed       // by number of GPUs: the servers that will have so many GPUs free, the soonest first
 	chosen  []cluster.ServerID
 }
 
-// freed is a server and how long it takes until it has so many GPUs free.
+// freed is a server and the time until it has the required number of GPUs free.
 type freed struct {
 	left   time.Duration
 	server cluster.ServerID
 }
 
-// renew forgets what was foreseen.
+// renew discards the cached predictions.
 func (o *outlook) renew() {
 	clear(o.known)
 	o.gpus, o.first = o.gpus[:0], o.first[:0]
 }
 
-// with returns the servers that will have so many GPUs free, the soonest first.
+// with returns the servers that will have the number need of GPUs free, the soonest first.
 func (o *outlook) with(s *cluster.View, need int32) []freed {
 	if len(o.first) == 0 {
 		for i := range s.Servers() {
@@ -86,8 +89,8 @@ func (o *outlook) with(s *cluster.View, need int32) []freed {
 	return all
 }
 
-// choose foresees where the gang finds room first, and when: on as few servers as can be, those free soonest. ok is false where
-// estimates do not tell, or if that is now. Chosen has the servers until the next call.
+// choose predicts when the gang can start on the fewest possible servers, and writes those that are free soonest to chosen, until
+// the next call. ok is false if the estimates do not predict a time, or if the gang fits there now.
 func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration, ok bool) {
 	o.chosen = o.chosen[:0]
 	workers, most := s.Spec(id).Workers, s.MostGPUs()
@@ -112,12 +115,12 @@ func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration,
 	return s.Now() + free, free > 0
 }
 
-// meets reports whether a placement is on a server that was chosen last.
+// meets reports whether a placement uses one of the servers that choose wrote to chosen.
 func (o *outlook) meets(p cluster.Placement) bool {
 	return slices.ContainsFunc(p, func(q cluster.Piece) bool { return slices.Contains(o.chosen, q.Server) })
 }
 
-// block holds the servers that were chosen last.
+// block returns a reservation of the servers in chosen for the gang.
 func (m *memory) block(s *cluster.View, id cluster.JobID, free time.Duration) reservation {
 	n, from := s.Servers(), len(m.blocks)
 	m.blocks = slices.Grow(m.blocks, n)[:from+n]
@@ -129,7 +132,7 @@ func (m *memory) block(s *cluster.View, id cluster.JobID, free time.Duration) re
 	return r
 }
 
-// reserve holds the servers on which a gang finds room first.
+// reserve returns a reservation of the servers on which the gang is predicted to fit first.
 func (m *memory) reserve(s *cluster.View, id cluster.JobID) (r reservation, ok bool) {
 	free, ok := m.choose(s, id)
 	if !ok {

@@ -7,46 +7,49 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// board shows one wide list at a decision point, which stays for the instant: what the base proposes as a whole and in parts,
-// what rivals propose, and what the board itself finds for the first jobs of several orders and for running jobs. What is carried
-// out leaves the list, and what no longer fits loses its members. When the base's own is taken, all pass or nothing is left, the
-// base is told of what was done that it did not propose, and asked again; when it was told already, the decision is over. Who
-// always takes the first candidate leaves the base as it is. Not safe for concurrent use.
+// board steps through a decision with a wide list. It shows one list, which stays for the instant: the base's proposal as a whole
+// and in parts, the proposals of rivals, and what the board itself finds for the first jobs of several queue orders and for
+// running jobs.
+//
+// A candidate that is carried out leaves the list, and one that no longer fits loses its members. The list closes when the base's
+// own candidate is taken, when all agents pass or when no candidate is left. If something was done that the base did not propose,
+// the board then introduces the base to the new state and asks it again; otherwise the decision is over. A judge that always
+// takes the first candidate reproduces the base. Not safe for concurrent use.
 type board struct {
-	walk     *walk // the base with its holds, and the searches for placements
+	walk     *walk // the base with its commitments, and the searches for placements
 	rivals   []rival
-	departed bool            // something was carried out that the base did not propose, or in an order in which not all of its fits
-	parts    int             // of the base's proposal that were carried out singly
-	wake     wake            // that the base asked for
-	proposed int             // how many of what was made somebody proposed
-	tune     *placement.Tune // knows which amounts matter
-	measured int             // elastic jobs of which the knee was looked for
+	departed bool            // something was carried out that the base did not propose, or in an order in which not all of the base's proposal fits
+	parts    int             // number of the base's operations that were carried out singly
+	wake     wake            // the wake-up that the base asked for
+	proposed int             // number of elements of made that the base or a rival proposed
+	tune     *placement.Tune // finds the amounts of CPU and memory that matter
+	measured int             // number of elastic jobs whose knee was searched for
 
-	// Memory that is used again.
+	// Memory that is reused.
 	made    []Candidate
 	jobs    []cluster.JobID
 	best    []ranked
-	fits    []bool // by place in jobs: it could start now
+	fits    []bool // parallel to jobs: whether the job could start now
 	events  []cluster.Event
 	refused []int
-	racks   []rack // by room, after one that stands for none; empty before they are counted
-	order   []int  // of what was made
-	turns   []int  // what was made of its kind for the job before
+	racks   []rack // by room, after a first element that stands for no rack; empty until they are counted
+	order   []int  // indices into made, in the order of the list
+	turns   []int  // parallel to made: how many candidates of its kind came before it for the same job
 }
 
-// rival is another scheduler and what it is asked by.
+// rival is another scheduler whose proposals become candidates.
 type rival struct {
 	name string
 	base cluster.Scheduler
 }
 
-// wake is an instant that a scheduler asked for.
+// wake is a wake-up that a scheduler asked for.
 type wake struct {
 	at    time.Duration
 	asked bool
 }
 
-// newBoard returns a board before its first Reset.
+// newBoard returns a board. Call Reset before the first Begin.
 func newBoard(c Config) *board {
 	b := &board{walk: newWalk(c), tune: placement.NewTune(placement.DefaultTune())}
 	for _, r := range c.Rivals {
@@ -73,7 +76,7 @@ func (b *board) Begin(tx *cluster.Txn) error {
 	return b.propose()
 }
 
-// propose asks the base and the rivals, and finds the list.
+// propose asks the base and the rivals for their proposals, and finds the list.
 func (b *board) propose() error {
 	w, tx := b.walk, b.walk.tx
 	b.departed, b.parts = false, 0
@@ -117,7 +120,7 @@ func (b *board) propose() error {
 	return b.end()
 }
 
-// end closes the decision. What the base asked to be woken for counts whatever was done.
+// end closes the decision. It keeps the wake-up that the base asked for, whatever was carried out.
 func (b *board) end() error {
 	if b.wake.asked {
 		b.walk.tx.WakeAt(b.wake.at)
@@ -125,7 +128,7 @@ func (b *board) end() error {
 	return b.walk.end()
 }
 
-// single adds the parts of the base's proposal.
+// single adds each operation of the base's proposal as a candidate of its own.
 func (b *board) single() {
 	w := b.walk
 	if w.whole || len(w.ops) < 2 {
@@ -136,8 +139,8 @@ func (b *board) single() {
 	}
 }
 
-// ask adds what rivals propose, and the first start of each. They are told of the cluster anew, as of a snapshot. What they ask
-// to be woken for counts only if their proposal is carried out, and then they are asked again anyway.
+// ask adds each rival's proposal, and the first start of it. A rival sees the cluster as in a snapshot, without history. The
+// board drops the wake-up that a rival asks for: if the proposal is carried out, the rival is asked again anyway.
 func (b *board) ask() error {
 	w, tx := b.walk, b.walk.tx
 	events := tx.Events()
@@ -168,17 +171,17 @@ func (b *board) ask() error {
 	return nil
 }
 
-// add makes a candidate that binds nobody afterwards.
+// add adds a candidate that commits the base to nothing new.
 func (b *board) add(kind Kind, id cluster.JobID, ops []cluster.Proposal) {
 	b.made = append(b.made, Candidate{Kind: kind, Job: id, Ops: ops, commitment: b.walk.front.commitment})
 }
 
-// start adds to start a job somewhere.
+// start adds a candidate that starts a job with the given placement.
 func (b *board) start(kind Kind, id cluster.JobID, at cluster.Placement) {
 	b.add(kind, id, b.walk.memory.list(cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}))
 }
 
-// TakeAll implements Source. Taking the base's own closes the list.
+// TakeAll implements Source. Taking the base's own candidate closes the list.
 func (b *board) TakeAll(places []int) (refused []int, err error) {
 	w := b.walk
 	b.refused = b.refused[:0]
@@ -206,7 +209,7 @@ func (b *board) TakeAll(places []int) (refused []int, err error) {
 	return b.refused, b.again()
 }
 
-// again shows what is left of the list.
+// again updates the list after candidates were carried out, and closes it if nothing is left.
 func (b *board) again() error {
 	w := b.walk
 	w.coalitions.clear(w.tx.View().Servers())
@@ -229,7 +232,7 @@ func (b *board) again() error {
 	return b.close()
 }
 
-// rest is what of the base's proposal still fits, in its order.
+// rest returns the operations of the base's proposal that still fit, in their order.
 func (b *board) rest() []cluster.Proposal {
 	w, m := b.walk, &b.walk.memory
 	mark, from := w.tx.Mark(), len(m.ops)
@@ -238,14 +241,14 @@ func (b *board) rest() []cluster.Proposal {
 			m.ops = append(m.ops, w.ops[i])
 		} else if w.whole {
 			m.ops = m.ops[:from]
-			break // it is all or nothing
+			break // a proposal with other operations than starts is all or nothing
 		}
 	}
 	w.tx.Rollback(mark)
 	return m.ops[from:len(m.ops):len(m.ops)]
 }
 
-// close ends the list: the base is asked again if it does not know what was done.
+// close ends the list. If something was done that the base did not propose, it asks the base again.
 func (b *board) close() error {
 	if b.departed {
 		return b.propose()

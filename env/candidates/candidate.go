@@ -7,29 +7,29 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Candidate is one thing that could be done now: operations that happen at once, and what the base is held to from then on. What
-// it points to is the source's, and valid until its next step, as the list is.
+// Candidate is one thing that could be done now: operations that are carried out together, and a commitment that constrains the
+// base afterwards. What it points to belongs to the source and, like the list, is valid until the source's next step.
 type Candidate struct {
 	Kind Kind
-	Job  cluster.JobID      // that it is about, -1 for none
-	Ops  []cluster.Proposal // what happens at once, in order; none if something only waits
-	Wait time.Duration      // until what it waits for is expected, 0 if it waits for nothing or nobody can tell
-	// Saves is, of Grow and Move, how much of its time to go the job gains by what profiles say.
+	Job  cluster.JobID      // the job that it is about, -1 for none
+	Ops  []cluster.Proposal // the operations, in order; none if the candidate only makes jobs wait
+	Wait time.Duration      // predicted time until what it waits for happens, 0 if it waits for nothing or the time is unknown
+	// Saves is set for Grow and Move: the reduction of the job's remaining time, predicted from profiles.
 	Saves time.Duration
-	By    string // of Rival, the scheduler's name
-	// Gone says that the candidate was carried out or no longer fits, and cannot be taken.
+	By    string // the scheduler's name, for Rival
+	// Gone is true if the candidate was carried out or no longer fits. It cannot be taken then.
 	Gone bool
-	// Members are the servers that take part, ascending; their weights sum to 1. Those of a wait are the servers on which jobs
-	// would have started, those of a block that is held are its servers, and those of a veto that starts nobody are the servers
-	// of the jobs that it spares. Only where the base starts nobody is there no member.
+	// Members are the servers that take part, ascending; their weights sum to 1. The members of a wait are the servers on which
+	// jobs would have started; of a reservation, the reserved servers; of a veto that starts no job, the servers of the jobs that
+	// it spares. Only the base's own candidate has no members, if it starts no job.
 	Members []Member
 
 	commitment
-	of *walk // that found it, nil for none
+	of *walk // the walk that found it, nil for none
 }
 
-// Apply carries out the operations. An error wraps cluster.ErrInfeasible, and what was done before it stands: the caller rolls
-// back.
+// Apply carries out the operations. If one is infeasible, Apply returns an error that wraps cluster.ErrInfeasible and leaves the
+// earlier ones in effect; the caller rolls them back.
 func (c *Candidate) Apply(tx *cluster.Txn) error {
 	for i := range c.Ops {
 		if err := tx.Do(&c.Ops[i]); err != nil {
@@ -39,7 +39,7 @@ func (c *Candidate) Apply(tx *cluster.Txn) error {
 	return nil
 }
 
-// do carries out the operations and reports whether the state allows them; if not, it is as before.
+// do carries out the operations and reports whether the state allows them all. If not, it rolls them back.
 func (c *Candidate) do(tx *cluster.Txn) bool {
 	mark := tx.Mark()
 	for i := range c.Ops {
@@ -51,23 +51,23 @@ func (c *Candidate) do(tx *cluster.Txn) bool {
 	return true
 }
 
-// starts reports whether the candidate starts the job.
+// starts reports whether the candidate starts the job with this id.
 func (c *Candidate) starts(id cluster.JobID) bool {
 	return slices.ContainsFunc(c.Ops, func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && p.Job == id })
 }
 
-// start is a job and where it starts.
+// start is a job and the placement with which it starts.
 type start struct {
 	job cluster.JobID
 	at  cluster.Placement
-	own bool // on GPUs that nobody else uses
+	own bool // on GPUs that no other job uses
 }
 
 func (st *start) proposal() cluster.Proposal {
 	return cluster.Proposal{Kind: cluster.OpPlace, Job: st.job, Placement: st.at}
 }
 
-// unshared reports whether the job has its GPUs to itself.
+// unshared reports whether the operation's job has its GPUs to itself.
 func unshared(s *cluster.View, o *cluster.Op) bool {
 	gpus := o.GPUs()
 	for _, p := range o.Placement() {

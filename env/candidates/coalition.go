@@ -9,27 +9,27 @@ import (
 // Member is a server that takes part in a candidate.
 type Member struct {
 	Server cluster.ServerID
-	// Weight is its part of the candidate's workers: those that the operations place, and those of jobs that they stop, where
-	// these stood. A job that stops and starts again counts where it is in the end. A server that is lent or given back counts
-	// as one worker more.
+	// Weight is the server's part of the candidate's workers. These are the workers that the operations place and, for jobs that
+	// they stop, the workers of those jobs where they ran. A job that is stopped and starts again counts only where it is in the
+	// end. A server that is lent or returned counts as one more worker.
 	Weight float32
 }
 
-// coalitions works out who takes part in candidates. It keeps its memory from one list to the next.
+// coalitions computes the members of candidates. It reuses its memory from one list to the next.
 type coalitions struct {
-	load    []int64            // by server: workers
-	on      []cluster.ServerID // those with a load
+	load    []int64            // by server: number of workers
+	on      []cluster.ServerID // the servers with a load
 	jobs    []cluster.JobID
 	members []Member // of all candidates of a list, one after the other
 }
 
-// clear forgets the members of the last list, whose memory is used again.
+// clear discards the members of the last list and reuses their memory.
 func (c *coalitions) clear(servers int) {
 	c.load = slices.Grow(c.load[:0], servers)[:servers]
 	c.members = c.members[:0]
 }
 
-// tried returns the members of a candidate whose operations have just been carried out, from the mark on.
+// tried returns the members of a candidate whose operations, those after the mark, have just been carried out.
 func (c *coalitions) tried(tx *cluster.Txn, mark int) []Member {
 	s, ops := tx.View(), tx.Ops()[mark:]
 	c.jobs = c.jobs[:0]
@@ -66,7 +66,7 @@ func (c *coalitions) put(id cluster.ServerID, workers int64) {
 	c.load[id] += workers
 }
 
-// take returns the servers with a load, ascending, and forgets the load.
+// take returns the servers with a load as members, ascending, and resets the load.
 func (c *coalitions) take() []Member {
 	slices.Sort(c.on)
 	sum := int64(0)

@@ -10,17 +10,17 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// Bounds on what is tried for one decision.
+// Bounds on the search for one decision.
 const (
-	moved   = 12   // running jobs that might move
-	victims = 8    // that might be stopped
-	changed = 4    // changes that are made
-	faster  = 1.05 // by which a job that moves must become
-	slow    = 0.95 // of its speed as requested: faster jobs stay, unless they are elastic
+	moved   = 12   // how many running jobs are tried for a move
+	victims = 8    // how many running jobs are tried as victims of a preemption
+	changed = 4    // how many changes are made
+	faster  = 1.05 // a job moves only if its speed grows at least by this factor
+	slow    = 0.95 // jobs above this speed, relative to that requested, stay where they are, unless they are elastic
 )
 
-// vetoes returns the candidates beside a proposal that preempts: to preempt nobody, and to start those for whom there is room so.
-// The state is that before the proposal.
+// vetoes returns the alternatives to a proposal that preempts jobs: preempt none, and start only those jobs for which there is
+// room then. The state is that before the proposal. There is no alternative if a job has been kept from starting for too long.
 func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
 	tx, s, c := w.tx, w.tx.View(), w.front.commitment
 	veto := Candidate{Kind: Veto, Job: -1}
@@ -55,7 +55,7 @@ func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
 	return []Candidate{veto}, nil
 }
 
-// changes finds candidates that change running jobs, once the base starts nobody else.
+// changes adds candidates that change running jobs, after the base's last start.
 func (o *finder) changes() {
 	if o.w.deltas >= changed {
 		return
@@ -68,7 +68,7 @@ func (o *finder) changes() {
 	}
 }
 
-// longest returns the running jobs with an estimate, the one with the longest to go first.
+// longest returns the running jobs that have an estimate, the longest remaining time first.
 func (o *finder) longest() []cluster.JobID {
 	if o.ranked {
 		return o.w.longest
@@ -86,8 +86,8 @@ func (o *finder) longest() []cluster.JobID {
 	return ids
 }
 
-// gains adds the changes to running jobs by which these go on clearly faster, as many as are wanted, the one that gains most
-// first: the place and the amounts that a job would get if it started now.
+// gains adds, at most most times, a change that makes a running job clearly faster, the one that gains most first. The change
+// gives the job the placement and the amounts that it would get if it started now.
 func (o *finder) gains(most int) {
 	s := o.tx.View()
 	if s.FreeTotal() == 0 {
@@ -128,7 +128,8 @@ func (o *finder) gains(most int) {
 	o.all = o.all[:min(len(o.all), from+most)]
 }
 
-// again proposes where a running job would start now if it did not run.
+// again returns the placement with which a running job would start now if it were not running; ok is false if that is its present
+// one.
 func (w *walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool) {
 	s, mark := tx.View(), tx.Mark()
 	defer tx.Rollback(mark)
@@ -140,15 +141,16 @@ func (w *walk) again(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, bool
 	return st.at, ok && !slices.Equal(st.at, old)
 }
 
-// preempt adds to stop the running job with the longest to go whose GPUs let the first waiting job start.
+// preempt adds a candidate that lets the first waiting job start by stopping a running job, the one with the longest remaining
+// time whose GPUs suffice.
 func (o *finder) preempt() {
 	if len(o.queue) > 0 {
 		o.stops(o.queue[0], 1)
 	}
 }
 
-// stops adds at most so many ways to let a waiting job start by stopping a running one that has much longer to go, the one with
-// the longest first.
+// stops adds, at most most times, a candidate that stops a running job to let the waiting job first start. The running job must
+// have at least twice as long to go; those with the longest remaining time come first.
 func (o *finder) stops(first cluster.JobID, most int) {
 	s := o.tx.View()
 	left, known := s.Remaining(first)

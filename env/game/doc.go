@@ -1,8 +1,8 @@
-// Package game is one decision of a team of servers, over any transaction: the same for a simulated cluster and for a real one.
-// It links no simulator; package env is a simulator and this game.
+// Package game is the game that a team of servers plays at one decision point. It works on any cluster transaction, of a
+// simulated cluster or of a real one, and it links no simulator; package env combines it with a simulator.
 //
-// At a decision point the prior, a scheduler, says what it proposes. A Round shows that and what could be done in its place, as
-// numbered candidates, each with the servers that take part in it, its coalition. Every server is an agent and names one
-// candidate of which it is a part, or passes. A candidate is carried out if its coalition agrees. Rounds follow each other at
-// the same instant until nothing is left to decide.
+// At a decision point the prior proposes operations. The prior is the base scheduler that the learned team reviews. A Round lists
+// that proposal and the alternatives to it as numbered candidates. Each candidate has a coalition: the servers that take part in
+// it. Every server is an agent, which names one candidate of which it is a member, or passes. The game carries out a candidate if
+// its coalition agrees on it. Rounds follow each other at the same instant until nothing is left to decide.
 package game

@@ -10,23 +10,23 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Config makes a Game.
+// Config configures a Game.
 type Config struct {
-	// Review says whose proposals are played about, the prior's, and which candidates are looked for.
+	// Review names the prior, whose proposals the team reviews, and sets which candidates are searched for.
 	Review candidates.Config
 	// Rule is what the prior itself would take among candidates, nil for always its own.
 	Rule    candidates.Judge
-	Encoder observe.Encoder // nil: an observe.Standard. It keeps scratch space: every game needs its own
+	Encoder observe.Encoder // nil means an observe.Standard. It has scratch space: every game needs its own encoder
 	Agree   Agreement
 }
 
-// Agreement says when a candidate that is named is carried out.
+// Agreement is the rule by which a coalition agrees on a candidate.
 type Agreement uint8
 
-// The agreements. The server of a coalition with the greatest weight leads it, the first of several.
+// The agreements. The lead of a coalition is its server with the greatest weight, the first of several.
 const (
-	All  Agreement = iota // if all servers of its coalition name it
-	Lead                  // if its lead server names it and no other of its coalition names something else
+	All  Agreement = iota // all servers of the coalition name the candidate
+	Lead                  // the lead names the candidate, and no other member names a different one
 )
 
 var agreementNames = [...]string{"all", "lead"}
@@ -39,7 +39,7 @@ func (a Agreement) String() string {
 	return agreementNames[a]
 }
 
-// ParseAgreement returns the agreement of a name: all or lead.
+// ParseAgreement returns the agreement with the given name, all or lead.
 func ParseAgreement(name string) (Agreement, error) {
 	if i := slices.Index(agreementNames[:], name); i >= 0 {
 		return Agreement(i), nil
@@ -47,27 +47,28 @@ func ParseAgreement(name string) (Agreement, error) {
 	return 0, fmt.Errorf("agreement %q, want all or lead", name)
 }
 
-// ErrMasked is wrapped by the error about an agent that names what its mask excludes, or a number that there is not. Nothing has
-// happened then.
+// ErrMasked is wrapped by the error about an agent that names a candidate outside its mask or a number that does not exist. The
+// game has changed nothing then.
 var ErrMasked = errors.New("masked action")
 
-// Game is what a team of servers decides, round after round, in the transactions of one episode: Begin, then Show and Play while
-// there is more. Same transactions and same joint actions, same rounds. Not safe for concurrent use.
+// Game is the sequence of rounds that a team of servers plays in the transactions of one episode. Call Begin at each decision
+// point, then Show and Play while there is another round. Equal transactions and equal joint actions give equal rounds. Not safe
+// for concurrent use.
 type Game struct {
 	cfg     Config
 	spec    Spec
 	source  candidates.Source
 	tx      *cluster.Txn
 	prior   Action
-	agreed  []int    // places in the list
+	agreed  []int    // indices into the list
 	taken   []Action // see Taken
 	refused []Refusal
 
-	named []int32             // scratch: by number, how many servers name it
-	seen  observe.Observation // scratch: what the encoder fills
+	named []int32             // scratch: for each number, how many servers name it
+	seen  observe.Observation // scratch: the observation that the encoder fills
 }
 
-// New returns a game for a cluster of so many servers, before its first Reset.
+// New returns a game for a cluster with the given number of servers. Call Reset before the first Begin.
 func New(cfg Config, servers int) (*Game, error) {
 	if cfg.Encoder == nil {
 		cfg.Encoder = &observe.Standard{Wide: cfg.Review.Wide}
@@ -86,17 +87,17 @@ func New(cfg Config, servers int) (*Game, error) {
 		return nil, fmt.Errorf("make game: encoder with a window of %d jobs, %d features of servers and %d of candidates, want 0 or"+
 			" more, at least 1 and at least 1", spec.Window, len(spec.Server), len(spec.Candidate))
 	}
-	n := 2 + cfg.Review.Items // Pass and the prior's own among them
+	n := 2 + cfg.Review.Items // including Pass and the prior's own
 	return &Game{
 		cfg: cfg, spec: Spec{Agents: servers, Candidates: n, Jobs: max(spec.Window, n-1), Spec: spec},
 		source: candidates.NewSource(cfg.Review), named: make([]int32, n),
 	}, nil
 }
 
-// Spec is the shape of its rounds.
+// Spec returns the shape of the rounds.
 func (g *Game) Spec() Spec { return g.spec }
 
-// Tally counts the candidates that were carried out since Reset by their kind.
+// Tally returns, for each kind, how many candidates were carried out since Reset.
 func (g *Game) Tally() [candidates.Kinds]int { return g.source.Tally() }
 
 // Reset begins an episode.
@@ -107,8 +108,8 @@ func (g *Game) Reset(seed uint64) error {
 	return g.source.Reset(seed)
 }
 
-// Begin asks the prior at a decision point. more says that there is a round to play; else the prior's proposal stands in the
-// transaction, as there is nothing to choose.
+// Begin asks the prior for its proposal at a decision point and reports whether there is a round to play. If there is none, there
+// is nothing to choose, and Begin leaves the prior's proposal in the transaction.
 func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
 	g.tx, g.taken, g.refused = tx, g.taken[:0], g.refused[:0]
 	if g.cfg.Rule != nil {
@@ -120,7 +121,7 @@ func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
 	return g.next()
 }
 
-// next finds what the prior would do in the present round.
+// next computes the prior's choice in the present round; more is false if there is no round.
 func (g *Game) next() (more bool, err error) {
 	list := g.source.List()
 	if len(list) == 0 {
@@ -137,10 +138,11 @@ func (g *Game) next() (more bool, err error) {
 	return true, nil
 }
 
-// Show fills what the agents see of the present round. What the encoder hands out from elsewhere than the round is copied.
+// Show fills r with what the agents observe in the present round. It copies slices that the encoder returns instead of filling
+// those of r.
 func (g *Game) Show(r *Round) error { return g.show(g.tx, g.source.List(), g.prior, r) }
 
-// End shows agents the last state of an episode: there are no candidates, and all they may do is pass.
+// End fills r with the last state of an episode. It has no candidates, so the agents can only pass.
 func (g *Game) End(tx *cluster.Txn, r *Round) error { return g.show(tx, nil, Pass, r) }
 
 func (g *Game) show(tx *cluster.Txn, list []candidates.Candidate, prior Action, r *Round) error {
@@ -157,7 +159,7 @@ func (g *Game) show(tx *cluster.Txn, list []candidates.Candidate, prior Action, 
 	if err := g.fits(seen, len(list)); err != nil {
 		return err
 	}
-	copy(r.Servers, seen.Servers) // nothing where the encoder wrote in place, here and below
+	copy(r.Servers, seen.Servers) // copies nothing if the encoder wrote in place; the same below
 	copy(r.Global, seen.Global)
 	clear(r.Jobs[copy(r.Jobs, seen.Jobs):])
 	clear(r.Candidates[:width])
@@ -179,7 +181,7 @@ func (g *Game) show(tx *cluster.Txn, list []candidates.Candidate, prior Action, 
 	return nil
 }
 
-// size gives a round its rows. What is in them stays.
+// size gives the round's slices their lengths and keeps their elements.
 func (g *Game) size(r *Round) {
 	s := &g.spec
 	r.Servers = grow(r.Servers, s.Agents*len(s.Server))
@@ -188,7 +190,7 @@ func (g *Game) size(r *Round) {
 	r.Candidates = grow(r.Candidates, s.Candidates*len(s.Candidate))
 }
 
-// fits reports an observation of so many candidates that has not the size that the encoder's Spec says.
+// fits returns an error if an observation for the given number of candidates does not have the sizes in the encoder's Spec.
 func (g *Game) fits(o *observe.Observation, list int) error {
 	s := &g.spec
 	if len(o.Servers) == s.Agents*len(s.Server) && len(o.Ids) <= s.Jobs && len(o.Jobs) == len(o.Ids)*len(s.Job) &&
@@ -201,12 +203,13 @@ func (g *Game) fits(o *observe.Observation, list int) error {
 		len(s.Global))
 }
 
-// grow returns a slice of n elements that keeps what is there and the memory of buf where it suffices.
+// grow returns a slice of n elements that keeps the elements of buf, and its memory if that suffices.
 func grow[T any](buf []T, n int) []T { return slices.Grow(buf, max(n-len(buf), 0))[:n] }
 
-// Play carries out a joint action, one number an agent. more says that there is another round; else all that was decided at
-// this instant stands in the transaction. What is agreed on is carried out in the order of the numbers; a candidate that no
-// longer fits after those before it is refused. An illegal action is an error that wraps ErrMasked, and nothing happens.
+// Play carries out a joint action, one number per agent, and reports whether there is another round. If there is none, all that
+// was decided at this instant is in the transaction. Play carries out the agreed candidates in the order of their numbers, and
+// refuses a candidate that no longer fits after those before it. For an illegal action it returns an error that wraps ErrMasked
+// and does nothing.
 func (g *Game) Play(joint []Action) (more bool, err error) {
 	if err := g.Check(joint); err != nil {
 		return false, err
@@ -226,7 +229,7 @@ func (g *Game) Play(joint []Action) (more bool, err error) {
 	return g.next()
 }
 
-// take carries out what is agreed on.
+// take carries out the agreed candidates.
 func (g *Game) take() error {
 	late, err := g.source.TakeAll(g.agreed)
 	for _, k := range late {
@@ -241,15 +244,16 @@ func (g *Game) take() error {
 	return err
 }
 
-// Taken lists the candidates that the last Play carried out, ascending, valid until the next. Where the prior's own starts
-// nobody, to pass is to take it.
+// Taken returns the candidates that the last Play carried out, ascending; valid until the next Play. If the prior's own candidate
+// starts no job, passing counts as taking it.
 func (g *Game) Taken() []Action { return g.taken }
 
-// Refused lists the candidates that were named in the last Play and not carried out, ascending, valid until the next.
+// Refused returns the candidates that agents named in the last Play and that were not carried out, ascending; valid until the
+// next Play.
 func (g *Game) Refused() []Refusal { return g.refused }
 
-// Check holds a joint action against the coalitions of the present round. An action of an agent that takes no part in what it
-// names is an error that wraps ErrMasked, as is a number that there is not.
+// Check compares a joint action with the coalitions of the present round. It returns an error that wraps ErrMasked if an agent
+// names a candidate of which it is not a member, or a number that does not exist.
 func (g *Game) Check(joint []Action) error {
 	if len(joint) != g.spec.Agents {
 		return fmt.Errorf("play: %d actions, want one for each of the %d agents", len(joint), g.spec.Agents)
@@ -279,7 +283,7 @@ func takesPart(members []candidates.Member, id cluster.ServerID) bool {
 	return found
 }
 
-// settle finds which candidates are agreed on, and which are refused.
+// settle determines which candidates are agreed on and which are refused.
 func (g *Game) settle(joint []Action) {
 	clear(g.named)
 	for _, n := range joint {
@@ -297,7 +301,7 @@ func (g *Game) settle(joint []Action) {
 	}
 }
 
-// agree reports whether the coalition of a candidate that is named agrees on it.
+// agree reports whether the coalition agrees on candidate n, which some server names.
 func (g *Game) agree(n Action, joint []Action) bool {
 	members := g.source.List()[n-1].Members
 	if g.cfg.Agree == All {

@@ -7,41 +7,42 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Action is what an agent names: the number of a candidate, or Pass.
+// Action is the choice of one agent: the number of a candidate, or Pass.
 type Action int32
 
-// Pass names nothing. It is always legal. Where no candidate is agreed on, what the prior would start waits, and is looked at
-// again after the retry interval; a job that has been kept waiting so for as long as Config.Review.Hold starts all the same.
+// Pass names no candidate. It is always legal. If no candidate is agreed on, the jobs that the prior would start wait, and the
+// game asks the prior again after the retry interval. A job that was kept waiting like this for Config.Review.Hold starts
+// nevertheless.
 const Pass Action = 0
 
-// Spec is the shape of a game and the meaning of its numbers.
+// Spec is the shape of a game's rounds and the meaning of their numbers.
 type Spec struct {
 	Agents     int // servers; agent i is server i
-	Candidates int // numbers that an agent may name, Pass among them
+	Candidates int // how many numbers an agent may name, including Pass
 	Jobs       int // rows of jobs
 	observe.Spec
 }
 
-// Share is the part of a server in a candidate.
+// Share is the part that a server has in a candidate.
 type Share struct {
 	Candidate Action
 	Server    int32
 	Weight    float32 // see candidates.Member
 }
 
-// Refusal is a candidate that was named and is not carried out.
+// Refusal is a candidate that an agent named and that was not carried out.
 type Refusal struct {
 	Candidate Action
 	Reason    Reason
 }
 
-// Reason is why a candidate is not carried out.
+// Reason is why a candidate was not carried out.
 type Reason uint8
 
 // The reasons.
 const (
 	Disagreed Reason = iota // a server of its coalition did not name it
-	Overtaken               // it does not fit after another that was carried out before it, or there is a new list after that
+	Overtaken               // it does not fit after a candidate carried out before it, or that candidate led to a new list
 )
 
 // String returns the reason in words.
@@ -52,38 +53,38 @@ func (r Reason) String() string {
 	return "it does not fit after another that was carried out before it"
 }
 
-// Round is what agents see and may name. The caller owns it and may reuse it; Game.Show sizes its slices on first use and then
-// fills them in place. It is read only for others.
+// Round is what the agents observe and may name in one round. The caller owns it and may reuse it: Game.Show allocates its slices
+// on first use and later fills them in place. Everybody else only reads it.
 //
-// Number 1 is what the prior does next: its next start, or its proposal as a whole if that stops or changes running jobs. The
-// others could be done in its place. The observation has as many rows of jobs and of candidates as Spec says; those beyond
-// len(Ids) jobs and len(List) candidates are 0, as is that of Pass.
+// Candidate 1 is what the prior does next: its next start, or its whole proposal if that stops or changes running jobs. The other
+// candidates are alternatives to it. The observation has as many rows of jobs and candidates as Spec says. The row of Pass is 0,
+// and so are the rows beyond len(Ids) jobs and len(List) candidates.
 type Round struct {
 	observe.Observation
-	// List has the candidates: List[k] has the number k+1. It is the game's, and valid until its next step.
+	// List contains the candidates: List[k] has the number k+1. It belongs to the game and is valid until the game's next step.
 	List      []candidates.Candidate
-	Coalition []Share // of the candidates, ascending by number, then server; the weights of a candidate sum to 1
-	Mask      []bool  // [Agents][Candidates]: what an agent may name
-	Prior     Action  // what the prior would do
+	Coalition []Share // members of all candidates, ascending by candidate, then server; the weights of a candidate sum to 1
+	Mask      []bool  // [Agents][Candidates]: which numbers each agent may name
+	Prior     Action  // the prior's choice
 	spec      *Spec
 }
 
-// Spec is the shape of the round's game. Read only.
+// Spec returns the shape of the round. Read only.
 func (r *Round) Spec() *Spec { return r.spec }
 
-// Legal returns agent i's mask: one entry a number.
+// Legal returns the mask of agent i, one entry per number.
 func (r *Round) Legal(i int) []bool {
 	n := r.spec.Candidates
 	return r.Mask[i*n : (i+1)*n]
 }
 
-// Server returns agent i's own row.
+// Server returns the row of agent i's own server.
 func (r *Round) Server(i int) []float32 {
 	n := len(r.spec.Server)
 	return r.Servers[i*n : (i+1)*n]
 }
 
-// Members returns the coalition of a candidate, none of Pass.
+// Members returns the coalition of a candidate; Pass has none.
 func (r *Round) Members(n Action) []Share {
 	from, _ := slices.BinarySearchFunc(r.Coalition, n, func(s Share, n Action) int { return int(s.Candidate - n) })
 	to := from
@@ -93,8 +94,8 @@ func (r *Round) Members(n Action) []Share {
 	return r.Coalition[from:to]
 }
 
-// Unanimous fills the joint action by which exactly this candidate is agreed on: its coalition names it, all others pass.
-// Naming the prior's own where that starts nobody is to pass.
+// Unanimous fills joint with the action by which exactly candidate n is agreed on: its coalition names it, and all others pass.
+// If n is the prior's own and starts no job, all pass.
 func (r *Round) Unanimous(n Action, joint []Action) {
 	clear(joint)
 	for _, s := range r.Members(n) {
@@ -102,7 +103,7 @@ func (r *Round) Unanimous(n Action, joint []Action) {
 	}
 }
 
-// CopyFrom makes r a copy of src that shares no memory with it, but for List and what Spec returns.
+// CopyFrom makes r a copy of src. The copy shares only List and the Spec with src.
 func (r *Round) CopyFrom(src *Round) {
 	old := *r
 	*r = *src

@@ -6,17 +6,18 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Player names candidates for all agents: a policy.
+// Player is a policy that names candidates for all agents.
 type Player interface {
 	Name() string
 	// Reset begins an episode.
 	Reset(seed uint64) error
-	// Act fills joint, one number an agent. tx is the transaction of the round, which it may try things in and must leave as it
-	// was.
+	// Act fills joint with one number per agent. tx is the transaction of the round: Act may try operations in it but must roll
+	// them back.
 	Act(tx *cluster.Txn, r *Round, joint []Action) error
 }
 
-// Scheduler is a player as a cluster.Scheduler: it decides in a simulation or in production as it does in the environment.
+// Scheduler makes a Player a cluster.Scheduler, so that the same policy decides in the environment, in a simulation and in
+// production.
 type Scheduler struct {
 	player Player
 	cfg    Config
@@ -28,7 +29,7 @@ type Scheduler struct {
 
 var _ cluster.Scheduler = (*Scheduler)(nil)
 
-// NewScheduler returns the scheduler of a player.
+// NewScheduler returns a scheduler in which the player p decides.
 func NewScheduler(p Player, cfg Config) *Scheduler { return &Scheduler{player: p, cfg: cfg} }
 
 // Name implements cluster.Scheduler.
@@ -60,7 +61,7 @@ func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// begin makes the game of an episode once it is known on how many servers it is played.
+// begin creates the game of an episode at the first decision, when the number of servers is known.
 func (s *Scheduler) begin(servers int) (err error) {
 	if s.game, err = New(s.cfg, servers); err != nil {
 		return err
