@@ -86,8 +86,8 @@ func (o *finder) longest() []cluster.JobID {
 	return ids
 }
 
-// gains adds, at most most times, a change that makes a running job clearly faster, the one that gains most first. The change
-// gives the job the placement and the amounts that it would get if it started now.
+// gains adds up to most candidates that each make a running job clearly faster, the one that gains most first. Each gives its job
+// the placement and the amounts that the job would get if it started now.
 func (o *finder) gains(most int) {
 	s := o.tx.View()
 	if s.FreeTotal() == 0 {
@@ -149,8 +149,8 @@ func (o *finder) preempt() {
 	}
 }
 
-// stops adds, at most most times, a candidate that stops a running job to let the waiting job first start. The running job must
-// have at least twice as long to go; those with the longest remaining time come first.
+// stops adds up to most candidates that each stop a running job to let the waiting job first start. The running job must have at
+// least twice as long to go; jobs with the longest remaining time come first.
 func (o *finder) stops(first cluster.JobID, most int) {
 	s := o.tx.View()
 	left, known := s.Remaining(first)

@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// find returns the candidates beside the i-th start of a plan, or beside stopping after the last. The state is as before it. They
-// are valid until the next call.
+// find returns the alternatives to the i-th start of a plan or, after the last start, to stopping there. The state is that before
+// that start. The candidates are valid until the next call.
 func (w *walk) find(plan []start, i int) []Candidate {
 	w.memory.renew()
 	o := finder{w: w, tx: w.tx, plan: plan[i:], all: w.made[:0]}
@@ -23,7 +23,7 @@ func (w *walk) find(plan []start, i int) []Candidate {
 	return o.all[:min(len(o.all), w.Items)]
 }
 
-// instead finds what could be done in the place of the next start.
+// instead adds the alternatives to the next start of the plan.
 func (o *finder) instead(first bool) {
 	w, s, job := o.w, o.tx.View(), o.plan[0].job
 	o.queue = w.queue(s, o.plan)
@@ -47,7 +47,7 @@ func (o *finder) instead(first bool) {
 	}
 }
 
-// more finds what could be done after the last start.
+// more adds what could be done after the last start.
 func (o *finder) more() {
 	if o.w.news && !o.w.Moves {
 		o.queue = o.w.queue(o.tx.View(), nil)
@@ -58,19 +58,20 @@ func (o *finder) more() {
 	}
 }
 
-// finder collects a list of candidates.
+// finder collects the candidates of one list.
 type finder struct {
 	w     *walk
 	tx    *cluster.Txn
 	plan  []start
 	queue []cluster.JobID // jobs that the base leaves waiting, the shortest first
 	all   []Candidate
-	// ranked says that the walk has found which jobs have the longest to go.
+	// ranked reports whether walk.longest is computed for this state.
 	ranked bool
-	room   int32 // 1 more than the GPUs that are not wholly in use, 0 before they are counted
+	room   int32 // 1 more than the number of GPUs that are not wholly in use, 0 before it is computed
 }
 
-// queue returns the waiting jobs that are not in the plan nor kept at this instant, the one with the least to do first.
+// queue returns the waiting jobs that are neither in the plan nor kept from starting at this instant, the shortest remaining work
+// first.
 func (w *walk) queue(s *cluster.View, plan []start) []cluster.JobID {
 	queue := w.waiting[:0]
 	w.ids = w.ids[:0]
@@ -90,7 +91,7 @@ func (w *walk) queue(s *cluster.View, plan []start) []cluster.JobID {
 	return queue
 }
 
-// due is what a job has still to do by its estimate; the longest without one.
+// due returns a job's estimated remaining work, or Never if it has no estimate.
 func due(s *cluster.View, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
@@ -103,12 +104,12 @@ func (o *finder) start(kind Kind, c commitment, st start) {
 	o.all = append(o.all, Candidate{Kind: kind, Job: st.job, Ops: o.w.memory.list(st.proposal()), commitment: c})
 }
 
-// delay adds a candidate that keeps the next job of the plan from starting, until so much later.
+// delay adds a candidate that keeps the next job of the plan from starting for the expected time wait.
 func (o *finder) delay(kind Kind, c commitment, wait time.Duration) {
 	o.all = append(o.all, Candidate{Kind: kind, Job: o.plan[0].job, Wait: wait, commitment: c})
 }
 
-// next is how long until a running job is expected to end, 0 if none is.
+// next returns the time until the first running job is expected to end, 0 if the estimates predict none.
 func (o *finder) next() time.Duration {
 	s, next := o.tx.View(), cluster.Never
 	for _, id := range s.Running() {
@@ -120,10 +121,10 @@ func (o *finder) next() time.Duration {
 	return next
 }
 
-// now is the commitment as it stands.
+// now returns the base's present commitment.
 func (o *finder) now() commitment { return o.w.front.commitment }
 
-// drop gives up the reservation.
+// drop adds a candidate that starts the next job and gives up the reservation.
 func (o *finder) drop() {
 	if c := o.now(); c.block != nil {
 		c.reservation = reservation{}
@@ -131,7 +132,7 @@ func (o *finder) drop() {
 	}
 }
 
-// wait keeps the job, or all that would start, until something happens.
+// wait adds candidates that keep the next job, or all jobs of the plan, from starting at this instant.
 func (o *finder) wait() {
 	if !slices.ContainsFunc(o.plan, func(st start) bool { return o.w.exempt(o.tx.View(), st.job) }) {
 		c := o.now()
@@ -145,7 +146,8 @@ func (o *finder) wait() {
 	}
 }
 
-// reserve holds a block for the first gang that waits in vain, where the job would be in its way.
+// reserve adds a candidate that reserves servers for the first waiting gang that does not fit now and that the next job would
+// delay by taking one of these servers.
 func (o *finder) reserve() {
 	s, m, base := o.tx.View(), &o.w.memory, &o.plan[0]
 	if o.now().block != nil {
@@ -168,7 +170,7 @@ func (o *finder) reserve() {
 			continue
 		}
 		if _, fits := o.fit(id); fits {
-			continue // it would start from the block at once, and others wait in vain then
+			continue // the gang would start in the block at once, and the other jobs would have waited for nothing
 		}
 		c := o.now()
 		c.reservation = m.block(s, id, free)
@@ -178,7 +180,7 @@ func (o *finder) reserve() {
 	}
 }
 
-// gather lets a gang that would be scattered wait for fewer servers, which are held for it.
+// gather adds a candidate that reserves fewer servers for a gang that would now be spread over more, and lets it wait for them.
 func (o *finder) gather() {
 	s, base := o.tx.View(), &o.plan[0]
 	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
@@ -191,7 +193,8 @@ func (o *finder) gather() {
 	}
 }
 
-// patience is how long a job waits before nobody is started any more that the base would not: nobody starves.
+// patience is the waiting time of a job beyond which candidates no longer start jobs ahead of the base's order, so that no job
+// starves.
 const patience = 24 * time.Hour
 
 func (o *finder) starved() bool {
@@ -199,7 +202,7 @@ func (o *finder) starved() bool {
 	return slices.ContainsFunc(o.queue, func(id cluster.JobID) bool { return s.Now()-s.Spec(id).Submit > patience })
 }
 
-// first starts a job that the base leaves waiting in the place of the next.
+// first adds a candidate that starts, in place of the next job, a job that the base leaves waiting.
 func (o *finder) first() {
 	if o.starved() {
 		return
@@ -212,7 +215,7 @@ func (o *finder) first() {
 	}
 }
 
-// begin starts a job although the base has stopped.
+// begin adds candidates that start a job after the base's last start.
 func (o *finder) begin() {
 	if o.starved() {
 		return
@@ -233,8 +236,8 @@ func (o *finder) begin() {
 	}
 }
 
-// fit does as the walk's, in the state before all candidates. Most jobs wait because there are not enough GPUs, which is soon
-// seen.
+// fit is walk.fit in the state before all candidates. It first compares the job with the number of idle GPUs, as most waiting
+// jobs need more.
 func (o *finder) fit(id cluster.JobID) (start, bool) {
 	if o.tx.View().Spec(id).Least() > o.idle() {
 		return start{}, false
@@ -242,7 +245,8 @@ func (o *finder) fit(id cluster.JobID) (start, bool) {
 	return o.w.fit(o.tx, id)
 }
 
-// idle counts the GPUs that are not wholly in use in the state before all candidates: a job needs as many as it has workers.
+// idle returns the number of GPUs that are not wholly in use in the state before all candidates. A job needs at least one per
+// worker.
 func (o *finder) idle() int32 {
 	if o.room == 0 {
 		s := o.tx.View()
@@ -256,7 +260,7 @@ func (o *finder) idle() int32 {
 	return o.room - 1
 }
 
-// vacant counts the GPUs of a server that are not wholly in use.
+// vacant returns the number of a server's GPUs that are not wholly in use.
 func vacant(s *cluster.View, id cluster.ServerID) (n int32) {
 	for _, use := range s.GPUUse(id) {
 		if use < cluster.WholeGPU {
@@ -266,7 +270,7 @@ func vacant(s *cluster.View, id cluster.ServerID) (n int32) {
 	return n
 }
 
-// fit proposes where the job could start now.
+// fit returns a start of the job at the placement that the placer would choose now; ok is false if the job does not fit.
 func (w *walk) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
@@ -281,7 +285,8 @@ func (w *walk) fit(tx *cluster.Txn, id cluster.JobID) (start, bool) {
 	return w.fits[0], true
 }
 
-// packed starts the job beside others.
+// packed adds candidates that start the next job on GPUs that it shares with another job or, if the base shares them already, on
+// GPUs of its own.
 func (o *finder) packed() {
 	base := &o.plan[0]
 	for _, p := range o.w.beside(o.tx, base.job, base.at[0].Amount) {
@@ -296,7 +301,7 @@ func (o *finder) packed() {
 	}
 }
 
-// elsewhere starts the job on GPUs of its own on another server.
+// elsewhere adds a candidate that starts the next job on its own GPUs on another server.
 func (o *finder) elsewhere() {
 	base := &o.plan[0]
 	if at, ok := o.w.aligned(o.tx, base); ok {
@@ -304,7 +309,7 @@ func (o *finder) elsewhere() {
 	}
 }
 
-// sized starts an elastic job with other numbers of workers.
+// sized adds candidates that start an elastic job with other numbers of workers.
 func (o *finder) sized() {
 	base := &o.plan[0]
 	spec := o.tx.View().Spec(base.job)

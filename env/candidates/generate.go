@@ -7,16 +7,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// How far a board looks.
+// Bounds on the search of a board.
 const (
-	parts  = 8  // starts of the base's proposal that stand singly
-	heads  = 64 // waiting jobs that are looked at by each order, at most; a quarter of what is wanted in all, but 4 at least
-	gangs  = 2  // that servers may be held for
-	gainer = 4  // changes to running jobs
-	knees  = 4  // elastic jobs of which the speed is asked for at several numbers of workers
+	parts  = 8  // how many operations of the base's proposal become candidates of their own
+	heads  = 64 // how many waiting jobs each order contributes, at most; the number is a quarter of Items, but at least 4
+	gangs  = 2  // how many gangs servers may be reserved for
+	gainer = 4  // how many changes to running jobs are added
+	knees  = 4  // how many elastic jobs have their speed evaluated at several numbers of workers
 )
 
-// find adds what the board itself thinks of, the first jobs of the orders first.
+// find adds the candidates that the board itself finds, in the order in which pick chose the jobs.
 func (b *board) find() error {
 	w := b.walk
 	b.pick()
@@ -46,8 +46,8 @@ func (b *board) find() error {
 	return nil
 }
 
-// pick chooses the waiting jobs that the board looks at: the first by age, by the time and the GPU-time that they still need, by
-// the service that they have had, and of every tenant the one that came first.
+// pick chooses the waiting jobs for which the board searches: the first ones by remaining time, by age, by remaining GPU-time and
+// by attained service, and the oldest job of each tenant.
 func (b *board) pick() {
 	s := b.walk.tx.View()
 	b.jobs = b.jobs[:0]
@@ -62,7 +62,7 @@ func (b *board) pick() {
 	b.tenants()
 }
 
-// ranked is a waiting job with its key in an order.
+// ranked is a waiting job with its key in one of the orders.
 type ranked struct {
 	id  cluster.JobID
 	key float64
@@ -95,7 +95,7 @@ func (b *board) first(key func(id cluster.JobID) float64) {
 
 func (b *board) heads() int { return min(max(b.walk.Items/4, 4), heads*b.walk.times()) }
 
-// tenants adds of the first tenants that wait the job that came first.
+// tenants adds the oldest waiting job of each of the first tenants that have one, if there is more than one tenant.
 func (b *board) tenants() {
 	s := b.walk.tx.View()
 	type head struct {
@@ -122,7 +122,8 @@ func (b *board) tenants() {
 	}
 }
 
-// shrink adds to take workers from so many elastic running jobs, those with the longest to go, while jobs wait.
+// shrink adds candidates that take workers from elastic running jobs while jobs wait, for up to most jobs, the longest remaining
+// time first.
 func (o *finder) shrink(most int) {
 	if len(o.queue) == 0 {
 		return
@@ -147,8 +148,8 @@ func (o *finder) shrink(most int) {
 	}
 }
 
-// hold adds to hold servers for the first gangs that do not fit, to let a scattered gang of the base wait for fewer servers, and
-// to give up what is held.
+// hold adds candidates that reserve servers for the first gangs that do not fit, and one that lets a gang that the base would
+// spread wait for fewer servers. If there is a reservation already, it adds only a candidate that gives it up.
 func (b *board) hold(o *finder) {
 	w := b.walk
 	s := w.tx.View()
@@ -176,7 +177,8 @@ func (b *board) hold(o *finder) {
 	}
 }
 
-// lend adds to borrow a server of the inference pool while jobs wait, and to give one back that nobody uses.
+// lend adds candidates that borrow a server of the inference pool while jobs wait, and that return a borrowed server on which
+// nothing runs.
 func (b *board) lend() {
 	s := b.walk.tx.View()
 	lend, back := cluster.ServerID(-1), cluster.ServerID(-1)

@@ -9,32 +9,32 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// Guard is a base held to what a candidate commits it to: it plays the base and takes back what the commitment forbids. Whenever
-// it has, or something was done that the base did not propose, the base is told of the cluster anew.
+// Guard makes a base keep a candidate's commitment: it plays the base and takes back what the commitment forbids. Whenever it has
+// taken something back, or something was done that the base did not propose, it introduces the base to the cluster anew.
 type Guard struct {
 	base cluster.Scheduler
 	commitment
-	exempt func(*cluster.View, cluster.JobID) bool // of a job that may no longer be held, nil for none
-	keep   func(*cluster.Txn, cluster.JobID)       // is told of a job that is held, nil for nobody
-	steps  *int                                    // that may still be played, nil for any number
+	exempt func(*cluster.View, cluster.JobID) bool // reports whether a job has been kept from starting for too long to be kept longer; nil if none ever is
+	keep   func(*cluster.Txn, cluster.JobID)       // called for each job that the guard keeps from starting; may be nil
+	steps  *int                                    // how many decision points may still be played; nil for any number
 	seed   uint64
-	stale  bool             // the base does not know the cluster
-	place  placement.Placer // of the gang that a reservation is for
+	stale  bool             // the base does not know the present state of the cluster
+	place  placement.Placer // for the gang of a reservation
 
-	// Memory that is used again.
+	// Memory that is reused.
 	memory memory
 	held   []bool // the reservation's block
 	told   []cluster.Event
 	starts []start
 }
 
-// NewGuard returns a base that is to be played on after a candidate. steps, if not nil, counts down the decision points that may
-// still be played; ErrSpent then ends the play.
+// NewGuard returns a guard that plays the base on after a candidate, see Commit. steps, if not nil, is the number of decision
+// points that may still be played. The guard counts it down, and Schedule returns ErrSpent when none is left.
 func NewGuard(base cluster.Scheduler, place placement.Placer, steps *int) *Guard {
 	return &Guard{base: base, place: place, steps: steps}
 }
 
-// Commit holds the base to what the candidate commits it to, and to nothing else.
+// Commit makes the base keep the candidate's commitment, in place of any earlier one.
 func (g *Guard) Commit(o *Candidate) {
 	g.commit(&o.commitment)
 	if o.of != nil {
@@ -42,7 +42,7 @@ func (g *Guard) Commit(o *Candidate) {
 	}
 }
 
-// commit takes a commitment over. It copies what points into the memory of a list.
+// commit sets the commitment. It copies what points into the memory of a list.
 func (g *Guard) commit(c *commitment) {
 	g.commitment = *c
 	g.reserve(&c.reservation)
@@ -52,7 +52,7 @@ func (g *Guard) commit(c *commitment) {
 	}
 }
 
-// reserve takes a reservation over likewise.
+// reserve sets the reservation; it, too, copies the block.
 func (g *Guard) reserve(r *reservation) {
 	g.reservation = *r
 	if r.block != nil {
@@ -61,23 +61,23 @@ func (g *Guard) reserve(r *reservation) {
 	}
 }
 
-// commitment is what keeps jobs from starting or from being stopped. The zero value keeps nobody.
+// commitment is what keeps jobs from starting or from being preempted. The zero value does neither.
 type commitment struct {
-	at    time.Duration      // the instant at which
-	waits []cluster.JobID    // these do not start, and
-	stop  bool               // nobody else, or
-	done  bool               // the base does no more than
-	rest  []cluster.Proposal // this
+	at    time.Duration      // the instant to which waits, stop, done and rest apply
+	waits []cluster.JobID    // jobs that do not start then
+	stop  bool               // no job starts then
+	done  bool               // the base does nothing more then, except rest
+	rest  []cluster.Proposal // the remaining operations of the base's proposal
 	reservation
-	spared  []cluster.JobID // these are not preempted before
-	sparing time.Duration   // this instant
-	kept    []cluster.JobID // jobs that this keeps from starting
+	spared  []cluster.JobID // jobs that are not preempted before sparing
+	sparing time.Duration   // the time at which spared ends
+	kept    []cluster.JobID // jobs that cannot start because others are spared
 }
 
-// ErrSpent ends a play that takes too long.
+// ErrSpent is the error of a guard that has played the allowed number of decision points.
 var ErrSpent = errors.New("budget spent")
 
-// retry is the interval after which a job that is held is looked at again where nothing else happens.
+// retry is the retry interval: a job that is kept from starting is reviewed again after it, even if nothing else happens.
 const retry = 5 * time.Minute
 
 // Name implements cluster.Scheduler.
@@ -101,7 +101,7 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 	if g.done && g.at == tx.Now() {
 		g.stale = true
 		for i := range g.rest {
-			_ = tx.Do(&g.rest[i]) // where it fits without what was decided before it
+			_ = tx.Do(&g.rest[i]) // it may no longer fit after what was decided before it
 		}
 		g.rest = nil
 		if len(g.kept) > 0 {
@@ -121,7 +121,7 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 		if err := g.release(tx); err != nil {
 			return err
 		}
-		tx.WakeAt(g.until) // nothing without a reservation
+		tx.WakeAt(g.until) // ignored without a reservation, as until is then in the past
 	}
 	if err := g.introduce(tx); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// introduce tells the base of the cluster if it does not know it.
+// introduce resets the base and introduces it to the cluster, if it does not know the present state.
 func (g *Guard) introduce(tx *cluster.Txn) error {
 	if !g.stale {
 		return nil
@@ -153,7 +153,8 @@ func (g *Guard) introduce(tx *cluster.Txn) error {
 	return g.base.Reset(g.seed)
 }
 
-// release gives up the reservation where it has come true or its time is over.
+// release ends the reservation if its gang has left the queue, if its time is over, or if the gang can start now; it starts the
+// gang then.
 func (g *Guard) release(tx *cluster.Txn) error {
 	s := tx.View()
 	if s.Phase(g.gang) != cluster.Pending || tx.Now() >= g.until {
@@ -173,7 +174,8 @@ func (g *Guard) release(tx *cluster.Txn) error {
 	return err
 }
 
-// spare takes a proposal back that preempts a job which is spared, but for its starts that need no preemption.
+// spare takes back a proposal that preempts a spared job and repeats only the starts for which there is still room. It reports
+// whether it did. It leaves the proposal in effect if a job has been kept from starting for too long.
 func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 	if len(g.spared) == 0 {
 		return false
@@ -190,7 +192,7 @@ func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 	tx.Rollback(mark)
 	var kept []cluster.JobID
 	for _, p := range startsAlone(all) {
-		if tx.Do(&p) != nil { // there is no room without what was preempted
+		if tx.Do(&p) != nil { // no room without the preemption
 			kept = append(kept, p.Job)
 		}
 	}
@@ -198,7 +200,7 @@ func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 		if g.exempt != nil && g.exempt(tx.View(), id) {
 			tx.Rollback(mark)
 			for i := range all {
-				_ = tx.Do(&all[i]) // as it was proposed
+				_ = tx.Do(&all[i]) // as the base proposed it
 			}
 			return false
 		}
@@ -211,7 +213,7 @@ func (g *Guard) spare(tx *cluster.Txn, mark int) bool {
 	return true
 }
 
-// startsAlone returns the starts of a proposal but those of jobs that it stops itself.
+// startsAlone returns the starts in a proposal, except those of jobs that the proposal itself stops.
 func startsAlone(ops []cluster.Proposal) []cluster.Proposal {
 	var all []cluster.Proposal
 	for _, o := range ops {
@@ -223,8 +225,8 @@ func startsAlone(ops []cluster.Proposal) []cluster.Proposal {
 	return all
 }
 
-// retract takes back the starts since the mark that the commitment forbids, if there are any. A proposal with anything but
-// starts stands.
+// retract takes back the starts after the mark that the commitment forbids, and reports whether there were any. It does not
+// change a proposal that contains other operations.
 func (g *Guard) retract(tx *cluster.Txn, mark int) bool {
 	var only bool
 	if g.starts, only = g.memory.starts(tx, mark, g.starts[:0]); !only {
@@ -243,7 +245,7 @@ func (g *Guard) retract(tx *cluster.Txn, mark int) bool {
 	})
 	tx.Rollback(mark + i)
 	for _, st := range keep {
-		_ = tx.Place(st.job, st.at) // where it fitted with more, but for the odd share of a GPU
+		_ = tx.Place(st.job, st.at) // it fitted when more jobs were placed; only a share of a GPU may fail to fit now
 	}
 	return true
 }

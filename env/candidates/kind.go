@@ -2,11 +2,11 @@ package candidates
 
 import "fmt"
 
-// Kind says what a candidate does.
+// Kind is the kind of a candidate: what it does.
 type Kind uint8
 
-// The kinds. Their order is that of the features that tell a network of them. About says what each does. Those from Part on stand
-// in wide lists alone.
+// The kinds. Features encode the kind by its position, so the order must not change. About describes each kind. The kinds from
+// Part on occur only in wide lists.
 const (
 	Own Kind = iota
 	Packed
@@ -33,7 +33,7 @@ const (
 	Kinds int = iota
 )
 
-// Narrow counts the kinds that narrow lists have: those before Part.
+// Narrow is the number of kinds that occur in narrow lists: those before Part.
 const Narrow = int(Part)
 
 var kinds = [Kinds]struct{ name, about string }{
@@ -69,7 +69,7 @@ func (k Kind) String() string {
 	return kinds[k].name
 }
 
-// About says in a line what a candidate of that kind does, "" of an unknown one.
+// About returns one line that says what a candidate of the kind does, "" for an unknown kind.
 func (k Kind) About() string {
 	if int(k) >= len(kinds) {
 		return ""

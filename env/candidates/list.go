@@ -7,16 +7,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// show fills the list: the base's own, then of what was made the first of each kind, the second of each and so on, each once and
-// only if it is feasible and against no hold, as many as are wanted.
+// show fills the list with up to Items candidates after the base's own: of made, the first of each kind, then the second of each
+// kind and so on. It skips candidates that are infeasible, that the commitment forbids or that are on the list already.
 func (b *board) show(own Candidate) {
 	w := b.walk
 	w.coalitions.clear(w.tx.View().Servers())
 	own.of = w
 	w.list = append(w.list[:0], own)
-	w.try(&w.list[0]) // who takes part: it was feasible when the base proposed it
+	w.try(&w.list[0]) // for its members: it was feasible when the base proposed it
 	b.sort()
-	var next [Kinds]int // where to look on, by kind
+	var next [Kinds]int // by kind: the index in order at which to continue
 	for found := true; found && len(w.list) <= w.Items; {
 		found = false
 		for kind := range Kinds {
@@ -39,8 +39,8 @@ func (b *board) show(own Candidate) {
 	}
 }
 
-// sort orders what was made: what comes first of a kind for its job, then what comes second and so on, so that what could be
-// done with one job leaves room for the others.
+// sort orders made: first the first candidate of each kind for each job, then the second ones and so on, so that the candidates
+// for one job leave room in the list for those of others.
 func (b *board) sort() {
 	var turns [Kinds]int
 	b.order, b.turns = b.order[:0], b.turns[:0]
@@ -55,8 +55,8 @@ func (b *board) sort() {
 	slices.SortFunc(b.order, func(i, j int) int { return cmp.Or(cmp.Compare(b.turns[i], b.turns[j]), cmp.Compare(i, j)) })
 }
 
-// listed reports whether a candidate with the same operations and holds is on the list, or was proposed: what the board finds,
-// too, keeps the mark of who proposed it.
+// listed reports whether the list, or the proposals of the base and the rivals before index i, contain a candidate with the same
+// operations. A candidate that was proposed and that the board finds as well so keeps the kind of its proposal.
 func (b *board) listed(i int) bool {
 	c := &b.made[i]
 	twin := func(o *Candidate) bool {
@@ -75,7 +75,7 @@ func (b *board) listed(i int) bool {
 	return false
 }
 
-// same reports whether operations are equal.
+// same reports whether two lists of operations are equal.
 func same(a, b []cluster.Proposal) bool {
 	if len(a) != len(b) {
 		return false
@@ -89,7 +89,8 @@ func same(a, b []cluster.Proposal) bool {
 	return true
 }
 
-// forbidden reports whether a candidate starts a job against a hold, or would be a second one.
+// forbidden reports whether the candidate starts a job that the commitment keeps from starting, or would add a second
+// reservation.
 func (b *board) forbidden(c *Candidate) bool {
 	w := b.walk
 	if (c.Kind == Reserve || c.Kind == Gather) && w.front.block != nil {

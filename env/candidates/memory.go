@@ -4,9 +4,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// memory is what the candidates of a list point into, and scratch space for finding them. It is used again from list to list, so
-// that once it has grown, looking for candidates allocates nothing. What it hands out is valid until it is cleared; who keeps a
-// candidate's operations or the block that it holds for longer copies them.
+// memory owns what the candidates of a list point to, and scratch space for the search. Lists reuse it one after the other, so
+// that after a while the search allocates nothing. What it returns is valid until clear. A caller that keeps a candidate's
+// operations or block for longer must copy them.
 type memory struct {
 	pieces cluster.Placement
 	ops    []cluster.Proposal
@@ -23,12 +23,12 @@ func (m *memory) placement(p cluster.Placement) cluster.Placement {
 	return m.placed(from)
 }
 
-// placed returns the pieces that were added since there were so many.
+// placed returns, as a placement, the pieces that were added since there were from of them.
 func (m *memory) placed(from int) cluster.Placement {
 	return m.pieces[from:len(m.pieces):len(m.pieces)]
 }
 
-// alone proposes GPUs that nobody uses for n workers.
+// alone returns a placement of n workers on GPUs that no job uses.
 func (m *memory) alone(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	from := len(m.pieces)
 	var fits bool
@@ -39,14 +39,14 @@ func (m *memory) alone(s *cluster.View, id cluster.JobID, n int32, a cluster.Amo
 	return m.placed(from), true
 }
 
-// list makes a list of operations, which keep the placements that they point to.
+// list returns a list with these operations. It does not copy their placements.
 func (m *memory) list(ops ...cluster.Proposal) []cluster.Proposal {
 	from := len(m.ops)
 	m.ops = append(m.ops, ops...)
 	return m.ops[from:len(m.ops):len(m.ops)]
 }
 
-// proposals copies operations, so that they can be carried out again.
+// proposals copies operations as proposals, so that they can be carried out again.
 func (m *memory) proposals(ops []cluster.Op) []cluster.Proposal {
 	from := len(m.ops)
 	for i := range ops {
@@ -65,7 +65,7 @@ func (m *memory) own(ops []cluster.Proposal) []cluster.Proposal {
 	return all
 }
 
-// starts appends what was proposed since the mark. only is false if that is not starts alone.
+// starts appends the starts that were carried out after the mark. only is false if there were other operations, too.
 func (m *memory) starts(tx *cluster.Txn, mark int, dst []start) (all []start, only bool) {
 	ops := tx.Ops()[mark:]
 	for i := range ops {

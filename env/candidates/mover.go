@@ -7,10 +7,10 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Mover is the judge that leaves the base as it is, but for running jobs that would go on faster elsewhere or with other
-// amounts: those move. Its order is the base's.
+// Mover is a judge that follows the base's decisions and their order, except that it moves or resizes a running job if the job
+// would finish sooner elsewhere or with other amounts.
 type Mover struct {
-	Saves time.Duration // of the job's time to go, at least
+	Saves time.Duration // the least reduction of a job's remaining time that is worth the change
 }
 
 // Reset implements Judge.

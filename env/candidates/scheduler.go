@@ -6,15 +6,15 @@ import "github.com/clustergym/clustergym/env/cluster"
 type Judge interface {
 	// Reset begins an episode.
 	Reset(seed uint64)
-	// Observe is told that a decision begins, with the events of its transaction.
+	// Observe is called at the beginning of each decision, with the transaction and its events.
 	Observe(tx *cluster.Txn)
-	// Choose returns which candidate to take. list[0] is the base's own; there are others, and all are feasible but those that are
-	// Gone. The state is
-	// that before any of them, and must be so again when Choose returns.
+	// Choose returns the index of the candidate to take. list[0] is the base's own candidate, and there is at least one other.
+	// All candidates that are not Gone are feasible. The state is that before any of them; Choose may try operations but must
+	// roll them back.
 	Choose(tx *cluster.Txn, list []Candidate) (int, error)
 }
 
-// Scheduler is a Source from which a judge takes the candidates, one at a time. It implements cluster.Scheduler.
+// Scheduler is a cluster.Scheduler in which a judge chooses among a source's candidates, one at a time.
 type Scheduler struct {
 	Source
 	name  string
@@ -23,7 +23,7 @@ type Scheduler struct {
 
 var _ cluster.Scheduler = (*Scheduler)(nil)
 
-// New returns the scheduler.
+// New returns a scheduler with the given name, over the source that NewSource returns for c.
 func New(name string, c Config, judge Judge) *Scheduler { return &Scheduler{NewSource(c), name, judge} }
 
 // Name implements cluster.Scheduler.
@@ -48,7 +48,7 @@ func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 			return err
 		}
 		if taken[0] = i; s.List()[i].Gone {
-			err = s.Pass() // the base's own, of which nothing is left
+			err = s.Pass() // the judge took the base's own, of which nothing fits any more
 		} else {
 			_, err = s.TakeAll(taken[:])
 		}

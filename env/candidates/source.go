@@ -2,22 +2,22 @@ package candidates
 
 import "github.com/clustergym/clustergym/env/cluster"
 
-// Source goes through the decisions of an episode, a list of candidates at a time: Begin, then TakeAll or Pass until List is
-// empty.
+// Source steps through the decisions of an episode, one list of candidates at a time. At each decision point, call Begin, then
+// TakeAll or Pass until List is empty.
 type Source interface {
 	// Reset begins an episode.
 	Reset(seed uint64) error
-	// Begin asks the base what it proposes at a decision point and finds the first list.
+	// Begin asks the base for its proposal at a decision point and finds the first list.
 	Begin(tx *cluster.Txn) error
-	// List returns the candidates to choose from, the base's own first. It is empty when the decision is over. The list is
-	// the source's, and valid until its next step.
+	// List returns the candidates to choose from, the base's own first. It is empty when the decision is over. The list belongs
+	// to the source and is valid until the source's next step.
 	List() []Candidate
-	// TakeAll carries out candidates, at least one, by their places in the list, in this order, and finds the next list. It
-	// returns the places of those that could not be carried out after the ones before them, valid until the next step.
+	// TakeAll carries out one or more candidates, given by their indices in the list, in this order. It then finds the next list.
+	// It returns the indices of the candidates that no longer fitted after those before them; they are valid until the next step.
 	TakeAll(places []int) (refused []int, err error)
-	// Pass carries out nothing, and closes the list.
+	// Pass carries out none of the candidates and ends the list.
 	Pass() error
-	// Tally counts what was carried out since Reset by its kind.
+	// Tally returns, for each kind, how many candidates were carried out since Reset.
 	Tally() [Kinds]int
 }
 
@@ -26,7 +26,7 @@ var (
 	_ Source = (*board)(nil)
 )
 
-// NewSource returns the source that the configuration asks for, before its first Reset.
+// NewSource returns the source for the configuration. Call Reset before the first Begin.
 func NewSource(c Config) Source {
 	if c.Wide {
 		return newBoard(c)

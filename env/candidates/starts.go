@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// begin adds the ways in which a waiting job could start, and reports whether it could as the placer would start it.
+// begin adds the ways in which a waiting job could start, and reports whether it fits where the placer would start it.
 func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 	w := b.walk
 	tx, s := w.tx, w.tx.View()
@@ -25,7 +25,7 @@ func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 		b.start(Alone, id, at)
 	}
 	if int64(spec.Workers) <= int64(o.idle()) {
-		// As it asks to, which a placer with a menu may never do.
+		// As requested: a placer with a menu may never choose that.
 		b.among(Begin, id, spec.Request, s.TypesFor(id), cluster.AnyRack)
 		b.types(id)
 		b.emptiest(id)
@@ -45,7 +45,7 @@ func (b *board) begin(o *finder, id cluster.JobID) (bool, error) {
 	return fits, nil
 }
 
-// types adds to start a job on GPUs of each type, on as few servers as take it and there the fullest.
+// types adds, for each GPU type, a candidate that starts the job on GPUs of that type, as BestFit places it.
 func (b *board) types(id cluster.JobID) {
 	s := b.walk.tx.View()
 	for i := range s.Types() {
@@ -53,7 +53,7 @@ func (b *board) types(id cluster.JobID) {
 	}
 }
 
-// among adds to start a job on GPUs of such types and servers of such a rack, and reports whether it fits.
+// among adds a candidate that starts a job with BestFitAmong on the given GPU types and rack, and reports whether the job fits.
 func (b *board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint16, rack int32) (fits bool) {
 	s, m := b.walk.tx.View(), &b.walk.memory
 	from := len(m.pieces)
@@ -65,7 +65,7 @@ func (b *board) among(kind Kind, id cluster.JobID, a cluster.Amount, types uint1
 	return fits
 }
 
-// emptiest adds to start a job on the emptiest server that takes all of it.
+// emptiest adds a candidate that starts a job on the server with the most free GPUs, if one server takes the whole job.
 func (b *board) emptiest(id cluster.JobID) {
 	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
@@ -84,10 +84,11 @@ func (b *board) emptiest(id cluster.JobID) {
 	}
 }
 
-// rack is how many GPUs a rack has that are not wholly in use.
+// rack is the number of a rack and how many of its GPUs are not wholly in use.
 type rack struct{ number, room int32 }
 
-// rack adds to start a gang, which else would cross racks or does not fit, in the fullest rack that takes it.
+// rack adds a candidate that starts a gang within one rack, the fullest that takes it. The board calls it if the gang would
+// otherwise cross racks or does not fit.
 func (b *board) rack(id cluster.JobID) {
 	s := b.walk.tx.View()
 	spec := s.Spec(id)
@@ -98,12 +99,12 @@ func (b *board) rack(id cluster.JobID) {
 	}
 }
 
-// fullest returns the racks, those with the least room first; none where all servers are of one.
+// fullest returns the racks, the least room first; none if all servers are in one rack.
 func (b *board) fullest(s *cluster.View) []rack {
 	if len(b.racks) > 0 {
 		return b.racks[1:]
 	}
-	b.racks = append(b.racks, rack{}) // so that it is known that there are none
+	b.racks = append(b.racks, rack{}) // marks the racks as counted, even if there are none
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
 		for int(s.Server(id).Rack)+1 >= len(b.racks) {
@@ -118,8 +119,8 @@ func (b *board) fullest(s *cluster.View) []rack {
 	return all
 }
 
-// sized adds to start an elastic job with other numbers of workers: at the knee of its speed, with the fewest, on all idle GPUs,
-// and with twice as many as it asked for.
+// sized adds candidates that start an elastic job with other numbers of workers: the knee of its speed, the fewest, as many as
+// fit on idle GPUs, and twice its requested number.
 func (b *board) sized(id cluster.JobID) {
 	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
@@ -141,7 +142,7 @@ func (b *board) sized(id cluster.JobID) {
 	}
 }
 
-// most is with how many workers an elastic job could start on GPUs that are idle, 0 if it could not.
+// most returns the largest number of workers with which an elastic job could start on idle GPUs, 0 if it could not start.
 func (b *board) most(id cluster.JobID) int32 {
 	s, m := b.walk.tx.View(), &b.walk.memory
 	spec := s.Spec(id)
@@ -153,7 +154,8 @@ func (b *board) most(id cluster.JobID) int32 {
 	})
 }
 
-// last returns the highest number of workers that will do, where fewer do if more do, 0 if the least will not.
+// last returns the largest number of workers for which does returns true, 0 if it is false for the least. If does is true for a
+// number, it must be true for all smaller ones.
 func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
 	spec := b.walk.tx.View().Spec(id)
 	step := spec.Together()
@@ -171,14 +173,15 @@ func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
 	return low * step
 }
 
-// knee is with how few workers an elastic job reaches the part of its speed with the most that counts as all of it, by what
-// profiles say; the most of later jobs, which are not asked about.
+// knee returns the knee of an elastic job's speed curve: the smallest number of workers that reaches almost the speed with the
+// number most (the fraction DefaultTune().Knee of it), predicted from profiles. After the first jobs it returns most without
+// evaluating speeds.
 func (b *board) knee(id cluster.JobID, most int32) int32 {
 	if b.measured++; b.measured > knees*b.walk.times() {
 		return most
 	}
 	top := b.speed(id, most) * placement.DefaultTune().Knee
-	// Numbers up to the last that is too slow: the knee is the next.
+	// Find the largest number that is too slow; the knee is the next one.
 	step := b.walk.tx.View().Spec(id).Together()
 	slow := b.last(id, func(n int32) bool { return n < most && b.speed(id, n) < top })
 	if slow == 0 {
@@ -187,7 +190,7 @@ func (b *board) knee(id cluster.JobID, most int32) int32 {
 	return slow + step
 }
 
-// speed is what profiles say of a job with so many workers on GPUs of their own, 0 where they do not fit.
+// speed returns the predicted speed of a job with n workers on GPUs of their own, 0 if they do not fit.
 func (b *board) speed(id cluster.JobID, n int32) float64 {
 	tx, m := b.walk.tx, &b.walk.memory
 	s := tx.View()
@@ -201,7 +204,7 @@ func (b *board) speed(id cluster.JobID, n int32) float64 {
 	return placement.Profile(s).Speed(s, id)
 }
 
-// amounts adds to start a job beside another, with other CPU and memory, and with other shares of GPUs.
+// amounts adds candidates that start a job on GPUs of another job, with other CPU and memory, and with other shares of GPUs.
 func (b *board) amounts(id cluster.JobID) error {
 	w := b.walk
 	s, spec := w.tx.View(), w.tx.View().Spec(id)
@@ -233,5 +236,5 @@ func (b *board) amounts(id cluster.JobID) error {
 	return nil
 }
 
-// times is an amount so many times, as far as it can be said.
+// times returns n times factor, limited to the range of int32.
 func times(n int32, factor float64) int32 { return int32(min(float64(n)*factor, math.MaxInt32-1)) }

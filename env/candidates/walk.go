@@ -8,37 +8,38 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// Config says whose proposals are reviewed, and which candidates are looked for.
+// Config configures whose proposals are reviewed and which candidates are searched for.
 type Config struct {
-	// Base makes the scheduler whose proposals are reviewed. It is told of the cluster anew, as of a snapshot, after every
-	// choice that was not its own; what it has learned until then is lost.
+	// Base makes the base, the scheduler whose proposals are reviewed. After every choice other than its own it is reset and
+	// introduced to the cluster as in a snapshot; it loses what it has learned until then.
 	Base func() cluster.Scheduler
-	// Start makes the placer of jobs that the base would not start.
+	// Start makes the placer for jobs that the base would not start.
 	Start func() placement.Placer
-	// Menu allows jobs other amounts and numbers of workers than they ask for, and shared GPUs.
+	// Menu adds candidates with other amounts and numbers of workers than requested, and with shared GPUs.
 	Menu bool
-	// Deltas allows changes to running jobs: to stop, move and resize them, or not to although the base would.
+	// Deltas adds candidates that stop, move or resize running jobs, or that veto the base's preemptions.
 	Deltas bool
-	// Moves looks for nothing but moves of running jobs.
+	// Moves restricts the search to moves of running jobs.
 	Moves bool
 
-	Items int // candidates beside the base's own in one list, at most
+	Items int // maximum number of candidates in a list besides the base's own
 	// Choices bounds the lists of one decision. What the base proposes beyond is done as it is, so that a decision about
 	// hundreds of jobs at once does not take long. On more than a few hundred servers there are fewer lists, see effort.
 	Choices int
-	// Wide shows one list that stays for the instant, with jobs, placements and amounts that the base does not think of and with
-	// what Rivals propose, in place of a list about each start of the base.
+	// Wide selects wide lists: one list that stays for the instant, with jobs, placements and amounts that the base does not
+	// consider and with the proposals of Rivals, instead of one list for each start of the base.
 	Wide   bool
 	Rivals []Named
-	// Times looks for so many times as many jobs, servers, partners, amounts and changes of a wide list as usual; 0 and 1 are the
-	// usual. Items bounds the list all the same. It is to measure what the usual list misses.
+	// Times multiplies the numbers of jobs, servers, host jobs, amounts and changes that the search for a wide list considers; 0
+	// and 1 mean the usual numbers. Items still bounds the list. It serves to measure what the usual list misses.
 	Times int
 
-	Scarce float64       // part of the GPUs below which candidates are looked for although nobody waits
-	Hold   time.Duration // after which a job is no longer kept from starting
+	Scarce float64       // fraction of free GPUs below which candidates are searched for even if no job waits
+	Hold   time.Duration // after this time a job is no longer kept from starting
 }
 
-// Wider returns the configuration of a wide list that looks for so many times as many candidates, and shows as many more.
+// Wider returns the configuration of a wide list that searches for the given number of times as many candidates and shows as many
+// more.
 func (c Config) Wider(times int) Config {
 	c.Wide, c.Items, c.Times = true, c.Items*times, c.times()*times
 	return c
@@ -52,7 +53,7 @@ type Named struct {
 	New  func() cluster.Scheduler
 }
 
-// Default returns the defaults over a base.
+// Default returns the default configuration with the given base.
 func Default(base func() cluster.Scheduler) Config {
 	return Config{
 		Base: base, Start: func() placement.Placer { return &placement.BestFit{} }, Items: 4, Choices: 64, Hold: 2 * time.Hour,
@@ -60,32 +61,32 @@ func Default(base func() cluster.Scheduler) Config {
 	}
 }
 
-// walk goes through the decisions of one episode, a list of candidates at a time: Begin, then Take until List is empty.
-// Same episode and same choices, same lists. Not safe for concurrent use.
+// walk steps through the decisions of one episode with narrow lists, one list at a time: Begin, then Take until List is empty.
+// Equal episodes and equal choices give equal lists. Not safe for concurrent use.
 type walk struct {
 	Config
-	front Guard // the base as it decides
+	front Guard // the base with its commitments
 	begin placement.Placer
-	held  map[cluster.JobID]time.Duration // since when a job that the base would have started is kept from it
+	held  map[cluster.JobID]time.Duration // since when the walk has kept a job from a start that the base proposed
 	seed  uint64
-	tally [Kinds]int // choices since Reset by what they were
+	tally [Kinds]int // number of candidates taken since Reset, by kind
 
 	// The decision in progress.
 	tx         *cluster.Txn
 	events     []cluster.Event
-	freed      bool               // there may be room for running jobs that there was not
-	news       bool               // something happened other than a change of speed
-	deltas     int                // changes to running jobs
-	lists      int                // that were shown
-	from       int                // where in the transaction the present proposal begins
-	plan       []start            // the present proposal, if it is starts alone
-	ops        []cluster.Proposal // likewise
-	at         int                // how many of the plan are carried out
+	freed      bool               // there may now be room for running jobs that there was not before
+	news       bool               // something other than a change of speed has happened
+	deltas     int                // number of changes to running jobs
+	lists      int                // number of lists shown
+	from       int                // mark in the transaction at which the present proposal begins
+	plan       []start            // the present proposal, if it contains only starts
+	ops        []cluster.Proposal // the operations of the present proposal
+	at         int                // how many starts of the plan are carried out
 	whole      bool               // the proposal is reviewed as a whole
 	list       []Candidate
 	coalitions coalitions
 
-	// Memory that is used again: of the walk's own from decision to decision, of a board's from list to list.
+	// Memory that is reused: for narrow lists from decision to decision, for wide lists from list to list.
 	memory   memory
 	made     []Candidate
 	fits     []start
@@ -95,14 +96,14 @@ type walk struct {
 	pairings []pairing
 }
 
-// newWalk returns a walk before its first Reset.
+// newWalk returns a walk. Call Reset before the first Begin.
 func newWalk(c Config) *walk {
 	w := &walk{Config: c, begin: c.Start()}
 	w.front = Guard{base: c.Base(), place: c.Start(), exempt: w.exempt, keep: w.keep}
 	return w
 }
 
-// Tally counts the choices since Reset by the kind of what was taken.
+// Tally returns, for each kind, how many candidates were taken since Reset.
 func (w *walk) Tally() [Kinds]int { return w.tally }
 
 // Reset begins an episode.
@@ -113,7 +114,7 @@ func (w *walk) Reset(seed uint64) error {
 	return w.front.Reset(seed)
 }
 
-// Begin asks the base what it proposes at a decision point and finds the first list.
+// Begin asks the base for its proposal at a decision point and finds the first list.
 func (w *walk) Begin(tx *cluster.Txn) error {
 	w.start(tx)
 	return w.propose()
@@ -143,10 +144,10 @@ func (w *walk) start(tx *cluster.Txn) {
 }
 
 // List returns the candidates to choose from: the base's own first, then at least one other, all feasible. It is empty when the
-// decision is over. It is the walk's, and valid until the next Take.
+// decision is over. The list belongs to the walk and is valid until the next Take.
 func (w *walk) List() []Candidate { return w.list }
 
-// TakeAll implements Source: it takes the first, after which there is a new list, and refuses the others.
+// TakeAll implements Source. It takes the first candidate, after which there is a new list, and refuses the others.
 func (w *walk) TakeAll(places []int) (refused []int, err error) { return places[1:], w.Take(places[0]) }
 
 // Take carries out a candidate of the list and finds the next list. The state must be as when the list was found.
@@ -180,8 +181,8 @@ func (w *walk) Take(i int) error {
 	return w.propose()
 }
 
-// Pass implements Source: what the base would start waits, and it is asked again after a while. A job that has been kept from
-// starting for too long starts all the same.
+// Pass implements Source. The jobs that the base would start wait, and the walk asks for another decision after the retry
+// interval. A job that has been kept from starting for too long starts nevertheless.
 func (w *walk) Pass() error {
 	switch {
 	case w.whole:
@@ -194,7 +195,7 @@ func (w *walk) Pass() error {
 	return w.end()
 }
 
-// pass keeps the jobs from starting that operations start, but for those that have been kept for too long.
+// pass keeps the jobs that the operations would start from starting, except those that have been kept for too long.
 func (w *walk) pass(ops []cluster.Proposal) {
 	exempt := func(p cluster.Proposal) bool { return p.Kind == cluster.OpPlace && w.exempt(w.tx.View(), p.Job) }
 	due := slices.ContainsFunc(ops, exempt)
@@ -208,7 +209,7 @@ func (w *walk) pass(ops []cluster.Proposal) {
 	}
 }
 
-// propose asks the base for what it proposes now, and finds the first list about it.
+// propose asks the base for its proposal and finds the first list about it.
 func (w *walk) propose() error {
 	w.from = w.tx.Mark()
 	if err := w.front.Schedule(w.tx); err != nil {
@@ -227,7 +228,8 @@ func (w *walk) propose() error {
 	return w.step()
 }
 
-// worthwhile reports whether a choice may matter: jobs wait, GPUs are short for those to come, or jobs that run could have more.
+// worthwhile reports whether a choice may matter: jobs wait, free GPUs are scarce, a gang would be spread, or running jobs could
+// get more.
 func (w *walk) worthwhile(plan []start) bool {
 	s := w.tx.View()
 	if w.Moves {
@@ -238,8 +240,8 @@ func (w *walk) worthwhile(plan []start) bool {
 	return len(s.Pending()) > 0 || scattered || len(plan) > 0 && scarce || w.Deltas && w.freed && s.FreeTotal() > 0
 }
 
-// effort bounds the lists of one decision times the servers of the cluster, as what a list costs who looks at it grows with the
-// servers: a network takes 5 ms for one on 1,000 servers. It is 20 lists there, and 64 on 312.
+// effort bounds the number of lists of one decision times the number of servers, because the cost of deciding on a list grows
+// with the servers: a network takes 5 ms for one list on 1,000 servers. It allows 20 lists there, and 64 lists on 312 servers.
 const effort = 20_000
 
 // mayShow reports whether the decision may have another list.
@@ -247,8 +249,8 @@ func (w *walk) mayShow() bool {
 	return w.lists < min(w.Choices, max(effort/w.tx.View().Servers(), 1))
 }
 
-// step finds the candidates beside the next start of the plan, or beside stopping after the last. Starts beside which there are
-// none are carried out.
+// step finds the alternatives to the next start of the plan or, after the last start, to stopping there. It carries out starts to
+// which it finds no alternative.
 func (w *walk) step() error {
 	for ; w.at <= len(w.plan); w.at++ {
 		own := Candidate{Job: -1, commitment: w.front.commitment}
@@ -268,7 +270,7 @@ func (w *walk) step() error {
 	return w.end()
 }
 
-// review finds the candidates beside a proposal with operations other than starts, after which the decision is over.
+// review finds the alternatives to a proposal that contains other operations than starts. The decision is over after it.
 func (w *walk) review() error {
 	own := Candidate{Job: -1, Ops: w.ops, commitment: w.front.commitment}
 	own.done = true
@@ -284,7 +286,7 @@ func (w *walk) review() error {
 	return w.end()
 }
 
-// show makes a list of the base's own and those of the others that are feasible, if there are any.
+// show makes a list of the base's own candidate and those of the others that are feasible, and reports whether there are any.
 func (w *walk) show(own Candidate, others []Candidate) (shown bool) {
 	if len(others) == 0 {
 		return false
@@ -303,11 +305,11 @@ func (w *walk) show(own Candidate, others []Candidate) (shown bool) {
 		return false
 	}
 	w.lists++
-	w.try(&w.list[0]) // who takes part: it was feasible when the base proposed it
+	w.try(&w.list[0]) // for its members: it was feasible when the base proposed it
 	return true
 }
 
-// try carries a candidate out and rolls it back, to see whether it is feasible and who takes part.
+// try carries out a candidate and rolls it back, to find its members. It reports whether the candidate is feasible.
 func (w *walk) try(c *Candidate) bool {
 	mark := w.tx.Mark()
 	if !c.do(w.tx) {
@@ -322,7 +324,7 @@ func (w *walk) try(c *Candidate) bool {
 	return true
 }
 
-// waits returns who takes part in a candidate without operations.
+// waits returns the members of a candidate without operations.
 func (w *walk) waits(c *Candidate) []Member {
 	s, plan := w.tx.View(), w.plan
 	if w.whole {
@@ -383,25 +385,25 @@ func (w *walk) depart(c *Candidate, plan []start) error {
 			w.keep(w.tx, st.job)
 		}
 	} else if len(plan) > 0 && !c.starts(plan[0].job) {
-		w.note(w.tx, plan[0].job) // if the base would start it still and may not, its guard says so
+		w.note(w.tx, plan[0].job) // if the base still proposes this start and may not carry it out, the guard calls keep
 	}
 	return nil
 }
 
-// keep notes that a job is kept from a start that the base proposed, and asks to look at it again after the retry interval.
+// keep records that a job is kept from a start that the base proposed, and asks for a decision point after the retry interval.
 func (w *walk) keep(tx *cluster.Txn, id cluster.JobID) {
 	w.note(tx, id)
 	tx.WakeAt(tx.Now() + retry)
 }
 
-// note remembers since when a job is kept.
+// note records since when a job is kept from starting.
 func (w *walk) note(tx *cluster.Txn, id cluster.JobID) {
 	if _, ok := w.held[id]; !ok {
 		w.held[id] = tx.Now()
 	}
 }
 
-// exempt reports whether a job has been kept so long that it may be kept no longer.
+// exempt reports whether a job has been kept for so long that it must not be kept any longer.
 func (w *walk) exempt(s *cluster.View, id cluster.JobID) bool {
 	since, ok := w.held[id]
 	return ok && s.Now()-since >= w.Hold

@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// aligned proposes another server for a job that needs but one: of those in use that take it, the one whose jobs end closest to
-// when this one does, so that GPUs of a server come free together.
+// aligned returns a placement on another server for a job that needs only one server: of the servers in use that fit the job, the
+// one whose jobs are expected to end closest to the job's own end, so that the GPUs of a server become free together.
 func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 	s := tx.View()
 	left, known := s.Remaining(base.job)
@@ -45,24 +45,25 @@ func (w *walk) aligned(tx *cluster.Txn, base *start) (cluster.Placement, bool) {
 	return at, true
 }
 
-// alone proposes GPUs that nobody uses for n workers, which others may join.
+// alone returns a placement of n workers on GPUs that no job uses. Other jobs may share these GPUs later.
 func (w *walk) alone(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount) (cluster.Placement, bool) {
 	at, fits := w.memory.alone(s, id, n, a)
 	placement.Alone(s, at)
 	return at, fits
 }
 
-// pairing is a placement beside a host, and how well both do there.
+// pairing is a placement on the GPUs of a host, that is a running job that holds only a share of them, with the resulting speeds.
 type pairing struct {
 	start
-	sum   float64       // of both speeds, the host's relative to before
+	sum   float64       // the speed of the job plus the host's speed relative to its speed before
 	lasts time.Duration // when the host is expected to end
 }
 
-const hosts = 48 // that are looked at for one job, at most
+const hosts = 48 // maximum number of hosts that are tried for one job
 
-// beside proposes to start a job with the amount on GPUs that another holds a share of: where both are fastest, and where both
-// are fastest of the hosts that outlast it. What it returns is valid until the next call.
+// beside returns placements that start the job on GPUs of which a host holds a share: the one with the largest sum of speeds and,
+// if its host ends before the job, the one with the largest sum among hosts that outlast the job. The result is valid until the
+// next call.
 func (w *walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pairing {
 	s := tx.View()
 	if s.Spec(id).Request.GPUMilli < cluster.WholeGPU {
@@ -96,7 +97,7 @@ func (w *walk) beside(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) []pai
 	return all[:found]
 }
 
-// pair tries a placement beside a host.
+// pair tries a placement on the GPUs of a host.
 func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, bool) {
 	s := tx.View()
 	profile := placement.Profile(s)
@@ -109,7 +110,8 @@ func pair(tx *cluster.Txn, id, h cluster.JobID, at cluster.Placement) (pairing, 
 	return pairing{start{id, at, false}, sum, s.ExpectedFinish(h)}, true
 }
 
-// join returns where on the host's GPUs that nobody shares yet all workers of the job find room: what the host leaves of each.
+// join returns a placement of all workers of the job on GPUs of the host that no other job shares. Each worker gets the share
+// that the host leaves.
 func (w *walk) join(s *cluster.View, id, h cluster.JobID, a cluster.Amount) (cluster.Placement, bool) {
 	m, from := &w.memory, len(w.memory.pieces)
 	left, pieces := s.Spec(id).Workers, s.Placement(h)

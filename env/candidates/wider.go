@@ -2,8 +2,8 @@ package candidates
 
 import "github.com/clustergym/clustergym/env/cluster"
 
-// more adds the ways to start a waiting job that a board looks for with Times above 1, as many of each: on the servers that take
-// all of it, beside more of the running jobs, with more numbers of workers, and with more amounts of CPU and memory.
+// more adds the candidates that start a waiting job if Times is above 1, up to Times of each sort: on the servers that take the
+// whole job, on the GPUs of further running jobs, with further numbers of workers, and with further amounts of CPU and memory.
 func (b *board) more(id cluster.JobID) {
 	w := b.walk
 	s, m, n := w.tx.View(), &w.memory, w.times()

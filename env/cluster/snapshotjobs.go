@@ -94,7 +94,7 @@ func (p *snapshotParser) readJob(i int, spec *JobSpec) {
 	}
 }
 
-// jobField reads a field of a job.
+// jobField reads one field of a job.
 func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 	r, j := p.r, &p.job
 	switch jobFields[field] {

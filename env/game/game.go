@@ -217,7 +217,7 @@ func (g *Game) Play(joint []Action) (more bool, err error) {
 	g.settle(joint)
 	if g.taken = g.taken[:0]; len(g.agreed) == 0 {
 		if own := &g.source.List()[0]; len(own.Ops) == 0 && !own.Gone {
-			g.taken = append(g.taken, 1) // nobody starts, be it named or not
+			g.taken = append(g.taken, 1) // the candidate starts no job: to pass is to take it
 		}
 		err = g.source.Pass()
 	} else {
