@@ -18,7 +18,7 @@ import (
 type board struct {
 	walk     *walk // the base with its commitments, and the searches for placements
 	rivals   []rival
-	departed bool            // something was carried out that the base did not propose, or that keeps a part of its proposal from fitting
+	departed bool            // a candidate was carried out that the base did not propose or that blocks its proposal
 	parts    int             // number of the base's operations that were carried out singly
 	wake     wake            // the wake-up that the base asked for
 	proposed int             // number of elements of made that the base or a rival proposed

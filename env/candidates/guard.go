@@ -14,7 +14,7 @@ import (
 type Guard struct {
 	base cluster.Scheduler
 	commitment
-	exempt func(*cluster.View, cluster.JobID) bool // reports whether a job has been kept from starting for too long to be kept longer; nil if none ever is
+	exempt func(*cluster.View, cluster.JobID) bool // whether a job was held back for too long already; nil: no job ever is
 	keep   func(*cluster.Txn, cluster.JobID)       // called for each job that the guard keeps from starting; may be nil
 	steps  *int                                    // how many decision points may still be played; nil for any number
 	seed   uint64

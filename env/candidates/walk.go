@@ -23,8 +23,9 @@ type Config struct {
 	Moves bool
 
 	Items int // maximum number of candidates in a list besides the base's own
-	// Choices bounds the lists of one decision. What the base proposes beyond is done as it is, so that a decision about
-	// hundreds of jobs at once does not take long. On more than a few hundred servers there are fewer lists, see effort.
+	// Choices is the maximum number of lists in one decision. The rest of the base's proposal is carried out as it is, so that a
+	// decision about hundreds of jobs does not take long. On more than a few hundred servers the number of lists is lower, see
+	// effort.
 	Choices int
 	// Wide selects wide lists: one list that stays for the instant, with jobs, placements and amounts that the base does not
 	// consider and with the proposals of Rivals, instead of one list for each start of the base.

@@ -14,7 +14,8 @@ import (
 type Config struct {
 	// Review names the prior, whose proposals the team reviews, and sets which candidates are searched for.
 	Review candidates.Config
-	// Rule is what the prior itself would take among candidates, nil for always its own.
+	// Rule computes Round.Prior: what the prior would choose among the candidates. nil means that it always chooses its own
+	// proposal.
 	Rule    candidates.Judge
 	Encoder observe.Encoder // nil means an observe.Standard. It has scratch space: every game needs its own encoder
 	Agree   Agreement

@@ -2,7 +2,7 @@ package observe
 
 import "github.com/clustergym/clustergym/env/candidates"
 
-// The places of a candidate's features behind those that tell its kind.
+// The positions of a candidate's features after those that encode its kind.
 const (
 	candidateActs = iota
 	candidateRuns
@@ -56,7 +56,8 @@ const (
 	candidateWidth
 )
 
-// By the kinds that are told apart: those of narrow lists, and all.
+// The features for narrow lists, which encode only the kinds that these contain, and those for wide lists, which encode all
+// kinds.
 var (
 	narrowFeatures = listCandidateFeatures(candidates.Narrow)
 	wideFeatures   = listCandidateFeatures(candidates.Kinds)

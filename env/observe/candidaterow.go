@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// observeCandidate fills the row of a candidate, behind its kind, whose operations have just been carried out. job is the row of
-// its job, -1 for none.
+// observeCandidate fills the part of a candidate's row after its kind. The candidate's operations have just been carried out. job
+// is the row of the candidate's job, -1 for none.
 func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []float32) {
 	t := &e.trial
 	row[candidateActs] = flag(len(o.Ops) > 0)
@@ -19,7 +19,7 @@ func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []fl
 	if job >= 0 {
 		c, gpus := e.observeOwn(o, job, row)
 		wait := min(max(o.Wait, 0), 30*365*day)
-		blind := wait == 0 && row[candidatePlaced] == 0 // nothing tells for how long it waits
+		blind := wait == 0 && row[candidatePlaced] == 0 // the waiting time is unknown
 		if c.run != cluster.Never {
 			row[candidateAge] = against(t.state.Now()-t.state.Spec(o.Job).Submit, c.run)
 			if wait > 0 {
@@ -40,8 +40,8 @@ func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []fl
 	t.observePlan(o.Job, row)
 }
 
-// observeOwn fills what the candidate does to its job and returns how that goes on, or would as requested if it waits then, and
-// the GPUs that it has to itself.
+// observeOwn fills the features of the candidate's job. It returns how the job continues (or how it would run as requested, if it
+// waits after the operations) and the number of GPUs that it has to itself.
 func (e *Standard) observeOwn(o *candidates.Candidate, job int32, row []float32) (c course, gpus float64) {
 	t, s, j := &e.trial, e.trial.state, &e.shown[job]
 	row[candidateRuns] = flag(t.pace > 0)
@@ -82,7 +82,7 @@ func (e *Standard) observeOwn(o *candidates.Candidate, job int32, row []float32)
 	return c, t.observePartners(o.Job, p, c.run, row)
 }
 
-// observeAmounts fills what the job holds, and on how many servers.
+// observeAmounts fills the features of the amounts and the number of servers that the job holds.
 func (t *trial) observeAmounts(id cluster.JobID, p cluster.Placement, most int32, row []float32) {
 	spec, workers := t.state.Spec(id), p.Workers()
 	var held cluster.Total
@@ -106,7 +106,8 @@ func (t *trial) observeAmounts(id cluster.JobID, p cluster.Placement, most int32
 	row[candidateRacks] = 1 - ratio(int64(largest), int64(workers))
 }
 
-// observePartners fills what tells of those that it shares GPUs with, and returns the GPUs that it has to itself.
+// observePartners fills the features of the jobs that share GPUs with this one, and returns the number of GPUs that the job has
+// to itself.
 func (t *trial) observePartners(id cluster.JobID, p cluster.Placement, run time.Duration, row []float32) float64 {
 	s, alone, last := t.state, int32(0), time.Duration(-1)
 	gpus := s.GPUs(id)
@@ -150,7 +151,8 @@ func meets(a, b []int32) bool {
 	return false
 }
 
-// observeOthers fills what running jobs feel that are not moved, and returns the cost of their delay in seconds.
+// observeOthers fills the features of running jobs that the operations slow down or speed up without moving them, and returns the
+// cost of their delay in seconds.
 func (t *trial) observeOthers(row []float32) (cost float64) {
 	longest := 0.0
 	for i := range t.movers {
@@ -182,7 +184,7 @@ func (t *trial) observeOthers(row []float32) (cost float64) {
 	return cost
 }
 
-// observeGround fills what becomes of the GPUs that nobody uses.
+// observeGround fills the features of the GPUs that no job uses.
 func (e *Standard) observeGround(o *candidates.Candidate, row []float32) {
 	t, s, all := &e.trial, e.trial.state, &e.outlook.total
 	took := t.free - s.FreeTotal()
@@ -212,7 +214,7 @@ func (e *Standard) observeGround(o *candidates.Candidate, row []float32) {
 	row[candidateFills], row[candidateBreaks] = ratio(filled, servers), min(ratio(broken, int64(all.whole)), 1)
 }
 
-// observeHead fills by how much the first held job is delayed, unless it starts.
+// observeHead fills the delay of the head, the first waiting job that cannot start, unless the candidate starts it.
 func (e *Standard) observeHead(row []float32) {
 	t, h := &e.trial, &e.head
 	if !h.there {
@@ -238,7 +240,7 @@ func (e *Standard) observeHead(row []float32) {
 	}
 }
 
-// hole is how long it takes after the operations until the head's server could hold it.
+// hole returns the time, after the operations, until the head's server has enough free GPUs for it.
 func (t *trial) hole(h *head) time.Duration {
 	s := t.state
 	t.gpus = t.gpus[:0]
@@ -262,7 +264,7 @@ func (t *trial) hole(h *head) time.Duration {
 	return t.gpus[h.workers-1]
 }
 
-// observePlan fills what happens to how many jobs.
+// observePlan fills how many jobs the candidate starts, stops and restarts, and what that costs.
 func (t *trial) observePlan(own cluster.JobID, row []float32) {
 	starts, stops, restarts := 0, 0, 0
 	risk, run, gpuTime := 0.0, 0.0, 0.0
@@ -290,7 +292,7 @@ func (t *trial) observePlan(own cluster.JobID, row []float32) {
 	row[candidateOthersRun], row[candidateOthersGPUTime] = logTime(span(run)), logTime(span(gpuTime))
 }
 
-// logRatio is a third of the binary log of a ratio, at most 1 either way; 0 where nothing is asked for.
+// logRatio returns a third of the binary logarithm of have/want, clamped to [-1, 1]; 0 if want is 0.
 func logRatio(have, want float64) float32 {
 	if want <= 0 {
 		return 0
@@ -298,5 +300,5 @@ func logRatio(have, want float64) float32 {
 	return float32(min(max(math.Log2(have/want)/3, -1), 1))
 }
 
-// logCount is a quarter of the binary log of one more, at most 1.
+// logCount returns log2(1+n)/4, at most 1.
 func logCount(n int) float32 { return float32(min(math.Log2(1+float64(n))/4, 1)) }

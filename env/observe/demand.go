@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// classes counts the size classes of jobs: one worker, up to half of the largest server's GPUs, up to all, more.
+// classes is the number of size classes of jobs: one worker; up to half of the largest server's GPUs; up to all of them; more.
 const classes = 4
 
 func class(workers, most int32) int {
@@ -22,19 +22,19 @@ func class(workers, most int32) int {
 	return 3
 }
 
-// mostFill bounds the GPUs of a server that demand tries to fill.
+// mostFill is the largest number of GPUs of a server for which waste is computed.
 const mostFill = 63
 
-// demand is what jobs ask for. An encoder keeps no memory, so what has come of late is known of the jobs that are still here
-// alone: those that came and went within the hour are not counted.
+// demand is what jobs request. An encoder keeps no history, so recent counts only jobs that are still in the cluster: it misses
+// jobs that came and went within the hour.
 type demand struct {
-	waiting [classes]int64 // thousandths of GPUs
+	waiting [classes]int64 // the same for jobs that came within the last hour, waiting or running
 	recent  [classes]int64 // likewise, by jobs that wait or run and came within the hour
-	jobs    [classes]int32 // waiting
-	all     int32          // jobs waiting
-	foresee bool           // a running job has an estimate, or none runs
+	jobs    [classes]int32 // number of waiting jobs, by size class
+	all     int32          // number of waiting jobs
+	foresee bool           // some running job has an estimate, or no job runs
 	sizes   [mostFill + 1]int32
-	sums    [mostFill + 1]uint64 // by workers: bit k is set if waiting jobs but one of that size add up to k GPUs; 0 unknown
+	sums    [mostFill + 1]uint64 // by n: bit k is set if some waiting jobs, without one of n workers, have k workers in total; 0 means not computed
 }
 
 func (d *demand) count(s *cluster.View) {
@@ -63,8 +63,8 @@ func (d *demand) arrived(spec *cluster.JobSpec, c int, since time.Duration) {
 	}
 }
 
-// waste is how many of so many GPUs of a server the waiting jobs, whole gangs on GPUs of their own, cannot fill once one of
-// that many workers has started. It is 0 beyond mostFill GPUs.
+// waste returns how many of the number left of free GPUs of a server the waiting jobs cannot fill with whole gangs on GPUs of
+// their own, after one job with the given number of workers has started. It is 0 above mostFill GPUs.
 func (d *demand) waste(left, workers int32) int32 {
 	if left > mostFill {
 		return 0
@@ -79,7 +79,8 @@ func (d *demand) waste(left, workers int32) int32 {
 	return left - int32(63-bits.LeadingZeros64(fill))
 }
 
-// add finds the sums of waiting jobs' workers up to mostFill, one job of that many workers apart.
+// add returns the sums, up to mostFill, that the numbers of workers of waiting jobs can have. It leaves out one job with the
+// number but of workers.
 func (d *demand) add(but int32) uint64 {
 	sums := uint64(1)
 	for size, n := range d.sizes[1:] {
@@ -88,7 +89,7 @@ func (d *demand) add(but int32) uint64 {
 			n--
 		}
 		n = min(n, mostFill/int32(size))
-		for step := int32(1); n > 0; step *= 2 { // 1, 2, 4 and so on of them, and the rest
+		for step := int32(1); n > 0; step *= 2 { // add n jobs of this size in groups of 1, 2, 4 and so on, and the rest
 			step = min(step, n)
 			sums |= sums << (int32(size) * step)
 			n -= step

@@ -8,30 +8,31 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Standard is the encoder that comes with the program. It keeps scratch space: every user needs its own, and it is not safe for
-// concurrent use.
+// Standard is the built-in encoder. It has scratch space: every user needs its own, and it is not safe for concurrent use.
 //
-// Its window holds, in the order of function order, the waiting jobs that could start now, as many as leave a quarter of the
-// window (or more, if they are few) to the first of those that could not, which say what is worth waiting for.
+// Its window is the list of waiting jobs that it shows, sorted by the function order. The window contains the first jobs that
+// could start now (ready) and the first that could not (held), which show what may be worth waiting for. Held jobs get a quarter
+// of the window, or more if few jobs are ready.
 type Standard struct {
-	Window int // jobs shown, those that candidates are about first, 0 for 32
-	// Wide tells the kinds of a wide list apart, see candidates.Config; without it there are those of a narrow list alone.
+	Window int // maximum number of jobs shown, those of candidates first; 0 means 32
+	// Wide encodes all kinds of candidates, as wide lists need, see candidates.Config. Without it only the kinds of narrow lists
+	// can be encoded.
 	Wide  bool
 	state *cluster.View
 	fits  capacity
-	ready []ranked // could start now
-	held  []ranked // could not
+	ready []ranked // waiting jobs that could start now
+	held  []ranked // waiting jobs that could not
 
 	outlook   outlook
 	demand    demand
 	speeds    speeds
 	head      head
 	shown     []shown // by row of jobs
-	rank      []int32 // likewise: waiting jobs before it in order
-	turn      []int32 // likewise: submitted before it
+	rank      []int32 // by row of jobs: number of waiting jobs before it by order
+	turn      []int32 // by row of jobs: number of waiting jobs submitted before it
 	marks     []mark
 	before    []int32
-	typeSpeed []float32 // by type of GPUs: mean speed of the jobs of the window
+	typeSpeed []float32 // by GPU type: mean relative speed of the jobs in the window
 	trial     trial
 	window    []cluster.JobID
 }
@@ -53,7 +54,7 @@ func (e *Standard) Spec() Spec {
 	return s
 }
 
-// kinds counts the kinds that rows of candidates tell apart.
+// kinds returns the number of kinds that rows of candidates encode.
 func (e *Standard) kinds() int {
 	if e.Wide {
 		return candidates.Kinds
@@ -61,13 +62,13 @@ func (e *Standard) kinds() int {
 	return candidates.Narrow
 }
 
-// Encode implements Encoder. Servers, jobs and the cluster are shown before any of the candidates. It shows no more jobs than
-// the window holds or the candidates are about; these may run. A candidate is shown by what its operations change, which are
-// carried out and rolled back; one that is gone shows nothing.
+// Encode implements Encoder. The rows of servers, jobs and the cluster show the state before any candidate. Encode shows at most
+// Window jobs, or all jobs that candidates are about if these are more; jobs of candidates may be running. The row of a candidate
+// shows the effect of its operations, which Encode carries out and rolls back. A candidate that is gone has a row of zeros.
 //
-// A candidate that the state does not allow, or about a job that neither waits nor runs, is an error that names it and wraps
-// cluster.ErrInfeasible; what o holds is then undefined. The state is as it was in any case. Encode allocates nothing once its
-// buffers and those of o have grown and the kinds of jobs are known.
+// Encode returns an error if a candidate is infeasible or about a job that neither waits nor runs. The error names the candidate
+// and wraps cluster.ErrInfeasible; the contents of o are then undefined. Encode always leaves the state as it was. It allocates
+// nothing once its buffers and those of o have grown and all kinds of jobs are known.
 func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Observation) error {
 	s := tx.View()
 	if err := check(s, list, e.kinds()); err != nil {
@@ -105,10 +106,10 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 	return nil
 }
 
-// look reads the state and fills the window.
+// look reads the state and chooses the jobs of the window.
 func (e *Standard) look(s *cluster.View) {
 	if e.state != s || len(e.fits.known) > 0 && len(e.fits.known[0].fits) != s.Servers() {
-		e.state, e.fits = s, capacity{} // it counts by server
+		e.state, e.fits = s, capacity{} // the sizes depend on the number of servers
 	}
 	e.Spec()
 	e.window = slices.Grow(e.window[:0], e.Window)[:e.Window]
@@ -124,7 +125,7 @@ func (e *Standard) look(s *cluster.View) {
 	}
 }
 
-// check reports a candidate that cannot be one.
+// check returns an error about the first candidate that cannot be valid in this state.
 func check(s *cluster.View, list []candidates.Candidate, kinds int) error {
 	for i := range list {
 		c := &list[i]
@@ -142,7 +143,8 @@ func check(s *cluster.View, list []candidates.Candidate, kinds int) error {
 	return nil
 }
 
-// choose fills Ids and Of: the jobs that candidates are about, then those of the window while there is room.
+// choose fills o.Ids with the jobs that candidates are about, then jobs of the window while there is room, and o.Of with the row
+// of each candidate's job.
 func (e *Standard) choose(list []candidates.Candidate, o *Observation) {
 	o.Ids, o.Of = o.Ids[:0], o.Of[:0]
 	for i := range list {
@@ -163,7 +165,7 @@ func (e *Standard) choose(list []candidates.Candidate, o *Observation) {
 	}
 }
 
-// try carries a candidate out, looks at it and rolls it back.
+// try carries out candidate i, fills its row and rolls it back.
 func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *Observation) error {
 	c, t, mark := &list[i], &e.trial, tx.Mark()
 	if c.Gone {
@@ -183,7 +185,7 @@ func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *O
 	return nil
 }
 
-// capacity remembers, for the shapes and amounts that were asked about, how many workers each server takes.
+// capacity caches, by shape and amount, how many workers each server can take.
 type capacity struct {
 	state *cluster.View
 	known []counted
@@ -195,12 +197,12 @@ type counted struct {
 	amount cluster.Amount
 	total  int64
 	fits   []int32
-	alone  int32 // servers that take the whole gang
+	alone  int32 // number of servers that can take the whole gang
 }
 
 func (c *capacity) reset(s *cluster.View) { c.state, c.used = s, 0 }
 
-// of returns the count for a job at an amount, valid until the next call.
+// of returns the cached counts for a job whose workers hold the amount a, valid until the next call.
 func (c *capacity) of(id cluster.JobID, a cluster.Amount) *counted {
 	shape := c.state.Shape(id)
 	for i := range c.known[:c.used] {

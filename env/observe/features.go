@@ -9,7 +9,7 @@ func feature(name, unit string, low, high float64) Feature {
 	return Feature{Name: name, Unit: unit, Min: low, Max: high}
 }
 
-// The places of a server's features.
+// The positions of a server's features.
 const (
 	serverGPUs = iota
 	serverFree
@@ -56,7 +56,7 @@ var serverFeatures = []Feature{
 	serverDue:        feature("due", "1 less log time until a server on loan must be back", 0, 1),
 }
 
-// The places of a job's features.
+// The positions of a job's features.
 const (
 	jobPresent = iota
 	jobRemaining
@@ -113,7 +113,7 @@ var jobFeatures = []Feature{
 	jobHole:       feature("hole", "log time until free servers could hold it, 1 if not foreseen", 0, 1),
 }
 
-// The places of the global features. Of four that stand together, each is of a size class.
+// The positions of the global features. In a group of four, there is one feature for each size class.
 const (
 	globalBusy = iota
 	globalQueue
@@ -166,7 +166,7 @@ var globalFeatures = []Feature{
 
 const day = 24 * time.Hour
 
-// soon and later are the horizons of features that look ahead or back for a fixed time.
+// soon and later are the horizons of features that look a fixed time ahead or back.
 const (
 	soon  = 10 * time.Minute
 	later = time.Hour
@@ -186,27 +186,27 @@ func flag(b bool) float32 {
 	return 0
 }
 
-// tanh is a rational approximation within 0.03 of the hyperbolic tangent, monotone and exactly -1 and 1 beyond 3.
+// tanh approximates the hyperbolic tangent by a rational function, with an error below 0.03. It is monotone, and exactly -1 or 1
+// beyond -3 and 3.
 func tanh(x float32) float32 {
 	x = min(max(x, -3), 3)
 	return min(max(x*(27+x*x)/(27+9*x*x), -1), 1) // rounding may exceed 1
 }
 
-// against compares a duration with another: tanh of the log of their ratio, about 0.9 at a factor of 5.
+// against compares two durations: it returns tanh(log(d/other)), computed from logTime. It is about 0.9 if d is 5 times as long.
 func against(d, other time.Duration) float32 {
 	return tanh((logTime(d) - logTime(other)) * logTimeSpan)
 }
 
-// logTime maps a duration to [0, 1]: 0 for nothing, about a half for six hours, 1 for a hundred days.
+// logTime maps a duration to [0, 1] on a logarithmic scale: 0 to 0, six hours to about 0.5, a hundred days to 1.
 func logTime(d time.Duration) float32 {
 	return float32(min(math.Log1p(float64(max(d, 0))/float64(time.Minute))/logTimeSpan, 1))
 }
 
-// logTimeSpan is log1p of a hundred days in minutes.
+// logTimeSpan is log1p of the minutes in a hundred days.
 const logTimeSpan = 11.877575
 
-// logShare maps GPUs per GPU of the cluster to [0, 1]: 0 for none, 0.35 for as many as there are, 1 for a hundred times as
-// many.
+// logShare maps the ratio of GPUs to the cluster's GPUs to [0, 1] on a logarithmic scale: 0 to 0, 1 to 0.35, 100 to 1.
 func logShare(part, all int64) float32 {
 	if all == 0 {
 		return 0

@@ -6,22 +6,22 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// head is the first job in order that cannot start now, and when it could. Starting a job that overstays that delays the
-// head; whether it pays is for policies to learn.
+// head is the first waiting job, by order, that cannot start now, and the prediction of when it can. A job that starts now and
+// runs beyond that time delays the head; the policy learns whether that is worth it.
 type head struct {
 	there   bool
 	left    time.Duration // its estimated remaining time
-	wait    time.Duration // until it could start by the shadow; 0 if estimates do not tell
-	lacks   float32       // GPUs lacking now, of those it needs
-	need    int64         // thousandths of GPUs
+	wait    time.Duration // shadow time until it could start; 0 if the estimates do not predict it
+	lacks   float32       // fraction of its GPUs that are not free now
+	need    int64         // thousandths of GPUs that it requests
 	shadow  cluster.Shadow
 	workers int32
-	host    cluster.ServerID // the first server that could hold all of it, -1 if it is free or estimates do not tell
-	hole    time.Duration    // until it could
-	second  time.Duration    // until the next could
+	host    cluster.ServerID // the server that could take the whole job first, -1 if the estimates predict none
+	hole    time.Duration    // time until the host could take it
+	second  time.Duration    // time until the next server could take it
 }
 
-// find looks at the running jobs. held is the first job that cannot start.
+// find computes the prediction. held is the first job that cannot start.
 func (h *head) find(s *cluster.View, held cluster.JobID, o *outlook) {
 	spec := s.Spec(held)
 	h.there, h.workers = true, spec.Workers
@@ -35,7 +35,7 @@ func (h *head) find(s *cluster.View, held cluster.JobID, o *outlook) {
 	h.seek(s, held, o)
 }
 
-// delay is by how much later the head could start if a job took so many thousandths of GPUs from now until its end.
+// delay returns how much later the head could start if other jobs took the given thousandths of GPUs from now until end.
 func (h *head) delay(milli int64, end time.Duration) time.Duration {
 	if h.wait == 0 || end <= h.wait {
 		return 0
@@ -43,7 +43,7 @@ func (h *head) delay(milli int64, end time.Duration) time.Duration {
 	return min(h.shadow.Until(h.need+milli), end) - h.wait
 }
 
-// seek finds the first server that could hold the head alone, and when the next could.
+// seek finds the first server that could take the whole head, and when the next server could.
 func (h *head) seek(s *cluster.View, held cluster.JobID, o *outlook) {
 	h.host, h.hole, h.second = -1, cluster.Never, cluster.Never
 	if h.workers > o.most {

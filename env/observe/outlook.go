@@ -8,48 +8,48 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// outlook is when the cluster's GPUs come free if running jobs end as estimated and nothing else starts. It counts open
-// servers alone, keeps its memory from one look to the next, and nothing else.
+// outlook predicts when the cluster's GPUs become free if running jobs end as estimated and no other job starts. It counts only
+// open servers. It reuses its memory from one look to the next but keeps no data.
 type outlook struct {
 	state   *cluster.View
 	most    int32
-	first   []int32         // where each server's GPUs begin in free and on; one more than there are servers
-	free    []time.Duration // until each GPU is free: 0 if it is; in ascending order within a server
-	on      []int32         // jobs on each GPU, in the order of its server's GPUs
+	first   []int32         // by server: the index in free and on of its first GPU; one more element than servers
+	free    []time.Duration // time until each GPU is free, 0 if it is free now; ascending within a server
+	on      []int32         // number of jobs on each GPU, in the order of the server's GPUs
 	servers []prospect
-	holes   []time.Duration // [types][most+1]: until the first server has so many GPUs free
+	holes   []time.Duration // [types][most+1]: time until the first server of the type has so many GPUs free
 	wholes  [][]time.Duration
 	sorted  bool // wholes are up to date
 	racks   []rack
 	total   tally
 }
 
-// prospect is what a server has and what its residents leave to come.
+// prospect is the present state of a server and what its residents predict.
 type prospect struct {
-	gpus, idle            int32 // all, and free
+	gpus, idle            int32 // all GPUs, and the free ones
 	gpuType, rack, gpuMem int32
 	next, last            time.Duration
-	logs                  int64 // sum of logTime until residents end, in 1/logUnit: whole, so that their order does not matter
-	known, blind          int32 // residents with and without an estimate
-	freedSoon             int32 // GPUs in use that come free
+	logs                  int64 // sum of logTime over the times until residents end, in 1/logUnit; an integer, so that their order does not matter
+	known, blind          int32 // number of residents with and without an estimate
+	freedSoon             int32 // GPUs in use that become free soon
 	freedLater            int32
-	guestRoom             int32 // GPUs with one job and a share left
+	guestRoom             int32 // GPUs with exactly one job and a free share
 }
 
 const logUnit = 1 << 20
 
-// rack is the sum of its open servers.
+// rack sums up the open servers of a rack.
 type rack struct{ servers, gpus, free int32 }
 
-// tally is the sum of all open servers.
+// tally sums up all open servers.
 type tally struct {
 	servers, whole, wholeSoon, wholeLater int32
 	gpus, freeOnWhole, freedLater         int64
-	ofType                                [16]int64 // GPUs
-	hole                                  int32     // most GPUs free on one server
+	ofType                                [16]int64 // number of GPUs by type
+	hole                                  int32     // largest number of free GPUs on one server
 }
 
-// look reads the state: O(servers + GPUs + workers).
+// look reads the state. It takes O(servers + GPUs + workers) time.
 func (o *outlook) look(s *cluster.View) {
 	o.state, o.most, o.sorted, o.total = s, s.MostGPUs(), false, tally{}
 	o.lay()
@@ -63,7 +63,7 @@ func (o *outlook) look(s *cluster.View) {
 	}
 }
 
-// lay makes room and clears it.
+// lay resizes the slices and clears them.
 func (o *outlook) lay() {
 	n, gpus, racks := o.state.Servers(), int32(0), int32(0)
 	o.first = slices.Grow(o.first[:0], n+1)[:n+1]
@@ -89,7 +89,7 @@ func (o *outlook) lay() {
 	}
 }
 
-// add counts a running job on its servers and GPUs.
+// add adds a running job to the servers and GPUs that it uses.
 func (o *outlook) add(id cluster.JobID) {
 	s := o.state
 	left, log := s.Left(id), int64(0)
@@ -120,7 +120,7 @@ func (o *outlook) add(id cluster.JobID) {
 	}
 }
 
-// settle sums up an open server.
+// settle computes the totals of an open server, after all jobs are added.
 func (o *outlook) settle(id cluster.ServerID) {
 	s := o.state
 	v, p, free, gpus := s.Server(id), &o.servers[id], o.of(id), s.FreeGPUs(id)
@@ -152,7 +152,7 @@ func (o *outlook) settle(id cluster.ServerID) {
 	r.servers, r.gpus, r.free = r.servers+1, r.gpus+v.GPUs, r.free+gpus
 }
 
-// inUse does what only servers need of which a GPU is in use or out of order.
+// inUse computes what is needed only for servers on which some GPU is in use or has failed.
 func (o *outlook) inUse(id cluster.ServerID, v *cluster.ServerSpec, p *prospect, free []time.Duration) {
 	broken := o.state.Working(id) < v.GPUs
 	use := o.state.GPUUse(id)
@@ -176,11 +176,11 @@ func (o *outlook) inUse(id cluster.ServerID, v *cluster.ServerSpec, p *prospect,
 	slices.Sort(free)
 }
 
-// of returns how long it takes until each of a server's GPUs is free, ascending.
+// of returns the time until each of the server's GPUs is free, ascending.
 func (o *outlook) of(id cluster.ServerID) []time.Duration { return o.free[o.first[id]:o.first[id+1]] }
 
-// until is how long it takes until a server of a type that will do has a GPU free for every worker of a gang, or, for one
-// that needs more than a server, until as many of the largest servers are free.
+// until returns the time until one server of the given types has a free GPU for every worker of a gang. For a gang that needs
+// more GPUs than the largest server has, it is the time until enough of the largest servers are wholly free.
 func (o *outlook) until(workers int32, types uint16) time.Duration {
 	least := cluster.Never
 	if o.most == 0 {
@@ -198,7 +198,8 @@ func (o *outlook) until(workers int32, types uint16) time.Duration {
 	return least
 }
 
-// wholesOf lists when the largest servers of a type are free, ascending. Few windows hold a job that asks.
+// wholesOf returns the times until the largest servers of a type are wholly free, ascending. It computes them on first use, as
+// few windows contain a job that needs them.
 func (o *outlook) wholesOf(t int) []time.Duration {
 	if !o.sorted {
 		o.sorted = true

@@ -6,18 +6,18 @@ import (
 	"github.com/clustergym/clustergym/internal/registry"
 )
 
-// StandardName is the name of the encoder that comes with the program.
+// StandardName is the name of the built-in encoder.
 const StandardName = "standard"
 
 var encoders = registry.New[func(window int) Encoder]("encoder").
 	With(StandardName, func(window int) Encoder { return &Standard{Window: window} })
 
-// Register adds an encoder by a name that policies, bundles and the command line know it by, before anything uses it, as in the
-// first lines of main. create makes a fresh encoder that shows a window of so many jobs beside those that candidates are about.
-// A policy that was trained with it is refused by a program in which it is not registered. A name that is taken panics.
+// Register adds an encoder under a name, which policies, bundles and the command line use for it. Call it before anything uses
+// encoders, for example in the first lines of main. create returns a fresh encoder whose window has the given number of jobs. A
+// program in which an encoder is not registered refuses policies that were trained with it. Register panics if the name is taken.
 func Register(name string, create func(window int) Encoder) { encoders.Add(name, create) }
 
-// Named returns a fresh encoder by its name; the empty name is the standard one's.
+// Named returns a fresh encoder by its name. The empty name stands for StandardName.
 func Named(name string, window int) (Encoder, error) {
 	create, err := encoders.Get(cmp.Or(name, StandardName))
 	if err != nil {
@@ -26,5 +26,5 @@ func Named(name string, window int) (Encoder, error) {
 	return create(window), nil
 }
 
-// Names lists the encoders.
+// Names returns the names of all encoders.
 func Names() []string { return encoders.Names() }

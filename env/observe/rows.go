@@ -7,11 +7,11 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// shown is what rows need of a job.
+// shown is what the rows need to know about a job.
 type shown struct {
 	left  time.Duration
 	known bool
-	kind  *kind // nil where nothing is known of speed
+	kind  *kind // nil if the state has no profile of speeds
 }
 
 func (e *Standard) observeServers(rows []float32) {
@@ -93,7 +93,7 @@ func (e *Standard) observeJob(k int, id cluster.JobID, row []float32) {
 	e.observeRoom(id, spec, row)
 }
 
-// observeRoom fills what a job's row says of where it could go.
+// observeRoom fills the features of a job that describe where it could run.
 func (e *Standard) observeRoom(id cluster.JobID, spec *cluster.JobSpec, row []float32) {
 	s, t := e.outlook.state, &e.outlook.total
 	types, gpus := s.TypesFor(id), int64(0)
@@ -138,7 +138,7 @@ func (e *Standard) observeGlobal(window []cluster.JobID, row []float32) {
 	sin, cos := math.Sincos(2 * math.Pi * float64(s.Now()%day) / float64(day))
 	row[globalDaySin], row[globalDayCos] = float32(sin), float32(cos)
 	if d.foresee && t.gpus > 0 {
-		few := float64(all) / 100 // so that little against nothing is not much
+		few := float64(all) / 100 // keeps the ratio of two small numbers from becoming large
 		row[globalInflow] = tanh(float32(math.Log((float64(recent) + few) / (float64(t.freedLater*cluster.WholeGPU) + few))))
 	}
 	row[globalWhole] = ratio(int64(t.whole), int64(t.servers))

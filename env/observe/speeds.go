@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// speeds says what profiles tell of speed before a job runs. A profile answers for running jobs alone, so a worker of each
-// kind of job is tried on a server of its own, away from the cluster, and the answer kept: it depends on nothing else. What
-// only the real servers decide, above all the network, is not in it.
+// speeds predicts, from the profile, the speed of jobs that are not running. A profile answers only for running jobs, so speeds
+// places one worker of each kind of job on a server of its own, outside the cluster, and caches the answer. The answer contains
+// no effects of the real servers, above all of their network.
 type speeds struct {
 	profile cluster.Profile
 	types   []string
@@ -19,25 +19,26 @@ type speeds struct {
 	pairs   map[[3]int32][2]float64
 }
 
-// kindKey is all of a job that a worker's speed may depend on.
+// kindKey contains everything about a job on which the speed of one worker may depend.
 type kindKey struct {
 	model   string
 	request cluster.Amount
 	types   uint16
 }
 
-// kind is what is known of a kind of job.
+// kind is the predicted speed of one kind of job.
 type kind struct {
 	model            int32
-	best             float64   // speed of a worker as requested on the best type that will do, 0 if none will
-	halfGPU, halfCPU float32   // speed lost
-	asked            []float32 // by type: speed as requested, of the best among types that will do; 0 for others
+	best             float64   // speed of a worker as requested, on the best GPU type that the job accepts; 0 if there is none
+	halfGPU, halfCPU float32   // fraction of the speed lost with half the GPU share or half the CPU
+	asked            []float32 // by GPU type: speed as requested, relative to best; 0 for types that the job does not accept
 }
 
-// mostKinds bounds the kinds that are kept.
+// mostKinds is the maximum number of kinds in the cache.
 const mostKinds = 1 << 14
 
-// read takes what is known of speed from the state. All that was kept is forgotten if that has changed.
+// read takes the profile from the state. It empties the cache if the profile or the GPU types have changed, or if the cache is
+// full.
 func (p *speeds) read(s *cluster.View) {
 	known := s.Profile()
 	if p.kinds != nil && len(p.kinds) < mostKinds && slices.Equal(p.types, s.Types()) &&
@@ -50,7 +51,7 @@ func (p *speeds) read(s *cluster.View) {
 	}
 }
 
-// of returns what is known of a job, nil if nothing is. It is valid until the next read.
+// of returns the predicted speeds of a job's kind, nil without a profile. The result is valid until the next read.
 func (p *speeds) of(s *cluster.View, id cluster.JobID) *kind {
 	if p.profile == nil {
 		return nil
@@ -103,16 +104,17 @@ func (p *speeds) modelID(model string) int32 {
 	return id
 }
 
-// alone is the speed of a worker with an amount on a GPU of a type.
+// alone returns the speed of one worker that holds the amount a on an otherwise empty GPU of type t.
 func (p *speeds) alone(key kindKey, a cluster.Amount, t int) float64 {
 	spec := cluster.JobSpec{Model: key.model, Workers: 1, Request: key.request}
 	return p.try(t, []cluster.JobSpec{spec}, []cluster.Amount{a})[0]
 }
 
-// half is a worker with half a GPU.
+// half is what a worker with half a GPU holds.
 var half = cluster.Amount{GPUMilli: cluster.WholeGPU / 2}
 
-// beside is how fast workers of two models are that share a GPU of a type, each of its speed alone with half of it.
+// beside returns, for workers of two models that share a GPU of type t, the speed of each relative to its speed alone with half
+// of that GPU.
 func (p *speeds) beside(a, b int32, t int) [2]float64 {
 	key := [3]int32{a, b, int32(t)}
 	x, ok := p.pairs[key]
@@ -129,7 +131,7 @@ func (p *speeds) beside(a, b int32, t int) [2]float64 {
 	return x
 }
 
-// try runs jobs together on one GPU and returns their speeds, 1 where the profile's answer is none.
+// try runs one worker of each job together on one GPU and returns their speeds; 1 where the profile returns no valid speed.
 func (p *speeds) try(t int, specs []cluster.JobSpec, amounts []cluster.Amount) []float64 {
 	s, err := cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{{
 		GPUs: 1, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited, GPUType: p.types[t],
@@ -143,7 +145,7 @@ func (p *speeds) try(t int, specs []cluster.JobSpec, amounts []cluster.Amount) [
 	tx := s.Begin(nil)
 	for i, a := range amounts {
 		if err := tx.Place(cluster.JobID(i), cluster.Placement{{Workers: 1, Amount: a}}); err != nil {
-			panic("observe: " + err.Error()) // it is empty, or half so
+			panic("observe: " + err.Error()) // the GPU has room for a whole worker or two halves
 		}
 	}
 	all := make([]float64, len(specs))

@@ -11,20 +11,20 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// trial is what changes when a candidate is carried out. It keeps scratch space; the zero value is ready.
+// trial computes what changes when a candidate is carried out. It has scratch space; the zero value is ready.
 type trial struct {
 	state   *cluster.View
 	profile cluster.Profile
-	price   float64 // of a GPU, per second of its use: a tenth of the waiting jobs for each GPU of the cluster
-	free    int64   // GPUs that nobody uses, before
-	pace    float64 // of the candidate's job, before; 0 if it waits
+	price   float64 // price of one GPU per second of use: 0.1 * waiting jobs / GPUs in the cluster
+	free    int64   // number of GPUs that no job uses, before the operations
+	pace    float64 // speed of the candidate's job before the operations; 0 if it waits
 
 	movers  []mover // the jobs of the operations, ascending
-	others  []other // running jobs whose speed these may change, ascending
+	others  []other // other running jobs whose speed the operations may change, ascending
 	coupled []cluster.JobID
-	placed  []int32            // by server: workers that are placed there
-	on      []cluster.ServerID // those where any are
-	racks   []int32            // workers of a job, by rack
+	placed  []int32            // by server: number of workers that the operations place there
+	on      []cluster.ServerID // the servers with such workers
+	racks   []int32            // racks of the workers of a job
 	gpus    []time.Duration
 	results []result // by candidate
 }
@@ -32,35 +32,35 @@ type trial struct {
 // mover is a job that the operations start, stop or change.
 type mover struct {
 	job   cluster.JobID
-	ran   bool  // before
+	ran   bool  // whether it ran before the operations
 	milli int64 // thousandths of GPUs that it held before
-	runs  bool  // after
+	runs  bool  // whether it runs after the operations
 	course
 }
 
-// course is how a job that runs after the operations goes on.
+// course is how a job that runs after the operations continues.
 type course struct {
 	speed   float64
-	seconds float64       // that it runs; an hour's work where no estimate tells
-	run     time.Duration // likewise, never where no estimate tells
+	seconds float64       // remaining run time; without an estimate, that of an hour's work
+	run     time.Duration // remaining run time, Never without an estimate
 }
 
-// other is a job that runs before and after.
+// other is a job that runs before and after the operations.
 type other struct {
 	job           cluster.JobID
 	before, after float64 // speeds
 }
 
-// result is what candidates are compared by.
+// result contains the numbers by which candidates are compared.
 type result struct {
-	end  time.Duration // until its job ends, never where no estimate tells
+	end  time.Duration // time until its job ends, Never without an estimate
 	cost float64       // seconds
 }
 
-// guess is the work, in seconds, of a job without an estimate.
+// guess is the assumed work, in seconds, of a job without an estimate.
 const guess = 3600.0
 
-// begin takes up the state before all candidates.
+// begin sets the state before all candidates.
 func (t *trial) begin(s *cluster.View, gpus int64) {
 	t.state, t.profile, t.results = s, s.Profile(), t.results[:0]
 	if t.profile == nil {
@@ -73,7 +73,7 @@ func (t *trial) begin(s *cluster.View, gpus int64) {
 	t.on = t.on[:0]
 }
 
-// speed is a running job's as profiles say.
+// speed returns the speed of a running job that the profile predicts; 1 if the prediction is not a valid speed.
 func (t *trial) speed(id cluster.JobID) float64 {
 	if v := t.profile.Speed(t.state, id); v > 0 && v < math.MaxFloat32 {
 		return v
@@ -81,7 +81,7 @@ func (t *trial) speed(id cluster.JobID) float64 {
 	return 1
 }
 
-// before notes what a candidate may change.
+// before records the state of what a candidate may change.
 func (t *trial) before(o *candidates.Candidate) {
 	s := t.state
 	t.free, t.pace = s.FreeTotal(), 0
@@ -100,7 +100,8 @@ func (t *trial) before(o *candidates.Candidate) {
 	}
 }
 
-// meet notes the job of an operation and those that feel it. What the state will not allow may be anything.
+// meet records the job of an operation and the running jobs that it may slow down or speed up. The operation need not be
+// feasible, so its fields may have any values.
 func (t *trial) meet(p *cluster.Proposal) {
 	s := t.state
 	if p.Kind == cluster.OpLoan || p.Kind == cluster.OpReclaim || p.Job < 0 || int(p.Job) >= s.Jobs() {
@@ -125,7 +126,7 @@ func (t *trial) mover(id cluster.JobID) (at int, found bool) {
 	return slices.BinarySearchFunc(t.movers, id, func(m mover, id cluster.JobID) int { return cmp.Compare(m.job, id) })
 }
 
-// after looks at what the operations have made of it.
+// after records the state of the same jobs after the operations.
 func (t *trial) after() {
 	s := t.state
 	for _, id := range t.on {
@@ -149,7 +150,7 @@ func (t *trial) after() {
 	}
 }
 
-// courseOf is how a job goes on at a speed.
+// courseOf returns how a job continues at the given speed.
 func (t *trial) courseOf(id cluster.JobID, speed float64) course {
 	left, known := t.state.Remaining(id)
 	if !known {
@@ -159,7 +160,7 @@ func (t *trial) courseOf(id cluster.JobID, speed float64) course {
 	return course{speed, seconds, span(seconds)}
 }
 
-// ends is how long a job that runs after the operations still runs, never where no estimate tells.
+// ends returns the remaining run time of a job that runs after the operations, Never without an estimate.
 func (t *trial) ends(id cluster.JobID) time.Duration {
 	if i, moves := t.mover(id); moves {
 		return t.movers[i].run
@@ -172,12 +173,12 @@ func (t *trial) ends(id cluster.JobID) time.Duration {
 	return span(left.Seconds() * t.others[i].before / t.others[i].after)
 }
 
-// span is a duration of so many seconds, at most 30 years.
+// span returns a duration of the given number of seconds, at most 30 years.
 func span(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 30*365*86400) * float64(time.Second))
 }
 
-// compare fills what a candidate is against the base's own about the same job.
+// compare fills the features that compare each candidate with the base's own candidate, if both are about the same job.
 func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds int) {
 	own := slices.IndexFunc(list, func(o candidates.Candidate) bool { return o.Kind == candidates.Own })
 	if own < 0 || list[own].Job < 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// order is the key by which the window is sorted: the estimated remaining time, or the submit time where there is no
-// estimate; ties break by id.
+// order is the key by which the window is sorted: the estimated remaining time, or the submit time if there is no estimate. Ties
+// go to the lower id.
 func order(s *cluster.View, id cluster.JobID) time.Duration {
 	if left, ok := s.Remaining(id); ok {
 		return left
@@ -17,7 +17,7 @@ func order(s *cluster.View, id cluster.JobID) time.Duration {
 	return s.Spec(id).Submit
 }
 
-// ranked is a waiting job and the key that it is sorted by.
+// ranked is a waiting job and its sort key.
 type ranked struct {
 	job cluster.JobID
 	key time.Duration
@@ -27,7 +27,7 @@ func (c ranked) compare(o ranked) int {
 	return cmp.Or(cmp.Compare(c.key, o.key), cmp.Compare(c.job, o.job))
 }
 
-// fill chooses the jobs of the window.
+// fill chooses the jobs of the window. Unused places are -1.
 func (e *Standard) fill(s *cluster.View, window []cluster.JobID) {
 	e.ready, e.held = e.ready[:0], e.held[:0]
 	n := len(window)
@@ -56,7 +56,7 @@ func (e *Standard) fill(s *cluster.View, window []cluster.JobID) {
 	}
 }
 
-// keep inserts c into the sorted best n.
+// keep inserts c into best, the sorted list of the n lowest.
 func keep(best []ranked, c ranked, n int) []ranked {
 	if len(best) == n {
 		if c.compare(best[n-1]) > 0 {
@@ -68,13 +68,13 @@ func keep(best []ranked, c ranked, n int) []ranked {
 	return slices.Insert(best, at, c)
 }
 
-// startable reports whether the whole gang would find room now, with the amounts that it asks for.
+// startable reports whether the whole gang fits now with the amounts that it requests.
 func (e *Standard) startable(id cluster.JobID) bool {
 	spec := e.fits.state.Spec(id)
 	return e.fits.of(id, spec.Request).total >= int64(spec.Workers)
 }
 
-// learn gathers what the rows need of jobs.
+// learn collects the data that the rows need about jobs.
 func (e *Standard) learn(s *cluster.View, jobs []cluster.JobID) {
 	e.shown = slices.Grow(e.shown[:0], len(jobs))[:len(jobs)]
 	for k, id := range jobs {
@@ -85,13 +85,13 @@ func (e *Standard) learn(s *cluster.View, jobs []cluster.JobID) {
 	}
 }
 
-// rankAll counts the waiting jobs before each of these.
+// rankAll computes, for each of the jobs, the number of waiting jobs before it by order and by submit time.
 func (e *Standard) rankAll(s *cluster.View, jobs []cluster.JobID) {
 	e.rank = e.place(s, jobs, e.rank, order)
 	e.turn = e.place(s, jobs, e.turn, submitted)
 }
 
-// pace finds how fast the jobs of the window are on each type of GPU.
+// pace computes the mean relative speed of the jobs in the window for each GPU type.
 func (e *Standard) pace(s *cluster.View, window []cluster.JobID) {
 	types := len(s.Types())
 	e.typeSpeed = slices.Grow(e.typeSpeed[:0], types)[:types]
@@ -111,13 +111,13 @@ func (e *Standard) pace(s *cluster.View, window []cluster.JobID) {
 
 func submitted(s *cluster.View, id cluster.JobID) time.Duration { return s.Spec(id).Submit }
 
-// mark is a job of the window and its place there.
+// mark is a job of the window and its index there.
 type mark struct {
 	ranked
 	place int
 }
 
-// place counts, for each job of the window, the waiting jobs before it by a key.
+// place returns, for each job of the window, the number of waiting jobs that come before it by a key.
 func (e *Standard) place(s *cluster.View, window []cluster.JobID, dst []int32,
 	key func(*cluster.View, cluster.JobID) time.Duration,
 ) []int32 {
@@ -142,10 +142,10 @@ func (e *Standard) place(s *cluster.View, window []cluster.JobID, dst []int32,
 	return dst
 }
 
-// after counts the marks up to and with a job of that key: those that it is not before.
+// after returns how many marks do not come after a job with the given key and id.
 func after(marks []mark, key time.Duration, id cluster.JobID) int {
 	low, high := 0, len(marks)
-	if high > 0 && marks[high-1].key < key { // as for most in a long queue
+	if high > 0 && marks[high-1].key < key { // true for most jobs of a long queue
 		return high
 	}
 	for low < high {
