@@ -8,9 +8,9 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Alone plays the episode of a seed under the prior, without agents, and returns its event log. Agents who always name what the
-// prior would do get the same log; other agents are compared with it. Alone leaves the episode in progress as it is, except that
-// it resets the game's Rule, if there is one.
+// Alone plays the episode of a seed under the prior (the base policy that the agents review), without agents, and returns its
+// event log. Agents who always name the prior's choice get the same log; other agents can be compared with it. Alone does not
+// change the episode in progress, except that it resets the game's Rule, if there is one.
 func (c *Cluster) Alone(ctx context.Context, seed uint64) (*sim.Log, error) {
 	start, err := c.episode(seed)
 	if err != nil {

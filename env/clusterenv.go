@@ -11,22 +11,22 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Config says how to make a Cluster environment. Either Jobs or Episode must be set, not both.
+// Config configures a Cluster environment. Set either Jobs or Episode, not both.
 type Config struct {
 	// Sim is how episodes are simulated. All episodes have the servers of Sim.Cluster.
 	Sim sim.Config
-	// Jobs returns the jobs of the episode of a seed. The environment keeps the slice, and does not change it.
+	// Jobs returns the jobs of the episode of a seed. The environment keeps the slice and does not change it.
 	Jobs func(seed uint64) ([]trace.Job, error)
 	// Episode returns the whole episode of a seed: jobs, cluster and simulation. It must have as many servers as Sim.Cluster; the
-	// rest of Sim is not used.
+	// rest of Sim is unused then.
 	Episode func(seed uint64) (sim.Episode, error)
-	// Game names the prior, and says which candidates there are, what agents observe and when they agree.
+	// Game configures the prior, the search for candidates, what agents observe and when they agree.
 	Game   game.Config
-	Reward Reward // nil: Flow{}
+	Reward Reward // nil means Flow{}
 }
 
-// Cluster is the environment of a simulated cluster. A decision point at which there is nothing to choose makes no step: the
-// prior's proposal is carried out there, and the next step has the reward and the time.
+// Cluster is the environment of a simulated cluster. If there is nothing to choose at a decision point, the prior's proposal is
+// carried out without a step; the next step includes the reward and the time.
 type Cluster struct {
 	cfg    Config
 	game   *game.Game
@@ -34,7 +34,7 @@ type Cluster struct {
 	agents AgentReward // nil if the reward is shared
 	sim    *sim.Sim
 	tx     *cluster.Txn // open while an episode is in progress
-	into   *TimeStep    // that rewards are added to while time passes
+	into   *TimeStep    // the time step to which rewards are added while time passes
 }
 
 var _ Env = (*Cluster)(nil)
@@ -65,7 +65,7 @@ func (c *Cluster) Spec() game.Spec { return c.spec }
 // Reward returns the reward function.
 func (c *Cluster) Reward() Reward { return c.cfg.Reward }
 
-// Game returns the game that the agents play. Its Tally counts what they chose.
+// Game returns the game that the agents play. Its Tally returns how many candidates of each kind were carried out.
 func (c *Cluster) Game() *game.Game { return c.game }
 
 // Close implements Env.
@@ -82,13 +82,13 @@ func (c *Cluster) Log() *sim.Log {
 	return c.sim.Log()
 }
 
-// Fork makes dst an independent copy of the episode in progress, with its open transaction. Agents and learners that look ahead
-// need it; it costs about as much time as a few decisions. sim.Sim.Continue plays the copy on, under any scheduler. There must
-// be an episode in progress.
+// Fork makes dst an independent copy of the episode in progress and its open transaction, for agents and learners that look
+// ahead. It costs about as much time as a few decisions. sim.Sim.Continue continues the copy under any scheduler. An episode must
+// be in progress.
 func (c *Cluster) Fork(dst *sim.Sim) { c.sim.Fork(dst) }
 
-// Txn returns the open transaction of the present round, nil when no episode is in progress. The caller must roll back what it
-// tries in it.
+// Txn returns the open transaction of the present round, nil if no episode is in progress. The caller may try operations in it
+// but must roll them back.
 func (c *Cluster) Txn() *cluster.Txn { return c.tx }
 
 // Reset implements Env. After an error there is no episode in progress.
@@ -155,7 +155,7 @@ func (c *Cluster) step(joint []game.Action, next *TimeStep) error {
 	return c.advance(next)
 }
 
-// advance moves to the next decision point with a choice, or to the end.
+// advance moves to the next decision point at which there is a choice, or to the end of the episode.
 func (c *Cluster) advance(ts *TimeStep) error {
 	for {
 		from := c.sim.State().Now()
@@ -192,7 +192,7 @@ func (c *Cluster) score(from, to time.Duration) {
 	}
 }
 
-// begin makes a time step ready to be filled, whatever it held before.
+// begin resets a time step, so that it can be filled.
 func (c *Cluster) begin(ts *TimeStep) {
 	c.into = ts
 	ts.Cluster, ts.Now = &c.sim.State().View, c.sim.State().Now()

@@ -2,8 +2,8 @@
 // and its own action, and its own reward if the reward function gives one. The interface is PettingZoo's parallel API in Go, and
 // the caller owns all buffers.
 //
-// Package game says what agents see and may do at one instant. It knows no simulator, so a production cluster is decided by the
-// same rounds. Package env adds the simulator, time and rewards.
+// Package game defines what agents observe and may do at one instant. It does not depend on the simulator, so the same rounds can
+// also schedule a production cluster. Package env adds the simulator, time and rewards.
 //
 // The agents of an episode are fixed and ordered: agent i is server i. One Step is one round: every agent names a candidate or
 // passes, and the candidates that are agreed on are carried out inside one transaction. Rounds follow each other at the same

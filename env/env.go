@@ -28,10 +28,10 @@ type Env interface {
 	Close() error
 }
 
-// TimeStep is what the agents see before a round. The caller owns it and may reuse it: Reset and Step allocate its slices on
-// first use and then fill them in place. Other code must only read it.
+// TimeStep is what the agents observe before a round. The caller owns it and may reuse it: Reset and Step allocate its slices on
+// first use and later fill them in place. Other code must only read it.
 //
-// When an episode is over, the rows show the cluster as the episode left it, so that a learner can bootstrap a value there. There
+// When an episode is over, the rows show the final state of the cluster, so that a learner can bootstrap from its value. There
 // are no candidates and no coalitions then, and agents can only pass.
 type TimeStep struct {
 	game.Round
@@ -45,8 +45,8 @@ type TimeStep struct {
 	// Refused lists the candidates that agents named in the last round and that were not carried out, in ascending order.
 	Refused    []game.Refusal
 	Terminated bool   // all jobs have finished
-	Truncated  string // why the episode was cut off before that; "" if it was not
-	// Cluster is the state behind the observations, for policies that look further. It changes with the next Step.
+	Truncated  string // why the episode was cut off before all jobs finished; "" if it was not
+	// Cluster is the state behind the observations, for policies that need more than these. It changes with the next Step.
 	Cluster *cluster.View
 }
 
@@ -72,7 +72,7 @@ func (ts *TimeStep) CopyFrom(src *TimeStep) {
 	ts.Refused = append(old.Refused[:0], src.Refused...)
 }
 
-// Reward is a reward function. It scores the time between two instants during which nothing changes but the clock.
+// Reward is a reward function. It scores an interval of simulated time during which only the clock changes.
 type Reward interface {
 	Name() string
 	// Score is called with the state as the agents left it at the instant from, before anything happens at the instant to.
@@ -82,7 +82,7 @@ type Reward interface {
 // AgentReward is a Reward that also gives every agent a reward of its own.
 type AgentReward interface {
 	Reward
-	// ScoreAgents adds to dst, one number an agent, what each is given for the same time as Score.
+	// ScoreAgents adds each agent's reward for the same interval to dst, which has one number per agent.
 	ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64)
 }
 

@@ -14,14 +14,14 @@ type Messages struct {
 	Env
 	visible    *Visible
 	budget     int
-	sent, told [][]float32 // by agent: with the present round's joint action, and with the last one's
+	sent, told [][]float32 // by agent: the messages sent with the present round's joint action, and those sent with the last one
 }
 
-// ErrBudget is wrapped by the error about a message that is too long. Such a message is not sent.
+// ErrBudget is wrapped by the error about a message that is too long. Send does not attach such a message.
 var ErrBudget = errors.New("message over budget")
 
 // NewMessages returns e with messages of at most budget numbers from each agent in each round. e must be or wrap a Visible, which
-// says who receives whose messages. budget must be 1 or more.
+// decides who receives whose messages. budget must be 1 or more.
 func NewMessages(e Env, budget int) (*Messages, error) {
 	v, ok := As[*Visible](e)
 	if !ok || budget < 1 {
@@ -59,7 +59,7 @@ type Message struct {
 	Numbers []float32 // owned by the environment, and valid until the next Step
 }
 
-// Heard appends to dst the messages that agent receives in the present round, in ascending order of sender. They are those of the
+// Heard appends to dst the messages that the agent receives in the present round, in ascending order of sender: those of the
 // other agents whose servers it sees now. ts is the present time step.
 func (m *Messages) Heard(ts *TimeStep, agent int, dst []Message) []Message {
 	for from, numbers := range m.told {

@@ -8,32 +8,33 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// NormalisedReward divides rewards by the standard deviation of all discounted returns so far, so that their size suits learners,
-// whatever the cluster and the unit of the reward. It is gymnasium's NormalizeReward, with a discount for the time that passes,
-// exp(-elapsed/memory), instead of one for each step. Steps in which no time passes do not change the deviation.
+// NormalisedReward divides rewards by the standard deviation of all discounted returns so far, so that their magnitude suits
+// learners on any cluster and with any unit of the reward. It works like gymnasium's NormalizeReward, but discounts by the
+// elapsed time, with the factor exp(-elapsed/memory), and not once per step. Steps in which no time passes do not change the
+// deviation.
 //
-// The agents' own rewards are divided by the same number. The same episodes in the same order give the same rewards: several
-// environments each learn their own deviation.
+// The agents' own rewards are divided by the same number. Equal sequences of episodes give equal rewards, so each of several
+// environments has its own deviation.
 type NormalisedReward struct {
 	Env
 	memory time.Duration
 	scale  RewardScale
 }
 
-// RewardScale is what a NormalisedReward has learned. A learner can store it and set it again.
+// RewardScale is the state of a NormalisedReward. A learner can store it and restore it.
 type RewardScale struct {
-	Count  uint64  `json:"count"`  // steps in which time passed
-	Mean   float64 `json:"mean"`   // of the discounted return at these
+	Count  uint64  `json:"count"`  // number of steps in which time passed
+	Mean   float64 `json:"mean"`   // mean of the discounted return at these steps
 	Spread float64 `json:"spread"` // the sum of its squared differences from the mean
 	Return float64 `json:"return"` // the discounted return of the episode in progress
 }
 
-// Deviation returns the number that rewards are divided by. It is 1 until there are two returns.
+// Deviation returns the number by which rewards are divided. It is 1 until there are two returns.
 func (s *RewardScale) Deviation() float64 {
 	if s.Count < 2 {
 		return 1
 	}
-	return math.Sqrt(s.Spread/float64(s.Count) + 1e-8) // returns that are all alike divide by 1e-4, as gymnasium's do
+	return math.Sqrt(s.Spread/float64(s.Count) + 1e-8) // if all returns are equal, rewards are divided by 1e-4, as in gymnasium
 }
 
 // NewNormalisedReward returns e with its rewards normalised. memory is the time constant of the discount: a reward that comes
@@ -48,10 +49,10 @@ func NewNormalisedReward(e Env, memory time.Duration) (*NormalisedReward, error)
 // Unwrap implements Wrapper.
 func (n *NormalisedReward) Unwrap() Env { return n.Env }
 
-// Scale returns what has been learned so far.
+// Scale returns the present scale.
 func (n *NormalisedReward) Scale() RewardScale { return n.scale }
 
-// SetScale replaces what has been learned so far. A scale that no NormalisedReward could have learned is an error.
+// SetScale replaces the present scale. It returns an error if no NormalisedReward could have computed s.
 func (n *NormalisedReward) SetScale(s RewardScale) error {
 	for _, x := range []float64{s.Mean, s.Spread, s.Return} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -84,7 +85,7 @@ func (n *NormalisedReward) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// normalise learns from a step's reward and scales it.
+// normalise updates the scale with a step's reward and divides the reward by the deviation.
 func (n *NormalisedReward) normalise(ts *TimeStep) {
 	s := &n.scale
 	if ts.Elapsed > 0 {

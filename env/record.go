@@ -11,14 +11,14 @@ import (
 )
 
 // recorder writes a record of the episodes that are played in an environment: one line of JSON for every Reset and every Step
-// without an error. Replay plays them again.
+// that succeeds. Replay plays the record again.
 type recorder struct {
 	Env
 	w io.Writer
 }
 
-// NewRecorder returns e with its episodes written to w, one write for each line. A bufio.Writer makes writes fewer and larger. If
-// a write fails, the Reset or Step that made it returns the error, and the record is of no use.
+// NewRecorder returns e with its episodes written to w, one write per line. Use a bufio.Writer for fewer and larger writes. If a
+// write fails, the Reset or Step that made it returns the error, and the record cannot be used.
 func NewRecorder(e Env, w io.Writer) Env { return &recorder{e, w} }
 
 // Unwrap implements Wrapper.
@@ -51,14 +51,14 @@ func (r *recorder) write(x entry) error {
 	return nil
 }
 
-// entry is a line of a record: an episode that begins or a round that was played, and what came of it until the next round.
+// entry is one line of a record: a reset or a joint action, and what happened until the next round.
 type entry struct {
-	Seed       *uint64       `json:"seed,omitempty"`    // of an episode that begins
-	Joint      []game.Action `json:"joint,omitempty"`   // of a round that was played, one number an agent
+	Seed       *uint64       `json:"seed,omitempty"`    // for a reset: the seed
+	Joint      []game.Action `json:"joint,omitempty"`   // for a step: one number per agent
 	Taken      []game.Action `json:"taken,omitempty"`   // the candidates that were carried out
-	Refused    []refusal     `json:"refused,omitempty"` // those that were named and were not
+	Refused    []refusal     `json:"refused,omitempty"` // those that were named and not carried out
 	Reward     float64       `json:"reward"`
-	Rewards    []float64     `json:"rewards,omitempty"` // of the agents, where not all were given the same
+	Rewards    []float64     `json:"rewards,omitempty"` // the agents' own rewards, if they are not all equal
 	Elapsed    time.Duration `json:"elapsed_ns"`
 	Terminated bool          `json:"terminated,omitempty"`
 	Truncated  string        `json:"truncated,omitempty"`

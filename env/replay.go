@@ -9,12 +9,13 @@ import (
 	"io"
 )
 
-// maxLine bounds a line of a record in bytes. That of a round with a number and a reward for each of a million agents is shorter.
+// maxLine is the maximum length of a line of a record in bytes. A round with an action and a reward for each of a million agents
+// is shorter.
 const maxLine = 64 << 20
 
-// Replay plays the record of a Recorder again in e: the same episodes, by the same joint actions. e must be as it was when it was
-// recorded. Replay fails at the first line that e does not reproduce byte for byte, and at a line that is not part of a record.
-// The error has the line's number.
+// Replay plays a record written by NewRecorder again in e, with the same seeds and joint actions. e must be in the state in which
+// the recording began. Replay returns an error with the line's number at the first line that e does not reproduce byte for byte,
+// and at a line that is not part of a record.
 func Replay(record io.Reader, e Env) error {
 	var (
 		again bytes.Buffer

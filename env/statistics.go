@@ -7,25 +7,25 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Summary sums up one episode.
+// Summary contains the statistics of one episode.
 type Summary struct {
 	Seed       uint64
-	Return     float64       // the sum of rewards, with the reward for the time before the first round
+	Return     float64       // the sum of rewards, including the reward for the time before the first round
 	Returns    []float64     // [Agents]: the sum of each agent's rewards
 	Rounds     int           // steps
-	Time       time.Duration // simulated, from Reset to the end
+	Time       time.Duration // simulated time from Reset to the end
 	AsPrior    float64       // fraction of rounds in which the prior's choice was carried out; 0 without rounds
 	Refused    int           // how many candidates were named and not carried out
 	Terminated bool          // see TimeStep
 	Truncated  string
 }
 
-// Statistics sums up episodes, like gymnasium's RecordEpisodeStatistics, and changes nothing. Around a NormalisedReward it sums
-// normalised rewards; inside one it sums the rewards as they are.
+// Statistics summarises episodes, like gymnasium's RecordEpisodeStatistics, without changing them. If it wraps a NormalisedReward
+// it sums normalised rewards; if it is wrapped by one it sums the original rewards.
 type Statistics struct {
 	Env
 	now, last Summary
-	prior     game.Action // what it would do in the present round
+	prior     game.Action // the prior's choice in the present round
 	asPrior   int
 	ended     bool
 }
@@ -37,7 +37,7 @@ func NewStatistics(e Env) *Statistics { return &Statistics{Env: e} }
 func (s *Statistics) Unwrap() Env { return s.Env }
 
 // Last returns the summary of the last episode that was played to its end; ok is false if there is none yet. In a vector in mode
-// SameStep that is the episode that the last step ended. Returns is valid until the next episode ends.
+// SameStep, it is the episode that the last step ended. Returns is valid until the next episode ends.
 func (s *Statistics) Last() (last Summary, ok bool) { return s.last, s.ended }
 
 // Reset implements Env.
@@ -64,7 +64,7 @@ func (s *Statistics) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// add counts what a step shows.
+// add adds a time step to the summary of the present episode.
 func (s *Statistics) add(ts *TimeStep) {
 	e := &s.now
 	if len(e.Returns) == 0 {
@@ -83,5 +83,5 @@ func (s *Statistics) add(ts *TimeStep) {
 	if e.Rounds > 0 {
 		e.AsPrior = float64(s.asPrior) / float64(e.Rounds)
 	}
-	s.last, s.now.Returns, s.ended = *e, s.last.Returns, true // the two take turns with their memory
+	s.last, s.now.Returns, s.ended = *e, s.last.Returns, true // the two summaries exchange their memory
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Autoreset says what a vector does when an episode ends. The modes are those of gymnasium. An algorithm that was written for
-// one mode does not sample correctly under another.
+// Autoreset is what a vector does when an episode ends. There are three modes, named as in gymnasium. An algorithm written for
+// one mode collects wrong transitions under another.
 type Autoreset uint8
 
-// The modes. An episode in which there is nothing to choose has no steps: the time step that a reset shows is its last, and it
-// has no candidates. The next Step ignores the joint action. In SameStep it ends that episode, in NextStep it resets, and in
-// Disabled it returns ErrOver.
+// The modes. An episode in which there is nothing to choose has no steps: the time step that its reset returns is also its last,
+// and has no candidates. The next Step then ignores the joint action: in SameStep it ends that episode, in NextStep it resets,
+// and in Disabled it returns ErrOver.
 const (
-	// SameStep resets at once. The step that ends an episode shows the round, cluster and time of the next episode's first step;
-	// its rewards, elapsed time, Taken, Refused, Terminated and Truncated are those of the episode that ended. Vector.Final has
-	// the rest of that.
+	// SameStep resets at once. The step that ends an episode returns the round, cluster and time of the next episode's first
+	// step, but the rewards, elapsed time, Taken, Refused, Terminated and Truncated of the episode that ended. Vector.Final
+	// returns the last time step of that episode in full.
 	SameStep Autoreset = iota
-	// NextStep shows the last step of an episode. The next Step ignores the joint action and shows the first step of the next
-	// episode.
+	// NextStep returns the last step of an episode as it is. The next Step ignores the joint action and returns the first step of
+	// the next episode.
 	NextStep
-	// Disabled resets nothing: the caller calls ResetEnv. Until then Step returns ErrOver.
+	// Disabled never resets: the caller must call ResetEnv. Until then Step returns ErrOver.
 	Disabled
 )
 
@@ -40,14 +40,14 @@ func (a Autoreset) String() string {
 	return autoresetNames[a]
 }
 
-// Vector plays several environments side by side, either all one step at a time (Step) or each at its own pace (Play). The number
-// of workers does not change what they show. A Vector is not safe for concurrent use. No goroutine outlives a call.
+// Vector plays several environments in parallel, either all one step at a time (Step) or each at its own pace (Play). The number
+// of workers does not change the results. A Vector is not safe for concurrent use. No goroutine outlives a call.
 type Vector struct {
 	mode    Autoreset
 	members []member
 	workers int
 
-	// The call in progress, handed to the workers.
+	// The call in progress, which the workers share.
 	do     func(v *Vector, i int) error
 	ts     []TimeStep
 	joints [][]game.Action
@@ -58,20 +58,20 @@ type Vector struct {
 	errs   []error
 }
 
-// member is one environment and where it stands.
+// member is one environment and its state in the vector.
 type member struct {
 	env     Env
-	seed    uint64   // of the sequence of episodes
-	episode uint64   // within it
-	over    bool     // the next Step resets: after an end in NextStep, and when the episode has no steps
-	only    TimeStep // of an episode without steps
+	seed    uint64   // the seed of the sequence of episodes
+	episode uint64   // index of the episode in this sequence
+	over    bool     // the next Step resets: after the end of an episode in NextStep, and in an episode without steps
+	only    TimeStep // the time step of an episode without steps
 	final   TimeStep
-	ended   bool // whether final is of the last Step
+	ended   bool // whether the last Step set final
 }
 
-// NewVector returns a vector of the environments, and owns them from now on. They may differ in shape, though a learner that puts
-// them into one batch needs equal shapes. Each must have its own encoder. At most workers of them play at the same time; 0 means
-// GOMAXPROCS.
+// NewVector returns a vector of the environments and takes ownership of them. They may differ in shape, but a learner that
+// batches them needs equal shapes. Each must have its own encoder. At most the given number of workers play at the same time; 0
+// means GOMAXPROCS.
 func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	if len(envs) == 0 {
 		return nil, errors.New("make vector: no environments, want at least 1")
@@ -101,9 +101,9 @@ func Seeds(base uint64, n int) []uint64 {
 	return seeds
 }
 
-// EpisodeSeed returns the seed of an environment's episode n, from 0, after Vector.Reset gave it seed. Episode 0 has seed itself,
-// and the seeds of later episodes are derived from seed and n alone. So equal seeds give an environment equal sequences of
-// episodes, whatever the other environments play.
+// EpisodeSeed returns the seed of an environment's n-th episode, from 0, after Vector.Reset gave the environment seed. Episode 0
+// has seed itself; the seeds of later episodes depend only on seed and n. Equal seeds therefore give an environment equal
+// sequences of episodes, whatever the other environments play.
 func EpisodeSeed(seed, n uint64) uint64 {
 	if n == 0 {
 		return seed
@@ -120,8 +120,8 @@ func (v *Vector) Len() int { return len(v.members) }
 // Seed returns the seed of environment i's present episode.
 func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.members[i].seed, v.members[i].episode) }
 
-// Reset starts the first episode of every environment i with seeds[i], and fills ts[i] with its first time step. EpisodeSeed says
-// which seeds the later episodes have.
+// Reset starts the first episode of every environment i with seeds[i] and fills ts[i] with its first time step. EpisodeSeed
+// returns the seeds of the later episodes.
 func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
 	if err := v.begin(seeds, ts); err != nil {
 		return fmt.Errorf("reset vector: %w", err)
@@ -129,7 +129,7 @@ func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
 	return v.run((*Vector).resetAt)
 }
 
-// begin notes the seeds of new sequences of episodes and where their time steps go.
+// begin stores the seeds of new sequences of episodes and the time steps to fill.
 func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 	if len(seeds) != v.Len() || len(ts) != v.Len() {
 		return fmt.Errorf("%d seeds and %d time steps, want one for each of the %d environments", len(seeds), len(ts), v.Len())
@@ -142,15 +142,15 @@ func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 	return nil
 }
 
-// ResetEnv starts a new episode of environment i alone and fills first. The sequence of its episodes begins anew with seed.
+// ResetEnv starts a new episode of environment i alone and fills first. A new sequence of episodes begins with seed.
 func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
 	m := &v.members[i]
 	m.seed, m.episode = seed, 0
 	return name(i, m.reset(first))
 }
 
-// Step plays one round of every environment i with joints[i] and fills ts[i]. If joints[i] is nil, environment i and ts[i] stay
-// as they are. The error names the environments that failed, in order; the others have stepped.
+// Step plays one round of every environment i with joints[i] and fills ts[i]. If joints[i] is nil, Step changes neither
+// environment i nor ts[i]. The error names the environments that failed, in order; the others have stepped.
 func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	if len(joints) != v.Len() || len(ts) != v.Len() {
 		return fmt.Errorf("step vector: %d joint actions and %d time steps, want one for each of the %d environments",
@@ -160,12 +160,12 @@ func (v *Vector) Step(joints [][]game.Action, ts []TimeStep) error {
 	return v.run((*Vector).stepAt)
 }
 
-// Play plays one episode of every environment i, that of seeds[i], to its end. Each environment goes on at its own pace, so that
-// none waits for another whose agents are slow.
+// Play plays one episode of every environment i, with the seed seeds[i], to its end. Each environment runs at its own pace, so
+// that none waits for slow agents of another.
 //
-// Play calls act with every time step of environment i, the last included, which is ts[i]. act fills joint, one action for each
-// agent; after the last time step joint is ignored. Calls for one environment follow each other, and calls for different
-// environments run concurrently. An error of act ends its episode, and the others play on; the returned error names the
+// Play calls act with every time step ts[i] of environment i, including the last. act fills joint with one action per agent;
+// after the last time step joint is ignored. Calls for the same environment are sequential, and calls for different environments
+// run concurrently. If act returns an error, the episode ends, and the other episodes continue; the returned error names the
 // environments that failed, in order. After Play, Step returns ErrOver until a reset.
 func (v *Vector) Play(seeds []uint64, ts []TimeStep, act func(i int, ts *TimeStep, joint []game.Action) error) error {
 	if err := v.begin(seeds, ts); err != nil {
@@ -176,7 +176,7 @@ func (v *Vector) Play(seeds []uint64, ts []TimeStep, act func(i int, ts *TimeSte
 }
 
 // Final returns the last time step of the episode that the last Step ended and replaced in environment i, nil if there was none.
-// The vector owns it, and it is valid until the next Step. Its Cluster is as the episode left it.
+// The vector owns it, and it is valid until the next Step. Its Cluster is the final state of that episode.
 func (v *Vector) Final(i int) *TimeStep {
 	if m := &v.members[i]; m.ended {
 		return &m.final
@@ -192,7 +192,7 @@ func (v *Vector) Close() error {
 	return errors.Join(v.errs...)
 }
 
-// run lets the workers take the environments one after the other.
+// run has the workers call do for every environment, one after the other.
 func (v *Vector) run(do func(v *Vector, i int) error) error {
 	v.do = do
 	v.next.Store(0)
@@ -261,7 +261,7 @@ func (m *member) step(mode Autoreset, joint []game.Action, ts *TimeStep) error {
 	return m.reset(ts)
 }
 
-// renew goes on to the next episode in the step that ends one, whose last time step is given.
+// renew starts the next episode in the step that ends one; last is the last time step of the episode that ended.
 func (m *member) renew(last, ts *TimeStep) error {
 	m.final.CopyFrom(last)
 	m.episode++

@@ -7,24 +7,24 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Near says which servers an agent sees beside its own.
+// Near reports whether the agent of server from sees the server to. Every agent sees its own server.
 type Near func(s *cluster.View, from, to cluster.ServerID) bool
 
-// SameRack lets agents see the servers of their rack. A server without a rack sees itself alone.
+// SameRack is a Near by which agents see the servers of their rack. The agent of a server without a rack sees only its own.
 func SameRack(s *cluster.View, from, to cluster.ServerID) bool {
 	rack := s.Server(from).Rack
 	return rack != 0 && rack == s.Server(to).Rack
 }
 
-// Within lets agents see the servers whose numbers differ from theirs by at most radius, as if all stood in a row.
+// Within returns a Near by which agents see the servers whose ids differ from theirs by at most radius.
 func Within(radius int) Near {
 	return func(_ *cluster.View, from, to cluster.ServerID) bool {
 		return max(from-to, to-from) <= cluster.ServerID(radius)
 	}
 }
 
-// Visible limits what each agent sees (a Dec-POMDP): View fills the observation of one agent. Time steps stay complete, for a
-// critic that is trained centrally and for wrappers that show or record episodes. Agents must decide by their views alone.
+// Visible limits what each agent observes (a Dec-POMDP): View fills the observation of one agent. Time steps stay complete, for a
+// central critic and for wrappers that show or record episodes. Agents must decide by their views alone.
 type Visible struct {
 	Env
 	near Near
@@ -41,14 +41,14 @@ func (v *Visible) Sees(ts *TimeStep, agent, other int) bool {
 	return agent == other || v.near(ts.Cluster, cluster.ServerID(agent), cluster.ServerID(other))
 }
 
-// AgentView is what one agent sees of a time step. Its matrices have the same shape for all agents, and rows that the agent does
-// not see are 0. The caller owns it and may reuse it.
+// AgentView is what one agent sees of a time step. Its matrices have the same shape for all agents; rows that the agent does not
+// see are 0. The caller owns it and may reuse it.
 type AgentView struct {
 	Self       []float32    // [len(Spec.Server)]: the row of its own server, part of Servers
 	Servers    []float32    // [Agents][len(Spec.Server)]: the servers that it sees
 	Jobs       []float32    // [Jobs][len(Spec.Job)]: jobs that wait, run on servers it sees, or that its candidates are about
 	Candidates []float32    // [Candidates][len(Spec.Candidate)]: those that it may name
-	Coalition  []game.Share // of the candidates that it may name
+	Coalition  []game.Share // members of the candidates that it may name
 	Global     []float32    // [len(Spec.Global)]: features of the cluster, which all agents see
 	Mask       []bool       // [Candidates]: the actions that it may name
 	Seen       []bool       // [Agents]: the servers that it sees
@@ -75,7 +75,7 @@ func (v *Visible) View(ts *TimeStep, agent int, view *AgentView) {
 	}
 }
 
-// seesJob reports whether the k-th job is seen.
+// seesJob reports whether the agent sees the k-th job.
 func (view *AgentView) seesJob(ts *TimeStep, k int) bool {
 	id := ts.Ids[k]
 	if ts.Cluster.Phase(id) == cluster.Pending {
@@ -89,7 +89,7 @@ func (view *AgentView) seesJob(ts *TimeStep, k int) bool {
 	return slices.ContainsFunc(ts.Cluster.Placement(id), func(p cluster.Piece) bool { return view.Seen[p.Server] })
 }
 
-// rows copies the rows that are seen, and 0 for the others.
+// rows copies the rows for which seen returns true and sets the others to 0.
 func rows(dst, src []float32, width int, seen func(i int) bool) []float32 {
 	dst = resized(dst, len(src))
 	clear(dst)

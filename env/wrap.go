@@ -6,13 +6,13 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Wrapper is an environment around another one.
+// Wrapper is an environment that wraps another one.
 type Wrapper interface {
 	Env
 	Unwrap() Env
 }
 
-// As unwraps e until it finds an environment of type T, and returns that. ok is false if there is none.
+// As unwraps e until it finds an environment of type T and returns it. ok is false if there is none.
 func As[T any](e Env) (found T, ok bool) {
 	for {
 		if found, ok = e.(T); ok {
@@ -32,7 +32,7 @@ type timeLimit struct {
 	limit, steps int
 }
 
-// NewTimeLimit returns e with episodes of at most limit steps. limit must be 1 or more.
+// NewTimeLimit returns e with episodes cut off after at most limit steps. limit must be 1 or more.
 func NewTimeLimit(e Env, limit int) (Env, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
@@ -63,8 +63,8 @@ func (t *timeLimit) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// orderCheck returns errors for calls out of order and for joint actions of the wrong length. It is for environments that do not
-// check these themselves.
+// orderCheck returns errors for calls in the wrong order and for joint actions of the wrong length. It is for environments that
+// do not check these themselves.
 type orderCheck struct {
 	Env
 	agents  int

@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// agreed holds what was carried out and refused against what was named. It does not ask when agents agree: that all of a
-// coalition name a candidate is enough under every agreement.
+// agreed compares the candidates that were carried out and refused with those that agents named. It does not depend on the rule
+// of agreement: under every rule it suffices that the whole coalition names a candidate.
 func agreed(w *walk) error {
 	a := answered{w: w}
 	choose := func() {
@@ -33,18 +33,18 @@ func agreed(w *walk) error {
 	})
 }
 
-// answered is a round and what the agents named in it.
+// answered is a round and the actions of the agents in it.
 type answered struct {
 	w        *walk
 	before   env.TimeStep
-	named    []bool          // by number
-	complete []bool          // by number: all of its coalition name it
-	starts   []cluster.JobID // one after the other, of all candidates that start jobs
-	ran      []int           // how often these had started
-	from     []int           // by number: where in starts its own begin
+	named    []bool          // by number: some agent names it
+	complete []bool          // by number: its whole coalition names it
+	starts   []cluster.JobID // jobs that candidates start, the jobs of one candidate after those of another
+	ran      []int           // how often each job of starts had started before
+	from     []int           // by number: the index in starts of the candidate's first job
 }
 
-// note keeps what the check needs of the present round. The list is the game's and will change.
+// note copies what the check needs of the present round, as the game reuses its list.
 func (a *answered) note() {
 	w := a.w
 	a.before.CopyFrom(&w.ts)
@@ -70,10 +70,10 @@ func (a *answered) note() {
 	a.from = append(a.from, len(a.starts))
 }
 
-// told reports what is wrong with what agents are told.
+// told returns an error if Taken or Refused contradict what the agents named.
 func (a *answered) told() error {
 	ts := &a.w.ts
-	own := len(a.before.Members(1)) == 0 && slices.Equal(ts.Taken, []game.Action{1}) // nobody starts: to pass is to take it
+	own := len(a.before.Members(1)) == 0 && slices.Equal(ts.Taken, []game.Action{1}) // candidate 1 starts no job: to pass is to take it
 	if !slices.IsSorted(ts.Taken) {
 		return fmt.Errorf("taken are %v, want them ascending", ts.Taken)
 	}
@@ -109,7 +109,7 @@ func (a *answered) told() error {
 	return nil
 }
 
-// done reports a job that a candidate which was taken should have started and has not.
+// done returns an error about a job that a taken candidate should have started and that has not started.
 func (a *answered) done() error {
 	for _, taken := range a.w.ts.Taken {
 		for i := a.from[taken]; i < a.from[taken+1]; i++ {
@@ -121,7 +121,7 @@ func (a *answered) done() error {
 	return nil
 }
 
-// prior compares records of what happened.
+// prior compares the event log of agents who follow the prior with that of Alone.
 func prior(make Make, seed uint64) error {
 	w, err := start(make, seed, "prior")
 	if err != nil {
@@ -148,7 +148,7 @@ func prior(make Make, seed uint64) error {
 	got, want := happened(recorder.Log()), happened(log)
 	for i := range max(len(got), len(want)) {
 		if i == len(got) && w.ts.Truncated != "" {
-			return nil // by a limit that the prior does not know
+			return nil // a limit ended the episode, which the prior alone does not have
 		}
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			return fmt.Errorf("record %d is %q, when the prior plays alone %q", i, got[min(i, len(got)):min(i+1, len(got))],
@@ -158,7 +158,7 @@ func prior(make Make, seed uint64) error {
 	return nil
 }
 
-// happened spells the records of a log.
+// happened returns the records of a log as text, one string per record.
 func happened(l *sim.Log) []string {
 	var all []string
 	for i := range l.Records {

@@ -9,22 +9,23 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Speed is what Bench measured. Times are those of Step and Reset alone: the joint actions were drawn before.
+// Speed is the result of Bench. Its times are CPU times of Step and Reset only; the joint actions are drawn beforehand.
 type Speed struct {
 	Steps          int     `json:"steps"`
-	AgentDecisions int     `json:"agent_decisions"` // steps x agents
-	Episodes       int     `json:"episodes"`        // resets
+	AgentDecisions int     `json:"agent_decisions"` // steps * agents
+	Episodes       int     `json:"episodes"`        // number of resets
 	StepCPU        float64 `json:"step_cpu_s"`
-	ResetCPU       float64 `json:"reset_cpu_s"` // making workloads and clusters
+	ResetCPU       float64 `json:"reset_cpu_s"` // including the creation of workloads and clusters
 	StepsPerCPU    float64 `json:"steps_per_cpu_s"`
-	PendingMean    float64 `json:"pending_mean"` // waiting jobs, of a mean step; 0 where steps hold no state
-	JobsMean       float64 `json:"jobs_mean"`    // rows of jobs, of a mean step
-	ChoicesMean    float64 `json:"choices_mean"` // candidates, of a mean step
-	LegalMean      float64 `json:"legal_mean"`   // what agents may name beside to pass, all agents, of a mean step
+	PendingMean    float64 `json:"pending_mean"` // mean number of waiting jobs per step; 0 if time steps have no Cluster
+	JobsMean       float64 `json:"jobs_mean"`    // mean number of job rows per step
+	ChoicesMean    float64 `json:"choices_mean"` // mean number of candidates per step
+	LegalMean      float64 `json:"legal_mean"`   // mean number of legal actions other than Pass per step, over all agents
 }
 
-// Bench plays that many steps under a random legal policy, in episodes of the seeds EpisodeSeed(seed, 0), 1 and so on: once
-// to draw the joint actions, once again from the record to measure. cpu reads the CPU time that the process has used.
+// Bench plays the given number of steps under a random legal policy, in episodes with the seeds EpisodeSeed(seed, 0),
+// EpisodeSeed(seed, 1) and so on. It plays them twice: first to draw the joint actions, then from the record to measure. cpu
+// returns the CPU time that the process has used.
 func Bench(make Make, seed uint64, steps int, cpu func() time.Duration) (Speed, error) {
 	if steps < 1 {
 		return Speed{}, fmt.Errorf("bench: %d steps, want at least 1", steps)
@@ -47,10 +48,10 @@ func Bench(make Make, seed uint64, steps int, cpu func() time.Duration) (Speed, 
 	return speed, nil
 }
 
-// empty bounds the episodes without a step that are passed over one after the other.
+// empty is the maximum number of consecutive episodes without a step that Bench skips.
 const empty = 1000
 
-// record returns the joint actions of the steps, one after the other.
+// record plays the steps and returns their joint actions, one after the other.
 func (v *Speed) record(e env.Env, seed uint64, steps int) ([]game.Action, error) {
 	agents, draw := e.Spec().Agents, rng.Stream(seed, "envtest", "bench")
 	record := make([]game.Action, 0, steps*agents)

@@ -108,7 +108,7 @@ func ranges(w *walk) error {
 	})
 }
 
-// within reports the first number of rows of features that is outside its bounds or not a number.
+// within returns an error about the first number that is NaN or outside the bounds of its feature.
 func within(x []float32, features []observe.Feature, what string) error {
 	for at, v := range x {
 		f := &features[at%len(features)]
@@ -123,7 +123,7 @@ func nonZero(x []float32) bool {
 	return slices.ContainsFunc(x, func(v float32) bool { return v != 0 })
 }
 
-// coalition holds masks, the jobs that candidates are about and the prior against the list and its members.
+// coalition compares masks, the jobs of candidates and the prior's choice with the list and its members.
 func coalition(w *walk) error {
 	s := &w.spec
 	return w.through(walkSteps, w.random, func() error {
@@ -179,7 +179,7 @@ func masked(w *walk) error {
 		agent := w.draw.IntN(w.spec.Agents)
 		action := game.Action(w.draw.IntN(w.spec.Candidates))
 		w.random()
-		copy(illegal, w.joint) // what the others name must not be carried out either
+		copy(illegal, w.joint) // the candidates that the other agents name must not be carried out either
 		for _, wrong := range []game.Action{action, -1, game.Action(w.spec.Candidates)} {
 			inRange := wrong == action
 			if inRange && w.ts.Legal(agent)[action] {
@@ -204,7 +204,7 @@ func masked(w *walk) error {
 	})
 }
 
-// fingerprint spells all that a joint action could change.
+// fingerprint returns, as text, all of the state that a joint action could change.
 func fingerprint(s *cluster.View) string {
 	if s == nil {
 		return ""

@@ -1,5 +1,5 @@
-// Package envtest checks that an environment keeps the contract of package env, whoever wrote it, and has toy
-// environments of known optimum for learners. It judges no policy and measures no scheduling quality.
+// Package envtest checks that an implementation of env.Env keeps the contract of package env. It also contains toy environments
+// with a known optimum, to test learners. It does not measure the quality of policies or schedulers.
 package envtest
 
 import (
@@ -9,20 +9,21 @@ import (
 	"github.com/clustergym/clustergym/env"
 )
 
-// Make returns a fresh environment; two of them must behave alike.
+// Make returns a fresh environment. All environments that it returns must behave the same.
 type Make func() (env.Env, error)
 
 // Check is one part of the contract.
 type Check struct {
 	Name, About string
-	// Run plays episodes of the seed and reports the first violation with its step; ErrSkip where the check does not apply.
+	// Run plays episodes of the seed. It returns an error about the first violation, with its step, or one that wraps ErrSkip if
+	// the check does not apply.
 	Run func(make Make, seed uint64) error
 }
 
 // ErrSkip is wrapped by the error of a check that does not apply to an environment.
 var ErrSkip = errors.New("does not apply")
 
-// Checks returns the suite in a fixed order.
+// Checks returns all checks in a fixed order.
 func Checks() []Check {
 	return []Check{
 		{"order", "no step before the first reset, after the end or after Close, no joint action of another length", order},
@@ -58,7 +59,7 @@ const (
 	Skipped = "skipped"
 )
 
-// Report runs the suite on the episodes of a seed. A check that panics has failed.
+// Report runs all checks on episodes of a seed. A check that panics counts as failed.
 func Report(make Make, seed uint64) []Result {
 	var all []Result
 	for _, c := range Checks() {
@@ -83,7 +84,7 @@ func guard(c Check, make Make, seed uint64) (err error) {
 	return c.Run(make, seed)
 }
 
-// TB is what Run needs of a *testing.T.
+// TB contains the methods of *testing.T that Run needs.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)

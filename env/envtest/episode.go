@@ -31,7 +31,7 @@ func conserved(w *walk) error {
 	})
 }
 
-// ledger holds what every server has free against the placements of the running jobs.
+// ledger compares what is free on every server with the placements of the running jobs.
 func ledger(s *cluster.View) error {
 	type held struct{ gpu, cpu, mem int64 }
 	use := make([]held, s.Servers())
@@ -135,7 +135,7 @@ func rewards(w *walk) error {
 	return nil
 }
 
-// inSystem sums the seconds from submission to finish, or to the end of the episode, over all jobs that were submitted.
+// inSystem returns the sum, over all submitted jobs, of the seconds from submission to finish or to the end of the episode.
 func inSystem(l *sim.Log, end time.Duration) float64 {
 	sum := 0.0
 	for i := range l.Records {
@@ -163,7 +163,7 @@ func starved(w *walk) error {
 	return w.over()
 }
 
-// over reports an end that is none.
+// over returns an error if the end of an episode contradicts the cluster's state.
 func (w *walk) over() error {
 	if w.ts.Terminated && w.ts.Truncated != "" {
 		return w.errorf("both terminated and truncated (%s)", w.ts.Truncated)

@@ -9,10 +9,11 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// lengths are the most steps of the episodes that inVector plays: some have none, two of these one after the other.
+// lengths are the maximum numbers of steps of the episodes that inVector plays, in turn. Some episodes have no steps, and two of
+// these follow each other.
 var lengths = []int{0, 3, 0, 0, 5, 1}
 
-// brief cuts the episodes of an environment off, each after as many steps as lengths says.
+// brief cuts off the episodes of an environment after the numbers of steps in lengths.
 type brief struct {
 	env.Env
 	episode, left int
@@ -47,7 +48,8 @@ func (b *brief) cut(ts *env.TimeStep) {
 	}
 }
 
-// inVector holds what vectors show in each of their modes against the same episodes played one after the other.
+// inVector plays episodes in a vector, in each mode, and compares its time steps with those of the same episodes played one after
+// the other.
 func inVector(make Make, seed uint64) error {
 	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
 		if err := inMode(make, seed, mode); err != nil {
@@ -100,15 +102,16 @@ func inMode(make Make, seed uint64, mode env.Autoreset) error {
 	return nil
 }
 
-// plain plays episodes one after the other and says what a vector is to show.
+// plain plays episodes one after the other and computes what a vector must return.
 type plain struct {
 	env     env.Env
 	seed    uint64
 	mode    env.Autoreset
 	episode uint64
 	over    bool
-	ended   bool // Final is to be last
-	// want is to be shown, now is what the environment shows, last is the last time step of the episode before.
+	ended   bool // Vector.Final must return last
+	// want is what the vector must return, now is what the environment returned, and last is the last time step of the previous
+	// episode.
 	want, now, last env.TimeStep
 }
 
@@ -118,7 +121,7 @@ func (p *plain) reset() error {
 	return err
 }
 
-// step plays on, to the next episode where one ends or is over.
+// step plays a step, and begins the next episode where a vector would.
 func (p *plain) step(joint []game.Action) error {
 	if !p.over {
 		if err := p.env.Step(joint, &p.now); err != nil {
@@ -140,7 +143,8 @@ func (p *plain) step(joint []game.Action) error {
 	return nil
 }
 
-// shows compares what a vector shows, but for lists: those that have been are not kept.
+// shows compares the time steps that a vector returned with the expected ones, except for their lists: the environment has reused
+// the memory of earlier lists.
 func (p *plain) shows(ts, final *env.TimeStep) error {
 	if err := same(&p.want, ts); err != nil {
 		return err

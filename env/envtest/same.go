@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// same reports the first difference between two time steps, bit for bit; Cluster is not looked at.
+// same returns an error about the first difference between two time steps, compared bit by bit. It ignores Cluster.
 func same(a, b *env.TimeStep) error {
 	for _, x := range []struct {
 		name string
@@ -52,7 +52,7 @@ func same(a, b *env.TimeStep) error {
 	return nil
 }
 
-// alike reports whether two candidates are about the same.
+// alike reports whether two candidates agree in kind, job, wait, gain and number of operations.
 func alike(a, b candidates.Candidate) bool {
 	return a.Kind == b.Kind && a.Job == b.Job && a.Wait == b.Wait && a.Saves == b.Saves && len(a.Ops) == len(b.Ops)
 }
@@ -63,7 +63,7 @@ func deterministic(make Make, seed uint64) error {
 		return err
 	}
 	defer a.close()
-	// The second environment has a past, and its caller alternates two buffers full of rubbish.
+	// The second environment has played before, and its caller alternates between two buffers full of garbage.
 	b, err := start(make, seed+1, "past")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func deterministic(make Make, seed uint64) error {
 	return a.finish(visit)
 }
 
-// litter fills a time step with what no environment should leave there.
+// litter fills a time step with garbage that the environment must overwrite.
 func litter(ts *env.TimeStep) {
 	for _, x := range [][]float32{ts.Servers, ts.Jobs, ts.Candidates, ts.Global} {
 		for i := range x {

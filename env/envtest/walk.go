@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// walkSteps bounds the walks that need not reach the end of an episode.
+// walkSteps is the maximum number of steps of walks that need not reach the end of an episode.
 const walkSteps = 400
 
 // walk plays one episode.
@@ -20,7 +20,7 @@ type walk struct {
 	draw  *rand.Rand
 	joint []game.Action
 	steps int
-	// visited is the first step that was not visited yet, so that a walk may go on under another policy.
+	// visited is the first step that was not visited yet. It lets a walk continue under another policy.
 	visited int
 }
 
@@ -39,10 +39,10 @@ func start(make Make, seed uint64, name string) (*walk, error) {
 	return w, nil
 }
 
-// passes is the joint action of agents who all pass.
+// passes returns the joint action in which all agents pass.
 func passes(agents int) []game.Action { return make([]game.Action, agents) }
 
-// onWalk makes a check of one that needs a fresh walk, whose draws come from the stream of that name.
+// onWalk turns a check of a walk into a check of Make. The walk is fresh, and its random stream has the given name.
 func onWalk(name string, check func(w *walk) error) func(Make, uint64) error {
 	return func(make Make, seed uint64) error {
 		w, err := start(make, seed, name)
@@ -54,7 +54,7 @@ func onWalk(name string, check func(w *walk) error) func(Make, uint64) error {
 	}
 }
 
-// onState is onWalk for a check that looks at the cluster's state.
+// onState is onWalk for a check that needs the state of the cluster.
 func onState(name string, check func(w *walk) error) func(Make, uint64) error {
 	return onWalk(name, func(w *walk) error {
 		if w.ts.Cluster == nil {
@@ -66,7 +66,7 @@ func onState(name string, check func(w *walk) error) func(Make, uint64) error {
 
 func (w *walk) close() { _ = w.env.Close() }
 
-// step plays w.joint in place.
+// step plays the joint action w.joint.
 func (w *walk) step() error {
 	w.steps++
 	if err := w.env.Step(w.joint, &w.ts); err != nil {
@@ -75,13 +75,13 @@ func (w *walk) step() error {
 	return nil
 }
 
-// errorf names the present step.
+// errorf returns an error with the number and the time of the present step.
 func (w *walk) errorf(format string, args ...any) error {
 	return fmt.Errorf("step %d at %v: %w", w.steps, w.ts.Now, fmt.Errorf(format, args...))
 }
 
-// through visits the steps of an episode until it ends or so many were played, the first and the last included; choose
-// answers each with w.joint.
+// through calls visit at every step of an episode, including the first and the last, until the episode ends or limit steps are
+// played. choose fills w.joint before each step.
 func (w *walk) through(limit int, choose func(), visit func() error) error {
 	for {
 		if w.steps >= w.visited {
@@ -100,8 +100,8 @@ func (w *walk) through(limit int, choose func(), visit func() error) error {
 	}
 }
 
-// toEnd is through without a limit but for one that no episode reaches, whoever plays: a job that is kept from starting is asked
-// for again every few minutes, for a few hours at most.
+// toEnd is through with a limit that no episode reaches under any policy: the environment asks again for a job that is kept from
+// starting every few minutes, but only for a few hours.
 func (w *walk) toEnd(choose func(), visit func() error) error {
 	limit := 1 << 20
 	if w.ts.Cluster != nil {
@@ -116,19 +116,19 @@ func (w *walk) toEnd(choose func(), visit func() error) error {
 	return nil
 }
 
-// finish names what the prior would do until the episode ends.
+// finish follows the prior until the episode ends.
 func (w *walk) finish(visit func() error) error { return w.toEnd(w.byPrior, visit) }
 
 func nothing() error { return nil }
 
-// byPrior answers with what the prior would do.
+// byPrior fills w.joint with the action that follows the prior.
 func (w *walk) byPrior() { w.ts.Unanimous(w.ts.Prior, w.joint) }
 
-// random answers with legal actions.
+// random fills w.joint with random legal actions.
 func (w *walk) random() { RandomJoint(&w.ts.Round, w.draw, w.joint) }
 
-// RandomJoint fills a legal joint action: by the toss of a coin all of its coalition name one candidate, or every agent names a
-// number by itself; all that are legal are equally likely.
+// RandomJoint fills joint with random legal actions. With probability 1/2 a random candidate, or Pass, is named by its whole
+// coalition; otherwise every agent draws one of its legal numbers independently.
 func RandomJoint(r *game.Round, draw *rand.Rand, joint []game.Action) {
 	if draw.IntN(2) == 0 {
 		r.Unanimous(game.Action(draw.IntN(len(r.List)+1)), joint)

@@ -28,13 +28,13 @@ const mostFill = 63
 // demand is what jobs request. An encoder keeps no history, so recent counts only jobs that are still in the cluster: it misses
 // jobs that came and went within the hour.
 type demand struct {
-	waiting [classes]int64 // the same for jobs that came within the last hour, waiting or running
-	recent  [classes]int64 // likewise, by jobs that wait or run and came within the hour
+	waiting [classes]int64 // thousandths of GPUs that waiting jobs request, by size class
+	recent  [classes]int64 // the same for jobs that came within the last hour, waiting or running
 	jobs    [classes]int32 // number of waiting jobs, by size class
 	all     int32          // number of waiting jobs
 	foresee bool           // some running job has an estimate, or no job runs
 	sizes   [mostFill + 1]int32
-	sums    [mostFill + 1]uint64 // by n: bit k is set if some waiting jobs, without one of n workers, have k workers in total; 0 means not computed
+	sums    [mostFill + 1]uint64 // by n: the sums of waiting jobs' workers, without one job of n workers, as bits; 0: not computed
 }
 
 func (d *demand) count(s *cluster.View) {

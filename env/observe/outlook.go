@@ -29,7 +29,7 @@ type prospect struct {
 	gpus, idle            int32 // all GPUs, and the free ones
 	gpuType, rack, gpuMem int32
 	next, last            time.Duration
-	logs                  int64 // sum of logTime over the times until residents end, in 1/logUnit; an integer, so that their order does not matter
+	logs                  int64 // sum of logTime until residents end, in 1/logUnit; an integer, so that their order does not matter
 	known, blind          int32 // number of residents with and without an estimate
 	freedSoon             int32 // GPUs in use that become free soon
 	freedLater            int32

@@ -24,7 +24,7 @@ type trial struct {
 	coupled []cluster.JobID
 	placed  []int32            // by server: number of workers that the operations place there
 	on      []cluster.ServerID // the servers with such workers
-	racks   []int32            // racks of the workers of a job
+	racks   []int32            // number of a job's workers, by rack
 	gpus    []time.Duration
 	results []result // by candidate
 }
