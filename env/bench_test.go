@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// contended is a workload under which some fifty jobs wait for 64 servers of 8 GPUs.
+// contended returns a workload under which about fifty jobs wait on 64 servers of 8 GPUs.
 func contended(seed uint64) []trace.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	jobs := make([]trace.Job, 4000)
@@ -35,7 +35,7 @@ func contended(seed uint64) []trace.Job {
 	return jobs
 }
 
-// cpu is the CPU time that the process has used: on a machine that others use too it says more than the clock.
+// cpu returns the CPU time that the process has used. On a shared machine it is more reliable than the clock.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -44,9 +44,9 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRounds plays rounds of 64 servers, 48 jobs and 64 candidates, with all observations and masks built. It lets jobs wait
-// until some 48 do, and then takes any candidate. Beside the rounds of a second of the clock it reports those of a second of CPU
-// time, which is that of one core under GOMAXPROCS=1.
+// BenchmarkRounds plays rounds with 64 servers, 48 jobs and 64 candidates, including all observations and masks. The agents let
+// jobs wait until about 48 wait, and then take any candidate. In addition to rounds per second of the clock it reports rounds per
+// second of CPU time, which is that of one core under GOMAXPROCS=1.
 func BenchmarkRounds(b *testing.B) {
 	cfg, err := baselines.Wide("fifo", 62)
 	if err != nil {

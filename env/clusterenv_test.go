@@ -17,18 +17,18 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// The tests take all baselines.
+// The tests use all baselines.
 func init() { all.Register() }
 
 const second = time.Second
 
-// twoOnOne is a server of one GPU for which a long job and a short one come at once.
+// twoOnOne configures a server with one GPU, and a long job and a short job that arrive at the same time.
 func twoOnOne(c *env.Config) {
 	c.Sim.Cluster = cluster.Uniform(1, 1)
 	these(c, job(10*second, 1, 100*second), job(10*second, 1, 10*second))
 }
 
-// number returns the first candidate of a kind.
+// number returns the number of the first candidate of a kind.
 func number(t testing.TB, ts *env.TimeStep, kind candidates.Kind) game.Action {
 	t.Helper()
 	k := slices.IndexFunc(ts.List, func(c candidates.Candidate) bool { return c.Kind == kind })
@@ -38,7 +38,7 @@ func number(t testing.TB, ts *env.TimeStep, kind candidates.Kind) game.Action {
 	return game.Action(1 + k)
 }
 
-// The story of two jobs: one round, in which the agent lets the short one first.
+// TestEpisodeOfTwoJobs plays two jobs in one round, in which the agent starts the short one first.
 func TestEpisodeOfTwoJobs(t *testing.T) {
 	e := small(t, twoOnOne)
 	var ts env.TimeStep
@@ -71,7 +71,8 @@ func TestEpisodeOfTwoJobs(t *testing.T) {
 	}
 }
 
-// Whoever passes makes what would start wait, and is asked again, until what waits has waited for too long.
+// TestToPassStarvesNobody checks that, when agents pass, jobs wait and the agents are asked again, until a job has waited for too
+// long and starts.
 func TestToPassStarvesNobody(t *testing.T) {
 	e := small(t, twoOnOne)
 	asked := []time.Duration{}
@@ -88,7 +89,7 @@ func TestToPassStarvesNobody(t *testing.T) {
 	}
 }
 
-// Agents who name what the prior would do play the prior's schedule, whatever it does to running jobs.
+// TestPriorPlaysAlone checks that agents who follow the prior get the prior's schedule, whatever it does to running jobs.
 func TestPriorPlaysAlone(t *testing.T) {
 	for _, prior := range []string{"fifo", "sjfskip", "srtf", "las+menu", "srsf+menu+move", "a-srpt", "lyra"} {
 		e, rounds := small(t, func(c *env.Config) { c.Game = reviewed(t, prior) }), 0
@@ -121,7 +122,7 @@ func written(t testing.TB, l *sim.Log) string {
 	return b.String()
 }
 
-// Flow rewards sum to the negative completion times, whatever is played.
+// TestFlowSumsToCompletionTimes checks that Flow rewards sum to minus the completion times, under any policy.
 func TestFlowSumsToCompletionTimes(t *testing.T) {
 	salt := 0
 	for name, choose := range map[string]func(*env.TimeStep, []game.Action){
@@ -145,7 +146,8 @@ func TestFlowSumsToCompletionTimes(t *testing.T) {
 	}
 }
 
-// A gang is refused where a server of its coalition names something else, or nothing, and nothing has started then.
+// TestAgreement checks that a gang is refused if a server of its coalition names another candidate or passes, and that no job
+// starts then.
 func TestAgreement(t *testing.T) {
 	gang := func(c *env.Config) {
 		c.Sim.Cluster = cluster.Uniform(2, 1)
@@ -192,7 +194,8 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// Of two candidates that are agreed on the lower number is carried out, and the other is told to be overtaken.
+// TestLowerNumberFirst checks that, of two agreed candidates of which only one fits, the one with the lower number is carried out
+// and the other is refused as Overtaken.
 func TestLowerNumberFirst(t *testing.T) {
 	e := small(t, func(c *env.Config) {
 		c.Sim.Cluster = cluster.Uniform(2, 1)
@@ -215,7 +218,7 @@ func TestLowerNumberFirst(t *testing.T) {
 	}
 }
 
-// A joint action that is wrong changes nothing, and the round may be answered again.
+// TestWrongJointActions checks that an illegal joint action changes nothing and that the round can be played again.
 func TestWrongJointActions(t *testing.T) {
 	e := small(t, twoOnOne)
 	var ts, spare env.TimeStep
@@ -286,7 +289,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// To show a round again allocates nothing.
+// TestShowAllocatesNothing checks that showing a round again allocates nothing.
 func TestShowAllocatesNothing(t *testing.T) {
 	e := small(t, nil)
 	var ts env.TimeStep
@@ -304,7 +307,8 @@ func TestShowAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The last step shows the cluster as the episode left it, whatever the caller's buffer held: learners bootstrap there.
+// TestLastStepShowsTheLastState checks that the last step shows the final state of the cluster, whatever the caller's buffer
+// contained: learners bootstrap there.
 func TestLastStepShowsTheLastState(t *testing.T) {
 	e := small(t, func(c *env.Config) { c.Sim.Horizon = 100e9 })
 	var shown [2]env.TimeStep

@@ -11,18 +11,18 @@ import (
 // ErrOver is wrapped by the error of Step when the episode is over, and before the first Reset.
 var ErrOver = errors.New("no episode in progress")
 
-// Env is an environment of several agents, which plays one episode after another. The same seed and the same joint actions give
-// the same time steps, byte for byte. An Env is not safe for concurrent use.
+// Env is a multi-agent environment, which plays one episode after another. The same seed and the same joint actions give the same
+// time steps, byte for byte. An Env is not safe for concurrent use.
 type Env interface {
 	// Spec returns the shapes of observations and actions, and what every number in them means. It never changes.
 	Spec() game.Spec
 	// Reset starts the episode of a seed and fills first with its first time step. If the episode has nothing to choose, it is
 	// over at once: first.Over() is true.
 	Reset(seed uint64, first *TimeStep) error
-	// Step plays one round and fills next with the time step after it. joint holds one action for each agent, by index. next may
-	// be the time step that joint answers. An action that the agent's mask forbids is an error that wraps game.ErrMasked. After
-	// that error, and after one about the length of joint or a number that no candidate has, nothing has happened: the caller
-	// may answer the same round again.
+	// Step plays one round and fills next with the time step after it. joint has one action for each agent, by index. next may be
+	// the time step to which joint responds. For an action that the agent's mask forbids, Step returns an error that wraps
+	// game.ErrMasked. After that error, and after an error about the length of joint or the number of a candidate, the state is
+	// unchanged, and the caller may play the same round again.
 	Step(joint []game.Action, next *TimeStep) error
 	// Close frees what the environment holds.
 	Close() error

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// A long job stands before a short one. The agents let the short one first, where that is among the candidates.
+// A long job is ahead of a short one in the queue. The agents start the short one first, if that is among the candidates.
 func Example() {
 	prior, err := baselines.Reviewed("fifo")
 	if err != nil {

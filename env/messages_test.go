@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// What is sent in a round is heard in the next by those who see the sender, and then no more.
+// TestMessages checks that a message sent in one round is received in the next round, and only then, by the agents who see the
+// sender.
 func TestMessages(t *testing.T) {
 	m, err := env.NewMessages(env.NewStatistics(env.NewVisible(small(t, racks), env.SameRack)), 2)
 	if err != nil {
@@ -24,7 +25,7 @@ func TestMessages(t *testing.T) {
 		}
 		return all
 	}
-	for range 2 { // a new episode begins in silence
+	for range 2 { // a new episode begins without messages
 		if err := m.Reset(1, &ts); err != nil {
 			t.Fatal(err)
 		}

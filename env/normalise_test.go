@@ -19,7 +19,8 @@ func normalised(t *testing.T, memory time.Duration) *env.NormalisedReward {
 	return n
 }
 
-// Rewards are those of the environment, divided by the standard deviation of all discounted returns so far, worked out anew.
+// TestNormalisedReward checks that rewards are those of the environment, divided by the standard deviation of all discounted
+// returns so far, which the test recomputes each time.
 func TestNormalisedReward(t *testing.T) {
 	const memory = 30 * time.Second
 	n, plain := normalised(t, memory), small(t, func(c *env.Config) { c.Reward = held{} })
@@ -76,7 +77,8 @@ func variance(x []float64) float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
-// A scale that was stored and set again goes on as if nothing had happened, in the midst of an episode too.
+// TestRewardScaleGoesOn checks that restoring a stored scale continues as if there had been no interruption, also within an
+// episode.
 func TestRewardScaleGoesOn(t *testing.T) {
 	rewards := func(stop int) (all []float64) {
 		n := normalised(t, time.Minute)

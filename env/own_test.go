@@ -14,11 +14,11 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// lean is an encoder of one's own: free GPUs of servers, workers of the jobs that candidates are about, and whether a candidate
-// does something.
+// lean is a custom encoder. It shows the free GPUs of servers, the workers of the jobs that candidates are about, and whether a
+// candidate has operations.
 type lean struct {
 	window int
-	wrong  int // numbers too many of the cluster
+	wrong  int // number of superfluous global features
 }
 
 func (l *lean) Spec() observe.Spec {
@@ -48,7 +48,7 @@ func (l *lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.O
 	return nil
 }
 
-// An encoder of one's own is all that agents see by; what they may do is the same.
+// TestOwnEncoder checks that agents observe exactly what a custom encoder writes, and may do the same as with the standard one.
 func TestOwnEncoder(t *testing.T) {
 	own, standard := small(t, func(c *env.Config) { c.Game.Encoder = &lean{} }), small(t, nil)
 	if s := own.Spec(); s.Jobs != s.Candidates-1 || s.Jobs != standard.Spec().Jobs {
@@ -94,7 +94,7 @@ func TestOwnEncoder(t *testing.T) {
 	}
 }
 
-// held is a reward of one's own: an agent gets the GPU-seconds that jobs hold on its server, and all get their sum.
+// held is a custom reward: each agent gets the GPU-seconds that jobs hold on its server, and the shared reward is their sum.
 type held struct{}
 
 func (held) Name() string { return "held" }
@@ -116,7 +116,7 @@ func (held) ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64) 
 	}
 }
 
-// Each agent is given its own reward, over the decision points that are no steps too.
+// TestOwnReward checks that each agent gets its own reward, also for decision points that are not steps.
 func TestOwnReward(t *testing.T) {
 	e := small(t, func(c *env.Config) { c.Reward = held{} })
 	var ts env.TimeStep
@@ -144,7 +144,7 @@ func TestOwnReward(t *testing.T) {
 	log := e.Log()
 	for i := range log.Records {
 		r := &log.Records[i]
-		for _, p := range at[r.Job] { // whatever the record says, the job has held this until now
+		for _, p := range at[r.Job] { // whatever the record is about, the job has held this until now
 			want[p.Server] += float64(p.Workers) * (r.At - since[r.Job]).Seconds()
 		}
 		if at[r.Job] = slices.Clone(log.Placement(r)); len(at[r.Job]) == 0 {
@@ -167,7 +167,7 @@ func TestOwnReward(t *testing.T) {
 	}
 }
 
-// Flow over an interval counts who is in the system.
+// TestFlow checks that Flow counts the jobs in the system over an interval.
 func TestFlow(t *testing.T) {
 	s, err := cluster.NewState(cluster.Uniform(1, 1), 3)
 	if err != nil {

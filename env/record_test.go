@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// recorded plays two episodes of an environment and returns its record.
+// recorded plays two episodes of an environment and returns their record.
 func recorded(t *testing.T, change func(*env.Config)) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,7 +46,7 @@ func TestReplayGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// A record that is not that of the environment is an error with the line.
+// TestReplayErrors checks that Replay returns an error with the line's number if the record does not match the environment.
 func TestReplayErrors(t *testing.T) {
 	lines := strings.SplitAfter(recorded(t, nil), "\n")
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
-// full is a disk without space.
+// full is a writer that runs out of space.
 type full struct{ left int }
 
 var errFull = errors.New("no space left")
@@ -92,7 +92,7 @@ func TestRecorderTellsOfWriteErrors(t *testing.T) {
 	}
 }
 
-// A joint action that is refused as a whole is no line.
+// TestRecorderLeavesOutWhatDidNotHappen checks that a rejected joint action writes no line.
 func TestRecorderLeavesOutWhatDidNotHappen(t *testing.T) {
 	var b bytes.Buffer
 	e := env.NewRecorder(small(t, nil), &b)

@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// reviewed is the game about a baseline, with a window of four jobs.
+// reviewed returns a game that reviews a baseline, with a window of four jobs.
 func reviewed(t testing.TB, prior string) game.Config {
 	t.Helper()
 	r, err := baselines.Reviewed(prior)
@@ -24,7 +24,7 @@ func reviewed(t testing.TB, prior string) game.Config {
 	return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: 4}}
 }
 
-// small makes an environment with 3 servers of 2 GPUs and a few jobs that depend on the seed, under fifo.
+// small returns an environment with 3 servers of 2 GPUs and a few jobs that depend on the seed, with fifo as prior.
 func small(t testing.TB, change func(*env.Config)) *env.Cluster {
 	t.Helper()
 	cfg := env.Config{Sim: sim.Config{Cluster: cluster.Uniform(3, 2)}, Jobs: fewJobs, Game: reviewed(t, "fifo")}
@@ -53,13 +53,13 @@ func job(submit time.Duration, workers int32, work time.Duration) trace.Job {
 	}}
 }
 
-// these is a workload that does not depend on the seed, scored in seconds.
+// these sets a workload that does not depend on the seed, and a reward in seconds.
 func these(c *env.Config, jobs ...trace.Job) {
 	c.Jobs = func(uint64) ([]trace.Job, error) { return jobs, nil }
 	c.Reward = env.Flow{Scale: time.Second}
 }
 
-// act names one of the candidates of the round, with all of its coalition, and now and then lets somebody name something else.
+// act has the whole coalition of one candidate name it, and in some rounds lets one agent name something else.
 func act(ts *env.TimeStep, salt int, joint []game.Action) {
 	ts.Unanimous(game.Action(1+salt%max(len(ts.List), 1)), joint)
 	if i := salt % len(joint); salt%5 == 0 {
@@ -71,7 +71,7 @@ func act(ts *env.TimeStep, salt int, joint []game.Action) {
 	}
 }
 
-// play plays an episode to its end and returns what it was given in all.
+// play plays an episode to its end. It returns the sum of rewards and the number of rounds.
 func play(t testing.TB, e env.Env, seed uint64, choose func(*env.TimeStep, []game.Action)) (sum float64, rounds int) {
 	t.Helper()
 	var ts env.TimeStep
@@ -89,8 +89,8 @@ func play(t testing.TB, e env.Env, seed uint64, choose func(*env.TimeStep, []gam
 	return sum, rounds
 }
 
-// byPrior names what the prior would do.
+// byPrior follows the prior.
 func byPrior(ts *env.TimeStep, joint []game.Action) { ts.Unanimous(ts.Prior, joint) }
 
-// pass names nothing.
+// pass makes all agents pass.
 func pass(_ *env.TimeStep, joint []game.Action) { clear(joint) }

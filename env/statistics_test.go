@@ -52,7 +52,7 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%s: %+v; played were %d rounds, %v, return %v of %v, %d refused", c.name, got, rounds, took, sum, returns, refused)
 		}
 	}
-	// An episode that is broken off is none.
+	// An episode that is not played to its end does not count.
 	var ts env.TimeStep
 	if err := e.Reset(5, &ts); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// everySecond does as the prior, and every second time lets one server say nothing.
+// everySecond follows the prior, except that in every second round one server passes.
 func everySecond() func(*env.TimeStep, []game.Action) {
 	n := 0
 	return func(ts *env.TimeStep, joint []game.Action) {
@@ -75,7 +75,7 @@ func everySecond() func(*env.TimeStep, []game.Action) {
 	}
 }
 
-// A vector that resets at once keeps the statistics of the episode that ended.
+// TestStatisticsInVector checks that the statistics of an ended episode remain available in a vector that resets at once.
 func TestStatisticsInVector(t *testing.T) {
 	s := env.NewStatistics(small(t, nil))
 	v, err := env.NewVector([]env.Env{s}, env.SameStep, 1)

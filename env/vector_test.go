@@ -30,7 +30,7 @@ func newJoints(n, agents int) [][]game.Action {
 	return joints
 }
 
-// history plays a vector and keeps copies of all it shows.
+// history plays a vector and returns copies of all time steps.
 func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 	shown [][]env.TimeStep, finals []*env.TimeStep, seeds [][]uint64,
 ) {
@@ -74,7 +74,8 @@ func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 	return shown, finals, seeds
 }
 
-// What a vector shows does not depend on the number of workers, nor on how many environments stand behind one.
+// TestVectorIsDeterministic checks that the time steps of a vector depend neither on the number of workers nor on the number of
+// other environments.
 func TestVectorIsDeterministic(t *testing.T) {
 	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
 		want, _, seeds := history(t, 5, mode, 1, 150)
@@ -99,7 +100,8 @@ func equal(a, b *env.TimeStep) bool {
 		a.Terminated == b.Terminated && a.Truncated == b.Truncated
 }
 
-// Every mode is the same sequence of episodes, played one after the other with EpisodeSeed, cut where the mode says.
+// TestVectorModesAgainstPlainLoop checks that every mode plays the same sequence of episodes as a plain loop with EpisodeSeed,
+// with resets where the mode has them.
 func TestVectorModesAgainstPlainLoop(t *testing.T) {
 	for _, mode := range []env.Autoreset{env.SameStep, env.NextStep} {
 		shown, finals, seeds := history(t, 1, mode, 1, 150)
@@ -166,7 +168,7 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 	}
 }
 
-// Environments with equal seeds play equal sequences of episodes.
+// TestVectorEqualSeeds checks that environments with equal seeds play equal sequences of episodes.
 func TestVectorEqualSeeds(t *testing.T) {
 	v, err := env.NewVector(several(t, 2), env.SameStep, 2)
 	if err != nil {
@@ -243,8 +245,8 @@ func TestVectorErrors(t *testing.T) {
 	}
 }
 
-// A vector plays clusters of several sizes side by side, and an episode at each one's own pace is the one that it plays alone. What
-// goes wrong in one is told, and the others play on.
+// TestVectorPlay checks that a vector can play clusters of several sizes, that each environment plays the episode that it would
+// play alone, and that an error in one is reported while the others continue.
 func TestVectorPlay(t *testing.T) {
 	make3 := func() []env.Env {
 		return []env.Env{
@@ -328,7 +330,7 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 { // a worker may still be on its way out
+	for range 100 { // a worker may still be about to return
 		if runtime.NumGoroutine() <= before {
 			return
 		}
@@ -338,7 +340,7 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 	t.Errorf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
 }
 
-// What a vector itself costs allocates nothing.
+// TestVectorStepAllocatesNothing checks that a vector itself allocates nothing in a step.
 func TestVectorStepAllocatesNothing(t *testing.T) {
 	v, err := env.NewVector(several(t, 4), env.Disabled, 2)
 	if err != nil {
@@ -348,7 +350,7 @@ func TestVectorStepAllocatesNothing(t *testing.T) {
 	if err := v.Reset(env.Seeds(1, 4), ts); err != nil {
 		t.Fatal(err)
 	}
-	joints := make([][]game.Action, 4) // all nil: every environment is left alone
+	joints := make([][]game.Action, 4) // all nil: no environment steps
 	if n := testing.AllocsPerRun(100, func() {
 		if err := v.Step(joints, ts); err != nil {
 			t.Fatal(err)

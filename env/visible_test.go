@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// racks is a cluster of three servers in a rack and two in another, and one without.
+// racks configures three servers in one rack, two in another, and one without a rack.
 func racks(c *env.Config) {
 	c.Sim.Cluster = cluster.Uniform(6, 2)
 	for i, rack := range []int32{1, 1, 1, 2, 2, 0} {
@@ -42,7 +42,7 @@ func TestWhoIsNear(t *testing.T) {
 	}
 }
 
-// An agent sees all of what it may see and nothing else.
+// TestViews checks that an agent sees all that it may see and nothing else.
 func TestViews(t *testing.T) {
 	v := env.NewVisible(small(t, racks), env.SameRack)
 	spec := v.Spec()

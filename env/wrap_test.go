@@ -46,7 +46,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// careless plays on whatever it is told.
+// careless is an environment whose Step accepts everything.
 type careless struct{ env.Env }
 
 func (careless) Step([]game.Action, *env.TimeStep) error { return nil }
@@ -75,7 +75,7 @@ func TestOrderCheck(t *testing.T) {
 	}
 }
 
-// Every wrapper is found from the outside, and the environment through all of them.
+// TestAsFindsWrappers checks that As finds every wrapper from the outside, and the environment inside all of them.
 func TestAsFindsWrappers(t *testing.T) {
 	n, err := env.NewNormalisedReward(env.NewVisible(small(t, nil), env.SameRack), time.Hour)
 	if err != nil {

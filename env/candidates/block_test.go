@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roomFor looks in plain loops for the servers that a gang needs at the least: whole ones, then one for the rest, each time those
-// free soonest, the lowest id first.
+// roomFor finds, by plain loops, the fewest servers that a gang needs: wholly free ones, then one for the remaining workers; each
+// time the servers that are free soonest, the lowest id first.
 func roomFor(s *cluster.View, id cluster.JobID) (block []bool, free time.Duration, ok bool) {
 	block = make([]bool, s.Servers())
 	take := func(gpus int32) bool {
@@ -59,12 +59,13 @@ func roomFor(s *cluster.View, id cluster.JobID) (block []bool, free time.Duratio
 	return block, free, free > s.Now()
 }
 
-// A block is that of plain loops, for every gang that waits and in every state.
+// TestABlockIsWhereAGangFindsRoomFirst checks that a reservation's block is the one that plain loops find, for every waiting gang
+// in every state.
 func TestABlockIsWhereAGangFindsRoomFirst(t *testing.T) {
 	found := 0
 	simtest.Many(t, 300, func(t *rapid.T) {
 		e := simtest.Draw(t)
-		var room candidates.Room // which keeps what it foresaw of states before
+		var room candidates.Room // it caches predictions from earlier states
 		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1))
 		c := drawReview(t, rapid.SampledFrom(bases()).Draw(t, "base"))
 		simtest.End(t, simtest.Begin(t, e), candidates.New("reviewed", c, &judge{choose: func(tx *cluster.Txn, list []candidates.Candidate) (int, error) {

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawBoard draws a board over a base, with rivals at times.
+// drawBoard draws the configuration of a board over a base, in some cases with rivals.
 func drawBoard(t *rapid.T, base string) candidates.Config {
 	c := drawReview(t, base)
 	c.Wide, c.Items = true, rapid.SampledFrom([]int{1, 7, 30, 62}).Draw(t, "wide items")
@@ -42,7 +42,8 @@ func drawBoard(t *rapid.T, base string) candidates.Config {
 	return c
 }
 
-// Who always takes the first candidate of a board plays the base, byte for byte, whatever rivals are asked beside it.
+// TestTheBaseGoesOnBesideABoard checks that always taking the first candidate of a board reproduces the base, byte for byte, with
+// any rivals.
 func TestTheBaseGoesOnBesideABoard(t *testing.T) {
 	choices := 0
 	names := bases()
@@ -66,7 +67,8 @@ func TestTheBaseGoesOnBesideABoard(t *testing.T) {
 	}
 }
 
-// A base of whose proposal not all fits, since its parts were taken in another order, learns that, and starts the rest later.
+// TestPartsInAnotherOrder checks that, if parts of the base's proposal are taken in another order and the rest no longer fits,
+// the base sees the new state and starts the rest later.
 func TestPartsInAnotherOrder(t *testing.T) {
 	e := sim.Episode{
 		Config: sim.Config{Cluster: cluster.Uniform(1, 2), Physics: physics.Compose(physics.Sharing{Strength: 0.3})},
@@ -90,13 +92,13 @@ func TestPartsInAnotherOrder(t *testing.T) {
 	}
 }
 
-// boardPlayer takes random sets of candidates from a board, and checks the list before.
+// boardPlayer checks every list of a board and takes random sets of candidates from it.
 type boardPlayer struct {
 	candidates.Source
 	t      *rapid.T
 	draw   *rand.Rand
 	items  int
-	seen   *[candidates.Kinds]int // that could be taken
+	seen   *[candidates.Kinds]int // kinds of which some candidate could be taken
 	refuse *int
 }
 
@@ -136,8 +138,8 @@ func (p *boardPlayer) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// check reports a list that breaks its promises: each candidate that is not gone is feasible as it is, no two are the same, and
-// members are there, ascending, with weights that sum to 1.
+// check fails the test if a list breaks its contract: each candidate that is not gone is feasible, no two are the same, and each
+// has members, ascending, with weights that sum to 1.
 func (p *boardPlayer) check(tx *cluster.Txn) {
 	list, before := p.List(), simtest.Portray(tx.View())
 	if len(list) > 1+p.items {
@@ -172,13 +174,14 @@ func (p *boardPlayer) check(tx *cluster.Txn) {
 	}
 }
 
-// Whatever sets are taken from a board, every job finishes, nobody errs, and the lists keep their promises.
+// TestAnySetWillDo checks that, whatever sets of candidates are taken from a board, every job finishes, no error occurs, and the
+// lists keep their contract.
 func TestAnySetWillDo(t *testing.T) {
 	var seen [candidates.Kinds]int
 	names, refused := bases(), 0
 	simtest.Many(t, 1500, func(t *rapid.T) {
 		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
-		for i := range e.Jobs { // then there are amounts to choose
+		for i := range e.Jobs { // so that there are amounts to choose from
 			e.Jobs[i].Request.CPUMilli, e.Jobs[i].Request.MemMiB = 2000, 1000
 		}
 		c := drawBoard(t, base)
@@ -191,7 +194,7 @@ func TestAnySetWillDo(t *testing.T) {
 	t.Logf("could take %v, %d refused", seen, refused)
 	for kind, n := range seen {
 		switch candidates.Kind(kind) {
-		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // a narrow list's alone
+		case candidates.First, candidates.Wait, candidates.Stop, candidates.Veto: // only in narrow lists
 		default:
 			if n == 0 {
 				t.Errorf("could never take %v", candidates.Kind(kind))

@@ -11,15 +11,15 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// The more servers there are, the fewer lists there are about one decision: a burst of starts on a large cluster is not reviewed
-// start by start. What is not reviewed starts all the same.
+// TestFewerChoicesOnMoreServers checks that a decision has fewer lists on more servers, so that a burst of starts on a large
+// cluster is not reviewed start by start. The starts that are not reviewed are carried out.
 func TestFewerChoicesOnMoreServers(t *testing.T) {
 	for _, c := range []struct{ servers, want int }{{100, 40}, {500, 40}, {1000, 20}, {4000, 5}} {
 		e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(c.servers, 1)}}
 		for range 40 {
 			e.Jobs = append(e.Jobs, gang("one", 0, 10, 1))
 		}
-		e.Jobs = append(e.Jobs, trace.Job{Work: time.Second, JobSpec: cluster.JobSpec{ // waits, so that there is something to choose
+		e.Jobs = append(e.Jobs, trace.Job{Work: time.Second, JobSpec: cluster.JobSpec{ // it waits, so that there is something to choose
 			Name: "all", Estimate: time.Second, Workers: int32(c.servers), Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
 		}})
 		asked, started := 0, 0

@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim/simtest"
 )
 
-// The judge is asked no more often at a decision than it may be, and without it the base goes on: every job still finishes.
+// TestChoicesAreBounded checks that the judge is asked at most Choices times in a decision, that the base continues without it,
+// and that every job still finishes.
 func TestChoicesAreBounded(t *testing.T) {
 	simtest.Many(t, 600, func(t *rapid.T) {
 		e := simtest.Draw(t)

@@ -14,13 +14,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// start is a job and where it would start.
+// start is a job and the placement with which it would start.
 type start struct {
 	job cluster.JobID
 	at  cluster.Placement
 }
 
-// planner is a base that tells what it would have started when it was last asked.
+// planner is a base that records what it proposed to start when it was last asked.
 type planner struct {
 	cluster.Scheduler
 	planned *[]start
@@ -38,7 +38,7 @@ func (p planner) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// coalitionsSeen counts the candidates whose members were checked, by how.
+// coalitionsSeen counts the candidates whose members were checked, by how the members are determined.
 type coalitionsSeen struct{ acting, lending, waits, stops, longStops, holds, vetoes, none int }
 
 func (c *coalitionsSeen) judge(t *testing.T) {
@@ -47,8 +47,9 @@ func (c *coalitionsSeen) judge(t *testing.T) {
 	}
 }
 
-// checkMembers holds the members of a candidate against plain loops over the servers. The state is that before the candidate.
-// planned is what the base would have started when it was last asked; the walk takes starts away from it once it departed.
+// checkMembers compares the members of a candidate with those that plain loops over the servers find. The state is that before
+// the candidate. planned is what the base proposed to start when it was last asked; after the walk has departed from the base, it
+// takes back some of these starts.
 func checkMembers(t rapid.TB, tx *cluster.Txn, list []candidates.Candidate, i int, planned []start, departed bool,
 	seen *coalitionsSeen,
 ) {
@@ -101,12 +102,12 @@ func checkMembers(t rapid.TB, tx *cluster.Txn, list []candidates.Candidate, i in
 		if seen.stops++; left > 1 {
 			seen.longStops++
 		}
-	case c.Kind == candidates.Reserve || c.Kind == candidates.Gather: // a block's servers count alike
+	case c.Kind == candidates.Reserve || c.Kind == candidates.Gather: // all servers of a block count the same
 		for _, m := range c.Members {
 			load[m.Server] = 1
 		}
 		seen.holds++
-	case c.Kind == candidates.Veto && departed: // it may spare jobs from before, too
+	case c.Kind == candidates.Veto && departed: // it may spare jobs of earlier vetoes, too
 		for _, p := range own.Ops {
 			if p.Kind == cluster.OpPreempt {
 				for _, q := range s.Placement(p.Job) {
@@ -132,8 +133,8 @@ func checkMembers(t rapid.TB, tx *cluster.Txn, list []candidates.Candidate, i in
 	}
 }
 
-// acts counts the workers of the jobs that run where the operations leave them, and of those that stop where they stood when they
-// were stopped, and a worker for each server that is lent or given back.
+// acts computes the loads of a candidate's operations. A running job counts its workers where the operations leave it, and a
+// stopped job those where it ran when it was stopped. Each server that is lent or returned counts one more worker.
 func acts(t rapid.TB, tx *cluster.Txn, c *candidates.Candidate, load map[cluster.ServerID]int64) {
 	s, mark := tx.View(), tx.Mark()
 	var touched []cluster.JobID
@@ -163,14 +164,14 @@ func acts(t rapid.TB, tx *cluster.Txn, c *candidates.Candidate, load map[cluster
 		}
 	}
 	for _, st := range stops {
-		if s.Phase(st.job) != cluster.Running { // else it started again
+		if s.Phase(st.job) != cluster.Running { // otherwise it has started again
 			place(st.at)
 		}
 	}
 	tx.Rollback(mark)
 }
 
-// members are the servers with a load, in shares of its sum.
+// members returns the servers with a load, with weights in proportion to it.
 func members(load map[cluster.ServerID]int64) (all []candidates.Member) {
 	sum := int64(0)
 	for _, n := range load {
@@ -189,15 +190,15 @@ func alike(a, b []candidates.Member) bool {
 	})
 }
 
-// proposer is a base that proposes what it is told.
+// proposer is a base whose proposal is a function.
 type proposer struct{ decide func(tx *cluster.Txn) error }
 
 func (proposer) Name() string                     { return "proposer" }
 func (proposer) Reset(uint64) error               { return nil }
 func (p proposer) Schedule(tx *cluster.Txn) error { return p.decide(tx) }
 
-// Four servers of 8 GPUs: a job of 6 workers on the first, one of 2 on the last, the third may be lent, and jobs of 4 and of 12
-// workers come.
+// TestMembersOfAWholeProposal uses four servers of 8 GPUs. A job with 6 workers runs on the first and one with 2 workers on the
+// last; the third may be lent; jobs with 4 and 12 workers arrive.
 func TestMembersOfAWholeProposal(t *testing.T) {
 	at := func(pieces ...int) (p cluster.Placement) {
 		for i := 0; i < len(pieces); i += 2 {
@@ -296,7 +297,7 @@ func TestMembersOfAWholeProposal(t *testing.T) {
 	}
 }
 
-// Members of candidates that only wait.
+// TestMembersOfWaits checks the members of candidates that only wait.
 func TestMembersOfWaits(t *testing.T) {
 	for _, c := range []struct {
 		says    string

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawReview draws which candidates are looked for beside a base. One that chooses amounts itself does not expect others.
+// drawReview draws the configuration of the search beside a base. It does not set Menu for a base that chooses amounts itself.
 func drawReview(t *rapid.T, base string) candidates.Config {
 	name, _, _ := strings.Cut(base, "+")
 	b, _ := baselines.Find(name)
@@ -26,7 +26,8 @@ func drawReview(t *rapid.T, base string) candidates.Config {
 	})
 }
 
-// Where the judge prefers the base's own, the log is that of the base alone, byte for byte.
+// TestTheBaseGoesOnAsIfAlone checks that, if the judge always takes the base's own candidate, the log is that of the base alone,
+// byte for byte.
 func TestTheBaseGoesOnAsIfAlone(t *testing.T) {
 	choices := 0
 	names := bases()
@@ -50,9 +51,10 @@ func TestTheBaseGoesOnAsIfAlone(t *testing.T) {
 	}
 }
 
-// Whatever a judge takes, every job finishes and nobody errs. At every choice there are at most as many candidates as wanted, the
-// first is the base's own, all are feasible, each starts, moves and stops what its kind says and has the members that a plain
-// loop finds, and the state is what the operations so far have made of the one at the beginning: the search leaves no trace.
+// TestAnyChoiceWillDo checks that, whatever a judge takes, every job finishes and no error occurs. At every choice there are at
+// most as many candidates as configured, the first is the base's own, all are feasible, and each starts, moves and stops what its
+// kind says and has the members that a plain loop finds. The state contains only the effect of the operations so far: the search
+// leaves no trace.
 func TestAnyChoiceWillDo(t *testing.T) {
 	var seen [candidates.Narrow]int
 	var known coalitionsSeen
@@ -125,7 +127,7 @@ func TestAnyChoiceWillDo(t *testing.T) {
 	}
 }
 
-// taste draws what a judge prefers: anything, anything but the base's own, or some kinds to others.
+// taste draws the preference of a judge: any candidate, any other than the base's own, or some kinds before others.
 func taste(t *rapid.T) func(list []candidates.Candidate) int {
 	draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1))
 	rank := draw.Perm(candidates.Narrow)
@@ -145,7 +147,7 @@ func taste(t *rapid.T) func(list []candidates.Candidate) int {
 	return rapid.SampledFrom(tastes).Draw(t, "taste")
 }
 
-// says reports a candidate whose operations are not what its kind says.
+// says returns an error if the operations of a candidate do not match its kind.
 func says(o *candidates.Candidate) error {
 	kinds := ""
 	for _, p := range o.Ops {

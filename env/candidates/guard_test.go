@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A guard that is committed to a candidate plays a fork on exactly as the walk goes on that takes it and then only what
-// is the base's own: to the last operation, GPU and finish. It is what tells how good candidates are.
+// TestAGuardGoesOnAsTheReview checks that a guard that is committed to a candidate continues a fork exactly like the walk that
+// takes this candidate and then only the base's own: to the last operation, GPU and finish. Labels of candidates rely on this.
 func TestAGuardGoesOnAsTheReview(t *testing.T) {
 	var forks [candidates.Narrow]int
 	names := []string{
@@ -86,7 +86,7 @@ func TestAGuardGoesOnAsTheReview(t *testing.T) {
 	}
 }
 
-// count counts the numbers that are n.
+// count returns how many of the numbers equal n.
 func count(numbers []int, n int) (times int) {
 	for _, v := range numbers {
 		if v == n {
@@ -96,7 +96,7 @@ func count(numbers []int, n int) (times int) {
 	return times
 }
 
-// stamp is the instant of a diary's line.
+// stamp returns the time at the beginning of a line of a diary.
 func stamp(t rapid.TB, line string) time.Duration {
 	text, _, _ := strings.Cut(line, " ")
 	at, err := time.ParseDuration(text)
@@ -106,7 +106,7 @@ func stamp(t rapid.TB, line string) time.Duration {
 	return at
 }
 
-// forgetful is a base that remembers nothing from one decision to the next.
+// forgetful is a base that keeps no state between decisions.
 type forgetful struct {
 	cluster.Scheduler
 	seed uint64

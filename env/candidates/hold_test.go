@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// endless is more choices than a decision on a few jobs can have.
+// endless is more choices than a decision about a few jobs can have.
 const endless = 200
 
-// witness is a base that tells which jobs it would have started, when it was last asked.
+// witness is a base that records which jobs it proposed to start when it was last asked.
 type witness struct {
 	cluster.Scheduler
 	starts *[]cluster.JobID
@@ -32,9 +32,10 @@ func (w witness) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// A judge that only ever waits, holds and vetoes keeps a job from a start that the base proposes for no longer than it may.
+// TestHoldBoundsHowLongAJobIsKept checks that a judge that only waits, reserves and vetoes keeps a job from a start that the base
+// proposes for at most Hold.
 func TestHoldBoundsHowLongAJobIsKept(t *testing.T) {
-	const retry = 5 * time.Minute // a job that was held is looked at again after so long
+	const retry = 5 * time.Minute // the retry interval after which a job that was kept is reviewed again
 	var seen [candidates.Kinds]int
 	kept := 0
 	simtest.Many(t, 1500, func(t *rapid.T) {
@@ -88,7 +89,7 @@ func TestHoldBoundsHowLongAJobIsKept(t *testing.T) {
 	t.Logf("kept %d jobs with %v", kept, seen)
 }
 
-// watched is a scheduler that is looked at before and after every decision.
+// watched is a scheduler with functions that are called before and after every decision.
 type watched struct {
 	cluster.Scheduler
 	before, after func(*cluster.Txn)

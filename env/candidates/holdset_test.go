@@ -12,17 +12,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// holder takes random sets of candidates from a board, holds before others, and keeps in mind what is held.
+// holder takes random sets of candidates from a board, preferably reservations, and remembers the present reservation.
 type holder struct {
 	candidates.Source
 	t     *rapid.T
 	draw  *rand.Rand
 	gang  cluster.JobID
 	until time.Duration
-	block []bool // that was taken, nil for none
-	began bool   // the gang has started since, though it may have stopped again
+	block []bool // the reserved servers, nil for none
+	began bool   // the gang has started since then, though it may have been stopped again
 	hold  time.Duration
-	lists *int // that were shown while servers were held
+	lists *int // number of lists shown during a reservation
 }
 
 func (*holder) Name() string { return "holder" }
@@ -40,7 +40,8 @@ func (p *holder) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// check compares what is held with what was taken. That may end as soon as the gang can start, or when its time is over.
+// check compares the board's reservation with the one that was taken. It may end as soon as the gang can start, or when its time
+// is over.
 func (p *holder) check(tx *cluster.Txn) {
 	starts := slices.ContainsFunc(p.List()[0].Ops, func(o cluster.Proposal) bool { return o.Kind == cluster.OpPlace && o.Job == p.gang })
 	held, over := candidates.Held(p.Source), starts || p.began || tx.Now() >= p.until || tx.View().Phase(p.gang) != cluster.Pending
@@ -90,8 +91,8 @@ func (p *holder) step(tx *cluster.Txn) error {
 	return err
 }
 
-// What is held for a gang stays as it was taken from a board, whatever else is taken with it or after it and however many lists
-// there are, for as long as it may.
+// TestAHoldOutlivesItsList checks that a reservation taken from a board stays as it was taken, whatever is taken with it or after
+// it and however many lists follow, until it may end.
 func TestAHoldOutlivesItsList(t *testing.T) {
 	lists := 0
 	simtest.Many(t, 300, func(t *rapid.T) {

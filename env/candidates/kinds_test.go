@@ -14,7 +14,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// script takes the first candidate of each kind in turn, once, and else the base's own. left is what it has not met.
+// script returns a judge that takes the first candidate of each kind in turn, once, and otherwise the base's own. left contains
+// the kinds that it has not taken yet.
 func script(kinds ...candidates.Kind) (j *judge, left *[]candidates.Kind) {
 	left = &kinds
 	return &judge{choose: func(_ *cluster.Txn, list []candidates.Candidate) (int, error) {
@@ -59,8 +60,8 @@ func TestWhatComesOfACandidate(t *testing.T) {
 		sim.Config
 		jobs  []trace.Job
 		take  []candidates.Kind
-		alone string // what comes of the base alone, from the first difference on
-		want  string // with the candidates
+		alone string // what the base does alone, from the first difference on
+		want  string // what happens with the candidates
 	}{
 		{
 			says: "a guest shares the GPU of its host",

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// starter is a base that starts these jobs where it is told, if they fit.
+// starter is a base that proposes the given starts, if they fit.
 type starter []cluster.Proposal
 
 func (starter) Name() string       { return "starter" }
@@ -22,7 +22,7 @@ func (b starter) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// board is one over such a base that has found its list in the state.
+// board returns the list that a board over such a base finds in the state.
 func board(t rapid.TB, s *cluster.State, base starter, rivals ...starter) (*cluster.Txn, []candidates.Candidate) {
 	t.Helper()
 	c := candidates.Default(func() cluster.Scheduler { return base })
@@ -41,7 +41,7 @@ func board(t rapid.TB, s *cluster.State, base starter, rivals ...starter) (*clus
 	return tx, b.List()
 }
 
-// state is one of these servers and waiting jobs, each with an estimate.
+// state returns a state with the given servers and waiting jobs. Each job has an estimate.
 func state(t rapid.TB, spec cluster.Spec, jobs ...cluster.JobSpec) *cluster.State {
 	t.Helper()
 	s, err := cluster.NewState(spec, len(jobs))
@@ -59,7 +59,7 @@ func state(t rapid.TB, spec cluster.Spec, jobs ...cluster.JobSpec) *cluster.Stat
 	return s
 }
 
-// What the board would find by itself keeps the mark of who proposed it.
+// TestProposalsKeepTheirMark checks that a candidate that the board also finds by itself keeps the kind of its proposal.
 func TestProposalsKeepTheirMark(t *testing.T) {
 	place := func(id cluster.JobID, server cluster.ServerID) cluster.Proposal {
 		at := cluster.Placement{{Server: server, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}
@@ -83,7 +83,7 @@ func TestProposalsKeepTheirMark(t *testing.T) {
 	}
 }
 
-// One job with many ways to start leaves room for the others.
+// TestEveryJobHasItsTurn checks that one job with many ways to start leaves room in the list for the other jobs.
 func TestEveryJobHasItsTurn(t *testing.T) {
 	spec := cluster.Uniform(8, 4)
 	for i := range spec.Servers {

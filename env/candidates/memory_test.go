@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A guard holds to what it was committed to, also after the source of the candidate has shown many other lists.
+// TestACommitmentOutlivesItsList checks that a guard keeps a candidate's commitment even after the source has shown many other
+// lists.
 func TestACommitmentOutlivesItsList(t *testing.T) {
 	kept, seen := 0, map[string]int{}
 	simtest.Many(t, 400, func(t *rapid.T) {

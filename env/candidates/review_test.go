@@ -13,10 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests take all baselines.
+// The tests use all baselines.
 func init() { all.Register() }
 
-// judge is a candidates.Judge made of functions, each nil for the base's own and for no interest.
+// judge is a candidates.Judge made of functions. If begin is nil it ignores Observe; if choose is nil it takes the base's own
+// candidate.
 type judge struct {
 	begin  func(tx *cluster.Txn)
 	choose func(tx *cluster.Txn, list []candidates.Candidate) (int, error)
@@ -37,7 +38,7 @@ func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error
 	return j.choose(tx, list)
 }
 
-// bases lists every baseline but rollout by name, as it is and with the suffixes that it takes.
+// bases returns the names of all baselines except rollout, without and with their suffixes.
 func bases() (names []string) {
 	for _, b := range baselines.All() {
 		if b.Name == "rollout" {
@@ -51,7 +52,7 @@ func bases() (names []string) {
 	return names
 }
 
-// usual is the usual review of a baseline.
+// usual returns the usual configuration for reviewing a baseline.
 func usual(t rapid.TB, base string, change ...func(*candidates.Config)) candidates.Config {
 	t.Helper()
 	r, err := baselines.Reviewed(base)
@@ -64,12 +65,12 @@ func usual(t rapid.TB, base string, change ...func(*candidates.Config)) candidat
 	return r.Config
 }
 
-// diary is a scheduler that writes down what happens: the operations of every decision, the jobs that finish, and the calls
-// at which nothing but the passing of time is told and nothing is done.
+// diary is a scheduler that records what happens: the operations of every decision, the jobs that finish, and, if calls is true,
+// the decisions without events and without operations.
 type diary struct {
 	cluster.Scheduler
 	lines []string
-	calls bool // whether to note these calls, too
+	calls bool // whether to record decisions without events and operations, too
 }
 
 func (d *diary) Schedule(tx *cluster.Txn) error {
@@ -88,7 +89,7 @@ func (d *diary) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// ops notes the operations of a transaction.
+// ops records the operations of a transaction.
 func (d *diary) ops(tx *cluster.Txn) {
 	for _, o := range tx.Ops() {
 		d.note(tx, o.Kind.String(), o.Job, where(o.Placement(), o.GPUs())...)
@@ -103,7 +104,7 @@ func (d *diary) note(tx *cluster.Txn, what string, id cluster.JobID, rest ...str
 	d.lines = append(d.lines, strings.Join(append([]string{line}, rest...), " "))
 }
 
-// where writes every piece as its server and GPUs, and the share of these if it is not all.
+// where returns the server and the GPUs of every piece as text, with the share if it is not a whole GPU.
 func where(p cluster.Placement, gpus []int32) (pieces []string) {
 	for _, q := range p {
 		text := fmt.Sprintf("%d:%v", q.Server, gpus[:q.Workers])

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spread calls f for every way to place n workers on servers from the given one on.
+// spread calls f for every way to place n workers on the servers from the given one on.
 func spread(s *cluster.State, at cluster.Placement, from, n int32, f func(cluster.Placement)) {
 	if n == 0 {
 		f(at)
@@ -24,7 +24,7 @@ func spread(s *cluster.State, at cluster.Placement, from, n int32, f func(cluste
 	}
 }
 
-// what is where a job stands that is of interest: with how many workers, on GPUs of which type, whether within a rack.
+// what describes a placement: the number of workers, the GPU type, and whether it is within one rack.
 type what struct {
 	workers int32
 	kind    int
@@ -35,8 +35,9 @@ func describe(s *cluster.State, p cluster.Placement) what {
 	return what{p.Workers(), s.TypeOf(p[0].Server), !s.Crosses(p)}
 }
 
-// Of all the places where a search finds that a job could start, a board has for each type of GPU one on no more servers, one in
-// a rack if there is any, and the fewest and the most workers that an elastic job could start with.
+// TestABoardFindsWhatASearchFinds compares a board with an exhaustive search over all placements with which a job could start.
+// For each GPU type the board must have one on no more servers than the best, one within a rack if there is any, and the fewest
+// and the most workers with which an elastic job could start.
 func TestABoardFindsWhatASearchFinds(t *testing.T) {
 	found := map[string]int{}
 	simtest.Many(t, 400, func(t *rapid.T) {
@@ -124,7 +125,7 @@ func TestABoardFindsWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// upTo is a profile by which a job gains from workers up to so many, and from cores up to four.
+// upTo is a profile by which a job gains speed from workers up to this number, and from CPU up to four cores.
 type upTo int32
 
 func (u upTo) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -135,7 +136,8 @@ func (u upTo) Speed(s *cluster.View, id cluster.JobID) float64 {
 
 func (upTo) Coupled(*cluster.View, cluster.Placement, []cluster.JobID) []cluster.JobID { return nil }
 
-// An elastic job is offered the knee of its speed, the fewest workers and all that is idle.
+// TestABoardKnowsTheKneeOfWorkers checks that a board has candidates that start an elastic job at the knee of its speed, with the
+// fewest workers and on all idle GPUs.
 func TestABoardKnowsTheKneeOfWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -166,7 +168,8 @@ func TestABoardKnowsTheKneeOfWorkers(t *testing.T) {
 	}
 }
 
-// A job is offered the CPU at the knee of its speed, and shares of GPUs.
+// TestABoardKnowsAmounts checks that a board has candidates that start a job with the CPU at the knee of its speed and with
+// shares of GPUs.
 func TestABoardKnowsAmounts(t *testing.T) {
 	spec := cluster.Uniform(1, 4)
 	spec.Servers[0].CPUMilli = 15_000
@@ -180,7 +183,8 @@ func TestABoardKnowsAmounts(t *testing.T) {
 			cpus[op.Placement[0].CPUMilli], shares[op.Placement[0].GPUMilli] = true, true
 		}
 	}
-	// At 17 of the 64 parts of what a worker can have the speed is 95 % of the best; CPU takes half of what may be lost.
+	// At 17 of the 64 steps of the CPU that a worker can have, the speed is 95 % of the best; CPU may cause half of the allowed
+	// loss.
 	for _, want := range []int32{1000, 2000, 3985, 4000} {
 		if !cpus[want] {
 			t.Errorf("candidates with CPU of %v, want one with %d", cpus, want)

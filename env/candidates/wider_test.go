@@ -11,22 +11,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// idle proposes nothing.
+// idle is a base that proposes nothing.
 type idle struct{}
 
 func (idle) Name() string                { return "idle" }
 func (idle) Reset(uint64) error          { return nil }
 func (idle) Schedule(*cluster.Txn) error { return nil }
 
-// A board that looks for ten times as many candidates finds all that one finds as usual, and many more starts and stops.
+// TestMoreIsFoundWithTimes checks that a board with Times 10 finds all candidates that it usually finds, and many more starts and
+// stops.
 func TestMoreIsFoundWithTimes(t *testing.T) {
 	var more [candidates.Kinds]int
-	found := func(c *candidates.Candidate) bool { // not proposed: the second base proposes nothing
+	found := func(c *candidates.Candidate) bool { // only what the board itself finds: the second base proposes nothing
 		return len(c.Ops) > 0 && c.Kind != candidates.Own && c.Kind != candidates.Part && c.Kind != candidates.Rival
 	}
 	simtest.Many(t, 300, func(t *rapid.T) {
 		e := simtest.Draw(t)
-		for i := range e.Jobs { // then there are amounts to choose
+		for i := range e.Jobs { // so that there are amounts to choose from
 			e.Jobs[i].Request.CPUMilli, e.Jobs[i].Request.MemMiB = 2000, 1000
 		}
 		c := usual(t, "fifo+menu")

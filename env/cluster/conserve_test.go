@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// conserve holds the state's counters, lists and index to the ledger, and the placements to every limit.
+// conserve checks the state's counters, lists and index against the ledger, and the placements against every limit.
 func conserve(t rapid.TB, s *State) {
 	t.Helper()
 	l := recount(s, -1)
@@ -70,7 +70,7 @@ func conserveGPUs(t rapid.TB, l *ledger, id ServerID) {
 		}
 		if l.s.Failed(id, int32(g)) {
 			working--
-			n = 1 // nobody else may have it
+			n = 1 // the worker has the GPU to itself
 		}
 		if int32(v.jobs[g]) != n {
 			t.Fatalf("server %d GPU %d: %d jobs, the placements put %d", id, g, v.jobs[g], n)
@@ -85,8 +85,8 @@ func conserveGPUs(t rapid.TB, l *ledger, id ServerID) {
 	}
 }
 
-// conserveGangs holds every gang to run entirely or not at all, in groups that stand together and on GPUs that will do, and
-// the lists of jobs to their phases.
+// conserveGangs checks that every gang runs entirely or not at all, with its groups on one server each and on acceptable GPUs,
+// and that the lists of jobs match their phases.
 func conserveGangs(t rapid.TB, s *State) {
 	t.Helper()
 	listed := 0
@@ -134,7 +134,7 @@ func conserveGangs(t rapid.TB, s *State) {
 	}
 }
 
-// picture is all of a state that anybody can see, storage not shared.
+// picture is a copy of everything in a state that callers can observe. It shares no memory with the state.
 type picture struct {
 	Now              time.Duration
 	Servers          []server
@@ -146,7 +146,7 @@ type picture struct {
 	Crossing         [][]JobID
 }
 
-// own copies a list; one of nothing is empty and never nil, so that pictures compare.
+// own copies a list. The copy of an empty list is empty and never nil, so that pictures can be compared.
 func own[T any](list []T) []T { return append([]T{}, list...) }
 
 func portray(s *State) picture {

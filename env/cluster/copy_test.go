@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A copy made within a transaction can be rolled back after the original has ended it and gone on with its storage, and so
-// can the original after the copy.
+// TestCopyOutlivesOriginal checks that a copy made within a transaction can be rolled back after the original has ended that
+// transaction and reused its memory, and likewise the original after the copy has done so.
 func TestCopyOutlivesOriginal(t *testing.T) {
 	for _, copyGoesOn := range []bool{false, true} {
 		spec := of(ServerSpec{GPUs: 2, Rack: 1}, ServerSpec{GPUs: 2, Rack: 2}, ServerSpec{GPUs: 2, Rack: 3, Pool: Inference})
@@ -25,7 +25,7 @@ func TestCopyOutlivesOriginal(t *testing.T) {
 		}
 		goesOn.Txn().End()
 		place(t, goesOn, 1, Placement{{2, 1, wholeGPU}, {1, 1, wholeGPU}})
-		place(t, goesOn, 0, Placement{{2, 1, wholeGPU}, {0, 2, wholeGPU}}) // over all that the transaction has put back
+		place(t, goesOn, 0, Placement{{2, 1, wholeGPU}, {0, 2, wholeGPU}}) // reuses all memory that the transaction has freed
 		goesOn.Fail(1, -1, nil)
 		conserve(t, goesOn)
 		rests.Txn().Rollback(0)
@@ -36,8 +36,8 @@ func TestCopyOutlivesOriginal(t *testing.T) {
 	}
 }
 
-// What the scheduler of a copy is told is the copy's own: neither what the original's driver makes of the memory it gave to
-// Begin changes it, nor does the copy write to what its own driver once gave.
+// TestCopyOwnsItsEvents checks that a copy owns its events: they do not change when the original's driver reuses the slice that
+// it passed to Begin, and the copy does not write to a slice that its own driver passed before.
 func TestCopyOwnsItsEvents(t *testing.T) {
 	s, dst := with(t, Uniform(1, 1), JobSpec{Workers: 1, Request: wholeGPU}), new(State)
 	lent := []Event{{Kind: Woke}}
@@ -52,7 +52,8 @@ func TestCopyOwnsItsEvents(t *testing.T) {
 	}
 }
 
-// A copy over an earlier copy of a state that has itself become another in between has the other's jobs, those done, too.
+// TestCopyOfAnotherCopy checks that a copy over an earlier copy has the right jobs, including done ones, if the state itself was
+// overwritten by another state in between.
 func TestCopyOfAnotherCopy(t *testing.T) {
 	ended := func(estimate time.Duration) *State {
 		s := with(t, Uniform(1, 1), JobSpec{Workers: 1, Request: wholeGPU, Estimate: estimate})

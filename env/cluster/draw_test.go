@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSpec draws a small cluster: servers of 0 to 6 GPUs and now and then more than a word of bits, CPU, memory and the GPUs'
-// memory modelled or not, both pools, GPUs of one type or of several, racks, a bound on sharing and quotas.
+// drawSpec draws a small cluster: servers with 0 to 6 GPUs and sometimes more than 64, CPU, memory and GPU memory modelled or
+// not, both pools, one or several GPU types, racks, a bound on sharing, and quotas.
 func drawSpec(t *rapid.T) Spec {
 	limit := rapid.OneOf(rapid.Just(int64(Unlimited)), rapid.Int64Range(0, 12))
 	types := rapid.SampledFrom([][]string{{""}, {"A"}, {"A", "B"}, {"", "A", "B", "C"}}).Draw(t, "types")
@@ -53,7 +53,7 @@ func drawAmount(t *rapid.T) Amount {
 	return a
 }
 
-// drawJob draws a rigid job, one in tensor-parallel groups and pipeline stages, or an elastic one.
+// drawJob draws a rigid job, a job with tensor-parallel groups and pipeline stages, or an elastic job.
 func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 	j := &JobSpec{
 		Name: name, Submit: submit, Workers: rapid.Int32Range(1, 6).Draw(t, "workers"), Request: drawAmount(t),
@@ -80,16 +80,16 @@ func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 	return j
 }
 
-// drawWhere draws no bound on the servers, mostly, or one of the sets that a test shares among its jobs.
+// drawWhere draws no set of acceptable servers in most cases, and otherwise one of the sets that the jobs of a test share.
 func drawWhere(t *rapid.T) *ServerSet {
 	return rapid.SampledFrom([]*ServerSet{nil, nil, nil, nil, firstAndThird, second}).Draw(t, "servers that will do")
 }
 
-// Sets of servers, which need not all be there.
+// Sets of servers, some of which may not exist.
 var firstAndThird, second = &ServerSet{bits: []uint64{0b101}}, &ServerSet{bits: []uint64{0b10}}
 
-// drawTwin draws a job that differs from another in what does not decide whether it fits, and now and then in one thing that
-// does.
+// drawTwin draws a job that differs from another only in what does not decide whether it fits, and sometimes also in one thing
+// that does.
 func drawTwin(t *rapid.T, of *JobSpec, name string, submit time.Duration) *JobSpec {
 	j := drawJob(t, name, submit)
 	j.Workers, j.Request, j.MinWorkers, j.MaxWorkers, j.Stages = of.Workers, of.Request, 0, 0, 0
@@ -114,8 +114,8 @@ func drawTwin(t *rapid.T, of *JobSpec, name string, submit time.Duration) *JobSp
 	return j
 }
 
-// drawPlacement draws a placement that is often feasible: pieces of what fits, in random order and number, mostly on GPUs of
-// one type, and now and then something that no state allows.
+// drawPlacement draws a placement that is often feasible: pieces that fit, in random order and number, mostly on GPUs of one
+// type, and sometimes a placement that is never feasible.
 func drawPlacement(t *rapid.T, s *State, id JobID) Placement {
 	var p Placement
 	spec := s.Spec(id)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// grow lets servers come, waiting jobs be withdrawn, and what is known of jobs be other than before.
+// grow adds servers, withdraws waiting jobs and revises jobs, at random.
 func (m *machine) grow(t *rapid.T) {
 	if n := m.s.Servers(); n < 8 && rapid.IntRange(0, 2).Draw(t, "servers come") == 0 {
 		more := drawSpec(t).Servers
@@ -41,8 +41,8 @@ func (m *machine) grow(t *rapid.T) {
 	}
 }
 
-// A copy that is extended has room for other jobs in place of those that the state expects, and is else a copy; what its
-// memory was used for before makes no difference.
+// TestExtendTo checks that an extended copy has room for other jobs in place of those that the state expects, and otherwise
+// equals a plain copy, whatever its memory was used for before.
 func TestExtendTo(t *testing.T) {
 	s, err := NewState(Uniform(1, 4), 9)
 	if err != nil {
@@ -83,7 +83,8 @@ func make12(j *JobSpec) (jobs []JobSpec) {
 	return jobs
 }
 
-// Servers that a cluster may not have are refused, and nothing has changed.
+// TestAddServersWithinLimits checks that AddServers returns an error for servers that a cluster may not have, and changes
+// nothing.
 func TestAddServersWithinLimits(t *testing.T) {
 	s := with(t, of(ServerSpec{GPUs: 2}), JobSpec{Workers: 1, Request: wholeGPU})
 	was := portray(s)
@@ -99,7 +100,8 @@ func TestAddServersWithinLimits(t *testing.T) {
 	}
 }
 
-// A job is fresh at the instant of its first start, through stops and moves, and never again; one that was restored is not.
+// TestFresh checks that a job is fresh at the instant of its first start, even if it is stopped or moved then, and never later. A
+// restored job is not fresh.
 func TestFresh(t *testing.T) {
 	s := with(t, Uniform(2, 1), JobSpec{Workers: 1, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
 	s.Advance(time.Second)
@@ -128,7 +130,8 @@ func TestFresh(t *testing.T) {
 	expect("a nanosecond later", false)
 }
 
-// Jobs that waited before may have the GPUs of a type that came later, and a copy's new types are its own.
+// TestAddServersOfANewType checks that a job that waited before may use GPUs of a type that was added later, and that adding
+// types to a copy does not change the original.
 func TestAddServersOfANewType(t *testing.T) {
 	s := with(t, of(ServerSpec{GPUType: "A"}, ServerSpec{GPUType: "B"}, ServerSpec{GPUType: "C"}),
 		JobSpec{Workers: 1, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU, GPUType: "Y"})

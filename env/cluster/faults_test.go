@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// breaks fails or repairs a server or a GPU of it: what is out of order fails again, what is in order is repaired.
+// breaks fails or repairs a server or one of its GPUs, including one that has failed already or that works.
 func (m *machine) breaks(t *rapid.T) {
 	id := rapid.SampledFrom(serverIDs(m.s)).Draw(t, "server")
 	gpu := rapid.Int32Range(-1, m.s.Server(id).GPUs-1).Draw(t, "GPU")
@@ -33,7 +33,7 @@ func (m *machine) breaks(t *rapid.T) {
 	}
 }
 
-// withoutFailed leaves out of a picture whether the GPUs out of order are listed or, all of them being in order, are not.
+// withoutFailed removes the list of failed GPUs from servers without failed GPUs, for which the list may be present or not.
 func withoutFailed(p picture) picture {
 	for i := range p.Servers {
 		if v := &p.Servers[i]; !slices.Contains(v.failed, true) {
@@ -43,7 +43,7 @@ func withoutFailed(p picture) picture {
 	return p
 }
 
-// lend draws a new offer, and seizes a server that is owed.
+// lend draws a new offer, and seizes a server if one is owed.
 func (m *machine) lend(t *rapid.T) {
 	if rapid.Bool().Draw(t, "another offer") {
 		offer := rapid.Int32Range(0, int32(m.s.Servers())).Draw(t, "offer")
@@ -63,11 +63,11 @@ func (m *machine) lend(t *rapid.T) {
 	}
 }
 
-// interrupted holds an interruption to the jobs that use a server, or one GPU of it: they wait with their progress and
-// attained service, and nothing changes about the others.
+// interrupted checks that an interruption affects exactly the jobs that use a server, or one GPU of it: they wait, keep their
+// progress and attained service, and nothing changes about the other jobs.
 func (m *machine) interrupted(t *rapid.T, id ServerID, gpu int32, do func([]JobID) []JobID) {
 	was := portray(m.s)
-	want := []JobID{99} // what is there already stays there
+	want := []JobID{99} // the caller's elements stay in the slice
 	var progress, attained []time.Duration
 	for i := range m.s.Jobs() {
 		job := JobID(i)

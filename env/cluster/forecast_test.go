@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// foresee ends the running jobs one by one on a copy, and holds the forecasts to what is free there.
+// foresee ends the running jobs one by one on a copy, and compares the forecasts with what is free then.
 func (m *machine) foresee(t *rapid.T) {
 	var s State
 	m.s.CopyTo(&s)
@@ -49,7 +49,8 @@ func (m *machine) foresee(t *rapid.T) {
 	}
 }
 
-// A job that is slower than times can say never ends, as one without an estimate does not; one that outlives it could end now.
+// TestLeft checks that a job without an estimate, or one too slow to represent its end, never ends, and that a job that outlives
+// its estimate has 0 left.
 func TestLeft(t *testing.T) {
 	s, err := NewState(Uniform(1, 4), 4)
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"unicode"
 )
 
-// acting are names that do something to a terminal: clear it, or turn the text around them.
+// acting are names that affect a terminal: they clear it or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// No field of a snapshot takes a name that acts on a terminal, and the error shows it escaped.
+// TestNamesThatActOnATerminal checks that every field of a snapshot rejects a name that affects a terminal, and that the error
+// shows the name escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	for _, name := range acting {
 		quoted, err := json.Marshal(name)

@@ -26,7 +26,7 @@ func TestLending(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		do         []func(*State) error
-		want       string // of the last
+		want       string // the error of the last operation
 		lent, owed int32
 	}{
 		{"before the inference scheduler speaks all of its servers may be on loan",
@@ -73,7 +73,7 @@ func TestLending(t *testing.T) {
 	}
 }
 
-// A loan that is rolled back was none, and one that is given back in vain is a loan still.
+// TestRollbackOfLoans checks that Rollback reverses loans, and that it reverses reclaims, so that the servers are on loan again.
 func TestRollbackOfLoans(t *testing.T) {
 	s := with(t, lendable())
 	tx := s.Begin(nil)
@@ -92,7 +92,8 @@ func TestRollbackOfLoans(t *testing.T) {
 	}
 }
 
-// troubled runs j0 on GPUs 0 and 1 of server 0, j1 on GPU 2 of it and on server 1, and j2 on server 1, for a minute.
+// troubled returns a state in which jobs have run for a minute: j0 on GPUs 0 and 1 of server 0, j1 on GPU 2 of server 0 and on
+// server 1, and j2 on server 1.
 func troubled(t *testing.T) *State {
 	s := with(t, of(ServerSpec{GPUs: 4}, ServerSpec{GPUs: 4}), JobSpec{Workers: 2, Request: wholeGPU},
 		JobSpec{Workers: 2, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
@@ -156,7 +157,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// An interrupted job waits with the progress that the driver leaves it, and goes on from there.
+// TestInterruptedJobGoesOn checks that an interrupted job waits with the progress that the driver sets, and continues from there.
 func TestInterruptedJobGoesOn(t *testing.T) {
 	s := troubled(t)
 	if stopped := s.Fail(0, 0, []JobID{7}); !slices.Equal(stopped, []JobID{7, 0}) {
@@ -180,7 +181,7 @@ func TestInterruptedJobGoesOn(t *testing.T) {
 	}
 }
 
-// The inference pool takes a server back at once, with all that runs on it.
+// TestSeize checks that the inference pool gets a server back at once and that all jobs on it are interrupted.
 func TestSeize(t *testing.T) {
 	s := with(t, lendable(), JobSpec{Workers: 3, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
 	tx := s.Begin(nil)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A job uses the uplinks of the racks that it joins, as long as it runs there.
+// TestCrossing checks that a job uses the uplinks of exactly the racks that it connects, for as long as it runs there.
 func TestCrossing(t *testing.T) {
 	in := func(rack int32) ServerSpec { return ServerSpec{GPUs: 4, Rack: rack} }
 	spec := of(in(1), in(1), in(2), in(0), in(0))
@@ -67,7 +67,7 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// A failure frees the uplinks of the jobs that it interrupts.
+// TestCrossingEndsWithFailure checks that a failure frees the uplinks of the jobs that it interrupts.
 func TestCrossingEndsWithFailure(t *testing.T) {
 	s := with(t, of(ServerSpec{GPUs: 1, Rack: 1}, ServerSpec{GPUs: 1, Rack: 2}), JobSpec{Workers: 2, Request: wholeGPU})
 	place(t, s, 0, Placement{{0, 1, wholeGPU}, {1, 1, wholeGPU}})
@@ -76,7 +76,7 @@ func TestCrossingEndsWithFailure(t *testing.T) {
 	}
 }
 
-// Without racks nobody crosses.
+// TestNoRacks checks that no job uses an uplink in a cluster without racks.
 func TestNoRacks(t *testing.T) {
 	s := with(t, Uniform(2, 1), JobSpec{Workers: 2, Request: wholeGPU})
 	p := Placement{{0, 1, wholeGPU}, {1, 1, wholeGPU}}

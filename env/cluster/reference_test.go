@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ledger is what is in use, recomputed from the placements, the GPUs out of order and the limits alone.
+// ledger is what is in use, recomputed from only the placements, the failed GPUs and the limits.
 type ledger struct {
 	s        *State
-	used     [][]int32 // thousandths by server and GPU; all of a GPU that is out of order
+	used     [][]int32 // thousandths in use by server and GPU; WholeGPU for a failed GPU
 	sharers  [][]int32 // workers by server and GPU
 	gpuMem   [][]int32 // MiB in use by server and GPU
 	cpu, mem []int64   // free, by server
@@ -16,7 +16,7 @@ type ledger struct {
 	held     map[string]int64
 }
 
-// recount makes the ledger of all jobs but one, -1 for none.
+// recount computes the ledger of all jobs except one, or of all jobs if without is -1.
 func recount(s *State, without JobID) *ledger {
 	n := s.Servers()
 	l := &ledger{
@@ -60,7 +60,7 @@ func (l *ledger) open(id ServerID) bool {
 	return !l.s.Down(id) && (l.s.Server(id).Pool == Training || l.s.OnLoan(id))
 }
 
-// left is what a tenant may still take, in thousandths of a GPU.
+// left returns how much a tenant may still take, in thousandths of a GPU.
 func (l *ledger) left(tenant string) (milli int64, bound bool) {
 	for _, q := range l.s.tenants {
 		if q.name == tenant {
@@ -70,7 +70,7 @@ func (l *ledger) left(tenant string) (milli int64, bound bool) {
 	return Unlimited, false
 }
 
-// takes counts the workers that a server could take, one by one.
+// takes returns how many workers a server could take, counted one by one.
 func (l *ledger) takes(id ServerID, j *JobSpec, a Amount) int32 {
 	v := l.s.Server(id)
 	will := j.GPUType == "" || v.GPUType == "" || slices.Contains(strings.Split(j.GPUType, "|"), v.GPUType)
@@ -102,7 +102,7 @@ func (l *ledger) idle(id ServerID) int32 {
 	return n
 }
 
-// free counts the idle GPUs of the servers that are open.
+// free returns the number of idle GPUs on open servers.
 func (l *ledger) free() int64 {
 	n := int64(0)
 	for _, v := range serverIDs(l.s) {
@@ -113,7 +113,7 @@ func (l *ledger) free() int64 {
 	return n
 }
 
-// total counts what the open servers have, GPU by GPU.
+// total returns the capacity of the open servers, added GPU by GPU.
 func (l *ledger) total() (t Total) {
 	for _, v := range serverIDs(l.s) {
 		if !l.open(v) {
@@ -130,7 +130,7 @@ func (l *ledger) total() (t Total) {
 	return t
 }
 
-// lent counts the servers on loan.
+// lent returns the number of servers on loan.
 func (l *ledger) lent() int32 {
 	n := int32(0)
 	for _, v := range serverIDs(l.s) {
@@ -141,7 +141,7 @@ func (l *ledger) lent() int32 {
 	return n
 }
 
-// crossing lists the running jobs with workers in the rack and elsewhere.
+// crossing returns the running jobs with workers both in the rack and elsewhere.
 func (l *ledger) crossing(rack int32) (jobs []JobID) {
 	for i := range l.s.Jobs() {
 		in, out := false, false
@@ -156,7 +156,7 @@ func (l *ledger) crossing(rack int32) (jobs []JobID) {
 	return jobs
 }
 
-// typesOf counts the GPU types under a placement.
+// typesOf returns the number of GPU types that a placement uses.
 func typesOf(s *State, p Placement) int {
 	types := map[string]bool{}
 	for _, q := range p {
@@ -165,7 +165,7 @@ func typesOf(s *State, p Placement) int {
 	return len(types)
 }
 
-// allows is feasibility by plain loops. without is a job whose pieces do not count, -1 for none.
+// allows reports whether a placement is feasible, by plain loops. It ignores the pieces of the job without, -1 for none.
 func allows(s *State, id JobID, p Placement, without JobID) bool {
 	l, spec := recount(s, without), s.Spec(id)
 	gang, seen := int32(0), map[ServerID]bool{}
@@ -186,7 +186,8 @@ func allows(s *State, id JobID, p Placement, without JobID) bool {
 	return gang >= spec.Least() && gang <= spec.Most() && p.GPUMilli() <= quota && (spec.Mixed || typesOf(s, p) <= 1)
 }
 
-// gangs lists the sets of servers that a gang may choose from: all, or those of one GPU type, in the order of the servers.
+// gangs returns the sets of servers from which a gang may choose: all servers for a Mixed job, otherwise the servers of each GPU
+// type, in the order of the servers.
 func gangs(s *State, spec *JobSpec) (sets [][]ServerID) {
 	if spec.Mixed {
 		return [][]ServerID{serverIDs(s)}
@@ -203,7 +204,7 @@ func gangs(s *State, spec *JobSpec) (sets [][]ServerID) {
 	return sets
 }
 
-// room is Room by plain loops.
+// room is View.Room by plain loops.
 func room(s *State, id JobID, a Amount) (fits []int32, total int64) {
 	l, spec := recount(s, -1), s.Spec(id)
 	fits = make([]int32, s.Servers())
@@ -225,8 +226,8 @@ func room(s *State, id JobID, a Amount) (fits []int32, total int64) {
 	return fits, min(total, quota/int64(a.GPUMilli))
 }
 
-// bestFit is BestFit by plain loops over all servers, one GPU type after the other: of n workers that each hold an amount and
-// need room for another.
+// bestFit is View.bestFit by plain loops over all servers, one GPU type after the other: it places n workers that each hold the
+// amount hold and need room for the amount need.
 func bestFit(s *State, id JobID, n int32, hold, need Amount) (Placement, bool) {
 	l, spec := recount(s, -1), s.Spec(id)
 	if quota, _ := l.left(spec.Tenant); int64(n)*int64(hold.GPUMilli) > quota {

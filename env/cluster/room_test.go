@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// look asks what a scheduler may ask about room, and holds the answers to plain loops and to each other.
+// look calls what schedulers may ask about room, and compares the answers with plain loops and with each other.
 func (m *machine) look(t *rapid.T) {
 	m.foresee(t)
 	s, l := m.s, recount(m.s, -1)
@@ -65,7 +65,7 @@ func (m *machine) lookAt(t *rapid.T, l *ledger, id JobID) {
 	} else if _, is := l.left(spec.Tenant); is || s.Quota(id) != -1 {
 		t.Fatalf("tenant %q has no quota", spec.Tenant)
 	}
-	// A gang fits as requested where, and only where, all or one type have room for it.
+	// A gang fits as requested if and only if all servers together, or those of one type, have room for it.
 	_, fits := s.BestFit(id, nil)
 	if total := s.Room(id, spec.Request, got); fits != (total >= int64(spec.Workers)) {
 		t.Fatalf("%+v fits: %v, and there is room for %d", *spec, fits, total)
@@ -75,7 +75,7 @@ func (m *machine) lookAt(t *rapid.T, l *ledger, id JobID) {
 	}
 }
 
-// What an empty cluster with every server lent has room for is what its specification says it can hold.
+// TestCapacityIsRoomOfEmptyCluster checks that Spec.Capacity equals the Room of an empty cluster in which every server is lent.
 func TestCapacityIsRoomOfEmptyCluster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
@@ -179,7 +179,7 @@ func TestCountable(t *testing.T) {
 	}
 }
 
-// What decides whether a job fits is its shape, and nothing else is.
+// TestShape checks that a job's shape contains all that decides whether it fits, and nothing else.
 func TestShape(t *testing.T) {
 	spec := of(ServerSpec{GPUs: 2, GPUType: "A"}, ServerSpec{GPUs: 2, GPUType: "B"})
 	spec.Quotas = []Quota{{"t", 2}}

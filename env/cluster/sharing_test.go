@@ -11,13 +11,13 @@ var (
 	halfGPU  = Amount{GPUMilli: WholeGPU / 2}
 )
 
-// needs returns an amount with memory on the GPU.
+// needs returns the amount a with GPU memory.
 func needs(a Amount, gpuMemMiB int32) Amount {
 	a.GPUMemMiB = gpuMemMiB
 	return a
 }
 
-// of returns a cluster of such servers, named by their number, whose CPU and memory are not modelled.
+// of returns a cluster of these servers, named by their index, without modelled CPU and memory.
 func of(servers ...ServerSpec) Spec {
 	for i := range servers {
 		servers[i].Name, servers[i].CPUMilli, servers[i].MemMiB = fmt.Sprintf("s%d", i), Unlimited, Unlimited
@@ -25,7 +25,7 @@ func of(servers ...ServerSpec) Spec {
 	return Spec{Servers: servers}
 }
 
-// with builds a state in which the jobs, named by their number, wait.
+// with returns a state in which the jobs, named by their index, wait.
 func with(t *testing.T, spec Spec, jobs ...JobSpec) *State {
 	t.Helper()
 	s, err := NewState(spec, len(jobs))
@@ -52,7 +52,7 @@ func place(t *testing.T, s *State, id JobID, p Placement) {
 	tx.End()
 }
 
-// trial is an attempt to place a job, and the refusal, "" for none.
+// trial is an attempt to place a job, and the expected error, "" for none.
 type trial struct {
 	job  JobID
 	on   Placement
@@ -198,7 +198,7 @@ func TestSharingRules(t *testing.T) {
 	}
 }
 
-// Moving and growing count what the job gives up as free, also of its tenant's quota.
+// TestMoveWithinQuota checks that a move or a resize counts what the job gives up as free, also within its tenant's quota.
 func TestMoveWithinQuota(t *testing.T) {
 	spec := of(ServerSpec{GPUs: 4}, ServerSpec{GPUs: 4})
 	spec.Quotas = []Quota{{"t", 3}}
@@ -228,14 +228,15 @@ func TestMoveWithinQuota(t *testing.T) {
 	}
 }
 
-// A share goes to the fullest GPU that has room for it, its memory and one job more.
+// TestShareGoesToFullestGPUWithRoom checks that a share is taken from the fullest GPU that has room for it, for its memory and
+// for one more job.
 func TestShareGoesToFullestGPUWithRoom(t *testing.T) {
 	a := Amount{GPUMilli: 250, GPUMemMiB: 3}
 	spec := of(ServerSpec{GPUs: 3, GPUMemMiB: 8})
 	spec.PerGPU = 3
 	s := with(t, spec, JobSpec{Workers: 1, Request: a}, JobSpec{Workers: 1, Request: a}, JobSpec{Workers: 1, Request: a},
 		JobSpec{Workers: 2, Request: Amount{GPUMilli: 100}})
-	for id, want := range []int32{0, 0, 1} { // the memory of GPU 0 takes two
+	for id, want := range []int32{0, 0, 1} { // GPU 0 has memory for two of them
 		place(t, s, JobID(id), Placement{{0, 1, a}})
 		if got := s.GPUs(JobID(id)); got[0] != want {
 			t.Errorf("job %d got GPU %d, want %d", id, got[0], want)

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wander runs random operations and returns the state at rest.
+// wander runs random operations and returns the resulting state, with no transaction open.
 func wander(t *rapid.T) *State {
 	m := start(t, 8)
 	t.Repeat(map[string]func(*rapid.T){
@@ -34,8 +34,8 @@ func write(t rapid.TB, s *State) string {
 	return b.String()
 }
 
-// A snapshot gives back what it was written from: the same servers, and of the live jobs everything that a scheduler may
-// ask.
+// TestSnapshotRoundTrip checks that reading a written snapshot returns the same servers and, for the pending and running jobs,
+// everything that a scheduler may read.
 func TestSnapshotRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := wander(t)
@@ -115,7 +115,8 @@ func same(t *rapid.T, a, b *State, x, y JobID) {
 	}
 }
 
-// The first scheduling call hears of the running jobs, then of the pending ones, each by submission, then id.
+// TestIntroduce checks that the first events are those of the running jobs, then those of the pending jobs, each ordered by
+// submission, then id.
 func TestIntroduce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := wander(t)
@@ -146,7 +147,7 @@ func TestIntroduce(t *testing.T) {
 	})
 }
 
-// Restore takes exactly the GPUs named, or refuses and changes nothing.
+// TestRestore checks that Restore takes exactly the given GPUs, or returns an error and changes nothing.
 func TestRestore(t *testing.T) {
 	share := Amount{GPUMilli: 600}
 	whole := Amount{GPUMilli: WholeGPU}
@@ -260,7 +261,7 @@ func TestReadSnapshotErrors(t *testing.T) {
 	}
 }
 
-// refuse holds an example in which one text is replaced to the error that reading it gives.
+// refuse replaces one text in an example and checks the error that reading the result returns.
 func refuse(t *testing.T, example, from, to, want string) {
 	t.Helper()
 	text := strings.Replace(example, from, to, 1)
@@ -272,7 +273,7 @@ func refuse(t *testing.T, example, from, to, want string) {
 	}
 }
 
-// GPUs of two jobs never add up to more than one.
+// TestReadSnapshotOversubscribed checks that the shares of jobs on one GPU must not add up to more than the whole GPU.
 func TestReadSnapshotOversubscribed(t *testing.T) {
 	twice := strings.Replace(small, `"state": "pending"}`, `"state": "running", "placement": [
 		{"server": "b", "workers": 1, "gpus": [1]}]}`, 1)
@@ -304,7 +305,8 @@ func TestWriteSnapshotErrors(t *testing.T) {
 	}
 }
 
-// Any text is a snapshot that is given back as written, or an error.
+// FuzzReadSnapshot checks that reading any text either fails with an error or returns a state that writes a snapshot which reads
+// as the same.
 func FuzzReadSnapshot(f *testing.F) {
 	f.Add(small)
 	f.Add(full)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// hostile makes a snapshot of servers and jobs, with other fields before them.
+// hostile returns a snapshot with the given servers and jobs, after the other fields in rules.
 func hostile(rules, servers, jobs string) string {
 	return fmt.Sprintf(`{"version":1,"now_s":0,%s"servers":[%s],"jobs":[%s]}`, rules, servers, jobs)
 }
 
 const aServerOf = `{"name":"%s","gpus":%d,"cpu_milli":null,"mem_mib":null}`
 
-// many joins what make returns for 0 to n-1.
+// many joins the texts that a function returns for 0 to n-1.
 func many(n int, text func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -29,8 +29,9 @@ func many(n int, text func(i int) string) string {
 
 func numbers(n int) string { return many(n, func(i int) string { return fmt.Sprint(i) }) }
 
-// Reading takes time linear in the text, whatever is long in it: about as long as an honest text of that size. The bound is far
-// above that, and far below what it would take if it were not linear.
+// TestHostileSnapshotsAreReadInLinearTime checks that the time to read a text is linear in its length, whichever part of it is
+// long: about that of an ordinary text of the same size. The bound is far above that time, and far below the time that quadratic
+// reading would take.
 func TestHostileSnapshotsAreReadInLinearTime(t *testing.T) {
 	long := strings.Repeat("k", 250_000)
 	one := fmt.Sprintf(aServerOf, "a", 2)
@@ -47,7 +48,7 @@ func TestHostileSnapshotsAreReadInLinearTime(t *testing.T) {
 	most := 5*time.Since(began) + 500*time.Millisecond
 	for _, c := range []struct {
 		name, text string
-		want       string // in the error, "" for none
+		want       string // expected in the error, "" for no error
 	}{
 		{"a long key before many elements", hostile(`"`+long+`":[`+strings.Repeat("0,", 125_000)+`0],`, one, ""), "kkk...: unknown field"},
 		{"a long key of a job", hostile("", one, `{"id":"a","`+long+`":[`+strings.Repeat("0,", 125_000)+`0]}`), "kkk...: unknown field"},
@@ -83,7 +84,8 @@ func TestHostileSnapshotsAreReadInLinearTime(t *testing.T) {
 	}
 }
 
-// allocated returns the bytes that a function allocates in all, and how much more than before was in use at most.
+// allocated returns the total number of bytes that a function allocates, and the peak of memory in use above that before the
+// call.
 func allocated(f func()) (total, peak uint64) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -112,14 +114,15 @@ func allocated(f func()) (total, peak uint64) {
 	return after.TotalAlloc - before.TotalAlloc, peak
 }
 
-// Limits hold while a snapshot is read: what is refused in the end has not been kept before.
+// TestHostileSnapshotsAreReadInBoundedMemory checks that limits apply while a snapshot is read: the reader does not store what it
+// will reject in the end.
 func TestHostileSnapshotsAreReadInBoundedMemory(t *testing.T) {
 	one := fmt.Sprintf(aServerOf, "a", 2)
 	job := `{"id":"%d","submit_s":0,"workers":1,"state":"pending"}`
 	for _, c := range []struct {
 		name, text string
-		most       uint64 // MB in use at most, beside the text
-		want       string // in the error, "" for none
+		most       uint64 // maximum MB in use, without the text
+		want       string // expected in the error, "" for no error
 	}{
 		{"60 MB of elements that are none", hostile("", one, strings.Repeat(`{"":0},`, 60_000_000/7)+`{"":0}`), 10, `jobs[0]."": unknown field`},
 		{"20 MB of them after a job", hostile("", one, fmt.Sprintf(job, 0)+strings.Repeat(`,{"":0}`, 20_000_000/7)), 10, `jobs[1]."": unknown field`},

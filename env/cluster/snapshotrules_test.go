@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// full has every field of the format. Server c is on loan, down and owed; GPU 2 of server a is out of order.
+// full has every field of the format. Server c is on loan, down and owed; GPU 2 of server a has failed.
 const full = `{"version": 1, "now_s": 100, "per_gpu": 2, "offer": 0, "reclaim_by_s": 160.5,
 "quotas": [{"tenant": "t", "gpus": 4}, {"tenant": "", "gpus": 1}],
 "servers": [
@@ -24,7 +24,7 @@ const full = `{"version": 1, "now_s": 100, "per_gpu": 2, "offer": 0, "reclaim_by
 {"id": "z", "tenant": "t", "submit_s": 3, "workers": 1, "gpu_milli": 300, "gpu_mem_mib": 81, "servers": ["a", "b"],
  "state": "pending"}]}`
 
-// Every field reaches what it describes.
+// TestReadFullSnapshot checks that every field sets what it describes.
 func TestReadFullSnapshot(t *testing.T) {
 	s, err := ReadSnapshot(strings.NewReader(full))
 	if err != nil {
@@ -61,7 +61,7 @@ func TestReadFullSnapshot(t *testing.T) {
 	}
 }
 
-// plain is as it was written before there were types, racks, quotas and failures.
+// plain is a snapshot from before the format had types, racks, quotas and failures.
 const plain = `{"version":1,"now_s":100.5,
 "servers":[
 {"name":"a","gpus":2,"cpu_milli":4000,"mem_mib":null,"pool":"training","on_loan":false},
@@ -76,7 +76,7 @@ const plain = `{"version":1,"now_s":100.5,
 ]}
 `
 
-// What a snapshot leaves out limits nobody, and is left out again.
+// TestReadPlainSnapshot checks that an absent field sets no limit, and that it is absent again when the state is written.
 func TestReadPlainSnapshot(t *testing.T) {
 	s, err := ReadSnapshot(strings.NewReader(plain))
 	if err != nil {
@@ -135,13 +135,13 @@ func TestReadFullSnapshotErrors(t *testing.T) {
 	} {
 		refuse(t, full, c.from, c.to, c.want)
 	}
-	// Mixed is what lets y stand on two types.
+	// Mixed is what allows y to use two types.
 	two := strings.Replace(full, `"gpu_type": "A100", "rack": 2`, `"gpu_type": "B", "rack": 2`, 1)
 	if _, err := ReadSnapshot(strings.NewReader(two)); err != nil {
 		t.Error(err)
 	}
 	refuse(t, two, `, "mixed": true`, ``, `jobs[1].placement: restore job 1: GPUs of several types up to server 0 (A100), want one type`)
-	// A job may join y on its GPU where two may share one.
+	// A job may share the GPU of y if two jobs may share one.
 	const joins = `"servers": ["b"], "state": "running", "placement": [{"server": "b", "workers": 1, "gpus": [1]}]}]}`
 	joined := strings.Replace(full, "\"servers\": [\"a\", \"b\"],\n \"state\": \"pending\"}]}", joins, 1)
 	if _, err := ReadSnapshot(strings.NewReader(joined)); err != nil {
@@ -150,14 +150,14 @@ func TestReadFullSnapshotErrors(t *testing.T) {
 	refuse(t, joined, `"per_gpu": 2`, `"per_gpu": 1`, `jobs[2].placement: restore job 2: server 1: GPU 1 has 1 jobs and too little memory`)
 }
 
-// Rules that the format cannot hold are not written.
+// TestWriteRulesErrors checks that WriteSnapshot returns an error for rules that the format cannot represent.
 func TestWriteRulesErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		tenant string
 		offer  int32
 		by     time.Duration
-		want   string // "" if they are
+		want   string // "" if they can be written
 	}{
 		{"what no job names", "", 1, time.Hour, ""},
 		{"more than there are", "t", 1 << 20, maxTime, ""},

@@ -18,7 +18,7 @@ func TestSpecValidate(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		spec Spec
-		want string // "" if it can be
+		want string // "" if it is valid
 	}{
 		{"no servers", Spec{}, "cluster has no servers, want at least 1"},
 		{"as many types as there may be", of(manyTypes[1:]...), ""},
@@ -50,7 +50,7 @@ func TestJobValidate(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		job  JobSpec
-		want string // "" if it can be
+		want string // "" if it is valid
 	}{
 		{"pairs in two stages", JobSpec{Workers: 8, Tensor: 2, Stages: 2}, ""},
 		{"half a pair", JobSpec{Workers: 3, Tensor: 2}, "job j: 3 workers in 0 stages of 2 tensor-parallel ones, want a multiple of stages x tensor"},
@@ -127,7 +127,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// What a hostile file can name so many of is checked in time that grows with it, not with its square.
+// BenchmarkValidateHostile measures the validation of as many GPU types as a hostile file can name. Its time must be linear in
+// their number, not quadratic.
 func BenchmarkValidateHostile(b *testing.B) {
 	spec := Uniform(MaxServers, 1)
 	for i := range spec.Servers {

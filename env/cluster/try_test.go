@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Try allows what Do allows, says nothing of the rest and allocates nothing for it; Do then says why again.
+// TestTry checks that Try allows what Do allows, allocates nothing for other operations, and that Do returns the reason
+// afterwards.
 func TestTry(t *testing.T) {
 	s, err := NewState(Spec{
 		Servers: []ServerSpec{{Name: "a", GPUs: 2}, {Name: "b", GPUs: 1}, {Name: "c", GPUs: 1, Pool: Inference}, {Name: "d", GPUs: 1, Pool: Inference}},

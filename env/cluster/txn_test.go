@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a state under random operations, the marks that a rollback may return to, and a copy that must not change.
+// machine is a state under random operations, with the marks to which a rollback may return and a copy that must not change.
 type machine struct {
 	s      *State
 	tx     *Txn
@@ -35,15 +35,16 @@ func start(t *rapid.T, jobs int) *machine {
 	return m
 }
 
-// GPUs, their memory, CPU, memory and quotas are neither lost nor made; a gang runs whole or not at all; what plain loops
-// allow is allowed, and nothing else; a refusal changes nothing; Rollback restores the state it marked; a copy is equal, goes
-// on in the same way and is independent; failures and the inference pool interrupt whom they hit and nobody else.
+// TestTxnConserves runs random operations and checks these properties. GPUs, GPU memory, CPU, memory and quotas are conserved. A
+// gang runs as a whole or not at all. An operation is allowed if and only if plain loops allow it, and one that is refused
+// changes nothing. Rollback restores the marked state. A copy equals the original, behaves in the same way and is independent.
+// Failures and the inference pool interrupt exactly the jobs that they affect.
 func TestTxnConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := start(t, 10)
 		t.Repeat(map[string]func(*rapid.T){
 			"place":    m.place,
-			"place 2":  m.place, // oftener than the rest
+			"place 2":  m.place, // more often than the others
 			"best fit": m.bestFit,
 			"preempt":  m.preempt,
 			"migrate":  func(t *rapid.T) { m.move(t, m.tx.Migrate, true) },
@@ -66,7 +67,7 @@ func TestTxnConserves(t *testing.T) {
 	})
 }
 
-// expect holds an operation to be refused without effect, or done, as the reference says.
+// expect checks that an operation succeeds if want is true, and otherwise fails without any effect.
 func (m *machine) expect(t *rapid.T, want bool, do func() error) {
 	was, mark := portray(m.s), m.tx.Mark()
 	err := do()
@@ -82,7 +83,7 @@ func (m *machine) expect(t *rapid.T, want bool, do func() error) {
 	}
 }
 
-// pick draws a job, mostly of a phase; -1 stands for one that never was.
+// pick draws a job, in most cases one in the given phase; it may also return -1 or another invalid id.
 func (m *machine) pick(t *rapid.T, phase Phase) JobID {
 	if rapid.IntRange(0, 9).Draw(t, "any job") == 0 {
 		return JobID(rapid.IntRange(-1, m.s.Jobs()).Draw(t, "job"))
@@ -111,7 +112,8 @@ func (m *machine) place(t *rapid.T) {
 	}
 }
 
-// BestFit and BestFitAlone choose the servers that plain loops choose, and Place takes what BestFit proposes.
+// bestFit checks that BestFit and BestFitAlone choose the servers that plain loops choose, and that Place accepts what BestFit
+// proposes.
 func (m *machine) bestFit(t *rapid.T) {
 	id := m.pick(t, Pending)
 	if !m.is(id, Pending) {
@@ -175,7 +177,7 @@ func (m *machine) rollback(t *rapid.T) {
 	m.marks = back(t, m.s, m.marks)
 }
 
-// back rolls a state back to one of its marks and returns those before.
+// back rolls a state back to one of its marks and returns the marks before that one.
 func back(t *rapid.T, s *State, marks []mark) []mark {
 	n := rapid.IntRange(0, len(marks)-1).Draw(t, "mark")
 	s.Txn().Rollback(marks[n].at)
@@ -185,7 +187,8 @@ func back(t *rapid.T, s *State, marks []mark) []mark {
 	return marks[:n+1]
 }
 
-// fork copies the state over an earlier copy, and one of the two then rests while the other goes on.
+// fork copies the state over an earlier copy. From then on one of the two stays unchanged while the test continues with the
+// other.
 func (m *machine) fork(t *rapid.T) {
 	was := portray(m.s)
 	if m.copy == nil {
@@ -205,7 +208,7 @@ func (m *machine) fork(t *rapid.T) {
 	m.frozen, m.old = was, slices.Clone(m.marks)
 }
 
-// undoCopy rolls back the transaction of the one that rests, long after.
+// undoCopy rolls back the transaction of the unchanged copy, long after the copy was made.
 func (m *machine) undoCopy(t *rapid.T) {
 	if len(m.old) == 0 {
 		t.Skip("nothing marked")
@@ -214,8 +217,8 @@ func (m *machine) undoCopy(t *rapid.T) {
 	m.frozen = portray(m.copy)
 }
 
-// commit ends the transaction, lets time pass, jobs finish and come, things break and the inference pool change its mind, and
-// begins the next.
+// commit ends the transaction, advances time, lets jobs finish and arrive, changes servers and the offer of the inference pool,
+// and begins the next transaction.
 func (m *machine) commit(t *rapid.T) {
 	m.tx.End()
 	m.marks = nil
@@ -247,7 +250,8 @@ func (m *machine) commit(t *rapid.T) {
 	m.tx = m.s.Begin(nil)
 }
 
-// Attained service is GPU-time held, and progress is time at the rate, through a preemption.
+// TestProgressAndService checks that attained service is the GPU-time held and that progress is time multiplied by the rate, also
+// across a preemption.
 func TestProgressAndService(t *testing.T) {
 	s, err := NewState(Uniform(1, 4), 1)
 	if err != nil {
@@ -286,7 +290,8 @@ func TestProgressAndService(t *testing.T) {
 	}
 }
 
-// Every operation that the state does not allow is counted, until the next transaction begins.
+// TestRefusalsAreCounted checks that Refused counts every operation that the state does not allow, until the next transaction
+// begins.
 func TestRefusalsAreCounted(t *testing.T) {
 	s, err := NewState(Spec{Servers: []ServerSpec{{Name: "a", GPUs: 1}, {Name: "b", GPUs: 1, Pool: Inference}}}, 2)
 	if err != nil {

@@ -73,7 +73,7 @@ func (a *answered) note() {
 // told returns an error if Taken or Refused contradict what the agents named.
 func (a *answered) told() error {
 	ts := &a.w.ts
-	own := len(a.before.Members(1)) == 0 && slices.Equal(ts.Taken, []game.Action{1}) // candidate 1 starts no job: to pass is to take it
+	own := len(a.before.Members(1)) == 0 && slices.Equal(ts.Taken, []game.Action{1}) // it starts no job: to pass is to take it
 	if !slices.IsSorted(ts.Taken) {
 		return fmt.Errorf("taken are %v, want them ascending", ts.Taken)
 	}

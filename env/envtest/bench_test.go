@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// cpu is the CPU time that the process has used.
+// cpu returns the CPU time that the process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -22,7 +22,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStep plays 64 servers of 8 GPUs under more load than they carry, so that the window of 48 jobs is full.
+// BenchmarkStep plays 64 servers of 8 GPUs under more load than they can serve, so that the window of 48 jobs is full.
 func BenchmarkStep(b *testing.B) {
 	speed, err := envtest.Bench(generated(64, 3000, func(c *env.Config) {
 		under("sjfskip")(c)
@@ -45,10 +45,10 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportMetric(speed.ChoicesMean, "candidates")
 	b.ReportMetric(speed.LegalMean, "legal-actions")
 	b.ReportMetric(speed.PendingMean, "pending-jobs")
-	b.ReportMetric(0, "ns/op") // would hold the policy and the first pass
+	b.ReportMetric(0, "ns/op") // would include the policy and the first pass
 }
 
-// The record of the first pass replays: the numbers are those of the steps that were asked for.
+// TestBench checks that Bench replays the record of its first pass, so that its numbers are those of the requested steps.
 func TestBench(t *testing.T) {
 	ticks := time.Duration(0)
 	speed, err := envtest.Bench(generated(4, 60, nil), 1, 300, func() time.Duration { ticks += time.Second; return ticks })

@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// reviewed is the usual game about a baseline.
+// reviewed returns the usual game that reviews a baseline.
 func reviewed(prior string) game.Config {
 	r, err := baselines.Reviewed(prior)
 	if err != nil {
@@ -27,12 +27,12 @@ func reviewed(prior string) game.Config {
 	return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: 8}}
 }
 
-// under plays about another baseline.
+// under sets another baseline as prior.
 func under(prior string) func(*env.Config) {
 	return func(c *env.Config) { c.Game = reviewed(prior) }
 }
 
-// generated makes environments with a loaded cluster of that many servers of 8 GPUs.
+// generated makes environments with a loaded cluster of the given number of servers with 8 GPUs.
 func generated(servers, jobs int, change func(*env.Config)) envtest.Make {
 	return func() (env.Env, error) {
 		params, err := trace.Default().WithLoad(1.3, servers*8)
@@ -62,7 +62,7 @@ func generated(servers, jobs int, change func(*env.Config)) envtest.Make {
 	}
 }
 
-// amounts spreads requests over fractions of GPUs, CPU and memory, and takes the estimates of every third job.
+// amounts spreads requests over fractions of GPUs, CPU and memory, and removes the estimate of every third job.
 func amounts(cfg *env.Config) {
 	spec := &cfg.Sim.Cluster
 	for i := range spec.Servers {
@@ -85,7 +85,7 @@ func amounts(cfg *env.Config) {
 	}
 }
 
-// menu chooses amounts, lets jobs share GPUs and moves running jobs.
+// menu lets the prior choose amounts, share GPUs and move running jobs.
 func menu(cfg *env.Config) {
 	amounts(cfg)
 	jobs := cfg.Jobs
@@ -100,7 +100,7 @@ func menu(cfg *env.Config) {
 	cfg.Sim.Physics = physics.Compose(physics.Sharing{Strength: 0.3})
 }
 
-// The cluster environment keeps the contract in every shape that its options give it.
+// TestConformance checks that the cluster environment keeps the contract with all its options.
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -135,7 +135,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// broken is a good environment with one fault.
+// broken is a correct environment with one added fault.
 type broken struct {
 	env.Env
 	reset func(ts *env.TimeStep)
@@ -159,7 +159,7 @@ func (b *broken) Step(joint []game.Action, ts *env.TimeStep) error {
 	return b.Env.Step(joint, ts)
 }
 
-// after is a fault in what every step shows.
+// after adds a fault to every time step that the environment returns.
 func after(fault func(spec game.Spec, ts *env.TimeStep)) func(env.Env) env.Env {
 	return func(e env.Env) env.Env {
 		return &broken{
@@ -175,14 +175,14 @@ func after(fault func(spec game.Spec, ts *env.TimeStep)) func(env.Env) env.Env {
 	}
 }
 
-// instead is a fault in how a step is played.
+// instead adds a fault to how the environment plays a step.
 func instead(step func(inner env.Env, joint []game.Action, ts *env.TimeStep) error) func(env.Env) env.Env {
 	return func(e env.Env) env.Env { return &broken{Env: e, step: step} }
 }
 
-// Every check catches the fault that it is there for.
+// TestMutations checks that every check catches the faults for which it exists.
 func TestMutations(t *testing.T) {
-	var noise atomic.Int64 // all environments that a check makes share it, and a vector steps them at once
+	var noise atomic.Int64 // shared by all environments that a check makes; a vector steps them concurrently
 	for _, c := range []struct {
 		name, check string
 		fault       func(env.Env) env.Env

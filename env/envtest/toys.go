@@ -19,7 +19,7 @@ import (
 type Toy struct {
 	Name, About string
 	Optimum     float64 // the highest possible return
-	Prior       float64 // that of agents who name what the prior would do
+	Prior       float64 // the return of agents who follow the prior
 
 	gpus []int // by server
 	jobs []trace.Job

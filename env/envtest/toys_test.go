@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// search returns the best sum of rewards that follows the joint actions of the prefix, by trying all others. Rewards are
-// never positive, so a branch that is no better than the best so far is cut: to pass on and on as well.
+// search returns the highest return of an episode that begins with the joint actions of the prefix, by trying all continuations.
+// As rewards are never positive, it cuts a branch whose return is not above the best so far, including endless passing.
 func search(t *testing.T, e env.Env, prefix [][]game.Action, best float64) float64 {
 	var ts env.TimeStep
 	if err := e.Reset(1, &ts); err != nil {
@@ -36,7 +36,7 @@ func search(t *testing.T, e env.Env, prefix [][]game.Action, best float64) float
 	return best
 }
 
-// joints lists the legal joint actions that begin like head.
+// joints returns the legal joint actions that begin with head.
 func joints(ts *env.TimeStep, head []game.Action, agents int) [][]game.Action {
 	if len(head) == agents {
 		return [][]game.Action{head}
@@ -67,7 +67,7 @@ func TestToysHaveTheirOptimum(t *testing.T) {
 	}
 }
 
-// A toy tells nothing if its prior solves it, or if doing nothing pays.
+// TestToysNeedLearning checks that neither the prior nor passing solves a toy.
 func TestToysNeedLearning(t *testing.T) {
 	prior := func(ts *env.TimeStep, joint []game.Action) { ts.Unanimous(ts.Prior, joint) }
 	pass := func(_ *env.TimeStep, joint []game.Action) { clear(joint) }
@@ -81,7 +81,8 @@ func TestToysNeedLearning(t *testing.T) {
 	}
 }
 
-// In the toy of agreement a single server that names the gang is worse off than one that does as the prior.
+// TestToDisagreeIsDear checks that, in the toy about agreement, a single server that names the gang does worse than one that
+// follows the prior.
 func TestToDisagreeIsDear(t *testing.T) {
 	toys := envtest.Toys()
 	toy := toys[slices.IndexFunc(toys, func(t envtest.Toy) bool { return t.Name == "agree" })]

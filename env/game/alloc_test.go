@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// queue is a prior that starts jobs in the order of their ids and allocates nothing.
+// queue is a prior that starts jobs in the order of their ids and does not allocate.
 type queue struct {
 	ids []cluster.JobID
 	fit cluster.Placement
@@ -36,8 +36,8 @@ func (q *queue) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// busy is a cluster of two types of GPUs in racks, with more jobs than it can hold: gangs, shares of GPUs, elastic jobs, tenants of
-// which one has a quota, and servers to borrow.
+// busy returns a cluster with two GPU types, racks and more jobs than fit: gangs, jobs with shares of GPUs, elastic jobs, several
+// tenants, one of them with a quota, and servers to borrow.
 func busy(t *testing.T) *cluster.State {
 	t.Helper()
 	spec := cluster.Uniform(16, 8)
@@ -71,8 +71,8 @@ func busy(t *testing.T) *cluster.State {
 	return s
 }
 
-// Once memory has grown, a round allocates nothing over a prior that allocates nothing: neither to carry out what is agreed on, nor
-// to find the list of the next decision, nor to show a list.
+// TestARoundAllocatesNothing checks that, once memory has grown and if the prior does not allocate, a round allocates nothing:
+// neither to carry out what is agreed, nor to find the next list, nor to show it.
 func TestARoundAllocatesNothing(t *testing.T) {
 	s := busy(t)
 	g, err := game.New(game.Config{
@@ -98,7 +98,7 @@ func TestARoundAllocatesNothing(t *testing.T) {
 		woke    = []cluster.Event{{Kind: cluster.Woke}, {Kind: cluster.Found}}
 	)
 	decision := func() {
-		tx := s.Begin(nil) // some jobs stop, and wait again
+		tx := s.Begin(nil) // some jobs stop and wait again
 		for range 4 {
 			if ids := s.Running(); len(ids) > 0 {
 				_ = tx.Preempt(ids[draw.IntN(len(ids))])
@@ -114,7 +114,7 @@ func TestARoundAllocatesNothing(t *testing.T) {
 			}
 			rounds++
 			clear(joint)
-			for i := range joint { // a few candidates, that may be in each other's way
+			for i := range joint { // a few candidates, which may conflict
 				if legal := r.Legal(i); draw.IntN(3) > 0 {
 					n := draw.IntN(len(legal))
 					for !legal[n] {
@@ -139,7 +139,7 @@ func TestARoundAllocatesNothing(t *testing.T) {
 	for range 6 {
 		many()
 	}
-	// Storage of placements grows now and then for long, whenever a larger gang comes upon one that a smaller has left behind.
+	// The memory for placements still grows now and then, whenever a larger gang reuses the memory of a smaller one.
 	least, before := 1e9, g.Tally()
 	for rounds, refused = 0, 0; least > 0 && rounds < 6000; {
 		least = min(least, testing.AllocsPerRun(1, many))

@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// settle works out, one candidate after the other, who agrees on what: what is carried out, Pass for nothing, and what is refused.
+// settle computes the agreement one candidate after the other. It returns the candidate that is carried out, or Pass, and the
+// refused ones.
 func settle(list []candidates.Candidate, how game.Agreement, joint []game.Action) (carried game.Action, refused []game.Refusal) {
 	for k := range list {
 		n := game.Action(k + 1)
@@ -44,8 +45,8 @@ func settle(list []candidates.Candidate, how game.Agreement, joint []game.Action
 	return carried, refused
 }
 
-// Exactly what a plain loop finds to be agreed on is carried out, and what it finds refused is told: a walk that takes those
-// candidates leaves the same log.
+// TestWhatIsAgreedOnIsCarriedOut checks that the game carries out exactly what a plain loop finds agreed, and refuses what the
+// loop finds refused: a walk that takes those candidates gives the same log.
 func TestWhatIsAgreedOnIsCarriedOut(t *testing.T) {
 	taken, passed := 0, 0
 	reasons := map[game.Reason]int{}
@@ -91,7 +92,7 @@ func TestWhatIsAgreedOnIsCarriedOut(t *testing.T) {
 	enough(t, "candidates overtaken", reasons[game.Overtaken], 10)
 }
 
-// follower takes candidates by number.
+// follower takes candidates by their recorded numbers.
 type follower struct {
 	walk   candidates.Source
 	script []game.Action
@@ -116,8 +117,8 @@ func (f *follower) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// What the mask excludes, and a number that there is not, is an error, and nothing has happened: the state, the round, what is
-// counted and when the agents are asked again stay as they were.
+// TestMaskedActionsChangeNothing checks that an action outside the mask, or with a number that does not exist, gives an error and
+// changes nothing: neither the state, the round, the tally nor the time at which the agents are asked again.
 func TestMaskedActionsChangeNothing(t *testing.T) {
 	tried := 0
 	simtest.Many(t, 200, func(t *rapid.T) {
@@ -162,7 +163,7 @@ func TestMaskedActionsChangeNothing(t *testing.T) {
 	enough(t, "masked actions", tried, 1000)
 }
 
-// witness is a prior that tells which jobs it would have started, when it was last asked.
+// witness is a prior that records which jobs it proposed to start when it was last asked.
 type witness struct {
 	cluster.Scheduler
 	starts *[]cluster.JobID
@@ -180,7 +181,7 @@ func (w witness) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// An action for each agent must be given, and there must be a round.
+// TestPlayNeedsARound checks that Play returns an error without one action per agent, and without a round.
 func TestPlayNeedsARound(t *testing.T) {
 	g, tx := opened(t)
 	if more, err := g.Play(make([]game.Action, 3)); more || err == nil || !strings.Contains(err.Error(), "3 actions, want one for each of the 4") {
@@ -201,9 +202,10 @@ func TestPlayNeedsARound(t *testing.T) {
 	}
 }
 
-// If all pass for ever every job finishes nevertheless, and no job that the prior would start is kept for longer than it may be.
+// TestPassingStarvesNobody checks that, if all agents always pass, every job still finishes, and no job that the prior would
+// start is kept for longer than Hold.
 func TestPassingStarvesNobody(t *testing.T) {
-	const retry = 5 * time.Minute // a job that is kept is looked at again after so long
+	const retry = 5 * time.Minute // the retry interval after which a job that was kept is reviewed again
 	passed, kept := 0, 0
 	simtest.Many(t, 300, func(t *rapid.T) {
 		c, e := drawGame(t), simtest.Draw(t)
@@ -270,7 +272,7 @@ func TestAgreementsHaveNames(t *testing.T) {
 	}
 }
 
-// The order of servers settles who leads if two weigh the same: the first does.
+// TestTheFirstOfEqualsLeads checks that the first of two servers with equal weights leads.
 func TestTheFirstOfEqualsLeads(t *testing.T) {
 	config := about(t, "sjfskip")
 	config.Agree = game.Lead

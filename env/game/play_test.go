@@ -14,11 +14,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests take all baselines.
+// The tests use all baselines.
 func init() { all.Register() }
 
-// priors lists every baseline but rollout by name, as it is and with each of the suffixes that it takes. One that moves jobs and
-// borrows servers is not among them: a baseline of that name borrows once it has moved, a prior moves once it has borrowed.
+// priors returns the names of all baselines except rollout, without and with each of their suffixes. It leaves out those that
+// both move jobs and borrow servers: alone, such a baseline moves first and then borrows, but as a prior it borrows first.
 func priors() (names []string) {
 	for _, b := range baselines.All() {
 		if b.Name == "rollout" {
@@ -35,7 +35,7 @@ func priors() (names []string) {
 	return names
 }
 
-// about is a game about a baseline's proposals.
+// about returns a game that reviews the proposals of a baseline.
 func about(t rapid.TB, prior string) game.Config {
 	t.Helper()
 	r, err := baselines.Reviewed(prior)
@@ -45,7 +45,7 @@ func about(t rapid.TB, prior string) game.Config {
 	return game.Config{Review: r.Config, Rule: r.Rule}
 }
 
-// drawGame draws a game.
+// drawGame draws the configuration of a game.
 func drawGame(t *rapid.T) game.Config {
 	c := about(t, rapid.SampledFrom(priors()).Draw(t, "prior"))
 	c.Agree = rapid.SampledFrom([]game.Agreement{game.All, game.Lead}).Draw(t, "agreement")
@@ -59,9 +59,9 @@ func drawGame(t *rapid.T) game.Config {
 type match struct {
 	game  *game.Game
 	round game.Round
-	// act fills what the agents name.
+	// act fills the joint action.
 	act func(tx *cluster.Txn, r *game.Round, joint []game.Action)
-	// played is told what they named and whether there is another round; nil for nobody.
+	// played, if not nil, is called with the joint action and whether there is another round.
 	played func(tx *cluster.Txn, joint []game.Action, more bool)
 }
 
@@ -102,7 +102,7 @@ func (m *match) play(t rapid.TB, c game.Config, e *sim.Episode) *sim.Log {
 	return s.Log()
 }
 
-// wander names candidates at random: some by all of their servers, some by a part of them, and some by anybody.
+// wander names random candidates: some by their whole coalition, some by a part of it, and some by arbitrary agents.
 func wander(draw *rand.Rand) func(*cluster.Txn, *game.Round, []game.Action) {
 	return func(_ *cluster.Txn, r *game.Round, joint []game.Action) {
 		clear(joint)
@@ -127,7 +127,7 @@ func drawWander(t *rapid.T) func(*cluster.Txn, *game.Round, []game.Action) {
 	return wander(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1)))
 }
 
-// enough fails a test that has seen too little.
+// enough fails a test that has seen fewer cases than wanted.
 func enough(t *testing.T, what string, n, want int) {
 	t.Helper()
 	if t.Logf("%d %s", n, what); n < want {

@@ -19,13 +19,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// portray shows all of a round but its list.
+// portray returns all of a round except its list, as text.
 func portray(r *game.Round) string {
 	return fmt.Sprintln(r.Observation, r.Coalition, r.Mask, r.Prior, *r.Spec())
 }
 
-// Whatever is played, every round has the shape that the spec says, zeros beyond its jobs and candidates, and masks that follow
-// from the coalitions alone. To show it leaves no trace in the state, and what a fresh round shows a reused one does, too.
+// TestRoundsShowWhoMayDoWhat checks that, whatever is played, every round has the shape that its spec says, zeros beyond its jobs
+// and candidates, and masks that follow from the coalitions. Show leaves no trace in the state, and fills a reused round like a
+// fresh one.
 func TestRoundsShowWhoMayDoWhat(t *testing.T) {
 	shown := 0
 	simtest.Many(t, 200, func(t *rapid.T) {
@@ -78,7 +79,7 @@ func checkShape(t rapid.TB, r *game.Round) {
 		}
 	}
 	for k := range r.List {
-		if row := r.Candidates[(k+1)*width:]; row[r.List[k].Kind] != 1 { // the standard encoder's first features tell kinds
+		if row := r.Candidates[(k+1)*width:]; row[r.List[k].Kind] != 1 { // the standard encoder's first features encode the kind
 			t.Fatalf("row %d is %v, want that of %v", k+1, row[:width], r.List[k].Kind)
 		}
 	}
@@ -129,7 +130,7 @@ func checkMasks(t rapid.TB, r *game.Round) {
 	}
 }
 
-// jobs are gangs that come at once.
+// jobs returns gangs that arrive at the same time.
 func jobs(workers ...int32) (all []trace.Job) {
 	for i, n := range workers {
 		work := time.Duration(i+1) * 10 * time.Minute
@@ -140,7 +141,7 @@ func jobs(workers ...int32) (all []trace.Job) {
 	return all
 }
 
-// opened is a game of four servers at its first round.
+// opened returns a game with four servers at its first round.
 func opened(t testing.TB, change ...func(*game.Config)) (*game.Game, *cluster.Txn) {
 	t.Helper()
 	c := about(t, "sjfskip")
@@ -162,13 +163,13 @@ func opened(t testing.TB, change ...func(*game.Config)) (*game.Game, *cluster.Tx
 	return g, tx
 }
 
-// table is an encoder that hands out parts of its own tables.
+// table is an encoder that returns parts of its own tables.
 type table struct {
 	spec                        observe.Spec
 	servers, jobs, rows, global []float32
 	ids                         []cluster.JobID
 	of                          []int32
-	change                      func(o *observe.Observation) // what it then does to it, nil for nothing
+	change                      func(o *observe.Observation) // called on the observation at the end of Encode; may be nil
 }
 
 func newTable() *table {
@@ -198,7 +199,8 @@ func (e *table) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.
 	return nil
 }
 
-// What an encoder writes elsewhere than in place is copied: its memory is neither changed nor shown later on.
+// TestRowsElsewhereAreCopied checks that Show copies rows that an encoder does not write in place: it neither changes nor keeps
+// the encoder's memory.
 func TestRowsElsewhereAreCopied(t *testing.T) {
 	e := newTable()
 	g, _ := opened(t, func(c *game.Config) { c.Encoder = e })
@@ -279,7 +281,8 @@ func TestShowAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A copy says the same and goes on to, whatever becomes of the round that it is of; it allocates nothing once it has room.
+// TestCopiesShareNoMemory checks that a copy equals the round and stays as it is when the round changes, and that copying
+// allocates nothing once the copy has room.
 func TestCopiesShareNoMemory(t *testing.T) {
 	g, _ := opened(t)
 	var r, c game.Round
@@ -315,7 +318,8 @@ func TestCopiesShareNoMemory(t *testing.T) {
 	}
 }
 
-// At the end of an episode agents may pass and see what they saw last, but no candidates.
+// TestTheEndLeavesPassing checks that at the end of an episode agents can only pass, and observe the last state without
+// candidates.
 func TestTheEndLeavesPassing(t *testing.T) {
 	g, tx := opened(t)
 	for _, shown := range []bool{false, true} {

@@ -19,7 +19,7 @@ import (
 // player is a game.Player made of a function.
 type player struct {
 	act  func(*cluster.Txn, *game.Round, []game.Action) error
-	draw *rand.Rand // begun anew by Reset
+	draw *rand.Rand // restarted by Reset
 }
 
 func (p *player) Name() string { return "player" }
@@ -33,7 +33,7 @@ func (p *player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 	return p.act(tx, r, joint)
 }
 
-// Where all servers name what the prior would do, the log is that of the prior alone, byte for byte.
+// TestNamingThePriorIsThePrior checks that, if all servers follow the prior, the log is that of the prior alone, byte for byte.
 func TestNamingThePriorIsThePrior(t *testing.T) {
 	names, rounds, stops, moves := priors(), 0, 0, 0
 	simtest.Many(t, 700, func(t *rapid.T) {
@@ -44,7 +44,7 @@ func TestNamingThePriorIsThePrior(t *testing.T) {
 		}
 		c := about(t, name)
 		c.Agree = rapid.SampledFrom([]game.Agreement{game.All, game.Lead}).Draw(t, "agreement")
-		if c.Rule == nil { // which finds its candidates in the usual review alone
+		if c.Rule == nil { // a rule finds its candidates only in the usual review
 			c.Review.Deltas = rapid.Bool().Draw(t, "deltas")
 			c.Review.Items = rapid.SampledFrom([]int{1, 3, 7, 20}).Draw(t, "items")
 		}
@@ -68,7 +68,8 @@ func TestNamingThePriorIsThePrior(t *testing.T) {
 	enough(t, "rounds in which the prior moves a job", moves, 3)
 }
 
-// The same player, seed and episode leave the same log, with a new scheduler and with one that has played before.
+// TestSchedulersPlayTheSameAgain checks that the same player, seed and episode give the same log, with a new scheduler and with
+// one that has played before.
 func TestSchedulersPlayTheSameAgain(t *testing.T) {
 	simtest.Many(t, 100, func(t *rapid.T) {
 		c, e := drawGame(t), simtest.Draw(t)

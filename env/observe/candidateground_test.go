@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// starts are candidates that each start one of the jobs on one of the servers, given in pairs.
+// starts returns candidates that each start one job on one server, given as pairs of job and server.
 func (g *stage) starts(pairs ...int) (list []candidates.Candidate) {
 	for i := 0; i < len(pairs); i += 2 {
 		id := pairs[i]

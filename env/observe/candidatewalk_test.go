@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// candidatesIn makes feasible candidates at random.
+// candidatesIn returns random feasible candidates.
 func candidatesIn(s *cluster.State, draw *rand.Rand, n int) (list []candidates.Candidate) {
 	tx := s.Txn()
 	pick := func(ids []cluster.JobID) cluster.JobID {
@@ -60,7 +60,7 @@ func candidatesIn(s *cluster.State, draw *rand.Rand, n int) (list []candidates.C
 	return list
 }
 
-// propose does something with a job if the state allows it.
+// propose carries out a random operation on a job, if the state allows it.
 func propose(tx *cluster.Txn, draw *rand.Rand, id cluster.JobID) {
 	s := tx.View()
 	a, n := s.Spec(id).Request, s.Spec(id).Workers
@@ -93,7 +93,7 @@ func propose(tx *cluster.Txn, draw *rand.Rand, id cluster.JobID) {
 	_ = tx.Preempt(id)
 }
 
-// inRange reports the first number of an observation that is out of its bounds.
+// inRange returns an error about the first number of an observation that is out of its bounds.
 func inRange(spec *observe.Spec, o *observe.Observation) error {
 	for _, x := range []struct {
 		name     string
@@ -112,8 +112,9 @@ func inRange(spec *observe.Spec, o *observe.Observation) error {
 	return nil
 }
 
-// Whatever the state and the candidates: every number is within its bounds, the state is as it was, servers, cluster and jobs are
-// as without candidates, and candidates in another order give the same rows in that order.
+// TestObservationsHold checks, for random states and candidates, that every number is within its bounds, that the state does not
+// change, that the rows of servers, jobs and the cluster do not depend on candidates, and that candidates in another order give
+// the same rows in that order.
 func TestObservationsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawWorld(t)
@@ -141,7 +142,7 @@ func TestObservationsHold(t *testing.T) {
 	})
 }
 
-// checkJobs holds the jobs that are shown against those without candidates.
+// checkJobs compares the rows of jobs with those of an observation without candidates.
 func checkJobs(t *rapid.T, e *observe.Standard, s *cluster.State, list []candidates.Candidate, spec *observe.Spec,
 	o, plain *observe.Observation,
 ) {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Relabelling the servers permutes their rows and changes nothing else.
+// TestServersMayBeRelabelled checks that relabelling the servers permutes their rows and changes nothing else.
 func TestServersMayBeRelabelled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawWorld(t)
@@ -40,7 +40,7 @@ func TestServersMayBeRelabelled(t *testing.T) {
 	})
 }
 
-// relabelled are the same candidates where server i has become order[i].
+// relabelled returns the same candidates after server i has become order[i].
 func relabelled(list []candidates.Candidate, order []int) []candidates.Candidate {
 	moved := slices.Clone(list)
 	for i := range moved {
@@ -56,7 +56,7 @@ func relabelled(list []candidates.Candidate, order []int) []candidates.Candidate
 	return moved
 }
 
-// The window is what sorting everything and cutting would show.
+// TestWindowAgainstPlainSort checks that the window is what sorting all waiting jobs and cutting the lists gives.
 func TestWindowAgainstPlainSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
@@ -77,7 +77,7 @@ func TestWindowAgainstPlainSort(t *testing.T) {
 		}
 		slices.SortFunc(ready, byOrder)
 		slices.SortFunc(held, byOrder)
-		for len(ready)+len(held) > spec.Window { // the last of those that have more than their share
+		for len(ready)+len(held) > spec.Window { // drop the last job of the list that is longer than its share
 			if len(held) > 0 && (len(held) > spec.Window/4 || len(ready) == 0) {
 				held = held[:len(held)-1]
 			} else {
@@ -92,7 +92,7 @@ func TestWindowAgainstPlainSort(t *testing.T) {
 	})
 }
 
-// room counts the workers that the cluster takes with what they ask for.
+// room returns how many workers of the job, as requested, the cluster can take.
 func room(s *cluster.State, id cluster.JobID) int64 {
 	total := int64(0)
 	for i := range s.Servers() {
@@ -101,7 +101,7 @@ func room(s *cluster.State, id cluster.JobID) int64 {
 	return total
 }
 
-// What rows say of room is what plain loops over State.Fits find.
+// TestRoomAgainstFits compares the features about room with plain loops over State.Fits.
 func TestRoomAgainstFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScene(t)
@@ -134,7 +134,7 @@ func TestRoomAgainstFits(t *testing.T) {
 	})
 }
 
-// Without estimates the window stands in order of submission and no number tells of time to come.
+// TestWithoutEstimates checks that, without estimates, the window is in the order of submission and no feature predicts a time.
 func TestWithoutEstimates(t *testing.T) {
 	told := map[string][]string{
 		"server": {"next_end", "last_end", "mean_end"}, "job": {"remaining", "estimated", "service", "behind_head"},

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// contended is a cluster with so many GPUs free, jobs on the others, some of them shared, and a queue.
+// contended returns a cluster with the given number of free GPUs, jobs on the other GPUs, some of them shared, and a queue.
 func contended(tb testing.TB, servers, window, free int) *cluster.State {
 	draw := rand.New(rand.NewPCG(1, 2))
 	spec := cluster.Uniform(servers, 8)
@@ -61,8 +61,8 @@ func contended(tb testing.TB, servers, window, free int) *cluster.State {
 	return s
 }
 
-// eight are candidates as schedulers make them: to start this or that job alone or with half of each GPU, to wait, or to stop
-// another for it.
+// eight returns typical candidates: to start one of several jobs, alone or with half of each GPU, to wait, or to stop another job
+// for it.
 func eight(s *cluster.State) (list []candidates.Candidate) {
 	tx, kind := s.Txn(), candidates.Own
 	start := func(p cluster.Placement, ok bool, id cluster.JobID) {
@@ -118,7 +118,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func TestEncodeAllocatesNothing(t *testing.T) {
 	s := contended(t, 16, 16, 16)
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // the network's pool forgets under the race detector
+	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // without the network model, whose pool drops its memory under the race detector
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// steady is a profile by which every job runs as fast as its estimate says.
+// steady is a profile by which every job runs as fast as its estimate assumes.
 type steady struct{}
 
 func (steady) Speed(*cluster.View, cluster.JobID) float64 { return 1 }
@@ -22,7 +22,7 @@ func (steady) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID)
 	return dst
 }
 
-// hosted are candidates that place one of the jobs on one server each, as it asks and with half of each amount.
+// hosted returns candidates that place one of the jobs on one server each, as requested and with half of each amount.
 func hosted(s *cluster.State, ids []cluster.JobID) (list []candidates.Candidate) {
 	tx := s.Txn()
 	for _, id := range ids {
@@ -49,7 +49,8 @@ func hosted(s *cluster.State, ids []cluster.JobID) (list []candidates.Candidate)
 	return list
 }
 
-// What candidates say of the first held job and of waste is what plain loops find once the job stands there.
+// TestForesightAgainstPlainLoops compares the features of candidates about the head (the first job that cannot start) and about
+// waste with what plain loops find after the job is placed.
 func TestForesightAgainstPlainLoops(t *testing.T) {
 	e, o := &observe.Standard{Window: 12}, &observe.Observation{}
 	spec := e.Spec()
@@ -85,7 +86,7 @@ func TestForesightAgainstPlainLoops(t *testing.T) {
 			} else if want > 0 {
 				seen.waste++
 			}
-			// The shadow passes over jobs without estimates, and takes shares for free GPUs.
+			// The shadow ignores jobs without estimates and counts free shares as free GPUs.
 			if head >= 0 && wait > 0 && at.GPUMilli == cluster.WholeGPU && s.Spec(id).Estimate > 0 {
 				later := shadowWait(s, head)
 				if want := logTime(later - wait); says("delays") != want && later > 0 {
@@ -113,7 +114,8 @@ func TestForesightAgainstPlainLoops(t *testing.T) {
 	}
 }
 
-// What candidates say of speed and harm comes true for all running jobs, not only for those that a profile names as coupled.
+// TestSpeedsComeTrue checks that the features of speed and harm match the speeds of all running jobs afterwards, not only of
+// those that the profile returns as coupled.
 func TestSpeedsComeTrue(t *testing.T) {
 	e, o := &observe.Standard{Window: 12}, &observe.Observation{}
 	spec := e.Spec()
@@ -174,7 +176,7 @@ func TestSpeedsComeTrue(t *testing.T) {
 	}
 }
 
-// headOf is the first job of the window that cannot start, -1 if none.
+// headOf returns the first job of the window that cannot start, -1 if there is none.
 func headOf(tb testing.TB, spec *observe.Spec, o *observe.Observation) cluster.JobID {
 	for k, id := range o.Ids {
 		if value(tb, spec, o, "job", k, "startable") == 0 {
@@ -184,7 +186,7 @@ func headOf(tb testing.TB, spec *observe.Spec, o *observe.Observation) cluster.J
 	return -1
 }
 
-// best is the speed of a job as requested on the fastest type of GPU that will do.
+// best returns the speed of a job as requested on the fastest GPU type that it accepts.
 func best(s *cluster.State, id cluster.JobID) float64 {
 	f, most := profile.Lookup(s.Spec(id).Model), 0.0
 	for _, name := range s.Types() {
@@ -199,7 +201,7 @@ func best(s *cluster.State, id cluster.JobID) float64 {
 	return most
 }
 
-// firstHole is how long it takes until a server could hold the job alone, by its GPUs.
+// firstHole returns the time until one server has enough free GPUs for the whole job.
 func firstHole(s *cluster.State, id cluster.JobID) time.Duration {
 	first := time.Duration(math.MaxInt64)
 	for i := range s.Servers() {
@@ -231,7 +233,7 @@ func firstHole(s *cluster.State, id cluster.JobID) time.Duration {
 	return first
 }
 
-// wasted is how many of the GPUs whole waiting jobs cannot fill.
+// wasted returns how many of the GPUs waiting jobs cannot fill with whole gangs.
 func wasted(s *cluster.State, gpus int32) float32 {
 	reach := make([]bool, gpus+1)
 	reach[0] = true

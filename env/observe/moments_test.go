@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// moments gathers what correlations need.
+// moments accumulates the sums for correlations between features.
 type moments struct {
 	group    string
 	features []observe.Feature
@@ -27,7 +27,7 @@ func newMoments(group string, features []observe.Feature) *moments {
 	return m
 }
 
-// add looks at the rows that are not empty, as those of closed servers are.
+// add adds the rows that are not empty; those of closed servers are empty.
 func (m *moments) add(t *testing.T, rows []float32) {
 	width := len(m.features)
 	for row := range slices.Chunk(rows, width) {
@@ -68,7 +68,7 @@ func (m *moments) judge(t *testing.T) {
 	}
 }
 
-// value reads a number by its name.
+// value returns a number of an observation by its name.
 func value(tb rapid.TB, spec *observe.Spec, o *observe.Observation, group string, row int, name string) float32 {
 	tb.Helper()
 	features, rows := spec.Server, o.Servers
@@ -83,7 +83,7 @@ func value(tb rapid.TB, spec *observe.Spec, o *observe.Observation, group string
 	return read(tb, features, rows[row*len(features):], name)
 }
 
-// read finds a number in a row by its name.
+// read returns the number of a row with the given feature name.
 func read(tb rapid.TB, features []observe.Feature, row []float32, name string) float32 {
 	tb.Helper()
 	i := slices.IndexFunc(features, func(f observe.Feature) bool { return f.Name == name })
@@ -93,7 +93,7 @@ func read(tb rapid.TB, features []observe.Feature, row []float32, name string) f
 	return row[i]
 }
 
-// logTime is what the documentation says of durations: log(1 + minutes), of that of a hundred days.
+// logTime is the documented formula for durations: log(1 + minutes), divided by its value for a hundred days.
 func logTime(d time.Duration) float32 {
 	return float32(min(math.Log1p(float64(d)/float64(time.Minute))/11.877575, 1))
 }

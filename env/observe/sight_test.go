@@ -13,7 +13,7 @@ const (
 	hour    = time.Hour
 )
 
-// sight is a cluster and what an observation says of it.
+// sight is a cluster and the numbers that its observation must contain.
 type sight struct {
 	says string
 	make func(*testing.T) (*stage, []shows)

@@ -11,11 +11,11 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// stage is a cluster made by hand, at ten o'clock.
+// stage is a hand-made cluster at ten o'clock.
 type stage struct {
 	spec   cluster.Spec
 	jobs   []cluster.JobSpec
-	placed []cluster.Placement // of the jobs, nil for those that wait
+	placed []cluster.Placement // placements of the jobs, nil for jobs that wait
 	loans  []cluster.ServerID
 	offer  int32 // servers that may be on loan, -1 for all
 	due    time.Duration
@@ -25,7 +25,7 @@ type stage struct {
 
 const ten = 10 * time.Hour
 
-// of makes a stage of so many servers of 8 GPUs.
+// of returns a stage with the given number of servers of 8 GPUs.
 func of(servers int) *stage {
 	return &stage{spec: cluster.Uniform(servers, 8), offer: -1, window: 8}
 }
@@ -42,7 +42,7 @@ func onType(name string) option {
 }
 func tenant(name string) option { return func(j *cluster.JobSpec) { j.Tenant = name } }
 
-// wait adds a waiting job, without an estimate if it has nothing left, and returns its id.
+// wait adds a waiting job and returns its id. If left is 0, the job has no estimate.
 func (g *stage) wait(workers int32, left time.Duration, options ...option) int {
 	j := cluster.JobSpec{
 		Name: fmt.Sprint(len(g.jobs)), Workers: workers, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: left,
@@ -60,7 +60,7 @@ func (g *stage) run(server int, workers int32, left time.Duration, options ...op
 	g.placed[id] = cluster.Placement{{Server: cluster.ServerID(server), Workers: workers, Amount: g.jobs[id].Request}}
 }
 
-// shows is a number that must be seen.
+// shows is a number that the observation must contain.
 type shows struct {
 	of     string // server, job or global
 	job    int
@@ -77,7 +77,7 @@ func job(id int, name string, want float32) shows {
 }
 func global(name string, want float32) shows { return shows{of: "global", name: name, want: want} }
 
-// build makes the state.
+// build returns the state of the stage.
 func (g *stage) build(t *testing.T) *cluster.State {
 	t.Helper()
 	s, err := cluster.NewState(g.spec, len(g.jobs))
@@ -124,8 +124,8 @@ func (g *stage) check(t *testing.T, all []shows) {
 	}
 }
 
-// rule is a profile: P100 half as fast as others, a fifth lost with less CPU than asked for, and GPUs shared at six tenths
-// of the speed beside a hungry job, nine tenths beside another, whatever the share.
+// rule is a profile. P100 GPUs run at half speed. Less CPU than requested costs a fifth of the speed. On a shared GPU a job runs
+// at 0.6 of its speed beside a hungry job and at 0.9 beside any other, whatever the shares.
 type rule struct{}
 
 func (rule) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -155,7 +155,7 @@ func (rule) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) [
 	return dst
 }
 
-// against is what the documentation says of two durations: tanh of the log of their ratio, to within the approximation.
+// against is the documented formula for two durations: tanh of the log of their ratio, up to the approximation of tanh.
 func against(d, other time.Duration) float32 {
 	return tanh((logTime(d) - logTime(other)) * 11.877575)
 }
@@ -165,5 +165,5 @@ func tanh(x float32) float32 {
 	return x * (27 + x*x) / (27 + 9*x*x)
 }
 
-// logShare is what the documentation says of GPUs per GPU of the cluster.
+// logShare is the documented formula for GPUs per GPU of the cluster.
 func logShare(x float64) float32 { return float32(math.Log10(1+10*x) / 3) }

@@ -13,28 +13,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scene is a cluster with jobs, drawn at random and built on demand, so that it can be built again with servers relabelled.
+// scene is a random cluster with jobs. It is built on demand, so that it can be built again with relabelled servers.
 type scene struct {
 	servers   []cluster.ServerSpec
 	jobs      []cluster.JobSpec
-	placed    []cluster.Placement // of the jobs, empty for those that wait; in the order of placing
-	lent      []bool              // of the inference servers
-	submitted time.Duration       // all jobs are, by then
+	placed    []cluster.Placement // placements of the jobs, empty for jobs that wait; in the order of placing
+	lent      []bool              // by server, for the inference servers
+	submitted time.Duration       // all jobs are submitted by this time
 	now       time.Duration
 
-	// What only a world has.
+	// Only a world sets these.
 	perGPU int32
 	quotas []cluster.Quota
 	known  cluster.Profile
-	offer  int32           // servers of the inference pool that may be on loan in the end
+	offer  int32           // number of servers of the inference pool that may be on loan in the end
 	broken []sim.Outage    // servers and GPUs that have failed
-	rates  map[int]float64 // of running jobs, 1 if absent
+	rates  map[int]float64 // rates of running jobs, 1 if absent
 }
 
-// drawScene draws servers of one type and jobs.
+// drawScene draws servers of one GPU type, and jobs.
 func drawScene(t *rapid.T) scene { return drawSceneOf(t, false) }
 
-// drawWorld draws all that a cluster may have.
+// drawWorld draws a scene with everything that a cluster may have.
 func drawWorld(t *rapid.T) scene { return drawSceneOf(t, true) }
 
 func drawSceneOf(t *rapid.T, world bool) scene {
@@ -110,7 +110,7 @@ func drawSceneOf(t *rapid.T, world bool) scene {
 	return sc
 }
 
-// drawNature draws what distinguishes jobs in a world.
+// drawNature draws the properties that distinguish jobs in a world.
 func drawNature(t *rapid.T, j *cluster.JobSpec) {
 	j.Model = rapid.SampledFrom([]string{"", "resnet50-32", "lm-20", "a3c", "unheard of"}).Draw(t, "model")
 	j.Tenant = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
@@ -124,7 +124,7 @@ func drawNature(t *rapid.T, j *cluster.JobSpec) {
 	}
 }
 
-// drawEvents draws what befalls a world.
+// drawEvents draws offers, rates and failures in a world.
 func (sc *scene) drawEvents(t *rapid.T) {
 	sc.offer = int32(rapid.IntRange(0, len(sc.servers)).Draw(t, "offer"))
 	sc.rates = map[int]float64{}
@@ -150,7 +150,7 @@ func identity(n int) []int {
 	return p
 }
 
-// build makes the state in which server i of the scene has the id order[i].
+// build returns the state in which server i of the scene has the id order[i].
 func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(sc.servers)), PerGPU: sc.perGPU, Quotas: sc.quotas}
 	for i, v := range sc.servers {
@@ -200,7 +200,7 @@ func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 	return s
 }
 
-// encode shows a state and candidates in an observation full of rubbish.
+// encode fills an observation full of garbage with a state and candidates.
 func encode(tb rapid.TB, e *observe.Standard, s *cluster.State, list ...candidates.Candidate) (observe.Spec, *observe.Observation) {
 	tb.Helper()
 	rubbish := func() []float32 { return slices.Repeat([]float32{-99}, 4000) }

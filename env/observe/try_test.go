@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// felt is the rule with neighbours that feel each other.
+// felt is rule, except that jobs on the same server are coupled.
 type felt struct{ rule }
 
 func (felt) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
@@ -20,7 +20,7 @@ func (felt) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) [
 	return dst
 }
 
-// place is an operation that starts a job, piece after piece of a server and so many workers.
+// place returns an operation that starts a job. Each piece is a pair of a server and a number of workers.
 func (g *stage) place(id int, pieces ...int) cluster.Proposal {
 	op := cluster.Proposal{Kind: cluster.OpPlace, Job: cluster.JobID(id)}
 	for i := 0; i < len(pieces); i += 2 {
@@ -49,7 +49,7 @@ func later(o candidates.Candidate, wait time.Duration) candidates.Candidate {
 	return o
 }
 
-// tells is a number that a candidate must show.
+// tells is a number that the row of a candidate must contain.
 type tells struct {
 	candidate int
 	name      string
@@ -59,7 +59,7 @@ type tells struct {
 func logCount(n float64) float32 { return float32(math.Log2(1+n) / 4) }
 func third(x float64) float32    { return float32(math.Log2(x) / 3) }
 
-// play is a cluster, candidates and what their rows say.
+// play is a cluster with candidates and the numbers that their rows must contain.
 type play struct {
 	says string
 	make func() (*stage, []candidates.Candidate, []tells)

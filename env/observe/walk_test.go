@@ -17,8 +17,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// varied is an episode with everything that an observation tells of: types of GPUs, racks, shares, quotas, elastic jobs,
-// loans, failures, jobs with and without estimates.
+// varied returns an episode with everything that an observation describes: GPU types, racks, shares, quotas, elastic jobs, loans,
+// failures, and jobs with and without estimates.
 func varied(tb testing.TB, draw *rand.Rand) sim.Episode {
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,2.5)")
 	if err != nil {
@@ -76,7 +76,7 @@ func varied(tb testing.TB, draw *rand.Rand) sim.Episode {
 	return e
 }
 
-// walk plays a varied episode with random decisions, and shows the state before and after each.
+// walk plays a varied episode with random decisions and calls visit with the state before and after each decision.
 func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 	draw := rand.New(rand.NewPCG(seed, 7))
 	e := varied(tb, draw)
@@ -93,7 +93,7 @@ func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 		visit(s)
 		for id := cluster.ServerID(9); id < 12; id++ {
 			if draw.IntN(2) == 0 {
-				_ = tx.Loan(id) // refused if it is not offered
+				_ = tx.Loan(id) // fails if the server is not offered
 			}
 		}
 		if running := s.Running(); len(running) > 0 && draw.IntN(8) == 0 {
@@ -124,7 +124,7 @@ func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 	}
 }
 
-// see shows a state and candidates in the transaction that is open.
+// see encodes a state and candidates in the open transaction.
 func see(tb testing.TB, e *observe.Standard, s *cluster.State, list []candidates.Candidate, o *observe.Observation) {
 	tb.Helper()
 	if err := e.Encode(s.Txn(), list, o); err != nil {
@@ -132,14 +132,14 @@ func see(tb testing.TB, e *observe.Standard, s *cluster.State, list []candidates
 	}
 }
 
-// same reports whether two observations are the same, number by number.
+// same reports whether two observations are equal, number by number.
 func same(a, b *observe.Observation) bool {
 	return slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Jobs, b.Jobs) && slices.Equal(a.Ids, b.Ids) &&
 		slices.Equal(a.Global, b.Global) && slices.Equal(a.Candidates, b.Candidates) && slices.Equal(a.Of, b.Of)
 }
 
-// Over random episodes every number varies, within its range, and none is a linear copy of another. An encoder that has seen these
-// episodes shows what a fresh one shows.
+// TestFeaturesTellDifferentThings checks that, over random episodes, every feature varies within its range and none is a linear
+// function of another. It also checks that an encoder that has seen these episodes writes the same as a fresh one.
 func TestFeaturesTellDifferentThings(t *testing.T) {
 	old := &observe.Standard{Window: 12}
 	spec := old.Spec()
@@ -169,8 +169,8 @@ func TestFeaturesTellDifferentThings(t *testing.T) {
 	}
 }
 
-// shadowWait is how long it takes until as many GPUs are free as a job asks for, if running jobs end as estimated and nothing
-// else starts; 0 where estimates do not tell.
+// shadowWait returns the time until as many GPUs are free as a job requests, if running jobs end as estimated and no other job
+// starts; 0 if the estimates do not predict it.
 func shadowWait(s *cluster.State, id cluster.JobID) time.Duration {
 	need, free, running := s.Spec(id).GPUMilli(), s.FreeTotal()*cluster.WholeGPU, slices.Clone(s.Running())
 	running = slices.DeleteFunc(running, func(r cluster.JobID) bool { return s.Spec(r).Estimate == 0 })
@@ -187,7 +187,7 @@ func shadowWait(s *cluster.State, id cluster.JobID) time.Duration {
 	return wait
 }
 
-// What is said of the head's start is what a plain loop finds.
+// TestHeadWaitIsTheShadow compares the feature of the head's waiting time with a plain loop.
 func TestHeadWaitIsTheShadow(t *testing.T) {
 	e, o := &observe.Standard{Window: 12}, &observe.Observation{}
 	spec := e.Spec()
