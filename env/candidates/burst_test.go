@@ -19,7 +19,7 @@ func TestFewerChoicesOnMoreServers(t *testing.T) {
 		for range 40 {
 			e.Jobs = append(e.Jobs, gang("one", 0, 10, 1))
 		}
-		e.Jobs = append(e.Jobs, trace.Job{Work: time.Second, JobSpec: cluster.JobSpec{ // it waits, so that there is something to choose
+		e.Jobs = append(e.Jobs, trace.Job{Work: time.Second, JobSpec: cluster.JobSpec{ // it waits, so there is something to choose
 			Name: "all", Estimate: time.Second, Workers: int32(c.servers), Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
 		}})
 		asked, started := 0, 0

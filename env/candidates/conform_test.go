@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawReview draws the configuration of the search beside a base. It does not set Menu for a base that chooses amounts itself.
+// drawReview draws the configuration of the search beside a base. It adds Menu only for a base that does not choose amounts
+// itself.
 func drawReview(t *rapid.T, base string) candidates.Config {
 	name, _, _ := strings.Cut(base, "+")
 	b, _ := baselines.Find(name)

@@ -19,8 +19,9 @@ const (
 	slow    = 0.95 // jobs above this speed, relative to that requested, stay where they are, unless they are elastic
 )
 
-// vetoes returns the alternatives to a proposal that preempts jobs: preempt none, and start only those jobs for which there is
-// room then. The state is that before the proposal. There is no alternative if a job has been kept from starting for too long.
+// vetoes returns the alternative to a proposal that preempts jobs: preempt none, and start only those jobs for which there is
+// room then. The state is that before the proposal. There is no alternative if a job without room has been kept from starting for
+// too long.
 func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
 	tx, s, c := w.tx, w.tx.View(), w.front.commitment
 	veto := Candidate{Kind: Veto, Job: -1}

@@ -1,6 +1,7 @@
 // Package candidates finds what could be done at a decision point in addition to what a base scheduler proposes. Each possibility
-// is a Candidate: operations on the cluster, carried out together, and a commitment that constrains the base scheduler (the base)
-// afterwards. The base's own proposal is always the first candidate, so always choosing it reproduces the base.
+// is a Candidate: operations on the cluster, carried out together, and a commitment that constrains the base scheduler (the base;
+// package game calls it the prior) afterwards. The base's own proposal is always the first candidate, so always choosing it
+// reproduces the base.
 //
 // A Source steps through one decision. With narrow lists it returns a list of candidates, carries out the chosen one, and returns
 // the next list. It reviews every start that the base proposes separately, in order, and then what could be done after the last

@@ -180,7 +180,8 @@ func (o *finder) reserve() {
 	}
 }
 
-// gather adds a candidate that reserves fewer servers for a gang that would now be spread over more, and lets it wait for them.
+// gather adds a candidate that lets a gang, which the base would spread over more servers than it needs, wait for fewer servers,
+// which are reserved for it.
 func (o *finder) gather() {
 	s, base := o.tx.View(), &o.plan[0]
 	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {

@@ -122,8 +122,8 @@ func (b *board) tenants() {
 	}
 }
 
-// shrink adds candidates that take workers from elastic running jobs while jobs wait, for up to most jobs, the longest remaining
-// time first.
+// shrink adds candidates that each shrink an elastic running job to its minimum while jobs wait. It tries up to most jobs, those
+// with the longest remaining time first.
 func (o *finder) shrink(most int) {
 	if len(o.queue) == 0 {
 		return

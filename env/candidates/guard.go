@@ -10,7 +10,8 @@ import (
 )
 
 // Guard makes a base keep a candidate's commitment: it plays the base and takes back what the commitment forbids. Whenever it has
-// taken something back, or something was done that the base did not propose, it introduces the base to the cluster anew.
+// taken something back, or something was done that the base did not propose, it resets the base and introduces it to the present
+// state, see cluster.View.Introduce.
 type Guard struct {
 	base cluster.Scheduler
 	commitment

@@ -15,7 +15,8 @@ import (
 )
 
 // TestAGuardGoesOnAsTheReview checks that a guard that is committed to a candidate continues a fork exactly like the walk that
-// takes this candidate and then only the base's own: to the last operation, GPU and finish. Labels of candidates rely on this.
+// takes this candidate and then only the base's own: to the last operation, GPU and finish. Rollouts that evaluate candidates
+// rely on this.
 func TestAGuardGoesOnAsTheReview(t *testing.T) {
 	var forks [candidates.Narrow]int
 	names := []string{

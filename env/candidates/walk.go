@@ -190,7 +190,7 @@ func (w *walk) Pass() error {
 		w.pass(w.ops)
 		return w.end()
 	case w.at == len(w.plan):
-		return w.Take(0) // the base starts nobody either
+		return w.Take(0) // the base starts no job either
 	}
 	w.pass(w.ops[w.at:])
 	return w.end()

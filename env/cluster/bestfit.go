@@ -2,9 +2,9 @@ package cluster
 
 // BestFit proposes a placement with which the waiting job could start now as requested, on few servers. It picks servers
 // greedily: the server with the fewest free GPUs that takes all remaining workers or, if no server takes them all, the server
-// with the most free GPUs. Ties go to the lowest id. For jobs that ask for a share of a GPU it tries the servers with the fewest
-// free GPUs first. If the cluster has several GPU types and the gang must be of one type, BestFit uses the first type, in the
-// order of Types, that fits the whole gang. It appends the placement to dst and reports whether the whole gang fits.
+// with the most free GPUs. Ties go to the lowest id. For a job that requests a share of a GPU, servers without a wholly free GPU
+// count, too. If the cluster has several GPU types and the gang must be of one type, BestFit uses the first type, in the order of
+// Types, that fits the whole gang. It appends the placement to dst and reports whether the whole gang fits.
 func (s *View) BestFit(id JobID, dst Placement) (Placement, bool) {
 	spec := s.jobs[id].spec
 	return s.bestFit(id, spec.Workers, spec.Request, spec.Request, s.jobs[id].kinds, AnyRack, dst)

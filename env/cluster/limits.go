@@ -112,6 +112,7 @@ func (s *View) TypeOf(id ServerID) int { return bits.TrailingZeros16(s.servers[i
 func (s *View) TypesFor(id JobID) uint16 { return s.jobs[id].kinds }
 
 // TypeRank returns the position of the server's GPU type in the order in which BestFit tries types for the job; 0 is tried first.
+// It is always 0 for a Mixed job.
 func (s *View) TypeRank(id JobID, server ServerID) int32 {
 	if s.jobs[id].spec.Mixed {
 		return 0

@@ -103,7 +103,8 @@ func TestCapacityIsRoomOfEmptyCluster(t *testing.T) {
 	})
 }
 
-// Of a cluster with 2 free A, 4 free B in two servers and 3 on the way out, what a job may count on.
+// TestRoom checks Room and BestFit on a cluster with 2 free GPUs of type A on one server and 4 of type B on two servers. A
+// further server of type A has failed.
 func TestRoom(t *testing.T) {
 	spec := of(ServerSpec{GPUs: 2, GPUType: "A"}, ServerSpec{GPUs: 1, GPUType: "B"}, ServerSpec{GPUs: 3, GPUType: "B"},
 		ServerSpec{GPUs: 3, GPUType: "A"})

@@ -71,7 +71,7 @@ func (s *View) GPUUse(id ServerID) []int16 { return s.servers[id].used }
 func (s *View) Residents(id ServerID) []JobID { return s.servers[id].residents }
 
 // Fits returns how many more workers of the job the server can take now, each on its own GPU and each holding the amount a. It is
-// 0 if the job does not accept the server's GPUs, and it respects the quota of the job's tenant.
+// 0 if the job does not accept the server or its GPU type, and it respects the quota of the job's tenant.
 func (s *View) Fits(id ServerID, job JobID, a Amount) int32 {
 	return s.room(id, &s.jobs[job], a)
 }

@@ -118,7 +118,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func TestEncodeAllocatesNothing(t *testing.T) {
 	s := contended(t, 16, 16, 16)
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // without the network model, whose pool drops its memory under the race detector
+	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // no network: the race detector empties its sync.Pool
 	if err != nil {
 		t.Fatal(err)
 	}

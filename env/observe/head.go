@@ -16,7 +16,7 @@ type head struct {
 	need    int64         // thousandths of GPUs that it requests
 	shadow  cluster.Shadow
 	workers int32
-	host    cluster.ServerID // the server that could take the whole job first, -1 if the estimates predict none
+	host    cluster.ServerID // the server predicted to have room for the whole job first, -1 if none is
 	hole    time.Duration    // time until the host could take it
 	second  time.Duration    // time until the next server could take it
 }

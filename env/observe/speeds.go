@@ -30,7 +30,7 @@ type kindKey struct {
 type kind struct {
 	model            int32
 	best             float64   // speed of a worker as requested, on the best GPU type that the job accepts; 0 if there is none
-	halfGPU, halfCPU float32   // fraction of the speed lost with half the GPU share or half the CPU
+	halfGPU, halfCPU float32   // fraction of the speed lost with half the GPU, shared with the same model, or half the CPU
 	asked            []float32 // by GPU type: speed as requested, relative to best; 0 for types that the job does not accept
 }
 
