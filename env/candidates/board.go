@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// board steps through a decision with a wide list. It shows one list, which stays for the instant: the base's proposal as a whole
-// and in parts, the proposals of rivals, and what the board itself finds for the first jobs of several queue orders and for
-// running jobs.
+// board steps through a decision with a wide list. It shows one list for the whole instant: the base's proposal as a whole and in
+// parts, the proposals of rivals, and what the board itself finds for the first jobs of several queue orders and for running
+// jobs.
 //
 // A candidate that is carried out leaves the list, and one that no longer fits loses its members. The list closes when the base's
 // own candidate is taken, when all agents pass or when no candidate is left. If something was done that the base did not propose,

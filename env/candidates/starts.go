@@ -154,8 +154,8 @@ func (b *board) most(id cluster.JobID) int32 {
 	})
 }
 
-// last returns the largest number of workers for which does returns true, 0 if it is false for the least. If does is true for a
-// number, it must be true for all smaller ones.
+// last returns the largest number of workers for which the function does returns true, 0 if it returns false for the least. If it
+// returns true for a number, it must do so for all smaller ones.
 func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
 	spec := b.walk.tx.View().Spec(id)
 	step := spec.Together()
@@ -173,9 +173,9 @@ func (b *board) last(id cluster.JobID, does func(n int32) bool) int32 {
 	return low * step
 }
 
-// knee returns the knee of an elastic job's speed curve: the smallest number of workers that reaches almost the speed with the
-// number most (the fraction DefaultTune().Knee of it), predicted from profiles. After the first jobs it returns most without
-// evaluating speeds.
+// knee returns the knee of an elastic job's speed curve: the smallest number of workers that reaches almost (by the factor
+// DefaultTune().Knee) the predicted speed of the largest number, the parameter most. After the first jobs of a list it returns
+// most without evaluating speeds.
 func (b *board) knee(id cluster.JobID, most int32) int32 {
 	if b.measured++; b.measured > knees*b.walk.times() {
 		return most

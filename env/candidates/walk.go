@@ -27,8 +27,8 @@ type Config struct {
 	// decision about hundreds of jobs does not take long. On more than a few hundred servers the number of lists is lower, see
 	// effort.
 	Choices int
-	// Wide selects wide lists: one list that stays for the instant, with jobs, placements and amounts that the base does not
-	// consider and with the proposals of Rivals, instead of one list for each start of the base.
+	// Wide selects wide lists: one list for the whole instant, with jobs, placements and amounts that the base does not consider
+	// and with the proposals of Rivals, instead of one list for each start of the base.
 	Wide   bool
 	Rivals []Named
 	// Times multiplies the numbers of jobs, servers, host jobs, amounts and changes that the search for a wide list considers; 0

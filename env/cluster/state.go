@@ -119,8 +119,8 @@ func (s *State) Withdraw(id JobID) {
 	s.settle()
 }
 
-// SetProgress sets the progress of a running job. At the time from, which must not be in the past, the job has done the given
-// work; from then on it does the given rate of work per unit of time.
+// SetProgress sets the progress of a running job. At time from, now or later, the job has done the given work; after that it
+// works at the given rate (work per unit of time).
 func (s *State) SetProgress(id JobID, done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	j.done, j.since, j.rate = done, from, rate
