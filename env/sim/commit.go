@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Commit carries out what the open transaction proposed and closes it.
+// Commit carries out the operations that the scheduler proposed in the open transaction and closes the transaction.
 func (s *Sim) Commit() {
 	tx := s.state.Txn()
 	s.refused += tx.Refused()
@@ -27,27 +27,27 @@ func (s *Sim) Commit() {
 	}
 	tx.End()
 	if owed, _ := s.state.Owed(); owed > 0 {
-		s.remind() // some may have been given back
+		s.remind() // the scheduler may have given some servers back
 	}
 	s.respeed()
 	s.launched = s.launched[:0]
 }
 
-// touch notes the jobs whose speed may change because a placement was taken or left.
+// touch marks for respeed the jobs whose speed may change because a job took or left the placement.
 func (s *Sim) touch(p cluster.Placement) {
 	if len(p) > 0 {
 		s.touched = s.cfg.Physics.Coupled(&s.state.View, p, s.touched)
 	}
 }
 
-// touchServer does so for every placement that has a piece on the server.
+// touchServer calls touch for the placement of every job on the server.
 func (s *Sim) touchServer(id cluster.ServerID) {
 	for _, job := range s.state.Residents(id) {
 		s.touch(s.state.Placement(job))
 	}
 }
 
-// respeed gives the touched jobs their new speeds. Those that keep theirs are left alone, to the last bit.
+// respeed recomputes the speeds of the touched jobs. It leaves a job alone if its speed stays the same to the last bit.
 func (s *Sim) respeed() {
 	if len(s.touched) == 0 {
 		return
@@ -85,7 +85,7 @@ func (s *Sim) carryOut(o *cluster.Op) {
 	}
 }
 
-// overhead is how long a job that an operation placed stands still.
+// overhead returns for how long the operation makes its job hold GPUs without progress. The first start costs nothing.
 func (s *Sim) overhead(o *cluster.Op) time.Duration {
 	switch {
 	case s.state.Fresh(o.Job):
@@ -98,7 +98,8 @@ func (s *Sim) overhead(o *cluster.Op) time.Duration {
 	return s.cfg.Restart.Preempt
 }
 
-// launch sets a job going under its present placement after an overhead, and not before a pause ends in which it is.
+// launch starts a job's progress under its present placement once the overhead has passed. If the job is already in a restart
+// pause, progress starts no earlier than that pause ends.
 func (s *Sim) launch(id cluster.JobID, overhead time.Duration) {
 	now := s.state.Now()
 	rate, from := s.speed(id), max(later(now, overhead), s.state.Since(id))
@@ -109,7 +110,8 @@ func (s *Sim) launch(id cluster.JobID, overhead time.Duration) {
 	s.launched = append(s.launched, id)
 }
 
-// speed is the rate at which a running job works under its present placement, between the pauses in which it stands still.
+// speed returns the rate at which a running job works under its present placement when it is not in a restart pause: work per
+// time, with the cost of periodic checkpoints included.
 func (s *Sim) speed(id cluster.JobID) float64 {
 	rate := s.cfg.Physics.Speed(&s.state.View, id)
 	if !(rate > 0) {
@@ -121,13 +123,13 @@ func (s *Sim) speed(id cluster.JobID) float64 {
 	return rate
 }
 
-// run lets a job work from an instant on, at a rate and after the work it has done.
+// run lets the job progress at the given rate from the instant from on, with the work done behind it, and schedules its finish.
 func (s *Sim) run(id cluster.JobID, done, from time.Duration, rate float64) {
 	s.state.SetProgress(id, done, from, rate)
 	s.finish.set(id, s.ends(id, done, from, rate))
 }
 
-// ends is when the job will have done its work.
+// ends returns the instant at which the job completes its work.
 func (s *Sim) ends(id cluster.JobID, done, from time.Duration, rate float64) time.Duration {
 	left := max(s.work(id)-done, 0)
 	if rate != 1 {
@@ -136,7 +138,7 @@ func (s *Sim) ends(id cluster.JobID, done, from time.Duration, rate float64) tim
 	return later(from, left)
 }
 
-// stretch is the time that so much work takes at a rate, up to never.
+// stretch returns how long the work takes at a rate, at most cluster.Never.
 func stretch(work time.Duration, rate float64) time.Duration {
 	if t := math.Ceil(float64(work) / rate); t < float64(cluster.Never) {
 		return time.Duration(t)
@@ -144,7 +146,7 @@ func stretch(work time.Duration, rate float64) time.Duration {
 	return cluster.Never
 }
 
-// later is at+d, up to never.
+// later returns at+d, at most cluster.Never.
 func later(at, d time.Duration) time.Duration {
 	if d > cluster.Never-at {
 		return cluster.Never

@@ -10,51 +10,55 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// Config is a cluster and the rules that it lives by.
+// Config describes the cluster of an episode and the rules that the simulator follows.
 type Config struct {
 	Cluster cluster.Spec
 	Physics physics.Model // nil: ideal
-	// Misprofile is how far off what schedulers are told of speed is. Jobs run as Physics says. A log does not have it.
+	// Misprofile distorts the speeds that the simulator reports to schedulers. Jobs still run at the speeds of Physics. The event
+	// log does not contain it.
 	Misprofile physics.Misprofile
 	Restart    Restart
-	// Outages are the failures of the episode. Schedulers see each when it happens.
+	// Outages lists the failures of the episode. Schedulers learn of each failure when it happens.
 	Outages []Outage
-	// Demand is what the inference pool needs and offers over time, in order of time; empty: it needs nothing and offers every
-	// server. Schedulers see an offer when it is made.
+	// Demand lists, in order of time, what the inference pool needs and how many servers it offers to lend. If it is empty, the
+	// pool needs nothing and offers every server. Schedulers learn of an offer only when the pool makes it.
 	Demand []Demand
-	// Grace is how long a scheduler may take to give servers back that are no longer offered. What it still holds then is
-	// taken from it, with the jobs on it interrupted.
+	// Grace is how long a scheduler may take to return servers that the pool no longer offers. After that the simulator seizes
+	// the servers that are still on loan and interrupts the jobs on them.
 	Grace time.Duration
-	// Horizon truncates the episode at that instant, 0 for never.
+	// Horizon truncates the episode at that instant. 0 means no limit.
 	Horizon time.Duration
-	// Warm counts the jobs, those with the lowest ids, that are there only to fill the cluster: results leave them out.
+	// Warm is the number of jobs, those with the lowest ids, that serve only to fill the cluster. Results leave them out.
 	Warm int
 }
 
-// Restart is what it costs a job to be stopped and started again.
+// Restart is the cost of stopping a job and starting it again.
 type Restart struct {
-	// How long a job holds its GPUs without progress when it starts again after a preemption or a failure, when it moves, and
-	// when its workers or amounts change. Moves within the transaction of its first start are free.
+	// Preempt, Migrate and Resize are how long a job holds its GPUs without progress: after it restarts because of a preemption
+	// or a failure, after it moves to other servers, and after its workers or amounts change. Changes within the transaction of
+	// the job's first start cost nothing.
 	Preempt, Migrate, Resize time.Duration
-	// FromScratch makes a stopped job lose its work. Otherwise one that the scheduler stops saves what it has done.
+	// FromScratch makes a stopped job lose all its work. Without it, a job that the scheduler stops keeps its work.
 	FromScratch bool
-	// Interval is the work between two checkpoints: a job that is interrupted falls back to the last. 0: nothing is lost.
+	// Interval is the amount of work between two checkpoints. A job interrupted by a failure or a seizure loses its work since
+	// the last checkpoint. With 0 it loses nothing.
 	Interval time.Duration
-	// Save is the time that one of these checkpoints takes. It slows every job by Interval / (Interval + Save).
+	// Save is how long one of these checkpoints takes. It multiplies the speed of every job by Interval / (Interval + Save).
 	Save time.Duration
 }
 
-// Pause returns the restart that costs a job the same whatever stopped it, and none of its work.
+// Pause returns a Restart with the same pause after a preemption, a migration and a resize, in which no work is lost.
 func Pause(d time.Duration) Restart { return Restart{Preempt: d, Migrate: d, Resize: d} }
 
-// Outage is a time during which a server, or one GPU of it, is out of service: [From, To).
+// Outage is the time [From, To) during which a server, or one of its GPUs, is out of service.
 type Outage struct {
 	From, To time.Duration
 	Server   cluster.ServerID
 	GPU      int32 // -1 for the whole server
 }
 
-// Demand is what the inference pool needs from an instant on, and how many servers it then offers. It alone decides.
+// Demand is what the inference pool needs, and how many servers it offers to lend, from the instant At until the next Demand.
+// Only Offer decides what may be on loan; Need is informational.
 type Demand struct {
 	At    time.Duration
 	Need  int64 // thousandths of servers
@@ -65,7 +69,8 @@ func (c *Config) validate() error {
 	return c.validateOn(len(c.Cluster.Servers), func(id cluster.ServerID) *cluster.ServerSpec { return &c.Cluster.Servers[id] })
 }
 
-// validateOn reports the first thing that cannot be on a cluster of so many servers, whatever the configuration's own is.
+// validateOn returns an error about the first invalid value of the configuration, on a cluster with the given servers. It does
+// not read c.Cluster.
 func (c *Config) validateOn(servers int, spec func(cluster.ServerID) *cluster.ServerSpec) error {
 	r := &c.Restart
 	for _, d := range []struct {
@@ -117,14 +122,14 @@ func (c *Config) validateOutages(servers int, spec func(cluster.ServerID) *clust
 	return nil
 }
 
-// fault is the beginning or the end of an outage.
+// fault is the start or the end of an outage.
 type fault struct {
 	at     time.Duration
 	repair bool
 	*Outage
 }
 
-// faults puts the beginnings and ends in order of time, repairs first.
+// faults returns the starts and ends of the outages by time. At the same instant repairs come before failures.
 func faults(outages []Outage) []fault {
 	all := make([]fault, 0, 2*len(outages))
 	for i := range outages {

@@ -1,4 +1,4 @@
-// Package sim advances a cluster through time, event by event, and writes the event log. There are no ticks: completion times
-// are exact under speeds that change. It computes no statistics; whatever one wants to know of an episode is a function of
-// its Log.
+// Package sim simulates a cluster event by event and records the event log. There are no ticks: completion times are exact even
+// when the speeds of jobs change. The package computes no statistics. All metrics and charts of an episode are functions of its
+// Log.
 package sim

@@ -7,14 +7,14 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Episode is all that an episode begins with.
+// Episode holds everything that determines an episode, except for the scheduler and its seed.
 type Episode struct {
 	Config  Config
-	Jobs    []trace.Job // kept, not copied, and not changed; a job's id is its index
-	Running []Running   // where jobs submitted at 0 run already
+	Jobs    []trace.Job // not copied and never changed; a job's id is its index
+	Running []Running   // the jobs submitted at 0 that already run, and where
 }
 
-// New returns the episode before its scheduler's first decision.
+// New returns the simulator of the episode, before the scheduler's first decision.
 func (e *Episode) New() (*Sim, error) {
 	s, err := New(e.Config, e.Jobs)
 	if err != nil {
@@ -23,14 +23,15 @@ func (e *Episode) New() (*Sim, error) {
 	return s, s.warmUp(e.Running)
 }
 
-// Running is where a job ran when the episode began.
+// Running gives the placement of a job that already runs when the episode begins.
 type Running struct {
 	Job       cluster.JobID
 	Placement cluster.Placement
 }
 
-// warmUp makes the episode begin on a busy cluster: the jobs, submitted at 0, already run where it says when the scheduler is
-// first called, which is told of them as Found. Call it before Next and at most once.
+// warmUp makes the episode begin on a busy cluster. The listed jobs, which must be submitted at 0, already run on the given
+// placements when the scheduler is first called; its first call reports them as events of kind Found. Call warmUp before Next and
+// at most once.
 func (s *Sim) warmUp(running []Running) error {
 	if len(running) == 0 {
 		return nil

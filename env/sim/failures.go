@@ -10,16 +10,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Failures are random failures of servers and of single GPUs, each unit by itself: exponential times between a repair and the
-// next failure, and exponential times to repair. 0 between failures: none.
+// Failures describes random failures of servers and of single GPUs. Every unit fails independently, with exponentially
+// distributed times to failure and times to repair. With a time between failures of 0 that kind of unit never fails.
 type Failures struct {
-	ServerBetween time.Duration `yaml:"server_between"` // means
+	ServerBetween time.Duration `yaml:"server_between"` // all four fields are means
 	ServerRepair  time.Duration `yaml:"server_repair"`
 	GPUBetween    time.Duration `yaml:"gpu_between"`
 	GPURepair     time.Duration `yaml:"gpu_repair"`
 }
 
-// Validate reports the first field that is not usable.
+// Validate returns an error about the first field that is not usable.
 func (f *Failures) Validate() error {
 	for _, p := range []struct {
 		unit            string
@@ -32,8 +32,8 @@ func (f *Failures) Validate() error {
 	return nil
 }
 
-// Draw returns the outages that begin before an instant, in order of time. Every unit draws in turn, so the same generator
-// gives the same outages.
+// Draw returns the outages that begin before the instant until, in order of time. It draws for one unit after another, so the
+// same generator state gives the same outages.
 func (f *Failures) Draw(spec *cluster.Spec, until time.Duration, draw *rand.Rand) []Outage {
 	var all []Outage
 	unit := func(server, gpu int32, between, repair time.Duration) {
@@ -58,7 +58,7 @@ func (f *Failures) Draw(spec *cluster.Spec, until time.Duration, draw *rand.Rand
 	return all
 }
 
-// exponential draws whole seconds, at least one.
+// exponential draws an exponentially distributed time in whole seconds, at least one.
 func exponential(mean time.Duration, draw *rand.Rand) time.Duration {
 	return max(time.Duration(draw.ExpFloat64()*mean.Seconds()), 1) * time.Second
 }

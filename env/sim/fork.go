@@ -7,8 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Fork makes dst an independent copy of the episode as it is now, open transaction included, reusing dst's memory; the zero
-// Sim will do. The copy shares the jobs and keeps no log. It is how one asks what would happen if.
+// Fork makes dst an independent copy of the episode as it is now, including the open transaction. It reuses the memory of dst,
+// which may be the zero Sim. The copy shares the jobs with s and keeps no log. Use it to try out what would happen after another
+// decision.
 func (s *Sim) Fork(dst *Sim) {
 	old := *dst
 	*dst = *s
@@ -28,9 +29,9 @@ func (s *Sim) Fork(dst *Sim) {
 	dst.log, dst.watch = Log{off: true}, nil
 }
 
-// Continue lets a scheduler play a forked or resumed episode to its end, from the open transaction on. The scheduler is reset
-// and first told of the jobs that run and wait. passed, if not nil, is called for every stretch of time with the number of jobs
-// in the system during it; the episode is left where it is when passed returns false.
+// Continue lets a scheduler play a forked or resumed episode to its end, beginning with the open transaction. It resets the
+// scheduler and first tells it which jobs run and wait. If passed is not nil, Continue calls it after every stretch of time with
+// the number of jobs in the system during that stretch, and stops early when passed returns false.
 func (s *Sim) Continue(sched cluster.Scheduler, seed uint64, passed func(from, to time.Duration, jobs int) bool) error {
 	if err := sched.Reset(seed); err != nil {
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)

@@ -6,9 +6,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// What happens to the cluster without the scheduler's doing: failures, repairs, and the inference pool's demand.
+// This file simulates what happens to the cluster without the scheduler: failures, repairs, and the inference pool's demand.
 
-// breakdowns lets the failures and repairs of an instant happen.
+// breakdowns applies the failures and repairs of the instant.
 func (s *Sim) breakdowns(at time.Duration) {
 	for ; s.fault < len(s.faults) && s.faults[s.fault].at == at; s.fault++ {
 		f := &s.faults[s.fault]
@@ -28,7 +28,7 @@ func (s *Sim) breakdowns(at time.Duration) {
 	}
 }
 
-// interrupt records the jobs in s.ended as stopped and lets them fall back to their last checkpoints.
+// interrupt records that the jobs in s.ended were stopped, and reduces their progress to their last checkpoints.
 func (s *Sim) interrupt(at time.Duration) {
 	for _, id := range s.ended {
 		s.finish.remove(id)
@@ -45,7 +45,7 @@ func (s *Sim) interrupt(at time.Duration) {
 	}
 }
 
-// inference lets the pool's demand of an instant take effect, and takes back by force what is overdue.
+// inference applies the inference pool's demand of the instant and seizes the servers on loan that are overdue.
 func (s *Sim) inference(at time.Duration) {
 	s.collect(at)
 	for s.demand < len(s.cfg.Demand) && s.cfg.Demand[s.demand].At == at {
@@ -61,8 +61,8 @@ func (s *Sim) inference(at time.Duration) {
 	}
 }
 
-// collect seizes what is overdue and says by when the next server on loan must be back. Each offer leaves Grace from its own
-// instant on: so many servers may be on loan as were offered at any time within Grace before.
+// collect seizes the overdue servers and updates the deadline by which the next server on loan must be back. An offer remains
+// valid for Grace after it falls: as many servers may be on loan as the pool offered at any time in the last Grace.
 func (s *Sim) collect(at time.Duration) {
 	if owed, _ := s.state.Owed(); owed == 0 {
 		return
@@ -79,7 +79,8 @@ func (s *Sim) collect(at time.Duration) {
 	s.remind()
 }
 
-// remind sets the deadline of what is owed: the first instant at which something will be overdue.
+// remind sets the deadline of the servers that the scheduler owes the pool: the first instant at which one of them becomes
+// overdue.
 func (s *Sim) remind() {
 	deadline, allowed := cluster.Never, s.state.Offer()
 	for i := s.demand - 1; i >= 0 && s.state.Lent() > allowed; i-- {
@@ -91,7 +92,7 @@ func (s *Sim) remind() {
 	s.state.SetOffer(s.state.Offer(), deadline)
 }
 
-// offerBefore is how many servers were offered before a demand.
+// offerBefore returns how many servers the pool offered before the i-th demand.
 func (s *Sim) offerBefore(i int) int32 {
 	if i == s.ahead {
 		return s.offered
@@ -99,7 +100,8 @@ func (s *Sim) offerBefore(i int) int32 {
 	return s.cfg.Demand[max(i-1, 0)].Offer
 }
 
-// seize takes servers on loan back, those with the fewest jobs first, then by id.
+// seize takes the given number of servers on loan back by force, those with the fewest jobs first, then those with the lowest
+// ids.
 func (s *Sim) seize(at time.Duration, servers int32) {
 	for range servers {
 		best := cluster.ServerID(-1)
@@ -116,7 +118,7 @@ func (s *Sim) seize(at time.Duration, servers int32) {
 	}
 }
 
-// nextOffer returns when the inference pool offers another number of servers, never if it does not.
+// nextOffer returns when the inference pool next changes the number of servers it offers, or cluster.Never.
 func (s *Sim) nextOffer() time.Duration {
 	if s.demand == len(s.offers) {
 		return cluster.Never
@@ -124,7 +126,7 @@ func (s *Sim) nextOffer() time.Duration {
 	return s.offers[s.demand]
 }
 
-// offersAfter returns, for every index into the demand, when the offer next changes there or later.
+// offersAfter returns, for every index i into demand, the time of the first change of the offer at index i or later.
 func offersAfter(demand []Demand) []time.Duration {
 	all := make([]time.Duration, len(demand))
 	next := cluster.Never
@@ -137,7 +139,7 @@ func offersAfter(demand []Demand) []time.Duration {
 	return all
 }
 
-// pass records the demand before an instant that changed no offer: nobody has anything to decide about it.
+// pass records each demand before the instant until. None of them changed the offer, so the scheduler was not called for them.
 func (s *Sim) pass(until time.Duration) {
 	for ; s.demand < len(s.cfg.Demand) && s.cfg.Demand[s.demand].At < until; s.demand++ {
 		s.log.append(Record{At: s.cfg.Demand[s.demand].At, Kind: Need, Index: int32(s.demand)})

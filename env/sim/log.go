@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Kind says what a record tells.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds of records.
@@ -21,9 +21,9 @@ const (
 	Reclaim
 	Finish
 	Fail      // a server or a GPU goes out of service
-	Repair    // it is back
+	Repair    // the server or the GPU is back in service
 	Interrupt // a job is stopped by a failure or because its server is seized
-	Need      // the inference pool needs and offers so much from now on
+	Need      // from now on the inference pool needs and offers the amounts of Config.Demand[Index]
 	Seize     // a server on loan is taken back by force, because its deadline has passed
 	End
 )
@@ -33,21 +33,21 @@ var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Record is one thing that happened. Its placement, if it has one, lies in the log.
+// Record is one event of an episode. The log holds its placement, if it has one: see Log.Placement.
 type Record struct {
 	At     time.Duration
 	Kind   Kind
-	Job    cluster.JobID    // of what a job is about
-	Server cluster.ServerID // of loan, reclaim, seize, fail and repair
-	Index  int32            // of fail and repair: the GPU, -1 for the whole server; of need: into Config.Demand
+	Job    cluster.JobID    // for kinds that concern a job
+	Server cluster.ServerID // for loan, reclaim, seize, fail and repair
+	Index  int32            // fail and repair: the GPU, -1 for the whole server; need: index into Config.Demand
 	pieces span
 	gpus   span
 }
 
 type span struct{ from, to uint32 }
 
-// Log is the record of an episode: what the cluster was, which jobs came, and all that happened, in order. It is all that
-// metrics, charts and replay need.
+// Log is the event log of an episode: the cluster, the jobs, and all events in order. Metrics, charts and replay need nothing
+// else.
 type Log struct {
 	Config    Config
 	Scheduler string
@@ -56,18 +56,18 @@ type Log struct {
 	Records   []Record
 	pieces    []cluster.Piece
 	gpus      []int32
-	off       bool // of a fork: nothing is recorded
+	off       bool // in a fork: nothing is recorded
 }
 
-// Placement returns where the record put its job, nil if it has no placement. Read only.
+// Placement returns the placement that the record gave its job, nil if it gave none. Read only.
 func (l *Log) Placement(r *Record) cluster.Placement {
 	return cluster.Placement(l.pieces[r.pieces.from:r.pieces.to])
 }
 
-// GPUs returns the GPU indices of the record's placement, piece after piece. Read only.
+// GPUs returns the GPU indices of the record's placement, one per worker, piece by piece. Read only.
 func (l *Log) GPUs(r *Record) []int32 { return l.gpus[r.gpus.from:r.gpus.to] }
 
-// newLog makes room for every job to be submitted, started and finished once.
+// newLog returns an empty log with enough memory to submit, start and finish every job once.
 func newLog(cfg Config, jobs []trace.Job) Log {
 	n := len(jobs)
 	return Log{

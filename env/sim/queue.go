@@ -6,10 +6,11 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// queue holds the running jobs by the instant at which they finish, then by id: a binary heap that can change an entry.
+// queue orders the running jobs by the instant at which they finish, then by id. It is a binary heap whose entries can be
+// changed.
 type queue struct {
 	heap  []entry
-	place []int32 // of each job in heap, -1 if absent
+	place []int32 // by job: its index in heap, -1 if absent
 }
 
 type entry struct {
@@ -29,7 +30,7 @@ func (e entry) before(o entry) bool { return e.at < o.at || e.at == o.at && e.jo
 
 func (q *queue) len() int { return len(q.heap) }
 
-// min is the earliest instant of a non-empty queue.
+// min returns the earliest instant in the queue, which must not be empty.
 func (q *queue) min() time.Duration { return q.heap[0].at }
 
 func (q *queue) pop() cluster.JobID {
@@ -38,7 +39,7 @@ func (q *queue) pop() cluster.JobID {
 	return id
 }
 
-// set adds a job or changes its instant.
+// set adds a job or changes the instant at which it finishes.
 func (q *queue) set(id cluster.JobID, at time.Duration) {
 	e := entry{at, id}
 	i := int(q.place[id])
@@ -49,7 +50,7 @@ func (q *queue) set(id cluster.JobID, at time.Duration) {
 	q.down(q.up(i, e), e)
 }
 
-// remove drops a job, if it is there.
+// remove drops a job from the queue. It does nothing if the job is not in it.
 func (q *queue) remove(id cluster.JobID) {
 	i := int(q.place[id])
 	if i < 0 {

@@ -14,20 +14,20 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// Limits of a log, against hostile or mistaken ones.
+// The limits of a log protect against hostile and broken files.
 const (
 	maxLogLine = 16 << 20                   // bytes
 	maxLogJobs = 1 << 27                    // jobs
-	maxTime    = 100 * 365 * 24 * time.Hour // of a submit time, a duration and a horizon
-	lastTime   = cluster.Never - 1          // of any record
+	maxTime    = 100 * 365 * 24 * time.Hour // for a submit time, a duration and a horizon
+	lastTime   = cluster.Never - 1          // for any record
 )
 
-// unsubmitted is the kind of the lines after the records: jobs that had not come.
+// unsubmitted is the kind of the lines after the last record. They describe jobs that were not submitted before the log ended.
 const unsubmitted = End + 1
 
-// ReadLog reads what Log.Write wrote. Lines that the format does not allow are errors with the line, the field, its value
-// and what was expected. It checks that ids name what the header and the submissions hold and that time does not run back,
-// not that the cluster allowed what the records say: Replay does.
+// ReadLog reads a log that Log.Write has written. If a line violates the format, the error gives the line, the field, its value
+// and what was expected. ReadLog checks that ids refer to servers of the header and to its number of jobs, and that time never
+// decreases. It does not check that the cluster allowed the recorded operations; Replay does.
 func ReadLog(r io.Reader) (*Log, error) {
 	p := parser{in: bufio.NewScanner(r), r: strictjson.New(nil), sets: cluster.ServerSets{}}
 	p.in.Buffer(make([]byte, 0, 64<<10), maxLogLine)
@@ -44,16 +44,16 @@ func ReadLog(r io.Reader) (*Log, error) {
 // parser builds a log line by line.
 type parser struct {
 	in     *bufio.Scanner
-	r      *strictjson.Reader // of the line in hand
-	number int                // of the line in hand, from 1
+	r      *strictjson.Reader // over the current line
+	number int                // of the current line, from 1
 	log    Log
-	count  int                // jobs that the header announces
+	count  int                // the number of jobs in the header
 	jobs   []trace.Job        // in the order of their lines
 	ids    []cluster.JobID    // of jobs
-	needs  int                // records of need that were read
-	ended  bool               // the end was read
-	rest   bool               // a job that had not come was read
-	sets   cluster.ServerSets // of servers that will do
+	needs  int                // the number of Need records read so far
+	ended  bool               // the End record was read
+	rest   bool               // a line of kind unsubmitted was read
+	sets   cluster.ServerSets // the sets of servers in the where fields, each kept once
 }
 
 func (p *parser) read() error {
@@ -86,7 +86,7 @@ func (p *parser) next() (bool, error) {
 	return true, nil
 }
 
-// settle puts the jobs in the order of their ids.
+// settle puts the jobs in the order of their ids and checks that every id occurs once.
 func (p *parser) settle() error {
 	if len(p.jobs) != p.count {
 		return fmt.Errorf("the log ends after %d jobs, want the %d of its header", len(p.jobs), p.count)
@@ -102,7 +102,7 @@ func (p *parser) settle() error {
 	return nil
 }
 
-// text reads text that does nothing to a terminal.
+// text reads a string and refuses control characters, which could harm a terminal.
 func (p *parser) text() string {
 	s, ok := p.r.String(maxLogLine)
 	if !ok || !names.Clean(s) {
@@ -111,12 +111,12 @@ func (p *parser) text() string {
 	return s
 }
 
-// duration reads a time from 0 to most, in nanoseconds.
+// duration reads a time in nanoseconds, from 0 to most.
 func (p *parser) duration(most time.Duration) time.Duration {
 	return time.Duration(p.r.Number(0, int64(most)))
 }
 
-// require refuses the object that was read last if one of the needed fields is missing.
+// require records an error if one of the required fields (the bits of need) is missing from the object that was read last.
 func (p *parser) require(fields []string, seen, need uint32) {
 	if missing := need &^ seen; missing != 0 {
 		p.r.Bad(fields[bits.TrailingZeros32(missing)], "missing", "this field")

@@ -107,7 +107,7 @@ func (p *parser) quotas() (all []cluster.Quota) {
 	return all
 }
 
-// rows reads a list of lists of so many whole numbers each: two of 64 bits, then others of 32 bits.
+// rows reads a list of rows with width whole numbers each. The first two numbers of a row have 64 bits, the others 32.
 func (p *parser) rows(width int, take func(v []int64)) {
 	v := make([]int64, width)
 	p.r.List(maxLogLine, func(int) {
@@ -181,7 +181,7 @@ func (p *parser) servers() (all []cluster.ServerSpec) {
 	return all
 }
 
-// limit is a whole number, or null for cluster.Unlimited.
+// limit reads a whole number, or null, which stands for cluster.Unlimited.
 func (p *parser) limit() int64 {
 	if p.r.Null() {
 		return cluster.Unlimited

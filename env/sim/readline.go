@@ -19,7 +19,8 @@ var lineFields = []string{
 
 var statuses = []string{trace.Unknown.String(), trace.Passed.String(), trace.Failed.String(), trace.Killed.String()}
 
-// The fields that a line must have, and those that it can have besides, by its kind; all have the two of ofLine.
+// needs and may are the fields that a line must have, and those that it may have in addition, by the kind of the line. Every line
+// must also have the two fields of ofLine.
 var (
 	ofLine   = strictjson.Bits(lineFields, "at", "kind")
 	ofServer = strictjson.Bits(lineFields, "server")
@@ -43,7 +44,7 @@ var (
 	}
 )
 
-// line reads a record, or a job that had not come.
+// line reads a record, or a job that was not submitted before the log ended.
 func (p *parser) line() error {
 	l := &p.log
 	rec := Record{
@@ -65,7 +66,7 @@ func (p *parser) line() error {
 	return p.add(rec, j)
 }
 
-// recordField reads a field of a record, unless it is one that describes a job.
+// recordField reads a field of a record. It returns false if the field describes a job instead.
 func (p *parser) recordField(field string, rec *Record, d *Demand) bool {
 	r, l := p.r, &p.log
 	switch field {
@@ -152,7 +153,7 @@ func (p *parser) server() cluster.ServerID {
 	return cluster.ServerID(p.r.Number(0, int64(len(p.log.Config.Cluster.Servers))-1))
 }
 
-// where reads the servers that will do for a job, ascending. Jobs that name the same share a set.
+// where reads the ids of the servers on which a job may run, in ascending order. Jobs with the same ids share one set.
 func (p *parser) where() *cluster.ServerSet {
 	servers := len(p.log.Config.Cluster.Servers)
 	set, last := cluster.NewServerSet(servers), int64(-1)
@@ -167,7 +168,7 @@ func (p *parser) where() *cluster.ServerSet {
 	return p.sets.Of(set)
 }
 
-// check holds the fields of a line to its kind, and the line to the lines before it.
+// check verifies that the line has the fields that its kind requires and no others, and that it may follow the lines before it.
 func (p *parser) check(rec *Record, seen uint32) {
 	need := needs[rec.Kind] | ofLine
 	p.require(lineFields, seen, need)
@@ -187,7 +188,7 @@ func (p *parser) check(rec *Record, seen uint32) {
 	p.ended = p.ended || rec.Kind == End
 }
 
-// index settles what Record.Index means: records of need come in the order of the header's demand.
+// index sets Record.Index. The records of kind Need must come in the order of the header's demand.
 func (p *parser) index(rec *Record, d Demand) {
 	switch rec.Kind {
 	case Fail, Repair:
@@ -227,7 +228,7 @@ func (p *parser) add(rec Record, j trace.Job) error {
 
 var pieceFields = []string{"server", "workers", "gpu_milli", "gpus", "cpu_milli", "mem_mib", "gpu_mem_mib"}
 
-// pieces reads a placement into the log.
+// pieces reads a placement and appends it to the log's pieces and GPU indices.
 func (p *parser) pieces() {
 	r, l := p.r, &p.log
 	n := r.List(maxLogLine, func(int) {

@@ -9,20 +9,21 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Replay runs the simulator again with exactly the operations of a log at their instants and returns the new log, which is
-// equal to the old one, byte for byte when written. Anything in the log that the cluster and its rules do not allow or would
-// not have brought about is an error that names the record, and its line if the log was read from a file.
+// Replay runs the simulator again with exactly the operations of a log, at their instants, and returns the new log. The new log
+// equals the old one, byte for byte when written. Replay returns an error if the log contains an operation that the cluster does
+// not allow or an event that the simulation does not produce. The error names the record, and its line if the log was read from a
+// file.
 func Replay(log *Log) (*Log, error) { return replay(log, Look{}) }
 
-// Look is what Visit calls at every decision of a log, nil for nothing: Before with the state that the scheduler saw, After with
-// its operations proposed, too. Neither may change anything. After returns whether to go on. done is how many records came
-// before the decision's own.
+// Look contains what Visit calls at every decision of a log; either may be nil. Visit calls Before with the state that the
+// scheduler saw, and After once the scheduler's operations have been proposed as well. Neither may change anything. After returns
+// whether to go on. The parameter done is the number of records before those of the decision.
 type Look struct {
 	Before func(tx *cluster.Txn, done int)
 	After  func(tx *cluster.Txn, done int) (more bool)
 }
 
-// Visit runs the simulator again as Replay does, for as long as somebody wants to look.
+// Visit runs the simulator again as Replay does, and calls look at every decision until look.After returns false.
 func Visit(log *Log, look Look) error {
 	_, err := replay(log, look)
 	if errors.Is(err, errSeenEnough) {
@@ -50,7 +51,7 @@ func replay(log *Log, look Look) (*Log, error) {
 			break
 		}
 		if p.at == len(log.Records) {
-			return &s.log, nil // the old scheduler failed here
+			return &s.log, nil // the original scheduler returned an error here
 		}
 		if look.Before != nil {
 			look.Before(tx, p.at)
@@ -75,20 +76,21 @@ func replay(log *Log, look Look) (*Log, error) {
 	return &s.log, nil
 }
 
-// player walks along a log while its episode is simulated again.
+// player keeps the position in a log while the simulator runs its episode again.
 type player struct {
 	old *Log
 	sim *Sim
 	at  int // the next record of old to be matched
 }
 
-// refuse says why the old log's i-th record cannot be.
+// refuse returns an error that says why the i-th record of the old log is not possible.
 func (p *player) refuse(i int, why error) error {
 	r := &p.old.Records[i]
 	return fmt.Errorf("replay log: record %d (line %d): %s at %v: %w", i, i+2, p.old.describe(r), r.At, why)
 }
 
-// FirstDifference returns the index of the first record in which two logs of the same episode differ; ok is false if they do not.
+// FirstDifference returns the index of the first record in which two logs of the same episode differ; ok is false if they do not
+// differ.
 func FirstDifference(a, b *Log) (i int, ok bool) {
 	for i := range min(len(a.Records), len(b.Records)) {
 		if !sameRecord(a, &a.Records[i], b, &b.Records[i]) {
@@ -98,7 +100,7 @@ func FirstDifference(a, b *Log) (i int, ok bool) {
 	return min(len(a.Records), len(b.Records)), len(a.Records) != len(b.Records)
 }
 
-// match compares what the simulator has recorded since the last call with the old log.
+// match compares the records that the simulator has added since the last call with the old log.
 func (p *player) match() error {
 	log := &p.sim.log
 	for ; p.at < len(log.Records); p.at++ {
@@ -119,7 +121,7 @@ func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
 		(x.Kind != End || a.Outcome == b.Outcome)
 }
 
-// describe says what a record is, without its time.
+// describe returns the record as text, without its time.
 func (l *Log) describe(r *Record) string {
 	switch r.Kind {
 	case Loan, Reclaim, Seize:
@@ -136,7 +138,8 @@ func (l *Log) describe(r *Record) string {
 	return fmt.Sprintf("%v job %d", r.Kind, r.Job)
 }
 
-// propose makes the operations that the old log has next at this instant, and asks to be woken for the one after.
+// propose proposes the operations that the old log has next at this instant, and requests a wake-up for the decision after it if
+// that is needed.
 func (p *player) propose(tx *cluster.Txn) error {
 	next := p.at
 	for ; next < len(p.old.Records); next++ {
@@ -149,18 +152,19 @@ func (p *player) propose(tx *cluster.Txn) error {
 		}
 	}
 	for next < len(p.old.Records) && p.old.Records[next].Kind == Need {
-		next++ // the simulator passes over one that changes no offer
+		next++ // the simulator calls no scheduler for a Need record that does not change the offer
 	}
 	switch last := len(p.old.Records) - 1; {
 	case next <= last:
 		p.wake(tx, &p.old.Records[next])
-	case p.old.Records[last].Kind == Need: // the old scheduler failed at a later instant that left no record
+	case p.old.Records[last].Kind == Need: // the original scheduler failed at a later instant that left no record
 		tx.WakeAt(p.old.Records[last].At + 1)
 	}
 	return nil
 }
 
-// wake asks for a decision point where the old scheduler must have had one that nothing else explains.
+// wake requests a decision point at the record's time where the original scheduler must have requested one: neither an operation
+// nor the end of a log creates a decision point by itself.
 func (p *player) wake(tx *cluster.Txn, r *Record) {
 	switch {
 	case operation(r.Kind):

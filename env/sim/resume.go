@@ -11,28 +11,29 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Rest is what a caller assumes of a cluster whose future it does not know.
+// Rest holds a caller's assumptions about the future of a cluster.
 type Rest struct {
-	// Work returns the isolated run time in all of a job that waits or runs: its progress or more. One that has done all of it
-	// ends at once.
+	// Work returns the total isolated run time of a job that waits or runs. It must be at least the job's progress. A job whose
+	// progress equals its work ends at once.
 	Work func(id cluster.JobID) time.Duration
-	// Future are the jobs still to come, by submit time, not before the state's instant. They are kept, not copied, and not
-	// changed. Their ids follow those of the jobs that the state knows, also where it expects jobs of its own.
+	// Future lists the jobs still to come by submit time, none before the state's instant. Resume keeps the slice without copying
+	// and never changes it. The ids of these jobs follow the ids of all jobs of the state, including jobs that the state itself
+	// still expects.
 	Future []trace.Job
-	// Wake is an instant to come at which the scheduler asked to be called before the state's open transaction, 0 for none. A
-	// state does not tell.
+	// Wake is the future instant, if any, for which the scheduler requested a call before the state's open transaction; 0 means
+	// none. The caller must supply it because a state does not contain it.
 	Wake time.Duration
 }
 
-// Resume makes s an episode that goes on from a state as it is: jobs that run stay on their very GPUs with the progress,
-// attained service, starts and restart pauses that they have, and those that wait wait. The state is only read; its open
-// transaction is copied, too, and is the first to commit, as after a Fork: Continue, or schedule and Commit. s's memory is
-// reused; the zero Sim will do. No log is kept. After an error s is an episode that is over.
+// Resume makes s an episode that continues from a given state. Running jobs stay on their exact GPUs and keep their progress,
+// attained service, number of starts and restart pauses; waiting jobs keep waiting. Resume only reads the state. It also copies
+// the state's open transaction, which the caller must commit first, as after Fork: call Continue, or schedule and Commit. Resume
+// reuses the memory of s, which may be the zero Sim. s keeps no log. After an error, s is an episode that is over.
 //
-// The cluster is the state's, and all instants of the configuration are on its clock. What fails, is repaired or is demanded
-// up to the state's instant has happened already, whatever came of it: past demand tells only whose Grace still runs, beside
-// what the state says is owed. Jobs run at the state's rates until the first Commit and then as Physics says. Schedulers know
-// the speeds that the state's profile tells, those of Physics if it has none.
+// The cluster is that of the state, and all times in cfg are on the state's clock. The simulator assumes that outages and demand
+// up to the state's instant have already taken effect. It uses past demand only to find offers that are still within Grace, in
+// addition to the servers that the state reports as owed. Jobs run at the rates of the state until the first Commit, and at those
+// of Physics afterwards. Schedulers see the speeds of the state's profile, or those of Physics if the state has no profile.
 func (s *Sim) Resume(cfg *Config, from *cluster.View, rest Rest) error {
 	s.outcome = Outcome{Truncated: "it could not be resumed"}
 	if s.state != nil && from == &s.state.View {
@@ -96,7 +97,7 @@ func (r *Rest) validate(now time.Duration) error {
 	return nil
 }
 
-// resumeClocks sets what happens without the scheduler's doing going from now on.
+// resumeClocks skips the demand and the outages up to now, which have already happened.
 func (s *Sim) resumeClocks() {
 	now := s.state.Now()
 	s.offered = s.state.Offer()
@@ -118,7 +119,7 @@ func (s *Sim) resumeClocks() {
 	}
 }
 
-// resumeJobs says when the running jobs finish.
+// resumeJobs computes when the running jobs finish.
 func (s *Sim) resumeJobs() {
 	s.finish.heap = s.finish.heap[:0]
 	s.finish.place = grow(s.finish.place, s.state.Jobs())
@@ -135,5 +136,5 @@ func (s *Sim) resumeJobs() {
 	}
 }
 
-// grow returns a slice of n elements of any value, in the same memory if that will do.
+// grow returns a slice of n elements with arbitrary contents. It reuses old's memory if that is large enough.
 func grow[T any](old []T, n int) []T { return slices.Grow(old[:0], n)[:n] }

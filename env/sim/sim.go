@@ -12,50 +12,50 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Outcome is how an episode ended.
+// Outcome reports how an episode ended.
 type Outcome struct {
 	Terminated bool   // every job finished
-	Truncated  string // why it was cut off before that, "" if it was not
+	Truncated  string // why the episode was cut off before that, "" if it was not
 }
 
-// Sim is one episode in progress: a caller alternates Next, scheduling in the transaction it returns, and Commit.
-// Same configuration, jobs and decisions, same log, byte for byte. Not safe for concurrent use.
+// Sim is one episode in progress. The caller alternates between Next, which opens a transaction for the scheduler, and Commit.
+// The same configuration, jobs and decisions give the same log, byte for byte. A Sim is not safe for concurrent use.
 type Sim struct {
 	cfg     Config
 	jobs    []trace.Job
 	first   cluster.JobID   // the id of jobs[0]
-	arrival []int32         // indices of jobs by submit time, then id; nil if they are in that order
-	next    int             // into arrival
-	works   []time.Duration // of the jobs before the first, which an episode that was resumed already has
-	left    int             // jobs not finished
+	arrival []int32         // indices into jobs by submit time, then id; nil if jobs is in that order
+	next    int             // index into arrival
+	works   []time.Duration // of the jobs with ids below first, which a resumed episode takes from its state
+	left    int             // the number of jobs not finished
 	state   *cluster.State
 	finish  queue
-	faults  []fault         // of Config.Outages, by time
-	fault   int             // into faults
-	demand  int             // into Config.Demand
-	offers  []time.Duration // by that index: when the offer next changes
-	ahead   int             // into Config.Demand: the first that was still to come when the episode began
-	offered int32           // servers offered until then
-	due     time.Duration   // when the first of those that were owed when the episode began must be back
-	warm    bool            // the scheduler has not yet been told of the jobs that ran from the start
+	faults  []fault         // the starts and ends of Config.Outages, by time
+	fault   int             // index of the next fault
+	demand  int             // index of the next entry of Config.Demand
+	offers  []time.Duration // by index into Config.Demand: when the offer next changes
+	ahead   int             // index into Config.Demand: the first entry after the episode's beginning
+	offered int32           // the number of servers that the pool offered until then
+	due     time.Duration   // the deadline of the servers owed when the episode began
+	warm    bool            // the next call must still tell the scheduler which jobs ran from the start
 	events  []cluster.Event
-	wake    time.Duration // never if nobody asked
+	wake    time.Duration // cluster.Never if the scheduler requested no wake-up
 	log     Log
-	refused int // operations
+	refused int // the number of refused operations
 	outcome Outcome
-	watch   func(from, to time.Duration) // nil: nobody watches
+	watch   func(from, to time.Duration) // may be nil
 	scratch
 }
 
-// scratch is reused from call to call.
+// scratch holds slices that calls reuse.
 type scratch struct {
 	ended    []cluster.JobID
 	touched  []cluster.JobID // jobs whose speed may have changed
-	launched []cluster.JobID // in the transaction being committed, at a speed that knows all of it
+	launched []cluster.JobID // jobs launched by the current Commit; their speed already considers all its operations
 }
 
-// New returns an episode before its first event. The jobs are kept, not copied, and not changed; a job's id is its index.
-// A job that the cluster could never hold is an error.
+// New returns an episode before its first event. It keeps the jobs without copying and never changes them; a job's id is its
+// index. It returns an error if a job could not even run on the empty cluster.
 func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	if cfg.Physics == nil {
 		cfg.Physics = physics.Ideal()
@@ -106,8 +106,8 @@ func admissible(c *cluster.Spec, jobs []trace.Job) error {
 	return nil
 }
 
-// Run plays the episode to its end under one scheduler. An error of the scheduler or of ctx ends it early; the log then
-// holds what happened until there.
+// Run plays the episode to its end under one scheduler. It stops early with an error if the scheduler returns an error or ctx is
+// done; the log then contains the events until that point.
 func (s *Sim) Run(ctx context.Context, sched cluster.Scheduler, seed uint64) error {
 	if err := sched.Reset(seed); err != nil {
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)
@@ -128,20 +128,20 @@ func (s *Sim) Run(ctx context.Context, sched cluster.Scheduler, seed uint64) err
 	}
 }
 
-// State returns the cluster as it is now. Read only.
+// State returns the current state of the cluster. Read only.
 func (s *Sim) State() *cluster.State { return s.state }
 
-// Log returns the record so far. It grows with the episode. Read only.
+// Log returns the event log so far. It grows with the episode. Read only.
 func (s *Sim) Log() *Log { return &s.log }
 
-// Refused counts the operations so far that the cluster did not allow, also those that a search only tried. The log does not
-// have them.
+// Refused returns the number of operations so far that the cluster did not allow, including those that a search only tried. The
+// log does not contain refused operations.
 func (s *Sim) Refused() int { return s.refused }
 
-// Outcome returns how the episode ended, the zero value before that.
+// Outcome returns how the episode ended, or the zero value while it runs.
 func (s *Sim) Outcome() Outcome { return s.outcome }
 
-// Next moves to the next decision point and opens its transaction; ok is false when the episode is over.
+// Next advances the clock to the next decision point and opens its transaction; ok is false when the episode is over.
 func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	if s.outcome != (Outcome{}) {
 		return nil, false
@@ -178,15 +178,15 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		return s.state.Begin(s.state.Introduce()), true
 	}
 	s.respeed()
-	for s.finish.len() > 0 && s.finish.min() == at { // who was within a nanosecond of the end and is faster now
+	for s.finish.len() > 0 && s.finish.min() == at { // jobs that had at most a nanosecond left and run faster now
 		s.completeAll(at)
 		s.respeed()
 	}
 	return s.state.Begin(s.events), true
 }
 
-// Watch has seen called for every stretch of time before it passes, with the state as decisions left it: during the stretch
-// nothing changes but the clock. nil ends it. Forks are not watched.
+// Watch makes the simulator call seen before it passes each stretch of time. The state is then as the last decision left it, and
+// only the clock changes during the stretch. Pass nil to stop watching. Forks are not watched.
 func (s *Sim) Watch(seen func(from, to time.Duration)) { s.watch = seen }
 
 func (s *Sim) watched(to time.Duration) {
@@ -195,7 +195,7 @@ func (s *Sim) watched(to time.Duration) {
 	}
 }
 
-// upcoming is when something happens next.
+// upcoming returns the time of the next event.
 func (s *Sim) upcoming() time.Duration {
 	at := s.wake
 	if s.finish.len() > 0 {
@@ -224,7 +224,7 @@ func (s *Sim) end(o Outcome) (*cluster.Txn, bool) {
 	return nil, false
 }
 
-// completeAll finishes the jobs whose work is done, then notes whom that frees.
+// completeAll finishes the jobs whose work is done and touches the jobs whose speed may change because of that.
 func (s *Sim) completeAll(at time.Duration) {
 	for s.finish.len() > 0 && s.finish.min() == at {
 		id := s.finish.pop()
@@ -236,7 +236,7 @@ func (s *Sim) completeAll(at time.Duration) {
 	}
 }
 
-// coming is the index of the job that is submitted next.
+// coming returns the index of the next job to be submitted.
 func (s *Sim) coming() int {
 	if s.arrival == nil {
 		return s.next
@@ -244,7 +244,7 @@ func (s *Sim) coming() int {
 	return int(s.arrival[s.next])
 }
 
-// work is the isolated run time of a job.
+// work returns the isolated run time of a job.
 func (s *Sim) work(id cluster.JobID) time.Duration {
 	if id < s.first {
 		return s.works[id]

@@ -15,15 +15,15 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// The format of a written log.
+// logFormat and logVersion identify the format of a written log.
 const (
 	logFormat  = "clustergym-log"
 	logVersion = 2
 )
 
-// Write writes the log as JSON lines: a header, a line for each record in order, and a line for each job that had not come
-// when the log ended, so that ReadLog gives the same log back from nothing else. Times are integer nanoseconds. Equal logs
-// are written as equal bytes.
+// Write writes the log as JSON lines: a header, a line for each record in order, and a line for each job that was not submitted
+// before the log ended. ReadLog restores the same log from these lines alone. Times are integer nanoseconds. Equal logs give
+// equal bytes.
 //
 //	{"format":"clustergym-log","version":2,"scheduler":"fifo","physics":"ideal",
 //	 "restart":{"preempt":0,"migrate":0,"resize":0,"from_scratch":false,"interval":0,"save":0},"horizon":0,"jobs":1,
@@ -33,13 +33,14 @@ const (
 //	{"at":60000000000,"kind":"finish","job":0}
 //	{"at":60000000000,"kind":"end","terminated":true}
 //
-// Servers in a row that are alike and numbered in a row are one group: from 0 on, count of them. A job and a server go by
-// their ids, which are indices. Left out where they are 0 or empty: of a job user, tenant, min_workers, max_workers,
-// cpu_milli, mem_mib, gpu_mem_mib, model, group, stages, tensor, gpu_type, mixed and estimate; of a server gpu_type,
-// gpu_mem_mib and rack; of the header warm, grace, per_gpu, quotas ([{"tenant":"t","gpus":8}]), outages
-// ([[from,to,server,gpu]], gpu -1 for all of it) and demand ([[at,need,offer]], need in thousandths of servers). An episode
-// that was cut off ends with "truncated" and the reason. A job that had not come has the kind "unsubmitted" and its submit
-// time as "at". A physics that physics.Parse does not know and text that is not UTF-8 are errors.
+// Consecutive servers that differ only in a number at the end of their names, counted up by 1, are written as one group: count
+// servers, numbered from the field from on. Lines refer to jobs and servers by their ids, which are indices. Write omits these
+// fields if they are 0 or empty: of a job user, tenant, min_workers, max_workers, cpu_milli, mem_mib, gpu_mem_mib, model, group,
+// stages, tensor, gpu_type, mixed and estimate; of a server gpu_type, gpu_mem_mib and rack; of the header warm, grace, per_gpu,
+// quotas ([{"tenant":"t","gpus":8}]), outages ([[from,to,server,gpu]], gpu -1 for the whole server) and demand
+// ([[at,need,offer]], need in thousandths of servers). The last record of a truncated episode has "truncated" with the reason. A
+// job that was not submitted has a line of kind "unsubmitted" with its submit time as "at". Write returns an error if
+// physics.Parse does not accept the physics's name or if a text is not printable UTF-8.
 func (l *Log) Write(w io.Writer) error {
 	if l.Config.Physics == nil {
 		return fmt.Errorf("write log: no physics")
@@ -74,7 +75,7 @@ func (l *Log) Write(w io.Writer) error {
 	return nil
 }
 
-// clean reports the first text that is not as ReadLog wants it.
+// clean returns an error about the first text that ReadLog would refuse.
 func (l *Log) clean() error {
 	if !names.Clean(l.Scheduler) {
 		return fmt.Errorf("scheduler %q: not printable UTF-8", l.Scheduler)
@@ -135,7 +136,7 @@ func (l *Log) appendHeader(b []byte) []byte {
 	return append(b, "]}"...)
 }
 
-// appendRows writes a list, and nothing for one that is empty.
+// appendRows appends a list with its key, or nothing if the list is empty.
 func appendRows(b []byte, key string, n int, row func(b []byte, i int) []byte) []byte {
 	if n == 0 {
 		return b
@@ -150,7 +151,7 @@ func appendRows(b []byte, key string, n int, row func(b []byte, i int) []byte) [
 	return append(b, ']')
 }
 
-// alike counts the servers from the first on that are one group.
+// alike returns how many of the servers, counted from the first, form one group.
 func alike(servers []cluster.ServerSpec) int {
 	first := servers[0]
 	prefix, from, numbered := cutNumber(first.Name)
@@ -168,7 +169,8 @@ func alike(servers []cluster.ServerSpec) int {
 	return n
 }
 
-// cutNumber splits a name into what stands before its number and the number, if Itoa would write it like that.
+// cutNumber splits a name into a prefix and the number at its end. ok is false if there is no such number, or if Itoa would write
+// it differently (leading zeros).
 func cutNumber(name string) (prefix string, n int, ok bool) {
 	prefix = strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(prefix):])
@@ -304,7 +306,7 @@ func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(append(b, key...), n, 10)
 }
 
-// appendSome leaves 0 out.
+// appendSome appends the key and the number, or nothing if the number is 0.
 func appendSome(b []byte, key string, n int64) []byte {
 	if n == 0 {
 		return b
@@ -326,7 +328,7 @@ func appendLimit(b []byte, key string, n int64) []byte {
 	return appendInt(b, key, n)
 }
 
-// appendText quotes; plain ASCII without going through encoding/json.
+// appendText appends a quoted string. It uses encoding/json only for strings that need more than quotes.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

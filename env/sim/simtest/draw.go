@@ -1,4 +1,4 @@
-// Package simtest draws small episodes for property tests, plays them to their end and pictures states.
+// Package simtest helps with property tests: it draws small episodes, plays them to their end and prints states.
 package simtest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Draw draws a small cluster that is short of GPUs: of several types, with quotas, servers to borrow and failures at times, and
-// jobs some of which are elastic, share GPUs or have wrong estimates. Estimates and works are seconds or more.
+// Draw draws an episode on a small cluster that is short of GPUs. Some episodes have several GPU types, quotas, servers to borrow
+// or failures. Some jobs are elastic, share GPUs or have wrong estimates. Every estimate and work is at least a second.
 func Draw(t *rapid.T) *sim.Episode {
 	seconds := func(name string, from, to int) time.Duration {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second

@@ -13,24 +13,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Many checks a property so many times, or as many as -rapid.checks says if that is not its usual 100. With -short it does not
-// check less, as rapid would: tests count what they have seen.
+// Many checks a property the given number of times, or as often as -rapid.checks says if that is not its default of 100. With
+// -short it checks just as often, although rapid would check less, because some tests count the cases they have seen.
 func Many(t *testing.T, times int, property func(*rapid.T)) {
 	t.Helper()
 	if testing.Short() {
-		times *= 5 // of which rapid takes a fifth
+		times *= 5 // rapid divides the number by 5
 	}
 	checks := flag.Lookup("rapid.checks").Value
 	if usual := checks.String(); usual == "100" {
 		if err := checks.Set(strconv.Itoa(times)); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = checks.Set(usual) }() // it was set to that before
+		defer func() { _ = checks.Set(usual) }() // it was valid before
 	}
 	rapid.Check(t, property)
 }
 
-// Begin opens an episode.
+// Begin opens an episode and fails the test if that is not possible.
 func Begin(t rapid.TB, e *sim.Episode) *sim.Sim {
 	t.Helper()
 	s, err := e.New()
@@ -40,7 +40,7 @@ func Begin(t rapid.TB, e *sim.Episode) *sim.Sim {
 	return s
 }
 
-// End plays an episode to its end, at which every job has finished.
+// End plays an episode to its end and fails the test unless every job finishes.
 func End(t rapid.TB, s *sim.Sim, p cluster.Scheduler) *sim.Log {
 	t.Helper()
 	if err := s.Run(context.Background(), p, 1); err != nil {
@@ -52,7 +52,7 @@ func End(t rapid.TB, s *sim.Sim, p cluster.Scheduler) *sim.Log {
 	return s.Log()
 }
 
-// Written is a log as it is written to a file, but for the scheduler's name.
+// Written returns the log as Write writes it, with an empty scheduler name.
 func Written(t rapid.TB, l *sim.Log) string {
 	t.Helper()
 	l.Scheduler = ""
@@ -63,7 +63,7 @@ func Written(t rapid.TB, l *sim.Log) string {
 	return b.String()
 }
 
-// Portray shows all that can be seen of a state, in the order in which it shows it.
+// Portray returns as text everything that can be seen of a state, in the order in which the state returns it.
 func Portray(s *cluster.View) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Now(), s.Pending(), s.Running(), s.Offer(), s.Lent(), s.FreeTotal())
