@@ -5,11 +5,11 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Communication returns the parallel configuration of a job that trains the model with so many workers, in stages of groups of
-// tensor workers; 0 stands for 1. The model's layers are split equally over stages and groups, the rest of the workers are
-// replicas of each stage; tensor parallelism all-reduces the activations of every layer twice forward and twice backward
-// (Megatron-LM, arXiv 1909.08053, §3). ok is false where nothing is known of what the job sends: of a model that no profile
-// knows, and where the workers do not make up whole replicas of all stages.
+// Communication returns the parallel configuration of a job that trains the model with the given number of workers, pipeline
+// stages, and workers per tensor-parallel group; 0 stages or tensor means 1. It splits the model's layers equally over stages and
+// groups, and uses the remaining factor of the workers as replicas of each stage. Tensor parallelism all-reduces the activations
+// of every layer twice forward and twice backward (Megatron-LM, arXiv 1909.08053, §3). ok is false if the job's traffic is
+// unknown: if there is no profile of the model, or if the workers do not make up whole replicas of all stages.
 func Communication(model string, workers, stages, tensor int32) (job comm.Job, ok bool) {
 	f := profile.Lookup(model)
 	stages, tensor = max(stages, 1), max(tensor, 1)

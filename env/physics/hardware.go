@@ -5,12 +5,12 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// GPUType runs a job as fast as its model runs on the GPUs it holds, relative to the V100 (Gavel, OSDI 2020; the T4 after
-// Lyra, EuroSys 2023, §7.5). A gang on several types at once reaches mixedSpeed of the mean of its workers. A type or a model
-// that is not known counts 1.
+// GPUType is the speed of the job's model on the GPUs that the job holds, relative to the V100 (Gavel, OSDI 2020; the T4 after
+// Lyra, EuroSys 2023, §7.5). A gang on several GPU types runs at mixedSpeed times the mean speed of its workers. An unknown GPU
+// type or model has the factor 1.
 type GPUType struct{ alone }
 
-// mixedSpeed is what is left of the ideal speed on mixed GPUs (Lyra, §7.1: at most 70 %).
+// mixedSpeed is the fraction of the mean speed that remains on mixed GPU types (Lyra, §7.1: at most 70 %).
 const mixedSpeed = 0.7
 
 // Name implements Part.
@@ -41,9 +41,9 @@ func (GPUType) Factor(s *cluster.View, job cluster.JobID) float64 {
 	return mixedSpeed * sum / float64(workers)
 }
 
-// CPUMem runs a job as fast as its model runs with the CPU and memory that its workers hold, relative to what it asked for
-// (Synergy, OSDI 2022). The worker with the least sets the pace. A job that asked for no CPU, or whose model is not known,
-// does not mind.
+// CPUMem is the speed of the job's model with the CPU and memory that its workers hold, relative to the amounts that the job
+// asked for (Synergy, OSDI 2022). The slowest worker determines the gang's speed. The factor is 1 if the job asked for no CPU or
+// no memory, or if its model is unknown.
 type CPUMem struct{ alone }
 
 // Name implements Part.

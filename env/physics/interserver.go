@@ -6,9 +6,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// InterServer slows a gang that runs on more servers than it needs: with n servers where m would do, time stretches by
-// 1 + Penalty·(1 - m/n), so by at most 1 + Penalty. m counts servers as large as the cluster's largest. It is the simplest
-// stand-in for communication that leaves the server; NewNetwork makes the detailed one.
+// InterServer slows a gang that runs on more servers than it needs. On n servers, where m would be enough, the run time grows by
+// the factor 1 + Penalty·(1 - m/n), which is at most 1 + Penalty. m is computed for servers as large as the largest in the
+// cluster. InterServer is the simplest model of communication between servers; NewNetwork returns the detailed one.
 type InterServer struct {
 	alone
 	Penalty float64

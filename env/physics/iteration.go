@@ -5,18 +5,19 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// The cluster that IterationSeconds takes the time on: the links of the built-in scenarios, and servers of 8 GPUs. Another
-// cluster would scale the iterations of one kind of job alike, and so times that are predicted by them not at all.
+// The cluster for which IterationSeconds computes times: the links of the built-in scenarios, and servers of 8 GPUs. With another
+// cluster, the iteration times of one kind of job would all change by the same factor, so run times predicted from iterations
+// would stay the same.
 const (
-	intraGBs      = 12.5 // of each GPU to the others of its server
+	intraGBs      = 12.5 // of each GPU to the other GPUs of its server
 	nicGBs        = 1.25 // of each server
 	gpusPerServer = 8
 )
 
-// IterationSeconds returns the seconds that one iteration of a job with its Workers takes placed best (α_min of A-SRPT, as
-// comm.Best has it), by its Model, Stages and Tensor; 1 where the model is not known or no such gang can be, so
-// that iterations are then seconds of isolated run time. A job's iterations are its isolated run time over this, whatever the
-// cluster. It takes about a microsecond and remembers nothing: it is safe for concurrent use.
+// IterationSeconds returns how many seconds one iteration of a job takes with its Workers under the best placement (α_min of
+// A-SRPT, see comm.Best), given its Model, Stages and Tensor. It returns 1 if the model is unknown or such a gang is impossible;
+// iterations are then seconds of isolated run time. A job's number of iterations is its isolated run time divided by this value,
+// on any cluster. A call takes about a microsecond, caches nothing and is safe for concurrent use.
 func IterationSeconds(spec *cluster.JobSpec) float64 {
 	job, ok := Communication(spec.Model, spec.Workers, spec.Stages, spec.Tensor)
 	if !ok {
@@ -24,7 +25,7 @@ func IterationSeconds(spec *cluster.JobSpec) float64 {
 	}
 	links := comm.Links{Intra: intraGBs * 1e9, NIC: nicGBs * 1e9}
 	best, err := comm.Best(job, max(gpusPerServer, spec.Together()), links)
-	if err != nil { // no cluster could serve such a job
+	if err != nil { // no cluster could run such a job
 		return 1
 	}
 	return best

@@ -9,20 +9,20 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Misprofile says how far off profiles are. What they tell of a job's speed is off by a factor from 1/(1+Within) to 1+Within,
-// log-uniform, that is fixed for its model and the kind of configuration that it runs in, and drawn from Seed. Speeds as they
-// are know nothing of it. The zero value is off by nothing.
+// Misprofile describes how wrong the profiles are that schedulers see. The reported speed of a job is multiplied by a factor from
+// 1/(1+Within) to 1+Within, log-uniform and drawn from Seed. The factor is fixed for each model and kind of configuration. True
+// speeds are not affected. The zero value makes no error.
 //
-// The kind is what of the configuration differs from what the job asked for: the type of its GPUs, none counting as the
-// reference, whether it is on more servers than it needs, has fewer or more workers, less or more CPU or memory, and shares a
-// GPU with another job. All jobs of a model are misjudged alike, so that no scheduler can average the factor out. A model that
-// no profile knows has none that could be off.
+// The kind of configuration consists of: the GPU type (an empty type counts as the V100); whether the job is on more servers than
+// it needs; whether it has fewer or more workers, or less or more CPU or memory, than it asked for; and whether it shares a GPU
+// with another job. All jobs of a model get the same factors, so a scheduler cannot average the error out. For a model without a
+// profile the factor is 1.
 type Misprofile struct {
 	Within float64
 	Seed   uint64
 }
 
-// Profiled returns what schedulers are told of a model: Profiled of it, off by the factors.
+// Profiled returns the model whose speeds schedulers see: physics.Profiled of m, multiplied by the factors.
 func (e Misprofile) Profiled(m Model) Model {
 	known := Profiled(m)
 	if e.Within == 0 {
@@ -41,7 +41,8 @@ func (m misprofiled) Speed(s *cluster.View, job cluster.JobID) float64 {
 	return m.Model.Speed(s, job) * m.off.factor(s, job)
 }
 
-// Coupled implements Model: also jobs that no physics couples come to share a GPU.
+// Coupled implements Model. It adds the jobs that share a GPU with the placement even if no part couples them, because the factor
+// depends on sharing.
 func (m misprofiled) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return Sharing{}.Coupled(s, p, m.Model.Coupled(s, p, dst))
 }
@@ -61,7 +62,7 @@ func (e Misprofile) factor(s *cluster.View, job cluster.JobID) float64 {
 	return math.Exp((2*u - 1) * math.Log1p(e.Within))
 }
 
-// gpuType is the type of a placement's GPUs, that which speeds are relative to for none, "mixed" of several.
+// gpuType returns the type of a placement's GPUs: the V100 for an empty type, "mixed" for several types.
 func gpuType(s *cluster.View, p cluster.Placement) string {
 	first := s.Server(p[0].Server).GPUType
 	for _, q := range p[1:] {
@@ -72,7 +73,8 @@ func gpuType(s *cluster.View, p cluster.Placement) string {
 	return cmp.Or(first, profile.MeasuredGPUs[profile.V100])
 }
 
-// held is -1 where a worker has less CPU or memory than asked for, else 1 where one has more, else 0.
+// held returns -1 if a worker has less CPU or memory than the job asked for. If none has, it returns 1 if a worker has more, and
+// 0 otherwise.
 func held(p cluster.Placement, want cluster.Amount) int {
 	more := 0
 	for i := range p {
@@ -86,7 +88,7 @@ func held(p cluster.Placement, want cluster.Amount) int {
 	return more
 }
 
-// beside tells whether another job is on one of the job's GPUs.
+// beside reports whether another job is on one of the job's GPUs.
 func beside(s *cluster.View, job cluster.JobID) bool {
 	for _, q := range s.Placement(job) {
 		if q.GPUMilli == cluster.WholeGPU || s.Shared(q.Server) == 0 {

@@ -8,15 +8,17 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// network slows a gang by what its workers send each other: between pipeline stages and in the all-reduce of data-parallel
-// replicas, inside servers, through their NICs and, between racks, through uplinks that jobs share. The time of an iteration
-// is that of package comm; a job's speed is its time on the fewest servers, empty and uncontended, over its time as it is
-// placed. Ranks are laid out stage by stage over the pieces in their order, so the order of a placement is its mapping.
+// network is the slowdown of a gang by the communication of its workers: between pipeline stages, and in the all-reduce of
+// data-parallel replicas. The traffic uses links inside servers, NICs and, between racks, uplinks that jobs share. Package comm
+// computes the time of an iteration. A job's speed is its iteration time on the fewest servers, empty and uncontended, divided by
+// its iteration time as placed. Ranks are assigned stage by stage to the pieces in their order, so the order of a placement
+// determines its mapping.
 //
-// Where the gangs that cross a rack's uplink want more than it carries, each by the NICs of its GPUs there, all get the same
-// fraction of what they want, and a gang gets the least fraction of its racks. A job of unknown model sends nothing.
+// Each gang that crosses a rack's uplink demands the NIC bandwidth of its GPUs in the rack. If the sum of the demands exceeds the
+// uplink, every gang gets the same fraction of its demand. A gang in several racks gets the smallest fraction of its racks. A job
+// of unknown model sends nothing.
 type network struct {
-	gb     [3]float64 // as given
+	gb     [3]float64 // the bandwidths in GB/s, as given
 	links  comm.Links
 	uplink float64 // bytes/s of a rack
 	known  *sync.Map
@@ -24,8 +26,8 @@ type network struct {
 
 const giga = 1e9
 
-// NewNetwork returns the part for bandwidths in GB/s: of a GPU to the others of its server, of a server's NIC, of a rack's
-// uplink.
+// NewNetwork returns the part for communication over links with the given bandwidths in GB/s: of a GPU to the other GPUs of its
+// server, of a server's NIC, and of a rack's uplink.
 func NewNetwork(intra, nic, uplink float64) Part {
 	return network{
 		gb:    [3]float64{intra, nic, uplink},
@@ -38,16 +40,16 @@ func (m network) Name() string {
 	return fmt.Sprintf("network(%g,%g,%g)", m.gb[0], m.gb[1], m.gb[2])
 }
 
-// pattern is all that a job's communication depends on beside its placement.
+// pattern contains everything besides the placement that a job's communication depends on.
 type pattern struct {
 	model                       string
-	workers, stages, tensor, on int32 // on servers of so many GPUs
+	workers, stages, tensor, on int32 // on is the number of GPUs of a server
 }
 
-// reference is what is known of a pattern.
+// reference is the communication of a pattern under the best placement.
 type reference struct {
 	job  comm.Job
-	best float64 // seconds of an iteration on the fewest servers; 0 where nothing is sent
+	best float64 // seconds of an iteration on the fewest servers; 0 if the job sends nothing
 }
 
 // Factor implements Part.
@@ -72,7 +74,7 @@ func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
 	}
 	x, err := comm.Ranks(b.mapping, ref.job, b.workers)
 	if err != nil {
-		panic("physics: " + err.Error()) // the transaction admits no such placement
+		panic("physics: " + err.Error()) // the transaction refuses such a placement
 	}
 	b.mapping = x
 	return min(ref.best/comm.Alpha(ref.job, x, m.links, b.gpus, b.nic), 1)
@@ -88,7 +90,7 @@ func (b *buffer) reset() { b.workers, b.gpus, b.nic = b.workers[:0], b.gpus[:0],
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// fraction is what a gang gets of its NICs' bandwidth through the busiest uplink on its way.
+// fraction returns the fraction of its NIC bandwidth that a gang gets through the most contended uplink it uses.
 func (m network) fraction(s *cluster.View, p cluster.Placement) float64 {
 	if !s.Crosses(p) {
 		return 1
@@ -106,7 +108,7 @@ func (m network) fraction(s *cluster.View, p cluster.Placement) float64 {
 	return least
 }
 
-// reference finds or computes what is known of a pattern.
+// reference returns the cached reference of a pattern, or computes it.
 func (m network) reference(k pattern) *reference {
 	if r, ok := m.known.Load(k); ok {
 		return r.(*reference)
@@ -116,7 +118,7 @@ func (m network) reference(k pattern) *reference {
 		r.job = job
 		best, err := comm.Best(r.job, k.on, m.links)
 		if err != nil {
-			panic("physics: " + err.Error()) // a validated job that a server of the cluster's largest kind can hold
+			panic("physics: " + err.Error()) // the job is valid, and a server of the cluster's largest kind can hold a replica
 		}
 		r.best = best
 	}
@@ -124,7 +126,7 @@ func (m network) reference(k pattern) *reference {
 	return r
 }
 
-// Coupled implements Part: the gangs that use the uplinks that the placement uses.
+// Coupled implements Part. It adds the gangs that use the same uplinks as the placement.
 func (m network) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	if !s.Crosses(p) {
 		return dst

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// form is how a part is written and made.
+// form describes the syntax of a part and how to make it.
 type form struct {
 	name  string
 	about string
@@ -15,7 +15,7 @@ type form struct {
 	make  func(v []float64) Part
 }
 
-// arg bounds a number between the parentheses.
+// arg is a number between the parentheses and its bounds.
 type arg struct {
 	name      string
 	low, high float64
@@ -57,7 +57,7 @@ var forms = []form{
 	},
 }
 
-// Parse returns the model that a Name names: "ideal", or parts joined by "*", for example "sharing(0.3) * inter-server(0.5)".
+// Parse returns the model with the given name: "ideal", or parts joined by "*", for example "sharing(0.3) * inter-server(0.5)".
 func Parse(name string) (Model, error) {
 	if name == "ideal" {
 		return Ideal(), nil
@@ -128,13 +128,13 @@ func (f *form) usage() string {
 	return f.name + "(" + strings.Join(names, ",") + ")"
 }
 
-// Help says how a part is written and what it does.
+// Help describes how a part is written and what it does.
 type Help struct {
 	Usage string `json:"usage"`
 	About string `json:"about"`
 }
 
-// Parts lists the parts that Parse knows.
+// Parts lists the parts that Parse accepts.
 func Parts() []Help {
 	all := make([]Help, len(forms))
 	for i := range forms {

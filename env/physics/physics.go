@@ -1,9 +1,9 @@
-// Package physics says how fast a job runs under a placement. A model reads the state and never changes it; the simulator
-// asks it whenever a placement changes, and asks again for the jobs that the change may slow or speed up, so that completion
-// times are exact.
+// Package physics computes how fast a job runs under a placement. A model reads the state and never changes it. The simulator
+// calls the model for a job whenever its placement changes, and for all other jobs whose speed the change may affect, so that
+// completion times are exact.
 //
-// A model is a product of parts, each of which is one influence on speed and can be left out. Every part is 1 for a job that
-// runs alone, with what it asked for, on reference hardware, well placed.
+// A model is a product of parts. Each part is one influence on speed and can be left out. Every part is 1 for a job that runs
+// alone, with what it asked for, on reference hardware, under a good placement.
 package physics
 
 import (
@@ -12,22 +12,23 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Model gives the speed of a running job: work per time, always above 0. It must depend on the state alone and be safe for
-// concurrent use.
+// Model computes the speed of a running job: work per time, always above 0. The speed must depend on the state alone. A Model
+// must be safe for concurrent use.
 type Model interface {
-	// Name is what Parse reads back, for the models that it knows.
+	// Name returns a text from which Parse makes the same model, if it is one that Parse can make.
 	Name() string
 	cluster.Profile
 }
 
-// Part is one influence on speed. Factor is above 0.
+// Part is one influence on speed. Factor returns a number above 0 by which the speed is multiplied. Coupled appends to dst the
+// jobs whose factor may change when a job takes or leaves the placement.
 type Part interface {
 	Name() string
 	Factor(s *cluster.View, job cluster.JobID) float64
 	Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
 }
 
-// alone is embedded by parts that look at no other job.
+// alone is embedded by parts whose factor does not depend on other jobs.
 type alone struct{}
 
 // Coupled implements Part.
@@ -35,11 +36,12 @@ func (alone) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) 
 	return dst
 }
 
-// Ideal runs every job in proportion to the GPU share it holds of what it asked for, wherever its workers are.
+// Ideal returns the model in which a job's speed is the GPU share that it holds, divided by the share that it asked for. It does
+// not depend on where the workers are.
 func Ideal() Model { return product{} }
 
-// Compose returns the model in which every part slows or speeds a job up beside the ideal model: its speed is the ideal one
-// times all factors. With Sharing among the parts, a share of a GPU admits a job and does not cap it, see there.
+// Compose returns the model whose speed is that of the ideal model times the factors of all parts. If Sharing is among the parts,
+// a share of a GPU admits a job but does not limit its speed; see Sharing.
 func Compose(parts ...Part) Model {
 	m := product{parts: parts}
 	for _, p := range parts {
@@ -50,8 +52,8 @@ func Compose(parts ...Part) Model {
 	return m
 }
 
-// Profiled returns what may be known of a model before a job runs: the model without Jitter. A model that Compose did not make
-// is returned as it is.
+// Profiled returns the part of a model that may be known before a job runs: the model without Jitter. It returns a model that
+// Compose did not make unchanged.
 func Profiled(m Model) Model {
 	p, ok := m.(product)
 	if !ok {
@@ -68,7 +70,7 @@ func Profiled(m Model) Model {
 
 type product struct {
 	parts  []Part
-	sliced bool // GPUs are time-sliced: Sharing is among the parts
+	sliced bool // GPUs are time-sliced, because Sharing is among the parts
 }
 
 // Name implements Model.

@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Scaling runs an elastic job that has more or fewer workers than it asked for as fast as its model scales, well placed
-// (Pollux, OSDI 2021, §3.2, at a fixed batch a worker). It corrects the proportional share of the ideal model. A job of
-// unknown model scales linearly.
+// Scaling is the speed of an elastic job that has more or fewer workers than it asked for. It follows the measured scaling of the
+// job's model under a good placement (Pollux, OSDI 2021, §3.2, with a fixed batch per worker). The ideal model assumes a speed
+// proportional to the number of workers; the factor corrects that. A job of unknown model scales linearly.
 type Scaling struct{ alone }
 
 // Name implements Part.
@@ -29,14 +29,14 @@ func (Scaling) Factor(s *cluster.View, job cluster.JobID) float64 {
 	return perWorker(f, s.MostGPUs(), have) / perWorker(f, s.MostGPUs(), spec.Workers)
 }
 
-// perWorker is the throughput of a worker of a gang on as few servers as hold it.
+// perWorker returns the throughput per worker of a gang on the fewest servers that can hold it.
 func perWorker(f *profile.Family, perServer, workers int32) float64 {
 	return f.Throughput((workers+perServer-1)/perServer, workers) / float64(workers)
 }
 
-// Diminishing is the imperfect scaling of Lyra (EuroSys 2023, §7.2): the smallest gang runs in proportion to its workers, and
-// every worker beyond brings only Gain of one. It corrects the proportional share of the ideal model, relative to the gang
-// that was asked for.
+// Diminishing is the imperfect scaling of Lyra (EuroSys 2023, §7.2): the speed of the smallest gang is proportional to its
+// workers, and every worker beyond it adds only Gain times as much. The factor corrects the ideal model, in which the speed is
+// proportional to the number of workers, and is 1 for the gang that the job asked for.
 type Diminishing struct {
 	alone
 	Gain float64
@@ -55,7 +55,7 @@ func (m Diminishing) Factor(s *cluster.View, job cluster.JobID) float64 {
 	return m.of(spec.Least(), have) / m.of(spec.Least(), spec.Workers)
 }
 
-// of is the speed of n workers in proportion to them.
+// of returns the speed of n workers divided by n.
 func (m Diminishing) of(least, n int32) float64 {
 	return (float64(least) + m.Gain*float64(n-least)) / float64(n)
 }

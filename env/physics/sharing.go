@@ -8,11 +8,11 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Sharing slows jobs down that share GPUs, by time-slicing as Gavel measured it (OSDI 2020): a share of a GPU admits a job
-// there and does not cap it, so that a job alone on its GPUs runs at full speed whatever share it holds, and beside others at
-// exp(-Strength · sensitivity · Σ pressures of the others). Strength 1 is what was measured on the K80, P100 and V100, about
-// 0.3 what newer GPUs show (docs/physics-fit.md). The slowest worker sets the pace of a gang. A job of unknown model neither
-// slows others nor is slowed.
+// Sharing is the slowdown of jobs that share GPUs by time-slicing, as Gavel measured it (OSDI 2020). A share of a GPU admits a
+// job to the GPU but does not limit its speed: a job alone on its GPUs runs at full speed whatever its share. Together with
+// others its speed is exp(-Strength · sensitivity · Σ pressures of the others). Strength 1 is what Gavel measured on the K80,
+// P100 and V100; newer GPUs show about 0.3 (docs/physics-fit.md). The slowest worker determines the speed of a gang. A job of
+// unknown model neither slows others nor is slowed.
 type Sharing struct {
 	Strength float64
 }
@@ -54,7 +54,7 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 	return least
 }
 
-// Coupled implements Part: the jobs with shares of GPUs on servers where the placement holds shares.
+// Coupled implements Part. It adds the jobs with shares of GPUs on the servers where the placement holds shares.
 func (m Sharing) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for i := range p {
 		if p[i].GPUMilli == cluster.WholeGPU {

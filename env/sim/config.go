@@ -58,7 +58,7 @@ type Outage struct {
 }
 
 // Demand is what the inference pool needs, and how many servers it offers to lend, from the instant At until the next Demand.
-// Only Offer decides what may be on loan; Need is informational.
+// The pool alone decides both.
 type Demand struct {
 	At    time.Duration
 	Need  int64 // thousandths of servers

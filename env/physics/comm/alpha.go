@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Mapping says how many replicas of each stage are on each server: [stage·servers + server], stage by stage. It may list
-// only the servers that a job uses, in any order, but each once. Functions that make one append to the slice they are
-// given, cut to length 0, so that its memory can be used again.
+// Mapping contains the number of replicas of each stage on each server, stage by stage: [stage·servers + server]. It may list
+// only the servers that a job uses, in any order, each once. Functions that build a Mapping append to their argument x[:0], so
+// the caller can reuse its memory.
 type Mapping []int32
 
-// Alpha is the time of one iteration in seconds. With x replicas of a stage s here, on server m, and k in all of s, it
-// takes for every stage
+// Alpha returns the time of one iteration in seconds. For a stage s with k_s replicas in all, of which x are on server m (k_n and
+// x_n for a neighbour stage n), the terms are
 //
 //	u_s      = 2·Activations_s / (k_s·k_{s+1})                    bytes of a replica pair, both ways
 //	nic      = NIC·x·Tensor/gpus[m] or NIC, times nic[m]
@@ -20,12 +20,13 @@ type Mapping []int32
 //	tensor   = 2(Tensor-1)/Tensor·TensorBytes / Intra
 //	time     = Compute + tensor + max over servers of pipeline + reduce
 //
-// and combines the stages by job.Combine. gpus holds all GPUs of each server, not only the free ones, and is at least
-// what the mapping uses there. nic multiplies the NIC of each server, within (0, 1], for example when servers contend for
-// an uplink; nil means 1 everywhere. A job that stays on one server does not depend on nic or on gpus.
+// Alpha combines the times of the stages by job.Combine. gpus[m] is the number of all GPUs of server m, not only the free ones,
+// and at least as many as the mapping uses there. nic[m] multiplies the NIC bandwidth of server m. It is in (0, 1], and below 1
+// for example when servers contend for an uplink; a nil nic means 1 for every server. The time of a job on one server does not
+// depend on nic or gpus.
 //
-// Alpha does not allocate. It panics if the slices do not fit each other, or the mapping does not hold every replica
-// once; the job and the links must be valid.
+// Alpha does not allocate. It panics if the lengths of the slices do not match, or if the mapping does not contain every replica
+// exactly once. The job and the links must be valid.
 func Alpha(job Job, x Mapping, links Links, gpus []int32, nic []float64) float64 {
 	servers := len(gpus)
 	if len(x) != len(job.Stages)*servers || nic != nil && len(nic) != servers {
@@ -35,7 +36,7 @@ func Alpha(job Job, x Mapping, links Links, gpus []int32, nic []float64) float64
 	tensor := job.tensor()
 	inside := links.Intra * float64(tensor)
 	alpha := 0.
-	before := 0. // bytes of a pair with a replica of the stage before
+	before := 0. // bytes between one replica of this stage and one of the stage before
 	for s := range job.Stages {
 		after := job.pair(s)
 		mapped, on := int32(0), 0
@@ -51,7 +52,7 @@ func Alpha(job Job, x Mapping, links Links, gpus []int32, nic []float64) float64
 				share *= nic[m]
 			}
 			narrowest = min(narrowest, share)
-			out, in := 0., 0. // bytes of one replica to other servers, and within this one
+			out, in := 0., 0. // bytes between one replica and those on other servers, and on this server
 			if s > 0 {
 				near := x[(s-1)*servers+m]
 				out += float64(job.Stages[s-1].Replicas-near) * before
@@ -79,11 +80,12 @@ func Alpha(job Job, x Mapping, links Links, gpus []int32, nic []float64) float64
 	return alpha
 }
 
-// Cut is the bytes that cross servers in one iteration: those of all replica pairs of neighbouring stages on different
-// servers, and those of every hop of an all-reduce ring between servers. A ring visits the replicas server by server, so
-// it leaves each of n > 1 servers once. The smaller of two cuts need not be the faster mapping: shares of NICs count too.
+// Cut returns the bytes that cross servers in one iteration: the bytes of all replica pairs of neighbouring stages on different
+// servers, plus the bytes of every hop of an all-reduce ring between two servers. A ring visits the replicas server by server, so
+// on n > 1 servers it has n such hops. A mapping with a smaller cut is not always faster, because the time also depends on the
+// NIC bandwidths.
 //
-// Cut does not allocate, and panics if the mapping does not fit the job.
+// Cut does not allocate. It panics if the mapping does not fit the job.
 func Cut(job Job, x Mapping) float64 {
 	if len(job.Stages) == 0 || len(x)%len(job.Stages) != 0 {
 		panic(fmt.Sprintf("comm: cut of %d stages: mapping of %d", len(job.Stages), len(x)))

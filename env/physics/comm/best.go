@@ -2,11 +2,11 @@ package comm
 
 import "fmt"
 
-// Best is α_min: the time of one iteration of the job alone on the fewest servers of gpusPerServer GPUs that hold it. It
-// is the least of [Alpha] over a few good mappings, not over all: servers filled one after another or evenly, each in the
-// order of [Ranks] and by [HeavyEdge].
+// Best returns α_min: the time in seconds of one iteration of the job alone on the fewest servers of gpusPerServer GPUs that can
+// hold it. It is the minimum of [Alpha] over a few good mappings, not over all mappings. The candidates fill the servers one
+// after another or evenly, and map the replicas by [Ranks] or by [HeavyEdge].
 //
-// It is an error if the job or the links are not valid, or if a server is too small for a replica.
+// Best returns an error if the job or the links are not valid, or if a server is too small for a replica.
 func Best(job Job, gpusPerServer int32, links Links) (float64, error) {
 	if err := check(job, gpusPerServer, links); err != nil {
 		return 0, fmt.Errorf("find the best iteration time: %w", err)
@@ -39,11 +39,12 @@ func Best(job Job, gpusPerServer int32, links Links) (float64, error) {
 	return best, nil
 }
 
-// Worst is α_max: the time of one iteration with every replica on a server of its own, of gpusPerServer GPUs. With
-// proportional shares and links at least as fast inside servers as a GPU's share of the NIC, no mapping to servers of
-// that size is slower. With full NICs scattering also brings more NICs, and other mappings, even [Best], can be slower.
+// Worst returns α_max: the time in seconds of one iteration with every replica on its own server of gpusPerServer GPUs. It is an
+// upper bound for all mappings to servers of that size if NIC shares are proportional and the bandwidth inside servers is at
+// least a GPU's share of the NIC. With NICShare Full, scattering also gives the job more NICs, and other mappings, even that of
+// [Best], can be slower than Worst.
 //
-// Errors are those of [Best].
+// Worst returns the same errors as [Best].
 func Worst(job Job, gpusPerServer int32, links Links) (float64, error) {
 	if err := check(job, gpusPerServer, links); err != nil {
 		return 0, fmt.Errorf("find the worst iteration time: %w", err)

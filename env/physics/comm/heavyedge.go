@@ -2,19 +2,19 @@ package comm
 
 import "fmt"
 
-// HeavyEdge maps a job to servers with free[m] free GPUs, filling them in the order given, so that heavy edges of the
-// job's graph stay within servers. The graph has a vertex for each replica, an edge of u_s bytes between each replica of
-// stage s and each of s+1, and a ring through the replicas of each stage whose hops weigh 2(k-1)/k·Params. Edges without
-// bytes are none.
+// HeavyEdge maps a job to servers with free[m] free GPUs, filling the servers in the given order, so that heavy edges of the
+// job's graph stay within servers. The graph has a vertex for each replica, an edge of u_s bytes between each replica of stage s
+// and each replica of stage s+1, and a ring through the replicas of each stage with 2(k-1)/k·Params bytes per hop. An edge of 0
+// bytes does not count as an edge.
 //
-// Each server is filled as far as it goes: it starts with the two ends of the heaviest edge among replicas that are not
-// mapped yet, or, if there is no such edge or no room for two, with the replica that has the least bytes to the others
-// not mapped yet; then it takes, one by one, the replica with the most bytes to those it has. Ties go to the lowest stage
-// and replica, of an edge that of its first end and then of its second.
+// HeavyEdge fills each server as far as possible. It starts with the two ends of the heaviest edge among the unmapped replicas.
+// If there is no such edge, or no room for two replicas, it starts with the unmapped replica that has the fewest bytes to the
+// other unmapped ones. Then it adds, one by one, the unmapped replica with the most bytes to the replicas on the server. It
+// breaks ties by the lowest stage and replica; for an edge, by its first end and then by its second.
 //
-// The mapping is not always the smallest [Cut], nor the smallest [Alpha]. It is appended to x[:0] and has a column for each
-// server, also for those left empty. Time grows with replicas times stages. It is an error if the servers have no room for
-// the job.
+// The mapping does not always minimise [Cut] or [Alpha]. HeavyEdge appends it to x[:0], with a column for every server, including
+// those left empty. The run time grows with replicas times stages. HeavyEdge returns an error if the servers have no room for the
+// job.
 func HeavyEdge(x Mapping, job Job, free []int32) (Mapping, error) {
 	x = empty(x, len(job.Stages)*len(free))
 	tensor := job.tensor()
@@ -41,21 +41,22 @@ func HeavyEdge(x Mapping, job Job, free []int32) (Mapping, error) {
 	return x, nil
 }
 
-// growth is a job's graph while servers grow in it, one after another.
+// growth is the state of HeavyEdge: the job's graph and the mapping so far.
 //
-// A stage's replicas are taken in their order, so counts say which are where. For those not mapped are then the last of the
-// stage, and of these the first is never behind another: it has as many hops of the ring to the server that grows, if any
-// has one, no more to the others not mapped, and like bytes to other stages; and it wins ties.
+// The replicas of a stage are mapped in their order, so counts suffice to say which replicas are where. The unmapped replicas are
+// the last of their stage, and the first unmapped one is always a best choice within its stage. It has at least as many ring hops
+// to the server being filled as the others, at most as many to other unmapped replicas, and equal bytes to other stages; and it
+// wins ties.
 //
-// Weights are computed as counts times bytes, never by adding up edges, so that equal weights are equal as numbers and ties
-// are ties.
+// All weights are computed as count times bytes, never by adding up edges, so that equal weights are equal floating-point
+// numbers.
 type growth struct {
 	job  Job
-	left []int32 // [stage], replicas not mapped yet
-	here []int32 // [stage], replicas on the server that grows
+	left []int32 // by stage: the number of unmapped replicas
+	here []int32 // by stage: the number of replicas on the server being filled
 }
 
-// fill grows a new server by room replicas, of those that are left.
+// fill starts a new server and maps to it as many of the unmapped replicas as room says.
 func (g *growth) fill(room int) {
 	clear(g.here)
 	if room == 0 {
@@ -79,7 +80,7 @@ func (g *growth) take(stage int) {
 	g.here[stage]++
 }
 
-// heaviest is the stages of the ends of the heaviest edge among replicas not mapped, if there is one.
+// heaviest returns the stages of the two ends of the heaviest edge between unmapped replicas; ok is false if there is none.
 func (g *growth) heaviest() (s, next int, ok bool) {
 	most := 0.
 	for a, left := range g.left {
@@ -101,14 +102,14 @@ func (g *growth) heaviest() (s, next int, ok bool) {
 	return s, next, most > 0
 }
 
-// loosest is the stage of the replica not mapped that has the least bytes to the others not mapped.
+// loosest returns the stage of the unmapped replica that has the fewest bytes to the other unmapped ones.
 func (g *growth) loosest() int {
 	s, least := -1, 0.
 	for a, left := range g.left {
 		if left == 0 {
 			continue
 		}
-		hops := 1. // at the end of what is left of the ring
+		hops := 1. // this replica is at an end of what remains of the ring
 		switch left {
 		case 1:
 			hops = 0
@@ -122,7 +123,7 @@ func (g *growth) loosest() int {
 	return s
 }
 
-// closest is the stage of the replica not mapped that has the most bytes to those on the server.
+// closest returns the stage of the unmapped replica that has the most bytes to the replicas on the server.
 func (g *growth) closest() int {
 	s, most := -1, 0.
 	for a, left := range g.left {
@@ -143,7 +144,7 @@ func (g *growth) closest() int {
 	return s
 }
 
-// pairs is the bytes of a replica of stage s with count replicas of the neighbour stages.
+// pairs returns the bytes between a replica of stage s and the given numbers of replicas of its neighbour stages.
 func (g *growth) pairs(s int, count []int32) float64 {
 	bytes := 0.
 	if s > 0 {

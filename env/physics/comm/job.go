@@ -5,43 +5,43 @@ import (
 	"math"
 )
 
-// Stage is one stage of a job's pipeline, or all of a job that has no pipeline.
+// Stage is one stage of a job's pipeline, or the whole job if it has no pipeline.
 type Stage struct {
 	// Replicas is the data-parallel degree k, at least 1.
 	Replicas int32
 	// Compute is the forward and backward time of one replica in one iteration, in seconds, above 0.
 	Compute float64
-	// Params is the gradient bytes of one replica, all its GPUs together, which are all-reduced among the replicas.
+	// Params is the bytes of gradients of one replica, over all its GPUs. The replicas all-reduce them in every iteration.
 	Params float64
-	// Activations is the bytes that the whole stage sends to the next one in one iteration; gradients of equal size flow
-	// back. It is ignored in the last stage.
+	// Activations is the number of bytes that the whole stage sends to the next stage in one iteration; gradients of the same
+	// size flow back. It is ignored in the last stage.
 	Activations float64
-	// TensorBytes is the bytes that the GPUs of one replica all-reduce among themselves in one iteration, the buffer of each
-	// GPU summed over all such all-reduces. It counts only if Job.Tensor is above 1; 0 switches the term off.
+	// TensorBytes is the number of bytes that the GPUs of one replica all-reduce among themselves in one iteration: the buffer
+	// size of one GPU, summed over all these all-reduces. It counts only if Job.Tensor is above 1; 0 removes the term.
 	TensorBytes float64
 }
 
-// Combine says how the times of the stages make the time of an iteration.
+// Combine selects how the times of the stages give the time of an iteration.
 type Combine uint8
 
 // Slowest is the default.
 const (
-	Slowest Combine = iota // a full pipeline: the slowest stage sets the pace
-	Sum                    // stages one after another
+	Slowest Combine = iota // a full pipeline: the time of the slowest stage
+	Sum                    // stages one after another: the sum of their times
 )
 
 // Job is a job's parallel configuration.
 type Job struct {
 	Stages []Stage
-	// Tensor is how many GPUs, all on one server, make up a replica; 0 means 1.
+	// Tensor is the number of GPUs of a replica, all on one server; 0 means 1.
 	Tensor  int32
 	Combine Combine
 }
 
-// maxGPUs is more than any cluster has and small enough that counts stay within an int32.
+// maxGPUs is larger than any cluster and small enough that counts fit into an int32.
 const maxGPUs = 1 << 20
 
-// GPUs is what the job needs, one for each worker.
+// GPUs returns the number of GPUs that the job needs, one for each worker.
 func (j Job) GPUs() int { return j.replicas() * int(j.tensor()) }
 
 func (j Job) replicas() int {
@@ -54,8 +54,7 @@ func (j Job) replicas() int {
 
 func (j Job) tensor() int32 { return max(j.Tensor, 1) }
 
-// Validate reports the first field that the other functions cannot work with. They may be called only with jobs that
-// pass.
+// Validate returns an error about the first field that is not usable. The other functions may be called only with valid jobs.
 func (j Job) Validate() error {
 	if len(j.Stages) == 0 {
 		return fmt.Errorf("stages: none, want at least 1")
@@ -89,8 +88,8 @@ func (j Job) Validate() error {
 	return nil
 }
 
-// pair is u_s: the bytes between a replica of stage s and one of stage s+1 in an iteration, both ways; 0 past the last
-// stage.
+// pair returns u_s: the bytes between a replica of stage s and one of stage s+1 in an iteration, in both directions together; 0
+// for the last stage.
 func (j Job) pair(s int) float64 {
 	if s+1 >= len(j.Stages) {
 		return 0
@@ -98,21 +97,21 @@ func (j Job) pair(s int) float64 {
 	return 2 * j.Stages[s].Activations / (float64(j.Stages[s].Replicas) * float64(j.Stages[s+1].Replicas))
 }
 
-// ringBytes is what each of k members of a ring sends to the next one to all-reduce a buffer; 0 for a ring of one.
+// ringBytes returns the bytes that each of k members of a ring sends to the next member to all-reduce a buffer; 0 if k is 1.
 func ringBytes(k int32, buffer float64) float64 {
 	return 2 * float64(k-1) / float64(k) * buffer
 }
 
-// ring is what a replica of stage s sends along the ring of its stage.
+// ring returns the bytes that a replica of stage s sends along the ring of its stage in an iteration.
 func (j Job) ring(s int) float64 { return ringBytes(j.Stages[s].Replicas, j.Stages[s].Params) }
 
-// alone is the time of stage s that no mapping changes: compute and, within each replica, the all-reduce of tensor
-// parallelism, a ring over the replica's GPUs at the bandwidth inside a server.
+// alone returns the part of stage s's time that does not depend on the mapping: compute, plus the all-reduce of tensor
+// parallelism within a replica, a ring over the replica's GPUs at the bandwidth inside a server.
 func (j Job) alone(s int, links Links) float64 {
 	return j.Stages[s].Compute + ringBytes(j.tensor(), j.Stages[s].TensorBytes)/links.Intra
 }
 
-// add combines the time of one more stage with that of the stages before it.
+// add adds the time of one more stage to the combined time of the stages before it.
 func (c Combine) add(alpha, stage float64) float64 {
 	if c == Sum {
 		return alpha + stage

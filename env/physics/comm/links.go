@@ -2,23 +2,23 @@ package comm
 
 import "fmt"
 
-// NICShare says how much of a server's NIC a job has.
+// NICShare selects how much of a server's NIC bandwidth a job gets.
 type NICShare uint8
 
-// Proportional is the default.
+// The ways to share a NIC. Proportional is the default.
 const (
-	Proportional NICShare = iota // each GPU has an equal share, so that a job's time does not depend on other jobs
-	Full                         // each stage has the whole NIC
+	Proportional NICShare = iota // each GPU gets an equal share, so a job's time does not depend on other jobs
+	Full                         // each stage gets the whole NIC
 )
 
-// Links is what connects GPUs, in bytes per second; +Inf makes a link free.
+// Links contains the bandwidths of the links between GPUs in bytes per second. A link with +Inf takes no time.
 type Links struct {
-	Intra    float64 // of each GPU to the others of its server; a replica of several GPUs moves its bytes over all of them
-	NIC      float64 // of each server
+	Intra    float64 // from each GPU to the other GPUs of its server; a replica of several GPUs uses the links of all of them
+	NIC      float64 // of each server, to the other servers
 	NICShare NICShare
 }
 
-// Validate reports the first field that [Alpha] cannot work with.
+// Validate returns an error about the first field that [Alpha] cannot work with.
 func (l Links) Validate() error {
 	if !(l.Intra > 0) {
 		return fmt.Errorf("intra: %g bytes/s, want more than 0", l.Intra)
@@ -32,7 +32,8 @@ func (l Links) Validate() error {
 	return nil
 }
 
-// nic is the bandwidth that used of a server's GPUs have to the other servers.
+// nic returns the bandwidth to other servers of a group of GPUs on one server. The parameter used is the number of GPUs in the
+// group, gpus that of the server.
 func (l Links) nic(used, gpus int32) float64 {
 	if l.NICShare == Full {
 		return l.NIC

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Ranks is the mapping of a job whose workers were placed without one: workers[i] of them on piece i. Ranks are laid out
-// stage by stage over the pieces in their order, Tensor workers to a replica. So the order of the pieces carries the
-// mapping: the first pieces hold the first stages, and the same pieces in another order may be faster or slower. Column i
-// of the mapping is piece i.
+// Ranks returns the mapping of a job whose workers were placed without one, with workers[i] of them on piece i of the placement.
+// It assigns the ranks stage by stage to the pieces in their order, Tensor workers to a replica. The order of the pieces
+// therefore determines the mapping: the first pieces get the first stages, and the same pieces in another order may be faster or
+// slower. Column i of the mapping is piece i.
 //
-// It appends to x[:0], and allocates only if that is too small. It is an error if the workers are not as many as the
-// job's GPUs, or if those of a piece do not make up whole replicas.
+// Ranks appends to x[:0] and allocates only if that is too small. It returns an error if the number of workers differs from the
+// job's number of GPUs, or if the workers of a piece do not make up whole replicas.
 func Ranks(x Mapping, job Job, workers []int32) (Mapping, error) {
 	x = empty(x, len(job.Stages)*len(workers))
 	tensor := job.tensor()
@@ -40,7 +40,7 @@ func Ranks(x Mapping, job Job, workers []int32) (Mapping, error) {
 	return x, nil
 }
 
-// empty is x with n zeros.
+// empty returns a mapping of n zeros, in the memory of x if that is large enough.
 func empty(x Mapping, n int) Mapping {
 	x = slices.Grow(x[:0], n)[:n]
 	clear(x)

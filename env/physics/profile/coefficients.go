@@ -11,27 +11,28 @@ import (
 	"strings"
 )
 
-// Coefficients are the fitted numbers of the catalogue.
+// Coefficients are the fitted parameters of the performance model.
 type Coefficients struct {
 	Jobs     map[string]Job     // by family
 	Surfaces map[string]Surface // by model of Synergy
 	Scalings map[string]Scaling // by application of Pollux
 }
 
-// Job is what Gavel's measurements say of one job type. Arrays go by GPU type: V100, P100, K80.
+// Job contains the parameters fitted to Gavel's measurements of one job type. The arrays are indexed by GPU type: V100, P100,
+// K80.
 type Job struct {
-	Rate      [measured]float64 // iterations per second alone
+	Rate      [measured]float64 // iterations per second when it runs alone
 	S, P      [measured][2]float64
 	GPUMemMiB float64
 }
 
-// maxLine bounds a line of coefficients.txt, maxLines their number.
+// maxLine is the maximum length of a line of coefficients.txt in bytes, maxLines the maximum number of lines.
 const (
 	maxLine  = 4096
 	maxLines = 10_000
 )
 
-// field is one number of a record: where it goes and what it may be.
+// field is one number of a record: its name, where to store it, and its bounds.
 type field struct {
 	name       string
 	value      *float64
@@ -64,7 +65,7 @@ func (j *Job) fields(g int) []field {
 	}
 }
 
-// complete finds what no record gave.
+// complete returns an error if a record of the job type is missing.
 func (j *Job) complete() error {
 	for g, rate := range j.Rate {
 		if rate == 0 {
@@ -86,8 +87,8 @@ func (j *Job) memory() []field { return []field{{"mib", &j.GPUMemMiB, 1, 1e7}} }
 //	synergy MODEL       cpu=... cpu_power=... and the other fields of Surface
 //	pollux APPLICATION  compute_base=... and the other fields of Scaling
 //
-// with its fields in that order; empty lines and lines from # on are skipped. Errors name the line, the value and what was
-// expected. Whether every family finds its records is asked elsewhere.
+// with its fields in that order. parseCoefficients skips empty lines and everything from # to the end of a line. Errors name the
+// line, the value and what was expected. It does not check that every family has its records; build does.
 func parseCoefficients(r io.Reader) (*Coefficients, error) {
 	c := &Coefficients{Jobs: map[string]Job{}, Surfaces: map[string]Surface{}, Scalings: map[string]Scaling{}}
 	seen := map[string]bool{}
@@ -119,7 +120,7 @@ func parseCoefficients(r io.Reader) (*Coefficients, error) {
 	return c, nil
 }
 
-// record takes one line and returns what it is of.
+// record reads one line and returns a key that identifies the record.
 func (c *Coefficients) record(words []string) (key string, err error) {
 	kind := words[0]
 	if len(words) < 3 {
@@ -174,7 +175,8 @@ func read(fields []field, values []string) error {
 	return nil
 }
 
-// WriteCoefficients writes c as parseCoefficients reads it, sorted by name, each number with 9 digits. Equal c give equal bytes.
+// WriteCoefficients writes c in the format of parseCoefficients, sorted by name, each number with 9 digits. Equal coefficients
+// give equal bytes.
 func WriteCoefficients(w io.Writer, c *Coefficients) error {
 	b := bufio.NewWriter(w)
 	put := func(head string, fields []field) {

@@ -5,22 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// The fair share of one GPU: a GPU's part of Synergy's server with 8 GPUs, 24 cores and 500 GB (OSDI 2022).
+// The fair share of one GPU: one eighth of Synergy's server with 8 GPUs, 24 cores and 500 GB (OSDI 2022).
 const (
 	FairCores  = 3.0
 	FairMemGiB = 62.5
 )
 
-// leastSpeed bounds CPUMem from below far outside of what was measured, where the least is 0.1.
+// leastSpeed is the lower bound of CPUMem far outside the measured range, in which the lowest speed is 0.1.
 const leastSpeed = 0.01
 
-// Surface is the speed of a model over the CPU cores and the host memory of a GPU. A training step waits for the slowest of
-// four: the CPUs that prepare the input, storage that delivers what memory does not cache, memory that holds the working set
-// at all, and the GPU. Each has a rate, relative to the speed at the fair share; the speed is their smooth minimum
+// Surface is the speed of a model as a function of the CPU cores and the host memory per GPU. A training step waits for the
+// slowest of four resources: the CPUs that prepare the input, the storage that delivers what memory does not cache, the memory
+// that contains the working set, and the GPU. Each has a rate, relative to the speed at the fair share. The speed is the smooth
+// minimum of the rates,
 //
 //	(Σ rate^-Sharpness)^(-1/Sharpness)
 //
-// which is smooth, rises in cores and memory, and saturates below GPU. All fields are above 0.
+// which rises in cores and memory, and saturates below GPU. All fields are above 0.
 type Surface struct {
 	CPU, CPUPower     float64 // rate CPU·cores^CPUPower
 	Fetch, FetchPower float64 // rate Fetch·(GiB/FairMemGiB)^FetchPower
@@ -29,7 +30,7 @@ type Surface struct {
 	Sharpness         float64
 }
 
-// At returns the speed with that many cores and GiB per GPU, not scaled to 1 at the fair share; at least 0.01.
+// At returns the speed with the given number of cores and GiB per GPU, at least 0.01. It is not scaled to 1 at the fair share.
 func (s Surface) At(cores, memGiB float64) float64 {
 	compiled := s.compile()
 	return compiled.at(cores, memGiB)
@@ -45,7 +46,7 @@ func (s Surface) Normalised() Surface {
 	return s
 }
 
-// surface is a Surface with everything taken to the power of -Sharpness beforehand: each rate is exp(base + slope·log x).
+// surface is a Surface with every rate raised to the power of -Sharpness in advance: rate^-Sharpness is exp(base + slope·log x).
 type surface struct {
 	cpu, cpuSlope, fetch, fetchSlope, hold, holdSlope, gpu, root float64
 }
@@ -69,15 +70,15 @@ func (s *surface) at(cores, memGiB float64) float64 {
 	return max(leastSpeed, math.Exp(s.root*math.Log(sum)))
 }
 
-// CPUMem returns the family's speed with that many CPU cores and GiB of host memory per GPU, relative to 1 with the fair
-// share of 3 cores and 62.5 GiB. It is above 0, never falls in either, and saturates. It is fitted to Synergy's profile of
-// the model that the family is likened to (MIT licence; OSDI 2022), which was taken on V100 servers.
+// CPUMem returns the family's speed with the given number of CPU cores and GiB of host memory per GPU, relative to 1 with the
+// fair share of 3 cores and 62.5 GiB. It is above 0, never decreases in either argument, and saturates. It is fitted to Synergy's
+// profile, measured on V100 servers, of the model that represents the family there (MIT licence; OSDI 2022).
 func (f *Family) CPUMem(cores, memGiB float64) float64 {
 	return f.memo.at(&f.surface, cores, memGiB)
 }
 
-// memo remembers the first speeds that were asked for, one a place. The same few amounts are asked for over and over, by many
-// episodes at once; what it returns does not depend on what it remembers.
+// memo caches computed speeds. Each entry keeps the first speed stored in it and is never replaced. Many concurrent episodes ask
+// for the same few amounts again and again. The result does not depend on what is cached.
 type memo [1 << 12]atomic.Pointer[remembered]
 
 type remembered struct{ cores, memGiB, speed float64 }

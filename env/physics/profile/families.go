@@ -9,16 +9,16 @@ const (
 	contextMiB         = 1024  // CUDA context, libraries and buffers
 )
 
-// assumption is what is said of a family beyond fitted coefficients.
+// assumption contains what we assume of a family in addition to the fitted coefficients.
 type assumption struct {
 	name       string
-	like       string  // the job type of Gavel whose interference and GPU speeds it takes, "" if Gavel measured this one
-	synergy    string  // the model of Synergy whose CPU and memory surface it takes
-	pollux     string  // the application of Pollux whose scaling it takes
-	batch      float64 // local batch in the application's samples, moved into the range that Pollux measured
+	like       string  // the Gavel job type with the family's interference and GPU speeds; "" if Gavel measured the family
+	synergy    string  // the Synergy model with the family's CPU and memory surface
+	pollux     string  // the Pollux application with the family's scaling
+	batch      float64 // local batch in the application's samples, before it is limited to the range that Pollux measured
 	params     float64 // trained parameters
 	tokens     float64 // tokens of one iteration of one replica, language models only
-	activation float64 // bytes at a pipeline cut in one iteration
+	activation float64 // bytes at a boundary between pipeline stages in one iteration
 	layers     int32
 }
 
@@ -29,7 +29,7 @@ func (a *assumption) measuredAs() string {
 	return a.like
 }
 
-// paramBytes counts single precision, and half precision for language models.
+// paramBytes returns the bytes of all parameters: single precision, or half precision for language models.
 func (a *assumption) paramBytes() float64 {
 	if a.like == "" {
 		return 4 * a.params
@@ -37,7 +37,7 @@ func (a *assumption) paramBytes() float64 {
 	return 2 * a.params
 }
 
-// model is a model that Gavel measured at several batch sizes (0: at one that it does not name).
+// model is a model that Gavel measured, with its batch sizes (0: one batch size, which Gavel does not publish).
 type model struct {
 	name    string
 	batches []int
@@ -48,11 +48,12 @@ type model struct {
 	layers  int32
 }
 
-// models maps Gavel's models to those of Synergy and Pollux and gives their sizes. The maps are assumptions:
-// resnet18 and resnet50 are the same networks there (Pollux's cifar10 and imagenet); transformers are translation models, which
-// Synergy finds insensitive, and scale as BERT; lm is an LSTM, in Synergy too, and scales as the recurrent deepspeech2;
-// recommendation and a3c prepare much on CPUs (their rates on Gavel's P100 server, or the simulators they run), as mobilenet
-// moderately does; cyclegan is bound by the GPU, as resnet50 mostly is, and scales as the convolutional yolov3.
+// models maps Gavel's models to those of Synergy and Pollux and contains their sizes. The mappings are assumptions. resnet18 and
+// resnet50 are the same networks in all three (Pollux's cifar10 and imagenet). transformer is a translation model, which Synergy
+// finds insensitive to CPU and memory; we let it scale as BERT. lm is an LSTM, in Synergy too; it scales as the recurrent
+// deepspeech2. recommendation and a3c use much CPU to prepare their input (shown by their rates on Gavel's P100 server, and by
+// the simulators they run), as mobilenet does to a moderate degree. cyclegan is bound by the GPU, as resnet50 mostly is; it
+// scales as the convolutional yolov3.
 var models = []model{
 	// He et al. (arXiv 1512.03385) for CIFAR-10, 11.2M parameters; 128 channels of 16x16 after the second of four stages.
 	{"resnet18", []int{16, 32, 64, 128, 256}, "resnet18", "cifar10", 11.2e6, 128 * 16 * 16, 18},
@@ -72,12 +73,12 @@ var models = []model{
 	{"cyclegan", []int{0}, "resnet50", "yolov3", 28.3e6, 256 * 64 * 64, 24},
 }
 
-// languages are models too large for Gavel. Their co-location, and their speed on other GPUs, is that of the largest
-// transformer measured. Layers, width and parameters are of the papers; half-precision activations.
+// languages lists models too large for Gavel. Their co-location behaviour, and their speed on other GPU types, are those of the
+// largest transformer that Gavel measured. Layers, widths and parameters come from the papers; activations have half precision.
 var languages = []struct {
 	name      string
 	params    float64
-	sequences float64 // of one iteration of one replica, an assumption
+	sequences float64 // per iteration of one replica, an assumption
 	length    float64 // tokens of a sequence
 	width     float64
 	layers    int32

@@ -11,7 +11,7 @@ const (
 // MeasuredGPUs names the GPU types that Gavel measured, in the order of their indices.
 var MeasuredGPUs = [measured]string{"V100", "P100", "K80"}
 
-// Speeds relative to the V100 that nobody published per job type. They hold for every family.
+// Speeds relative to the V100 that are not published per job type. They apply to every family.
 const (
 	// Three servers of T4 GPUs equal one of V100 GPUs in compute: Lyra (EuroSys 2023, §7.5).
 	speedT4 = 1.0 / 3
@@ -20,7 +20,7 @@ const (
 	speedA100 = 2.0
 )
 
-// index returns the index of a measured GPU type; types that Gavel did not measure count as the V100.
+// index returns the index of a measured GPU type; any other type counts as the V100.
 func index(gpuType string) int {
 	switch gpuType {
 	case "P100":
@@ -31,9 +31,9 @@ func index(gpuType string) int {
 	return V100
 }
 
-// GPUSpeed returns how fast the family runs alone on a GPU of that type, relative to 1 on a V100, and whether the type is
-// known: "V100" (also by its memory, "V100M16" and "V100M32", as Alibaba's traces name it), "P100" and "K80" after Gavel, "T4"
-// after Lyra and "A100" by assumption, and "" for a type that does not matter. An unknown type counts as a V100.
+// GPUSpeed returns how fast the family runs alone on a GPU of the given type, relative to 1 on a V100, and whether the type is
+// known. Known types are "V100" (also "V100M16" and "V100M32", Alibaba's names with the memory), "P100" and "K80" as measured by
+// Gavel, "T4" after Lyra, "A100" by assumption, and "" for a cluster without GPU types. An unknown type counts as a V100.
 func (f *Family) GPUSpeed(gpuType string) (speed float64, ok bool) {
 	switch gpuType {
 	case "V100", "V100M16", "V100M32", "":

@@ -1,10 +1,10 @@
-// Package profile is the numeric heart of the physics: families of models, and for each how fast it is on a GPU type, how it
-// and a partner slow each other down on one GPU, what CPU cores and memory it needs, how it scales over replicas and servers,
-// and what it sends over the network. It knows nothing of clusters or jobs.
+// Package profile contains the measured and assumed numbers behind package physics. For each family of models it gives the speed
+// on a GPU type, the slowdown of two jobs that share a GPU, the need for CPU cores and memory, the scaling over replicas and
+// servers, and the network traffic. It does not depend on clusters or jobs.
 //
-// What was measured elsewhere stands in coefficients.txt, which studies/fit writes from the published profiles; what is
-// assumed stands in tables of this package, each value beside its reason. docs/physics-fit.md tells the two apart and gives
-// the residuals. All methods of a Family are pure, deterministic, safe for concurrent use, and allocate nothing.
+// The file coefficients.txt contains what others measured; studies/fit computes it from the published profiles. The tables of
+// this package contain what we assume, each value with its reason. docs/physics-fit.md lists which is which and reports the
+// residuals. All methods of a Family are pure, deterministic, safe for concurrent use, and do not allocate.
 package profile
 
 import (
@@ -24,7 +24,7 @@ type catalogue struct {
 	byName map[string]*Family
 }
 
-// load builds the catalogue once. What it reads is part of the program, so an error is a programmer's.
+// load builds the catalogue once. It panics on errors, because its input is part of the program.
 var load = sync.OnceValue(func() *catalogue {
 	coefficients, err := parseCoefficients(strings.NewReader(committed))
 	if err != nil {
@@ -42,14 +42,15 @@ var load = sync.OnceValue(func() *catalogue {
 	return c
 })
 
-// Lookup returns the family of that name, nil if there is none. Every call returns the same pointer.
+// Lookup returns the family with the given name, nil if there is none. Every call returns the same pointer.
 func Lookup(name string) *Family { return load().byName[name] }
 
-// Names returns the names of all families in the catalogue's order: Gavel's 26 job types, then the large language models.
-// The slice is the caller's.
+// Names returns the names of all families in the catalogue's order: Gavel's 26 job types, then the large language models. The
+// caller owns the slice.
 func Names() []string { return slices.Clone(load().names) }
 
-// Family is a kind of training job: a model, with its batch size where Gavel measured several. Make none: look them up.
+// Family is a kind of training job: a model, together with its batch size if Gavel measured several. Get a Family from Lookup;
+// the zero value is not usable.
 type Family struct {
 	name       string
 	speed      [measured]float64 // relative to the V100
@@ -57,19 +58,19 @@ type Family struct {
 	surface    surface
 	memo       *memo
 	gpuMem     float64 // MiB of a whole replica
-	fixedMem   float64 // MiB of that which each shard keeps whole
+	fixedMem   float64 // MiB that every shard needs in full
 	compute    float64 // seconds
 	param      float64 // bytes
 	activation float64 // bytes
 	layers     int32
 	scaling    Scaling
-	step       float64 // seconds of one step of one replica, as Pollux measured
+	step       float64 // seconds of one step of one replica in Pollux's model
 }
 
-// Name returns the name under which Lookup finds the family.
+// Name returns the name of the family in Lookup.
 func (f *Family) Name() string { return f.name }
 
-// build joins the tables of assumptions with the fitted coefficients.
+// build combines the tables of assumptions with the fitted coefficients.
 func build(c *Coefficients) ([]Family, error) {
 	families := make([]Family, 0, len(assumptions))
 	for _, a := range assumptions {
@@ -108,29 +109,30 @@ func build(c *Coefficients) ([]Family, error) {
 	return families, nil
 }
 
-// GPUMemMiB returns the memory in MiB that one worker needs on its GPU, if a replica is cut into that many shards (pipeline
-// stages times tensor parallelism; below 1 counts as 1).
+// GPUMemMiB returns the memory in MiB that one worker needs on its GPU if a replica is split into the given number of shards
+// (pipeline stages times tensor parallelism; below 1 counts as 1).
 //
-// Gavel publishes which pairs fit together, not sizes: those of its job types are estimates in agreement with most of those
-// pairs (docs/physics-fit.md counts them), and a shard of such a job needs as much as the whole. A language model needs 16
-// bytes a parameter (mixed-precision Adam: ZeRO, Rajbhandari et al., SC 2020, §3.1), shared evenly by the shards, and a
-// constant for the CUDA context and buffers; its activations are left out, as if recomputed.
+// For its job types, Gavel publishes which pairs fit together on a GPU, but no sizes. The values here are estimates that agree
+// with most of those pairs (docs/physics-fit.md gives the numbers), and a shard of such a job needs as much as the whole replica.
+// A language model needs 16 bytes per parameter (mixed-precision Adam: ZeRO, Rajbhandari et al., SC 2020, §3.1), divided evenly
+// over the shards, plus a constant for the CUDA context and buffers. Its activations do not count, as if they were recomputed.
 func (f *Family) GPUMemMiB(shards int32) int32 {
 	return int32(math.Ceil(f.fixedMem + (f.gpuMem-f.fixedMem)/float64(max(shards, 1))))
 }
 
-// ComputeSeconds returns the seconds that forward and backward of one iteration of one whole replica take on one V100: for
-// Gavel's job types the inverse of the measured rate, for language models 6 FLOP per parameter and token at 39 TFLOP/s
-// (Megatron-LM, arXiv 1909.08053, §1).
+// ComputeSeconds returns how many seconds the forward and backward pass of one iteration of one whole replica takes on one V100.
+// For Gavel's job types it is the inverse of the measured rate; for language models it follows from 6 FLOP per parameter and
+// token at 39 TFLOP/s (Megatron-LM, arXiv 1909.08053, §1).
 func (f *Family) ComputeSeconds() float64 { return f.compute }
 
-// ParamBytes returns the bytes of gradients that the replicas of a job exchange in one iteration: the public parameter count
-// times 4, for language models times 2.
+// ParamBytes returns the bytes of gradients that each replica of a job exchanges with the others in one iteration: the published
+// number of parameters times 4, for language models times 2.
 func (f *Family) ParamBytes() float64 { return f.param }
 
-// ActivationBytes returns the bytes that one replica sends over one pipeline cut in one direction in one iteration. It is
-// an assumption: the samples of an iteration times the width of the model in its middle.
+// ActivationBytes returns the bytes that one replica sends across one boundary between pipeline stages, in one direction, in one
+// iteration. The value is an assumption: the samples of an iteration times the size of the activations in the middle of the
+// model.
 func (f *Family) ActivationBytes() float64 { return f.activation }
 
-// Layers returns how many layers the model has, so the most stages that its pipeline can have.
+// Layers returns the number of layers of the model, which is also the maximum number of pipeline stages.
 func (f *Family) Layers() int32 { return f.layers }
