@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// AROrder is the number of past samples that the autoregressive predictor reads: an hour of five-minute steps.
+// AROrder is the number of past samples that the autoregressive predictor reads: one hour of five-minute steps.
 const AROrder = 12
 
 // AR is an autoregressive model: û(t+1) = Bias + Σ Weights[k]·u(t-k).
@@ -15,11 +15,11 @@ type AR struct {
 	Weights []float64 // newest sample first
 }
 
-// ridge keeps the least squares solvable where samples repeat; it is far below the variance of any real usage.
+// ridge keeps the least-squares problem solvable if all samples are equal. It is far below the variance of any real usage.
 const ridge = 1e-9
 
-// FitAR fits a model of the given order to usage by least squares over all runs of order+1 samples without a filled
-// one. Too few runs for the order are an error.
+// FitAR fits a model of the given order to usage by least squares, over all runs of order+1 consecutive samples none of which is
+// filled. It returns an error if there are too few such runs.
 func FitAR(usage Series, order int) (AR, error) {
 	if err := usage.Check(); err != nil {
 		return AR{}, err
@@ -62,8 +62,8 @@ func FitAR(usage Series, order int) (AR, error) {
 	return AR{Bias: w[0], Weights: w[1:]}, nil
 }
 
-// solve returns x with a·x = b for a symmetric positive definite matrix a [n,n], which it overwrites (Cholesky); ok is
-// false if a is not one.
+// solve returns the solution x of a·x = b for a symmetric positive definite n×n matrix a, by Cholesky decomposition. It
+// overwrites a. ok is false if a is not positive definite.
 func solve(a, b []float64) (x []float64, ok bool) {
 	n := len(b)
 	for j := range n {
@@ -104,8 +104,8 @@ type autoregressive struct {
 	history
 }
 
-// NewAutoregressive returns the predictor that applies the model. Before it has seen as many samples as the model reads, the
-// first stands in for what is missing. A model without weights panics.
+// NewAutoregressive returns the predictor that applies the model. Until it has observed as many samples as the model reads, the
+// first sample replaces the missing ones. NewAutoregressive panics if the model has no weights.
 func NewAutoregressive(model AR) Predictor {
 	if len(model.Weights) == 0 {
 		panic("inference: autoregressive predictor without weights")

@@ -11,11 +11,11 @@ import (
 
 var azureFields = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
 
-// ReadAzure reads the request rates out of a trace of Azure's LLM inference, plain or gzip: a header and one row for
-// each request, TIMESTAMP,ContextTokens,GeneratedTokens, in order of time (Patel et al., ISCA 2024;
-// Azure/AzurePublicDataset, CC BY 4.0). The first bin opens with the first request, so that rate times bin counts
-// requests; the trace ends within the last bin, whose rate is therefore too low. The published conversation trace is
-// one hour: bursts, no daily cycle.
+// ReadAzure reads the request rates from a trace of Azure's LLM inference, plain or gzip: a header and one row per request,
+// TIMESTAMP,ContextTokens,GeneratedTokens, in order of time (Patel et al., ISCA 2024; Azure/AzurePublicDataset, CC BY 4.0). It
+// returns requests per second for bins of the given length; the first bin begins with the first request. The trace ends within
+// the last bin, so the rate of that bin is too low. The published conversation trace is one hour long, with bursts and without a
+// daily cycle.
 func ReadAzure(file string, bin time.Duration) (Series, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -25,7 +25,7 @@ func ReadAzure(file string, bin time.Duration) (Series, error) {
 	return readAzureFrom(f, file, bin)
 }
 
-// readAzureFrom is ReadAzure for the bytes of src; name stands for them in errors.
+// readAzureFrom does the work of ReadAzure on the bytes of src. The parameter name is the file's name in errors.
 func readAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error) {
 	if bin < time.Millisecond || bin > 365*day {
 		return Series{}, fmt.Errorf("%s: bins of %v, want 1ms to a year", name, bin)
@@ -46,7 +46,7 @@ func readAzureFrom(src io.Reader, name string, bin time.Duration) (Series, error
 			}
 			return nil
 		}
-		at, err := time.Parse("2006-01-02 15:04:05", r.fields[0]) // takes a fraction, too
+		at, err := time.Parse("2006-01-02 15:04:05", r.fields[0]) // also accepts a fraction of a second
 		if err != nil {
 			return r.bad(0, "YYYY-MM-DD HH:MM:SS with a decimal fraction")
 		}

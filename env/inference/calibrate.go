@@ -2,14 +2,15 @@ package inference
 
 import "fmt"
 
-// CalibrationTarget is the share of demand that may go unserved on the days on which a margin is measured: a tenth of
-// the 0.1 % wanted on days not seen, for those may burst more. docs/inference.md has what other targets lend and risk.
+// CalibrationTarget is the fraction of demand that may go unserved on the days on which Calibrate measures a margin. It is a
+// tenth of the 0.1 % that we accept on later days, because those may have more bursts. docs/inference.md compares the loans and
+// risks of other targets.
 const CalibrationTarget = 0.0001
 
-// Calibrate returns the margin that the predictor needs: the smallest Pool.Margin with which at most the share target
-// of demand goes unserved on usage, under the given headroom and without the help of rounding to whole servers. Steps
-// before from only warm the predictor up, and steps that involve a filled sample are not counted. It resets the
-// predictor.
+// Calibrate returns the margin that the predictor needs: the smallest Pool.Margin with which at most the fraction target of the
+// demand in usage goes unserved, under the given headroom. It does not count on the spare capacity that comes from rounding to
+// whole servers. The steps before the index from only warm up the predictor, and steps that involve a filled sample do not count.
+// Calibrate resets the predictor.
 func Calibrate(usage Series, p Predictor, headroom, target float64, from int) (float64, error) {
 	if err := usage.Check(); err != nil {
 		return 0, err

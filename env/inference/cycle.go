@@ -10,31 +10,32 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Cycle describes demand that repeats by the day and the week, wanders around that, jitters and bursts:
+// Cycle describes demand that repeats daily and weekly, with slow deviations, jitter and bursts:
 //
 //	rate(t) = Mean · Hourly(t) · Weekday(t) · exp(slow(t) + jitter(t)) · burst(t)
 //
-// The factors hold at the middle of their hour and day and are joined by straight lines. slow is a first-order
-// autoregressive process, jitter is independent from step to step, and both leave the mean as it is. Bursts begin at
-// random, do not overlap, last a geometric number of steps and multiply the rate by 1.5 plus an exponential.
+// The factors Hourly and Weekday apply at the middle of their hour and day, with linear interpolation between. slow is a
+// first-order autoregressive process, jitter is independent from step to step, and neither changes the mean rate. Bursts begin at
+// random, do not overlap, last a geometrically distributed number of steps, and multiply the rate by 1.5 plus an exponentially
+// distributed number.
 type Cycle struct {
 	Mean        float64       // requests a second outside bursts
 	Hourly      [24]float64   // mean 1
 	Weekday     [7]float64    // mean 1; the first is the day on which the series begins
-	Spread      float64       // deviation of slow
-	Memory      time.Duration // after which slow's correlation has fallen to 1/e
-	Jitter      float64       // deviation of jitter
-	Bursts      float64       // a day
-	BurstHeight float64       // mean of the exponential
+	Spread      float64       // standard deviation of slow
+	Memory      time.Duration // time after which slow's autocorrelation has fallen to 1/e
+	Jitter      float64       // standard deviation of jitter
+	Bursts      float64       // per day
+	BurstHeight float64       // mean of the exponentially distributed part of a burst's factor
 	BurstLength time.Duration // mean
 }
 
-// burstFloor is the least factor of a burst, and in fitting one what tells one from jitter.
+// burstFloor is the smallest factor of a burst. FitCycle uses it to distinguish bursts from jitter.
 const burstFloor = 1.5
 
-// DefaultCycle is FitCycle of ServeGen's m-small (14 days of 10-minute bins, alibaba/ServeGen, Apache-2.0), rounded:
-// TestFitCycle derives it anew. The trace states no zone, so hour 0 is where it begins, and two weeks say little of
-// weekdays.
+// DefaultCycle returns the result of FitCycle for ServeGen's m-small (14 days of 10-minute bins, alibaba/ServeGen, Apache-2.0),
+// rounded; TestFitCycle computes it again. The trace does not give a time zone, so hour 0 is the time at which it begins. Two
+// weeks are too short to estimate the weekdays well.
 func DefaultCycle() Cycle {
 	return Cycle{
 		Mean: 1180,
@@ -52,7 +53,7 @@ func DefaultCycle() Cycle {
 	}
 }
 
-// check reports numbers out of range.
+// check returns an error about the first number out of range.
 func (c Cycle) check() error {
 	bad := func(name string, v any, want string) error {
 		return fmt.Errorf("check demand cycle: %s is %v, want %s", name, v, want)
@@ -79,12 +80,12 @@ func (c Cycle) check() error {
 	return nil
 }
 
-// at returns the cycle's rate at t, without chance.
+// at returns the rate at time t without the random factors.
 func (c Cycle) at(t time.Duration) float64 {
 	return c.Mean * between(c.Hourly[:], t, time.Hour) * between(c.Weekday[:], t, day)
 }
 
-// between reads factors that hold at the middle of their span, round a circle.
+// between interpolates factors that apply at the middle of their spans and repeat periodically.
 func between(factors []float64, t, span time.Duration) float64 {
 	x := float64(t)/float64(span) - 0.5
 	whole := math.Floor(x)
@@ -93,7 +94,8 @@ func between(factors []float64, t, span time.Duration) float64 {
 	return factors[i] + (x-whole)*(factors[(i+1)%n]-factors[i])
 }
 
-// Generate draws a series of n steps. Equal arguments give equal series; the parts draw from streams of their own.
+// Generate draws a series of n steps. Equal arguments give equal series. slow, jitter and bursts draw from separate random
+// streams.
 func (c Cycle) Generate(n int, step time.Duration, seed uint64) (Series, error) {
 	if err := c.check(); err != nil {
 		return Series{}, err
@@ -109,7 +111,7 @@ func (c Cycle) Generate(n int, step time.Duration, seed uint64) (Series, error) 
 	}
 	s := Series{Step: step, Values: make([]float64, n)}
 	x := slow.NormFloat64()
-	level := -(c.Spread*c.Spread + c.Jitter*c.Jitter) / 2 // exp of a normal has a mean above one
+	level := -(c.Spread*c.Spread + c.Jitter*c.Jitter) / 2 // corrects the mean: exp of a centred normal has a mean above 1
 	for i := range s.Values {
 		mid := s.at(i) + step/2
 		s.Values[i] = c.at(mid) * math.Exp(level+c.Spread*x+c.Jitter*jitter.NormFloat64()) * burst.next()
@@ -118,12 +120,12 @@ func (c Cycle) Generate(n int, step time.Duration, seed uint64) (Series, error) 
 	return s, s.Check()
 }
 
-// bursts is the chain of calm and burst.
+// bursts draws the alternation of calm and burst.
 type bursts struct {
 	cycle  Cycle
 	r      *rand.Rand
 	step   time.Duration
-	factor float64 // of the burst under way, 0 in calm
+	factor float64 // of the current burst, 0 in calm
 }
 
 func (b *bursts) next() float64 {

@@ -1,3 +1,4 @@
-// Package inference is the inference side of capacity loaning: how many servers inference needs over time, how many it will
-// need a moment later, and how many it therefore lends. It knows nothing of training jobs, nor which servers are lent.
+// Package inference is the inference side of capacity loaning. It computes how many servers inference needs over time, predicts
+// the need one step ahead, and from both how many servers it offers to lend. It does not depend on training jobs or on which
+// servers are on loan.
 package inference

@@ -2,13 +2,14 @@ package inference
 
 import "slices"
 
-// gapSides is how many bins on either side of a gap tell how the day compares with the one the fill is taken from.
+// gapSides is the number of bins on either side of a gap by which fillFrom scales the values of another day.
 const gapSides = 3
 
-// FillGaps returns s with every value below share times the mean taken for a gap in the collection, filled and flagged.
-// A gap takes the same time of the day before, or else of the day after, if that was measured, scaled so that the three
-// bins on either side agree on average; failing that, the straight line between its measured neighbours. Values that s
-// flags already are filled anew. A series with nothing measured is returned as it is.
+// FillGaps returns a copy of s in which every value below share times the mean counts as a gap in the measurements and is filled
+// and flagged. Each gap gets the values of the same time on the day before, or on the day after if those before were not
+// measured, scaled so that the three bins on either side of the gap agree on average. If neither is possible, the gap gets the
+// straight line between its measured neighbours. FillGaps fills values that s already flags again. It returns a series without
+// measured values unchanged.
 func (s Series) FillGaps(share float64) Series {
 	mean := 0.0
 	for _, v := range s.Values {
@@ -41,7 +42,7 @@ func (s Series) FillGaps(share float64) Series {
 	return out
 }
 
-// fillFrom fills [lo,hi) with what was measured shift bins away, and reports whether that was possible.
+// fillFrom fills [lo,hi) with the measured values that are shift bins away, scaled, and reports whether that was possible.
 func (s Series) fillFrom(lo, hi, shift int) bool {
 	measured := func(i int) bool { return i >= 0 && i < len(s.Values) && !s.Filled[i] }
 	for i := lo; i < hi; i++ {
@@ -66,7 +67,7 @@ func (s Series) fillFrom(lo, hi, shift int) bool {
 	return true
 }
 
-// fillLine fills [lo,hi) with the line between its neighbours; at an end of the series with its only neighbour.
+// fillLine fills [lo,hi) with the straight line between its neighbours, or with its only neighbour at an end of the series.
 func (s Series) fillLine(lo, hi int) {
 	var a, b float64
 	switch {

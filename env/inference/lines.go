@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// errLimit is wrapped where a file exceeds what the readers accept.
+// errLimit is wrapped by errors about a file that exceeds the limits of the readers.
 var errLimit = errors.New("demand trace exceeds a limit")
 
-// Limits of a file, against hostile or mistaken ones. The largest public one holds 162 entries of 2,016 lines.
+// The limits of a file protect against hostile and broken files. The largest public trace has 162 entries of 2,016 lines.
 const (
 	maxEntries = 1 << 14
 	maxBytes   = 1 << 30 // unpacked
@@ -21,20 +21,20 @@ const (
 	maxRate    = 1e12 // requests a second
 )
 
-// row is one line of a CSV file without quotes, which neither trace has, and the place for errors.
+// row is one line of a CSV file without quoted fields (neither trace has any), and its place for errors.
 type row struct {
-	place  string // the file, and the entry of an archive
+	place  string // the file, and the entry if it is an archive
 	number int    // of the line, from 1
 	fields []string
 	names  []string
 }
 
-// errorf names the line.
+// errorf returns an error that names the file and the line.
 func (r *row) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.place, r.number, fmt.Errorf(format, args...))
 }
 
-// bad says that field i does not hold what it should.
+// bad returns an error that says what field i contains and what was expected.
 func (r *row) bad(i int, want string) error {
 	v := r.fields[i]
 	if len(v) > 80 {
@@ -43,7 +43,7 @@ func (r *row) bad(i int, want string) error {
 	return r.errorf("field %q: value %q, want %s", r.names[i], v, want)
 }
 
-// number parses field i as a finite number from 0 to most.
+// float parses field i as a finite number from 0 to most.
 func (r *row) float(i int, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(r.fields[i], 64)
 	if err != nil || !(v >= 0 && v <= most) || math.Signbit(v) {
@@ -61,7 +61,7 @@ func (r *row) count(i int, most int64) (int64, error) {
 	return v, nil
 }
 
-// eachRow calls f with every line of src that is not blank, split at its commas into one field for each name.
+// eachRow calls f for every line of src that is not blank, split at its commas. Each line must have one field per name.
 func eachRow(src io.Reader, place string, names []string, f func(*row) error) error {
 	scan := bufio.NewScanner(src)
 	scan.Buffer(nil, maxLine+2)

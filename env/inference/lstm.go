@@ -10,48 +10,48 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Shape of the network, as in Lyra (EuroSys 2023, §6): ten samples in, two hidden layers. The width is free.
+// The shape of the network is that of Lyra (EuroSys 2023, §6): ten input samples and two hidden layers. The width can be chosen,
+// up to maxHidden.
 const (
 	LSTMWindow = 10
 	LSTMLayers = 2
 	maxHidden  = 256
 )
 
-// LSTM is the recurrent network that predicts the next sample of usage from the last LSTMWindow, each a fraction of the
+// LSTM is a recurrent network that predicts the next sample of usage from the last LSTMWindow samples, each a fraction of the
 // pool.
 //
-// With H = Hidden and the window u[0..9], oldest first, layer k reads x(t), which is [Mean and Deviation applied to
-// u[t]] for the first layer and h(t) of the layer below for the second, and keeps h and c, both [H] and zero before the
-// window:
+// Let H = Hidden, and u[0..9] the window, oldest first. The input x(t) of the first layer is (u[t]-Mean)/Deviation, that of the
+// second layer is h(t) of the first. Each layer keeps h and c, both [H] and zero before the window:
 //
 //	a = x(t)·W + h(t-1)·U + B          // [4H]: four blocks of H columns, in the order i, f, g, o
 //	c(t) = σ(a_f)*c(t-1) + σ(a_i)*tanh(a_g)
 //	h(t) = σ(a_o)*tanh(c(t))
 //
-// and the prediction is a change of the newest sample, read off the second layer's last h:
+// The prediction adds a change, computed from the second layer's last h, to the newest sample:
 //
 //	û = u[9] + Change*(h(9)·HeadW + HeadB)
 //
-// so a network without weights predicts the last value. In units of the network the input is (u-Mean)/Deviation and the
-// target (û-u[9])/Change. It is read-only in use: any number of goroutines may call Predict.
+// so a network with zero head weights predicts the newest sample. Mean, Deviation and Change are the elements of Scale. In
+// training, the target is (û-u[9])/Change. Predict only reads the network, so any number of goroutines may call it concurrently.
 type LSTM struct {
 	Hidden int
 	Layers [LSTMLayers]lstmLayer
 	HeadW  []float64 // [H]
 	HeadB  []float64 // [1]
-	Scale  []float64 // [3]: mean and deviation of the samples, deviation of their changes; set from training data
+	Scale  []float64 // [3]: Mean and Deviation of the samples, and Change, the deviation of their changes; set from training data
 }
 
-// lstmLayer holds the weights of a layer, row-major.
+// lstmLayer contains the weights of a layer, row-major.
 type lstmLayer struct {
 	W []float64 // [in,4H], in = 1 for the first layer, H for the second
 	U []float64 // [H,4H]
 	B []float64 // [4H]
 }
 
-// NewLSTM returns a network with weights drawn from r, uniform within ±1/√hidden, biases zero except those of the
-// forget gate, which are one (Jozefowicz et al., ICML 2015), and a head of zeros: before training it predicts the last
-// value. Scale is {0.5, 0.25, 0.05}. A width outside 1 to 256 panics.
+// NewLSTM returns a network of the given width. It draws the weights from r, uniform within ±1/√hidden. The biases are zero,
+// except that those of the forget gate are one (Jozefowicz et al., ICML 2015). The head is zero, so before training the network
+// predicts the newest sample. Scale is {0.5, 0.25, 0.05}. NewLSTM panics if hidden is not from 1 to 256.
 func NewLSTM(hidden int, r *rand.Rand) *LSTM {
 	if hidden < 1 || hidden > maxHidden {
 		panic(fmt.Sprintf("inference: LSTM of width %d, want 1 to %d", hidden, maxHidden))
@@ -75,7 +75,7 @@ func NewLSTM(hidden int, r *rand.Rand) *LSTM {
 	return n
 }
 
-// in is the width of layer k's input.
+// in returns the width of layer k's input.
 func (n *LSTM) in(k int) int {
 	if k == 0 {
 		return 1
@@ -83,7 +83,7 @@ func (n *LSTM) in(k int) int {
 	return n.Hidden
 }
 
-// Params lists the weights as named tensors, in a fixed order, sharing memory with n:
+// Params returns the weights as named tensors in a fixed order. They share memory with n:
 //
 //	layer0.w [1,4H]  layer0.u [H,4H]  layer0.b [4H]  layer1.w [H,4H]  layer1.u [H,4H]  layer1.b [4H]
 //	head.w [H,1]     head.b [1]       scale [3], which is not trained
@@ -103,8 +103,8 @@ func (n *LSTM) Params() []checkpoints.Tensor {
 		checkpoints.Tensor{Name: "scale", Shape: []int{3}, Data: n.Scale})
 }
 
-// LSTMOf builds a network on tensors named and shaped as Params lists them, F64 all, and keeps their memory. More, fewer or
-// other tensors, numbers that are not finite and deviations that are not positive are errors.
+// LSTMOf builds a network from tensors with the names and shapes of Params, all of type F64, and uses their memory. It returns an
+// error if tensors are missing or unexpected, if a number is not finite, or if a deviation in Scale is not positive.
 func LSTMOf(tensors []checkpoints.Tensor) (*LSTM, error) {
 	n := new(LSTM)
 	for _, t := range tensors {
@@ -149,10 +149,10 @@ func LSTMOf(tensors []checkpoints.Tensor) (*LSTM, error) {
 	return n, nil
 }
 
-// lstmKind marks an LSTM's file, in the metadata of its header.
+// lstmKind identifies an LSTM's file in the metadata of its header.
 const lstmKind = "clustergym-demand-lstm"
 
-// maxLSTMBytes bounds a file of weights: the widest network fits.
+// maxLSTMBytes is the maximum size of a file of weights; the widest network fits.
 const maxLSTMBytes = 16 << 20
 
 // WriteLSTM writes n as safetensors. Equal networks give equal bytes.
@@ -160,8 +160,8 @@ func WriteLSTM(w io.Writer, n *LSTM) error {
 	return checkpoints.WriteTensors(w, n.Params(), map[string]string{"kind": lstmKind})
 }
 
-// ReadLSTM reads what WriteLSTM wrote. The file is untrusted input: errors say what is wrong, and those of the format wrap
-// checkpoints.ErrDamaged or ErrForeign.
+// ReadLSTM reads what WriteLSTM wrote. It treats the file as untrusted input: errors say what is wrong, and errors about the
+// format wrap checkpoints.ErrDamaged or ErrForeign.
 func ReadLSTM(r io.Reader) (*LSTM, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxLSTMBytes+1))
 	if err != nil {
@@ -178,8 +178,8 @@ func ReadLSTM(r io.Reader) (*LSTM, error) {
 	return LSTMOf(tensors)
 }
 
-// Predict returns the sample that follows window, whose LSTMWindow samples stand oldest first. The result is what the
-// network says, also below 0 or above 1. A window of another length panics.
+// Predict returns the predicted sample after the window, which contains LSTMWindow samples, oldest first. The result may be below
+// 0 or above 1. Predict panics if the window has another length.
 func (n *LSTM) Predict(window []float64) float64 {
 	if len(window) != LSTMWindow {
 		panic(fmt.Sprintf("inference: LSTM window of %d samples, want %d", len(window), LSTMWindow))

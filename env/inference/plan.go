@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// DefaultHeadroom is the share of the pool that is never lent: Lyra's median burst in five minutes (EuroSys 2023, §7.1).
+// DefaultHeadroom is the fraction of the pool that is never lent: Lyra's median burst within five minutes (EuroSys 2023, §7.1).
 const DefaultHeadroom = 0.02
 
-// Pool is what the inference scheduler decides about. Servers is the size of the pool.
+// Pool contains the size and the rules of the inference pool, about whose servers the inference scheduler decides.
 type Pool struct {
 	Servers  int
-	Headroom float64 // share never lent, see DefaultHeadroom
-	Margin   float64 // share by which need may exceed what is seen and foreseen; see Calibrate
+	Headroom float64 // fraction never lent, see DefaultHeadroom
+	Margin   float64 // fraction of spare capacity on top of the current and the predicted usage; see Calibrate
 }
 
-// Point is the inference side from At on, until the next point.
+// Point is the demand and the offer of the inference pool from At until the next point.
 type Point struct {
 	At    time.Duration
 	Need  int64 // thousandths of servers in use
-	Offer int32 // servers that may be on loan; what is lent above it is to come back within a step
+	Offer int32 // servers that may be on loan; training must return what exceeds it within one step
 }
 
-// maxServers bounds a pool so that sums of Need over any series fit.
+// maxServers is the maximum size of a pool, so that sums of Need over any series fit into an int64.
 const maxServers = 1 << 20
 
-// maxMargin is a margin that lends nothing from any pool worth the name.
+// maxMargin is a margin with which no realistic pool lends anything.
 const maxMargin = 1000
 
-// Reserve is the number of servers that are never lent.
+// Reserve returns the number of servers that are never lent.
 func (p Pool) Reserve() int { return int(ceil(p.Headroom * float64(p.Servers))) }
 
-// ceil is math.Ceil but for rounding errors: 0.07*100 servers are seven.
+// ceil is math.Ceil without the effect of rounding errors: 0.07*100 servers are seven.
 func ceil(x float64) float64 { return math.Ceil(x - 1e-9) }
 
-// check reports sizes and shares out of range.
+// check returns an error about the first field out of range.
 func (p Pool) check() error {
 	if p.Servers < 1 || p.Servers > maxServers {
 		return fmt.Errorf("check inference pool: %d servers, want 1 to %d", p.Servers, maxServers)
@@ -49,11 +49,11 @@ func (p Pool) check() error {
 	return nil
 }
 
-// Offer is the number of servers lent while usage is u and foreseen to be said next, both fractions of the pool: what the
-// larger of the two, with the margin on top, does not need, less the reserve (Lyra, EuroSys 2023, §4, has no margin). A
-// prediction that is not a number lends nothing.
+// Offer returns the number of servers to lend if the usage is u and the predicted usage of the next step is said, both fractions
+// of the pool. It lends the servers that the larger of the two, increased by the margin, does not need, except for the reserve
+// (Lyra, EuroSys 2023, §4, has no margin). If the prediction is NaN it lends nothing.
 func (p Pool) Offer(u, said float64) int32 {
-	need := max(u, said) * (1 + p.Margin) // NaN if one is
+	need := max(u, said) * (1 + p.Margin) // NaN if u or said is NaN
 	if !(need < 1) {
 		return 0
 	}
@@ -61,10 +61,10 @@ func (p Pool) Offer(u, said float64) int32 {
 	return int32(max(lend, 0))
 }
 
-// Plan is the inference scheduler over a whole series of usage, fractions of the pool as Usage gives them: at each step
-// it sees the sample of now, asks the predictor for the next one and offers what neither needs. So the offer of a step
-// already leaves room for the next step's predicted usage, and servers called back within a step are there before usage
-// rises. It resets the predictor first.
+// Plan runs the inference scheduler over a series of usage, as fractions of the pool from Series.Usage. At each step the
+// scheduler observes the current sample, asks the predictor for the next one and offers the servers that neither needs. The offer
+// of a step therefore already leaves room for the predicted usage of the next step, and servers called back within one step
+// return before usage rises. Plan resets the predictor first.
 func Plan(usage Series, predictor Predictor, pool Pool) ([]Point, error) {
 	if err := usage.Check(); err != nil {
 		return nil, err
@@ -88,18 +88,19 @@ func Plan(usage Series, predictor Predictor, pool Pool) ([]Point, error) {
 	return points, nil
 }
 
-// Outcome is what a plan comes to for inference if training takes all that is offered and gives back at the last moment.
+// Outcome summarises what a plan costs inference if training borrows every offered server and returns it at the last moment.
 type Outcome struct {
-	Lent     float64 // mean servers offered
-	Unserved float64 // servers of demand that found none, over the servers of demand
-	Short    int     // steps with unserved demand
-	Steps    int     // steps counted
+	Lent     float64 // mean number of servers offered
+	Unserved float64 // unserved demand as a fraction of all demand
+	Short    int     // number of steps with unserved demand
+	Steps    int     // number of steps counted
 }
 
-// Account follows lent servers through points: servers are lent as soon as they are offered, and one called back stays
-// away until the next point, so that over a step the larger of the step's own offer and the one before is away. Demand
-// beyond the rest of the pool is unserved; as all points last equally long, shares of servers are shares of
-// server-time. count says which points to count, nil all; the first never is, for what went before it is not known.
+// Account computes the outcome of a plan for a pool of the given number of servers. It assumes that servers are on loan as soon
+// as they are offered, and that a server called back stays on loan until the next point. So in each step as many servers are on
+// loan as the larger of this step's offer and the previous one. Demand that exceeds the remaining servers is unserved. All points
+// last equally long, so fractions of servers are fractions of server-time. The function count selects the points to count; nil
+// means all. The first point never counts because the offer before it is unknown.
 func Account(points []Point, servers int, count func(i int) bool) Outcome {
 	var o Outcome
 	var demand, unserved, lent int64

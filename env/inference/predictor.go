@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Predictor foresees usage one step ahead. It is told each sample of a series in order and asked for the one that
-// follows; it sees nothing else. Samples are fractions of the pool; predictions need not be. It is not safe for
-// concurrent use.
+// Predictor predicts usage one step ahead. The caller passes it each sample of a series in order with Observe, and Predict
+// returns its estimate of the next one. A Predictor gets no other input. Samples are fractions of the pool; predictions may lie
+// outside [0,1]. A Predictor is not safe for concurrent use.
 type Predictor interface {
 	Name() string
-	Reset()            // forgets all samples, not what was fitted
-	Observe(u float64) // the sample of now
-	Predict() float64  // the sample one step from now; 0 before the first Observe
+	Reset()            // forgets all samples but keeps fitted parameters
+	Observe(u float64) // takes the current sample
+	Predict() float64  // returns the predicted next sample; 0 before the first Observe
 }
 
-// Forecast tells p the values one by one, from the first. Element i of the result is what p said of value i before
-// seeing it, so element 0 is 0. It resets p first.
+// Forecast resets p and passes the values to it one by one. Element i of the result is p's prediction of value i before it
+// observed that value; element 0 is 0.
 func Forecast(p Predictor, values []float64) []float64 {
 	said := make([]float64, len(values))
 	p.Reset()
@@ -29,7 +29,7 @@ func Forecast(p Predictor, values []float64) []float64 {
 	return said
 }
 
-// history holds the newest samples, oldest first.
+// history contains the newest samples, oldest first, at most keep of them.
 type history struct {
 	keep int
 	u    []float64
@@ -46,7 +46,7 @@ func (h *history) add(u float64) {
 	h.u[len(h.u)-1] = u
 }
 
-// last returns the sample k steps before the newest, or the oldest known; 0 if there is none.
+// last returns the sample k steps before the newest, the oldest one if there are fewer, or 0 if there is none.
 func (h *history) last(k int) float64 {
 	if len(h.u) == 0 {
 		return 0
@@ -54,10 +54,10 @@ func (h *history) last(k int) float64 {
 	return h.u[max(0, len(h.u)-1-k)]
 }
 
-// lastValue predicts that nothing changes.
+// lastValue predicts the newest sample.
 type lastValue struct{ u float64 }
 
-// NewLastValue returns the predictor that says the newest sample.
+// NewLastValue returns the predictor that predicts the newest sample.
 func NewLastValue() Predictor { return &lastValue{} }
 
 func (p *lastValue) Name() string      { return "last" }
@@ -65,14 +65,14 @@ func (p *lastValue) Reset()            { p.u = 0 }
 func (p *lastValue) Observe(u float64) { p.u = u }
 func (p *lastValue) Predict() float64  { return p.u }
 
-// ewma predicts the exponentially weighted mean.
+// ewma predicts the exponentially weighted mean of the samples.
 type ewma struct {
 	weight, mean float64
 	any          bool
 }
 
-// NewEWMA returns the predictor that says the mean of all samples, the newest weighing weight and each older one
-// 1-weight times the one after it. A weight outside (0,1] panics.
+// NewEWMA returns the predictor that predicts the exponentially weighted mean of all samples: the newest has the given weight,
+// and each older one 1-weight times that of the sample after it. NewEWMA panics if weight is not in (0,1].
 func NewEWMA(weight float64) Predictor {
 	if !(weight > 0 && weight <= 1) {
 		panic(fmt.Sprintf("inference: EWMA of weight %g, want above 0 and at most 1", weight))
@@ -91,15 +91,15 @@ func (p *ewma) Observe(u float64) {
 }
 func (p *ewma) Predict() float64 { return p.mean }
 
-// seasonal predicts yesterday's sample.
+// seasonal predicts the sample of the same time on the previous day.
 type seasonal struct {
 	perDay int
 	ring   []float64
 	seen   int
 }
 
-// NewSeasonal returns the predictor that says the sample of the same time the day before, and until it has seen a day
-// the newest one. A step that does not divide a day panics.
+// NewSeasonal returns the predictor that predicts the sample of the same time on the previous day, or the newest sample while it
+// has observed less than a day. NewSeasonal panics if a day is not a multiple of step.
 func NewSeasonal(step time.Duration) Predictor {
 	if step <= 0 || day%step != 0 {
 		panic(fmt.Sprintf("inference: steps of %v, want a part of a day", step))
@@ -126,14 +126,15 @@ func (p *seasonal) Predict() float64 {
 	return p.ring[p.seen%p.perDay]
 }
 
-// oracle predicts by looking.
+// oracle predicts from the true series.
 type oracle struct {
 	values []float64
 	next   int
 }
 
-// NewOracle returns the predictor that knows the series, which must be the one that it is told. It marks what prediction can
-// reach. After the end it says the last value. The values are not copied.
+// NewOracle returns the predictor that returns the true next value. values must be the series that the caller passes to Observe.
+// NewOracle does not copy it. The oracle is an upper bound for what prediction can achieve. After the end it predicts the last
+// value.
 func NewOracle(values []float64) Predictor { return &oracle{values: values} }
 
 func (p *oracle) Name() string    { return "oracle" }
@@ -147,14 +148,14 @@ func (p *oracle) Predict() float64 {
 	return p.values[min(p.next, len(p.values)-1)]
 }
 
-// recurrent feeds an LSTM.
+// recurrent predicts with an LSTM.
 type recurrent struct {
 	net *LSTM
 	history
 }
 
-// NewRecurrent returns the predictor that asks n. Before it has seen a whole window the first sample stands in for what is
-// missing.
+// NewRecurrent returns the predictor that uses the network n. Until it has observed a whole window, the first sample replaces the
+// missing ones.
 func NewRecurrent(n *LSTM) Predictor {
 	return &recurrent{n, history{keep: LSTMWindow}}
 }

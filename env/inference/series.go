@@ -13,23 +13,23 @@ import (
 
 const day = 24 * time.Hour
 
-// maxBins bounds the length of a series: three and a half years of five minutes.
+// maxBins is the maximum length of a series: about five years of five-minute bins.
 const maxBins = 1 << 19
 
-// Series is demand over time: request rates, or after Usage fractions of a pool. Value i holds from i·Step to (i+1)·Step.
+// Series is demand over time: request rates, or fractions of a pool if Usage made it. Value i applies from i·Step to (i+1)·Step.
 type Series struct {
 	Step   time.Duration
 	Values []float64 // finite, 0 or more
-	Filled []bool    // which values stand in for a gap and were not measured; nil if none
+	Filled []bool    // which values were filled in, not measured; nil if none
 }
 
-// at is the time at which value i begins.
+// at returns the time at which value i begins.
 func (s Series) at(i int) time.Duration { return time.Duration(i) * s.Step }
 
-// IsFilled reports whether value i stands in for a gap.
+// IsFilled reports whether value i was filled in because its measurement is missing.
 func (s Series) IsFilled(i int) bool { return s.Filled != nil && s.Filled[i] }
 
-// Slice is the part of s from value lo up to but not including hi. It shares memory with s.
+// Slice returns the values of s from lo up to but not including hi. The result shares memory with s.
 func (s Series) Slice(lo, hi int) Series {
 	part := Series{Step: s.Step, Values: s.Values[lo:hi]}
 	if s.Filled != nil {
@@ -38,7 +38,7 @@ func (s Series) Slice(lo, hi int) Series {
 	return part
 }
 
-// check reports what makes s unfit for use: no step, no values or too many, values that are negative or not finite.
+// Check returns an error if s is not usable: if it has no step, no values or too many, or if a value is negative or not finite.
 func (s Series) Check() error {
 	if s.Step <= 0 {
 		return fmt.Errorf("check series: step %v, want more than 0", s.Step)
@@ -60,9 +60,9 @@ func (s Series) Check() error {
 	return nil
 }
 
-// Usage turns rates into fractions of the pool, each in [0,1]: the quantile of the measured rates (1 is their peak)
-// takes the given fraction of the pool, and servers are in use in proportion to the rate. What would need more than the
-// pool is cut off at 1, since no loan can answer it.
+// Usage converts rates to fractions of the pool, each in [0,1]. Usage is proportional to the rate, scaled so that the given
+// quantile of the measured rates (1 is their peak) uses the given fraction of the pool. Usage limits the result to 1, because no
+// loan can help with demand beyond the pool.
 func (s Series) Usage(quantile, fraction float64) (Series, error) {
 	if err := s.Check(); err != nil {
 		return Series{}, err
@@ -91,18 +91,21 @@ func (s Series) Usage(quantile, fraction float64) (Series, error) {
 
 var errRatio = errors.New("want the old step times a whole number, or halved some times")
 
-// splitRange is how far from a bin Resample looks for pairs of bins to split it like, so that quiet hours stay quiet.
+// splitRange is the maximum distance from a bin at which Resample looks for pairs of bins whose differences it copies. It is
+// short so that quiet hours stay quiet.
 const splitRange = 6 * time.Hour
 
-// Resample returns s at another step, a multiple of the old one or the old one halved some times.
+// Resample returns s with another step, which must be a multiple of the old step, or the old step halved any number of times.
 //
-// A coarser value is the mean of those it covers; bins that do not fill the last one are dropped.
+// With a coarser step, each value is the mean of the values it covers. Resample drops bins at the end that do not fill a whole
+// step.
 //
-// A finer pair must not tell what comes next, as interpolation between bins would: a predictor trained on such data
-// reads the future off the slope. So a bin is split in two halves with its mean kept exactly, v(1-d) and v(1+d), where
-// d is drawn from the relative differences (b-a)/(a+b) of neighbouring measured bins a, b less than six hours away.
-// That takes bursts between five minutes to be like those between ten: in ServeGen's series the differences hardly
-// shrink from one level to the next (TestBurstiness). r is not read for coarser steps and may then be nil.
+// With a finer step, the two halves of a bin must not reveal the next bin, as interpolation between bins would: a predictor
+// trained on such data would read the future from the slope. So Resample splits a bin of value v into v(1-d) and v(1+d), which
+// keeps its mean exactly. It draws d from the relative differences (b-a)/(a+b) of neighbouring measured bins a, b less than six
+// hours away. This assumes that bursts between five-minute bins are like those between ten-minute bins: in ServeGen's series the
+// differences hardly shrink from one level to the next (TestBurstiness). With a coarser step Resample does not use r, which may
+// then be nil.
 func (s Series) Resample(step time.Duration, r *rand.Rand) (Series, error) {
 	if err := s.Check(); err != nil {
 		return Series{}, err
@@ -132,7 +135,7 @@ func (s Series) Resample(step time.Duration, r *rand.Rand) (Series, error) {
 	return s, nil
 }
 
-// coarsen joins n values each.
+// coarsen replaces every n values by their mean.
 func (s Series) coarsen(n int) Series {
 	out := Series{Step: s.Step * time.Duration(n), Values: make([]float64, len(s.Values)/n)}
 	if s.Filled != nil {
@@ -151,8 +154,8 @@ func (s Series) coarsen(n int) Series {
 
 // halve splits every value in two.
 func (s Series) halve(r *rand.Rand) Series {
-	var at []int    // the bin that opens a pair
-	var d []float64 // the pair's relative difference
+	var at []int    // by pair: the index of its first bin
+	var d []float64 // by pair: its relative difference
 	for i := range len(s.Values) - 1 {
 		a, b := s.Values[i], s.Values[i+1]
 		if a+b > 0 && !s.IsFilled(i) && !s.IsFilled(i+1) {

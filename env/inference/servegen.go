@@ -13,19 +13,19 @@ import (
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
-// serveGenStep is the bin of ServeGen's rates.
+// serveGenStep is the length of the bins of ServeGen's rates.
 const serveGenStep = 10 * time.Minute
 
-// serveGenGap is the share of the mean below which a bin of ServeGen's totals is a gap in the collection.
+// serveGenGap is the fraction of the mean below which a bin of ServeGen's totals counts as a gap in the measurements.
 const serveGenGap = 0.1
 
 var serveGenFields = []string{"start", "rate", "cv", "distribution", "parameter 1", "parameter 2"}
 
-// ReadServeGen reads the request rates of one model out of a .tar.gz of ServeGen's chunk-*.csv files, one for each client
-// (Xiang et al., arXiv:2505.09999; alibaba/ServeGen, Apache-2.0). Rows have no header: start of the 600 s bin in seconds,
-// requests a second, coefficient of variation of the gaps between requests, name and two parameters of their distribution.
-// Starts ascend, bins without a row have no traffic. The result is the sum over all clients, its gaps filled by
-// FillGaps(0.1). The clock starts at the first bin; date and zone are not published.
+// ReadServeGen reads the request rates of one model from a .tar.gz of ServeGen's chunk-*.csv files, one per client (Xiang et al.,
+// arXiv:2505.09999; alibaba/ServeGen, Apache-2.0). The files have no header. The columns are the start of the 600 s bin in
+// seconds, requests per second, coefficient of variation of the gaps between requests, and the name and two parameters of the
+// distribution of these gaps. Starts ascend, and a bin without a row has no traffic. The result is the sum over all clients, its
+// gaps filled by FillGaps(0.1). Time 0 is the first bin; date and time zone are not published.
 func ReadServeGen(file string) (Series, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -35,7 +35,7 @@ func ReadServeGen(file string) (Series, error) {
 	return readServeGenFrom(f, file)
 }
 
-// readServeGenFrom is ReadServeGen for the bytes of src; name stands for them in errors.
+// readServeGenFrom does the work of ReadServeGen on the bytes of src. The parameter name is the file's name in errors.
 func readServeGenFrom(src io.Reader, name string) (Series, error) {
 	in, err := unpack.NewReader(src, maxBytes, errLimit)
 	if err != nil {
@@ -67,7 +67,7 @@ func readServeGenFrom(src io.Reader, name string) (Series, error) {
 			return Series{}, err
 		}
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil { // to the end, where the checksum stands
+	if _, err := io.Copy(io.Discard, in); err != nil { // reads to the end, where the checksum is
 		return Series{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(totals.Values) == 0 {
@@ -76,7 +76,7 @@ func readServeGenFrom(src io.Reader, name string) (Series, error) {
 	return totals.FillGaps(serveGenGap), nil
 }
 
-// addChunk adds the rates of one client.
+// addChunk adds the rates of one client to s.
 func (s *Series) addChunk(src io.Reader, place string) error {
 	step := int64(s.Step / time.Second)
 	next := int64(0)
