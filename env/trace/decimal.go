@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxTime bounds every submit time and duration: a hundred years, so that sums of two never overflow.
+// maxTime is the upper limit of every submit time and duration: a hundred years, so that sums of two never overflow.
 const maxTime = 100 * 365 * 24 * time.Hour
 
-// Bounds of what one job may ask for: far above any cluster, and small enough that products fit.
+// The limits of what one job may ask for are far above any cluster, and small enough that products do not overflow.
 const (
 	maxWorkers = 1 << 20
 	maxMilli   = 1 << 30 // CPU milli or MiB of one worker
 )
 
-// parseDecimal reads an unsigned decimal such as 12, 12.5 or .5 exactly as an integer of 10^-digits. It is false where s is
-// not such a number, needs more digits than that, or does not fit.
+// parseDecimal reads an unsigned decimal such as 12, 12.5 or .5 exactly, as an integer in units of 10^-digits. It returns false
+// if s is not such a number, needs more digits than that, or does not fit into an int64.
 func parseDecimal(s string, digits int) (int64, bool) {
 	whole, frac, _ := strings.Cut(s, ".")
 	frac = strings.TrimRight(frac, "0")
@@ -42,13 +42,13 @@ func parseDecimal(s string, digits int) (int64, bool) {
 	return v, true
 }
 
-// parseSeconds reads decimal seconds exactly: at most nine decimals, at most maxTime.
+// parseSeconds reads decimal seconds exactly, with at most nine decimals. It returns false above maxTime.
 func parseSeconds(s string) (time.Duration, bool) {
 	ns, ok := parseDecimal(s, 9)
 	return time.Duration(ns), ok && time.Duration(ns) <= maxTime
 }
 
-// appendSeconds writes d, which is not negative, as the shortest decimal that parseSeconds reads back.
+// appendSeconds appends d, which must not be negative, as the shortest decimal from which parseSeconds returns d.
 func appendSeconds(b []byte, d time.Duration) []byte {
 	b = strconv.AppendInt(b, int64(d/time.Second), 10)
 	frac := int64(d % time.Second)

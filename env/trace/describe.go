@@ -9,14 +9,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Stats describes the jobs of a workload: see Describe.
+// Stats contains statistics of the jobs of a workload; Describe computes it.
 type Stats struct {
 	Jobs       int
 	Fractional int           // jobs whose workers hold less than a whole GPU
-	Span       time.Duration // first submit to last
+	Span       time.Duration // from the first submit to the last
 	GPUHours   float64       // sum of GPUs x Work
 	Gangs      []Gang        // by number of workers, smallest first
-	Durations  []Quantile    // of Work: p10, p25, p50, p75, p90, p95, p99
+	Durations  []Quantile    // quantiles of Work: p10, p25, p50, p75, p90, p95, p99
 	Max        time.Duration // the longest Work
 	Mean       time.Duration // of Work
 	Users      int           // distinct names, the empty one not counted
@@ -39,11 +39,11 @@ type Quantile struct {
 	Work time.Duration
 }
 
-// Days is the span in days.
+// Days returns the span in days.
 func (s Stats) Days() float64 { return s.Span.Hours() / 24 }
 
-// load is the offered load on a cluster of that many GPUs: GPU-time asked for over Span x gpus. It is infinite where all
-// jobs arrive at once, and 0 without jobs or GPUs.
+// Load returns the offered load on a cluster with the given number of GPUs: the GPU-time that the jobs ask for, divided by Span x
+// gpus. It is infinite if all jobs arrive at once, and 0 without jobs or GPUs.
 func (s Stats) Load(gpus int) float64 {
 	if s.GPUHours == 0 || gpus <= 0 {
 		return 0
@@ -51,7 +51,7 @@ func (s Stats) Load(gpus int) float64 {
 	return s.GPUHours / (s.Span.Hours() * float64(gpus))
 }
 
-// Describe computes the statistics of jobs in any order. It leaves them unchanged.
+// Describe computes the statistics of jobs, which may be in any order. It does not change them.
 func Describe(jobs []Job) Stats {
 	s := Stats{Jobs: len(jobs), Span: span(jobs)}
 	if len(jobs) == 0 {
@@ -104,17 +104,18 @@ func Describe(jobs []Job) Stats {
 	return s
 }
 
-// gpus is how many whole GPUs a job's workers come to.
+// gpus returns the number of whole GPUs that a job's workers ask for together.
 func gpus(j *Job) float64 {
 	return float64(j.Workers) * float64(j.Request.GPUMilli) / cluster.WholeGPU
 }
 
-// nearestRank is the smallest value of the sorted slice that at least a share p of it does not exceed.
+// nearestRank returns the smallest value in the sorted slice such that at least a fraction p of the values are less than or equal
+// to it.
 func nearestRank[T any](sorted []T, p float64) T {
 	return sorted[min(len(sorted)-1, max(0, int(math.Ceil(p*float64(len(sorted))))-1))]
 }
 
-// gapCV is the coefficient of variation of the gaps of sorted times.
+// gapCV returns the coefficient of variation of the gaps between sorted times.
 func gapCV[T ~int64 | ~float64](sorted []T) float64 {
 	n := float64(len(sorted) - 1)
 	if n < 2 || sorted[len(sorted)-1] == sorted[0] {

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// Estimates says what a scheduler is told of a job's isolated run time.
+// Estimates describes how the estimate that a scheduler sees is made from a job's isolated run time.
 type Estimates struct {
 	Kind  EstimateKind
-	Sigma float64 // noisy: standard deviation of the log error
-	Bias  float64 // noisy: mean of the log error, above 0 for users who ask for too much
+	Sigma float64 // for Noisy: standard deviation of the log error
+	Bias  float64 // for Noisy: mean of the log error; above 0 if users overestimate
 }
 
-// EstimateKind names a rule for estimates.
+// EstimateKind is a rule for estimates.
 type EstimateKind string
 
-// The rules. The zero value is None.
+// The kinds of estimates. The zero value counts as None.
 const (
 	Oracle EstimateKind = "oracle" // Estimate = Work
 	Noisy  EstimateKind = "noisy"  // Estimate = Work * exp(Bias + Sigma * N(0,1))
-	None   EstimateKind = "none"   // Estimate = 0: nothing is known
+	None   EstimateKind = "none"   // Estimate = 0: the scheduler sees no estimate
 
-	// Profiled is what a predictor may know: the geometric mean of the Work of jobs like it that would have ended by then.
+	// Profiled is what a predictor could know: the geometric mean of the Work of similar jobs that would have ended before the
+	// job's submission.
 	Profiled EstimateKind = "profiled"
 )
 
-// Validate reports the first field that is not usable.
+// Validate returns an error about the first field that is not usable.
 func (e Estimates) Validate() error {
 	switch e.Kind {
 	case "", None, Oracle, Noisy, Profiled:
@@ -43,9 +44,9 @@ func (e Estimates) Validate() error {
 	return nil
 }
 
-// Apply sets the Estimate of every job in place. Profiled knows only the jobs given: apply it to a whole workload and cut
-// windows from that, so that a window starts with what was learned before it. Noisy draws one normal number a job in
-// order of index, whatever the job; rng may be nil for the other kinds. Both round to milliseconds, at least one.
+// Apply sets the Estimate of every job in place. Profiled learns only from the given jobs. To let a window start with what was
+// learned before it, apply Profiled to the whole workload and cut windows afterwards. Noisy draws one normal number per job, in
+// order of index; rng may be nil for the other kinds. Noisy and Profiled round down to milliseconds, and estimate at least one.
 func (e Estimates) Apply(jobs []Job, rng *rand.Rand) error {
 	if err := e.Validate(); err != nil {
 		return err
@@ -67,7 +68,7 @@ func (e Estimates) Apply(jobs []Job, rng *rand.Rand) error {
 	return nil
 }
 
-// roundEstimate turns seconds into an estimate.
+// roundEstimate converts seconds to an estimate.
 func roundEstimate(seconds float64) time.Duration {
 	return max(time.Millisecond, time.Duration(min(seconds, maxTime.Seconds())*1e3)*time.Millisecond)
 }

@@ -10,26 +10,27 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// FitReport says what Fit saw and how well the parameters match it.
+// FitReport reports the data that Fit used and how well the parameters match it.
 type FitReport struct {
 	Jobs    int
-	Users   int // distinct, 0 where no trace names them: Users is then a single user without recurrence
+	Users   int // distinct users; 0 if no trace has users: Params.Users is then one user without recurrence
 	Days    float64
-	Classes []ClassFit // one a DurationClass
+	Classes []ClassFit // one per DurationClass
 }
 
-// ClassFit compares a duration class with its jobs.
+// ClassFit compares a duration class with the jobs from which it was fitted.
 type ClassFit struct {
 	MaxWorkers int32
 	Jobs       int
 	Seen       []float64 // seconds at ClassQuantiles, of the jobs
-	Fitted     []float64 // the same of the fitted mixture
-	KS         float64   // largest distance of the two distribution functions
+	Fitted     []float64 // seconds at ClassQuantiles, of the fitted mixture
+	KS         float64   // Kolmogorov-Smirnov distance between the two distributions
 }
 
-// Fit estimates generator parameters from one or more workloads, pooling their jobs. Traces state no time zone, so the
-// daily cycles of later workloads are turned by whole hours to match the first's; its time 0 is hour 0. Load is the pool's
-// own rate: see Params.WithLoad. The caller fills Name and Source. Each workload needs two jobs and a span above 0.
+// Fit estimates generator parameters from the pooled jobs of one or more workloads. Traces do not give a time zone, so Fit shifts
+// the daily cycle of each later workload by whole hours to match the earlier ones. Hour 0 is time 0 of the first workload. The
+// arrival rate is the average rate of the workloads; Params.WithLoad changes it. The caller fills Name and Source. Fit returns an
+// error unless each workload has two jobs and a span above 0.
 func Fit(workloads ...Workload) (Params, FitReport, error) {
 	var jobs int
 	for _, w := range workloads {
@@ -50,7 +51,8 @@ func Fit(workloads ...Workload) (Params, FitReport, error) {
 	return p, rep, p.validate()
 }
 
-// fitArrivals pools rates over workloads: hours and days by their counts, then the variation that is left in the gaps.
+// fitArrivals fits the arrival rates of all workloads together: first the factors of hours and days by their counts, then the
+// variation that remains in the gaps.
 func fitArrivals(workloads []Workload) (ArrivalParams, float64) {
 	a := ArrivalParams{Hourly: make([]float64, 24)}
 	var total, days, dayLogs, dayN, cvs, cvN float64
@@ -69,13 +71,13 @@ func fitArrivals(workloads []Workload) (ArrivalParams, float64) {
 		n := float64(len(times))
 		span := w.Span().Hours() / 24
 		total, days = total+n, days+span
-		if whole := daily[:len(daily)-1]; len(whole) > 1 { // the last day is cut short
+		if whole := daily[:len(daily)-1]; len(whole) > 1 { // the last day is incomplete
 			logs := make([]float64, len(whole))
 			for i, c := range whole {
 				logs[i] = math.Log(c + 1)
 			}
 			slices.Sort(logs)
-			// Quartiles, not moments: a day on which the cluster stood still must not pass for a habit.
+			// Use quartiles, not moments, so that a single day on which the cluster stood still does not distort the spread.
 			dayLogs += (nearestRank(logs, .75) - nearestRank(logs, .25)) / 1.349 * float64(len(whole))
 			dayN += float64(len(whole))
 		}
@@ -102,7 +104,7 @@ func arrivalSeconds(w Workload) []float64 {
 	return times
 }
 
-// bestTurn is the shift in hours that makes turn best match base; 0 while base is empty.
+// bestTurn returns the shift in hours with which the parameter turn best matches base, or 0 while base is empty.
 func bestTurn(base, turn []float64) int {
 	best, at := math.Inf(-1), 0
 	for shift := range 24 {
@@ -117,10 +119,10 @@ func bestTurn(base, turn []float64) int {
 	return at
 }
 
-// operational moves arrival times onto a clock on which hours and days all have the same rate.
+// operational transforms arrival times to a clock on which all hours and days have the same rate.
 func operational(times, hourly, daily []float64) []float64 {
 	out := make([]float64, len(times))
-	var passed float64 // on that clock, up to the start of the current hour
+	var passed float64 // time passed on that clock up to the start of the current hour
 	hour := 0
 	for i, t := range times {
 		for ; hour < int(t/3600); hour++ {
@@ -131,7 +133,7 @@ func operational(times, hourly, daily []float64) []float64 {
 	return out
 }
 
-// fitSizes counts gangs by number of workers and share of a GPU; CPU and memory are the median of their jobs.
+// fitSizes counts gangs by number of workers and GPU share. The CPU and memory of a size are the medians of its jobs.
 func fitSizes(workloads []Workload) []SizeParams {
 	type shape struct{ workers, milli int32 }
 	members := map[shape][]cluster.Amount{}
@@ -167,9 +169,9 @@ func fitSizes(workloads []Workload) []SizeParams {
 	return sizes
 }
 
-// fitDurations groups gangs by powers of two, joins groups too small to fit, and fits each.
+// fitDurations groups gangs by powers of two, merges groups that are too small to fit, and fits a duration class to each.
 func fitDurations(workloads []Workload) ([]DurationClass, []ClassFit) {
-	const fewest = 100 // jobs in a class, unless there are fewer in all
+	const fewest = 100 // jobs in a class, unless there are fewer altogether
 	groups := map[int32][]*Job{}
 	var tops []int32
 	for _, w := range workloads {
@@ -239,7 +241,7 @@ func fitClass(jobs []*Job, top int32) (DurationClass, ClassFit) {
 	return d, f
 }
 
-// round keeps that many significant digits, so that files of parameters read well.
+// round keeps the given number of significant digits, so that files of parameters stay readable.
 func round(x float64, digits int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return r

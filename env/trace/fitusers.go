@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// Two jobs of a user recur where they ask for the same gang and their durations differ by at most this in the logarithm,
-// with at most recurLook of the user's jobs between.
+// A job of a user recurs if one of the user's last recurLook jobs has the same number of workers and the logarithms of the two
+// durations differ by at most recurLog.
 const (
 	recurLog  = .25
 	recurLook = 5
 )
 
-// fitUsers measures who submits how often and again. Users of different workloads are different.
+// fitUsers fits how the jobs are distributed over users and how often users repeat a job. It treats users of different workloads
+// as different, even if their names are equal.
 func fitUsers(workloads []Workload) (UserParams, int) {
 	type key struct {
 		workload int
@@ -56,7 +57,7 @@ func fitUsers(workloads []Workload) (UserParams, int) {
 		ranked = append(ranked, float64(c))
 	}
 	slices.SortFunc(ranked, func(a, b float64) int { return cmp.Compare(b, a) })
-	var meet float64 // chance that two independent jobs share their user
+	var meet float64 // probability that two independent jobs have the same user
 	for _, c := range ranked {
 		meet += (c / jobs) * (c / jobs)
 	}
@@ -65,14 +66,15 @@ func fitUsers(workloads []Workload) (UserParams, int) {
 		u.Sticky = round(min(.999, max(0, (same/pairs-meet)/(1-meet))), 4)
 	}
 	if len(diffs) > 0 {
-		// The median of a difference of two normals is .954 of their common standard deviation.
+		// The median of the absolute difference of two normals is .954 of their common standard deviation.
 		slices.Sort(diffs)
 		u.Spread = round(nearestRank(diffs, .5)/.954, 4)
 	}
 	return u, len(ranked)
 }
 
-// recurrence finds the closest of a user's recent jobs with the same gang, and the distance in the logarithm.
+// recurrence finds, among a user's recent jobs with the same number of workers, the one with the closest duration. It returns the
+// difference of the logarithms and whether the job counts as a recurrence.
 func recurrence(recent []*Job, j *Job) (float64, bool) {
 	best := math.Inf(1)
 	for _, r := range recent {
@@ -83,14 +85,14 @@ func recurrence(recent []*Job, j *Job) (float64, bool) {
 	return best, best <= recurLog
 }
 
-// fitZipf is the exponent of greatest likelihood for counts in falling order.
+// fitZipf returns the maximum-likelihood Zipf exponent for counts in descending order.
 func fitZipf(ranked []float64) float64 {
 	var n, logs float64
 	for k, c := range ranked {
 		n += c
 		logs += c * math.Log(float64(k+1))
 	}
-	// The slope of the likelihood falls with s: bisect for its zero.
+	// The derivative of the likelihood decreases in s, so bisect for its zero.
 	lo, hi := 0.0, 5.0
 	for range 50 {
 		s := (lo + hi) / 2

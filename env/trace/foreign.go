@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// parsePhillyPass reads a completed Philly job. Rows are not sorted and some stand twice: both are kept, under the row's
-// number from 0. Source: msr-fiddle/philly-traces (CC BY 4.0) as filtered by petuum/adaptdl.
+// parsePhillyPass reads a completed Philly job. The rows are not sorted, and some occur twice; both copies are kept. The id of a
+// job is its row number from 0. Source: msr-fiddle/philly-traces (CC BY 4.0) as filtered by petuum/adaptdl.
 func parsePhillyPass(r *Reader, row *row) (Job, verdict, error) {
 	j := Job{Work: row.work("duration"), Status: Passed}
 	j.Name = strconv.Itoa(r.report.Rows - 1)
@@ -29,18 +29,18 @@ func parsePhillyPass(r *Reader, row *row) (Job, verdict, error) {
 	return j, isJob, nil
 }
 
-// parseIntervals reads a job of the layout that PhillyAll and Helios share: submit times are the running sum of interval,
-// over every row, also those set aside. Philly's cpu_num is always 0: not recorded. Helios' is the job's total (a gang of
-// 160 asks for 800, one of 8 for 1): a worker gets its share, rounded down so that the gang never asks for more than its
-// record. Source: msr-fiddle/philly-traces and S-Lab-System-Group/HeliosData (both CC BY 4.0) as re-packed by
-// DIR-LAB/Gen-Parallel-Workloads.
+// parseIntervals reads one job in the column layout that PhillyAll and Helios share. The submit time is the running sum of the
+// column interval over all rows, including rows that do not become jobs. In Philly cpu_num is always 0, which means not recorded.
+// In Helios it is the total of the job (a gang of 160 has 800, one of 8 has 1), so it is divided by the number of workers and
+// rounded down; the gang then never asks for more CPUs than the trace records. Source: msr-fiddle/philly-traces and
+// S-Lab-System-Group/HeliosData (both CC BY 4.0) as re-packed by DIR-LAB/Gen-Parallel-Workloads.
 func parseIntervals(r *Reader, row *row) (Job, verdict, error) {
 	r.elapsed += row.seconds("interval")
 	if row.err == nil && r.elapsed > maxTime {
 		row.bad("interval", row.get("interval"), "a sum of at most 100 years")
 	}
 	if row.err != nil {
-		return Job{}, 0, fatalError{row.err} // every later submit time depends on it
+		return Job{}, 0, fatalError{row.err} // every later submit time depends on this row
 	}
 	j := Job{Work: row.work("run_time")}
 	j.Name, j.User, j.Submit = row.id("u_id"), row.text("user"), r.elapsed
@@ -64,9 +64,9 @@ func parseIntervals(r *Reader, row *row) (Job, verdict, error) {
 	return j, isJob, nil
 }
 
-// parseKalos reads an Acme Kalos job out of the fork's invented fields: duration is num_iteration half seconds, a gang is
-// gpu_workers pods of gpu_per_worker GPUs, and a pod's memory is tensorsizes hundreds of GB (taken as GiB). Only completed
-// jobs are in it. Source: InternLM/AcmeTrace (CC BY 4.0) as converted by hyunnnchoi/AcmeTrace.
+// parseKalos reads an Acme Kalos job from the columns that the fork invented: the duration is num_iteration times half a second,
+// a gang has gpu_workers pods of gpu_per_worker GPUs, and a pod has tensorsizes times 100 GB of memory (read as GiB). The file
+// contains only completed jobs. Source: InternLM/AcmeTrace (CC BY 4.0) as converted by hyunnnchoi/AcmeTrace.
 func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
 	j := Job{Status: Passed}
 	j.Name = row.id("job_id")
@@ -75,7 +75,7 @@ func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
 	pods := row.number("gpu_workers", 0, maxWorkers)
 	each := row.number("gpu_per_worker", 0, 1024)
 	cpus := row.milli("cpu_per_gpu_worker", 0, maxMilli)
-	memory := row.milli("tensorsizes", 0, 10_000_000) // thousandths of 100 GiB a pod
+	memory := row.milli("tensorsizes", 0, 10_000_000) // thousandths of 100 GiB per pod
 	if int64(pods)*int64(each) > maxWorkers {
 		row.bad("gpu_workers", row.get("gpu_workers"), "at most "+strconv.Itoa(maxWorkers)+" GPUs in all")
 	}
@@ -94,11 +94,11 @@ func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
 	return j, isJob, nil
 }
 
-// parseOpenB reads a pod: a job of num_gpu workers, each with gpu_milli of a GPU and its share of the pod's CPU and
-// memory, rounded down. Pods that were never scheduled are set aside first, then those without GPUs. It runs from
-// scheduled_time to deletion_time; pod_phase is the last one observed, so Running says nothing of the end. gpu_spec names
-// the GPU types that will do; a few pods name one twice, which says no more than once. qos is not kept. Source:
-// alibaba/clusterdata cluster-trace-gpu-v2023, as in hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0).
+// parseOpenB reads a pod as a job of num_gpu workers. Each worker gets gpu_milli of a GPU and an equal part of the pod's CPU and
+// memory, rounded down. It skips pods that were never scheduled, then pods without GPUs. The job runs from scheduled_time to
+// deletion_time. pod_phase is the last observed phase, so Running does not say how the job ended. gpu_spec lists the acceptable
+// GPU types; a few pods list one twice, and the duplicate is removed. The column qos is ignored. Source: alibaba/clusterdata
+// cluster-trace-gpu-v2023, as in hkust-adsl/kubernetes-scheduler-simulator (Apache-2.0).
 func parseOpenB(_ *Reader, row *row) (Job, verdict, error) {
 	var j Job
 	j.Name = row.id("name")

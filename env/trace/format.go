@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Format names the layout of a trace file.
+// Format is the layout of a trace file.
 type Format string
 
-// The formats that can be read. docs/traces.md describes them.
+// The formats that this package reads. docs/traces.md describes them.
 const (
 	Native     Format = "native"      // job_id,num_gpu,submit_time,duration and optional named columns
 	PhillyPass Format = "philly-pass" // Microsoft Philly 2017, completed jobs with their virtual cluster
-	PhillyAll  Format = "philly-all"  // Microsoft Philly 2017, all end statuses; the header of Helios
-	Helios     Format = "helios"      // SenseTime Helios, all end statuses; the header of PhillyAll
+	PhillyAll  Format = "philly-all"  // Microsoft Philly 2017, all end statuses; same header as Helios
+	Helios     Format = "helios"      // SenseTime Helios, all end statuses; same header as PhillyAll
 	Kalos      Format = "kalos"       // Shanghai AI Lab Acme, cluster Kalos
 	OpenB      Format = "openb"       // Alibaba cluster-trace-gpu-v2023 pod lists
 )
 
-// ErrFormat is wrapped where a file's format cannot be told: the header is not known, or two formats share it.
+// ErrFormat is wrapped by errors about a file whose format cannot be determined: its header is unknown, or two formats share it.
 var ErrFormat = errors.New("cannot tell the trace format")
 
-// layout is what a format's reader needs of a header.
+// layout describes a format: its columns and how to parse a row.
 type layout struct {
 	format   Format
 	required []string
@@ -34,7 +34,7 @@ type layout struct {
 var jobColumns = []string{"u_id", "user", "gpu_num", "cpu_num", "node_num", "interval", "run_time", "wall_time",
 	"new_status"}
 
-// layouts lists every format once, in the order in which help texts name them.
+// layouts lists every format once, in the order of the help texts.
 func layouts() []layout {
 	return []layout{
 		{Native, []string{"job_id", "num_gpu", "submit_time", "duration"},
@@ -51,7 +51,7 @@ func layouts() []layout {
 	}
 }
 
-// Formats lists the names that Options.Format accepts.
+// Formats lists the formats that Options.Format accepts.
 func Formats() []Format {
 	var names []Format
 	for _, l := range layouts() {
@@ -60,7 +60,7 @@ func Formats() []Format {
 	return names
 }
 
-// ParseFormat checks a format's name. The empty name is allowed: the header decides.
+// ParseFormat checks the name of a format. The empty name is allowed and means that the header determines the format.
 func ParseFormat(name string) (Format, error) {
 	if name == "" || slices.Contains(Formats(), Format(name)) {
 		return Format(name), nil
@@ -68,7 +68,7 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("parse trace format %q: want one of %s", name, join(Formats()))
 }
 
-// chooseLayout picks the layout of a header, or checks the header against the format that the caller named.
+// chooseLayout returns the layout that matches a header, or checks the header against the format that the caller named.
 func chooseLayout(named Format, header []string) (layout, error) {
 	for i, c := range header {
 		if slices.Contains(header[:i], c) {
@@ -92,7 +92,7 @@ func chooseLayout(named Format, header []string) (layout, error) {
 		case named == l.format:
 			return l, nil
 		case named == "" && len(missing) == 0 && l.format == Native && len(extra) > 0:
-			return chooseLayout(Native, header) // named columns are ours: say which one is not
+			return chooseLayout(Native, header) // a native header: report the column that is not known
 		case named == "" && len(missing) == 0 && len(extra) == 0:
 			matches = append(matches, l)
 		}
@@ -111,7 +111,7 @@ func chooseLayout(named Format, header []string) (layout, error) {
 	return layout{}, fmt.Errorf("%w: %s share this header: name one with --format", ErrFormat, join(names))
 }
 
-// compare lists the columns that the header lacks and those that the layout does not know.
+// compare lists the required columns that the header lacks and the header's columns that the layout does not contain.
 func (l layout) compare(header []string) (missing, extra []string) {
 	for _, c := range l.required {
 		if !slices.Contains(header, c) {

@@ -12,18 +12,18 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// recentTemplates is how many of a user's templates can recur.
+// recentTemplates is the number of a user's latest templates that can recur.
 const recentTemplates = 4
 
-// template is a job that its user submits again and again.
+// template is a job that its user submits repeatedly.
 type template struct {
 	size int
 	log  float64 // ln(seconds)
 }
 
-// Generate draws n jobs in order of arrival: ids 0, 1, ..., submit times and durations in whole seconds, time 0 at hour 0
-// of the daily cycle (so the first job submits a little later: see Window to re-base). The same parameters, n and seed give
-// the same workload. The first jobs of a longer draw are those of a shorter one.
+// Generate draws n jobs in order of arrival. Their ids are 0, 1, ..., and submit times and durations are whole seconds. Time 0 is
+// hour 0 of the daily cycle, so the first job arrives a little later; Window moves it to 0. The same parameters, n and seed give
+// the same workload, and a longer draw begins with the jobs of a shorter one.
 func Generate(p Params, n int, seed uint64) (Workload, error) {
 	if err := p.validate(); err != nil {
 		return Workload{}, err
@@ -48,7 +48,7 @@ func Generate(p Params, n int, seed uint64) (Workload, error) {
 	return w, nil
 }
 
-// arrive sets the submit times.
+// arrive draws the submit times.
 func arrive(jobs []Job, a ArrivalParams, seed uint64) error {
 	gaps := rng.Stream(seed, "trace", "gaps")
 	days := rng.Stream(seed, "trace", "days")
@@ -63,7 +63,8 @@ func arrive(jobs []Job, a ArrivalParams, seed uint64) error {
 	drawDay := func() float64 { return math.Exp(a.DaySpread*days.NormFloat64() - a.DaySpread*a.DaySpread/2) }
 	day := drawDay()
 	for i := range jobs {
-		// left is the gap on a clock that ticks once an arrival on average; hours spend it at their rate.
+		// The gap is drawn on a clock with one arrival per unit of time on average. left is what remains of it; each hour uses it
+		// up at the hour's rate.
 		for left := gamma(gaps, shape) / shape; ; {
 			rate := a.PerDay / (24 * hour) * day * a.Hourly[hours%24] / mean
 			spend := rate * (hour - into)
@@ -85,7 +86,7 @@ func arrive(jobs []Job, a ArrivalParams, seed uint64) error {
 	return nil
 }
 
-// gamma draws from the gamma distribution of that shape and scale 1 (Marsaglia and Tsang 2000).
+// gamma draws from the gamma distribution with the given shape and scale 1 (Marsaglia and Tsang 2000).
 func gamma(r *rand.Rand, shape float64) float64 {
 	boost := 1.0
 	if shape < 1 {
@@ -107,13 +108,13 @@ func gamma(r *rand.Rand, shape float64) float64 {
 	}
 }
 
-// user is one submitter and what they submitted last.
+// user is one user with their latest templates.
 type user struct {
 	name   string
 	recent []template
 }
 
-// users draws who submits next.
+// users draws the user of each job.
 type users struct {
 	params UserParams
 	rand   *rand.Rand
@@ -133,7 +134,7 @@ func newUsers(p UserParams, r *rand.Rand) *users {
 }
 
 func (u *users) next() *user {
-	// Both numbers are drawn every time, so that one job's draw never shifts the next.
+	// Draw both numbers every time, so that the draws of one job do not shift those of the next.
 	stay, pick := u.rand.Float64(), u.rand.Float64()
 	if u.last < 0 || stay >= u.params.Sticky {
 		u.last = search(u.cum, pick)
@@ -145,12 +146,12 @@ func (u *users) next() *user {
 	return who
 }
 
-// search finds the entry of a running sum in which the share pick of its total falls.
+// search returns the index of the entry of a running sum into which the fraction pick of its total falls.
 func search(cum []float64, pick float64) int {
 	return min(len(cum)-1, sort.SearchFloat64s(cum, pick*cum[len(cum)-1]))
 }
 
-// shapes draws what a user submits.
+// shapes draws what a user submits: gang, request, work and status.
 type shapes struct {
 	params Params
 	rand   *rand.Rand
@@ -167,7 +168,8 @@ func newShapes(p Params, r *rand.Rand) *shapes {
 	return s
 }
 
-// fill sets the gang, the request, the work and the status of a job of that user. It draws five numbers, whatever happens.
+// fill sets the gang, the request, the work and the status of a job of the given user. It always draws five numbers, so that the
+// draws of one job do not shift those of the next.
 func (s *shapes) fill(j *Job, u *user) {
 	repeat, pick, share := s.rand.Float64(), s.rand.Float64(), s.rand.Float64()
 	jitter, end := s.rand.NormFloat64(), s.rand.Float64()

@@ -6,17 +6,17 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Job is one submission of a workload: what a scheduler may know of it, and the truth that only the simulator may know.
+// Job is one job of a workload: the specification that a scheduler may see, and the true outcome that only the simulator may see.
 type Job struct {
 	cluster.JobSpec
-	Work   time.Duration // isolated run time as requested: oracle knowledge
-	Status Status        // how it ended in the trace: oracle knowledge
+	Work   time.Duration // isolated run time with what the job asked for; schedulers must not see it
+	Status Status        // how the job ended in the trace; schedulers must not see it
 }
 
 // Status is how a job ended in its trace.
 type Status uint8
 
-// The ends of a job. Unknown is what a trace without a status column gives.
+// The ways a job can end. Unknown is used for traces without a status column.
 const (
 	Unknown Status = iota
 	Passed

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// lines reads a CSV file line by line under limits. A quoted field may hold commas and doubled quotes, never a line break,
-// so that every row is one line and every error has its number.
+// lines reads a CSV file line by line within limits. A quoted field may contain commas and doubled quotes but no line break, so
+// every row is one line and every error can give its number.
 type lines struct {
 	scan    *bufio.Scanner
 	max     int // bytes a line
@@ -56,7 +56,7 @@ func (l *lines) tooLong() error {
 	return fmt.Errorf("%w: more than %d bytes in a line", ErrLimit, l.max)
 }
 
-// splitLine appends the fields of one CSV line to fields. Space around a field is dropped unless quotes hold it.
+// splitLine appends the fields of one CSV line to fields. It removes the space around a field unless quotes enclose it.
 func splitLine(fields []string, line string) ([]string, error) {
 	for {
 		line = strings.TrimLeft(line, " \t")
@@ -85,7 +85,7 @@ func splitLine(fields []string, line string) ([]string, error) {
 	}
 }
 
-// cutQuoted returns the field that the quote at the start of line opens, and what follows its closing quote.
+// cutQuoted returns the quoted field at the start of line, and the rest of the line after its closing quote.
 func cutQuoted(line string) (field, rest string, err error) {
 	var b strings.Builder
 	for s := line[1:]; ; {
@@ -102,7 +102,7 @@ func cutQuoted(line string) (field, rest string, err error) {
 	}
 }
 
-// shorten keeps error messages readable whatever the file holds.
+// shorten shortens s to 80 bytes, so that error messages stay readable.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -15,14 +15,14 @@ import (
 )
 
 // ReadMachines reads the machine list of a real cluster, in the order of the file: the nodes of Alibaba openb
-// (sn,cpu_milli,memory_mib,gpu,model), the machines of Alibaba PAI 2020 (machine,gpu_type,cap_cpu,cap_mem,cap_gpu, cores and
-// GiB, with or without that header) or the hosts of Alibaba Lingjun 2023 (ip,DSW,PSW,ASW). The file is plain, gzip, or a tar
-// of which the first file counts. All servers are in the training pool.
+// (sn,cpu_milli,memory_mib,gpu,model), the machines of Alibaba PAI 2020 (machine,gpu_type,cap_cpu,cap_mem,cap_gpu, with CPU in
+// cores and memory in GiB, with or without that header) or the hosts of Alibaba Lingjun 2023 (ip,DSW,PSW,ASW). The file is plain,
+// gzip, or a tar, of which ReadMachines reads the first file. All servers are in the training pool.
 //
-// Machines without GPUs are kept, with no GPU type. The memory of a GPU follows from its type where the type says it
-// (docs/traces.md). Lingjun says nothing of GPUs, CPU and memory: its servers have no GPUs until the caller gives them
-// some, and Unlimited CPU and memory. Its racks are the switches that hosts hang on (ASW within PSW within DSW), numbered
-// from 1 in the order of their numbers. Errors name file and line; a cluster.Spec of the result is valid.
+// Machines without GPUs are kept, with no GPU type. The memory of a GPU is set if its type determines it (docs/traces.md).
+// Lingjun does not record GPUs, CPU and memory: its servers have Unlimited CPU and memory, and no GPUs until the caller sets
+// them. Its racks are the switches to which hosts are connected (ASW within PSW within DSW), numbered from 1 in the order of the
+// switches' numbers. Errors give the file and the line. A cluster.Spec with the returned servers is valid.
 func ReadMachines(path string) ([]cluster.ServerSpec, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -32,14 +32,14 @@ func ReadMachines(path string) ([]cluster.ServerSpec, error) {
 	return readMachines(f, path)
 }
 
-// machineLayout is the header of a machine list and how its rows are read.
+// machineLayout is the header of a machine list and the parser of its rows.
 type machineLayout struct {
 	header []string
-	bare   bool // rows may start without the header
+	bare   bool // the file may start without the header
 	parse  func(row *row) machine
 }
 
-// machine is one row: a server, and the switches above it where the list has them.
+// machine is one row: a server, and the switches above it if the list has them.
 type machine struct {
 	cluster.ServerSpec
 	switches [3]string
@@ -74,7 +74,7 @@ func readMachines(src io.Reader, name string) ([]cluster.ServerSpec, error) {
 	return spec.Servers, nil
 }
 
-// untar reads the first file of a tar archive, or what is not an archive as it is.
+// untar returns a reader of the first file in a tar archive, or of the unchanged input if it is no archive.
 func untar(in *bufio.Reader) (io.Reader, error) {
 	const magic, at, mostEntries = "ustar", 257, 64
 	if head, _ := in.Peek(at + len(magic)); len(head) < at+len(magic) || string(head[at:]) != magic {
@@ -132,13 +132,13 @@ func parseMachines(l *lines) ([]machine, error) {
 		if _, twice := seen[m.Name]; twice {
 			return nil, columnError{layout.header[0], m.Name, "a machine that no earlier row has"}
 		}
-		m.Name = strings.Clone(m.Name) // not the whole line
+		m.Name = strings.Clone(m.Name) // Clone lets the rest of the line be freed
 		seen[m.Name] = struct{}{}
 		machines = append(machines, m)
 	}
 }
 
-// chooseMachineLayout tells a list by its first line: a header, or a row of the list that has none.
+// chooseMachineLayout determines the layout of a list by its first line: a header, or a row of a list that may lack the header.
 func chooseMachineLayout(fields []string) (l machineLayout, isHeader bool, err error) {
 	var headers []string
 	for _, l := range machineLayouts() {
@@ -184,7 +184,7 @@ func parseLingjunHost(row *row) machine {
 	return m
 }
 
-// gpuType returns the one type of a machine's GPUs.
+// gpuType returns the GPU type of a machine. It records an error if there are several.
 func gpuType(row *row, column string) string {
 	s := row.text(column)
 	if strings.Contains(s, "|") {
@@ -193,7 +193,7 @@ func gpuType(row *row, column string) string {
 	return s
 }
 
-// withGPUs sets the type of the GPUs of a server that has any, and their memory.
+// withGPUs sets the GPU type and GPU memory of a server, if it has GPUs.
 func withGPUs(s cluster.ServerSpec, gpuType string) cluster.ServerSpec {
 	if s.GPUs > 0 {
 		s.GPUType, s.GPUMemMiB = strings.Clone(gpuType), gpuMemMiB(gpuType)
@@ -201,8 +201,8 @@ func withGPUs(s cluster.ServerSpec, gpuType string) cluster.ServerSpec {
 	return s
 }
 
-// gpuMemMiB is the memory of a GPU in MiB where its type's name decides it, 0 where not: G2 and G3 of openb are not named in
-// public, V100 of PAI may be either of two, MISC is several.
+// gpuMemMiB returns the memory of a GPU in MiB if the name of its type determines it, and 0 otherwise: openb's G2 and G3 are code
+// names, PAI's V100 may be either of two variants, and MISC means several types.
 func gpuMemMiB(gpuType string) int32 {
 	switch gpuType {
 	case "P100", "T4", "V100M16":
@@ -215,7 +215,7 @@ func gpuMemMiB(gpuType string) int32 {
 	return 0
 }
 
-// numberRacks turns switches into racks. S2 comes before S10.
+// numberRacks converts switches to rack numbers. S2 comes before S10.
 func numberRacks(machines []machine) []cluster.ServerSpec {
 	number := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 	order := func(a, b [3]string) int {

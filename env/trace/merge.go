@@ -2,14 +2,14 @@ package trace
 
 import "strconv"
 
-// Merge puts the jobs of several workloads on one clock, each re-based so that its first submits at 0. It copies the jobs
-// and leaves ws as they are.
+// Merge puts the jobs of several workloads on one clock. It shifts each workload so that its first job is submitted at 0. It
+// copies the jobs and does not change ws.
 //
-// Ids are made unique by the number of the workload in ws from 0, as in "1/17"; jobs stand in the order of ws, each in
-// its own order of id rank, so ties in time go to the earlier workload. Where a user stands in several workloads, it is
-// not the same user: then all users get that prefix, and so do tenants and groups, each where one of theirs clashes. The
-// Report is the sum, with the Format that all share, if they do. Whatever is drawn by the names of jobs (Mix, Thin)
-// should be drawn before.
+// Merge makes ids unique by a prefix with the index of the workload in ws, as in "1/17". The result contains the workloads in the
+// order of ws, each in its own id order, so jobs submitted at the same time are in that order, too. Equal user names in different
+// workloads mean different users: if any user name occurs in several workloads, Merge adds the prefix to all user names, and
+// likewise for tenants and groups. The Report is the sum of the reports; it keeps their Format if all have the same. Apply
+// whatever draws by the names of jobs (Mix, Thin) before Merge, because Merge changes the names.
 func Merge(name string, ws ...Workload) Workload {
 	merged := Workload{Name: name}
 	names := [...]func(*Job) *string{
@@ -44,10 +44,10 @@ func Merge(name string, ws ...Workload) Workload {
 	return merged
 }
 
-// prefixed tells a name of the k-th workload from the others'.
+// prefixed returns a name of the k-th workload with its prefix.
 func prefixed(k int, s string) string { return strconv.Itoa(k) + "/" + s }
 
-// clash reports whether a name stands in several workloads.
+// clash reports whether a name occurs in several workloads.
 func clash(ws []Workload, of func(*Job) *string) bool {
 	first := map[string]int{}
 	for k, w := range ws {
@@ -62,7 +62,7 @@ func clash(ws []Workload, of func(*Job) *string) bool {
 	return false
 }
 
-// plus adds two reports; first says that r is none yet.
+// plus adds two reports. With first, r is still empty and only takes over the Format.
 func (r Report) plus(other Report, first bool) Report {
 	if first {
 		r.Format = other.Format

@@ -11,56 +11,57 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// Mix says what jobs are that a trace leaves open: which model they train, whether they are elastic, on which GPU types
-// they run, how a large model is cut, and of which recurring job they are a run. Models go by classes of GPU-hours, as
-// Pollux (Qiao et al., OSDI 2021) dealt them to the jobs of a trace. The zero value changes nothing. docs/traces.md tells
-// the whole rule.
+// Mix sets properties of jobs that a trace lacks: the model that a job trains, whether it is elastic, the GPU types on which it
+// runs, how a large model is split, and the recurring job to which it belongs. It draws a model from the class of the job's
+// GPU-hours, as Pollux (Qiao et al., OSDI 2021) assigned models to the jobs of a trace. The zero value changes nothing.
+// docs/traces.md gives the full rules.
 type Mix struct {
-	// Classes deals models by GPU-hours, GPUs asked for x Work, with ascending bounds of which the last is 0, for the rest.
-	// Without classes models are left as they are.
+	// Classes assigns models by GPU-hours (GPUs asked for x Work). The bounds ascend, and the last one is 0, for all larger jobs.
+	// Without classes Mix leaves models as they are.
 	Classes []Class `yaml:"classes"`
 
-	// Elastic is the share of the gangs that are elastic, 0.5 for a half-moldable workload: such a gang of w workers runs with
-	// ceil(Least*w) to floor(Most*w). The same share of the jobs of one whole GPU may grow to floor(Most). Jobs that share a
-	// GPU and gangs with roles stay rigid.
+	// Elastic is the fraction of gangs that become elastic, for example 0.5 for a half-moldable workload. An elastic gang of w
+	// workers may run with ceil(Least*w) to floor(Most*w). The same fraction of the jobs of one whole GPU may grow to
+	// floor(Most). Jobs that share a GPU, and gangs with stages or tensor parallelism, stay rigid.
 	Elastic float64 `yaml:"elastic"`
 	Least   float64 `yaml:"least"` // above 0 to 1
 	Most    float64 `yaml:"most"`  // 1 to 1024
 
-	Fungible float64 `yaml:"fungible"` // share that may run on any GPU type; the others get GPUType = Home
-	Mixed    float64 `yaml:"mixed"`    // share of the fungible ones that may hold several types at once
-	Home     string  `yaml:"home"`     // GPU types as in a JobSpec; "" binds nobody
+	Fungible float64 `yaml:"fungible"` // fraction of jobs that may run on any GPU type; the others get GPUType = Home
+	Mixed    float64 `yaml:"mixed"`    // fraction of the fungible jobs that may use several types at once
+	Home     string  `yaml:"home"`     // GPU types as in a JobSpec; "" allows every type
 
-	// Parallel is the share of the gangs of models marked Parallel that get Stages and Tensor.
+	// Parallel is the fraction of gangs that get Stages and Tensor, among those whose model is marked Parallel.
 	Parallel float64 `yaml:"parallel"`
 
-	Recurring float64 `yaml:"recurring"` // share that are runs of a recurring job: Group names user, size and class
+	Recurring float64 `yaml:"recurring"` // fraction of jobs that are runs of a recurring job: Group is user, size and class
 
-	CPUMilli int32 `yaml:"cpu_milli"` // request per whole GPU where the trace has none, in proportion for shares
-	MemMiB   int32 `yaml:"mem_mib"`   // the same
+	CPUMilli int32 `yaml:"cpu_milli"` // CPU request per whole GPU if the trace has none; proportional for GPU shares
+	MemMiB   int32 `yaml:"mem_mib"`   // the same for memory
 }
 
-// Class is the jobs up to a number of GPU-hours, and the models that they train. Without models theirs are left as they are.
+// Class contains the models of the jobs up to a number of GPU-hours. Without models, Mix leaves the models of these jobs as they
+// are.
 type Class struct {
-	UpTo   float64    `yaml:"up_to"` // GPU-hours, inclusive; 0 for the rest
+	UpTo   float64    `yaml:"up_to"` // GPU-hours, inclusive; 0 for all larger jobs
 	Models []Weighted `yaml:"models"`
 }
 
-// Weighted is a model and how often it is drawn, against the weights of the others of its class.
+// Weighted is a model and its weight relative to the other models of its class.
 type Weighted struct {
 	Model     string  `yaml:"model"`
 	Weight    float64 `yaml:"weight"`
-	GPUMemMiB int32   `yaml:"gpu_mem_mib"` // what a worker needs on its GPU, 0 if not known
-	Parallel  bool    `yaml:"parallel"`    // may be cut into stages and tensor-parallel groups
+	GPUMemMiB int32   `yaml:"gpu_mem_mib"` // GPU memory that a worker needs, 0 if not known
+	Parallel  bool    `yaml:"parallel"`    // may be split into stages and tensor-parallel groups
 }
 
-// Limits of what Mix gives to a parallel gang.
+// The limits of the stages and tensor parallelism that Mix gives to a parallel gang.
 const (
-	mostTensor = 8  // workers of a tensor-parallel group, which stands on one server
+	mostTensor = 8  // workers of a tensor-parallel group, which must be on one server
 	mostStages = 16 // stages of a pipeline
 )
 
-// Validate reports everything that is wrong.
+// Validate returns an error that lists everything that is wrong.
 func (m *Mix) Validate() error {
 	var errs []error
 	want := func(ok bool, format string, args ...any) {
@@ -102,10 +103,10 @@ func (m *Mix) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Apply gives each job, in place, what it lacks; what it has is kept, so that applying a valid mix twice is applying it
-// once. Every draw is decided by the seed, what is drawn and the job's Name alone, so other jobs do not matter to it and
-// one share does not move the draws of another. Two draws follow the Group instead, where there is one: the model, and
-// the cut of a parallel gang.
+// Apply sets, in place, the properties that each job lacks. It keeps those that a job has, so applying a valid mix twice has the
+// same effect as applying it once. Each draw depends only on the seed, the property and the job's Name. Therefore other jobs do
+// not influence it, and changing one fraction does not change the draws for another. Two draws depend on the Group instead of the
+// Name if the job has one: the model, and the split of a parallel gang.
 func (m *Mix) Apply(jobs []Job, seed uint64) {
 	groups := map[groupKey]string{}
 	for i := range jobs {
@@ -115,7 +116,7 @@ func (m *Mix) Apply(jobs []Job, seed uint64) {
 		if j.Group == "" && draw("recurring") < m.Recurring {
 			j.Group = groupOf(groups, j, class)
 		}
-		run := "job " + j.Name // whose model and cut these are
+		run := "job " + j.Name // the draws of the model and the split depend on this
 		if j.Group != "" {
 			run = "group " + j.Group
 		}
@@ -141,7 +142,7 @@ func (m *Mix) Apply(jobs []Job, seed uint64) {
 	}
 }
 
-// class returns the number of the class of a job's GPU-hours.
+// class returns the index of the class to which a job belongs by its GPU-hours.
 func (m *Mix) class(j *Job) int {
 	hours := gpus(j) * j.Work.Hours()
 	for i, c := range m.Classes {
@@ -152,8 +153,9 @@ func (m *Mix) class(j *Job) int {
 	return 0
 }
 
-// deal gives a job its model, drawn by u, and the GPU memory that the model needs. It returns what the mix knows of the
-// model; of one that the job brought, what its own class says, else the first class that lists it.
+// deal sets the job's model, chosen by the random number u, and the GPU memory that the model needs. It returns the mix's entry
+// of the model. If the job already has a model, that is the entry of the job's own class, or else of the first class that lists
+// the model.
 func (m *Mix) deal(j *Job, class int, u float64) Weighted {
 	if len(m.Classes) == 0 {
 		return Weighted{}
@@ -177,7 +179,8 @@ func (m *Mix) deal(j *Job, class int, u float64) Weighted {
 	return dealt
 }
 
-// pick chooses by weight: u in [0, 1) falls into one of the weights laid end to end. Without models it is none.
+// pick chooses a model with probability proportional to its weight, by a random number u in [0, 1). Without models it returns the
+// zero value.
 func pick(models []Weighted, u float64) Weighted {
 	if len(models) == 0 {
 		return Weighted{}
@@ -196,8 +199,8 @@ func pick(models []Weighted, u float64) Weighted {
 	return models[len(models)-1]
 }
 
-// cut gives a gang its Stages and Tensor: one of all pairs of powers of two whose product is above 1 and divides the
-// gang, with equal chances. A gang of an odd number of workers stays whole.
+// cut sets a gang's Stages and Tensor. It chooses, with equal probability, among all pairs of powers of two whose product is
+// above 1 and divides the number of workers. A gang with an odd number of workers is not split.
 func cut(j *Job, u float64) {
 	var pairs [][2]int32
 	for stages := int32(1); stages <= mostStages; stages *= 2 {
@@ -213,7 +216,7 @@ func cut(j *Job, u float64) {
 	}
 }
 
-// loosen makes a rigid job elastic. Products that miss a whole number by rounding alone count as that number.
+// loosen makes a rigid job elastic. It counts a product as a whole number if the two differ only by rounding.
 func (m *Mix) loosen(j *Job) {
 	const rounding = 1e-9
 	w := float64(j.Workers)
@@ -224,26 +227,26 @@ func (m *Mix) loosen(j *Job) {
 	}
 }
 
-// open reports whether a job holds whole GPUs and nothing is said yet of its range and roles.
+// open reports whether a job uses whole GPUs and has neither an elastic range nor stages and tensor parallelism yet.
 func open(j *Job) bool {
 	return j.Request.GPUMilli == cluster.WholeGPU && j.MinWorkers == 0 && j.MaxWorkers == 0 && j.Stages == 0 && j.Tensor == 0
 }
 
-// ofGPU is a job's share of what goes with a whole GPU.
+// ofGPU returns a job's proportional share of an amount per whole GPU.
 func ofGPU(j *Job, perGPU int32) int32 {
 	return int32(int64(perGPU) * int64(j.Request.GPUMilli) / cluster.WholeGPU)
 }
 
-// groupKey is what the runs of a recurring job have in common.
+// groupKey identifies a recurring job.
 type groupKey struct {
 	owner   string
 	workers int32
 	class   int
 }
 
-// groupOf names the recurring job that a job is a run of: the user's jobs of as many workers and one class, as in "ada/8/2",
-// with the tenant where no user is known. Where neither is, it is none: nothing tells whose runs recur. known holds one copy
-// of each name.
+// groupOf returns the name of the recurring job to which a job belongs. Jobs of the same user with the same number of workers and
+// the same class belong together, as in "ada/8/2". The tenant replaces an unknown user. If both are unknown the result is "",
+// because nothing indicates whose runs recur. The map known keeps one copy of each name.
 func groupOf(known map[groupKey]string, j *Job, class int) string {
 	owner := j.User
 	if owner == "" {

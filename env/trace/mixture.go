@@ -2,10 +2,10 @@ package trace
 
 import "math"
 
-// phi is the distribution function of the standard normal.
+// phi is the distribution function of the standard normal distribution.
 func phi(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
 
-// mean is the expected seconds of a class whose draws are cut at Max.
+// mean returns the expected duration of a class in seconds, with draws limited to Max.
 func (d *DurationClass) mean() float64 {
 	var sum, weights float64
 	top := math.Log(d.Max)
@@ -17,7 +17,7 @@ func (d *DurationClass) mean() float64 {
 	return sum / weights
 }
 
-// cdf is the share of the class below exp(x) seconds, before the cut at Max.
+// cdf returns the fraction of the class below exp(x) seconds, without the limit Max.
 func (d *DurationClass) cdf(x float64) float64 {
 	var sum, weights float64
 	for _, m := range d.Mixture {
@@ -27,7 +27,8 @@ func (d *DurationClass) cdf(x float64) float64 {
 	return sum / weights
 }
 
-// quantile is the logarithm of the seconds below which a share u of the class lies, 0 < u < 1, cut at Max.
+// quantile returns the natural logarithm of the duration in seconds below which a fraction u of the class lies, 0 < u < 1,
+// limited to Max.
 func (d *DurationClass) quantile(u float64) float64 {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, m := range d.Mixture {
@@ -47,8 +48,8 @@ func (d *DurationClass) quantile(u float64) float64 {
 	return hi
 }
 
-// fitMixture fits k lognormals to sorted logarithms of seconds by expectation maximisation from equal slices. It is
-// deterministic. No part is narrower than a tenth, so that repeated values cannot draw one to a point.
+// fitMixture fits k lognormals to the sorted logarithms of seconds, by expectation maximisation that starts from k equal slices.
+// It is deterministic. No part gets a standard deviation below 0.1, so that repeated values cannot shrink a part to a point.
 func fitMixture(logs []float64, k int) []Lognormal {
 	const narrowest, rounds = .1, 150
 	parts := make([]Lognormal, k)
@@ -58,7 +59,7 @@ func fitMixture(logs []float64, k int) []Lognormal {
 		parts[i].Mu, parts[i].Sigma = meanSD(slice)
 		parts[i].Sigma = max(narrowest, parts[i].Sigma)
 	}
-	share := make([]float64, k) // of one value, by part
+	share := make([]float64, k) // by part: its share of one value
 	n, sum, squares := make([]float64, k), make([]float64, k), make([]float64, k)
 	for range rounds {
 		clear(n)
@@ -80,7 +81,7 @@ func fitMixture(logs []float64, k int) []Lognormal {
 		}
 		for i := range parts {
 			if n[i] < 1 {
-				continue // an empty part stays where it is
+				continue // an empty part keeps its parameters
 			}
 			mu := sum[i] / n[i]
 			parts[i] = Lognormal{

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// parseNative reads a row of the project's own format: docs/traces.md defines it.
+// parseNative reads a row of the project's own format, which docs/traces.md defines.
 func parseNative(_ *Reader, row *row) (Job, verdict, error) {
 	j := Job{Work: row.work("duration")}
 	j.Name = row.id("job_id")
@@ -42,7 +42,7 @@ func parseNative(_ *Reader, row *row) (Job, verdict, error) {
 	return j, isJob, nil
 }
 
-// parseNature reads the columns that say what a job is beyond its size.
+// parseNature reads the columns that describe a job beyond its size.
 func parseNature(j *Job, row *row) {
 	j.MinWorkers = row.optional("min_workers", 1, maxWorkers)
 	j.MaxWorkers = row.optional("max_workers", 1, maxWorkers)
@@ -63,7 +63,7 @@ func parseNature(j *Job, row *row) {
 	j.Request.GPUMemMiB = row.optional("gpu_mem_mib", 0, maxMilli)
 }
 
-// checkRoles checks the columns of a gang against each other.
+// checkRoles checks that the columns of a gang are consistent with each other.
 func checkRoles(j *Job, row *row) {
 	gang := strconv.Itoa(int(j.Workers))
 	switch {
@@ -84,10 +84,10 @@ func checkRoles(j *Job, row *row) {
 	}
 }
 
-// roles is how many different roles the workers of a gang have, 1 for pure data parallelism.
+// roles returns the number of different roles among the workers of a gang, 1 for pure data parallelism.
 func roles(j *Job) int64 { return int64(max(j.Stages, 1)) * int64(max(j.Tensor, 1)) }
 
-// isTypes reports whether s names GPU types as a JobSpec does, each once.
+// isTypes reports whether s is a list of GPU types as in a JobSpec, each type once.
 func isTypes(s string) bool {
 	if s == "" {
 		return true
@@ -101,13 +101,13 @@ func isTypes(s string) bool {
 	return true
 }
 
-// nativeHeader is the header that WriteNative writes.
+// nativeHeader is the header of the files of WriteNative.
 const nativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status," +
 	"min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib"
 
-// WriteNative writes jobs in the native format, one row each in the order given, every column present. Reading it back gives
-// the same jobs, without estimates. A job that the format cannot hold (an id that is empty, not printable or not unique, a
-// time out of range) is an error, and what was written then is not a whole trace.
+// WriteNative writes jobs in the native format, one row each in the given order, with all columns. Reading the file gives the
+// same jobs, without estimates. WriteNative returns an error if the format cannot represent a job (an id that is empty, not
+// printable or not unique, or a time out of range); w then contains an incomplete trace.
 func WriteNative(w io.Writer, jobs []Job) error {
 	out := bufio.NewWriter(w)
 	out.WriteString(nativeHeader + "\n")
@@ -148,7 +148,7 @@ func WriteNative(w io.Writer, jobs []Job) error {
 	return nil
 }
 
-// appendNature writes what parseNature reads, nothing for what is 0.
+// appendNature appends the columns that parseNature reads; a column of value 0 stays empty.
 func appendNature(b []byte, j *Job) []byte {
 	b = appendSome(appendSome(b, j.MinWorkers), j.MaxWorkers)
 	b = appendField(append(b, ','), j.Model)
@@ -162,7 +162,7 @@ func appendNature(b []byte, j *Job) []byte {
 	return appendSome(b, j.Request.GPUMemMiB)
 }
 
-// appendSome writes a comma and the number, nothing for 0.
+// appendSome appends a comma and the number, or only the comma if the number is 0.
 func appendSome(b []byte, v int32) []byte {
 	b = append(b, ',')
 	if v == 0 {
@@ -171,9 +171,9 @@ func appendSome(b []byte, v int32) []byte {
 	return strconv.AppendInt(b, int64(v), 10)
 }
 
-// checkNative reports what of a job the native format could not give back.
+// checkNative returns an error if the native format cannot represent the job.
 func checkNative(j *Job) error {
-	if roles(j) > maxWorkers { // before validate, which multiplies them in 32 bits
+	if roles(j) > maxWorkers { // must precede Validate, which multiplies them in 32 bits
 		return fmt.Errorf("job %s: %d stages of %d tensor-parallel workers, want at most %d", j.Name, j.Stages, j.Tensor,
 			maxWorkers)
 	}
@@ -204,7 +204,7 @@ func checkNative(j *Job) error {
 	return nil
 }
 
-// appendField quotes a field where splitLine would not give it back bare.
+// appendField appends a field, in quotes if splitLine would not return the bare field unchanged.
 func appendField(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, `,"`) && strings.TrimSpace(s) == s && !strings.HasPrefix(s, "\ufeff") {
 		return append(b, s...)

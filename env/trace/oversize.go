@@ -6,20 +6,21 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// OversizeMode says what becomes of a job that the cluster could never hold.
+// OversizeMode selects what happens to a job that the cluster could never run.
 type OversizeMode string
 
 // The modes. The zero value is OversizeError.
 const (
-	OversizeError OversizeMode = "error" // refuse the workload, naming the job
+	OversizeError OversizeMode = "error" // return an error that names the job
 	OversizeDrop  OversizeMode = "drop"  // leave the job out
-	OversizeClamp OversizeMode = "clamp" // cut its gang to the largest allowed, its Work unchanged: see Oversize
+	OversizeClamp OversizeMode = "clamp" // reduce its gang to the largest allowed size and keep its Work; see Oversize
 )
 
-// Oversize deals with the jobs for which fits is false: it returns the jobs that remain, in order, in a new slice, and
-// how many were dropped or clamped. Clamp cuts gangs to maxWorkers, and the range of an elastic job with them; a gang in
-// stages or tensor-parallel groups is cut to a multiple of both, and loses first its stages and then its groups where
-// they alone are larger. A job that does not fit even so is an error that names it.
+// Oversize handles the jobs for which fits returns false. It returns the remaining jobs, in order, in a new slice, and the number
+// of jobs that it dropped or clamped. OversizeClamp reduces gangs to maxWorkers, and the range of elastic jobs as well. It
+// reduces a gang with stages or tensor-parallel groups to a multiple of stages times tensor. If that product alone exceeds
+// maxWorkers, the gang loses first its stages and then its groups. If a job does not fit even then, Oversize returns an error
+// that names it.
 func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, maxWorkers int32) ([]Job, int, error) {
 	switch mode {
 	case "", OversizeError, OversizeDrop:
@@ -56,7 +57,7 @@ func Oversize(jobs []Job, fits func(*cluster.JobSpec) bool, mode OversizeMode, m
 	return kept, changed, nil
 }
 
-// clamp cuts a gang of more workers to most: see Oversize.
+// clamp reduces a gang with more workers to most, as described at Oversize.
 func clamp(j *Job, most int32) {
 	j.Workers = most
 	j.MinWorkers, j.MaxWorkers = min(j.MinWorkers, most), min(j.MaxWorkers, most)

@@ -16,55 +16,55 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Params is a model of a workload, from which Generate draws jobs. Fit makes one out of traces.
+// Params is a model of a workload, from which Generate draws jobs. Fit estimates it from traces.
 type Params struct {
-	Name      string          `yaml:"name"`   // of the workloads that Generate makes
-	Source    string          `yaml:"source"` // the traces it was fitted to, with their licence
+	Name      string          `yaml:"name"`   // the name of the generated workloads
+	Source    string          `yaml:"source"` // the traces to which it was fitted, with their licence
 	Arrivals  ArrivalParams   `yaml:"arrivals"`
-	Sizes     []SizeParams    `yaml:"sizes"`     // gang sizes, each with its share of the jobs
+	Sizes     []SizeParams    `yaml:"sizes"`     // gang sizes, each with its fraction of the jobs
 	Durations []DurationClass `yaml:"durations"` // by gang size, smallest first
 	Users     UserParams      `yaml:"users"`
 }
 
-// ArrivalParams is a renewal process with gamma gaps, run on a clock that speeds up and slows down: by the hour of the day,
-// and by a lognormal factor a day.
+// ArrivalParams describes a renewal process with gamma-distributed gaps on a clock whose speed varies by the hour of the day and
+// by a lognormal factor per day.
 type ArrivalParams struct {
 	PerDay    float64   `yaml:"per_day"`     // mean arrivals in 24 hours
 	Hourly    []float64 `yaml:"hourly,flow"` // 24 relative rates; hour 0 starts at time 0
 	DaySpread float64   `yaml:"day_spread"`  // standard deviation of the log of a day's factor
-	CV        float64   `yaml:"cv"`          // of the gaps once hours and days are taken out: 1 is Poisson, above is bursty
+	CV        float64   `yaml:"cv"`          // of the gaps without the effect of hours and days; 1 is Poisson, above 1 bursty
 }
 
-// SizeParams is one shape of gang.
+// SizeParams is one gang size with the request of its workers.
 type SizeParams struct {
 	Workers  int32   `yaml:"workers"`
-	GPUMilli int32   `yaml:"gpu_milli"` // a worker
-	CPUMilli int32   `yaml:"cpu_milli"` // a worker
-	MemMiB   int32   `yaml:"mem_mib"`   // a worker
-	Share    float64 `yaml:"share"`     // of the jobs; shares are relative to their sum
+	GPUMilli int32   `yaml:"gpu_milli"` // per worker
+	CPUMilli int32   `yaml:"cpu_milli"` // per worker
+	MemMiB   int32   `yaml:"mem_mib"`   // per worker
+	Share    float64 `yaml:"share"`     // of the jobs, relative to the sum of all shares
 }
 
-// DurationClass is how long gangs of a range of sizes run: above the class before, up to MaxWorkers.
+// DurationClass describes how long gangs run whose size is above the previous class and at most MaxWorkers.
 type DurationClass struct {
 	MaxWorkers int32       `yaml:"max_workers"`
 	Mixture    []Lognormal `yaml:"mixture"`
-	Max        float64     `yaml:"max"`            // seconds, no job runs longer
-	Quantiles  []float64   `yaml:"quantiles,flow"` // seconds, at ClassQuantiles, of the traces: to compare with, not drawn from
-	Passed     float64     `yaml:"passed"`         // share of jobs that end so; what the three leave is Unknown
+	Max        float64     `yaml:"max"`            // seconds; no job runs longer
+	Quantiles  []float64   `yaml:"quantiles,flow"` // seconds at ClassQuantiles in the traces, for comparison only
+	Passed     float64     `yaml:"passed"`         // fraction of jobs that end so; the remaining jobs are Unknown
 	Failed     float64     `yaml:"failed"`
 	Killed     float64     `yaml:"killed"`
 }
 
-// Lognormal is one part of a mixture: the logarithm of seconds is normal.
+// Lognormal is one part of a mixture; the logarithm of the duration in seconds is normal.
 type Lognormal struct {
-	Weight float64 `yaml:"weight"` // relative to the sum of the mixture's
+	Weight float64 `yaml:"weight"` // relative to the sum of the weights of the mixture
 	Mu     float64 `yaml:"mu"`     // mean of ln(seconds)
 	Sigma  float64 `yaml:"sigma"`  // standard deviation of ln(seconds)
 }
 
-// UserParams says who submits. A job comes from the user of the job before with probability Sticky, else from the k-th user
-// with probability proportional to k^-Zipf. It repeats one of the user's last few templates with probability Repeat: the
-// same gang, and a duration that differs by a normal number of standard deviation Spread in its logarithm.
+// UserParams describes how users submit jobs. With probability Sticky, a job has the same user as the previous job; otherwise its
+// user is the k-th with probability proportional to k^-Zipf. With probability Repeat the job repeats one of the user's last few
+// templates: the same gang, and a duration whose logarithm differs by a normal number with standard deviation Spread.
 type UserParams struct {
 	Count  int     `yaml:"count"`
 	Zipf   float64 `yaml:"zipf"`
@@ -73,7 +73,7 @@ type UserParams struct {
 	Spread float64 `yaml:"spread"`
 }
 
-// ClassQuantiles are the probabilities at which DurationClass.Quantiles stand.
+// ClassQuantiles returns the probabilities of DurationClass.Quantiles.
 func ClassQuantiles() []float64 { return []float64{.01, .10, .25, .50, .75, .90, .99} }
 
 //go:embed default.yaml
@@ -82,13 +82,13 @@ var defaultYAML []byte
 //go:embed philly.yaml
 var phillyYAML []byte
 
-// Default returns the parameters that the package holds, fitted to the trace helios-venus-2020-06. Source names it.
+// Default returns the embedded default parameters, fitted to the trace helios-venus-2020-06. Its Source names the trace.
 func Default() Params { return mustParse(defaultYAML) }
 
-// Philly returns parameters fitted to the dense days (48 to 58) of the trace philly-2017-allstatus. Source names it.
+// Philly returns parameters fitted to the dense days (48 to 58) of the trace philly-2017-allstatus. Its Source names the trace.
 func Philly() Params { return mustParse(phillyYAML) }
 
-// mustParse reads an embedded file, which a test has read before.
+// mustParse parses an embedded file and panics on errors; a test checks that there are none.
 func mustParse(b []byte) Params {
 	p, err := parseParams(b)
 	if err != nil {
@@ -97,7 +97,7 @@ func mustParse(b []byte) Params {
 	return p
 }
 
-// ReadParams reads a YAML file of parameters and validates it: unknown keys are errors.
+// ReadParams reads and validates a YAML file of parameters. Unknown keys are errors.
 func ReadParams(path string) (Params, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func ReadParams(path string) (Params, error) {
 	return p, nil
 }
 
-// parseParams reads one YAML document of parameters and validates it. Unknown keys are errors.
+// parseParams parses and validates one YAML document of parameters. Unknown keys are errors.
 func parseParams(b []byte) (Params, error) {
 	var p Params
 	d := yaml.NewDecoder(bytes.NewReader(b))
@@ -124,7 +124,7 @@ func parseParams(b []byte) (Params, error) {
 	return p, p.validate()
 }
 
-// Write writes the parameters as YAML that ReadParams reads back.
+// Write writes the parameters as YAML for ReadParams.
 func (p Params) Write(w io.Writer) error {
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
@@ -134,7 +134,7 @@ func (p Params) Write(w io.Writer) error {
 	return e.Close()
 }
 
-// validate reports the first field that no workload can be drawn from.
+// validate returns an error about the first field from which no workload can be drawn.
 func (p Params) validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("generator parameters: %s is %v, want %s", field, value, want)
@@ -215,10 +215,11 @@ func (p Params) validate() error {
 	return nil
 }
 
-// load is the load that the parameters bring to a cluster of that many GPUs in expectation: GPU-time that arrives over
-// GPU-time that passes. A short draw differs: durations are heavy-tailed. See Workload.Rescale for an exact load.
+// load returns the expected load of the parameters on a cluster with the given number of GPUs: GPU-time that arrives, divided by
+// GPU-time that passes. The load of a short draw differs, because durations are heavy-tailed. Workload.Rescale gives an exact
+// load.
 func (p Params) load(gpus int) float64 {
-	var seconds, shares float64 // GPU-seconds a job
+	var seconds, shares float64 // GPU-seconds per job
 	for _, s := range p.Sizes {
 		mean := p.class(s.Workers).mean()
 		seconds += s.Share * mean * float64(s.Workers) * float64(s.GPUMilli) / cluster.WholeGPU
@@ -228,7 +229,7 @@ func (p Params) load(gpus int) float64 {
 	return seconds / shares * p.Arrivals.PerDay / (day * float64(gpus))
 }
 
-// WithLoad returns the parameters with the arrival rate at which Load(gpus) is load. Durations and gangs stay as they are.
+// WithLoad returns the parameters with the arrival rate scaled to the expected load. It does not change durations and gangs.
 func (p Params) WithLoad(load float64, gpus int) (Params, error) {
 	if !(load > 0) || math.IsInf(load, 0) || gpus < 1 {
 		return Params{}, fmt.Errorf("scale to load %v on %d GPUs: want both above 0", load, gpus)
@@ -237,7 +238,7 @@ func (p Params) WithLoad(load float64, gpus int) (Params, error) {
 	return p, p.validate()
 }
 
-// class finds the durations of gangs of that size.
+// class returns the duration class of gangs with the given number of workers.
 func (p Params) class(workers int32) *DurationClass {
 	for i := range p.Durations {
 		if workers <= p.Durations[i].MaxWorkers {

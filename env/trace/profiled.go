@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// FirstGuess is what Profiled says of a job before any other has ended: the order of a typical job of the public traces.
+// FirstGuess is the Profiled estimate of a job before any similar job has ended: the order of magnitude of a typical job in the
+// public traces.
 const FirstGuess = 10 * time.Minute
 
-// history is what is known of jobs alike that have ended.
+// history summarises the ended jobs of a likeness.
 type history struct {
 	jobs int
 	logs float64 // sum of the logarithms of their Work in seconds
 }
 
-// likeness names a set of jobs that are taken to be alike. Only the fields of its level are set.
+// likeness identifies a set of similar jobs. Only the fields of its level are set.
 type likeness struct {
 	level       uint8
 	group, user string
 	workers     int32
 }
 
-// likenesses lists the sets that a job is in, the narrowest first: runs of its Group, its User's jobs of as many Workers,
-// all jobs of as many Workers, all jobs.
+// likenesses lists the sets of similar jobs that contain a job, the narrowest first: runs of its Group, jobs of its User with the
+// same number of workers, all jobs with the same number of workers, all jobs.
 func likenesses(j *Job) [4]likeness {
 	return [4]likeness{
 		{level: 3, group: j.Group},
@@ -34,10 +35,11 @@ func likenesses(j *Job) [4]likeness {
 	}
 }
 
-// profile estimates the Work of every job by the geometric mean over those that would have ended by its Submit had they
-// started at once (Submit + Work of the past job <= Submit): the true end is later still, so no more is told than a
-// profiler could know. It takes the narrowest set of likenesses in which a job has ended, FirstGuess where none has. Sums
-// run in order of those ends, ties by index, so that a job that ends later changes no bit of them.
+// profile estimates the Work of every job by the geometric mean over the similar jobs that would have ended by its Submit had
+// they started at once, that is with past.Submit + past.Work <= Submit. This is the most that a profiler could know: jobs that
+// queue end even later. profile uses the narrowest set of similar jobs in which a job has ended, or FirstGuess if there is none.
+// It adds up jobs in the order of those ends, ties by index, so that a job that ends later does not change a single bit of
+// earlier estimates.
 func profile(jobs []Job) {
 	ends := make([]int32, len(jobs))
 	for i := range ends {

@@ -14,15 +14,15 @@ import (
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
-// Options says how to read a trace. The zero value is ready to use.
+// Options controls how a trace is read. The zero value is ready to use.
 type Options struct {
-	Format      Format // "" lets the header decide
+	Format      Format // "" means that the header determines the format
 	SkipBadRows bool   // count bad rows in the Report instead of failing on the first
-	MaxLine     int    // bytes in one line, 0 = 64 KiB
-	MaxRows     int    // lines after the header, blank ones too, 0 = 20 million
+	MaxLine     int    // maximum bytes in one line, 0 = 64 KiB
+	MaxRows     int    // maximum lines after the header, including blank ones, 0 = 20 million
 }
 
-// Limits of a file, against hostile or mistaken ones.
+// The limits of a file protect against hostile and broken files.
 const (
 	defaultMaxLine = 64 << 10
 	defaultMaxRows = 20_000_000
@@ -30,10 +30,10 @@ const (
 	mostBytes      = 16 << 30 // unpacked
 )
 
-// maxBadExamples is how many errors of skipped rows a Report keeps.
+// maxBadExamples is the number of errors of skipped rows that a Report keeps.
 const maxBadExamples = 5
 
-// ErrLimit is wrapped where a file exceeds Options.MaxLine or MaxRows, or a small one unpacks to very much.
+// ErrLimit is wrapped by errors about a file that exceeds Options.MaxLine or MaxRows, or unpacks to too many bytes.
 var ErrLimit = errors.New("trace exceeds a limit")
 
 // Reader reads one trace file as a stream, one row at a time. It is not safe for concurrent use.
@@ -49,12 +49,12 @@ type Reader struct {
 	report  Report
 	done    bool
 	names   arena
-	intern  map[string]string // users, tenants, models and the like: few, and shared by many jobs
+	intern  map[string]string // one copy each of users, tenants, models and similar names that many jobs share
 	seen    map[string]struct{}
-	elapsed time.Duration // sum of intervals: PhillyAll and Helios
+	elapsed time.Duration // sum of the intervals, for PhillyAll and Helios
 }
 
-// verdict is what became of a row that could be read.
+// verdict says whether a readable row is a job, and if not, why.
 type verdict uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 	isNeverScheduled
 )
 
-// Open opens a trace file, plain or gzip (told by its first bytes), and reads its header. Close it after use.
+// Open opens a trace file, plain or gzip (detected by its first bytes), and reads its header. The caller must Close the Reader.
 func Open(path string, opt Options) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func Open(path string, opt Options) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads the header of a trace from src, plain or gzip; name stands for it in errors.
+// NewReader reads the header of a trace from src, plain or gzip. The parameter name is the name of the source in errors.
 func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	if opt.MaxLine < 0 || opt.MaxLine > mostLine || opt.MaxRows < 0 {
 		return nil, fmt.Errorf("%s: limits of %d bytes a line and %d rows, want 0 or more, and lines of at most %d", name,
@@ -118,20 +118,20 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	return r, nil
 }
 
-// unzip reads through gzip if the first bytes say so, under the limit of bytes.
+// unzip returns a reader that unpacks src if it is gzip, up to the limit of bytes.
 func unzip(src io.Reader) (*bufio.Reader, error) {
 	in, err := unpack.NewReader(src, mostBytes, ErrLimit)
 	return bufio.NewReader(in), err
 }
 
-// Report counts the rows read so far.
+// Report returns the counts of the rows read so far.
 func (r *Reader) Report() Report {
 	rep := r.report
 	rep.BadExamples = slices.Clone(rep.BadExamples)
 	return rep
 }
 
-// Close closes the file. A Reader from NewReader leaves its source open.
+// Close closes the file. For a Reader from NewReader it leaves the source open.
 func (r *Reader) Close() error {
 	r.done = true
 	var errs []error
@@ -142,9 +142,9 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// jobs streams the rest of the jobs in the order of the file, each valid on its own. Submit is on the trace's clock: for
-// philly-pass, which has dates, since 1970-01-01 in the trace's unstated zone. The first error ends the stream; under
-// SkipBadRows rows that cannot be read are counted instead, unless what follows depends on them.
+// jobs streams the remaining jobs in the order of the file, each validated on its own. Submit is on the trace's clock; for
+// philly-pass, which has dates, it counts from 1970-01-01 in the trace's unknown time zone. The first error ends the stream. With
+// SkipBadRows, rows that cannot be read are counted instead, unless later rows depend on them.
 func (r *Reader) jobs() iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		for !r.done {
@@ -163,7 +163,7 @@ func (r *Reader) jobs() iter.Seq2[Job, error] {
 	}
 }
 
-// next reads one row: a job, or none and no error where the row is set aside, or io.EOF.
+// next reads one row. It returns a job, or ok false if the row is skipped, or io.EOF after the last row.
 func (r *Reader) next() (j Job, ok bool, err error) {
 	line, err := r.lines.next()
 	if errors.Is(err, io.EOF) {
@@ -196,7 +196,7 @@ func (r *Reader) next() (j Job, ok bool, err error) {
 	return j, v == isJob, nil
 }
 
-// row parses one line and checks what every format must hold.
+// row parses one line and checks what all formats have in common.
 func (r *Reader) row(line string) (Job, verdict, error) {
 	fields, err := splitLine(make([]string, 0, len(r.header)), line)
 	if err == nil && len(fields) != len(r.header) {
@@ -204,7 +204,7 @@ func (r *Reader) row(line string) (Job, verdict, error) {
 	}
 	if err != nil {
 		if r.format == PhillyAll || r.format == Helios {
-			err = fatalError{err} // its interval is lost, and with it every later submit time
+			err = fatalError{err} // without its interval, every later submit time is unknown
 		}
 		return Job{}, 0, err
 	}
@@ -233,7 +233,7 @@ func (r *Reader) row(line string) (Job, verdict, error) {
 	return j, v, nil
 }
 
-// share returns one copy of s for all jobs.
+// share returns a copy of s that all jobs share.
 func (r *Reader) share(s string) string {
 	if s == "" {
 		return ""
@@ -246,12 +246,12 @@ func (r *Reader) share(s string) string {
 	return s
 }
 
-// at puts file and line before an error.
+// at adds the file and the line to an error.
 func (r *Reader) at(err error) error {
 	return fmt.Errorf("%s:%d: %w", r.name, max(1, r.lines.number), err)
 }
 
-// idColumn names the column whose values must differ, "" where the row number is the id.
+// idColumn returns the column whose values must be unique, or "" if the row number is the id.
 func idColumn(f Format) string {
 	switch f {
 	case Native, Kalos:
@@ -264,7 +264,7 @@ func idColumn(f Format) string {
 	return ""
 }
 
-// fatalError is a bad row that cannot be skipped, because later rows depend on it.
+// fatalError is an error in a row that cannot be skipped, because later rows depend on it.
 type fatalError struct{ error }
 
 func (e fatalError) Unwrap() error { return e.error }
@@ -272,7 +272,7 @@ func (e fatalError) Unwrap() error { return e.error }
 // arena packs many short strings into few allocations.
 type arena struct{ chunk *strings.Builder }
 
-// keep returns a copy of s that holds on to nothing but its chunk.
+// keep returns a copy of s in the arena, so that s itself can be freed.
 func (a *arena) keep(s string) string {
 	const size = 64 << 10
 	if a.chunk == nil || a.chunk.Len()+len(s) > a.chunk.Cap() {

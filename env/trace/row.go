@@ -9,28 +9,28 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// columnError is a value that its column does not allow.
+// columnError reports a value that its column does not allow.
 type columnError struct{ column, value, want string }
 
 func (e columnError) Error() string {
 	return fmt.Sprintf("column %q: value %q, want %s", e.column, shorten(e.value), e.want)
 }
 
-// row gives the values of one line by column. The first value that is not as wanted is kept in err; the values are zero
-// then.
+// row gives access to the values of one line by column. Its methods record the first invalid value in err and return zero for
+// invalid values.
 type row struct {
 	header, fields []string
 	err            error
 }
 
-// bad records a value that its column does not allow.
+// bad records a value that its column does not allow, unless an earlier one is recorded.
 func (r *row) bad(column, value, want string) {
 	if r.err == nil {
 		r.err = columnError{column, value, want}
 	}
 }
 
-// get returns the raw value, "" where the header lacks the column.
+// get returns the raw value, or "" if the header lacks the column.
 func (r *row) get(column string) string {
 	if i := slices.Index(r.header, column); i >= 0 {
 		return r.fields[i]
@@ -38,7 +38,7 @@ func (r *row) get(column string) string {
 	return ""
 }
 
-// text returns a name.
+// text returns the value as text, which must be printable and at most 256 bytes.
 func (r *row) text(column string) string {
 	s := r.get(column)
 	if !names.OK(s) {
@@ -48,10 +48,10 @@ func (r *row) text(column string) string {
 	return s
 }
 
-// id is the name of a job.
+// id returns the id of a job.
 func (r *row) id(column string) string { return r.some(column, "a job id") }
 
-// some is text that is not empty; want names it.
+// some returns text that must not be empty. The parameter want describes it in errors.
 func (r *row) some(column, want string) string {
 	s := r.text(column)
 	if s == "" {
@@ -60,7 +60,7 @@ func (r *row) some(column, want string) string {
 	return s
 }
 
-// seconds returns an exact time, 0 or later.
+// seconds returns an exact time, at least 0.
 func (r *row) seconds(column string) time.Duration {
 	s := r.get(column)
 	d, ok := parseSeconds(s)
@@ -71,7 +71,7 @@ func (r *row) seconds(column string) time.Duration {
 	return d
 }
 
-// work returns an exact time above 0.
+// work returns an exact time, which must be above 0.
 func (r *row) work(column string) time.Duration {
 	d := r.seconds(column)
 	if d == 0 {
@@ -85,7 +85,7 @@ func (r *row) number(column string, least, most int64) int32 {
 	return int32(r.scaled(column, 0, least, most))
 }
 
-// optional returns a whole number from least to most, 0 where the value is empty or the column missing.
+// optional returns a whole number from least to most, or 0 if the value is empty or the column is missing.
 func (r *row) optional(column string, least, most int64) int32 {
 	if r.get(column) == "" {
 		return 0
@@ -93,7 +93,7 @@ func (r *row) optional(column string, least, most int64) int32 {
 	return r.number(column, least, most)
 }
 
-// milli returns thousandths: at most three decimals.
+// milli returns a number with at most three decimals, in thousandths.
 func (r *row) milli(column string, least, most int64) int64 {
 	return r.scaled(column, 3, least, most)
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 var statusNames = [...]string{Unknown: "unknown", Passed: "passed", Failed: "failed", Killed: "killed"}
 
-// String names the status: unknown, passed, failed or killed.
+// String returns the name of the status: unknown, passed, failed or killed.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -12,7 +12,7 @@ func (s Status) String() string {
 	return fmt.Sprintf("status(%d)", uint8(s))
 }
 
-// parseStatus is the inverse of String. The empty string is Unknown.
+// parseStatus is the inverse of String. The empty string means Unknown.
 func parseStatus(name string) (Status, error) {
 	if name == "" {
 		return Unknown, nil

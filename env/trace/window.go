@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// WindowSpec cuts consecutive arrivals out of a workload. The zero value takes everything, re-based.
+// WindowSpec selects consecutive arrivals of a workload. The zero value selects all of them.
 type WindowSpec struct {
-	// From and To keep the jobs with From <= Submit < To on the workload's clock; To 0 means without end.
+	// From and To select the jobs with From <= Submit < To on the workload's clock; To 0 means no end.
 	From, To time.Duration
-	// Start is the index, in order of arrival among the jobs that From and To keep, of the window's first job; Count is how
-	// many jobs it takes, 0 for all that remain.
+	// Start is the index of the window's first job, in order of arrival among the jobs that From and To select. Count is the
+	// number of jobs in the window, 0 for all that remain.
 	Start, Count int
 
-	MaxDuration time.Duration // cut longer Work to this, 0 = no cap
-	MaxGPUs     int32         // cut larger gangs to this many workers as Oversize does, 0 = no cap
+	MaxDuration time.Duration // reduce longer Work to this, 0 = no limit
+	MaxGPUs     int32         // reduce larger gangs to this many workers as Oversize does, 0 = no limit
 }
 
-// validate reports the first field that is not usable.
+// validate returns an error about the first field that is not usable.
 func (s WindowSpec) validate() error {
 	switch {
 	case s.From < 0:
@@ -37,9 +37,9 @@ func (s WindowSpec) validate() error {
 	return nil
 }
 
-// Window returns the consecutive arrivals that spec names, re-based so that the first submits at 0, in order of id rank. The
-// result shares no slice with w. Clamps are counted in its Report, whose Jobs is the window's. A window that is empty or
-// reaches past the last job is an error.
+// Window returns the consecutive arrivals that spec selects, in id order, with submit times shifted so that the first is 0. The
+// result shares no slice with w. Its Report counts the reduced jobs, and its Report.Jobs is the size of the window. Window
+// returns an error if the window is empty or extends past the last job.
 func Window(w Workload, spec WindowSpec) (Workload, error) {
 	if err := spec.validate(); err != nil {
 		return Workload{}, err
@@ -58,7 +58,7 @@ func Window(w Workload, spec WindowSpec) (Workload, error) {
 			w.Name, len(order))
 	}
 	picked := slices.Clone(order[spec.Start : spec.Start+count])
-	slices.Sort(picked) // back to id rank
+	slices.Sort(picked) // back to id order
 	cut := Workload{Name: w.Name, Jobs: make([]Job, count), Report: w.Report}
 	for i, k := range picked {
 		j := w.Jobs[k]

@@ -13,33 +13,33 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Workload is the jobs of one trace, window or generator run.
+// Workload contains the jobs of one trace, window or generator run.
 //
-// Jobs stand in order of id rank: numeric order where every id is an integer (of at most 64 bits), else the order of the
-// file. A job's cluster.JobID is its index in Jobs, so ties in time break by id. Jobs need not be sorted by Submit: see
-// Arrivals.
+// The jobs are in id order: numeric order if every id is an integer of at most 64 bits, otherwise the order of the file. A job's
+// cluster.JobID is its index in Jobs, so ties in time are decided by id. Jobs need not be sorted by Submit; see Arrivals.
 type Workload struct {
-	Name   string // the file's base name without extensions, or what the generator was told
+	Name   string // the file's base name without extensions, or the generator's Params.Name
 	Jobs   []Job
 	Report Report
 }
 
-// Report counts what became of the rows of a trace: Rows = Jobs + CPUOnly + NeverScheduled + Bad. The clamp counts are those
-// of Window.
+// Report counts the rows of a trace by what became of them: Rows = Jobs + CPUOnly + NeverScheduled + Bad. Window counts the
+// clamped jobs.
 type Report struct {
 	Format         Format   // format read, "" for a generated workload
 	Rows           int      // data rows, without the header and blank lines
 	Jobs           int      // rows that became jobs
-	CPUOnly        int      // rows that ask for no GPU, set aside
-	NeverScheduled int      // rows that never ran (openb: no scheduled_time), set aside
-	Bad            int      // rows that could not be read, skipped under Options.SkipBadRows
+	CPUOnly        int      // skipped rows that ask for no GPU
+	NeverScheduled int      // skipped rows of jobs that never ran (openb: no scheduled_time)
+	Bad            int      // rows that could not be read and were skipped because of Options.SkipBadRows
 	BadExamples    []string // errors of the first few bad rows
-	ClampedWork    int      // jobs cut to WindowSpec.MaxDuration
-	ClampedWorkers int      // jobs cut to WindowSpec.MaxGPUs
+	ClampedWork    int      // jobs whose Work was reduced to WindowSpec.MaxDuration
+	ClampedWorkers int      // jobs whose gang was reduced to WindowSpec.MaxGPUs
 }
 
-// Read reads a whole trace. Submit counts from the trace's own zero; where the trace has dates (philly-pass), from the first
-// submit among its jobs. Errors are those of Open and Reader.jobs; a trace without a job is one that wraps ErrNoJob.
+// Read reads a whole trace. Submit counts from the trace's time 0, or, if the trace has dates (philly-pass), from the first
+// submit among its jobs. Read returns the errors of Open and Reader.jobs, and an error that wraps ErrNoJob if the trace has no
+// job.
 func Read(path string, opt Options) (Workload, error) {
 	r, err := Open(path, opt)
 	if err != nil {
@@ -49,7 +49,7 @@ func Read(path string, opt Options) (Workload, error) {
 	return r.Workload()
 }
 
-// Workload reads all that is left of the trace: see Read.
+// Workload reads the rest of the trace; see Read.
 func (r *Reader) Workload() (Workload, error) {
 	var jobs []Job
 	for j, err := range r.jobs() {
@@ -67,7 +67,7 @@ func (r *Reader) Workload() (Workload, error) {
 	return Workload{Name: baseName(r.name), Jobs: rankByID(jobs), Report: r.Report()}, nil
 }
 
-// ErrNoJob is wrapped where a trace has no job at all: whatever was said of its jobs would be true, and mean nothing.
+// ErrNoJob is wrapped by errors about a trace without any job. All statistics of such a trace would be meaningless.
 var ErrNoJob = errors.New("no job")
 
 func (r *Reader) noJob() error {
@@ -83,7 +83,7 @@ func (r *Reader) noJob() error {
 		ErrNoJob, rep.Rows, rep.CPUOnly, rep.NeverScheduled, rep.Bad, unread)
 }
 
-// Arrivals returns the indices of w.Jobs in the order in which the jobs arrive: by Submit, ties by index.
+// Arrivals returns the indices of w.Jobs in the order of arrival: by Submit, ties by index.
 func (w Workload) Arrivals() []int32 {
 	order := make([]int32, len(w.Jobs))
 	sorted := true
@@ -97,14 +97,15 @@ func (w Workload) Arrivals() []int32 {
 	return order
 }
 
-// First is the earliest submit, 0 without jobs.
+// First returns the earliest submit time, 0 without jobs.
 func (w Workload) First() time.Duration { return firstSubmit(w.Jobs) }
 
-// Span is the time from the first submit to the last, 0 for fewer than two jobs.
+// Span returns the time from the first submit to the last, 0 for fewer than two jobs.
 func (w Workload) Span() time.Duration { return span(w.Jobs) }
 
-// Rescale returns the workload with its submit times stretched about the first, so that the offered load on a cluster of
-// that many GPUs (GPU-time asked for over Span x gpus) is load. Work is untouched; daily cycles stretch too.
+// Rescale returns the workload with the times since its first submit stretched by one factor, so that the offered load on a
+// cluster with the given number of GPUs (GPU-time asked for, divided by Span x gpus) equals load. Work does not change. Daily
+// cycles are stretched, too.
 func (w Workload) Rescale(load float64, gpus int) (Workload, error) {
 	have := Describe(w.Jobs).Load(gpus)
 	if !(load > 0) || !(have > 0) || have > 1e12 {
@@ -124,9 +125,9 @@ func (w Workload) Rescale(load float64, gpus int) (Workload, error) {
 	return w, nil
 }
 
-// Thin returns the workload with each job kept with probability keep, which lowers the load without stretching time.
-// Whether a job stays depends on its name and the seed alone, and one that stays under some keep stays under every larger
-// one. Submit times are as they were: see Window. Report.Jobs counts what is left.
+// Thin returns the workload with each job kept with probability keep, which lowers the load without stretching time. Whether Thin
+// keeps a job depends only on the job's name and the seed, and a job that is kept stays kept with a larger keep. Submit times do
+// not change; Window shifts them. Report.Jobs is the number of remaining jobs.
 func Thin(w Workload, keep float64, seed uint64) Workload {
 	var jobs []Job
 	for i := range w.Jobs {
@@ -138,12 +139,13 @@ func Thin(w Workload, keep float64, seed uint64) Workload {
 	return w
 }
 
-// uniform draws a number in [0, 1) that the seed, what is drawn and whose it is decide alone.
+// uniform returns a pseudo-random number in [0, 1) that depends only on the seed, the parameter what (the property) and the
+// parameter whose (the job or group).
 func uniform(seed uint64, what, whose string) float64 {
 	return float64(rng.Derive(seed, "trace", what, whose)>>11) / (1 << 53)
 }
 
-// rankByID sorts jobs in place by numeric id if every id is an integer, and leaves them be if not.
+// rankByID sorts jobs by numeric id if every id is an integer, and otherwise returns them unchanged.
 func rankByID(jobs []Job) []Job {
 	ids := make([]int64, len(jobs))
 	sorted := true
@@ -170,7 +172,7 @@ func rankByID(jobs []Job) []Job {
 	return ranked
 }
 
-// rebase moves the first submit to 0, in place.
+// rebase shifts the submit times, in place, so that the first is 0.
 func rebase(jobs []Job) {
 	first := firstSubmit(jobs)
 	for i := range jobs {
@@ -197,7 +199,7 @@ func span(jobs []Job) time.Duration {
 	return max(0, last-firstSubmit(jobs))
 }
 
-// baseName strips the folder and the extensions .gz and .csv.
+// baseName returns the base name of a path without the extensions .gz and .csv.
 func baseName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv")
 }
