@@ -10,22 +10,23 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Cluster is a number of equal servers, and groups of others after them.
+// Cluster describes the training servers: a number of equal servers, followed by groups of different ones.
 type Cluster struct {
 	Servers         int    `yaml:"servers"`
 	GPUsPerServer   int    `yaml:"gpus_per_server"`
-	CPUsPerServer   int    `yaml:"cpus_per_server"`            // cores, 0: not modelled
-	MemGiBPerServer int    `yaml:"mem_gib_per_server"`         // 0: not modelled
-	GPUType         string `yaml:"gpu_type,omitempty"`         // "": it does not matter
-	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`      // of one GPU, 0: not modelled
-	ServersPerRack  int    `yaml:"servers_per_rack,omitempty"` // 0: no rack has an uplink that is shared
-	JobsPerGPU      int    `yaml:"jobs_per_gpu,omitempty"`     // that may share one, 0: as many as their shares allow
-	// QuotaFactor bounds every tenant: to its share of the GPU-time of the training split, times the cluster, times this. 0: none.
+	CPUsPerServer   int    `yaml:"cpus_per_server"`            // cores, 0: CPUs are not simulated
+	MemGiBPerServer int    `yaml:"mem_gib_per_server"`         // 0: memory is not simulated
+	GPUType         string `yaml:"gpu_type,omitempty"`         // "": GPU types do not matter
+	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`      // of one GPU, 0: not simulated
+	ServersPerRack  int    `yaml:"servers_per_rack,omitempty"` // 0: no racks with shared uplinks
+	JobsPerGPU      int    `yaml:"jobs_per_gpu,omitempty"`     // most jobs on one GPU, 0: limited only by their GPU shares
+	// QuotaFactor gives every tenant a quota: its fraction of the GPU-time of the training split, times the cluster's GPUs, times
+	// QuotaFactor. 0 means no quotas.
 	QuotaFactor float64 `yaml:"quota_factor,omitempty"`
 	Groups      []Group `yaml:"groups,omitempty"`
 }
 
-// Group is a number of equal servers that differ from those of Cluster.
+// Group is a number of equal servers that differ from those described directly in Cluster.
 type Group struct {
 	Servers         int    `yaml:"servers"`
 	GPUsPerServer   int    `yaml:"gpus_per_server"`
@@ -35,13 +36,13 @@ type Group struct {
 	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`
 }
 
-// groups returns the uniform part and the others.
+// groups returns the servers described directly in Cluster as the first group, followed by Groups.
 func (c *Cluster) groups() []Group {
 	first := Group{c.Servers, c.GPUsPerServer, c.CPUsPerServer, c.MemGiBPerServer, c.GPUType, c.GPUMemGiB}
 	return append([]Group{first}, c.Groups...)
 }
 
-// Spec returns the training servers, without quotas: they follow from the workload.
+// Spec returns the training servers without quotas, because quotas depend on the workload.
 func (c Cluster) Spec() cluster.Spec {
 	spec := cluster.Spec{PerGPU: int32(c.JobsPerGPU)}
 	for _, g := range c.groups() {
@@ -50,8 +51,8 @@ func (c Cluster) Spec() cluster.Spec {
 	return spec
 }
 
-// extend adds the group's servers to a cluster whose servers from a number on are of their pool. Racks are filled in order of
-// the servers, and none holds servers of two pools.
+// extend adds the group's servers to spec. The servers of the given pool begin at the index first. Racks are filled in the order
+// of the servers, and no rack has servers of two pools.
 func (g *Group) extend(spec *cluster.Spec, pool cluster.Pool, first, perRack int) {
 	v := cluster.ServerSpec{
 		GPUs: int32(g.GPUsPerServer), CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited, Pool: pool, GPUType: g.GPUType,
@@ -63,7 +64,7 @@ func (g *Group) extend(spec *cluster.Spec, pool cluster.Pool, first, perRack int
 	if g.MemGiBPerServer > 0 {
 		v.MemMiB = 1024 * int64(g.MemGiBPerServer)
 	}
-	racks := int32(0) // of the other pool
+	racks := int32(0) // racks of the other pool
 	if first > 0 {
 		racks = spec.Servers[first-1].Rack
 	}
@@ -77,7 +78,7 @@ func (g *Group) extend(spec *cluster.Spec, pool cluster.Pool, first, perRack int
 	}
 }
 
-// GPUs counts the GPUs of the training servers.
+// GPUs returns the number of GPUs of the training servers.
 func (c Cluster) GPUs() int {
 	n := 0
 	for _, g := range c.groups() {
@@ -126,9 +127,9 @@ func isGPUType(s string) bool {
 	}) < 0
 }
 
-// quotas gives every tenant of the workload its share of the GPU-time that the training split asks for, times the cluster's
-// GPUs and the factor, rounded up, and no less than its largest gang anywhere: a job that could never run would wait for ever.
-// Tenants stand in the order of their first job.
+// quotas returns a quota for every tenant of the workload, in the order of the tenants' first jobs. A quota is the tenant's
+// fraction of the GPU-time that the training split asks for, times the cluster's GPUs, times QuotaFactor, rounded up. It is at
+// least the size of the tenant's largest gang, because a larger gang would wait for ever.
 func (c *Cluster) quotas(all, training []trace.Job) ([]cluster.Quota, error) {
 	if c.QuotaFactor == 0 {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Description tells what a scenario's episodes are like: its card.
+// Description is the card of a scenario: a summary of its settings and episodes.
 type Description struct {
 	Name     string              `json:"name"`
 	About    string              `json:"about"`
@@ -20,39 +20,40 @@ type Description struct {
 	Physics  string              `json:"physics"`
 	Mix      []string            `json:"mix,omitempty"`
 	Workload string              `json:"workload"`
-	Jobs     int                 `json:"jobs"`          // that fit the cluster, in the whole workload
-	Oversize int                 `json:"oversize_jobs"` // dropped or clamped because the empty cluster cannot hold them
+	Jobs     int                 `json:"jobs"`          // jobs of the whole workload that fit the cluster
+	Oversize int                 `json:"oversize_jobs"` // dropped or clamped because even the empty cluster cannot run them
 	Splits   []SplitDescription  `json:"splits"`
 	Windows  []WindowDescription `json:"windows"`
 	Quotas   []string            `json:"quotas,omitempty"`
-	Queueing *Queueing           `json:"queueing,omitempty"` // over the test windows, where it was measured
+	Queueing *Queueing           `json:"queueing,omitempty"` // over the test windows, if it was measured
 }
 
-// SplitDescription tells what the windows of a split come to.
+// SplitDescription summarises the windows of a split.
 type SplitDescription struct {
 	Split    Split   `json:"split"`
 	Windows  int     `json:"windows"`
-	Jobs     int     `json:"total_jobs"` // in them; training and resampled windows may share some
+	Jobs     int     `json:"total_jobs"` // in all windows; training windows and resampled windows may share jobs
 	GPUHours float64 `json:"gpu_hours"`
-	// Load is GPU-time asked for over GPU-time that passes, both summed over the windows.
+	// Load is the GPU-time that the jobs ask for, divided by the GPU-time that passes, both summed over the windows.
 	Load float64 `json:"load"`
 	Note string  `json:"note,omitempty"` // Source.Note
 }
 
-// WindowDescription tells what one window is like.
+// WindowDescription summarises one window.
 type WindowDescription struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
-	// First is the rank of its first job among all arrivals.
+	// First is the index of the window's first job among all arrivals.
 	First    int           `json:"first_arrival"`
-	Span     time.Duration `json:"span_ns"` // first submit to last
+	Span     time.Duration `json:"span_ns"` // from the first submit to the last
 	GPUHours float64       `json:"gpu_hours"`
-	// Load is GPU-time asked for over GPU-time that passes within Span. Above 1 jobs must wait; below it they may.
+	// Load is the GPU-time that the jobs ask for, divided by the GPU-time that passes within Span. Above 1 jobs must wait; below
+	// 1 they may have to.
 	Load     float64 `json:"load"`
 	MostGPUs float64 `json:"most_gpus"` // of the largest job
 }
 
-// Describe measures every window of every split. Queueing is left out: Source.Queueing measures it.
+// Describe computes the description of every window of every split. It leaves Queueing nil; Source.Queueing measures it.
 func (s *Source) Describe() Description {
 	own := &s.scenario
 	d := Description{
@@ -83,13 +84,14 @@ func (s *Source) Describe() Description {
 	return d
 }
 
-// Note says of windows that are resampled how much they share, as in "resampled: ...". It is empty for other windows.
+// Note returns a text that says how many jobs resampled windows share, as in "resampled: ...". It returns "" if the windows of
+// the split are not resampled.
 func (s *Source) Note(split Split) string {
 	if s.scenario.Window.Resample.windows(split) == 0 {
 		return ""
 	}
 	jobs, different, last := 0, 0, 0
-	for _, w := range s.windows[split] { // in order of their beginnings, all of a length
+	for _, w := range s.windows[split] { // in order of their first job, all of the same length
 		jobs += w.to - w.from
 		different += w.to - max(w.from, last)
 		last = w.to
@@ -117,7 +119,7 @@ func (s *Source) describeWindow(split Split, i, gpus int) WindowDescription {
 	return d
 }
 
-// pools lists the servers.
+// pools describes the groups of servers, a line for each.
 func (s *Source) pools() []string {
 	var pools []string
 	for _, g := range s.scenario.Cluster.groups() {
@@ -149,7 +151,7 @@ func (g *Group) describe(pool string) string {
 	return b.String()
 }
 
-// describeMix lists the classes of models, then the shares.
+// describeMix returns lines that describe the classes of models, and then the fractions of the mix.
 func (w *Workload) describeMix() []string {
 	mix := w.mix()
 	var lines []string

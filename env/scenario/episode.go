@@ -10,18 +10,18 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Episode is one window of the workload under one seed. Its jobs, the caller's own, are first the Config.Warm ones that were in
-// the cluster before, then the window's in order of id rank; the first of the window's is submitted at 0. Its cluster is shared
-// by all episodes: read only.
+// Episode is one window of the workload under one seed. Its jobs belong to the caller: first the Config.Warm jobs that were in
+// the cluster before the window, then the window's jobs in id order. The first arrival of the window is submitted at 0. All
+// episodes share the Config.Cluster, so it is read only.
 type Episode struct {
-	Name string // of the window, for example "test-3"
+	Name string // the name of the window, for example "test-3"
 	sim.Episode
 }
 
-// Episode returns the i-th window of a split, its time re-based to the first arrival, with the estimates that the scenario
-// grants, with failures, inference demand and the jobs that run or wait already. Noisy estimates, errors of profiles, failures
-// and the phase of the demand come from streams named after the seed and the window, so every policy that runs the same case
-// meets the same.
+// Episode returns the i-th window of a split. Time 0 is its first arrival. The episode has the estimates that the scenario sets,
+// failures, inference demand, and the jobs that already run or wait. Noisy estimates, profile errors, failures and the phase of
+// the demand are drawn from streams named after the seed and the window, so they are the same for every policy that runs the same
+// case.
 func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
 	return s.episode(split, i, seed, s.scenario.Estimates)
 }
@@ -57,8 +57,8 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	return e, nil
 }
 
-// Jobs returns all jobs of a split, with the estimates that the scenario grants, their times counted from the first; none for a
-// split that the scenario does not have. They are the caller's own.
+// Jobs returns all jobs of a split, with the estimates that the scenario sets and times counted from the first arrival. It
+// returns none if the scenario does not have the split. The jobs belong to the caller.
 func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
 	p := s.pool(split)
 	from, to := p.bounds(s.scenario.Window.fractions(split))
@@ -69,8 +69,8 @@ func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
 	return jobs, s.estimate(jobs, s.scenario.Estimates, seed, "estimates", windowName(split, 0))
 }
 
-// estimate gives jobs estimates, noisy ones from the stream of a part of a window. Profiled ones they have: fill has applied
-// those, with what was known by each submission.
+// estimate sets the estimates of jobs; noisy ones are drawn from a stream named after the part and the window. It does nothing
+// for Profiled estimates: fill has set those already, for the whole workload.
 func (s *Source) estimate(jobs []trace.Job, e trace.Estimates, seed uint64, part, window string) error {
 	if e.Kind == trace.Profiled {
 		return nil

@@ -9,11 +9,12 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// longest bounds what is drawn in advance of an episode: later nothing fails, and inference demand stays as it is.
+// longest is the time for which failures and inference demand are drawn at most. After it nothing fails and demand stays
+// constant.
 const longest = 400 * 24 * time.Hour
 
-// until is how long failures and demand are drawn for: to the horizon, or four times as long as the jobs need at least, from the
-// last arrival on.
+// until returns the time up to which failures and demand are drawn. This is the horizon if there is one. Otherwise it is the last
+// arrival plus four times the least time that the cluster needs for the jobs.
 func (s *Source) until(jobs []trace.Job) time.Duration {
 	if h := s.scenario.Horizon; h > 0 {
 		return min(h, longest)
@@ -39,5 +40,5 @@ func (s *Source) outages(name string, seed uint64, until time.Duration) []sim.Ou
 	return f.Draw(&s.config.Cluster, until, rng.Stream(seed, "scenario", "failures", name))
 }
 
-// windowName names a window.
+// windowName returns the name of the i-th window of a split.
 func windowName(split Split, i int) string { return string(split) + "-" + strconv.Itoa(i) }

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Family is the built-in scenarios of one trace that differ in load, interference and elasticity alone. Their names are
-// TRACE-loadNNN-INTERFERENCE-GANGS-v1: the load over the test windows in percent; strong or weak interference on shared GPUs;
-// rigid gangs or, of moldable ones, half elastic. A warm family differs in its windows alone: many short ones that begin in
-// a busy cluster. Its names end in -warm-v1.
+// Family is a set of built-in scenarios of one trace that differ only in load, interference and elasticity. Their names are
+// TRACE-loadNNN-INTERFERENCE-GANGS-v1: the load over the test windows in percent; strong or weak interference on shared GPUs; and
+// rigid gangs, or moldable ones, half of which are elastic. A warm family differs only in its windows: many short ones that begin
+// on a busy cluster. Its names end in -warm-v1.
 type Family struct {
 	Trace string
 	About string
 	Warm  bool
 }
 
-// The axes.
+// Loads, Interferences and Gangs are the values in which the scenarios of a family differ.
 var (
 	Loads         = []int{70, 90, 110, 150} // percent
 	Interferences = []string{"strong", "weak"}
 	Gangs         = []string{"rigid", "moldable"}
 )
 
-// size is how a trace comes to a load: on so many servers, its arrivals pressed together to so much of their time.
+// size gives a trace its load: the number of servers, and the factor by which the times between arrivals are multiplied.
 type size struct {
 	trace   string
 	load    int // percent
@@ -33,11 +33,11 @@ type size struct {
 	stretch float64
 }
 
-// sizes brings each trace to each load over all test windows: GPU-time that the windows' jobs ask for over GPU-time that passes
-// in their spans. Where a trace is dense enough, the number of servers is the one that comes nearest to the name. Kalos' gangs
-// are as large as any cluster that it would fill, and openb is a sample that fills no more than a few servers: these keep their
-// cluster, and their arrivals are pressed together. TestSizes derives the table anew; it is frozen because a scenario must not
-// move when a reader or a rule does.
+// sizes contains a size for each trace and load. The load is taken over all test windows: the GPU-time that their jobs ask for,
+// divided by the GPU-time that passes in their spans. For a dense trace, the number of servers is the one whose load is nearest
+// to the name. The gangs of Kalos are as large as any cluster that it could fill, and openb is a sample that fills only a few
+// servers. These two keep their cluster, and their times between arrivals are shortened. TestSizes computes the table again. The
+// table is fixed, because a scenario must not change when a trace reader or a rule does.
 var sizes = []size{
 	{"venus", 70, 59, 1},
 	{"venus", 90, 46, 1},
@@ -61,17 +61,17 @@ var sizes = []size{
 	{"mixed", 150, 20, 1},
 }
 
-// warmTraces have arrivals enough for a warm family.
+// warmTraces are the traces with enough arrivals for a warm family.
 var warmTraces = []string{"venus", "philly", "mixed"}
 
-// warmWindows are the windows of warm families. The test period of venus has room for so many test windows
-// without a job in two.
+// warmWindows are the window settings of warm families. The test period of venus is just long enough for this many test windows
+// that share no job.
 var warmWindows = []string{
 	"window.arrivals=150", "window.warm=500", "window.stride=0",
 	"window.gather=true", "window.resample.train=400", "window.resample.validation=20", "window.resample.test=30",
 }
 
-// Families returns the families in the order of their tables, the warm ones last.
+// Families returns the families in the order of the table sizes, and the warm families after them.
 func Families() []Family {
 	var all []Family
 	for _, s := range sizes {
@@ -92,7 +92,7 @@ func Families() []Family {
 	return all
 }
 
-// Names returns the names of the family's scenarios: by load, then interference, then gangs.
+// Names returns the names of the family's scenarios, ordered by load, then interference, then gangs.
 func (f Family) Names() []string {
 	var names []string
 	for _, s := range sizes {
@@ -125,7 +125,7 @@ func (m member) name() string {
 
 var memberPattern = regexp.MustCompile(`^([a-z0-9]+)-load([0-9]{3})-([a-z]+)-([a-z]+)(-warm)?-v1$`)
 
-// parseMember takes the name of a family's scenario apart.
+// parseMember parses the name of a family's scenario. ok is false if there is no such scenario.
 func parseMember(name string) (m member, ok bool) {
 	parts := memberPattern.FindStringSubmatch(name)
 	if parts == nil {
@@ -143,7 +143,7 @@ func parseMember(name string) (m member, ok bool) {
 	return m, !m.warm || slices.Contains(warmTraces, m.trace)
 }
 
-// read reads the family's file and sets what the name says.
+// read reads the family's file and applies the settings that the member's name implies, then sets.
 func (m member) read(sets []string) (*Scenario, error) {
 	file := "family/" + m.trace + ".yaml"
 	base, err := loadBuiltin(file, nil)

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// SharedVariable names the environment variable that says where the folder of shared traces is.
+// SharedVariable is the environment variable with the path of the folder of shared files, such as traces.
 const SharedVariable = "CLUSTERGYM_SHARED"
 
-// find returns the file that a key names: as it stands, beside the scenario's file, or below a folder of the shared folder.
+// find returns the path of the file that the setting key names. It looks for name as given, then in the folder of the scenario's
+// file, then in the given folder of the shared folder.
 func (s *Scenario) find(folder, key, name string) (string, error) {
 	tried := []string{name}
 	if !filepath.IsAbs(name) {
@@ -35,7 +36,8 @@ func (s *Scenario) find(folder, key, name string) (string, error) {
 		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)
 }
 
-// sharedDirs lists where the shared folder may be: where the variable says, else beside the module or the working folder.
+// sharedDirs returns the candidates for the shared folder: the value of SharedVariable, or, if that is not set, folders next to
+// the working folder and next to the module.
 func sharedDirs() []string {
 	if dir := os.Getenv(SharedVariable); dir != "" {
 		return []string{dir}

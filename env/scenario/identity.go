@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// origin is a file that a pool's jobs are from, or the generator.
+// origin is a file from which jobs of a pool come, or the generator.
 type origin struct {
-	name string        // as the scenario names it
+	name string        // as in the scenario
 	path string        // "" for the generator
-	zero time.Duration // of the pool's clock, after the first job of the stretched file
+	zero time.Duration // time 0 of the pool's clock, counted from the first job of the stretched file
 }
 
-// Period is a part of a trace, in seconds since its first job: [From, To).
+// Period is the part [From, To) of a trace, in seconds since its first job.
 type Period struct {
 	Trace string  `json:"trace" yaml:"trace"`
 	From  float64 `json:"from_s" yaml:"from_s"`
@@ -28,7 +28,7 @@ func (p Period) String() string {
 	return fmt.Sprintf("%s, days %.2f to %.2f", p.Trace, p.From/day, p.To/day)
 }
 
-// Overlap returns a part of a trace that two lists of periods share.
+// Overlap returns a period that occurs in both lists, at least in part; ok is false if there is none.
 func Overlap(a, b []Period) (Period, bool) {
 	for _, x := range a {
 		for _, y := range b {
@@ -40,8 +40,9 @@ func Overlap(a, b []Period) (Period, bool) {
 	return Period{}, false
 }
 
-// Periods returns the parts of the traces that the windows of a split are cut from, the jobs that warm them up included: a
-// period for each file. Two scenarios that cut, thin or stretch one trace in different ways can so be told to share jobs.
+// Periods returns the parts of the traces from which the windows of a split come, including the jobs that warm them up: one
+// period for each file. With Overlap it detects whether two scenarios share jobs, even if they window, thin or stretch a trace
+// differently.
 func (s *Source) Periods(split Split) []Period {
 	windows := s.windows[split]
 	if len(windows) == 0 {
@@ -58,13 +59,14 @@ func (s *Source) Periods(split Split) []Period {
 	return all
 }
 
-// generated names the generator's jobs: those of another number of jobs begin alike.
+// generated returns a name for the generator's jobs. It does not contain the number of jobs, because a longer workload begins
+// with the jobs of a shorter one.
 func (s *Scenario) generated() string {
 	w := &s.Workload
 	return fmt.Sprintf("%s (load %v on %d GPUs, seed %d)", w.Trace, w.Load, s.Cluster.GPUs(), w.Seed)
 }
 
-// Digest identifies all that fixes the episodes: the settings, and the jobs as they were read.
+// Digest returns a hash of everything that determines the episodes: the settings, the quotas and the jobs as read.
 func (s *Source) Digest() (string, error) {
 	h := sha256.New()
 	if err := s.scenario.Write(h); err != nil {

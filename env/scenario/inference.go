@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Inference is a pool of servers beside the cluster that serves users, and lends what it does not need. Without servers there
-// is none, and the other keys mean nothing.
+// Inference describes the inference pool: servers beside the cluster that serve inference requests and lend to training what they
+// do not need. If Servers is 0 there is no pool and the other keys have no effect.
 type Inference struct {
 	Servers         int    `yaml:"servers"`
 	GPUsPerServer   int    `yaml:"gpus_per_server"`
@@ -23,35 +23,36 @@ type Inference struct {
 	MemGiBPerServer int    `yaml:"mem_gib_per_server,omitempty"`
 	GPUType         string `yaml:"gpu_type,omitempty"`
 	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`
-	// Demand is generated, or a file of ServeGen's request rates, found as a trace is.
+	// Demand is "generated", or a file of ServeGen's request rates, which is searched for like a trace.
 	Demand    string        `yaml:"demand"`
-	Peak      float64       `yaml:"peak"` // fraction of the pool that is in use at the peak of the series
+	Peak      float64       `yaml:"peak"` // fraction of the pool in use at the peak of the demand
 	Predictor Predictor     `yaml:"predictor"`
 	Headroom  float64       `yaml:"headroom"` // fraction of the pool that is never lent
-	Grace     time.Duration `yaml:"grace"`    // to give back what is no longer offered
+	Grace     time.Duration `yaml:"grace"`    // time to return servers that the pool no longer offers
 }
 
-// generated is demand that inference.DefaultCycle draws.
+// generated selects demand drawn from inference.DefaultCycle.
 const generated = "generated"
 
-// Predictor names what the inference scheduler foresees its demand by: one of those below, or a file of the weights of an LSTM
-// that ends in .safetensors, found as a trace is.
+// Predictor selects how the inference scheduler predicts its demand: one of the constants below, or a file of LSTM weights that
+// ends in .safetensors and is searched for like a trace.
 type Predictor string
 
 // The predictors.
 const (
-	lastValue      Predictor = "last"     // nothing changes
-	seasonal       Predictor = "seasonal" // as yesterday
+	lastValue      Predictor = "last"     // the current value
+	seasonal       Predictor = "seasonal" // the value of the same time on the previous day
 	autoregressive Predictor = "ar"       // linear in the last hour, fitted to the first half of the series
-	oracleDemand   Predictor = "oracle"   // the truth
+	oracleDemand   Predictor = "oracle"   // the true next value
 )
 
 func (p Predictor) isFile() bool { return strings.HasSuffix(string(p), ".safetensors") }
 
 const (
-	demandStep = 5 * time.Minute // Lyra's (EuroSys 2023, §6)
-	demandDays = 14              // of generated demand
-	// unserved is the share of demand for which margins are set. Half of what is allowed: the second half of a series differs.
+	demandStep = 5 * time.Minute // as in Lyra (EuroSys 2023, §6)
+	demandDays = 14              // days of generated demand
+	// unserved is the fraction of demand that may go unserved on the first half of a series, for which margins are calibrated. It
+	// is half of the fraction allowed overall, because the second half of a series differs.
 	unserved = 0.0005
 	day      = 24 * time.Hour
 )
@@ -82,7 +83,7 @@ func (f *Inference) group() *Group {
 	return &Group{f.Servers, f.GPUsPerServer, f.CPUsPerServer, f.MemGiBPerServer, f.GPUType, f.GPUMemGiB}
 }
 
-// extend adds the pool to a cluster.
+// extend adds the pool's servers to spec.
 func (f *Inference) extend(spec *cluster.Spec, perRack int) {
 	f.group().extend(spec, cluster.Inference, len(spec.Servers), perRack)
 }
@@ -94,11 +95,11 @@ func (f *Inference) grace() time.Duration {
 	return f.Grace
 }
 
-// cycle is the inference scheduler's decisions over a series of demand, one a step, which repeats.
+// cycle contains the inference scheduler's decisions over a series of demand, one per step. The series repeats.
 type cycle []inference.Point
 
-// planInference lets the inference scheduler decide over the whole series. It runs through it twice and the second time counts,
-// so that the cycle's beginning is foreseen from its end.
+// planInference runs the inference scheduler over the whole series of demand twice and keeps the decisions of the second run, so
+// that the predictor starts the cycle with the samples of its end.
 func (s *Scenario) planInference() (cycle, error) {
 	f := &s.Inference
 	if f.Servers == 0 {
@@ -124,7 +125,7 @@ func (s *Scenario) planInference() (cycle, error) {
 	return points[len(usage.Values):], nil
 }
 
-// rates returns the request rates, in steps of the inference scheduler.
+// rates returns the request rates in the steps of the inference scheduler.
 func (s *Scenario) rates() (inference.Series, error) {
 	f := &s.Inference
 	if f.Demand == generated {
@@ -141,7 +142,8 @@ func (s *Scenario) rates() (inference.Series, error) {
 	return series.Resample(demandStep, rng.Stream(s.Workload.Seed, "scenario", "resample"))
 }
 
-// predictor makes the predictor, and the margin that it needs. What is fitted is fitted to the first half of the series.
+// predictor returns the predictor and the margin that it needs. Both are fitted to the first half of the series. told is the
+// series that the caller will pass to the predictor.
 func (s *Scenario) predictor(usage inference.Series, told []float64) (inference.Predictor, float64, error) {
 	f := &s.Inference
 	first := usage.Slice(0, len(usage.Values)/2)
@@ -183,7 +185,7 @@ func (s *Scenario) readLSTM() (*inference.LSTM, error) {
 	return inference.ReadLSTM(file)
 }
 
-// from returns the demand of an episode that begins anywhere in the cycle.
+// from returns the demand of an episode, starting at a random step of the cycle.
 func (c cycle) from(draw *rand.Rand, until time.Duration) []sim.Demand {
 	if len(c) == 0 {
 		return nil

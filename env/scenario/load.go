@@ -19,10 +19,10 @@ import (
 //go:embed builtin/*.yaml builtin/family/*.yaml
 var builtin embed.FS
 
-// ErrUnknown is wrapped where a name is neither a built-in scenario's nor a file's.
+// ErrUnknown is wrapped by errors about a name that is neither a built-in scenario nor a file.
 var ErrUnknown = errors.New("no such scenario")
 
-// Names returns the names of the built-in scenarios that stand alone, in alphabetical order. Families has more.
+// Names returns the names of the built-in scenarios outside families, in alphabetical order. Families returns the others.
 func Names() []string {
 	files, err := fs.Glob(builtin, "builtin/*.yaml")
 	if err != nil {
@@ -35,7 +35,7 @@ func Names() []string {
 	return names
 }
 
-// All returns the names of all built-in scenarios: those that stand alone, then the families.
+// All returns the names of all built-in scenarios: first those outside families, then those of the families.
 func All() []string {
 	all := Names()
 	for _, f := range Families() {
@@ -44,8 +44,8 @@ func All() []string {
 	return all
 }
 
-// Load reads a built-in scenario by name or a file by path, changes it by the "key=value" settings and validates it. Unknown
-// keys are errors; an error lists all that is wrong with its place.
+// Load reads a built-in scenario by name or a file by path, applies the "key=value" settings and validates the result. It returns
+// an error if a key is unknown. A validation error lists everything that is wrong, with its place.
 func Load(nameOrPath string, sets ...string) (*Scenario, error) {
 	if m, ok := parseMember(nameOrPath); ok {
 		return m.read(sets)
@@ -93,7 +93,7 @@ func read(r io.Reader, name string, sets []string) (*Scenario, error) {
 		}
 	}
 	if len(s.Workload.Mix.Classes) == 0 {
-		s.Workload.Mix.Classes = nil // Write says [] for none
+		s.Workload.Mix.Classes = nil // Write writes [] for none
 	}
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", name, err)
@@ -101,7 +101,8 @@ func read(r io.Reader, name string, sets []string) (*Scenario, error) {
 	return &s, nil
 }
 
-// isPath tells a file from a mistyped name: it has a folder or an extension, or it is there.
+// isPath reports whether s is the path of a file rather than a mistyped name: it contains a folder, has a YAML extension, or
+// exists.
 func isPath(s string) bool {
 	if strings.ContainsRune(s, filepath.Separator) || filepath.Ext(s) == ".yaml" || filepath.Ext(s) == ".yml" {
 		return true

@@ -8,16 +8,16 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Models says where the classes of a mix come from that lists none.
+// Models selects the classes of models for a mix that lists none.
 type Models string
 
-// defaultModels takes DefaultClasses.
+// defaultModels selects DefaultClasses.
 const defaultModels Models = "default"
 
-// DefaultClasses deals the families of the profile catalogue by GPU-hours. The bounds are those by which Pollux (OSDI 2021,
-// §5.1) dealt its five models to the jobs of a trace; its small jobs trained ResNet-18 and a recommender, its largest
-// ResNet-50. What stands in a class beyond that is an assumption: models of Gavel's by how heavy they are, each model once for
-// every batch size that was measured, and language models among the largest.
+// DefaultClasses returns classes that assign the families of the profile catalogue by GPU-hours. The bounds are those by which
+// Pollux (OSDI 2021, §5.1) assigned its five models to the jobs of a trace; there, small jobs trained ResNet-18 and a
+// recommender, the largest ResNet-50. The rest is an assumption: we add Gavel's models by how much they compute, each once for
+// every measured batch size, and language models to the largest class.
 func DefaultClasses() []trace.Class {
 	return []trace.Class{
 		{UpTo: 1, Models: families("resnet18-", "recommendation-")},
@@ -27,7 +27,8 @@ func DefaultClasses() []trace.Class {
 	}
 }
 
-// families lists the families whose names begin so: each beginning weighs the same, however many there are of it.
+// families returns the families whose names begin with one of the beginnings. Each beginning gets the same total weight, however
+// many families match it.
 func families(beginnings ...string) []trace.Weighted {
 	var all []trace.Weighted
 	for _, b := range beginnings {
@@ -45,10 +46,11 @@ func families(beginnings ...string) []trace.Weighted {
 	return all
 }
 
-// parallelLayers is the least depth of a model that is cut into stages and tensor-parallel groups: the language models have it.
+// parallelLayers is the minimum number of layers of a model that may be split into stages and tensor-parallel groups; the
+// language models have at least that many.
 const parallelLayers = 24
 
-// mix is the mix with its classes.
+// mix returns the mix with its classes, or with DefaultClasses if Models selects them.
 func (w *Workload) mix() trace.Mix {
 	m := w.Mix
 	if w.Models == defaultModels && len(m.Classes) == 0 {
@@ -57,9 +59,9 @@ func (w *Workload) mix() trace.Mix {
 	return m
 }
 
-// size gives the jobs that train a model of the catalogue the GPU memory that it needs. A gang shards what its stages and
-// tensor-parallel groups leave too large for a GPU over as many of its workers as that takes. Where even all of them are not
-// enough, the job trains the largest model of the classes that they can hold.
+// size sets the GPU memory of the jobs whose model is in the catalogue. If a model, split by its stages and tensor-parallel
+// groups, is still too large for a GPU, it is sharded over as many of the gang's workers as needed. If even all workers are not
+// enough, the job gets the largest model of the classes that fits.
 func (s *Scenario) size(jobs []trace.Job) {
 	mix := s.Workload.mix()
 	for i := range jobs {
@@ -82,7 +84,7 @@ func (s *Scenario) size(jobs []trace.Job) {
 	}
 }
 
-// sharded is what a worker needs on its GPU if the gang shards as much as it must.
+// sharded returns the GPU memory that a worker needs if the gang shards the model as little as possible to fit into most MiB.
 func sharded(f *profile.Family, j *trace.Job, most int32) int32 {
 	shards := max(j.Stages, 1) * j.Together()
 	mem := f.GPUMemMiB(shards)
@@ -93,7 +95,7 @@ func sharded(f *profile.Family, j *trace.Job, most int32) int32 {
 	return mem
 }
 
-// largest finds the model that needs most of all that the job can hold.
+// largest returns the model that needs the most memory among those that the job can hold, and what a worker then needs.
 func largest(classes []trace.Class, j *trace.Job, most int32) (model string, mem int32) {
 	whole := int32(0)
 	for _, c := range classes {
@@ -110,7 +112,8 @@ func largest(classes []trace.Class, j *trace.Job, most int32) (model string, mem
 	return model, mem
 }
 
-// mostMemMiB is the memory of the largest GPU that will do for a job, 0 if one is not modelled.
+// mostMemMiB returns the memory of the largest GPU on which a job may run, or 0 if the memory of one of these GPUs is not
+// simulated.
 func (s *Scenario) mostMemMiB(j *cluster.JobSpec) int32 {
 	most := 0
 	for _, g := range s.Cluster.groups() {

@@ -10,15 +10,15 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Queueing is how long jobs wait before they first start, against how long they take in all.
+// Queueing compares how long jobs wait before their first start with how long they take altogether.
 type Queueing struct {
 	Scheduler string  `json:"scheduler"`
 	Windows   int     `json:"windows"`
-	Queueing  float64 `json:"queueing_s"` // first start - submit: mean over the jobs of a window, then over windows
-	JCT       float64 `json:"jct_s"`      // finish - submit: the same
+	Queueing  float64 `json:"queueing_s"` // first start - submit, mean over the jobs of a window and then over windows
+	JCT       float64 `json:"jct_s"`      // finish - submit, averaged in the same way
 }
 
-// Share is queueing over JCT, 0 where nothing was measured.
+// Share returns queueing divided by JCT, or 0 if nothing was measured.
 func (q *Queueing) Share() float64 {
 	if q.JCT == 0 {
 		return 0
@@ -26,9 +26,10 @@ func (q *Queueing) Share() float64 {
 	return q.Queueing / q.JCT
 }
 
-// Queueing plays every window of a split under one seed and a scheduler, which create makes anew for each. Where the scenario
-// grants no estimates the scheduler is told the truth, since most need it: it measures the scenario and is not compared. done,
-// if not nil, is told after each window how many are done.
+// Queueing runs every window of a split under one seed. The function create makes a new scheduler for each window. If the
+// scenario grants no estimates, the scheduler gets the true run times, because most schedulers need estimates; this is acceptable
+// because the result describes the scenario and does not compare schedulers. If done is not nil, Queueing calls it after each
+// window with the number of finished windows.
 func (s *Source) Queueing(
 	ctx context.Context, split Split, seed uint64, create func() cluster.Scheduler, done func(n int),
 ) (*Queueing, error) {
@@ -66,7 +67,7 @@ func (s *Source) Queueing(
 	return q, nil
 }
 
-// waits returns the mean queueing and the mean JCT, in seconds, of the jobs that finished and belong to the window.
+// waits returns the mean queueing delay and the mean JCT in seconds over the finished jobs that belong to the window.
 func waits(log *sim.Log, warm int) (queueing, jct float64) {
 	started := make([]time.Duration, len(log.Jobs))
 	for i := range started {

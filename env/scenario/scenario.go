@@ -1,6 +1,6 @@
-// Package scenario names what an experiment runs on: a cluster, a workload cut into windows, the rules of time, restarts and
-// failures, an inference pool beside the cluster, and what schedulers are told. A scenario is a YAML file with a versioned
-// name; the package reads it, checks it and deals out its episodes.
+// Package scenario defines what an experiment runs on: a cluster, a workload cut into windows, the rules of time, restarts and
+// failures, an inference pool beside the cluster, and the information that schedulers get. A scenario is a YAML file with a
+// versioned name. The package reads it, validates it and returns its episodes.
 //
 // The same scenario, split, window and seed give the same episode, byte for byte.
 package scenario
@@ -16,91 +16,95 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Scenario is the content of a scenario file: docs/scenarios.md describes every key.
+// Scenario is the content of a scenario file. docs/scenarios.md describes every key.
 type Scenario struct {
-	Name    string   `yaml:"name"` // ends in its version, for example "venus-contended-v1"
+	Name    string   `yaml:"name"` // ends in a version, for example "venus-contended-v1"
 	About   string   `yaml:"about"`
-	Real    []string `yaml:"real,omitempty"`    // what was measured somewhere, for the card
-	Assumed []string `yaml:"assumed,omitempty"` // what was not
+	Real    []string `yaml:"real,omitempty"`    // for the card: what comes from measurements
+	Assumed []string `yaml:"assumed,omitempty"` // for the card: what is assumed
 
 	Cluster  Cluster  `yaml:"cluster"`
 	Workload Workload `yaml:"workload"`
 	Window   Windows  `yaml:"window"`
-	// Physics names the model of speed, as physics.Parse reads it.
+	// Physics is the name of the speed model for physics.Parse.
 	Physics string `yaml:"physics"`
-	// PreemptOverhead is how long a job holds its GPUs without progress when it starts again after it was stopped;
-	// MigrateOverhead and ResizeOverhead the same for a move and a change of its workers.
+	// PreemptOverhead is how long a job holds its GPUs without progress when it starts again after it was stopped.
+	// MigrateOverhead and ResizeOverhead are the same for a migration and for a change of its workers.
 	PreemptOverhead time.Duration `yaml:"preempt_overhead"`
 	MigrateOverhead time.Duration `yaml:"migrate_overhead"`
 	ResizeOverhead  time.Duration `yaml:"resize_overhead"`
 	Restart         Restart       `yaml:"restart"`
-	// CheckpointInterval is the work between two checkpoints, 0 for no loss; CheckpointSave the time that each takes.
+	// CheckpointInterval is the work between two checkpoints; 0 means that failures lose no work. CheckpointSave is how long each
+	// checkpoint takes.
 	CheckpointInterval time.Duration `yaml:"checkpoint_interval,omitempty"`
 	CheckpointSave     time.Duration `yaml:"checkpoint_save,omitempty"`
 	Failures           sim.Failures  `yaml:"failures,omitempty"`
 	Inference          Inference     `yaml:"inference,omitempty"`
-	// Horizon truncates every episode at that instant, 0 for never.
+	// Horizon truncates every episode at that instant. 0 means no limit.
 	Horizon   time.Duration   `yaml:"horizon"`
 	Estimates trace.Estimates `yaml:"estimates"`
-	// ProfileError is how far off profiles of speed are that schedulers are told: by a factor of up to 1 + ProfileError.
+	// ProfileError is the maximum error of the speed profiles that schedulers see: profiles are wrong by a factor of up to 1 +
+	// ProfileError.
 	ProfileError float64 `yaml:"profile_error,omitempty"`
-	// Seeds are what an evaluation runs every window with, unless it is told others.
+	// Seeds are the seeds with which an evaluation runs every window by default.
 	Seeds []uint64 `yaml:"seeds,flow"`
 
-	dir string // of the file it was read from, "" for a built-in
+	dir string // the folder of the scenario's file, "" for a built-in scenario
 }
 
-// Embedded is the trace of a scenario whose workload trace.Default generates.
+// Embedded is the value of Workload.Trace for jobs generated from trace.Default.
 const Embedded = "embedded"
 
-// Workload says where the jobs come from, what is cut off them and what they are beyond what the trace says.
+// Workload describes where the jobs come from, how they are reduced, and which properties are added to those of the trace.
 type Workload struct {
-	// Trace is a file, one below the folder of shared traces, or Embedded. Several, joined by " + ", are merged.
+	// Trace is the path of a file, the name of a file in the folder of shared traces, or Embedded. Several traces joined by " + "
+	// are merged.
 	Trace  string       `yaml:"trace"`
-	Format trace.Format `yaml:"format"` // "": the header decides; of several traces, as many, joined by " + "
-	// TestTrace is another trace: test windows are cut from it alone, the others from Trace.
+	Format trace.Format `yaml:"format"` // "": given by the header; several traces: one for all, or one each joined by " + "
+	// TestTrace is a separate trace for the test windows. The other windows then come from Trace alone.
 	TestTrace   string             `yaml:"test_trace,omitempty"`
 	TestFormat  trace.Format       `yaml:"test_format,omitempty"`
-	Jobs        int                `yaml:"jobs"`         // Embedded: how many are drawn
-	Load        float64            `yaml:"load"`         // Embedded: expected GPU-time asked for over GPU-time that passes
-	Seed        uint64             `yaml:"seed"`         // of the draw, the thinning and the mix
-	Thin        float64            `yaml:"thin"`         // share of the jobs that is kept
-	Stretch     float64            `yaml:"stretch"`      // of the times between arrivals: below 1 presses them together
-	Oversize    trace.OversizeMode `yaml:"oversize"`     // what becomes of jobs that the cluster can never hold
-	MaxDuration time.Duration      `yaml:"max_duration"` // cuts longer jobs, 0: none
-	MaxGPUs     int                `yaml:"max_gpus"`     // cuts larger gangs, 0: none
+	Jobs        int                `yaml:"jobs"`         // Embedded only: the number of jobs to draw
+	Load        float64            `yaml:"load"`         // Embedded only: expected GPU-time asked for / GPU-time that passes
+	Seed        uint64             `yaml:"seed"`         // for the drawn jobs, the thinning and the mix
+	Thin        float64            `yaml:"thin"`         // fraction of the jobs to keep
+	Stretch     float64            `yaml:"stretch"`      // factor for the times between arrivals; below 1 shortens them
+	Oversize    trace.OversizeMode `yaml:"oversize"`     // what happens to jobs that the cluster could never run
+	MaxDuration time.Duration      `yaml:"max_duration"` // limit of Work, 0: none
+	MaxGPUs     int                `yaml:"max_gpus"`     // limit of workers in a gang, 0: none
 	Models      Models             `yaml:"models,omitempty"`
 	Mix         trace.Mix          `yaml:"mix,omitempty"`
 }
 
-// Windows cuts the workload, in order of arrival, into episodes. A split is a pair of fractions of all arrivals, [from, to);
-// one that is absent has no windows.
+// Windows describes how the workload is cut into episodes, in order of arrival. A split is a pair of fractions of all arrivals,
+// [from, to). A split that is absent has no windows.
 type Windows struct {
-	Arrivals   int           `yaml:"arrivals"`           // jobs in one window
-	Duration   time.Duration `yaml:"duration,omitempty"` // or the time that it lasts
+	Arrivals   int           `yaml:"arrivals"`           // number of jobs in one window
+	Duration   time.Duration `yaml:"duration,omitempty"` // alternative to Arrivals: how long a window lasts
 	Train      []float64     `yaml:"train,flow"`
 	Validation []float64     `yaml:"validation,flow"`
 	Test       []float64     `yaml:"test,flow"`
-	Stride     int           `yaml:"stride"`          // arrivals from one training or validation window to the next, 0: Arrivals
-	Every      time.Duration `yaml:"every,omitempty"` // the same for windows by time, 0: Duration
-	// Warm is how many arrivals before a window are played to fill the cluster.
+	Stride     int           `yaml:"stride"`          // arrivals from one training or validation window to the next, 0: Arrivals + Warm
+	Every      time.Duration `yaml:"every,omitempty"` // the same as a time, for windows with a Duration, 0: Duration
+	// Warm is the number of arrivals before a window that are simulated to fill the cluster.
 	Warm int `yaml:"warm,omitempty"`
-	// Gather has these wait for as few servers as they need; else gangs are scattered where they fit.
+	// Gather makes these jobs wait until they fit on as few servers as possible. Otherwise gangs are scattered wherever they fit.
 	Gather bool `yaml:"gather,omitempty"`
-	// Resample draws windows from all over a split instead of cutting them one after the other.
+	// Resample draws windows from the whole split instead of cutting it into consecutive windows.
 	Resample Resample `yaml:"resample,omitempty"`
 }
 
-// Resample says how many windows of each split begin at drawn arrivals: one in each of as many equal parts of the split, so
-// that they overlap only where there are more of them than lie beside each other. 0 cuts the split one after the other.
+// Resample is the number of windows in each split that begin at random arrivals. The split is divided into as many equal parts,
+// and one window begins in each, so windows overlap only if there are more than fit side by side. 0 cuts the split into
+// consecutive windows.
 type Resample struct {
 	Train      int    `yaml:"train,omitempty"`
 	Validation int    `yaml:"validation,omitempty"`
 	Test       int    `yaml:"test,omitempty"`
-	Seed       uint64 `yaml:"seed,omitempty"` // another one, other windows
+	Seed       uint64 `yaml:"seed,omitempty"` // another seed gives other windows
 }
 
-// windows returns how many windows of a split are drawn.
+// windows returns the number of windows to draw in a split.
 func (r *Resample) windows(s Split) int {
 	switch s {
 	case Train:
@@ -113,16 +117,16 @@ func (r *Resample) windows(s Split) int {
 	return 0
 }
 
-// Restart says what a job keeps that was stopped.
+// Restart selects how much of its work a stopped job keeps.
 type Restart string
 
-// The restarts.
+// The values of Restart.
 const (
-	FromCheckpoint Restart = "checkpoint" // what it had done, or had saved when a failure stopped it
-	FromScratch    Restart = "scratch"    // nothing
+	FromCheckpoint Restart = "checkpoint" // all its work, or after a failure that of the last checkpoint
+	FromScratch    Restart = "scratch"    // none of its work
 )
 
-// Split names a part of the workload. Windows of different splits share no job.
+// Split is a part of the workload. Windows of different splits share no job.
 type Split string
 
 // The splits.
@@ -132,10 +136,10 @@ const (
 	Test       Split = "test"
 )
 
-// splits lists the splits.
+// splits returns all splits.
 func splits() []Split { return []Split{Train, Validation, Test} }
 
-// defaults are the values of the keys that a scenario leaves out.
+// defaults returns a Scenario with the default values of all keys.
 func defaults() Scenario {
 	return Scenario{
 		Workload:  Workload{Oversize: trace.OversizeError, Seed: 1, Thin: 1, Stretch: 1},
@@ -147,8 +151,8 @@ func defaults() Scenario {
 	}
 }
 
-// SimConfig returns the cluster and the rules that every episode of the scenario is simulated under. What differs from episode
-// to episode is left out: quotas, which follow from the workload, outages and demand. Source.Episode has it all.
+// SimConfig returns the cluster and the rules common to all episodes of the scenario. It does not contain quotas, which depend on
+// the workload, nor outages and demand, which differ between episodes; Source.Episode adds them.
 func (s *Scenario) SimConfig() (sim.Config, error) {
 	model, err := physics.Parse(s.Physics)
 	if err != nil {
@@ -165,8 +169,7 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 	}, nil
 }
 
-// Write writes the scenario, with every value that it runs with, as YAML that Load reads back. What is switched off is left
-// out.
+// Write writes the scenario with all its effective values as YAML for Load. It omits features that are switched off.
 func (s *Scenario) Write(w io.Writer) error {
 	text := *s
 	if s.Inference.Servers == 0 {

@@ -13,17 +13,17 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Source deals out the episodes of a scenario. Its methods are safe for concurrent use.
+// Source returns the episodes of a scenario. Its methods are safe for concurrent use.
 type Source struct {
 	scenario Scenario
 	main     pool
-	test     *pool // of the test windows, where they have a trace of their own
+	test     *pool // of the test windows, if they have a separate trace
 	windows  map[Split][]span
-	config   sim.Config // of every episode, but for outages and demand
+	config   sim.Config // common to all episodes; contains no outages and no demand
 	demand   cycle
 }
 
-// Open reads or generates the workload, once.
+// Open reads or generates the workload and returns the source of the scenario's episodes. It is the only step that reads files.
 func (s *Scenario) Open() (*Source, error) {
 	src, err := s.open()
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Source) cutWindows() {
 	}
 }
 
-// readAll fills the pools.
+// readAll reads the traces into the pools.
 func (s *Source) readAll() error {
 	w := &s.scenario.Workload
 	paths := make([][]string, 2)
@@ -100,7 +100,7 @@ func (s *Source) readAll() error {
 	return apart(paths[0], paths[1])
 }
 
-// apart refuses a file that is both a trace and a test trace.
+// apart returns an error if a file is both a trace and a test trace.
 func apart(main, test []string) error {
 	for _, a := range main {
 		x, err := os.Stat(a)
@@ -120,8 +120,8 @@ func apart(main, test []string) error {
 	return nil
 }
 
-// read reads the traces of a workload, each with its part of the mix, and where there are several lays them over each other,
-// for as long as all of them last. from are the files, none for a generated workload.
+// read reads the traces of a workload and applies shape to each. If there are several, it merges them and keeps the time that all
+// of them cover. It also returns the files as origins, none for a generated workload.
 func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workload, from []origin, err error) {
 	if names == Embedded {
 		if w, err = s.generate(); err == nil {
@@ -151,7 +151,7 @@ func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workloa
 		return parts[0], from, nil
 	}
 	for i := range parts {
-		from[i].zero = parts[i].First() // where Merge puts the clock of all
+		from[i].zero = parts[i].First() // Merge shifts each trace to this common time 0
 	}
 	end := parts[0].Span()
 	for _, p := range parts {
@@ -169,10 +169,10 @@ func (s *Scenario) generate() (trace.Workload, error) {
 	return trace.Generate(params, s.Workload.Jobs, s.Workload.Seed)
 }
 
-// longestTrace bounds times of arrival.
+// longestTrace is the maximum time of an arrival.
 const longestTrace = 100 * 365 * day
 
-// shape cuts, thins and stretches a trace and says what its jobs are.
+// shape limits, thins and stretches a trace, and applies the mix to its jobs.
 func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	own := &s.Workload
 	w, err := trace.Window(w, trace.WindowSpec{MaxDuration: own.MaxDuration, MaxGPUs: int32(own.MaxGPUs)})
@@ -201,8 +201,8 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	return w, nil
 }
 
-// fill takes a workload into a pool: what the empty cluster cannot hold is dealt with, and where estimates come from the past,
-// they come from all of it.
+// fill puts a workload into a pool. It handles the jobs that even the empty cluster cannot run, and sets Profiled estimates,
+// which need the whole workload.
 func (s *Source) fill(p *pool, w trace.Workload) error {
 	spec := s.scenario.Cluster.Spec()
 	room := spec.Rooms()
@@ -230,7 +230,7 @@ func (s *Source) fill(p *pool, w trace.Workload) error {
 	return nil
 }
 
-// pool returns what the windows of a split are cut from.
+// pool returns the pool from which the windows of a split are cut.
 func (s *Source) pool(split Split) *pool {
 	if split == Test && s.test != nil {
 		return s.test
@@ -238,7 +238,7 @@ func (s *Source) pool(split Split) *pool {
 	return &s.main
 }
 
-// quotas bounds the tenants.
+// quotas returns the quotas of the tenants.
 func (s *Source) quotas() ([]cluster.Quota, error) {
 	c := &s.scenario.Cluster
 	if c.QuotaFactor == 0 {
@@ -252,13 +252,13 @@ func (s *Source) quotas() ([]cluster.Quota, error) {
 	return c.quotas(all, s.main.cut(from, to, 0))
 }
 
-// Scenario returns the scenario that the source was opened from. Read only.
+// Scenario returns the scenario from which the source was opened. Read only.
 func (s *Source) Scenario() *Scenario { return &s.scenario }
 
-// Report counts what became of the rows of the trace, without those of a test trace.
+// Report counts the rows of the trace by what became of them. It does not include a test trace.
 func (s *Source) Report() trace.Report { return s.main.workload.Report }
 
-// oversize counts the jobs that were dropped or clamped because the empty cluster cannot hold them.
+// oversize returns the number of jobs that were dropped or clamped because even the empty cluster cannot run them.
 func (s *Source) oversize() int {
 	n := s.main.oversize
 	if s.test != nil {
@@ -267,10 +267,10 @@ func (s *Source) oversize() int {
 	return n
 }
 
-// Count returns the number of whole windows of a split, 0 for one that the scenario does not have.
+// Count returns the number of windows of a split, or 0 if the scenario does not have the split.
 func (s *Source) Count(split Split) int { return len(s.windows[split]) }
 
-// name of the workload, or of both.
+// name returns the name of the workload, or the names of both workloads if there is a test trace.
 func (s *Source) name() string {
 	names := []string{s.main.workload.Name}
 	if s.test != nil {

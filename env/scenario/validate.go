@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// problems collects what is wrong.
+// problems collects validation errors.
 type problems []error
 
 func (p *problems) want(ok bool, format string, args ...any) {
@@ -22,7 +22,7 @@ func (p *problems) want(ok bool, format string, args ...any) {
 	}
 }
 
-// add takes another's error, which may be nil, under the section that it is about.
+// add records err, which may be nil, with the name of the section in front.
 func (p *problems) add(section string, err error) {
 	if err != nil {
 		*p = append(*p, fmt.Errorf("%s%w", section, err))
@@ -31,7 +31,7 @@ func (p *problems) add(section string, err error) {
 
 func (p *problems) err() error { return errors.Join(*p...) }
 
-// Validate reports everything that is wrong with the scenario's fields. It does not look for the traces.
+// Validate returns an error that lists everything that is wrong with the scenario's fields. It does not look for the traces.
 func (s *Scenario) Validate() error {
 	var p problems
 	p.want(isName(s.Name), "name %q, want lower-case letters, digits and dashes that end in a version such as -v1", s.Name)
@@ -54,7 +54,7 @@ func (s *Scenario) Validate() error {
 	return p.err()
 }
 
-// validateTexts checks what is shown as it stands.
+// validateTexts checks the texts that are printed unchanged.
 func (s *Scenario) validateTexts(p *problems) {
 	text := func(key, value string) {
 		p.want(names.Escape(value) == value, "%s %q, want printable text", key, value)
@@ -68,7 +68,7 @@ func (s *Scenario) validateTexts(p *problems) {
 	}
 }
 
-// validateServers checks what the pools have in common.
+// validateServers checks the limits that apply to all pools together.
 func (s *Scenario) validateServers(p *problems) {
 	servers := s.Inference.Servers
 	types := map[string]bool{}
@@ -83,7 +83,7 @@ func (s *Scenario) validateServers(p *problems) {
 	p.want(len(types) <= mostTypes, "cluster and inference have %d types of GPUs, want at most %d", len(types), mostTypes)
 }
 
-const mostTypes = 16 // of GPUs: env/cluster's limit
+const mostTypes = 16 // GPU types: the limit of env/cluster
 
 func (s *Scenario) validateRestart(p *problems) {
 	for _, d := range []struct {
@@ -141,10 +141,10 @@ type file struct {
 	format    trace.Format
 }
 
-// plus joins the traces of a workload, and their formats.
+// plus separates the traces of a workload, and their formats.
 const plus = " + "
 
-// files takes several traces apart.
+// files splits a list of traces and assigns a format to each.
 func files(key, list, formatKey string, formats trace.Format) ([]file, error) {
 	var all []file
 	for name := range strings.SplitSeq(list, plus) {
@@ -169,7 +169,7 @@ func files(key, list, formatKey string, formats trace.Format) ([]file, error) {
 	return all, nil
 }
 
-// validate takes apart to say that test windows come from a trace of their own.
+// validate checks the windows. The parameter apart says that test windows come from a separate trace.
 func (w *Windows) validate(apart bool) error {
 	var p problems
 	if w.Duration == 0 {

@@ -10,14 +10,15 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// warmUp plays the jobs in order of submission, whoever does not fit being passed over, and, where windows say so, gangs waiting
-// for as few servers as they need. It returns what is left of them after a time: each with the work that remains, as if submitted
-// at 0, and where those run that run. Nothing fails and nothing is borrowed in the meantime, so that it is the same under every
-// seed.
+// warmUp simulates the jobs before a window up to the time until. It starts jobs in order of submission, and skips jobs that do
+// not fit. With Window.Gather, a gang waits until it fits on as few servers as possible. warmUp returns the jobs that have not
+// finished, each with its remaining work and submitted at 0, and the placements of those that run. It simulates no failures and
+// no loans, so that the result is the same under every seed.
 //
-// An estimate shrinks by the work that was done, to a second at least: that much a scheduler that watched would know.
+// The estimate of a running job shrinks by the work done, to at least a second: a scheduler that had observed the job would know
+// that much.
 func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []sim.Running, error) {
-	if until == 0 { // all arrive with the window
+	if until == 0 { // all arrive at the beginning of the window
 		for i := range jobs {
 			jobs[i].Submit = 0
 		}
@@ -49,7 +50,7 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []s
 	return s.remains(&past.State().View, jobs)
 }
 
-// remains turns a state into the beginning of an episode.
+// remains converts a state to the beginning of an episode.
 func (s *Source) remains(state *cluster.View, jobs []trace.Job) ([]trace.Job, []sim.Running, error) {
 	var left []trace.Job
 	var running []sim.Running
@@ -74,15 +75,16 @@ func (s *Source) remains(state *cluster.View, jobs []trace.Job) ([]trace.Job, []
 	return left, s.placeable(left, running), nil
 }
 
-// placeable keeps the placements that can be taken in the order in which they stand, the largest shares of a GPU first: shares
-// that came and went may lie as no order of arrival would put them. A job that loses its place so waits.
+// placeable returns the running jobs whose placements can be taken one after another, those with the largest GPU shares first.
+// Jobs that came and went can leave shares on the GPUs in a way that no order of placing reproduces. A job that cannot keep its
+// placement for that reason waits.
 func (s *Source) placeable(jobs []trace.Job, running []sim.Running) []sim.Running {
 	slices.SortStableFunc(running, func(a, b sim.Running) int {
 		return cmp.Compare(b.Placement[0].GPUMilli, a.Placement[0].GPUMilli)
 	})
 	state, err := cluster.NewState(s.config.Cluster, len(jobs))
 	if err != nil {
-		panic("scenario: " + err.Error()) // the simulator took it
+		panic("scenario: " + err.Error()) // cannot happen: the simulator accepted the same cluster
 	}
 	for i := range jobs {
 		state.Submit(cluster.JobID(i), &jobs[i].JobSpec)

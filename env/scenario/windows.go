@@ -10,18 +10,19 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// pool is a workload that windows are cut from.
+// pool is a workload from which windows are cut.
 type pool struct {
-	workload trace.Workload // capped, mixed and fitted to the cluster, in order of id rank
+	workload trace.Workload // limited, mixed and fitted to the cluster, in id order
 	arrivals []int32        // indices of workload.Jobs in order of arrival
-	oversize int            // jobs dropped or clamped
-	origins  []origin       // of the jobs
+	oversize int            // the number of jobs dropped or clamped
+	origins  []origin       // the files of the jobs, or the generator
 }
 
-// span is a window: ranks among the arrivals, [from, to), after those that fill the cluster, [warm, from).
+// span is a window as ranks among the arrivals: [warm, from) fill the cluster, and [from, to) are the window's jobs.
 type span struct{ warm, from, to int }
 
-// submit returns when the arrival of a rank comes; of the rank after the last, a moment after that one.
+// submit returns the time of the arrival with the given rank. For the rank after the last, it returns a nanosecond after the last
+// arrival.
 func (p *pool) submit(rank int) time.Duration {
 	if rank == len(p.arrivals) {
 		return p.workload.Jobs[p.arrivals[rank-1]].Submit + 1
@@ -29,7 +30,7 @@ func (p *pool) submit(rank int) time.Duration {
 	return p.workload.Jobs[p.arrivals[rank]].Submit
 }
 
-// at returns the first rank from lo on, but at most hi, whose arrival comes at t or later.
+// at returns the first rank from lo to hi-1 whose arrival is at t or later, or hi if there is none.
 func (p *pool) at(t time.Duration, lo, hi int) int {
 	return lo + sort.Search(hi-lo, func(i int) bool { return p.submit(lo+i) >= t })
 }
@@ -40,11 +41,11 @@ func (p *pool) bounds(fractions []float64) (from, to int) {
 		return 0, 0
 	}
 	n := float64(len(p.arrivals))
-	return int(fractions[0]*n + 1e-6), int(fractions[1]*n + 1e-6) // 0.7 of 10 arrivals is 7, whatever binary fractions say
+	return int(fractions[0]*n + 1e-6), int(fractions[1]*n + 1e-6) // 1e-6 corrects rounding errors: 0.7 of 10 arrivals is 7
 }
 
-// spans lists the whole windows of a split. All that a window needs, also the arrivals that warm it up, lies within the split,
-// and no arrival serves two test windows in any way unless they are resampled.
+// spans returns the windows of a split. All arrivals of a window, including those that warm it up, are within the split. No
+// arrival is part of two test windows, not even to warm one up, unless they are resampled.
 func (w *Windows) spans(p *pool, split Split) []span {
 	from, to := p.bounds(w.fractions(split))
 	if from == to {
@@ -67,9 +68,9 @@ func (w *Windows) spans(p *pool, split Split) []span {
 	return all
 }
 
-// resampled draws n windows, one in each of n equal parts of what the split has after its first Warm arrivals. Where the
-// parts are as long as a window they hold it whole, and no job is in two windows; what warms one up may be in another. Else
-// each part holds where its window begins.
+// resampled draws n windows, one in each of n equal parts of the split after its first Warm arrivals. If the parts are at least
+// as long as a window, each contains its window completely, so no job is in two windows; only arrivals that warm up one window
+// may be in another. Otherwise each part contains only the beginning of its window.
 func (w *Windows) resampled(split Split, n, from, to int) []span {
 	first := from + w.Warm
 	room, least := to-first, w.Arrivals
@@ -89,7 +90,7 @@ func (w *Windows) resampled(split Split, n, from, to int) []span {
 	return all
 }
 
-// byTime lists the windows that last Duration. One in which nothing arrives is none.
+// byTime returns the windows of length Duration. It skips those without arrivals.
 func (w *Windows) byTime(p *pool, split Split, from, to int) []span {
 	var all []span
 	if from+w.Warm >= to {
@@ -100,7 +101,7 @@ func (w *Windows) byTime(p *pool, split Split, from, to int) []span {
 		every = w.Duration
 	}
 	end := p.submit(to)
-	first := from + w.Warm // that may begin a window
+	first := from + w.Warm // the first arrival that may begin a window
 	for t := p.submit(first); t+w.Duration <= end; {
 		lo := p.at(t, first, to)
 		hi := p.at(t+w.Duration, lo, to)
@@ -119,7 +120,7 @@ func (w *Windows) byTime(p *pool, split Split, from, to int) []span {
 	return all
 }
 
-// shortOf says of a split why it has no window.
+// shortOf returns an error that says why a split has no window.
 func (w *Windows) shortOf(p *pool, split Split) error {
 	from, to := p.bounds(w.fractions(split))
 	want := fmt.Sprintf("the %d of one window", w.Arrivals)
@@ -140,7 +141,7 @@ func (w *Windows) shortOf(p *pool, split Split) error {
 		split, w.fractions(split), to-from, len(p.arrivals), p.workload.Name, want)
 }
 
-// cut copies the arrivals [from, to) in order of id rank, submit times counted from zero on.
+// cut returns copies of the arrivals [from, to) in id order, with submit times counted from zero.
 func (p *pool) cut(from, to int, zero time.Duration) []trace.Job {
 	picked := slices.Clone(p.arrivals[from:to])
 	slices.Sort(picked)
