@@ -13,7 +13,7 @@ import (
 // near reports whether a and b differ by at most tol of the larger.
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*max(math.Abs(a), math.Abs(b)) }
 
-// TestFitCycle derives DefaultCycle from the trace that it names.
+// TestFitCycle checks that FitCycle gives DefaultCycle for the trace that DefaultCycle names.
 func TestFitCycle(t *testing.T) {
 	got, err := inference.FitCycle(serveGen(t, "language_m-small"))
 	if err != nil {
@@ -36,7 +36,7 @@ func numbers(c inference.Cycle) []float64 {
 	}, c.Hourly[:], c.Weekday[:])
 }
 
-// Fitting what a cycle generates finds the cycle again, within what thirty weeks can tell.
+// Checks that FitCycle recovers the cycle from thirty weeks that the cycle generated, within tolerances.
 func TestFitFindsTheCycle(t *testing.T) {
 	want := inference.DefaultCycle()
 	s, err := want.Generate(210*144, 10*time.Minute, 4)
@@ -59,7 +59,7 @@ func TestFitFindsTheCycle(t *testing.T) {
 	}
 }
 
-// Without chance a series is the cycle itself, repeats by the week and swings by the day.
+// Checks that without randomness the series repeats every week and has a daily swing.
 func TestGenerateRepeats(t *testing.T) {
 	c := inference.DefaultCycle()
 	c.Spread, c.Jitter, c.Bursts = 0, 0, 0
@@ -77,7 +77,8 @@ func TestGenerateRepeats(t *testing.T) {
 	}
 }
 
-// Equal arguments give equal series; another seed another; a longer one begins alike.
+// Checks that equal arguments give equal series, that another seed gives another series, and that a longer series begins with a
+// shorter one.
 func TestGenerateIsDeterministic(t *testing.T) {
 	c := inference.DefaultCycle()
 	generate := func(n int, seed uint64) []float64 {

@@ -9,13 +9,12 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// burstReach is how far on either side the usual rate is looked for.
+// burstReach is the time on either side of a bin from which fitBursts takes the usual rate.
 const burstReach = 90 * time.Minute
 
-// FitCycle measures a cycle on a series of at least a week whose step divides an hour. A burst is a run of bins above
-// burstFloor times the median of the three hours around; Hourly and Weekday are ratios of means outside bursts; Spread,
-// Memory and Jitter come from the autocovariances of what is left, in logarithms, at lags 0, 1 and 2. Filled values are
-// not looked at.
+// FitCycle fits a cycle to a series of at least a week whose step divides an hour. A burst is a run of bins above burstFloor
+// times the median of the three hours around it. Hourly and Weekday are ratios of means outside bursts. Spread, Memory and Jitter
+// follow from the autocovariances of the remaining logarithms at lags 0, 1 and 2. FitCycle ignores filled values.
 func FitCycle(s Series) (Cycle, error) {
 	if err := s.Check(); err != nil {
 		return Cycle{}, err
@@ -39,12 +38,12 @@ func FitCycle(s Series) (Cycle, error) {
 	return c, c.check()
 }
 
-// fitBursts measures bursts and takes them out of use.
+// fitBursts fits the parameters of bursts and removes their bins from use.
 func (c *Cycle) fitBursts(s Series, use []bool) {
 	reach := int(burstReach / s.Step)
 	measured := slices.Clone(use)
-	var heights []float64 // one for each burst: its highest factor less burstFloor
-	bins, at := 0, -2     // at is the last bin in a burst
+	var heights []float64 // by burst: its highest factor minus burstFloor
+	bins, at := 0, -2     // at is the last bin of the latest burst
 	total := 0
 	var around []float64
 	for i, v := range s.Values {
@@ -78,7 +77,7 @@ func (c *Cycle) fitBursts(s Series, use []bool) {
 	c.BurstLength = time.Duration(float64(bins) / float64(len(heights)) * float64(s.Step))
 }
 
-// fitFactors measures the mean, the hours and the weekdays.
+// fitFactors fits the mean and the factors of hours and weekdays.
 func (c *Cycle) fitFactors(s Series, use []bool) error {
 	var mean stats.Welford
 	var hours [24]stats.Welford
@@ -106,7 +105,8 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 			return fmt.Errorf("fit demand cycle: no measured bin outside bursts in hour or weekday %d", i)
 		}
 	}
-	// The means of few and many bins differ a little from 1; the level belongs to Mean.
+	// The means of the factors differ a little from 1 because the hours have different numbers of bins. Normalise them; the level
+	// belongs to Mean.
 	for _, fs := range [...][]float64{c.Hourly[:], c.Weekday[:]} {
 		m := stats.Mean(fs)
 		for i := range fs {
@@ -116,7 +116,7 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 	return nil
 }
 
-// fitNoise splits what the cycle leaves into a slow part and jitter.
+// fitNoise splits the deviations from the cycle into the slow part and jitter.
 func (c *Cycle) fitNoise(s Series, use []bool) error {
 	var mean stats.Welford
 	x := make([]float64, len(s.Values))
@@ -138,7 +138,7 @@ func (c *Cycle) fitNoise(s Series, use []bool) error {
 	g0, g1, g2 := cov(0), cov(1), cov(2)
 	keep := g2 / g1
 	if !(g1 > 0) || !(keep > 0 && keep < 1) {
-		c.Jitter = math.Sqrt(max(g0, 0)) // nothing lasts
+		c.Jitter = math.Sqrt(max(g0, 0)) // no correlation between bins: all of it is jitter
 		return nil
 	}
 	slow := min(g1*g1/g2, g0)

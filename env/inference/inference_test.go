@@ -26,7 +26,7 @@ func serveGen(t *testing.T, name string) inference.Series {
 	return s
 }
 
-// usage turns rates of a service whose peak takes 95 % of the pool into five-minute usage.
+// usage resamples rates to five minutes and scales them so that their peak uses 95 % of the pool.
 func usage(t *testing.T, rates inference.Series, seed uint64) inference.Series {
 	t.Helper()
 	s, err := rates.Resample(five, rng.Stream(seed, "resample"))

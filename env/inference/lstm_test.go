@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// trained is a network with every number drawn, as training would leave it.
+// trained returns a network whose parameters are all random, as after training.
 func trained(hidden int, seed uint64) *inference.LSTM {
 	r := rng.Stream(seed, "lstm test")
 	n := inference.NewLSTM(hidden, r)
@@ -26,7 +26,7 @@ func trained(hidden int, seed uint64) *inference.LSTM {
 	return n
 }
 
-// plain is the recurrence of LSTM's comment, one number at a time.
+// plain computes the formulas in LSTM's comment, one number at a time.
 func plain(n *inference.LSTM, window []float64) float64 {
 	sigma := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	width := n.Hidden

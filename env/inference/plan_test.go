@@ -23,7 +23,7 @@ func drawPool(t *rapid.T) inference.Pool {
 	}
 }
 
-// every predictor but the oracle, with made-up weights.
+// drawPredictor draws any predictor except the oracle, with arbitrary weights.
 func drawPredictor(t *rapid.T) inference.Predictor {
 	return rapid.SampledFrom([]func() inference.Predictor{
 		inference.NewLastValue,
@@ -36,7 +36,7 @@ func drawPredictor(t *rapid.T) inference.Predictor {
 	}).Draw(t, "predictor")()
 }
 
-// An offer leaves the reserve and what is in use now.
+// Checks that an offer leaves the reserve and the servers in use.
 func TestOfferLeavesReserveAndNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := drawPool(t)
@@ -56,7 +56,7 @@ func TestOfferLeavesReserveAndNeed(t *testing.T) {
 	})
 }
 
-// Who knows the future leaves no demand unserved, even without headroom.
+// Checks that the oracle leaves no demand unserved, even without headroom.
 func TestOracleServesAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, pool := drawUsage(t), drawPool(t)
@@ -70,7 +70,7 @@ func TestOracleServesAll(t *testing.T) {
 	})
 }
 
-// A larger margin lends no more and serves no less.
+// Checks that a larger margin lends no more and leaves no more demand unserved.
 func TestMarginIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
@@ -90,7 +90,8 @@ func TestMarginIsMonotone(t *testing.T) {
 	})
 }
 
-// A plan does not look ahead: what comes later changes no earlier point. Nor does what the predictor saw before.
+// Checks that a plan does not look ahead: later samples change no earlier point. Samples that the predictor observed before Plan
+// do not matter either.
 func TestPlanIsCausal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
@@ -122,7 +123,7 @@ func TestPlan(t *testing.T) {
 	if !slices.Equal(points, want) {
 		t.Errorf("plan %v, want %v", points, want)
 	}
-	// Into step 1 48 of 100 servers are away, so 8 of 60 are short; then 33 of 95; then 3 of 100; then nothing.
+	// In step 1, 48 of 100 servers are on loan, so 8 of 60 are short; then 33 of 95; then 3 of 100; then none.
 	o := inference.Account(points, 100, nil)
 	if o.Short != 3 || o.Steps != 4 || math.Abs(o.Unserved-(8+33+3)/(60+95+100+40.04)) > 1e-12 || o.Lent != (38+3+0+57)/4. {
 		t.Errorf("account %+v", o)
@@ -155,7 +156,7 @@ func TestBadPlan(t *testing.T) {
 			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
 		}
 	}
-	// A predictor gone wild lends nothing or what usage allows, never more.
+	// A diverging predictor makes the pool lend nothing or what the usage allows, never more.
 	pool := inference.Pool{Servers: 100, Headroom: 0.02}
 	for said, want := range map[float64]int32{math.Inf(1): 0, math.Inf(-1): 48, -5: 48, 1e300: 0} {
 		if got := pool.Offer(0.5, said); got != want {
@@ -167,14 +168,14 @@ func TestBadPlan(t *testing.T) {
 	}
 }
 
-// Calibrate finds a margin that keeps the target where it was measured, and no smaller one does.
+// Checks that Calibrate returns a margin that meets the target on the given series, and that a smaller one does not.
 func TestCalibrate(t *testing.T) {
 	r := rng.Stream(5)
 	u := inference.Series{Step: five, Values: make([]float64, 1000)}
 	for i := range u.Values {
 		u.Values[i] = 0.3 + 0.3*r.Float64()
 	}
-	const size = 1 << 20 // so large that rounding does not count
+	const size = 1 << 20 // so large that rounding to whole servers is negligible
 	p := inference.NewEWMA(0.5)
 	m, err := inference.Calibrate(u, p, 0.02, 0.001, 0)
 	if err != nil {

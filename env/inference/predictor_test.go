@@ -25,7 +25,7 @@ func TestWhatPredictorsSay(t *testing.T) {
 		{inference.NewRecurrent(inference.NewLSTM(2, rng.Stream(1))), []float64{0, 0.1, 0.3, 0.2}},
 		{inference.NewOracle(us), us},
 	} {
-		for range 2 { // the second time after a Reset
+		for range 2 { // the second round is after a Reset
 			got := inference.Forecast(c.p, us)
 			for i, want := range c.want {
 				if i == 0 {
@@ -40,7 +40,7 @@ func TestWhatPredictorsSay(t *testing.T) {
 	}
 }
 
-// Least squares finds the model that made a series without noise.
+// Checks that FitAR recovers the model that generated a series.
 func TestFitARRecoversTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Roots inside the unit circle keep the series bounded; two pairs keep it moving.
@@ -53,11 +53,11 @@ func TestFitARRecoversTheModel(t *testing.T) {
 			next := model.Bias + model.Weights[0]*u[i+1] + model.Weights[1]*u[i] + 0.3*r.NormFloat64()
 			u = append(u, max(next, -4))
 		}
-		shift := 5.0 // above 0, as rates are
+		shift := 5.0 // keeps the rates above 0
 		for _, v := range u[2:] {
 			s.Values = append(s.Values, v+shift)
 		}
-		for i := 100; i < 4000; i += 100 { // what stands in a gap must not count
+		for i := 100; i < 4000; i += 100 { // filled values must not count
 			s.Values[i], s.Filled[i] = 1000, true
 		}
 		got, err := inference.FitAR(s, 2)

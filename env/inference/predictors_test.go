@@ -18,7 +18,7 @@ const (
 	bar     = 0.001
 )
 
-// shipped returns the predictors, fitted to the training days. The LSTM is among them if its weights are there.
+// shipped returns the predictors, fitted to the training days. It includes the LSTM if the file with its weights exists.
 func shipped(t *testing.T, u inference.Series) []inference.Predictor {
 	t.Helper()
 	ar, err := inference.FitAR(u.Slice(0, train), inference.AROrder)
@@ -44,9 +44,9 @@ func shipped(t *testing.T, u inference.Series) []inference.Predictor {
 	return append(ps, inference.NewOracle(u.Values))
 }
 
-// TestPredictors compares the predictors on days that neither they nor their margins were fitted to, prints the table
-// of docs/inference.md and holds the bar: with its margin no predictor leaves more than 0.1 % of demand unserved, and
-// the oracle none without.
+// TestPredictors compares the predictors on days to which neither they nor their margins were fitted, and prints the table of
+// docs/inference.md. It checks that with its margin no predictor leaves more than 0.1 % of demand unserved, and that the oracle
+// leaves none even without a margin.
 func TestPredictors(t *testing.T) {
 	made, err := inference.DefaultCycle().Generate(14*perDay, five, 1)
 	if err != nil {
@@ -91,7 +91,8 @@ func TestPredictors(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// replay says again what another predictor said of the same series: the network need not be asked for each target.
+// replay is a predictor that repeats the stored predictions of another one, so that the network need not be evaluated for each
+// target.
 type replay struct {
 	name string
 	said []float64
@@ -103,8 +104,8 @@ func (p *replay) Reset()           { p.next = 0 }
 func (p *replay) Observe(float64)  { p.next++ }
 func (p *replay) Predict() float64 { return p.said[min(p.next, len(p.said)-1)] }
 
-// TestMargins prints what a margin buys and costs, over twenty ways of splitting the ten-minute bins, and holds that
-// the shipped target keeps the bar in nine of ten.
+// TestMargins prints the loans and the unserved demand for several targets, over twenty random splits of the ten-minute bins. It
+// checks that the target in use keeps the limit of 0.1 % in nine of ten splits.
 func TestMargins(t *testing.T) {
 	const splits = 20
 	var table strings.Builder
@@ -167,7 +168,7 @@ func outcome(t *testing.T, u inference.Series, p inference.Predictor, pool infer
 	})
 }
 
-// errorsOf returns the mean absolute and squared errors on the held-out days, in shares of the pool.
+// errorsOf returns the mean absolute and the mean squared error on the held-out days, as fractions of the pool.
 func errorsOf(u inference.Series, p inference.Predictor) (mae, mse float64) {
 	n := 0.0
 	for i, said := range inference.Forecast(p, u.Values) {

@@ -17,7 +17,7 @@ import (
 
 type entry struct{ name, text string }
 
-// pack makes a .tar.gz.
+// pack returns a .tar.gz with the entries.
 func pack(tb testing.TB, entries ...entry) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -38,7 +38,7 @@ func pack(tb testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// The published files are what docs/inference.md says they are.
+// Checks that the published files have the properties given in docs/inference.md.
 func TestRealServeGen(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -86,7 +86,7 @@ func TestRealAzure(t *testing.T) {
 	}
 }
 
-// Reading a series in two goroutines at once gives the same twice.
+// Checks that two goroutines can read a series concurrently.
 func TestServeGenIsSafeAtOnce(t *testing.T) {
 	file := pack(t, entry{"chunk-0-trace.csv", "0,1,0,,0,0\n600,2,0,,0,0\n"})
 	results := make(chan inference.Series)
@@ -205,7 +205,7 @@ func FuzzServeGen(f *testing.F) {
 	})
 }
 
-// FuzzChunk gets past the archive to the rows.
+// FuzzChunk fuzzes the rows inside a valid archive.
 func FuzzChunk(f *testing.F) {
 	f.Add("0,1.5,1,Gamma,0.5,2\n600,0,0,,0,0\n1200,3,1,Weibull,1,1\n")
 	f.Add("0,1e300,0,,0,0\n")
@@ -226,7 +226,7 @@ func FuzzAzure(f *testing.F) {
 	})
 }
 
-// fit says that what a reader gave is a series.
+// fit checks that a reader's result is a valid series.
 func fit(t *testing.T, s inference.Series) {
 	if err := s.Check(); err != nil {
 		t.Errorf("read without error: %v", err)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSeries draws a series of ten-minute bins, with gaps here and there.
+// drawSeries draws a series of ten-minute bins, sometimes with random flags of filled values.
 func drawSeries(t *rapid.T) inference.Series {
 	values := rapid.SliceOfN(rapid.Float64Range(0, 1000), 1, 60).Draw(t, "values")
 	s := inference.Series{Step: 10 * time.Minute, Values: values}
@@ -22,7 +22,7 @@ func drawSeries(t *rapid.T) inference.Series {
 	return s
 }
 
-// Splitting bins keeps each one's mean and flag, and joining gives them back.
+// Checks that splitting bins keeps their means and flags, and that joining the parts restores the series.
 func TestResampleKeepsMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSeries(t)
@@ -63,7 +63,7 @@ func TestBadResample(t *testing.T) {
 	}
 }
 
-// Gaps are filled, flagged, and nothing measured changes.
+// Checks that FillGaps fills and flags gaps and changes no measured value.
 func TestFillGapsTouchesGapsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "bins")
@@ -98,7 +98,7 @@ func TestFillGapsTouchesGapsOnly(t *testing.T) {
 }
 
 func TestFillGaps(t *testing.T) {
-	days := func(n int) inference.Series { // a cycle of 100 to 200, each day a tenth above the one before
+	days := func(n int) inference.Series { // a daily cycle from 100 to 200, each day a tenth above the previous one
 		s := inference.Series{Step: time.Hour}
 		for i := range n * 24 {
 			s.Values = append(s.Values, (150-50*math.Cos(float64(i)/24*2*math.Pi))*(1+0.1*float64(i/24)))
@@ -170,7 +170,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The relative differences of neighbouring bins hardly shrink from one level to the next, on which Resample relies.
+// Checks the assumption of Resample that the relative differences of neighbouring bins hardly shrink from one level to the next.
 func TestBurstiness(t *testing.T) {
 	for _, name := range []string{"language_m-large", "language_m-small"} {
 		s := serveGen(t, name)

@@ -10,16 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// stand is a job of a model in one configuration, as it says.
+// stand describes a job of a model in one configuration.
 type stand struct {
 	model   string
 	workers int32
 	on      cluster.Placement
-	beside  bool // another job is on its GPUs
+	beside  bool // another job shares its GPUs
 	gpu     string
 }
 
-// error is how far off the profile of what stands is.
+// error returns the factor by which the profile of the described job is wrong.
 func (c *stand) error(t *testing.T, e physics.Misprofile, model physics.Model) float64 {
 	spec := cluster.Uniform(4, 4)
 	for i := range spec.Servers {
@@ -124,7 +124,7 @@ func TestNoErrorIsTheProfile(t *testing.T) {
 	}
 }
 
-// Whoever is told another speed because of a placement is among the coupled.
+// Checks that Coupled includes every job whose reported speed changes because of a placement.
 func TestErrorsOfProfilesAreCoupled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := physics.Misprofile{Within: 0.3, Seed: rapid.Uint64().Draw(t, "seed")}.Profiled(physics.Ideal())

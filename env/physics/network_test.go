@@ -9,12 +9,14 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// The factor of the network, by hand, on servers of 4 GPUs: 50 GB/s between GPUs of a server and 4 GB/s a NIC, so 1 a GPU.
+// Checks the factor of the network against values computed by hand, on servers of 4 GPUs, with 50 GB/s between GPUs of a server
+// and 4 GB/s per NIC, so 1 per GPU.
 func TestNetworkByHand(t *testing.T) {
 	const intra, perGPU = 50e9, 1e9
 	f := profile.Lookup("gpt2-1.5b")
 	c, params, act, layers := f.ComputeSeconds(), f.ParamBytes(), f.ActivationBytes(), float64(f.Layers())
-	// All-reduces of the tensor-parallel pair: twice forward and twice backward in each layer, each half of twice the bytes.
+	// The tensor-parallel pair does four all-reduces in each layer, twice forward and twice backward; each GPU sends 2(k-1)/k = 1
+	// times the bytes.
 	pair := 4 * act * layers / intra
 	for _, k := range []struct {
 		name                    string
@@ -29,7 +31,7 @@ func TestNetworkByHand(t *testing.T) {
 		{"two stages on two servers, activations forth and gradients back", 2, 2, 0, []int32{1, 1},
 			c/2 + 2*act/intra, c/2 + 2*act/perGPU},
 		{"two stages of two replicas, a stage on each server", 4, 2, 0, []int32{2, 2},
-			// Of the 2·2·act that each replica exchanges with the other stage on one server; two share two GPUs' part of the NIC.
+			// Each replica exchanges 2·2·act with the other stage; two replicas use the NIC shares of two GPUs.
 			c/2 + 2*act/intra + params/2/intra, c/2 + 2*2*act/(2*perGPU) + params/2/intra},
 		{"two replicas of a tensor-parallel pair, each on its server", 4, 0, 2, []int32{2, 2},
 			c/2 + pair + params/(2*intra), c/2 + pair + params/(2*perGPU)},

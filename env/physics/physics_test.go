@@ -46,7 +46,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// spread puts a piece on each of the first servers.
+// spread returns a placement with a piece on each of the first servers.
 func spread(a cluster.Amount, workers ...int32) (p cluster.Placement) {
 	for i, n := range workers {
 		p = append(p, cluster.Piece{Server: cluster.ServerID(i), Workers: n, Amount: a})
@@ -77,7 +77,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Any text names a model whose own name names it again, or is an error.
+// FuzzParse checks for any text that Parse returns an error, or a model whose Name parses to a model with the same name.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"ideal", "inter-server(0.5)", "inter-server(0x1p-3)",
 		"inter-server(-0)", "inter-server(1e5)", ")", "network(12.5, 1.25,40) * gpu-type*cpu-mem * sharing(0.3) * scaling * jitter(1)"} {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// every is a model of all the parts that depend on more than the job's name.
+// every returns a model of all parts whose factor depends on more than the job's name and number of servers.
 func every() physics.Model {
 	return physics.Compose(
 		physics.GPUType{}, physics.CPUMem{}, physics.Scaling{}, physics.InterServer{Penalty: 0.5}, physics.Sharing{Strength: 1},
@@ -20,7 +20,7 @@ func every() physics.Model {
 	)
 }
 
-// A job that is alone, on one server of V100 GPUs and with what it asked for runs at speed 1 exactly, whatever it is.
+// Checks that a job that runs alone on one server of V100 GPUs with what it asked for has speed 1 exactly.
 func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t, "a")
@@ -34,8 +34,8 @@ func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 	})
 }
 
-// A partner on the same GPUs or on the same uplinks never speeds a job up, and its going brings the old speed back, to the
-// last bit.
+// Checks that a partner on the same GPUs or uplinks never speeds a job up, and that the old speed returns to the last bit when
+// the partner leaves.
 func TestAPartnerNeverHelps(t *testing.T) {
 	slower := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestAPartnerNeverHelps(t *testing.T) {
 	}
 }
 
-// One model may be asked from many goroutines at once, and answers the same as when it is asked from one.
+// Checks that concurrent calls of one model return the same speeds as calls from one goroutine.
 func TestSpeedsFromManyGoroutines(t *testing.T) {
 	names := profile.Names()
 	specs := make([]cluster.JobSpec, len(names))
@@ -108,7 +108,7 @@ func TestSpeedsFromManyGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-// A jitter is within two standard deviations and about as often up as down.
+// Checks that jitter stays within two standard deviations and is above 1 about as often as below.
 func TestJitterIsEven(t *testing.T) {
 	const jobs = 2000
 	m, up, down := physics.Jitter{Sigma: 0.15}, 0, 0
@@ -165,7 +165,7 @@ func drawSpec(t *rapid.T, name string) cluster.JobSpec {
 	return j
 }
 
-// scatter puts what must stand together on servers in turn.
+// scatter returns a placement that puts each group of workers that must be together on a server of its own.
 func scatter(t *rapid.T, j *cluster.JobSpec) (p cluster.Placement) {
 	servers := rapid.Permutation([]cluster.ServerID{0, 1, 2, 3}).Draw(t, "servers")
 	for left := j.Workers; left > 0; left -= j.Together() {

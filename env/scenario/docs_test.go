@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every key stands in the documentation, as `section.key` or, after another of its section, as `.key`.
+// Checks that docs/scenarios.md contains every key, as `section.key` or, after another key of its section, as `.key`.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/scenarios.md")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// openTrace opens a scenario whose trace is the file t.csv beside it.
+// openTrace opens a scenario whose trace is the file t.csv in the same folder.
 func openTrace(t testing.TB, csv, text string, sets ...string) *Source {
 	t.Helper()
 	src, err := tryTrace(t, csv, text, sets...)
@@ -43,7 +43,7 @@ func episode(t testing.TB, src *Source, split Split, i int, seed uint64) Episode
 	return e
 }
 
-// bytesOf is all that an episode begins with, written out.
+// bytesOf returns everything that determines an episode as text.
 func bytesOf(e *Episode) string {
 	cfg := e.Config
 	cfg.Physics = nil
@@ -73,7 +73,7 @@ func TestTheSameCaseIsTheSameEpisode(t *testing.T) {
 	}
 }
 
-// The jobs of a split are those of a window that is all of it.
+// Checks that the jobs of a split are those of a window that covers the whole split.
 func TestJobs(t *testing.T) {
 	const csv = "job_id,num_gpu,submit_time,duration\na,1,0,5\nb,1,5,100\nd,2,35,50\nc,1,25,10\n"
 	const text = `
@@ -96,7 +96,7 @@ estimates: {kind: noisy, sigma: 0.5}
 	}
 }
 
-// On 4 GPUs, after 30 s: a of 4 GPUs has 70 s left, b of 2 GPUs waits for its 50 s, d is done.
+// warmText has one server of 4 GPUs. After 30 s, job a (4 GPUs) has 70 s left, b (2 GPUs) waits with its 50 s, and d is done.
 const warmText = `
 name: warm-v1
 cluster: {servers: 1, gpus_per_server: 4}
@@ -127,7 +127,8 @@ func TestWarmStartByHand(t *testing.T) {
 	}
 }
 
-// Shares of GPUs that came and went leave holes that no order of placing fills again; a warm start stands whatever they are.
+// Checks that a warm start is valid for any jobs that share GPUs. Jobs that came and went may leave shares in a way that no order
+// of placing reproduces.
 func TestWarmSharesCanBePlaced(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var b strings.Builder
@@ -160,7 +161,8 @@ func TestWarmSharesCanBePlaced(t *testing.T) {
 	})
 }
 
-// Whatever is switched on, an episode can be played: what runs at its beginning has room, and no job of the window is lost.
+// Checks for any combination of features that an episode can be played: the jobs that run at its beginning fit, and no job of the
+// window is lost.
 func TestEveryEpisodeCanBePlayed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(rt, name) }
@@ -181,7 +183,7 @@ func TestEveryEpisodeCanBePlayed(t *testing.T) {
 		}
 		src, err := load(t, sets...).Open()
 		if err != nil {
-			rt.Skip(err) // a draw too short for its windows
+			rt.Skip(err) // too few jobs for a window
 		}
 		split := rapid.SampledFrom(splits()).Draw(rt, "split")
 		i := rapid.IntRange(0, src.Count(split)-1).Draw(rt, "window")
@@ -206,7 +208,7 @@ func TestEveryEpisodeCanBePlayed(t *testing.T) {
 	})
 }
 
-// With profiled estimates nothing that happens later changes what is told of a job, and windows know what came before them.
+// Checks that profiled estimates do not depend on later events, and that a window's estimates use the jobs before the window.
 func TestProfiledEstimatesKnowThePastAlone(t *testing.T) {
 	trace := func(later int) string {
 		var b strings.Builder
@@ -214,7 +216,7 @@ func TestProfiledEstimatesKnowThePastAlone(t *testing.T) {
 		for i := range 40 {
 			work := 60 + 10*i
 			if i >= 20 {
-				work *= later // also a job that is submitted before another's window ends after it
+				work *= later // so a job may now end after jobs that were submitted later
 			}
 			fmt.Fprintf(&b, "%d,1,%d,%d,ada\n", i, 1000*i, work)
 		}

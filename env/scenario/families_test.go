@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// pressed are the traces whose load follows from the times between arrivals; that of the others follows from the servers.
+// pressed are the traces whose load is set by the times between arrivals; for the others it is set by the number of servers.
 var pressed = []string{"kalos", "openb"}
 
-// testLoad is the load of the test windows at another size.
+// testLoad returns the load of the test windows with another number of servers and another stretch.
 func (m member) testLoad(t *testing.T, servers int, stretch float64) float64 {
 	t.Helper()
 	sets := []string{"cluster.servers=" + strconv.Itoa(servers), "workload.stretch=" + strconv.FormatFloat(stretch, 'g', -1, 64)}
@@ -22,7 +22,7 @@ func (m member) testLoad(t *testing.T, servers int, stretch float64) float64 {
 	return d.Splits[i].Load
 }
 
-// The frozen sizes are those that bring the test windows nearest to the load that the name says, and it is within 5 %.
+// Checks that the fixed sizes are those whose test load is nearest to the load in the name, and that it is within 5 %.
 func TestSizes(t *testing.T) {
 	for _, s := range sizes {
 		m := member{s, "strong", "rigid", false}
@@ -50,7 +50,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// round keeps so many significant digits.
+// round keeps the given number of significant digits.
 func round(x float64, digits int) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
@@ -91,8 +91,8 @@ func TestFamiliesAreTheWholeGrid(t *testing.T) {
 	}
 }
 
-// A warm scenario has the name, the cluster, the workload and the rules of another, but for its windows, and as much load within
-// 5 %. Its 30 test windows share no job.
+// Checks that a warm scenario differs from its cold counterpart only in its windows, has the same load within 5 %, and that its
+// 30 test windows share no job.
 func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 	for _, f := range Families() {
 		for _, name := range f.Names() {
@@ -138,7 +138,8 @@ func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 	}
 }
 
-// Those that stand alone differ in the price of a restart as well.
+// Checks that the warm scenarios outside families differ from their cold counterparts in their windows and restart overheads, and
+// not in cluster, workload or physics.
 func TestWarmScenariosThatStandAlone(t *testing.T) {
 	for _, name := range []string{"hetero", "uplinks"} {
 		cold, err := Load(name + "-venus-v1")

@@ -8,7 +8,8 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// frozen are the first scenarios, with a digest of every job of every window of theirs: published results name them.
+// frozen contains the first scenarios with a digest of all jobs of all their windows. They must not change, because published
+// results refer to them.
 var frozen = map[string]string{
 	"embedded-small-v1":   "cab2d6b2be4e19ae315a19d68536a7477ec560cd226ac4c177aab0e0148e16f9",
 	"venus-contended-v1":  "acdbadb9f72dac985719acf1415ead419060c85698f67c1987c9ef711dcfa244",
@@ -41,7 +42,7 @@ func TestTheFirstScenariosNeverChange(t *testing.T) {
 	}
 }
 
-// builtinSource opens a built-in scenario, from the shared traces if need be.
+// builtinSource opens a built-in scenario, with the shared traces if it needs one.
 func builtinSource(t *testing.T, name string, sets ...string) *Source {
 	t.Helper()
 	s, err := Load(name, sets...)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// minutes is a trace with an arrival a minute, from a minute on.
+// minutes returns a trace of n jobs that arrive every minute, beginning at the given minute.
 func minutes(from, n int) string {
 	var csv strings.Builder
 	csv.WriteString("job_id,num_gpu,submit_time,duration\n")
@@ -20,7 +20,8 @@ func minutes(from, n int) string {
 const splitText = "name: periods-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv}\n" +
 	"window: {arrivals: 10, train: [0, 0.5], validation: [0.5, 0.7], test: [0.7, 1]}\n"
 
-// Splits of one scenario never overlap; whatever another does with the same trace, the jobs are found out by when they came.
+// Checks that the periods of a scenario's splits never overlap, and that Overlap detects jobs shared with another scenario on the
+// same trace by their arrival times, however that scenario cuts, thins or stretches the trace.
 func TestPeriodsTellSharedJobs(t *testing.T) {
 	src := openTrace(t, minutes(100, 1000), splitText)
 	if got, want := src.Periods(Train), (Period{"t.csv", 0, 30000}); len(got) != 1 || got[0] != want {
@@ -37,7 +38,7 @@ func TestPeriodsTellSharedJobs(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		sets []string
-		want bool // does its test split share jobs with the training split above?
+		want bool // its test split shares jobs with the training split above
 	}{
 		{"as it is", nil, false},
 		{"another cut", []string{"window.test=[0.4, 1]", "window.train=[0, 0.4]", "window.validation=[]"}, true},
@@ -55,8 +56,8 @@ func TestPeriodsTellSharedJobs(t *testing.T) {
 	}
 }
 
-// Traces laid over each other begin together, thinned ones with the first job that is left; each keeps its own clock in the
-// periods.
+// Checks the periods of merged traces: the traces begin together, thinned ones with their first remaining job, and each period is
+// on the clock of its own trace.
 func TestPeriodsOfMixedTraces(t *testing.T) {
 	open := func(traces string) *Source {
 		dir := t.TempDir()
@@ -93,7 +94,7 @@ func TestPeriodsOfMixedTraces(t *testing.T) {
 	}
 }
 
-// Whatever changes an episode changes the digest; reading again does not.
+// Checks that the digest changes with everything that changes an episode, and not when the scenario is read again.
 func TestDigest(t *testing.T) {
 	digest := func(csv string, sets ...string) string {
 		d, err := openTrace(t, csv, splitText, sets...).Digest()

@@ -38,13 +38,13 @@ func TestThePoolStandsAfterTheCluster(t *testing.T) {
 	}
 }
 
-// Every predictor plans a pool that serves its demand, and lends what the others need not.
+// Checks for every predictor that the pool serves its demand within the limit and lends the other servers.
 func TestPredictorsServeTheDemand(t *testing.T) {
 	for _, p := range []string{"last", "seasonal", "ar", "oracle"} {
 		t.Run(p, func(t *testing.T) {
 			src := open(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor="+p)
 			o := inference.Account(src.demand, 100, nil)
-			most := 2 * unserved // the second half of the series was not seen
+			most := 2 * unserved // the margin was calibrated on the first half of the series only
 			if p == "oracle" {
 				most = 0
 			}
@@ -79,7 +79,7 @@ func TestAnLSTMFromAFile(t *testing.T) {
 	file := write(t, dir, "net.safetensors", b.String())
 	sets := []string{"inference.servers=10", "inference.gpus_per_server=1", "inference.predictor="}
 	with := func(p string) cycle { return open(t, sets[0], sets[1], sets[2]+p).demand }
-	if got, want := with(file), with("last"); !slices.Equal(got, want) { // an untrained network says the last value
+	if got, want := with(file), with("last"); !slices.Equal(got, want) { // an untrained network predicts the last value
 		t.Error("an untrained network plans other than the last value")
 	}
 	bad := write(t, dir, "bad.safetensors", "x")
@@ -88,7 +88,7 @@ func TestAnLSTMFromAFile(t *testing.T) {
 	}
 }
 
-// The cycle has no cold start: at its beginning the predictor knows its end.
+// Checks that the cycle has no cold start: at its beginning the predictor has observed its end.
 func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
 	s := load(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor=seasonal")
 	plan, err := s.planInference()

@@ -112,7 +112,7 @@ func TestWorkloadsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, loading it gives a valid scenario or an error.
+// FuzzLoad checks that loading any file returns a valid scenario or an error.
 func FuzzLoad(f *testing.F) {
 	f.Add(small)
 	f.Add("name: a-v1\nseeds: [1,\n")

@@ -16,9 +16,9 @@ func sjfskip() cluster.Scheduler {
 	return s
 }
 
-// A scenario is worth comparing schedulers on only if jobs wait: in every built-in above load 0.9 queueing is at least 5 % of
-// mean JCT under sjfskip over the test windows. Of the families that is by name; those that stand alone are contended whatever
-// their load.
+// Checks that jobs wait in the built-in scenarios, because otherwise all schedulers look alike: queueing is at least 5 % of mean
+// JCT under sjfskip over the test windows. For families the test covers those with a load above 0.9 in the name; the other
+// scenarios are contended whatever their load.
 func TestBuiltinsAreContended(t *testing.T) {
 	for _, name := range All() {
 		m, family := parseMember(name)
@@ -40,7 +40,7 @@ func TestBuiltinsAreContended(t *testing.T) {
 	}
 }
 
-// Two jobs of 100 s on one GPU, submitted together: one waits 0 of 100 s, the other 100 of 200 s.
+// Two jobs of 100 s on one GPU are submitted together: one waits 0 of 100 s, the other 100 of 200 s.
 func TestQueueingByHand(t *testing.T) {
 	src := openTrace(t, "job_id,num_gpu,submit_time,duration\n1,1,0,100\n2,1,0,100\n", `
 name: hand-v1

@@ -84,7 +84,7 @@ type Windows struct {
 	Train      []float64     `yaml:"train,flow"`
 	Validation []float64     `yaml:"validation,flow"`
 	Test       []float64     `yaml:"test,flow"`
-	Stride     int           `yaml:"stride"`          // arrivals from one training or validation window to the next, 0: Arrivals + Warm
+	Stride     int           `yaml:"stride"`          // arrivals between training or validation windows, 0: Arrivals + Warm
 	Every      time.Duration `yaml:"every,omitempty"` // the same as a time, for windows with a Duration, 0: Duration
 	// Warm is the number of arrivals before a window that are simulated to fill the cluster.
 	Warm int `yaml:"warm,omitempty"`

@@ -170,8 +170,8 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 	}
 }
 
-// Windows of different splits share no job, test windows share none with each other either, and every window has as many
-// jobs as the scenario says, the first at 0.
+// Checks that windows of different splits share no job, that test windows share none with each other, and that every window has
+// the configured number of jobs, the first at 0.
 func TestSplitsShareNoJob(t *testing.T) {
 	src := open(t)
 	rapid.Check(t, func(t *rapid.T) {

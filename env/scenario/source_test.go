@@ -19,7 +19,8 @@ cluster: {servers: 2, gpus_per_server: 4, quota_factor: 1.2}
 workload: {trace: t.csv}
 window: {arrivals: 1, train: [0, 0.5], test: [0.5, 1]}
 `
-	// Of 600 GPU-seconds in training, a has 300: 1.2 x 0.5 x 8 = 4.8. b has as much, and a gang of 4. c has none, and one GPU.
+	// The quotas: a has 300 of 600 GPU-seconds in training, so 1.2 x 0.5 x 8 = 4.8. b has as much, and a gang of 4. c has none,
+	// and a job of one GPU.
 	e := episode(t, openTrace(t, csv, text), Test, 0, 1)
 	want := []cluster.Quota{{Tenant: "a", GPUs: 5}, {Tenant: "b", GPUs: 5}, {Tenant: "c", GPUs: 1}}
 	if !reflect.DeepEqual(e.Config.Cluster.Quotas, want) {

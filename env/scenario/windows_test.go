@@ -31,7 +31,7 @@ func TestWindowsByTime(t *testing.T) {
 		name string
 		at   []int
 		sets []string
-		want []span // of the arrivals
+		want []span // ranks of the arrivals
 	}{
 		{"one after the other, the last one whole", []int{0, 50, 99, 100, 150, 200, 250}, nil, []span{{0, 0, 3}, {3, 3, 5}}},
 		{"an empty one is none", []int{0, 50, 210, 320}, nil, []span{{0, 0, 2}, {2, 2, 3}}},
@@ -59,8 +59,8 @@ func TestWindowsByTimeBeginWithAnArrival(t *testing.T) {
 	}
 }
 
-// However windows are resampled, all that they need is in their split, each begins in its part of the split, and none shares a job
-// unless there are more than lie beside each other. Seeds and splits draw their own.
+// Checks for any resampled windows that all their arrivals are within the split, that each begins in its part of the split, and
+// that no two share a job unless there are more windows than fit side by side. Each seed and each split gives its own windows.
 func TestResampledWindows(t *testing.T) {
 	src := open(t)
 	p := &src.main
@@ -119,7 +119,7 @@ func TestSeedsResampleOtherWindows(t *testing.T) {
 	}
 }
 
-// Two jobs of twelve are in both windows.
+// Two of the twelve jobs are in both windows.
 func TestNotesOfResampledWindows(t *testing.T) {
 	src := open(t)
 	src.scenario.Window = Windows{Arrivals: 6, Resample: Resample{Train: 2}}
@@ -136,8 +136,8 @@ func TestNotesOfResampledWindows(t *testing.T) {
 	}
 }
 
-// However windows are cut, nothing that one needs is outside of its split, test windows have nothing in common, not even what
-// warms them up, and windows come in order.
+// Checks for any windows that all their arrivals are within the split, that test windows share nothing, not even arrivals that
+// warm them up, and that windows come in order.
 func TestWindowsStayWithinTheirSplit(t *testing.T) {
 	src := open(t)
 	rapid.Check(t, func(t *rapid.T) {

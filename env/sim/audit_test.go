@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// audit follows an episode from its log alone.
+// audit replays an episode from its log alone and checks every record.
 type audit struct {
 	t        rapid.TB
 	log      *sim.Log
@@ -19,31 +19,31 @@ type audit struct {
 	servers  []machine
 	held     map[string]int64 // thousandths of GPUs by tenant
 	lent     int32
-	needs    int             // records of need so far
-	failed   int             // records of failures so far
-	out      []*sim.Outage   // those in progress
-	stopped  []cluster.JobID // whom the last failure or seizure stopped and whose interruption is not yet recorded
-	moved    bool            // placements have changed since speeds were last looked at
-	decided  bool            // by a decision and not by an event
+	needs    int             // the number of Need records so far
+	failed   int             // the number of Fail records so far
+	out      []*sim.Outage   // outages in progress
+	stopped  []cluster.JobID // jobs stopped by the last failure or seizure; their Interrupt records must follow
+	moved    bool            // placements changed since the last respeed
+	decided  bool            // the last change of placements was a decision, not an event
 	finished int
-	// How often a speed changed without a decision about its job, two jobs shared a GPU, a gang stood on several servers, and
-	// an interruption cost work.
+	// The counts of cases that the audit has seen: a speed changed without a decision about its job, two jobs shared a GPU, a
+	// gang ran on several servers, an interruption cost work.
 	respeeds, shared, crossed, lost int
 }
 
-// machine is what is in use on a server.
+// machine is the usage of a server.
 type machine struct {
 	spec            *cluster.ServerSpec
 	lent            bool
 	cpu, mem        int64
-	milli, gpuMem   []int32 // of each GPU: its share and its memory
-	jobs            []int32 // on each GPU
+	milli, gpuMem   []int32 // by GPU: the shares and the memory in use
+	jobs            []int32 // by GPU: the number of jobs
 	down            bool
 	broken          []bool
 	residents, most int32
 }
 
-// check audits the log and returns the audit as it is at the end.
+// check audits the log and returns the audit's final state.
 func check(t rapid.TB, l *sim.Log) *audit {
 	a := &audit{t: t, log: l, jobs: make([]account, len(l.Jobs)), held: map[string]int64{}}
 	for i := range a.jobs {
@@ -73,7 +73,7 @@ func (a *audit) fail(format string, args ...any) {
 	a.t.Fatalf("at %v: %s", a.now, fmt.Sprintf(format, args...))
 }
 
-// isDecision tells what a scheduler does from what happens.
+// isDecision reports whether a record of this kind is a scheduler's operation, as opposed to an event.
 func isDecision(k sim.Kind) bool {
 	switch k {
 	case sim.Start, sim.Resize, sim.Preempt, sim.Migrate, sim.Loan, sim.Reclaim:
@@ -97,7 +97,7 @@ func (a *audit) record(r *sim.Record) {
 	}
 	a.now = r.At
 	if r.Kind == sim.Finish && a.jobs[r.Job].ends != r.At {
-		a.respeed() // another's end at this instant has brought it within a nanosecond of its own
+		a.respeed() // the end of another job at this instant may have made this job end at this instant, too
 	}
 	switch r.Kind {
 	case sim.Loan, sim.Reclaim, sim.Seize:
@@ -113,8 +113,8 @@ func (a *audit) record(r *sim.Record) {
 	}
 }
 
-// settled holds that nothing was passed over that had to happen before a record: before its instant, and at it too if the
-// record is of a decision or the end.
+// settled checks that the log has not skipped any event that must precede the record: any event before the record's instant, and,
+// if inclusive is set (for decisions and the end), any event at that instant.
 func (a *audit) settled(r *sim.Record, inclusive bool) {
 	over := func(at time.Duration) bool { return at < r.At || inclusive && at == r.At }
 	for i := range a.jobs {
@@ -144,7 +144,7 @@ func (a *audit) settled(r *sim.Record, inclusive bool) {
 	}
 }
 
-// occupy records a placement taken (1) or left (-1) and holds it to every limit.
+// occupy adds (sign 1) or removes (sign -1) a job's placement and checks all limits.
 func (a *audit) occupy(id cluster.JobID, sign int32) {
 	j := &a.jobs[id]
 	spec, gpus := &a.log.Jobs[id].JobSpec, j.gpus
@@ -179,7 +179,7 @@ func (a *audit) occupy(id cluster.JobID, sign int32) {
 	}
 }
 
-// admit holds a placement to what the job is and to what may run where.
+// admit checks that a placement fits the job's specification and that its servers and GPUs may be used.
 func (a *audit) admit(id cluster.JobID) {
 	j, spec := &a.jobs[id], &a.log.Jobs[id].JobSpec
 	workers, seen := int32(0), map[cluster.ServerID]bool{}
@@ -214,10 +214,10 @@ func (a *audit) admit(id cluster.JobID) {
 	}
 }
 
-// end compares the outcome with the audit.
+// end compares the outcome with the audit's own state.
 func (a *audit) end(r *sim.Record) {
 	running, waiting, coming := 0, 0, 0
-	next := never // when a job would have come or finished
+	next := never // when a job would have arrived or finished next
 	for i := range a.jobs {
 		switch j := &a.jobs[i]; {
 		case j.runs:

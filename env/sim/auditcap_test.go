@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// speedCap bounds a job's speed by what it holds and by the most that each part of the physics can give it: sharing, servers
-// and the network only slow it down.
+// speedCap returns an upper bound on a job's speed, given its placement and the maximum factor of each part of the physics.
+// Sharing, the number of servers and the network can only slow a job down.
 func speedCap(m physics.Model, spec *cluster.JobSpec, p cluster.Placement, c *cluster.Spec) float64 {
 	name, f := m.Name(), profile.Lookup(spec.Model)
 	most := float64(p.GPUMilli()) / (float64(spec.Workers) * float64(spec.Request.GPUMilli))
@@ -20,13 +20,13 @@ func speedCap(m physics.Model, spec *cluster.JobSpec, p cluster.Placement, c *cl
 	}
 	for part := range strings.SplitSeq(name, " * ") {
 		kind, _, _ := strings.Cut(part, "(")
-		number := 0.0 // where there is none
+		number := 0.0 // stays 0 if the part has no number
 		fmt.Sscanf(part[min(len(part), len(kind)+1):], "%g", &number)
 		switch {
 		case kind == "jitter":
 			most *= math.Exp(2 * number)
 		case kind == "diminishing":
-			most *= 1 / number // where the gang asked for has that from each worker and the one that runs all of each
+			most *= 1 / number // the bound: each worker of the requested gang counts Gain, each of this gang counts 1
 		case f == nil:
 		case kind == "gpu-type":
 			fastest := 0.0
@@ -44,7 +44,7 @@ func speedCap(m physics.Model, spec *cluster.JobSpec, p cluster.Placement, c *cl
 	return most
 }
 
-// bestWorker is the most that a worker of a gang can do, on however many servers; worstWorker the least.
+// bestWorker returns the highest throughput per worker of a gang over all numbers of servers; worstWorker returns the lowest.
 func bestWorker(f *profile.Family, c *cluster.Spec, workers int32) (most float64) {
 	for nodes := range int32(len(c.Servers)) {
 		most = max(most, f.Throughput(nodes+1, workers)/float64(workers))

@@ -11,21 +11,21 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// account is what the audit knows of a job.
+// account is the state of a job in the audit.
 type account struct {
 	submitted, runs, done bool
-	first                 time.Duration // of its first start, -1 before
+	first                 time.Duration // when the job first started, -1 before that
 	place                 cluster.Placement
 	gpus                  []int32
-	from                  time.Duration // it works from here on
-	rate                  float64       // 0 until its speed under a new placement has been looked at
-	work                  time.Duration // done until from, to the nanosecond
-	ends                  time.Duration // when its work will be done at this rate
-	exact                 float64       // the same work, never rounded
-	pieces                int           // since it was last exact
+	from                  time.Duration // work up to this instant is counted; later than now during a restart pause
+	rate                  float64       // 0 until respeed has computed the speed under a new placement
+	work                  time.Duration // work done until from, in whole nanoseconds
+	ends                  time.Duration // when the job will have done its work at this rate
+	exact                 float64       // the same work, not rounded
+	pieces                int           // the number of roundings since exact and work were equal
 }
 
-// job follows a record of a job.
+// job applies a record that concerns a job.
 func (a *audit) job(r *sim.Record, j *account) {
 	hold := func(ok bool) {
 		if !ok {
@@ -82,10 +82,10 @@ func (a *audit) job(r *sim.Record, j *account) {
 	}
 }
 
-// finish holds the job to end at the first instant at which the integral of its speed reaches its work.
+// finish checks that the job ends at the first instant at which the integral of its speed reaches its work.
 func (a *audit) finish(r *sim.Record, j *account) {
 	work := float64(a.log.Jobs[r.Job].Work)
-	slack := float64(j.pieces)/2 + 1 + 1e-9*work // each piece is rounded to a nanosecond
+	slack := float64(j.pieces)/2 + 1 + 1e-9*work // each piece of work is rounded to a nanosecond
 	if j.exact < work-slack || j.exact > work+slack+j.rate {
 		a.fail("job %d finished after %v ns of work, want %v within %v", r.Job, j.exact, work, slack)
 	}
@@ -97,7 +97,7 @@ func (j *account) keep(work time.Duration) {
 	j.work, j.exact, j.pieces = work, float64(work), 0
 }
 
-// put starts a placement, after a pause if it is not that of the job's first instant.
+// put starts a job on a placement, after a pause unless the job first starts at this instant.
 func (a *audit) put(r *sim.Record, pause time.Duration) {
 	j := &a.jobs[r.Job]
 	j.place, j.gpus, j.rate = a.log.Placement(r), a.log.GPUs(r), 0
@@ -112,14 +112,14 @@ func (a *audit) put(r *sim.Record, pause time.Duration) {
 	a.moved = true
 }
 
-// take ends it.
+// take ends the job's placement.
 func (a *audit) take(id cluster.JobID) {
 	a.jobs[id].pass(a.now)
 	a.occupy(id, -1)
 	a.moved = true
 }
 
-// pass counts the work until an instant. A job works only while it is placed and does not restart.
+// pass counts the work done until now. A job works only while it is placed and not in a restart pause.
 func (j *account) pass(now time.Duration) {
 	if now <= j.from {
 		return
@@ -135,8 +135,8 @@ func (j *account) pass(now time.Duration) {
 	j.from = now
 }
 
-// respeed looks at the speed of every running job on a cluster that is built anew from the audit, so that a job whose speed
-// changes without the simulator's notice is found out.
+// respeed computes the speed of every running job on a cluster that it builds from the audit's own state. So it detects a job
+// whose speed changed without the simulator's notice.
 func (a *audit) respeed() {
 	if !a.moved {
 		return
@@ -167,7 +167,7 @@ func (a *audit) respeed() {
 	}
 }
 
-// after is the first nanosecond at which work is done that begins at an instant.
+// after returns the first nanosecond at which the work is done if it begins at from.
 func after(from, work time.Duration, rate float64) time.Duration {
 	if work <= 0 {
 		return from
@@ -185,7 +185,8 @@ func after(from, work time.Duration, rate float64) time.Duration {
 	return from + work
 }
 
-// rebuild puts every running job on the very GPUs that the log gives it, on a fresh cluster that checks it once more.
+// rebuild places every running job on exactly the GPUs that the log gives it, on a new cluster, which checks the placements
+// again.
 func (a *audit) rebuild() *cluster.State {
 	s, err := cluster.NewState(a.log.Config.Cluster, len(a.jobs))
 	if err != nil {
@@ -214,7 +215,7 @@ func (a *audit) rebuild() *cluster.State {
 	return s
 }
 
-// most is a bound on the speed of a job under a physics, from the numbers of its parts and the catalogue alone.
+// most returns an upper bound on the speed of a job.
 func (a *audit) most(id cluster.JobID) float64 {
 	return speedCap(a.log.Config.Physics, &a.log.Jobs[id].JobSpec, a.jobs[id].place, &a.log.Config.Cluster)
 }

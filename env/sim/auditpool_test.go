@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// need holds the records of need to the demand of the configuration, one by one.
+// need checks that the Need records follow the demand of the configuration one by one.
 func (a *audit) need(r *sim.Record) {
 	all := a.log.Config.Demand
 	if a.needs == len(all) || int(r.Index) != a.needs || all[a.needs].At != r.At {
@@ -17,7 +17,7 @@ func (a *audit) need(r *sim.Record) {
 	a.needs++
 }
 
-// offered is how many servers may be on loan after the first n demands.
+// offered returns the number of servers that may be on loan after the first n demands.
 func (a *audit) offered(n int) int32 {
 	if n > 0 {
 		return a.log.Config.Demand[n-1].Offer
@@ -31,8 +31,8 @@ func (a *audit) offered(n int) int32 {
 	return pool
 }
 
-// allowed is how many servers may still be on loan at an instant: the most that were offered at any time within the grace
-// before it.
+// allowed returns the number of servers that may still be on loan at an instant: the most that the pool offered at any time
+// within the grace before it.
 func (a *audit) allowed(at time.Duration) int32 {
 	most := a.offered(a.needs)
 	for n := a.needs; n > 0 && a.log.Config.Demand[n-1].At > at-a.log.Config.Grace; n-- {
@@ -41,7 +41,7 @@ func (a *audit) allowed(at time.Duration) int32 {
 	return most
 }
 
-// lend follows a loan, its return, or its end by force, which comes only when time is up.
+// lend applies a loan, a return or a seizure. It checks that a seizure comes only when the time to return the server is over.
 func (a *audit) lend(r *sim.Record) {
 	m := &a.servers[r.Server]
 	if m.spec.Pool != cluster.Inference || m.lent == (r.Kind == sim.Loan) {
@@ -66,7 +66,7 @@ func (a *audit) lend(r *sim.Record) {
 	}
 }
 
-// breakdown holds failures and repairs to the outages of the configuration.
+// breakdown checks that failures and repairs follow the outages of the configuration.
 func (a *audit) breakdown(r *sim.Record) {
 	m := &a.servers[r.Server]
 	same := func(o *sim.Outage) bool { return o.Server == r.Server && o.GPU == r.Index && o.To == r.At }
@@ -93,7 +93,7 @@ func (a *audit) breakdown(r *sim.Record) {
 	}
 }
 
-// stop notes the jobs that lose a GPU (-1: any) of a server; their interruptions must follow at once.
+// stop lists the jobs that lose the GPU of a server (-1: any GPU). Their Interrupt records must follow at once.
 func (a *audit) stop(server cluster.ServerID, gpu int32) {
 	for i := range a.jobs {
 		j := &a.jobs[i]

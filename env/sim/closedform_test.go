@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// finishes plays a scenario by a script and returns the seconds at which jobs finished, by name.
+// finishes plays a scenario by a script and returns the seconds at which the jobs finish, by name.
 func finishes(t *testing.T, scenario, steps string) map[string]float64 {
 	t.Helper()
 	cfg, jobs := parseScenario(t, scenario)
@@ -23,7 +23,7 @@ func finishes(t *testing.T, scenario, steps string) map[string]float64 {
 	return at
 }
 
-// near holds a finish to a hand-computed one, to a few nanoseconds of rounding.
+// near checks a finish time against a value computed by hand, up to a few nanoseconds of rounding.
 func near(t *testing.T, got map[string]float64, job string, want float64) {
 	t.Helper()
 	if math.Abs(got[job]-want) > 1e-8+1e-12*want {
@@ -31,8 +31,8 @@ func near(t *testing.T, got map[string]float64, job string, want float64) {
 	}
 }
 
-// With fewer cores and less memory than it asked for, a job does its work at the ratio of its model's speeds with one and the
-// other, the worker with the least sets the pace, and giving it what it asked for brings it back.
+// Checks that a job with less CPU or memory than it asked for runs at the ratio of its model's speeds, that the slowest worker
+// determines the speed of its gang, and that a resize to the requested amounts restores full speed.
 func TestCPUAndMemorySlowAJobAsItsModelSays(t *testing.T) {
 	f := profile.Lookup("resnet18-64")
 	asked := f.CPUMem(3, 62.5)
@@ -58,13 +58,13 @@ job d submit=0s workers=1 work=100s mem=64000 model=resnet18-64
 `)
 	near(t, got, "a", 60+100-60*few)
 	near(t, got, "b", 100/min(few, little))
-	near(t, got, "c", 100) // unknown
+	near(t, got, "c", 100) // unknown model
 	near(t, got, "d", 100) // asked for no cores
 }
 
-// A partner comes to a GPU at 20 s and leaves it when it is done, and both run as their models' sensitivities and pressures
-// say while they are together, whatever shares they hold: b has half of what it asked for. A gang waits for its slowest
-// worker: that d presses as much on the other GPU makes no difference.
+// Checks that jobs that share a GPU slow each other down by their models' sensitivities and pressures, exactly while they are
+// together and whatever their shares: b arrives at 20 s and gets half of the share that it asked for. The slowest worker
+// determines the speed of gang a, so d, which presses equally on the other GPU, makes no difference.
 func TestAPartnerComesAndLeaves(t *testing.T) {
 	f, g := profile.Lookup("resnet50-64"), profile.Lookup("lm-20")
 	sf, pf := f.Vectors("V100")
@@ -91,12 +91,12 @@ job d submit=20s workers=1 work=30s share=500 model=lm-20
 		gone := 20 + 30/besideF
 		near(t, got, "b", gone)
 		near(t, got, "d", gone)
-		near(t, got, "c", 50) // nobody knows what it does, so it neither suffers nor presses
+		near(t, got, "c", 50) // of unknown model, so it is not slowed and slows nobody
 		near(t, got, "a", gone+200-20-(gone-20)*besideG)
 	}
 }
 
-// On more workers than it asked for a job runs as its model's throughput says, on as few servers as hold them.
+// Checks that a job with more workers than it asked for runs at its model's throughput on the fewest servers that hold them.
 func TestElasticJobsScaleAsTheirModels(t *testing.T) {
 	f := profile.Lookup("resnet50-64")
 	two, four, eight := f.Throughput(1, 2), f.Throughput(1, 4), f.Throughput(2, 8)
@@ -119,7 +119,8 @@ job b submit=0s workers=2 max=8 work=100s
 	near(t, got, "b", 10+90/2.)
 }
 
-// Two parts at once: a job that shares a GPU and has too few cores suffers both, and one on K80 GPUs scales as it does on any.
+// Checks that two parts multiply: a job that shares a GPU and has too few cores is slowed by both, and a job on K80 GPUs scales
+// as on any other type.
 func TestPartsOfTheCatalogueMultiply(t *testing.T) {
 	f, g := profile.Lookup("resnet18-64"), profile.Lookup("lm-20")
 	s, _ := f.Vectors("K80")
@@ -141,8 +142,8 @@ job b submit=10s workers=1 work=100000s share=500 cpu=3000 mem=64000 model=lm-20
 	near(t, got, "a", 30+(50-done)/(k80*beside*f.Throughput(1, 2)/f.Throughput(1, 1)))
 }
 
-// Jitter changes a speed by at most two standard deviations, always alike for a job on a number of servers, wherever they
-// are and however often it starts, and not alike for another job or another number.
+// Checks that jitter changes a speed by at most two standard deviations. The factor is the same whenever a job starts on the same
+// number of servers, whichever they are, and differs for another job or another number of servers.
 func TestJitterIsTheJobsOwn(t *testing.T) {
 	const scenario = `
 servers 4x4

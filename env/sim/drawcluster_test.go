@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawCluster draws a few servers, each of its own kind, and the rules of sharing them.
+// drawCluster draws a few servers of different kinds, quotas, and a limit of jobs per GPU.
 func drawCluster(t *rapid.T) cluster.Spec {
 	spec := cluster.Uniform(rapid.IntRange(1, 5).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))
 	spec.PerGPU = rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "jobs per GPU")
@@ -44,7 +44,7 @@ func drawCluster(t *rapid.T) cluster.Spec {
 	return spec
 }
 
-// drawPhysics draws any of the parts with any numbers, and now and then none or all of them.
+// drawPhysics draws any combination of parts with random parameters, sometimes none or all of them.
 func drawPhysics(t *rapid.T) physics.Model {
 	number := func(name string, values ...float64) float64 { return rapid.SampledFrom(values).Draw(t, name) }
 	gb := []float64{0.1, 1.25, 12.5, 100}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawEpisode draws a small cluster with all its rules, its jobs, and which of them run from the start.
+// drawEpisode draws a small cluster with its rules, the jobs, and the jobs that already run at the start.
 func drawEpisode(t *rapid.T) sim.Episode {
 	cfg := drawConfig(t)
 	e := sim.Episode{Config: cfg, Jobs: drawJobs(t, &cfg)}
@@ -20,7 +20,7 @@ func drawEpisode(t *rapid.T) sim.Episode {
 	return e
 }
 
-// drawConfig draws a cluster and the rules that it lives by.
+// drawConfig draws a cluster and the rules of the episode.
 func drawConfig(t *rapid.T) sim.Config {
 	cfg := sim.Config{Cluster: drawCluster(t), Physics: drawPhysics(t), Restart: drawRestart(t)}
 	if rapid.Bool().Draw(t, "with outages") {
@@ -49,7 +49,7 @@ func drawRestart(t *rapid.T) sim.Restart {
 	return r
 }
 
-// drawOutages draws failures of servers and GPUs, some of a GPU and its server at one time.
+// drawOutages draws failures of servers and GPUs. A server and one of its GPUs may be out at the same time.
 func drawOutages(t *rapid.T, c *cluster.Spec) (all []sim.Outage) {
 	type unit struct {
 		server cluster.ServerID
@@ -68,7 +68,7 @@ func drawOutages(t *rapid.T, c *cluster.Spec) (all []sim.Outage) {
 	return all
 }
 
-// drawDemand draws what the inference pool needs, with offers within its size.
+// drawDemand draws the inference pool's demand; it offers at most the servers of the pool.
 func drawDemand(t *rapid.T, c *cluster.Spec) (all []sim.Demand) {
 	pool := int32(0)
 	for i := range c.Servers {
@@ -86,7 +86,8 @@ func drawDemand(t *rapid.T, c *cluster.Spec) (all []sim.Demand) {
 	return all
 }
 
-// drawTime draws up to so many seconds, in few steps so that there are ties, and now and then any nanosecond.
+// drawTime draws a time of at most the given number of seconds, in coarse steps so that events coincide, and sometimes an
+// arbitrary nanosecond.
 func drawTime(t *rapid.T, name string, most int64) time.Duration {
 	d := time.Duration(rapid.Int64Range(0, 20).Draw(t, name)*most) * time.Second / 20
 	if d > 0 && rapid.IntRange(0, 3).Draw(t, name+" in ns") == 0 {
@@ -95,7 +96,7 @@ func drawTime(t *rapid.T, name string, most int64) time.Duration {
 	return d
 }
 
-// drawRunning lets some of the jobs that are submitted at 0 run wherever there is room for them then.
+// drawRunning places some of the jobs submitted at 0 wherever they fit, and returns them as running from the start.
 func drawRunning(t *rapid.T, e sim.Episode) (running []sim.Running) {
 	s, err := e.New()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawJobs draws jobs that the empty cluster could hold; every one has an estimate, of which few are true.
+// drawJobs draws jobs that the empty cluster can run. Every job has an estimate, and some estimates are exact.
 func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 	jobs := make([]trace.Job, 0, 10)
 	for i := range rapid.IntRange(0, 15).Draw(t, "jobs") {
@@ -42,7 +42,7 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 	return jobs
 }
 
-// drawWhere draws the servers that will do for a job.
+// drawWhere draws the servers on which a job may run.
 func drawWhere(t *rapid.T, servers int) *cluster.ServerSet {
 	set := cluster.NewServerSet(servers)
 	for i := range servers {
@@ -68,7 +68,8 @@ func drawNature(t *rapid.T, j *cluster.JobSpec) {
 	j.Tensor = rapid.SampledFrom([]int32{0, 0, 0, 2}).Draw(t, "tensor")
 }
 
-// drawGang draws a gang of at most so many workers: elastic, in stages, or neither. It is false if there is none.
+// drawGang draws a gang of at most the given number of workers: elastic, with stages, or neither. It returns false if no gang is
+// that small.
 func drawGang(t *rapid.T, j *cluster.JobSpec, most int64) bool {
 	together, limit := j.Together(), int32(min(most, 8))
 	if limit < together {

@@ -13,8 +13,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// A fork, wherever it is taken, costs exactly what the original goes on to cost under the same scheduler, leaves the original
-// untouched, and may reuse the memory of another fork.
+// Checks for forks at many decision points that playing the fork under the same scheduler gives exactly the total job time that
+// the original still accumulates, does not change the original, and may reuse the memory of another fork.
 func TestForkContinuesLikeTheOriginal(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -57,7 +57,8 @@ func TestForkContinuesLikeTheOriginal(t *testing.T) {
 	}
 }
 
-// total plays an episode and returns the integral of the jobs in the system; look is called at every decision point.
+// total plays an episode and returns the integral of the number of jobs in the system over time. It calls look at every decision
+// point.
 func total(t *testing.T, cfg sim.Config, jobs []trace.Job, name string,
 	look func(s *sim.Sim, sched cluster.Scheduler, spent time.Duration)) time.Duration {
 	t.Helper()

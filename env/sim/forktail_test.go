@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A fork, taken with a transaction open, goes on exactly as its original does and as an episode does that nobody forked, to
-// the last event, operation, GPU and nanosecond of progress. Peek tells where Next goes.
+// Checks that a fork taken with an open transaction, its original, and an episode that was never forked continue identically,
+// down to the last event, operation, GPU and nanosecond of progress.
 func TestForkGoesOnAsItsOriginal(t *testing.T) {
-	played, forks, fork := 0, 0, sim.Sim{} // its memory is used again and again
+	played, forks, fork := 0, 0, sim.Sim{} // its memory is reused for every fork
 	many(t, 6000, func(t *rapid.T) {
 		played++
 		e, seed := drawEpisode(t), rapid.Uint64().Draw(t, "seed")
@@ -57,8 +57,8 @@ func begin(t rapid.TB, e sim.Episode) *sim.Sim {
 	return s
 }
 
-// goOn plays some decisions from the open transaction on, -1 for all there are, leaves the next transaction open, and returns
-// all that could be seen on the way, up to an error of the scheduler.
+// goOn plays the given number of decisions from the open transaction on (-1: all) and leaves the next transaction open. It
+// returns as text everything that could be observed, up to an error of the scheduler.
 func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decisions int) string {
 	t.Helper()
 	if err := sched.Reset(seed); err != nil {
@@ -68,7 +68,7 @@ func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decision
 	for n := 0; n != decisions && s.Outcome() == (sim.Outcome{}); n++ {
 		tx := s.State().Txn()
 		fmt.Fprintln(&b, tx.Now(), tx.Events())
-		if err := sched.Schedule(tx); err != nil { // of one that has to go on from what another made
+		if err := sched.Schedule(tx); err != nil { // it may fail on a state that another scheduler made
 			fmt.Fprintln(&b, err)
 			break
 		}

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two episodes that differ only in what a scheduler cannot know show it the same, byte for byte, until something happens that
-// differs: how long jobs go on that have not finished (their estimates are the same), how jobs end, which jobs will come and
-// how many, what will fail and when what has failed will be back, what the inference pool needs and what it will offer, and
-// how long the episode is.
+// Checks that a scheduler cannot see the future. Two episodes that differ only in the future look the same to it, byte for byte,
+// until the first event that differs. They differ in how long unfinished jobs still run (with equal estimates), how jobs end,
+// which and how many jobs will arrive, what will fail, when repairs come, what the inference pool will need and offer, and how
+// long the episode is.
 func TestTheFutureDoesNotShow(t *testing.T) {
 	pairs, compared := 0, 0
 	many(t, 300, func(t *rapid.T) {
@@ -31,7 +31,7 @@ func TestTheFutureDoesNotShow(t *testing.T) {
 				t.Fatalf("decision %d at %v, with the same past until %v, shows\n%s", i, time.Duration(one[i].now), until, differ(one[i].text, two[i].text))
 			}
 		}
-		// An episode may end before, for nobody knows whether anything is still to come.
+		// One episode may end earlier than the other, because the end depends on what is still to come.
 		if len(one) > len(two) && twoEnd > until || len(two) > len(one) && oneEnd > until {
 			t.Fatalf("%d decisions until %v and the end at %v, or %d and %v", len(one), until, oneEnd, len(two), twoEnd)
 		}
@@ -41,7 +41,7 @@ func TestTheFutureDoesNotShow(t *testing.T) {
 	}
 }
 
-// watch returns what a scheduler sees until an instant, and when the episode ended.
+// watch returns what a scheduler sees up to an instant, and when the episode ended.
 func watch(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64, jobs int, until time.Duration) ([]view, time.Duration) {
 	s, err := e.New()
 	if err != nil {
@@ -66,7 +66,7 @@ func watch(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64, jobs
 	}
 }
 
-// drawOtherFuture draws an episode with the same past: everything that can be seen until an instant is the same.
+// drawOtherFuture draws an episode with the same past: everything observable up to the instant until is the same.
 func drawOtherFuture(t *rapid.T, e sim.Episode, until time.Duration, sched cluster.Scheduler, seed uint64) sim.Episode {
 	past := e
 	past.Config.Horizon = max(until, 1)
@@ -78,7 +78,7 @@ func drawOtherFuture(t *rapid.T, e sim.Episode, until time.Duration, sched clust
 		t.Fatal(err)
 	}
 	restart := &e.Config.Restart
-	falls := restart.FromScratch || restart.Interval > 0 // so that a job may have done more before than it has done now
+	falls := restart.FromScratch || restart.Interval > 0 // a job may have made more progress earlier than it has now
 	e.Jobs = slices.Clone(e.Jobs)
 	for i := range e.Jobs {
 		j, id := &e.Jobs[i], cluster.JobID(i)
@@ -109,7 +109,7 @@ func drawOtherFuture(t *rapid.T, e sim.Episode, until time.Duration, sched clust
 	return e
 }
 
-// otherOutages leaves out the failures to come and puts off the repairs to come.
+// otherOutages removes the failures after until and delays the repairs after until.
 func otherOutages(t *rapid.T, all []sim.Outage, until time.Duration) (other []sim.Outage) {
 	for _, o := range all {
 		if o.From > until {
@@ -123,7 +123,8 @@ func otherOutages(t *rapid.T, all []sim.Outage, until time.Duration) (other []si
 	return other
 }
 
-// otherDemand changes what is needed at all times, and what is offered later. Needs that change no offer may come at any time.
+// otherDemand changes the needs at all times, and the offers of the pool after until. It also adds needs that change no offer of
+// the pool; these may come at any time.
 func otherDemand(t *rapid.T, all []sim.Demand, until time.Duration) (other []sim.Demand) {
 	for i, d := range all {
 		d.Need = rapid.Int64Range(0, 9000).Draw(t, "other need")

@@ -14,10 +14,10 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// watcher is a scheduler that writes down all that one can see at each decision, before and after another has decided.
+// watcher wraps a scheduler and records everything observable at each decision, before and after the wrapped scheduler decides.
 type watcher struct {
 	cluster.Scheduler
-	jobs  int // ids that it looks at
+	jobs  int // the number of job ids to look at
 	views []view
 }
 
@@ -35,10 +35,12 @@ func (w *watcher) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// Copies, how many jobs will ever come, which is no secret, and the physics of the episode, without what no profile knows.
+// unseen lists the methods of View that look does not call: copying; the number of jobs that will ever come, which is not secret;
+// and the physics of the episode, as far as profiles contain it.
 var unseen = []string{"CopyTo", "ExtendTo", "Jobs", "Profile"}
 
-// look calls every method of the View with all arguments that there are, and shows what an agent is shown.
+// look calls every method of the View with all combinations of arguments, encodes an agent's observation, and returns all of it
+// as text.
 func look(tx *cluster.Txn, jobs int) string {
 	var b strings.Builder
 	at, woken := tx.Wake()
@@ -68,13 +70,13 @@ func look(tx *cluster.Txn, jobs int) string {
 	}
 	var o observe.Observation
 	if err := observe.NewStandard().Encode(tx, nil, &o); err != nil {
-		panic(err) // there is no candidate that could be at fault
+		panic(err) // cannot happen without candidates
 	}
 	fmt.Fprintln(&b, o.Servers, o.Jobs, o.Ids, o.Global)
 	return b.String()
 }
 
-// arguments returns all values of a parameter that are worth a call.
+// arguments returns all values of a parameter type with which look should call.
 func arguments(s *cluster.View, jobs int, t reflect.Type) (all []reflect.Value) {
 	add := func(v any) { all = append(all, reflect.ValueOf(v)) }
 	switch t {
@@ -90,7 +92,7 @@ func arguments(s *cluster.View, jobs int, t reflect.Type) (all []reflect.Value) 
 		for n := range int32(3) {
 			add(n)
 		}
-	case reflect.TypeFor[uint16](): // types of GPUs
+	case reflect.TypeFor[uint16](): // sets of GPU types
 		add(uint16(1))
 		add(^uint16(0))
 	case reflect.TypeFor[cluster.Amount]():
@@ -119,7 +121,7 @@ func arguments(s *cluster.View, jobs int, t reflect.Type) (all []reflect.Value) 
 	return all
 }
 
-// each calls f with every combination.
+// each calls f with every combination of the choices.
 func each(choices [][]reflect.Value, args []reflect.Value, f func([]reflect.Value)) {
 	if len(choices) == 0 {
 		f(args)
@@ -130,7 +132,7 @@ func each(choices [][]reflect.Value, args []reflect.Value, f func([]reflect.Valu
 	}
 }
 
-// call is a call that may panic, as it does for a job that nobody has heard of.
+// call calls a method that may panic, for example because a job is not submitted yet.
 func call(method reflect.Value, args []reflect.Value) (results []reflect.Value) {
 	defer func() {
 		if recover() != nil {
@@ -140,7 +142,7 @@ func call(method reflect.Value, args []reflect.Value) (results []reflect.Value) 
 	return method.Call(args)
 }
 
-// show writes values and what they point to. It shows arguments after the call too: some are filled.
+// show writes values and what they point to. It also shows arguments after the call, because some methods fill them.
 func show(b *strings.Builder, values []reflect.Value) {
 	for _, v := range values {
 		if v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
@@ -150,7 +152,8 @@ func show(b *strings.Builder, values []reflect.Value) {
 	}
 }
 
-// Nothing that a scheduler can get hold of through the transaction, however far it walks, has a type that knows the truth.
+// Checks that no type that a scheduler can reach from the transaction comes from package trace, which contains the true run
+// times.
 func TestNoTypeThatASchedulerReachesHoldsTheTruth(t *testing.T) {
 	seen, truth := map[reflect.Type]bool{}, reflect.TypeFor[trace.Job]().PkgPath()
 	var walk func(t reflect.Type, path string)

@@ -11,15 +11,17 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// elastic is a job of Lyra's: from least to most workers, of one GPU each, and so many seconds on the most.
+// elastic is a job from Lyra's examples: from least to most workers of one GPU each, and its run time in seconds with most
+// workers.
 type elastic struct {
 	least, most int32
 	fastest     float64
 }
 
-// The examples of Lyra (EuroSys 2023, tables 2 to 4): two elastic jobs divide eight workers, and the workers of the one that
-// ends first go to the other at once. With linear scaling the times are the paper's. With imperfect scaling (§7.2), each
-// worker beyond the least brings 0.8: w workers do 0.8 w + 0.2 least, and the most workers still take the shortest time.
+// Checks the examples of Lyra (EuroSys 2023, tables 2 to 4): two elastic jobs divide eight workers, and when the first one ends,
+// its workers go to the other at once. With linear scaling the times are those of the paper. With imperfect scaling (§7.2), each
+// worker beyond the least adds 0.8: w workers have the speed 0.8 w + 0.2 least, and the run time with most workers stays the
+// same.
 func TestLyraExamples(t *testing.T) {
 	six50, six20, three100 := elastic{2, 6, 50}, elastic{2, 6, 20}, elastic{2, 3, 100}
 	for _, c := range []struct {
@@ -72,7 +74,8 @@ func divide(t *testing.T, model physics.Model, a, b elastic, on [2]int32) (ends 
 	return ends
 }
 
-// handover starts every job on the workers that it is told, and gives those of one that ends to the others.
+// handover is a scheduler that starts each job with the given number of workers, and gives the workers of a finished job to the
+// other.
 type handover struct{ first [2]int32 }
 
 func (*handover) Name() string       { return "handover" }

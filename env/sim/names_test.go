@@ -11,10 +11,10 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// acting are names that do something to a terminal: clear it, or turn the text around them.
+// acting are names with control characters that clear a terminal or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// No text of an event log acts on a terminal, neither when it is read nor when it is written, and the error shows it escaped.
+// Checks that ReadLog and Write refuse texts with control characters, and that the error shows them escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	for _, name := range acting {
 		quoted, err := json.Marshal(name)

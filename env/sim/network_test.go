@@ -6,19 +6,20 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// The GB/s of these tests: between GPUs of a server, of a server's NIC, of a rack's uplink.
+// links gives the bandwidths of these tests in GB/s: between GPUs of a server, of a server's NIC, of a rack's uplink.
 const links = "network(50,4,0.5)"
 
-// iteration is the time of one iteration of a job of two data-parallel workers, one on each of two servers of 4 GPUs, each
-// with a quarter of its NIC and a fraction of that behind a busy uplink: compute, then each sends half of twice the gradients.
+// iteration returns the time of one iteration of a job with two data-parallel workers on two servers of 4 GPUs. Each worker has a
+// quarter of its server's NIC, times fraction behind a contended uplink. The time is compute, plus sending the gradients once
+// (2(k-1)/k times with k = 2).
 func iteration(f *profile.Family, fraction float64) float64 {
 	return f.ComputeSeconds() + f.ParamBytes()/(1e9*fraction)
 }
 
-// packed is the same on one server.
+// packed returns the time of one iteration of the same job on one server.
 func packed(f *profile.Family) float64 { return f.ComputeSeconds() + f.ParamBytes()/50e9 }
 
-// A gang on two servers runs at the ratio of its iterations on one and on two.
+// Checks that a gang on two servers runs at the ratio of its iteration times on one and on two servers.
 func TestAGangWaitsForItsAllReduce(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	got := finishes(t, `
@@ -35,11 +36,11 @@ job c submit=0s workers=2 work=100s
 `)
 	near(t, got, "a", 30+100-30*packed(f)/iteration(f, 1))
 	near(t, got, "b", 100)
-	near(t, got, "c", 100) // nobody knows what it sends
+	near(t, got, "c", 100) // its model is unknown, so it sends nothing
 }
 
-// An uplink carries 0.5 GB/s and each gang that crosses it wants 1: alone a gets a half, beside b, which comes at 20 s and
-// leaves when it is done, a quarter, and d, which stays in its rack, is not in the way.
+// Checks contention on an uplink of 0.5 GB/s that each gang crossing it would use with 1 GB/s. Alone, a gets a half of its
+// demand. Together with b, from 20 s until b ends, it gets a quarter. d stays within its rack and does not interfere.
 func TestContentionOnAnUplinkComesAndLeaves(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	alone, beside := packed(f)/iteration(f, 0.5), packed(f)/iteration(f, 0.25)
@@ -61,7 +62,7 @@ job d submit=30s workers=2 work=50s model=bert-large
 	near(t, got, "d", 30+50*iteration(f, 1)/packed(f))
 }
 
-// Servers without a rack have links of their own, and a rack that is wide enough slows nobody.
+// Checks that gangs are not slowed by an uplink if one of their servers has no rack, or if the uplink is fast enough.
 func TestNoContentionWhereNoUplinkIsShared(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	got := finishes(t, `
@@ -80,8 +81,8 @@ job b submit=0s workers=2 work=100s model=bert-large
 	}
 }
 
-// A failure behind a contended uplink frees it for the others at that instant, and the one that failed falls back, restarts
-// and contends again.
+// Checks that a failure behind a contended uplink frees the uplink for others at that instant. The failed job falls back to its
+// checkpoint, restarts and contends again.
 func TestAFailureFreesTheUplink(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	alone, beside := packed(f)/iteration(f, 0.5), packed(f)/iteration(f, 0.25)
@@ -99,8 +100,8 @@ job b submit=0s workers=2 work=100s model=bert-large
 0s start b 1:1 3:1
 60s start b 1:1 3:1
 `)
-	kept := float64(int(40*beside/5) * 5) // of b; it holds its links while it restarts
-	a := 40*beside + 20*alone             // done at 60 s
+	kept := float64(int(40*beside/5) * 5) // progress of b after the failure; b occupies its links while it restarts
+	a := 40*beside + 20*alone             // progress of a at 60 s
 	first := 60 + (100-a)/beside
 	near(t, got, "a", first)
 	near(t, got, "b", first+(100-kept-(first-70)*beside)/alone)

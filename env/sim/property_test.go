@@ -10,17 +10,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// episodes is how many random ones TestRandomEpisodes plays; a twentieth of it with -short.
+// episodes is the number of random episodes that TestRandomEpisodes plays; with -short it plays a twentieth of them.
 const episodes = 20_000
 
 var soak = flag.Duration("soak", 0, "play random episodes at least for so long")
 
-// Random episodes keep every rule, as their logs alone tell: GPUs, shares, cores, memory, quotas and jobs on a GPU stay
-// within their limits, gangs are whole and on servers that are up and open to them; a job works only while it is placed and
-// does not restart, at a speed above 0 and within what its physics can give, finishes at the first nanosecond at which the
-// integral of its speed is its work, and falls back to its last checkpoint when it is interrupted; failures, repairs,
-// needs, arrivals and deadlines happen at their instants; servers are seized only when their time is up; the end has a cause.
-// The same seed gives the same log, byte for byte, and so do reading the log back and replaying it.
+// TestRandomEpisodes checks all rules on random episodes, from their logs alone:
+//   - GPUs, shares, cores, memory, quotas and jobs per GPU stay within their limits.
+//   - Gangs are complete, and on servers that are up and open to them.
+//   - A job progresses only while it is placed and not in a restart pause, at a speed above 0 and within the bounds of its
+//     physics. It finishes at the first nanosecond at which the integral of its speed equals its work, and falls back to its last
+//     checkpoint when it is interrupted.
+//   - Failures, repairs, needs, arrivals and deadlines happen at their instants, servers are seized only when overdue, and the
+//     end has a reason.
+//   - The same seed gives the same log, byte for byte, and so do reading the log back and replaying it.
 func TestRandomEpisodes(t *testing.T) {
 	var seen tally
 	many(t, episodes, func(t *rapid.T) {
@@ -47,12 +50,11 @@ func TestRandomEpisodes(t *testing.T) {
 	seen.report(t)
 }
 
-// many checks a property so many times, or as many as -rapid.checks says if that is not its usual 100, and with -soak again
-// and again until that time is up.
+// many checks a property as simtest.Many does, and with -soak repeats that until the time is over.
 func many(t *testing.T, times int, property func(*rapid.T)) {
 	t.Helper()
 	if testing.Short() {
-		times /= 4 // rapid divides by 5 more
+		times /= 4 // rapid divides it by another 5
 	}
 	until := time.Now().Add(*soak)
 	for again := true; again; again = time.Now().Before(until) {
@@ -60,7 +62,7 @@ func many(t *testing.T, times int, property func(*rapid.T)) {
 	}
 }
 
-// tally counts the episodes in which something happened, so that nothing goes untested unnoticed.
+// tally counts the episodes in which each kind of event happened, so that the test notices if one is never tested.
 type tally struct {
 	played int
 	with   map[string]int
@@ -85,7 +87,7 @@ func (y *tally) add(e *sim.Episode, l *sim.Log, a *audit) {
 	}
 }
 
-// report holds everything to have happened in one of a hundred episodes.
+// report checks that everything happened in at least one of a hundred episodes.
 func (y *tally) report(t *testing.T) {
 	t.Helper()
 	t.Logf("of %d episodes so many: %v", y.played, y.with)

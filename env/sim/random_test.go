@@ -17,7 +17,7 @@ import (
 // drawScheduler draws a baseline or chaos.
 func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	makers := []func() cluster.Scheduler{func() cluster.Scheduler { return &chaos{} }}
-	// Those that do different things to a cluster, and quickly; package baselines tests all of them.
+	// Fast baselines that use different operations; package baselines tests all of them.
 	for _, name := range []string{"fifo", "sjfskip", "sjfhold", "srtf", "srsf", "las", "random", "lucid", "lyra"} {
 		b, _ := baselines.Find(name)
 		makers = append(makers, b.New)
@@ -26,7 +26,7 @@ func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	return makers[max(i, 0)]
 }
 
-// chaos proposes anything: it places, moves, resizes, stops, lends and takes back at random, and rolls some of it back.
+// chaos is a scheduler that proposes random operations of every kind and rolls some of them back.
 type chaos struct {
 	draw  *rand.Rand
 	wakes int
@@ -54,7 +54,7 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// operate tries one operation; a refusal is as good as any answer.
+// operate tries one random operation. The cluster may refuse it.
 func (c *chaos) operate(tx *cluster.Txn) {
 	s := tx.View()
 	switch c.draw.IntN(10) {
@@ -93,7 +93,7 @@ func (c *chaos) pick(ids []cluster.JobID) cluster.JobID {
 	return ids[c.draw.IntN(len(ids))]
 }
 
-// spread puts some gang of the job on servers in random order, as many workers on each as fit or fewer.
+// spread returns a random placement of the job on servers in random order. It may have too few workers or break other rules.
 func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left := spec.Least() + c.draw.Int32N(spec.Most()-spec.Least()+1)
@@ -104,7 +104,7 @@ func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) 
 	for _, i := range c.draw.Perm(s.Servers()) {
 		if fits := min(s.Fits(cluster.ServerID(i), id, amount), left); fits > 0 {
 			n := 1 + c.draw.Int32N(fits)
-			if c.draw.IntN(8) > 0 { // a multiple of those that must stand together
+			if c.draw.IntN(8) > 0 { // round up to a multiple of the workers that must be on the same server
 				n = min(n+spec.Together()-1, left)
 				n -= n % spec.Together()
 			}
@@ -115,7 +115,7 @@ func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) 
 	return slices.DeleteFunc(p, func(q cluster.Piece) bool { return q.Workers == 0 || left > 0 && c.draw.IntN(8) == 0 })
 }
 
-// regrant leaves a gang where it is with other shares, cores and memory, on one of its servers or on all.
+// regrant returns the job's placement with other shares, cores and memory on some of its servers.
 func (c *chaos) regrant(s *cluster.View, id cluster.JobID) cluster.Placement {
 	p := slices.Clone(s.Placement(id))
 	for i := range p {

@@ -15,12 +15,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An episode resumed from a state alone, with the true works and the jobs that are truly to come, goes on exactly as a fork of
-// the episode that the state is of: to the last event, operation, GPU and nanosecond of progress. Whoever looks first may
-// have proposed operations already. The state is left as it was, and memory used before makes no difference.
+// Checks that an episode resumed from a state, with the true works and future jobs, continues exactly as a fork of the original
+// episode: to the last event, operation, GPU and nanosecond of progress. The open transaction may already contain operations.
+// Resume must not change the state, and reused memory must make no difference.
 func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 	seen := map[string]int{}
-	var again sim.Sim // its memory is used again and again
+	var again sim.Sim // its memory is reused for every episode
 	many(t, 6000, func(t *rapid.T) {
 		e := drawOrderly(t)
 		at, seed := rapid.IntRange(0, 12).Draw(t, "decisions before"), rapid.Uint64().Draw(t, "seed")
@@ -78,7 +78,7 @@ func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 	}
 }
 
-// moment says what is special about a state from which an episode is resumed.
+// moment returns the properties of the state from which an episode is resumed, for counting the tested cases.
 func moment(s *cluster.State, rest sim.Rest) (all []string) {
 	is := map[string]bool{
 		"at all": true, "with running jobs": len(s.Running()) > 0, "with waiting jobs": len(s.Pending()) > 0,
@@ -125,7 +125,7 @@ func moment(s *cluster.State, rest sim.Rest) (all []string) {
 	return all
 }
 
-// Continue and forks of an episode that was resumed cost what they would have cost.
+// Checks that Continue passes time in a resumed episode, and in forks of it, exactly as in a fork of the original.
 func TestResumeContinuesAsAFork(t *testing.T) {
 	many(t, 1500, func(t *rapid.T) {
 		e, seed := drawOrderly(t), rapid.Uint64().Draw(t, "seed")
@@ -144,7 +144,7 @@ func TestResumeContinuesAsAFork(t *testing.T) {
 		resumed.Fork(&forked)
 		forked.Fork(&other)
 		rest.Work, rest.Future = func(id cluster.JobID) time.Duration { return time.Hour + s.State().Progress(id) }, nil
-		if err := resumed.Resume(&e.Config, &s.State().View, rest); err != nil { // takes nothing from those that are forked
+		if err := resumed.Resume(&e.Config, &s.State().View, rest); err != nil { // must not affect the forks taken before
 			t.Fatal(err)
 		}
 		want := passing(&fork, second())
@@ -167,7 +167,7 @@ func drawOrderly(t *rapid.T) sim.Episode {
 	return e
 }
 
-// truth is the rest of an episode as it will be.
+// truth returns the true future of an episode.
 func truth(e *sim.Episode, s *cluster.State, wake time.Duration) sim.Rest {
 	known := 0
 	for known < len(e.Jobs) && s.Phase(cluster.JobID(known)) != cluster.Unsubmitted {
@@ -178,7 +178,7 @@ func truth(e *sim.Episode, s *cluster.State, wake time.Duration) sim.Rest {
 	}
 }
 
-// recorder remembers when its scheduler asked to be called.
+// recorder wraps a scheduler and records the wake-ups that it requests.
 type recorder struct {
 	cluster.Scheduler
 	asked time.Duration
@@ -193,7 +193,7 @@ func (r *recorder) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// next is when it will be called, 0 for never.
+// next returns the next requested wake-up, 0 for none.
 func (r *recorder) next(now time.Duration) time.Duration {
 	if r.asked <= now {
 		return 0
@@ -201,7 +201,7 @@ func (r *recorder) next(now time.Duration) time.Duration {
 	return r.asked
 }
 
-// passing lets a scheduler play to the end, or to where it fails, and tells how time passes.
+// passing lets a scheduler play to the end or to its first error, and returns how time passes as text.
 func passing(s *sim.Sim, sched cluster.Scheduler) string {
 	var b strings.Builder
 	err := s.Continue(sched, 7, func(from, to time.Duration, jobs int) bool {
@@ -212,7 +212,7 @@ func passing(s *sim.Sim, sched cluster.Scheduler) string {
 	return b.String()
 }
 
-// portray shows all that can be seen of a state.
+// portray returns everything observable of a state as text.
 func portray(t rapid.TB, s *cluster.State) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// BenchmarkResume resumes, again and again in the same memory, from 32 servers of 8 GPUs with 60 jobs running, 200 waiting and
-// 1,000 done, and for comparison plays the rest under sjfskip.
+// BenchmarkResume resumes repeatedly in the same memory, from a state with 32 servers of 8 GPUs, 60 running, 200 waiting and
+// 1,000 finished jobs. For comparison, its second part also plays the rest of the episode under sjfskip.
 func BenchmarkResume(b *testing.B) {
 	for _, future := range []int{0, 100} {
 		from, cfg, rest := busy(b, future)
@@ -44,7 +44,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// busy returns such a state, its rules and so many jobs to come.
+// busy returns the state of BenchmarkResume, its configuration, and the given number of future jobs.
 func busy(tb testing.TB, future int) (*cluster.State, *sim.Config, sim.Rest) {
 	tb.Helper()
 	const done, running, waiting = 1000, 60, 200

@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// at1000 is a state at 1000 s of servers of one GPU, all of the inference pool and on loan, each of which runs a job, named as
-// its server, with 100 s done.
+// at1000 returns a state at 1000 s. Its servers have one GPU each, belong to the inference pool and are on loan. Each runs a job
+// with the server's name and 100 s of progress.
 func at1000(t *testing.T, servers, rules string) *cluster.State {
 	t.Helper()
 	var list, jobs []string
@@ -33,15 +33,15 @@ func at1000(t *testing.T, servers, rules string) *cluster.State {
 	return s
 }
 
-// An hour more for every job.
+// anHour returns a Rest in which every job has one more hour of work.
 func anHour(s *cluster.State) sim.Rest {
 	return sim.Rest{Work: func(id cluster.JobID) time.Duration { return s.Progress(id) + time.Hour }}
 }
 
-// observer writes down what it is told after the first time, and never does anything.
+// observer is a scheduler that records the events after its first call and proposes nothing.
 type observer struct {
 	said  []string
-	gives bool // at first, that it stops the first job and gives its server back
+	gives bool // in its first call it preempts the first job and returns its server
 }
 
 func (*observer) Name() string       { return "observer" }
@@ -70,7 +70,8 @@ func (l *observer) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// What the state says holds, what the configuration says of the past has happened, and what it says of the future will.
+// Checks that Resume takes the present from the state, treats outages and demand in the past as having happened, and lets those
+// in the future happen.
 func TestResumeKnowsPastFromFuture(t *testing.T) {
 	s := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	job := func(at time.Duration) trace.Job {
@@ -128,8 +129,8 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 	}
 }
 
-// Speeds are the state's until the first commit and then those of the physics, from then on; what schedulers know of speeds is
-// what they knew, or else what the physics says.
+// Checks that jobs run at the state's speeds until the first commit, and then at those of the physics. Schedulers keep the
+// state's profile, or get that of the physics if the state has none.
 func TestResumeTakesItsPhysics(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	model := physics.Compose(physics.Jitter{Sigma: 0.5})
@@ -159,7 +160,7 @@ func TestResumeTakesItsPhysics(t *testing.T) {
 	}
 }
 
-// What a scheduler asked for in a transaction that has ended is its driver's business.
+// Checks that Resume does not repeat a wake-up requested in a transaction that has ended; the caller passes it as Rest.Wake.
 func TestResumeAfterATransaction(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	tx := from.Begin(nil)
@@ -175,7 +176,7 @@ func TestResumeAfterATransaction(t *testing.T) {
 	}
 }
 
-// What cannot be resumed is an error that says why, and leaves an episode that is over; what comes after goes on as ever.
+// Checks that Resume returns an error that names the reason and leaves an episode that is over, and that a later Resume works.
 func TestWhatCannotBeResumed(t *testing.T) {
 	from := at1000(t, "a b", "")
 	job := trace.Job{JobSpec: cluster.JobSpec{Name: "new", Submit: 1000 * time.Second, Workers: 1, Request: cluster.Amount{GPUMilli: 1000}}}

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the timelines in testdata")
 
-// TestScenarios plays what the section "scenario" of each testdata/*.txt describes under every scheduler that another
-// section names, and compares the timeline with that section. The scheduler "script" does what the section "script" says.
+// TestScenarios plays the section "scenario" of each testdata/*.txt under every scheduler that has a section with its name, and
+// compares the timeline with that section. The section "timeline" belongs to the scheduler that follows the section "script".
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -60,7 +60,7 @@ func TestScenarios(t *testing.T) {
 
 type named struct{ name, text string }
 
-// split cuts a text at its lines "-- name --"; what stands before the first is a comment.
+// split cuts a text at its lines "-- name --". The text before the first such line is a comment.
 func split(text string) []named {
 	all := []named{{}}
 	for line := range strings.Lines(text) {
@@ -86,7 +86,7 @@ func section(all []named, name string) string {
 	return all[i].text
 }
 
-// timeline writes a log for people, without the submissions.
+// timeline formats a log for reading, without the submissions.
 func timeline(l *sim.Log) string {
 	var b strings.Builder
 	for i := range l.Records {

@@ -15,9 +15,9 @@ import (
 
 // parseScenario reads lines such as
 //
-//	servers 2x8 type=T4 rack=1            (or inference; 8 GPUs each)
+//	servers 2x8 type=T4 rack=1            (2 servers of 8 GPUs each; "inference 2x8" for servers of the inference pool)
 //	physics gpu-type * inter-server(0.5)
-//	overhead 10s                          (of all three; or preempt, migrate, resize)
+//	overhead 10s                          (preempt, migrate and resize together; or one of these words instead)
 //	checkpoint interval=60s save=6s
 //	from-scratch
 //	outage 0 from=20s to=50s gpu=1
@@ -86,7 +86,7 @@ func parseScenario(t *testing.T, text string) (cfg sim.Config, jobs []trace.Job)
 	return cfg, jobs
 }
 
-// options are the words key=value of a line; each is taken out when it is read.
+// options contains the words key=value of a line. Reading a word removes it.
 type options struct {
 	t    *testing.T
 	line string

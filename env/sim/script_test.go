@@ -12,11 +12,11 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// script proposes what its lines say when they say it, for example
+// script is a scheduler that proposes the operations of its lines at their times, for example
 //
 //	0s loan 3
 //	20s migrate a 0:2 1:4              (two workers on server 0, four on server 1, with what they asked for)
-//	30s resize a 0:2:500:6000:128000   (with other shares of a GPU, thousandths of cores and MiB; 0 for as they were)
+//	30s resize a 0:2:500:6000:128000   (with another GPU share, CPU in thousandths of cores and MiB; 0 keeps the value)
 type script struct {
 	steps []step
 	next  int

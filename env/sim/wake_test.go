@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// A request for a decision point stands until it is served, and a later one does not put it off.
+// Checks that the simulator keeps the earliest requested wake-up until it happens, whatever later ones the scheduler requests.
 func TestWakeAt(t *testing.T) {
 	w := &waker{}
 	jobs := []trace.Job{
@@ -23,7 +23,7 @@ func TestWakeAt(t *testing.T) {
 	}
 }
 
-// waker asks for 100, then for 200, and never places anything.
+// waker requests wake-ups at its first two decisions and never places anything.
 type waker struct{ at []time.Duration }
 
 func (*waker) Name() string       { return "waker" }

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite default.yaml and philly.yaml from the traces")
 
-// fitted describes the parameter files that the package holds and the jobs they come from.
+// fitted lists the parameter files embedded in the package and the jobs to which they were fitted.
 var fitted = []struct {
 	file, name, source string
 	embedded           func() Params
@@ -32,11 +32,11 @@ var fitted = []struct {
 		"Fitted to philly-2017-allstatus from day 48 on: Microsoft Philly, 14,237 GPU jobs of 2017-09-24 to 2017-10-04. " +
 			"Jeon et al., ATC 2019; msr-fiddle/philly-traces, CC BY 4.0, as re-packed by DIR-LAB/Gen-Parallel-Workloads.",
 		Philly, "philly-2017-allstatus/philly_data_training.csv.gz", Options{Format: PhillyAll},
-		WindowSpec{From: 48 * 24 * time.Hour}, // days 45 to 47 hold 114 jobs
+		WindowSpec{From: 48 * 24 * time.Hour}, // days 45 to 47 have only 114 jobs
 	},
 }
 
-// readFitted reads the jobs behind one parameter file.
+// readFitted reads the jobs of one parameter file.
 func readFitted(t *testing.T, i int) Workload {
 	t.Helper()
 	w, err := Read(filepath.Join(sharedtest.Dir(t), "traces", fitted[i].path), fitted[i].opt)
@@ -49,7 +49,7 @@ func readFitted(t *testing.T, i int) Workload {
 	return w
 }
 
-// The committed parameters are what Fit makes of the traces. -update rewrites them.
+// Checks that the committed parameters are the result of Fit on the traces. -update rewrites them.
 func TestCommittedParametersAreTheFit(t *testing.T) {
 	for i, c := range fitted {
 		w := readFitted(t, i)
@@ -85,9 +85,9 @@ func TestCommittedParametersAreTheFit(t *testing.T) {
 	}
 }
 
-// A draw from fitted parameters resembles the trace: the median duration within a factor of 1.5 and the 90th percentile
-// within 2, the share of every common gang size within 3 points, the offered load within a factor of 2.5 (a few huge jobs
-// make it).
+// Checks that a draw from fitted parameters resembles the trace: the median duration within a factor of 1.5 and the 90th
+// percentile within 2, the fraction of every gang size within 3 percentage points, and the GPU-hours within a factor of 2.5 (a
+// few very large jobs dominate them).
 func TestDrawsResembleTheTrace(t *testing.T) {
 	for i, c := range fitted {
 		w := readFitted(t, i)
@@ -123,7 +123,7 @@ func TestDrawsResembleTheTrace(t *testing.T) {
 	}
 }
 
-// Fitting a draw gives back what it was drawn from, as far as ten thousand jobs tell.
+// Checks that fitting a draw of ten thousand jobs returns the parameters of the draw, within tolerances.
 func TestFitFindsWhatWasDrawn(t *testing.T) {
 	p := Default()
 	w, err := Generate(p, 10_000, 3)
@@ -151,7 +151,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// Two copies of a trace whose clocks differ by hours have the fit of one.
+// Checks that Fit gets the same daily cycle from two copies of a trace whose clocks differ by hours as from one copy.
 func TestFitTurnsClocks(t *testing.T) {
 	w, err := Generate(Default(), 5000, 1)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// fuzzReader checks that no file makes the reader of a format panic or return a job that the simulator could not take, and
-// that what it reads can be written and read again.
+// fuzzReader checks that no file makes the reader of a format panic or return a job that the simulator would refuse, and that the
+// jobs it reads can be written and read again.
 func fuzzReader(f *testing.F, format Format, rows ...string) {
 	var columns []string
 	for _, l := range layouts() {
@@ -93,7 +93,7 @@ func FuzzOpenB(f *testing.F) {
 		`p2,1,1,8,1000,T4|P100,LS,Pending,10,100,`)
 }
 
-// FuzzParams checks that no file of parameters makes the generator panic.
+// FuzzParams checks that no parameter file makes the generator panic.
 func FuzzParams(f *testing.F) {
 	f.Add([]byte("name: x\n"), uint64(1))
 	f.Add([]byte(tinyParams), uint64(1))

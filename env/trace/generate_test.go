@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// One seed gives one workload, for good: published results name it.
+// Checks that a seed still gives the same workload as ever, because published results refer to it.
 func TestGenerateIsPinned(t *testing.T) {
 	w, err := Generate(Default(), 6, 1)
 	if err != nil {
@@ -34,8 +34,8 @@ func TestGenerateIsPinned(t *testing.T) {
 	}
 }
 
-// Whatever the seed and the number: jobs arrive in order and are valid, a shorter draw is the start of a longer one, and
-// another seed gives another workload.
+// Checks for any seed and number of jobs that jobs are valid and arrive in order, that a longer draw begins with a shorter one,
+// and that another seed gives another workload.
 func TestGenerate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]Params{Default(), Philly()}).Draw(t, "params")
@@ -70,7 +70,7 @@ func TestGenerate(t *testing.T) {
 	})
 }
 
-// WithLoad sets the expected load, and draws have it on average.
+// Checks that WithLoad sets the expected load, and that draws have this load on average.
 func TestWithLoad(t *testing.T) {
 	p, err := Default().WithLoad(.9, 256)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestWithLoad(t *testing.T) {
 	}
 }
 
-// The gamma draws have the mean and the variance of their shape, below and above 1.
+// Checks the mean and the variance of the gamma draws for shapes below and above 1.
 func TestGamma(t *testing.T) {
 	r := rng.Stream(1)
 	for _, shape := range []float64{.1, .5, 1, 4} {
@@ -116,7 +116,7 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// quantile inverts cdf, and mean is the mean of what quantile gives.
+// Checks that quantile inverts cdf, and that mean is the mean over quantile.
 func TestMixture(t *testing.T) {
 	for _, p := range []Params{Default(), Philly()} {
 		for _, d := range p.Durations {
@@ -137,7 +137,7 @@ func TestMixture(t *testing.T) {
 	}
 }
 
-// Parameters survive their file; what no workload can be drawn from is refused by name.
+// Checks that parameters survive writing and reading, and that an error about invalid parameters names the field.
 func TestParamsFile(t *testing.T) {
 	var out bytes.Buffer
 	if err := Default().Write(&out); err != nil {

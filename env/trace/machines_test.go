@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// The real lists have the machines, GPUs, types and racks that their descriptions state.
+// Checks that the real lists have the machines, GPUs, types and racks that their documentation gives.
 func TestRealMachines(t *testing.T) {
 	dir := filepath.Join(sharedtest.Dir(t), "traces")
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func TestMachineErrors(t *testing.T) {
 	}
 }
 
-// FuzzMachines checks that no file makes the reader panic or return servers that no cluster could have.
+// FuzzMachines checks that no file makes the reader panic or return servers that Spec.Validate refuses.
 func FuzzMachines(f *testing.F) {
 	f.Add([]byte(openbNodes + "a,32000,262144,0,\nb,96000,393216,8,G2\n"))
 	f.Add([]byte("a,CPU,96,512,0\nb,V100,96,384,8\n"))

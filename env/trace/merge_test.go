@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Thin keeps about the share asked for, and more is a superset of less, whatever other jobs there are.
+// Checks that Thin keeps about the requested fraction, and that the jobs kept with a smaller fraction are a subset of those kept
+// with a larger one, whichever other jobs there are.
 func TestThin(t *testing.T) {
 	w, err := Generate(Default(), 20000, 1)
 	if err != nil {
@@ -90,7 +91,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A merged workload can be written and read, in the same order.
+// Checks that a merged workload can be written and read in the same order.
 func TestMergeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		short := func(jobs []Job) []Job {
@@ -111,7 +112,7 @@ func TestMergeRoundTrip(t *testing.T) {
 	})
 }
 
-// A gang cut to size is valid, at most that large, and keeps what it can of its range and roles.
+// Checks that a clamped gang is valid, not above the limit, and keeps its elastic range, stages and groups as far as possible.
 func TestClamp(t *testing.T) {
 	for _, c := range []struct {
 		what string

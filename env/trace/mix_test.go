@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fullMix is a mix that gives every field.
+// fullMix returns a mix in which every field is set.
 func fullMix() Mix {
 	return Mix{
 		Classes: []Class{
@@ -60,12 +60,12 @@ func (m *Mix) applied(jobs []Job, seed uint64) []Job {
 	return jobs
 }
 
-// Whatever the trace and the mix: jobs stay valid, nothing that the trace gave is changed, a second time changes nothing, and a
-// job's own draws do not depend on which other jobs there are or how they stand.
+// Checks for any jobs and mix: jobs stay valid, properties from the trace do not change, a second Apply changes nothing, and the
+// draws of a job do not depend on the other jobs or their order.
 func TestMixAnyJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, m, seed := drawJobs(t, 0), drawMix(t), rapid.Uint64().Draw(t, "seed")
-		for i := range jobs { // as most traces have them
+		for i := range jobs { // most traces lack the other properties
 			if rapid.Bool().Draw(t, "bare") {
 				s := &jobs[i].JobSpec
 				*s = cluster.JobSpec{Name: s.Name, User: s.User, Tenant: s.Tenant, Submit: s.Submit,
@@ -120,7 +120,7 @@ func TestMixAnyJobs(t *testing.T) {
 	})
 }
 
-// Each share changed changes its own field alone, and only towards more.
+// Checks that raising one fraction changes only its own field, and only towards more jobs.
 func TestMixSharesAreIndependent(t *testing.T) {
 	w, err := Generate(Default(), 3000, 1)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestMixSharesAreIndependent(t *testing.T) {
 	for _, c := range []struct {
 		share string
 		raise func(*Mix)
-		hide  func(*Job) // makes equal what may differ
+		hide  func(*Job) // resets the fields that may differ
 		more  func(was, is *Job) bool
 	}{
 		{"elastic", func(m *Mix) { m.Elastic = .8 }, func(j *Job) { j.MinWorkers, j.MaxWorkers = 0, 0 },
@@ -147,7 +147,7 @@ func TestMixSharesAreIndependent(t *testing.T) {
 			func(j *Job) { j.Stages, j.Tensor, j.MinWorkers, j.MaxWorkers = 0, 0, 0, 0 },
 			func(was, is *Job) bool { return was.Stages <= is.Stages && was.Tensor <= is.Tensor }},
 		{"recurring", func(m *Mix) { m.Recurring = .8 },
-			// A new run of a group trains the group's model, and what follows from that.
+			// A new run of a group gets the group's model, and the fields that depend on the model.
 			func(j *Job) {
 				j.Group, j.Model, j.Request.GPUMemMiB = "", "", 0
 				j.Stages, j.Tensor, j.MinWorkers, j.MaxWorkers = 0, 0, 0, 0
@@ -178,7 +178,7 @@ func TestMixSharesAreIndependent(t *testing.T) {
 	}
 }
 
-// The shares and weights are those asked for, of the jobs that they are shares of.
+// Checks that the fractions and weights of the result are those of the mix, each among the jobs to which it applies.
 func TestMixShares(t *testing.T) {
 	w, err := Generate(Default(), 20000, 3)
 	if err != nil {
@@ -238,7 +238,7 @@ func TestMixShares(t *testing.T) {
 		{"resnet18 of the small", resnet, .75}, {"elastic of the gangs", elastic, .5}, {"growing of the single", growing, .5},
 		{"fungible", fungible, .21}, {"mixed of the fungible", mixed, .5}, {"recurring", recurring, .4},
 	} {
-		// Four standard deviations of a share; a job's draws are independent of the other jobs'.
+		// The tolerance is four standard deviations of a fraction of independent draws.
 		if tolerance := 4 * math.Sqrt(c.want*(1-c.want)/float64(c.got.of)); math.Abs(c.got.share()-c.want) > tolerance {
 			t.Errorf("%s: %.3f of %d, want %v +- %.3f", c.share, c.got.share(), c.got.of, c.want, tolerance)
 		}
@@ -259,7 +259,7 @@ func (c *count) add(yes bool) {
 
 func (c count) share() float64 { return float64(c.n) / float64(max(c.of, 1)) }
 
-// Runs of a group have one user, one size, one class and one model, and are cut in one way.
+// Checks that the runs of a group have the same user, size, class and model, and the same stages and tensor parallelism.
 func TestMixGroups(t *testing.T) {
 	w, err := Generate(Default(), 5000, 5)
 	if err != nil {
@@ -301,7 +301,7 @@ func TestMixGroups(t *testing.T) {
 	}
 }
 
-// What becomes of single jobs.
+// Checks the rules of Mix on single jobs.
 func TestMixRules(t *testing.T) {
 	job := func(workers, milli int32) Job {
 		return Job{JobSpec: cluster.JobSpec{Name: "a", Workers: workers, Request: cluster.Amount{GPUMilli: milli}}, Work: time.Hour}
@@ -344,7 +344,8 @@ func TestMixRules(t *testing.T) {
 	}
 }
 
-// Every mistake is named with its field, its value and what was wanted; the mix is read from YAML by the names in its errors.
+// Checks that Validate reports every mistake with its field, its value and what was expected, and that the fields have the same
+// names in YAML.
 func TestMixValidate(t *testing.T) {
 	full := fullMix()
 	if err := full.Validate(); err != nil {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// acting are names that do something to a terminal: clear it, or turn the text around them.
+// acting are names with control characters that clear a terminal or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// No column of any format takes a name that acts on a terminal, and the error shows it escaped.
+// Checks that every column of every format refuses names with control characters, and that the error shows them escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	const native = "job_id,num_gpu,submit_time,duration,user,tenant,model,group,gpu_type\n"
 	rows := map[string]string{

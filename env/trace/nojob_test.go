@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A trace of any format without a job is an error that names the file and says what became of its rows.
+// Checks for every format that reading a trace without a job returns an error with the file and the counts of its rows.
 func TestNoJob(t *testing.T) {
 	for _, l := range layouts() {
 		header := strings.Join(l.required, ",")

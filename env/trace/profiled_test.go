@@ -38,7 +38,8 @@ func drawAlike(t *rapid.T) []Job {
 	}), 1, 25).Draw(t, "jobs")
 }
 
-// The estimate is the mean over the narrowest set of jobs alike that have ended, by a loop over all pairs of jobs.
+// Checks the estimates against a loop over all pairs of jobs: an estimate is the mean over the narrowest set of similar jobs that
+// have ended.
 func TestProfiledIsTheMeanOfThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -70,7 +71,8 @@ func TestProfiledIsTheMeanOfThePast(t *testing.T) {
 	})
 }
 
-// Nothing of the future is told: changing one job's Work changes no estimate of a job that was submitted before either end.
+// Checks that estimates do not reveal the future: changing one job's Work changes no estimate of a job submitted before the job's
+// old and new end.
 func TestProfiledDoesNotLeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -88,7 +90,7 @@ func TestProfiledDoesNotLeak(t *testing.T) {
 	})
 }
 
-// All times scaled, estimates scale with them, apart from the first guess.
+// Checks that scaling all times scales the estimates, except for first guesses.
 func TestProfiledScales(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -109,7 +111,7 @@ func TestProfiledScales(t *testing.T) {
 	})
 }
 
-// How good the estimates are on real jobs, and that the narrower sets are what makes them so. The log has the figures.
+// Logs the errors of the estimates on real jobs, and checks that narrower sets of similar jobs make them smaller.
 func TestProfiledOnVenus(t *testing.T) {
 	path := filepath.Join(sharedtest.Dir(t), "traces", "helios-venus-2020-06/helios_data_training.csv.gz")
 	w, err := Read(path, Options{Format: Helios})

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawJobs draws any jobs that the native format holds, with ids from one of several worlds.
+// drawJobs draws any jobs that the native format can represent. All ids come from the same one of several kinds.
 func drawJobs(t *rapid.T, atLeast int) []Job {
 	id := rapid.SampledFrom([]*rapid.Generator[string]{
 		rapid.StringMatching(`[0-9]{1,20}`), rapid.StringMatching(`[a-c" ,0-9-]{1,4}`), rapid.StringOf(rapid.Rune()),
@@ -61,7 +61,7 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 	return rapid.SliceOfNDistinct(job, atLeast, 30, func(j Job) string { return j.Name }).Draw(t, "jobs")
 }
 
-// Reading what was written gives the same jobs in order of id rank, and writing them again the same bytes.
+// Checks that reading written jobs returns the same jobs in id order, and that writing these gives the same bytes.
 func TestNativeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rankByID(drawJobs(t, 1))
@@ -82,7 +82,7 @@ func TestNativeRoundTrip(t *testing.T) {
 	})
 }
 
-// Seconds are exact to the nanosecond both ways.
+// Checks that converting times to decimal seconds and back is exact to the nanosecond.
 func TestSecondsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(0, int64(maxTime)).Draw(t, "ns"))
@@ -124,7 +124,7 @@ func TestParseDecimal(t *testing.T) {
 	}
 }
 
-// Jobs with integer ids stand in numeric order, others in the order of the file; no job is lost.
+// Checks that jobs with integer ids are in numeric order, that others keep the order of the file, and that no job is lost.
 func TestIDRank(t *testing.T) {
 	for _, c := range []struct{ ids, want string }{
 		{"10 9 8", "8 9 10"},
@@ -147,7 +147,7 @@ func TestIDRank(t *testing.T) {
 	}
 }
 
-// The disjoint windows of a workload hold its arrivals in order, each once, re-based to 0 and otherwise untouched.
+// Checks that disjoint windows of a workload contain its arrivals in order, each once, with times from 0 and otherwise unchanged.
 func TestWindowsTileTheArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := Workload{Name: "w", Jobs: drawJobs(t, 1)}
@@ -183,7 +183,7 @@ func TestWindowsTileTheArrivals(t *testing.T) {
 	})
 }
 
-// A window by time holds the jobs of that time and no others; caps cut what is above them and count it.
+// Checks that a window by time contains exactly the jobs of that time, and that limits reduce larger jobs and count them.
 func TestWindowByTimeAndCaps(t *testing.T) {
 	w := Workload{Name: "w", Jobs: make([]Job, 10)}
 	for i := range w.Jobs {
@@ -321,7 +321,7 @@ func TestDescribe(t *testing.T) {
 	if got := s.Load(10); math.Abs(got-9.5/240) > 1e-12 {
 		t.Errorf("load %v", got)
 	}
-	// Gaps of 2 and 22 hours: mean 12, deviation 10.
+	// The gaps are 2 and 22 hours: mean 12, standard deviation 10.
 	if math.Abs(s.ArrivalCV-10.0/12) > 1e-12 {
 		t.Errorf("variation of the gaps %v", s.ArrivalCV)
 	}
@@ -334,7 +334,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// median is the middle work by nearest rank, 0 without jobs.
+// median returns the median Work by nearest rank, 0 without jobs.
 func median(s Stats) time.Duration {
 	for _, q := range s.Durations {
 		if q.P == .5 {

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// readText reads a trace that stands in a test.
+// readText reads a trace from a string.
 func readText(text string, opt Options) (Workload, error) {
 	r, err := NewReader(strings.NewReader(text), "t.csv", opt)
 	if err != nil {
@@ -26,9 +26,9 @@ func readText(text string, opt Options) (Workload, error) {
 	return r.Workload()
 }
 
-// The counts and loads of the real traces are those that their descriptions state. Where they seem to differ: philly-pass has 15
-// virtual clusters in all 82,247 rows of its origin, of which 12 are in the window that is shared; the 4,869 pods of openb that
-// were ever scheduled are 5,353 rows less 484, and 737 of them ask for no GPU.
+// Checks that the counts and loads of the real traces are those that their documentation gives. Two numbers seem to differ from
+// it. philly-pass has 15 virtual clusters in all 82,247 rows of the original, of which 12 occur in the shared part. openb has
+// 4,869 pods that were ever scheduled: 5,353 rows minus 484, and 737 of these pods ask for no GPU.
 func TestRealTraces(t *testing.T) {
 	for _, c := range []struct {
 		path    string
@@ -111,7 +111,7 @@ func TestRealTraceDetails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Rows of CPU-only jobs count for the clock: 94 and 151 seconds after the first are the second and the third.
+	// Rows of CPU-only jobs advance the clock: the second row comes 94 s after the first, and the third 151 s after the second.
 	if got := helios.Jobs[2].Submit; got != 245*time.Second {
 		t.Errorf("helios: third job submits at %v, want 245s", got)
 	}
@@ -127,7 +127,8 @@ func TestRealTraceDetails(t *testing.T) {
 	if d.Jobs != 14351 || math.Abs(d.Load(2490)-.55) > .006 {
 		t.Errorf("philly from day 45 on: %d jobs, load %.3f, want 14351 and 0.55", d.Jobs, d.Load(2490))
 	}
-	// Of its 5,353 rows 1,534 (29 %) name GPU types; of the 4,132 jobs 1,374, the 33 % of its name. A few name one twice.
+	// 1,534 of its 5,353 rows (29 %) list GPU types. Of the 4,132 jobs, 1,374 do, which are the 33 % in its name. A few list a
+	// type twice.
 	plain, err := Read(filepath.Join(dir, "alibaba-openb-2023/openb_pod_list_default.csv.gz"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestRealTraceDetails(t *testing.T) {
 	}
 }
 
-// Every format on a few rows: units, clocks and what is set aside.
+// Checks units, clocks and skipped rows of every format on a few rows.
 func TestFormats(t *testing.T) {
 	gpu := func(cpu, mem int32) cluster.Amount { return cluster.Amount{GPUMilli: 1000, CPUMilli: cpu, MemMiB: mem} }
 	spec := func(name string, submit time.Duration, workers int32, a cluster.Amount) cluster.JobSpec {
@@ -257,7 +258,7 @@ const nativeHead = "job_id,num_gpu,submit_time,duration\n"
 const openbHead = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
 	"scheduled_time\n"
 
-// What a user reads when a file is wrong.
+// Checks the error messages about wrong files.
 func TestErrors(t *testing.T) {
 	interval := strings.Join(jobColumns, ",") + "\n"
 	for _, c := range []struct {
@@ -351,7 +352,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// SkipBadRows sets bad rows aside with the first few errors, and stops where later rows would be wrong.
+// Checks that SkipBadRows counts bad rows and keeps the first few errors, and that reading stops if later rows would be wrong.
 func TestSkipBadRows(t *testing.T) {
 	text := nativeHead + "a,1,0,1\nb,x,0,1\nb,0,0,1\nc,2,0,1,9\nd,2,0,1\n" + strings.Repeat(",,,\n", 9)
 	w, err := readText(text, Options{SkipBadRows: true})
@@ -376,7 +377,7 @@ func TestSkipBadRows(t *testing.T) {
 	}
 }
 
-// gzip is told by content, not by name, and a torn file is an error.
+// Checks that gzip is detected by content, not by name, and that a truncated file is an error.
 func TestGzip(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -395,7 +396,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// A stream can be stopped and taken up again.
+// Checks that a stream of jobs can be stopped and continued.
 func TestJobsResumes(t *testing.T) {
 	r, err := NewReader(strings.NewReader(nativeHead+"a,1,0,1\nb,1,0,1\nc,1,0,1\n"), "t.csv", Options{})
 	if err != nil {
@@ -418,7 +419,7 @@ func TestJobsResumes(t *testing.T) {
 	}
 }
 
-// A small file that unpacks to very much is refused before its jobs take memory.
+// Checks that a small file that unpacks to too many bytes is refused before its jobs take memory.
 func TestATraceThatUnpacksToVeryMuchIsRefused(t *testing.T) {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

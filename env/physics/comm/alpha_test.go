@@ -13,14 +13,14 @@ const (
 	gb = 1e9
 )
 
-// The example: 20 MB between each replica pair, a NIC share of 312.5 MB/s for each GPU used, 12.5 GB/s inside servers.
+// The example has 20 MB between each replica pair, a NIC share of 312.5 MB/s per GPU used, and 12.5 GB/s inside servers.
 var (
 	links = comm.Links{Intra: 12.5 * gb, NIC: 1.25 * gb}
 	two   = comm.Job{Stages: []comm.Stage{
 		{Replicas: 2, Compute: 0.10, Params: 100 * mb, Activations: 40 * mb},
 		{Replicas: 2, Compute: 0.08, Params: 10 * mb},
 	}}
-	wide = comm.Job{ // a replica is two GPUs
+	wide = comm.Job{ // a replica has two GPUs
 		Stages: []comm.Stage{{Replicas: 2, Compute: 0.10, Params: 100 * mb, TensorBytes: 50 * mb}},
 		Tensor: 2,
 	}
@@ -68,7 +68,7 @@ func TestAlpha(t *testing.T) {
 		{"one server with half a NIC", two, links, comm.Mapping{2, 2}, []float64{0.5}, 0, 0.1112},
 		{"a server left out", two, links, comm.Mapping{2, 0, 0, 0, 0, 2}, []float64{1, 0.1, 1}, 80 * mb, 0.236},
 
-		// 0.10 + 50/12500 + 100/25000 = 0.10 + 0.004 + 0.004: gradients move over both GPUs' links
+		// 0.10 + 50/12500 + 100/25000 = 0.10 + 0.004 + 0.004: gradients use the links of both GPUs
 		{"tensor parallel on one server", wide, links, comm.Mapping{2}, nil, 0, 0.108},
 		// 0.10 + 50/12500 + 100/625 = 0.10 + 0.004 + 0.16
 		{"tensor parallel on two servers", wide, links, comm.Mapping{1, 1}, nil, 200 * mb, 0.264},
@@ -185,7 +185,7 @@ func BenchmarkAlpha(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		stages int
-		k, on  int32 // replicas a stage, servers
+		k, on  int32 // replicas per stage, servers
 	}{
 		{"1 stage of 8 on 1 server", 1, 8, 1},
 		{"4 stages of 4 on 2 servers", 4, 4, 2},

@@ -45,7 +45,7 @@ func TestRanks(t *testing.T) {
 }
 
 func TestHeavyEdge(t *testing.T) {
-	// A ring of four whose hops are heavier than the edges to the stage after it, of which all weigh the same.
+	// ring has four replicas in a ring whose hops are heavier than the edges to the next stage, which all have equal weight.
 	ring := comm.Job{Stages: []comm.Stage{{Replicas: 4, Compute: 1, Params: 4, Activations: 2}, {Replicas: 2, Compute: 1}}}
 	plain := comm.Job{Stages: []comm.Stage{{Replicas: 2, Compute: 1}, {Replicas: 2, Compute: 1}}}
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestHeavyEdge(t *testing.T) {
 		{"three and one", two, []int32{3, 1}, comm.Mapping{2, 0, 1, 1}, 60 * mb, ""},
 		{"room for one takes the loosest", two, []int32{1, 3}, comm.Mapping{0, 2, 1, 1}, 60 * mb, ""},
 		{"a ring stays whole", ring, []int32{4, 2}, comm.Mapping{4, 0, 0, 2}, 4, ""},
-		// Hops weigh 6: of the halves of the ring two hops are cut; pairs weigh 0.5, 2 of 8 stay on each server.
+		// Hops have 6 bytes, and two hops of the ring are cut. Pairs have 0.5 bytes, and 2 of 8 pairs stay on their server.
 		{"a ring is cut in halves", ring, []int32{3, 3}, comm.Mapping{3, 1, 0, 2}, 12 + 3, ""},
 		{"no edges", plain, []int32{1, 2, 1}, comm.Mapping{1, 1, 0, 0, 1, 1}, 0, ""},
 		{"servers that are not needed", two, []int32{0, 4, 9}, comm.Mapping{0, 2, 0, 0, 2, 0}, 0, ""},
@@ -97,13 +97,14 @@ func TestBestAndWorst(t *testing.T) {
 		err         string
 	}{
 		{"on one server", two, 4, 0.1112, 0.548, ""},
-		// Servers of two: NIC shares of 1250 and 625 MB/s, so 0.10 + 80/1250 + 100/12500 and 0.10 + 40/625 + 100/625.
+		// On servers of two GPUs the NIC shares are 1250 and 625 MB/s, so 0.10 + 80/1250 + 100/12500 and 0.10 + 40/625 + 100/625.
 		{"a server for each stage", two, 2, 0.172, 0.324, ""},
-		// Servers of three hold 3+1 or 2+2; a GPU's share is 1250/3 MB/s. Ranks and heavy edges put stage 1 on A both times.
+		// Servers of three GPUs get 3+1 or 2+2 replicas; a GPU's NIC share is 1250/3 MB/s. Ranks and HeavyEdge both put stage 1
+		// on the first server.
 		// 3+1: stage 2 has 0.08 + 40·3/1250 + 10·3/1250 = 0.2, stage 1 has 0.10 + 2·20·3/2500 + 20/12500 + 0.008 = 0.1576.
 		// 2+2: 0.10 + 80·3/2500 + 0.008 = 0.204. Worst: 0.10 + 40·3/1250 + 100·3/1250 = 0.436.
 		{"three and one", two, 3, 0.2, 0.436, ""},
-		// Filled evenly, 2+2 rather than 3+1: 0.10 + 150·3/2500, worst 0.10 + 150·3/1250.
+		// Best fills evenly, 2+2 rather than 3+1: 0.10 + 150·3/2500, worst 0.10 + 150·3/1250.
 		{"four replicas on servers of three", even, 3, 0.28, 0.46, ""},
 		{"one worker", one, 8, 0.5, 0.5, ""},
 		{"a replica on each server", wide, 3, 0.104 + 100*3./2500, 0.104 + 100*3./2500, ""},
@@ -127,7 +128,7 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
-// With full NICs scattering brings more of them, so that the best on the fewest servers may lose to it.
+// Checks that with full NICs scattering gives a job more NICs, so that Best on the fewest servers may be slower than Worst.
 func TestFullNICsRewardScattering(t *testing.T) {
 	job := comm.Job{Stages: []comm.Stage{{Replicas: 4, Compute: 1, Activations: 16}, {Replicas: 4, Compute: 1}}}
 	full := comm.Links{Intra: 10, NIC: 1, NICShare: comm.Full}
@@ -139,13 +140,13 @@ func TestFullNICsRewardScattering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Pairs of 2 bytes. Worst 1 + 4·2. Best is half of each stage on each server, 1 + 2·2·2 + 2·2/10, not a server for each
-	// stage, 1 + 4·4·2.
+	// Pairs have 2 bytes. Worst is 1 + 4·2. Best is half of each stage on each server, 1 + 2·2·2 + 2·2/10, and not a server for
+	// each stage, 1 + 4·4·2.
 	near(t, worst, 9)
 	near(t, best, 9.4)
 }
 
-// Best on a job of which heavy edges would cut much less than ranks do.
+// Checks Best on a job for which HeavyEdge cuts far fewer bytes than Ranks.
 func TestBestTriesHeavyEdges(t *testing.T) {
 	job := comm.Job{Stages: []comm.Stage{
 		{Replicas: 1, Compute: 1},
@@ -156,7 +157,7 @@ func TestBestTriesHeavyEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, best, 11) // both of stage 2 on a server: 1 + 100/10; ranks tear them apart: 1 + 100/0.5
+	near(t, best, 11) // both replicas of stage 2 on one server: 1 + 100/10; Ranks separates them: 1 + 100/0.5
 }
 
 func BenchmarkBest(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Alpha and Cut are what moving the bytes of every pair of replicas one by one adds up to.
+// Checks Alpha and Cut against a reference that adds up the bytes of every pair of replicas.
 func TestAlphaAddsUpPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -20,7 +20,7 @@ func TestAlphaAddsUpPairs(t *testing.T) {
 	})
 }
 
-// The order of servers does not show.
+// Checks that the order of servers does not change Alpha and Cut.
 func TestServerOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -52,7 +52,7 @@ func TestServerOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Communication only adds to compute, and a NIC that slows never makes an iteration faster.
+// Checks that communication only adds to compute time, and that a slower NIC never makes an iteration faster.
 func TestAlphaGrowsWithWhatItMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -77,7 +77,7 @@ func TestAlphaGrowsWithWhatItMoves(t *testing.T) {
 	})
 }
 
-// A job on one server does not see NICs, has no cut, and is at least as fast as under any other mapping.
+// Checks that a job on one server does not depend on NICs, has no cut, and is at least as fast as under any other mapping.
 func TestOneServer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -103,7 +103,7 @@ func TestOneServer(t *testing.T) {
 	})
 }
 
-// Ranks and HeavyEdge map every replica once and stay within what they are given.
+// Checks that Ranks and HeavyEdge map every replica once and use at most the given GPUs.
 func TestMappingsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := drawJob(t, false)
@@ -121,7 +121,7 @@ func TestMappingsAreWhole(t *testing.T) {
 			dirty := slices.Repeat(comm.Mapping{7}, rapid.IntRange(0, 40).Draw(t, "reused"))
 			x, err := row.place(dirty, job, row.room)
 			if err != nil {
-				// Free GPUs that suffice in all may still not make up whole replicas on the servers.
+				// Enough free GPUs in total may still not give whole replicas on each server.
 				if room := wholeReplicas(row.room, job.Tensor); row.full || room*max(job.Tensor, 1) >= int32(job.GPUs()) {
 					t.Fatalf("%s: %v", row.name, err)
 				}
@@ -150,7 +150,7 @@ func TestMappingsAreWhole(t *testing.T) {
 	})
 }
 
-// HeavyEdge is its steps, done over a full matrix of edges.
+// Checks HeavyEdge against a reference that follows its steps on a full matrix of edges.
 func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := drawJob(t, true)
@@ -165,7 +165,7 @@ func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 	})
 }
 
-// HeavyEdge cuts less than a random mapping does on average, though not always the least.
+// Checks that HeavyEdge cuts fewer bytes than random mappings on average.
 func TestHeavyEdgeBeatsChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	heavy, random := 0., 0.
@@ -201,7 +201,7 @@ func TestHeavyEdgeBeatsChance(t *testing.T) {
 	}
 }
 
-// With proportional shares no mapping to servers of one size is slower than Worst, Best included.
+// Checks that with proportional shares no mapping to servers of equal size is slower than Worst, not even that of Best.
 func TestWorstBoundsAllMappings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -228,7 +228,7 @@ func TestWorstBoundsAllMappings(t *testing.T) {
 	})
 }
 
-// Worst is Alpha of the mapping it speaks of, and Best is no more than Alpha of Ranks over servers filled one by one.
+// Checks that Worst is Alpha of the scattered mapping, and that Best is at most Alpha of Ranks on servers filled one by one.
 func TestBestAndWorstAreAlphas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)

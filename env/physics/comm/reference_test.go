@@ -7,12 +7,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// replica is one vertex of a job's graph and the server it is on.
+// replica is a vertex of a job's graph with its server.
 type replica struct {
 	stage, rank, server int
 }
 
-// replicas lists a mapping's replicas, those of a stage server by server.
+// replicas lists the replicas of a mapping, those of each stage server by server.
 func replicas(job comm.Job, x comm.Mapping) []replica {
 	var all []replica
 	servers := len(x) / len(job.Stages)
@@ -28,8 +28,8 @@ func replicas(job comm.Job, x comm.Mapping) []replica {
 	return all
 }
 
-// pairBytes is what two replicas exchange in an iteration: activations and their gradients between neighbouring stages, and
-// the 2(k-1) steps of a ring all-reduce in chunks of 1/k, sent to the next rank.
+// pairBytes returns the bytes that two replicas exchange in an iteration: activations and their gradients between neighbouring
+// stages, or the 2(k-1) steps of a ring all-reduce, each with a chunk of 1/k sent to the next rank.
 func pairBytes(job comm.Job, v, w replica) float64 {
 	if v.stage > w.stage {
 		v, w = w, v
@@ -66,14 +66,14 @@ func refCut(job comm.Job, all []replica) float64 {
 	return cut
 }
 
-// refAlpha moves the bytes of every pair of replicas by itself.
+// refAlpha computes Alpha by adding up the bytes of every pair of replicas.
 func refAlpha(job comm.Job, all []replica, links comm.Links, gpus []int32, nic []float64) float64 {
 	tensor := float64(max(job.Tensor, 1))
 	slowest, sum := 0., 0.
 	for s, stage := range job.Stages {
-		bandwidth := make([]float64, len(gpus)) // of this stage on each server
-		leaving := make([]float64, len(gpus))   // activation bytes between this stage on a server and all other servers
-		staying := make([]float64, len(gpus))   // activation bytes within a server, of the busiest replica of this stage
+		bandwidth := make([]float64, len(gpus)) // by server: of this stage
+		leaving := make([]float64, len(gpus))   // by server: activation bytes between this stage there and all other servers
+		staying := make([]float64, len(gpus))   // by server: activation bytes within it, of the busiest replica of this stage
 		spread := map[int]bool{}
 		for _, v := range all {
 			if v.stage != s {
@@ -123,8 +123,8 @@ func refAlpha(job comm.Job, all []replica, links comm.Links, gpus []int32, nic [
 	return slowest
 }
 
-// refHeavyEdge follows the steps of HeavyEdge over a full matrix of edges. Weights have to be whole numbers for ties to be
-// ties here.
+// refHeavyEdge follows the steps of HeavyEdge on a full matrix of edges. Weights must be whole numbers, so that equal weights are
+// exactly equal.
 func refHeavyEdge(job comm.Job, free []int32) comm.Mapping {
 	var all []replica
 	for s, stage := range job.Stages {
@@ -207,7 +207,7 @@ func refHeavyEdge(job comm.Job, free []int32) comm.Mapping {
 	return x
 }
 
-// drawJob draws a job of up to 4 stages of up to 5 replicas. If whole, the bytes on every edge of its graph are small whole
+// drawJob draws a job of up to 4 stages of up to 5 replicas. With whole set, the bytes on all edges of its graph are small whole
 // numbers, so that many are equal.
 func drawJob(t *rapid.T, whole bool) comm.Job {
 	job := comm.Job{
@@ -244,7 +244,8 @@ func drawLinks(t *rapid.T) comm.Links {
 	}
 }
 
-// drawMapping puts each replica on any of up to 6 servers, which have at least the GPUs it takes and differ.
+// drawMapping puts each replica on one of up to 6 servers, which have different numbers of GPUs, at least as many as the mapping
+// uses.
 func drawMapping(t *rapid.T, job comm.Job) (x comm.Mapping, gpus []int32, nic []float64) {
 	servers := rapid.IntRange(1, 6).Draw(t, "servers")
 	x = make(comm.Mapping, len(job.Stages)*servers)

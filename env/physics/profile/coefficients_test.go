@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is written is read back, to the digits that are written.
+// Checks that coefficients survive writing and reading, to the digits that are written.
 func TestCoefficientsSurviveWriting(t *testing.T) {
 	c, err := parseCoefficients(strings.NewReader(committed))
 	if err != nil {
@@ -56,7 +56,7 @@ func TestParseCoefficientsRefuses(t *testing.T) {
 	}
 }
 
-// A catalogue needs records of every family.
+// Checks that building the catalogue fails if a family lacks a record.
 func TestBuildAsksForAll(t *testing.T) {
 	for _, c := range []struct{ without, says string }{
 		{"gavel lm-5 ", `family lm-5`},
@@ -80,7 +80,8 @@ func TestBuildAsksForAll(t *testing.T) {
 	}
 }
 
-// No text makes the parser panic, and what it accepts is written and read back alike.
+// FuzzParseCoefficients checks that no text makes the parser panic, and that accepted coefficients give positive speeds and
+// times.
 func FuzzParseCoefficients(f *testing.F) {
 	f.Add(committed[:2000])
 	f.Add("synergy vae cpu=1 cpu_power=1 fetch=1 fetch_power=1 hold=1 hold_power=1 gpu=1 sharpness=2 # remark")

@@ -48,7 +48,7 @@ func TestGPUSpeeds(t *testing.T) {
 	}{
 		{"resnet50-64", "V100", 1, true},
 		{"resnet50-64", "", 1, true},
-		{"resnet50-64", "P100", 2.6194694 / 4.3947748, true}, // rates alone, as Gavel publishes them
+		{"resnet50-64", "P100", 2.6194694 / 4.3947748, true}, // ratio of the rates alone, as Gavel publishes them
 		{"resnet50-64", "K80", 0.6190282 / 4.3947748, true},
 		{"recommendation-2048", "P100", 16.59664 / 7.4696321, true},
 		{"lm-5", "T4", 1.0 / 3, true},
@@ -64,7 +64,7 @@ func TestGPUSpeeds(t *testing.T) {
 	}
 }
 
-// Two numbers of Gavel's file with what the fit makes of them: the forms are not only bounded, they are about right.
+// Checks some fitted values against the measured ones: the curves are not only bounded but also approximately right.
 func TestCurvesAreAboutWhatWasMeasured(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -85,7 +85,7 @@ func TestCurvesAreAboutWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A partner never speeds a worker up nor stops it; more pressure and more strength slow it further.
+// Checks that a partner never speeds up or stops a worker, and that more pressure or more strength slows it further.
 func TestInterferenceIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gpu := rapid.SampledFrom(gpuTypes).Draw(t, "GPU")
@@ -109,7 +109,7 @@ func TestInterferenceIsBounded(t *testing.T) {
 	})
 }
 
-// The speed over cores and memory is positive, rises in both, is 1 at the fair share, and saturates.
+// Checks that the speed over cores and memory is positive, rises in both, is 1 at the fair share, and saturates.
 func TestCPUMemIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := family(t)
@@ -135,7 +135,8 @@ func TestCPUMemIsBounded(t *testing.T) {
 	})
 }
 
-// Samples per second are positive, 1 for one replica, at most one each, and never fall with replicas on equally many servers.
+// Checks that the throughput is positive, 1 for one replica, at most proportional to the replicas, and never decreases in the
+// replicas on a fixed number of servers.
 func TestThroughputIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := family(t)
@@ -157,7 +158,7 @@ func TestThroughputIsBounded(t *testing.T) {
 	})
 }
 
-// Every family has sensible sizes; more shards never need more memory each.
+// Checks that every family has positive sizes, and that more shards never need more memory each.
 func TestSizes(t *testing.T) {
 	for _, name := range Names() {
 		f := Lookup(name)
