@@ -36,7 +36,7 @@ func numbers(c inference.Cycle) []float64 {
 	}, c.Hourly[:], c.Weekday[:])
 }
 
-// Checks that FitCycle recovers the cycle from thirty weeks that the cycle generated, within tolerances.
+// TestFitFindsTheCycle checks that FitCycle recovers the cycle from thirty weeks that the cycle generated, within tolerances.
 func TestFitFindsTheCycle(t *testing.T) {
 	want := inference.DefaultCycle()
 	s, err := want.Generate(210*144, 10*time.Minute, 4)
@@ -59,7 +59,7 @@ func TestFitFindsTheCycle(t *testing.T) {
 	}
 }
 
-// Checks that without randomness the series repeats every week and has a daily swing.
+// TestGenerateRepeats checks that without randomness the series repeats every week and has a daily swing.
 func TestGenerateRepeats(t *testing.T) {
 	c := inference.DefaultCycle()
 	c.Spread, c.Jitter, c.Bursts = 0, 0, 0
@@ -77,8 +77,8 @@ func TestGenerateRepeats(t *testing.T) {
 	}
 }
 
-// Checks that equal arguments give equal series, that another seed gives another series, and that a longer series begins with a
-// shorter one.
+// TestGenerateIsDeterministic checks that equal arguments give equal series, that another seed gives another series, and that a
+// longer series begins with a shorter one.
 func TestGenerateIsDeterministic(t *testing.T) {
 	c := inference.DefaultCycle()
 	generate := func(n int, seed uint64) []float64 {

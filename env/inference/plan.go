@@ -13,7 +13,7 @@ const DefaultHeadroom = 0.02
 type Pool struct {
 	Servers  int
 	Headroom float64 // fraction never lent, see DefaultHeadroom
-	Margin   float64 // fraction of spare capacity on top of the current and the predicted usage; see Calibrate
+	Margin   float64 // spare capacity as a fraction of the larger of current and predicted usage; see Calibrate
 }
 
 // Point is the demand and the offer of the inference pool from At until the next point.

@@ -36,7 +36,7 @@ func drawPredictor(t *rapid.T) inference.Predictor {
 	}).Draw(t, "predictor")()
 }
 
-// Checks that an offer leaves the reserve and the servers in use.
+// TestOfferLeavesReserveAndNeed checks that an offer leaves the reserve and the servers in use.
 func TestOfferLeavesReserveAndNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := drawPool(t)
@@ -56,7 +56,7 @@ func TestOfferLeavesReserveAndNeed(t *testing.T) {
 	})
 }
 
-// Checks that the oracle leaves no demand unserved, even without headroom.
+// TestOracleServesAll checks that the oracle leaves no demand unserved, even without headroom.
 func TestOracleServesAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, pool := drawUsage(t), drawPool(t)
@@ -70,7 +70,7 @@ func TestOracleServesAll(t *testing.T) {
 	})
 }
 
-// Checks that a larger margin lends no more and leaves no more demand unserved.
+// TestMarginIsMonotone checks that a larger margin lends no more and leaves no more demand unserved.
 func TestMarginIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
@@ -90,8 +90,8 @@ func TestMarginIsMonotone(t *testing.T) {
 	})
 }
 
-// Checks that a plan does not look ahead: later samples change no earlier point. Samples that the predictor observed before Plan
-// do not matter either.
+// TestPlanIsCausal checks that a plan does not look ahead: later samples change no earlier point. Samples that the predictor
+// observed before Plan do not matter either.
 func TestPlanIsCausal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
@@ -168,7 +168,8 @@ func TestBadPlan(t *testing.T) {
 	}
 }
 
-// Checks that Calibrate returns a margin that meets the target on the given series, and that a smaller one does not.
+// TestCalibrate checks that Calibrate returns a margin that meets the target on the given series, and that a smaller one does
+// not.
 func TestCalibrate(t *testing.T) {
 	r := rng.Stream(5)
 	u := inference.Series{Step: five, Values: make([]float64, 1000)}

@@ -40,7 +40,7 @@ func TestWhatPredictorsSay(t *testing.T) {
 	}
 }
 
-// Checks that FitAR recovers the model that generated a series.
+// TestFitARRecoversTheModel checks that FitAR recovers the model that generated a series.
 func TestFitARRecoversTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Roots inside the unit circle keep the series bounded; two pairs keep it moving.

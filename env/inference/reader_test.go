@@ -38,7 +38,7 @@ func pack(tb testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// Checks that the published files have the properties given in docs/inference.md.
+// TestRealServeGen checks that the published files have the properties given in docs/inference.md.
 func TestRealServeGen(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -86,7 +86,7 @@ func TestRealAzure(t *testing.T) {
 	}
 }
 
-// Checks that two goroutines can read a series concurrently.
+// TestServeGenIsSafeAtOnce checks that two goroutines can read a series concurrently.
 func TestServeGenIsSafeAtOnce(t *testing.T) {
 	file := pack(t, entry{"chunk-0-trace.csv", "0,1,0,,0,0\n600,2,0,,0,0\n"})
 	results := make(chan inference.Series)

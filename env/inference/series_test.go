@@ -22,7 +22,7 @@ func drawSeries(t *rapid.T) inference.Series {
 	return s
 }
 
-// Checks that splitting bins keeps their means and flags, and that joining the parts restores the series.
+// TestResampleKeepsMeans checks that splitting bins keeps their means and flags, and that joining the parts restores the series.
 func TestResampleKeepsMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSeries(t)
@@ -63,7 +63,7 @@ func TestBadResample(t *testing.T) {
 	}
 }
 
-// Checks that FillGaps fills and flags gaps and changes no measured value.
+// TestFillGapsTouchesGapsOnly checks that FillGaps fills and flags gaps and changes no measured value.
 func TestFillGapsTouchesGapsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "bins")
@@ -170,7 +170,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Checks the assumption of Resample that the relative differences of neighbouring bins hardly shrink from one level to the next.
+// TestBurstiness checks the assumption of Resample that the relative differences of neighbouring bins hardly shrink from one
+// level to the next.
 func TestBurstiness(t *testing.T) {
 	for _, name := range []string{"language_m-large", "language_m-small"} {
 		s := serveGen(t, name)

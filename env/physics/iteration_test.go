@@ -9,7 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Checks iteration times computed by hand, with 12.5 GB/s between GPUs of a server and 1.25 GB/s per NIC, so 1/8 of that per GPU.
+// TestIterationSeconds checks iteration times computed by hand, with 12.5 GB/s between GPUs of a server and 1.25 GB/s per NIC, so
+// 1/8 of that per GPU.
 func TestIterationSeconds(t *testing.T) {
 	f := profile.Lookup("gpt2-1.5b")
 	c, params, act, layers := f.ComputeSeconds(), f.ParamBytes(), f.ActivationBytes(), float64(f.Layers())

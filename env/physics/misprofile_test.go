@@ -124,7 +124,7 @@ func TestNoErrorIsTheProfile(t *testing.T) {
 	}
 }
 
-// Checks that Coupled includes every job whose reported speed changes because of a placement.
+// TestErrorsOfProfilesAreCoupled checks that Coupled includes every job whose reported speed changes because of a placement.
 func TestErrorsOfProfilesAreCoupled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := physics.Misprofile{Within: 0.3, Seed: rapid.Uint64().Draw(t, "seed")}.Profiled(physics.Ideal())

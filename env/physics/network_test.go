@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Checks the factor of the network against values computed by hand, on servers of 4 GPUs, with 50 GB/s between GPUs of a server
-// and 4 GB/s per NIC, so 1 per GPU.
+// TestNetworkByHand checks the factor of the network against values computed by hand, on servers of 4 GPUs, with 50 GB/s between
+// GPUs of a server and 4 GB/s per NIC, so 1 per GPU.
 func TestNetworkByHand(t *testing.T) {
 	const intra, perGPU = 50e9, 1e9
 	f := profile.Lookup("gpt2-1.5b")

@@ -20,7 +20,8 @@ func every() physics.Model {
 	)
 }
 
-// Checks that a job that runs alone on one server of V100 GPUs with what it asked for has speed 1 exactly.
+// TestEveryPartIsOneWhereNothingIsInTheWay checks that a job that runs alone on one server of V100 GPUs with what it asked for
+// has speed 1 exactly.
 func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t, "a")
@@ -34,8 +35,8 @@ func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 	})
 }
 
-// Checks that a partner on the same GPUs or uplinks never speeds a job up, and that the old speed returns to the last bit when
-// the partner leaves.
+// TestAPartnerNeverHelps checks that a partner on the same GPUs or uplinks never speeds a job up, and that the old speed returns
+// to the last bit when the partner leaves.
 func TestAPartnerNeverHelps(t *testing.T) {
 	slower := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +75,7 @@ func TestAPartnerNeverHelps(t *testing.T) {
 	}
 }
 
-// Checks that concurrent calls of one model return the same speeds as calls from one goroutine.
+// TestSpeedsFromManyGoroutines checks that concurrent calls of one model return the same speeds as calls from one goroutine.
 func TestSpeedsFromManyGoroutines(t *testing.T) {
 	names := profile.Names()
 	specs := make([]cluster.JobSpec, len(names))
@@ -108,7 +109,7 @@ func TestSpeedsFromManyGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-// Checks that jitter stays within two standard deviations and is above 1 about as often as below.
+// TestJitterIsEven checks that jitter stays within two standard deviations and is above 1 about as often as below.
 func TestJitterIsEven(t *testing.T) {
 	const jobs = 2000
 	m, up, down := physics.Jitter{Sigma: 0.15}, 0, 0

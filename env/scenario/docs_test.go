@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Checks that docs/scenarios.md contains every key, as `section.key` or, after another key of its section, as `.key`.
+// TestEveryKeyIsDocumented checks that docs/scenarios.md contains every key, as `section.key` or, after another key of its
+// section, as `.key`.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/scenarios.md")
 	if err != nil {

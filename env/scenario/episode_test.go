@@ -73,7 +73,7 @@ func TestTheSameCaseIsTheSameEpisode(t *testing.T) {
 	}
 }
 
-// Checks that the jobs of a split are those of a window that covers the whole split.
+// TestJobs checks that the jobs of a split are those of a window that covers the whole split.
 func TestJobs(t *testing.T) {
 	const csv = "job_id,num_gpu,submit_time,duration\na,1,0,5\nb,1,5,100\nd,2,35,50\nc,1,25,10\n"
 	const text = `
@@ -127,8 +127,8 @@ func TestWarmStartByHand(t *testing.T) {
 	}
 }
 
-// Checks that a warm start is valid for any jobs that share GPUs. Jobs that came and went may leave shares in a way that no order
-// of placing reproduces.
+// TestWarmSharesCanBePlaced checks that a warm start is valid for any jobs that share GPUs. Jobs that came and went may leave
+// shares in a way that no order of placing reproduces.
 func TestWarmSharesCanBePlaced(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var b strings.Builder
@@ -161,8 +161,8 @@ func TestWarmSharesCanBePlaced(t *testing.T) {
 	})
 }
 
-// Checks for any combination of features that an episode can be played: the jobs that run at its beginning fit, and no job of the
-// window is lost.
+// TestEveryEpisodeCanBePlayed checks for any combination of features that an episode can be played: the jobs that run at its
+// beginning fit, and no job of the window is lost.
 func TestEveryEpisodeCanBePlayed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(rt, name) }
@@ -208,7 +208,8 @@ func TestEveryEpisodeCanBePlayed(t *testing.T) {
 	})
 }
 
-// Checks that profiled estimates do not depend on later events, and that a window's estimates use the jobs before the window.
+// TestProfiledEstimatesKnowThePastAlone checks that profiled estimates do not depend on later events, and that a window's
+// estimates use the jobs before the window.
 func TestProfiledEstimatesKnowThePastAlone(t *testing.T) {
 	trace := func(later int) string {
 		var b strings.Builder

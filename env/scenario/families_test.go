@@ -22,7 +22,7 @@ func (m member) testLoad(t *testing.T, servers int, stretch float64) float64 {
 	return d.Splits[i].Load
 }
 
-// Checks that the fixed sizes are those whose test load is nearest to the load in the name, and that it is within 5 %.
+// TestSizes checks that the fixed sizes are those whose test load is nearest to the load in the name, and that it is within 5 %.
 func TestSizes(t *testing.T) {
 	for _, s := range sizes {
 		m := member{s, "strong", "rigid", false}
@@ -91,8 +91,8 @@ func TestFamiliesAreTheWholeGrid(t *testing.T) {
 	}
 }
 
-// Checks that a warm scenario differs from its cold counterpart only in its windows, has the same load within 5 %, and that its
-// 30 test windows share no job.
+// TestWarmFamiliesDifferInTheirWindowsAlone checks that a warm scenario differs from its cold counterpart only in its windows,
+// has the same load within 5 %, and that its 30 test windows share no job.
 func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 	for _, f := range Families() {
 		for _, name := range f.Names() {
@@ -138,8 +138,8 @@ func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 	}
 }
 
-// Checks that the warm scenarios outside families differ from their cold counterparts in their windows and restart overheads, and
-// not in cluster, workload or physics.
+// TestWarmScenariosThatStandAlone checks that the warm scenarios outside families differ from their cold counterparts in their
+// windows and restart overheads, and not in cluster, workload or physics.
 func TestWarmScenariosThatStandAlone(t *testing.T) {
 	for _, name := range []string{"hetero", "uplinks"} {
 		cold, err := Load(name + "-venus-v1")

@@ -20,8 +20,8 @@ func minutes(from, n int) string {
 const splitText = "name: periods-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv}\n" +
 	"window: {arrivals: 10, train: [0, 0.5], validation: [0.5, 0.7], test: [0.7, 1]}\n"
 
-// Checks that the periods of a scenario's splits never overlap, and that Overlap detects jobs shared with another scenario on the
-// same trace by their arrival times, however that scenario cuts, thins or stretches the trace.
+// TestPeriodsTellSharedJobs checks that the periods of a scenario's splits never overlap, and that Overlap detects jobs shared
+// with another scenario on the same trace by their arrival times, however that scenario cuts, thins or stretches the trace.
 func TestPeriodsTellSharedJobs(t *testing.T) {
 	src := openTrace(t, minutes(100, 1000), splitText)
 	if got, want := src.Periods(Train), (Period{"t.csv", 0, 30000}); len(got) != 1 || got[0] != want {
@@ -56,8 +56,8 @@ func TestPeriodsTellSharedJobs(t *testing.T) {
 	}
 }
 
-// Checks the periods of merged traces: the traces begin together, thinned ones with their first remaining job, and each period is
-// on the clock of its own trace.
+// TestPeriodsOfMixedTraces checks the periods of merged traces: the traces begin together, thinned ones with their first
+// remaining job, and each period is on the clock of its own trace.
 func TestPeriodsOfMixedTraces(t *testing.T) {
 	open := func(traces string) *Source {
 		dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestPeriodsOfMixedTraces(t *testing.T) {
 	}
 }
 
-// Checks that the digest changes with everything that changes an episode, and not when the scenario is read again.
+// TestDigest checks that the digest changes with everything that changes an episode, and not when the scenario is read again.
 func TestDigest(t *testing.T) {
 	digest := func(csv string, sets ...string) string {
 		d, err := openTrace(t, csv, splitText, sets...).Digest()

@@ -38,7 +38,8 @@ func TestThePoolStandsAfterTheCluster(t *testing.T) {
 	}
 }
 
-// Checks for every predictor that the pool serves its demand within the limit and lends the other servers.
+// TestPredictorsServeTheDemand checks for every predictor that the pool serves its demand within the limit and lends the other
+// servers.
 func TestPredictorsServeTheDemand(t *testing.T) {
 	for _, p := range []string{"last", "seasonal", "ar", "oracle"} {
 		t.Run(p, func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestAnLSTMFromAFile(t *testing.T) {
 	}
 }
 
-// Checks that the cycle has no cold start: at its beginning the predictor has observed its end.
+// TestTheCycleIsForeseenFromItsEnd checks that the cycle has no cold start: at its beginning the predictor has observed its end.
 func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
 	s := load(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor=seasonal")
 	plan, err := s.planInference()

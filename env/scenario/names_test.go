@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Checks that Validate refuses control characters in a scenario's texts and in the files that it names.
+// TestTextsThatActOnATerminal checks that Validate refuses control characters in a scenario's texts and in the files that it
+// names.
 func TestTextsThatActOnATerminal(t *testing.T) {
 	for _, text := range []string{"\x1b[2J", "\u202egpj.exe", "\u2066x", "\u061c"} {
 		for key, change := range map[string]func(*Scenario){

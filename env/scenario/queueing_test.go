@@ -16,9 +16,9 @@ func sjfskip() cluster.Scheduler {
 	return s
 }
 
-// Checks that jobs wait in the built-in scenarios, because otherwise all schedulers look alike: queueing is at least 5 % of mean
-// JCT under sjfskip over the test windows. For families the test covers those with a load above 0.9 in the name; the other
-// scenarios are contended whatever their load.
+// TestBuiltinsAreContended checks that jobs wait in the built-in scenarios, because otherwise all schedulers look alike: queueing
+// is at least 5 % of mean JCT under sjfskip over the test windows. For families the test covers those with a load above 0.9 in
+// the name; the other scenarios are contended whatever their load.
 func TestBuiltinsAreContended(t *testing.T) {
 	for _, name := range All() {
 		m, family := parseMember(name)

@@ -170,8 +170,8 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 	}
 }
 
-// Checks that windows of different splits share no job, that test windows share none with each other, and that every window has
-// the configured number of jobs, the first at 0.
+// TestSplitsShareNoJob checks that windows of different splits share no job, that test windows share none with each other, and
+// that every window has the configured number of jobs, the first at 0.
 func TestSplitsShareNoJob(t *testing.T) {
 	src := open(t)
 	rapid.Check(t, func(t *rapid.T) {

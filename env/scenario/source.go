@@ -151,7 +151,7 @@ func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workloa
 		return parts[0], from, nil
 	}
 	for i := range parts {
-		from[i].zero = parts[i].First() // Merge shifts each trace to this common time 0
+		from[i].zero = parts[i].First() // Merge makes this instant its time 0
 	}
 	end := parts[0].Span()
 	for _, p := range parts {

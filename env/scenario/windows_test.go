@@ -59,8 +59,9 @@ func TestWindowsByTimeBeginWithAnArrival(t *testing.T) {
 	}
 }
 
-// Checks for any resampled windows that all their arrivals are within the split, that each begins in its part of the split, and
-// that no two share a job unless there are more windows than fit side by side. Each seed and each split gives its own windows.
+// TestResampledWindows checks for any resampled windows that all their arrivals are within the split, that each begins in its
+// part of the split, and that no two share a job unless there are more windows than fit side by side. Each seed and each split
+// gives its own windows.
 func TestResampledWindows(t *testing.T) {
 	src := open(t)
 	p := &src.main
@@ -136,8 +137,8 @@ func TestNotesOfResampledWindows(t *testing.T) {
 	}
 }
 
-// Checks for any windows that all their arrivals are within the split, that test windows share nothing, not even arrivals that
-// warm them up, and that windows come in order.
+// TestWindowsStayWithinTheirSplit checks for any windows that all their arrivals are within the split, that test windows share
+// nothing, not even arrivals that warm them up, and that windows come in order.
 func TestWindowsStayWithinTheirSplit(t *testing.T) {
 	src := open(t)
 	rapid.Check(t, func(t *rapid.T) {

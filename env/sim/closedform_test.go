@@ -31,8 +31,9 @@ func near(t *testing.T, got map[string]float64, job string, want float64) {
 	}
 }
 
-// Checks that a job with less CPU or memory than it asked for runs at the ratio of its model's speeds, that the slowest worker
-// determines the speed of its gang, and that a resize to the requested amounts restores full speed.
+// TestCPUAndMemorySlowAJobAsItsModelSays checks that a job with less CPU or memory than it asked for runs at the ratio of its
+// model's speeds, that the slowest worker determines the speed of its gang, and that a resize to the requested amounts restores
+// full speed.
 func TestCPUAndMemorySlowAJobAsItsModelSays(t *testing.T) {
 	f := profile.Lookup("resnet18-64")
 	asked := f.CPUMem(3, 62.5)
@@ -62,9 +63,9 @@ job d submit=0s workers=1 work=100s mem=64000 model=resnet18-64
 	near(t, got, "d", 100) // asked for no cores
 }
 
-// Checks that jobs that share a GPU slow each other down by their models' sensitivities and pressures, exactly while they are
-// together and whatever their shares: b arrives at 20 s and gets half of the share that it asked for. The slowest worker
-// determines the speed of gang a, so d, which presses equally on the other GPU, makes no difference.
+// TestAPartnerComesAndLeaves checks that jobs that share a GPU slow each other down by their models' sensitivities and pressures,
+// exactly while they are together and whatever their shares: b arrives at 20 s and gets half of the share that it asked for. The
+// slowest worker determines the speed of gang a, so d, which presses equally on the other GPU, makes no difference.
 func TestAPartnerComesAndLeaves(t *testing.T) {
 	f, g := profile.Lookup("resnet50-64"), profile.Lookup("lm-20")
 	sf, pf := f.Vectors("V100")
@@ -96,7 +97,8 @@ job d submit=20s workers=1 work=30s share=500 model=lm-20
 	}
 }
 
-// Checks that a job with more workers than it asked for runs at its model's throughput on the fewest servers that hold them.
+// TestElasticJobsScaleAsTheirModels checks that a job with more workers than it asked for runs at its model's throughput on the
+// fewest servers that hold them.
 func TestElasticJobsScaleAsTheirModels(t *testing.T) {
 	f := profile.Lookup("resnet50-64")
 	two, four, eight := f.Throughput(1, 2), f.Throughput(1, 4), f.Throughput(2, 8)
@@ -119,8 +121,8 @@ job b submit=0s workers=2 max=8 work=100s
 	near(t, got, "b", 10+90/2.)
 }
 
-// Checks that two parts multiply: a job that shares a GPU and has too few cores is slowed by both, and a job on K80 GPUs scales
-// as on any other type.
+// TestPartsOfTheCatalogueMultiply checks that two parts multiply: a job that shares a GPU and has too few cores is slowed by
+// both, and a job on K80 GPUs scales as on any other type.
 func TestPartsOfTheCatalogueMultiply(t *testing.T) {
 	f, g := profile.Lookup("resnet18-64"), profile.Lookup("lm-20")
 	s, _ := f.Vectors("K80")
@@ -142,8 +144,8 @@ job b submit=10s workers=1 work=100000s share=500 cpu=3000 mem=64000 model=lm-20
 	near(t, got, "a", 30+(50-done)/(k80*beside*f.Throughput(1, 2)/f.Throughput(1, 1)))
 }
 
-// Checks that jitter changes a speed by at most two standard deviations. The factor is the same whenever a job starts on the same
-// number of servers, whichever they are, and differs for another job or another number of servers.
+// TestJitterIsTheJobsOwn checks that jitter changes a speed by at most two standard deviations. The factor is the same whenever a
+// job starts on the same number of servers, whichever they are, and differs for another job or another number of servers.
 func TestJitterIsTheJobsOwn(t *testing.T) {
 	const scenario = `
 servers 4x4

@@ -13,8 +13,9 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Checks for forks at many decision points that playing the fork under the same scheduler gives exactly the total job time that
-// the original still accumulates, does not change the original, and may reuse the memory of another fork.
+// TestForkContinuesLikeTheOriginal checks for forks at many decision points that playing the fork under the same scheduler gives
+// exactly the total job time that the original still accumulates, does not change the original, and may reuse the memory of
+// another fork.
 func TestForkContinuesLikeTheOriginal(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks that a fork taken with an open transaction, its original, and an episode that was never forked continue identically,
-// down to the last event, operation, GPU and nanosecond of progress.
+// TestForkGoesOnAsItsOriginal checks that a fork taken with an open transaction, its original, and an episode that was never
+// forked continue identically, down to the last event, operation, GPU and nanosecond of progress.
 func TestForkGoesOnAsItsOriginal(t *testing.T) {
 	played, forks, fork := 0, 0, sim.Sim{} // its memory is reused for every fork
 	many(t, 6000, func(t *rapid.T) {

@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks that a scheduler cannot see the future. Two episodes that differ only in the future look the same to it, byte for byte,
-// until the first event that differs. They differ in how long unfinished jobs still run (with equal estimates), how jobs end,
-// which and how many jobs will arrive, what will fail, when repairs come, what the inference pool will need and offer, and how
-// long the episode is.
+// TestTheFutureDoesNotShow checks that a scheduler cannot see the future. Two episodes that differ only in the future look the
+// same to it, byte for byte, until the first event that differs. They differ in how long unfinished jobs still run (with equal
+// estimates), how jobs end, which and how many jobs will arrive, what will fail, when repairs come, what the inference pool will
+// need and offer, and how long the episode is.
 func TestTheFutureDoesNotShow(t *testing.T) {
 	pairs, compared := 0, 0
 	many(t, 300, func(t *rapid.T) {

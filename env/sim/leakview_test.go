@@ -152,8 +152,8 @@ func show(b *strings.Builder, values []reflect.Value) {
 	}
 }
 
-// Checks that no type that a scheduler can reach from the transaction comes from package trace, which contains the true run
-// times.
+// TestNoTypeThatASchedulerReachesHoldsTheTruth checks that no type that a scheduler can reach from the transaction comes from
+// package trace, which contains the true run times.
 func TestNoTypeThatASchedulerReachesHoldsTheTruth(t *testing.T) {
 	seen, truth := map[reflect.Type]bool{}, reflect.TypeFor[trace.Job]().PkgPath()
 	var walk func(t reflect.Type, path string)

@@ -33,7 +33,7 @@ func read(t rapid.TB, text string) *sim.Log {
 	return l
 }
 
-// Checks that writing a log, reading it back and replaying it give the same bytes each time.
+// TestLogRoundTripAndReplay checks that writing a log, reading it back and replaying it give the same bytes each time.
 func TestLogRoundTripAndReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -75,7 +75,7 @@ func (f *failing) Schedule(tx *cluster.Txn) error {
 	return f.chaos.Schedule(tx)
 }
 
-// Checks that the log of an episode whose scheduler failed can be written, read and replayed, too.
+// TestUnfinishedLog checks that the log of an episode whose scheduler failed can be written, read and replayed, too.
 func TestUnfinishedLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -124,7 +124,8 @@ func TestReadLog(t *testing.T) {
 	}
 }
 
-// Checks that server names survive writing and reading: servers form a group only if their exact names can be restored.
+// TestServerNames checks that server names survive writing and reading: servers form a group only if their exact names can be
+// restored.
 func TestServerNames(t *testing.T) {
 	for _, names := range []string{"a0 a1 a2", "a1 a2 b3", "a01 a2", "a09 a10", "0 1 2",
 		"a a a", "a2 a1", "a9 a10 a11", "-1 -2", "7"} {
@@ -236,8 +237,8 @@ func (odd) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) []
 	return dst
 }
 
-// Checks for any text that ReadLog returns an error, or a log that is written back as it was read. Replay then returns an error
-// or the same log.
+// FuzzReadLog checks for any text that ReadLog returns an error, or a log that is written back as it was read. Replay then
+// returns an error or the same log.
 func FuzzReadLog(f *testing.F) {
 	f.Add(short)
 	f.Add(strings.Replace(short, `"jobs":2`, `"jobs":0`, 1))

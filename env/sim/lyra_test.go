@@ -18,10 +18,10 @@ type elastic struct {
 	fastest     float64
 }
 
-// Checks the examples of Lyra (EuroSys 2023, tables 2 to 4): two elastic jobs divide eight workers, and when the first one ends,
-// its workers go to the other at once. With linear scaling the times are those of the paper. With imperfect scaling (§7.2), each
-// worker beyond the least adds 0.8: w workers have the speed 0.8 w + 0.2 least, and the run time with most workers stays the
-// same.
+// TestLyraExamples checks the examples of Lyra (EuroSys 2023, tables 2 to 4): two elastic jobs divide eight workers, and when the
+// first one ends, its workers go to the other at once. With linear scaling the times are those of the paper. With imperfect
+// scaling (§7.2), each worker beyond the least adds 0.8: w workers have the speed 0.8 w + 0.2 least, and the run time with most
+// workers stays the same.
 func TestLyraExamples(t *testing.T) {
 	six50, six20, three100 := elastic{2, 6, 50}, elastic{2, 6, 20}, elastic{2, 3, 100}
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Checks that schedulers see wrong speeds, also in a fork and after Resume, while jobs run at the true ones.
+// TestMisprofile checks that schedulers see wrong speeds, also in a fork and after Resume, while jobs run at the true ones.
 func TestMisprofile(t *testing.T) {
 	model, err := physics.Parse("cpu-mem * sharing(1)")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // acting are names with control characters that clear a terminal or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// Checks that ReadLog and Write refuse texts with control characters, and that the error shows them escaped.
+// TestNamesThatActOnATerminal checks that ReadLog and Write refuse texts with control characters, and that the error shows them
+// escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	for _, name := range acting {
 		quoted, err := json.Marshal(name)

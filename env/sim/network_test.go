@@ -19,7 +19,8 @@ func iteration(f *profile.Family, fraction float64) float64 {
 // packed returns the time of one iteration of the same job on one server.
 func packed(f *profile.Family) float64 { return f.ComputeSeconds() + f.ParamBytes()/50e9 }
 
-// Checks that a gang on two servers runs at the ratio of its iteration times on one and on two servers.
+// TestAGangWaitsForItsAllReduce checks that a gang on two servers runs at the ratio of its iteration times on one and on two
+// servers.
 func TestAGangWaitsForItsAllReduce(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	got := finishes(t, `
@@ -39,8 +40,9 @@ job c submit=0s workers=2 work=100s
 	near(t, got, "c", 100) // its model is unknown, so it sends nothing
 }
 
-// Checks contention on an uplink of 0.5 GB/s that each gang crossing it would use with 1 GB/s. Alone, a gets a half of its
-// demand. Together with b, from 20 s until b ends, it gets a quarter. d stays within its rack and does not interfere.
+// TestContentionOnAnUplinkComesAndLeaves checks contention on an uplink of 0.5 GB/s that each gang crossing it would use with 1
+// GB/s. Alone, a gets a half of its demand. Together with b, from 20 s until b ends, it gets a quarter. d stays within its rack
+// and does not interfere.
 func TestContentionOnAnUplinkComesAndLeaves(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	alone, beside := packed(f)/iteration(f, 0.5), packed(f)/iteration(f, 0.25)
@@ -62,7 +64,8 @@ job d submit=30s workers=2 work=50s model=bert-large
 	near(t, got, "d", 30+50*iteration(f, 1)/packed(f))
 }
 
-// Checks that gangs are not slowed by an uplink if one of their servers has no rack, or if the uplink is fast enough.
+// TestNoContentionWhereNoUplinkIsShared checks that gangs are not slowed by an uplink if one of their servers has no rack, or if
+// the uplink is fast enough.
 func TestNoContentionWhereNoUplinkIsShared(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	got := finishes(t, `
@@ -81,8 +84,8 @@ job b submit=0s workers=2 work=100s model=bert-large
 	}
 }
 
-// Checks that a failure behind a contended uplink frees the uplink for others at that instant. The failed job falls back to its
-// checkpoint, restarts and contends again.
+// TestAFailureFreesTheUplink checks that a failure behind a contended uplink frees the uplink for others at that instant. The
+// failed job falls back to its checkpoint, restarts and contends again.
 func TestAFailureFreesTheUplink(t *testing.T) {
 	f := profile.Lookup("bert-large")
 	alone, beside := packed(f)/iteration(f, 0.5), packed(f)/iteration(f, 0.25)

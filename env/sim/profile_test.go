@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Checks that the profile that schedulers see is the physics without jitter, and that it gives the speed of a tentative
-// placement.
+// TestProfile checks that the profile that schedulers see is the physics without jitter, and that it gives the speed of a
+// tentative placement.
 func TestProfile(t *testing.T) {
 	model, err := physics.Parse("inter-server(0.5) * jitter(0.3)")
 	if err != nil {

@@ -163,8 +163,8 @@ func (p *player) propose(tx *cluster.Txn) error {
 	return nil
 }
 
-// wake requests a decision point at the record's time where the original scheduler must have requested one: neither an operation
-// nor the end of a log creates a decision point by itself.
+// wake requests a wake-up for the next record if it is an operation or the end: the original scheduler may have had a decision
+// point there that no event explains.
 func (p *player) wake(tx *cluster.Txn, r *Record) {
 	switch {
 	case operation(r.Kind):

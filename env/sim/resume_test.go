@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks that an episode resumed from a state, with the true works and future jobs, continues exactly as a fork of the original
-// episode: to the last event, operation, GPU and nanosecond of progress. The open transaction may already contain operations.
-// Resume must not change the state, and reused memory must make no difference.
+// TestResumeGoesOnAsTheEpisode checks that an episode resumed from a state, with the true works and future jobs, continues
+// exactly as a fork of the original episode: to the last event, operation, GPU and nanosecond of progress. The open transaction
+// may already contain operations. Resume must not change the state, and reused memory must make no difference.
 func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 	seen := map[string]int{}
 	var again sim.Sim // its memory is reused for every episode
@@ -125,7 +125,8 @@ func moment(s *cluster.State, rest sim.Rest) (all []string) {
 	return all
 }
 
-// Checks that Continue passes time in a resumed episode, and in forks of it, exactly as in a fork of the original.
+// TestResumeContinuesAsAFork checks that Continue passes time in a resumed episode, and in forks of it, exactly as in a fork of
+// the original.
 func TestResumeContinuesAsAFork(t *testing.T) {
 	many(t, 1500, func(t *rapid.T) {
 		e, seed := drawOrderly(t), rapid.Uint64().Draw(t, "seed")

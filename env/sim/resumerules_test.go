@@ -70,8 +70,8 @@ func (l *observer) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// Checks that Resume takes the present from the state, treats outages and demand in the past as having happened, and lets those
-// in the future happen.
+// TestResumeKnowsPastFromFuture checks that Resume takes the present from the state, treats outages and demand in the past as
+// having happened, and lets those in the future happen.
 func TestResumeKnowsPastFromFuture(t *testing.T) {
 	s := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	job := func(at time.Duration) trace.Job {
@@ -129,8 +129,8 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 	}
 }
 
-// Checks that jobs run at the state's speeds until the first commit, and then at those of the physics. Schedulers keep the
-// state's profile, or get that of the physics if the state has none.
+// TestResumeTakesItsPhysics checks that jobs run at the state's speeds until the first commit, and then at those of the physics.
+// Schedulers keep the state's profile, or get that of the physics if the state has none.
 func TestResumeTakesItsPhysics(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	model := physics.Compose(physics.Jitter{Sigma: 0.5})
@@ -160,7 +160,8 @@ func TestResumeTakesItsPhysics(t *testing.T) {
 	}
 }
 
-// Checks that Resume does not repeat a wake-up requested in a transaction that has ended; the caller passes it as Rest.Wake.
+// TestResumeAfterATransaction checks that Resume does not repeat a wake-up requested in a transaction that has ended; the caller
+// passes it as Rest.Wake.
 func TestResumeAfterATransaction(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	tx := from.Begin(nil)
@@ -176,7 +177,8 @@ func TestResumeAfterATransaction(t *testing.T) {
 	}
 }
 
-// Checks that Resume returns an error that names the reason and leaves an episode that is over, and that a later Resume works.
+// TestWhatCannotBeResumed checks that Resume returns an error that names the reason and leaves an episode that is over, and that
+// a later Resume works.
 func TestWhatCannotBeResumed(t *testing.T) {
 	from := at1000(t, "a b", "")
 	job := trace.Job{JobSpec: cluster.JobSpec{Name: "new", Submit: 1000 * time.Second, Workers: 1, Request: cluster.Amount{GPUMilli: 1000}}}

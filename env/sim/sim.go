@@ -36,7 +36,7 @@ type Sim struct {
 	offers  []time.Duration // by index into Config.Demand: when the offer next changes
 	ahead   int             // index into Config.Demand: the first entry after the episode's beginning
 	offered int32           // the number of servers that the pool offered until then
-	due     time.Duration   // the deadline of the servers owed when the episode began
+	due     time.Duration   // the first deadline of the servers owed when the episode began
 	warm    bool            // the next call must still tell the scheduler which jobs ran from the start
 	events  []cluster.Event
 	wake    time.Duration // cluster.Never if the scheduler requested no wake-up

@@ -41,8 +41,8 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// Checks that a job that would outlast the clock keeps running, and that the episode is truncated with that reason instead of
-// overflowing, unless its horizon comes first.
+// TestEndOfTime checks that a job that would outlast the clock keeps running, and that the episode is truncated with that reason
+// instead of overflowing, unless its horizon comes first.
 func TestEndOfTime(t *testing.T) {
 	two := cluster.JobSpec{Name: "a", Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: 1}}
 	cfg := sim.Config{Cluster: cluster.Uniform(2, 2), Physics: physics.Compose(physics.InterServer{Penalty: 9e5})}

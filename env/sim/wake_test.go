@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Checks that the simulator keeps the earliest requested wake-up until it happens, whatever later ones the scheduler requests.
+// TestWakeAt checks that the simulator keeps the earliest requested wake-up until it happens, whatever later ones the scheduler
+// requests.
 func TestWakeAt(t *testing.T) {
 	w := &waker{}
 	jobs := []trace.Job{

@@ -49,7 +49,8 @@ func readFitted(t *testing.T, i int) Workload {
 	return w
 }
 
-// Checks that the committed parameters are the result of Fit on the traces. -update rewrites them.
+// TestCommittedParametersAreTheFit checks that the committed parameters are the result of Fit on the traces. -update rewrites
+// them.
 func TestCommittedParametersAreTheFit(t *testing.T) {
 	for i, c := range fitted {
 		w := readFitted(t, i)
@@ -85,9 +86,9 @@ func TestCommittedParametersAreTheFit(t *testing.T) {
 	}
 }
 
-// Checks that a draw from fitted parameters resembles the trace: the median duration within a factor of 1.5 and the 90th
-// percentile within 2, the fraction of every gang size within 3 percentage points, and the GPU-hours within a factor of 2.5 (a
-// few very large jobs dominate them).
+// TestDrawsResembleTheTrace checks that a draw from fitted parameters resembles the trace: the median duration within a factor of
+// 1.5 and the 90th percentile within 2, the fraction of every gang size within 3 percentage points, and the GPU-hours within a
+// factor of 2.5 (a few very large jobs dominate them).
 func TestDrawsResembleTheTrace(t *testing.T) {
 	for i, c := range fitted {
 		w := readFitted(t, i)
@@ -123,7 +124,7 @@ func TestDrawsResembleTheTrace(t *testing.T) {
 	}
 }
 
-// Checks that fitting a draw of ten thousand jobs returns the parameters of the draw, within tolerances.
+// TestFitFindsWhatWasDrawn checks that fitting a draw of ten thousand jobs returns the parameters of the draw, within tolerances.
 func TestFitFindsWhatWasDrawn(t *testing.T) {
 	p := Default()
 	w, err := Generate(p, 10_000, 3)
@@ -151,7 +152,8 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// Checks that Fit gets the same daily cycle from two copies of a trace whose clocks differ by hours as from one copy.
+// TestFitTurnsClocks checks that Fit gets the same daily cycle from two copies of a trace whose clocks differ by hours as from
+// one copy.
 func TestFitTurnsClocks(t *testing.T) {
 	w, err := Generate(Default(), 5000, 1)
 	if err != nil {

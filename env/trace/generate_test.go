@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks that a seed still gives the same workload as ever, because published results refer to it.
+// TestGenerateIsPinned checks that a seed still gives the same workload as ever, because published results refer to it.
 func TestGenerateIsPinned(t *testing.T) {
 	w, err := Generate(Default(), 6, 1)
 	if err != nil {
@@ -34,8 +34,8 @@ func TestGenerateIsPinned(t *testing.T) {
 	}
 }
 
-// Checks for any seed and number of jobs that jobs are valid and arrive in order, that a longer draw begins with a shorter one,
-// and that another seed gives another workload.
+// TestGenerate checks for any seed and number of jobs that jobs are valid and arrive in order, that a longer draw begins with a
+// shorter one, and that another seed gives another workload.
 func TestGenerate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom([]Params{Default(), Philly()}).Draw(t, "params")
@@ -70,7 +70,7 @@ func TestGenerate(t *testing.T) {
 	})
 }
 
-// Checks that WithLoad sets the expected load, and that draws have this load on average.
+// TestWithLoad checks that WithLoad sets the expected load, and that draws have this load on average.
 func TestWithLoad(t *testing.T) {
 	p, err := Default().WithLoad(.9, 256)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestWithLoad(t *testing.T) {
 	}
 }
 
-// Checks the mean and the variance of the gamma draws for shapes below and above 1.
+// TestGamma checks the mean and the variance of the gamma draws for shapes below and above 1.
 func TestGamma(t *testing.T) {
 	r := rng.Stream(1)
 	for _, shape := range []float64{.1, .5, 1, 4} {
@@ -116,7 +116,7 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// Checks that quantile inverts cdf, and that mean is the mean over quantile.
+// TestMixture checks that quantile inverts cdf, and that mean is the mean over quantile.
 func TestMixture(t *testing.T) {
 	for _, p := range []Params{Default(), Philly()} {
 		for _, d := range p.Durations {
@@ -137,7 +137,7 @@ func TestMixture(t *testing.T) {
 	}
 }
 
-// Checks that parameters survive writing and reading, and that an error about invalid parameters names the field.
+// TestParamsFile checks that parameters survive writing and reading, and that an error about invalid parameters names the field.
 func TestParamsFile(t *testing.T) {
 	var out bytes.Buffer
 	if err := Default().Write(&out); err != nil {

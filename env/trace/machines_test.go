@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// Checks that the real lists have the machines, GPUs, types and racks that their documentation gives.
+// TestRealMachines checks that the real lists have the machines, GPUs, types and racks that their documentation gives.
 func TestRealMachines(t *testing.T) {
 	dir := filepath.Join(sharedtest.Dir(t), "traces")
 	for _, c := range []struct {

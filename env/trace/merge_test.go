@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks that Thin keeps about the requested fraction, and that the jobs kept with a smaller fraction are a subset of those kept
-// with a larger one, whichever other jobs there are.
+// TestThin checks that Thin keeps about the requested fraction, and that the jobs kept with a smaller fraction are a subset of
+// those kept with a larger one, whichever other jobs there are.
 func TestThin(t *testing.T) {
 	w, err := Generate(Default(), 20000, 1)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Checks that a merged workload can be written and read in the same order.
+// TestMergeRoundTrip checks that a merged workload can be written and read in the same order.
 func TestMergeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		short := func(jobs []Job) []Job {
@@ -112,7 +112,8 @@ func TestMergeRoundTrip(t *testing.T) {
 	})
 }
 
-// Checks that a clamped gang is valid, not above the limit, and keeps its elastic range, stages and groups as far as possible.
+// TestClamp checks that a clamped gang is valid, not above the limit, and keeps its elastic range, stages and groups as far as
+// possible.
 func TestClamp(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -60,8 +60,8 @@ func (m *Mix) applied(jobs []Job, seed uint64) []Job {
 	return jobs
 }
 
-// Checks for any jobs and mix: jobs stay valid, properties from the trace do not change, a second Apply changes nothing, and the
-// draws of a job do not depend on the other jobs or their order.
+// TestMixAnyJobs checks for any jobs and mix: jobs stay valid, properties from the trace do not change, a second Apply changes
+// nothing, and the draws of a job do not depend on the other jobs or their order.
 func TestMixAnyJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, m, seed := drawJobs(t, 0), drawMix(t), rapid.Uint64().Draw(t, "seed")
@@ -120,7 +120,7 @@ func TestMixAnyJobs(t *testing.T) {
 	})
 }
 
-// Checks that raising one fraction changes only its own field, and only towards more jobs.
+// TestMixSharesAreIndependent checks that raising one fraction changes only its own field, and only towards more jobs.
 func TestMixSharesAreIndependent(t *testing.T) {
 	w, err := Generate(Default(), 3000, 1)
 	if err != nil {
@@ -178,7 +178,8 @@ func TestMixSharesAreIndependent(t *testing.T) {
 	}
 }
 
-// Checks that the fractions and weights of the result are those of the mix, each among the jobs to which it applies.
+// TestMixShares checks that the fractions and weights of the result are those of the mix, each among the jobs to which it
+// applies.
 func TestMixShares(t *testing.T) {
 	w, err := Generate(Default(), 20000, 3)
 	if err != nil {
@@ -259,7 +260,8 @@ func (c *count) add(yes bool) {
 
 func (c count) share() float64 { return float64(c.n) / float64(max(c.of, 1)) }
 
-// Checks that the runs of a group have the same user, size, class and model, and the same stages and tensor parallelism.
+// TestMixGroups checks that the runs of a group have the same user, size, class and model, and the same stages and tensor
+// parallelism.
 func TestMixGroups(t *testing.T) {
 	w, err := Generate(Default(), 5000, 5)
 	if err != nil {
@@ -301,7 +303,7 @@ func TestMixGroups(t *testing.T) {
 	}
 }
 
-// Checks the rules of Mix on single jobs.
+// TestMixRules checks the rules of Mix on single jobs.
 func TestMixRules(t *testing.T) {
 	job := func(workers, milli int32) Job {
 		return Job{JobSpec: cluster.JobSpec{Name: "a", Workers: workers, Request: cluster.Amount{GPUMilli: milli}}, Work: time.Hour}
@@ -344,8 +346,8 @@ func TestMixRules(t *testing.T) {
 	}
 }
 
-// Checks that Validate reports every mistake with its field, its value and what was expected, and that the fields have the same
-// names in YAML.
+// TestMixValidate checks that Validate reports every mistake with its field, its value and what was expected, and that the fields
+// have the same names in YAML.
 func TestMixValidate(t *testing.T) {
 	full := fullMix()
 	if err := full.Validate(); err != nil {

@@ -9,7 +9,8 @@ import (
 // acting are names with control characters that clear a terminal or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// Checks that every column of every format refuses names with control characters, and that the error shows them escaped.
+// TestNamesThatActOnATerminal checks that every column of every format refuses names with control characters, and that the error
+// shows them escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	const native = "job_id,num_gpu,submit_time,duration,user,tenant,model,group,gpu_type\n"
 	rows := map[string]string{

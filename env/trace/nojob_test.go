@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Checks for every format that reading a trace without a job returns an error with the file and the counts of its rows.
+// TestNoJob checks for every format that reading a trace without a job returns an error with the file and the counts of its rows.
 func TestNoJob(t *testing.T) {
 	for _, l := range layouts() {
 		header := strings.Join(l.required, ",")

@@ -38,8 +38,8 @@ func drawAlike(t *rapid.T) []Job {
 	}), 1, 25).Draw(t, "jobs")
 }
 
-// Checks the estimates against a loop over all pairs of jobs: an estimate is the mean over the narrowest set of similar jobs that
-// have ended.
+// TestProfiledIsTheMeanOfThePast checks the estimates against a loop over all pairs of jobs: an estimate is the mean over the
+// narrowest set of similar jobs that have ended.
 func TestProfiledIsTheMeanOfThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -71,8 +71,8 @@ func TestProfiledIsTheMeanOfThePast(t *testing.T) {
 	})
 }
 
-// Checks that estimates do not reveal the future: changing one job's Work changes no estimate of a job submitted before the job's
-// old and new end.
+// TestProfiledDoesNotLeak checks that estimates do not reveal the future: changing one job's Work changes no estimate of a job
+// submitted before the job's old and new end.
 func TestProfiledDoesNotLeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -90,7 +90,7 @@ func TestProfiledDoesNotLeak(t *testing.T) {
 	})
 }
 
-// Checks that scaling all times scales the estimates, except for first guesses.
+// TestProfiledScales checks that scaling all times scales the estimates, except for first guesses.
 func TestProfiledScales(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawAlike(t)
@@ -111,7 +111,8 @@ func TestProfiledScales(t *testing.T) {
 	})
 }
 
-// Logs the errors of the estimates on real jobs, and checks that narrower sets of similar jobs make them smaller.
+// TestProfiledOnVenus logs the errors of the estimates on real jobs, and checks that narrower sets of similar jobs make them
+// smaller.
 func TestProfiledOnVenus(t *testing.T) {
 	path := filepath.Join(sharedtest.Dir(t), "traces", "helios-venus-2020-06/helios_data_training.csv.gz")
 	w, err := Read(path, Options{Format: Helios})

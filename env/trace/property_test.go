@@ -61,7 +61,8 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 	return rapid.SliceOfNDistinct(job, atLeast, 30, func(j Job) string { return j.Name }).Draw(t, "jobs")
 }
 
-// Checks that reading written jobs returns the same jobs in id order, and that writing these gives the same bytes.
+// TestNativeRoundTrip checks that reading written jobs returns the same jobs in id order, and that writing these gives the same
+// bytes.
 func TestNativeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rankByID(drawJobs(t, 1))
@@ -82,7 +83,7 @@ func TestNativeRoundTrip(t *testing.T) {
 	})
 }
 
-// Checks that converting times to decimal seconds and back is exact to the nanosecond.
+// TestSecondsAreExact checks that converting times to decimal seconds and back is exact to the nanosecond.
 func TestSecondsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(0, int64(maxTime)).Draw(t, "ns"))
@@ -124,7 +125,8 @@ func TestParseDecimal(t *testing.T) {
 	}
 }
 
-// Checks that jobs with integer ids are in numeric order, that others keep the order of the file, and that no job is lost.
+// TestIDRank checks that jobs with integer ids are in numeric order, that others keep the order of the file, and that no job is
+// lost.
 func TestIDRank(t *testing.T) {
 	for _, c := range []struct{ ids, want string }{
 		{"10 9 8", "8 9 10"},
@@ -147,7 +149,8 @@ func TestIDRank(t *testing.T) {
 	}
 }
 
-// Checks that disjoint windows of a workload contain its arrivals in order, each once, with times from 0 and otherwise unchanged.
+// TestWindowsTileTheArrivals checks that disjoint windows of a workload contain its arrivals in order, each once, with times from
+// 0 and otherwise unchanged.
 func TestWindowsTileTheArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := Workload{Name: "w", Jobs: drawJobs(t, 1)}
@@ -183,7 +186,8 @@ func TestWindowsTileTheArrivals(t *testing.T) {
 	})
 }
 
-// Checks that a window by time contains exactly the jobs of that time, and that limits reduce larger jobs and count them.
+// TestWindowByTimeAndCaps checks that a window by time contains exactly the jobs of that time, and that limits reduce larger jobs
+// and count them.
 func TestWindowByTimeAndCaps(t *testing.T) {
 	w := Workload{Name: "w", Jobs: make([]Job, 10)}
 	for i := range w.Jobs {

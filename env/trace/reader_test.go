@@ -26,9 +26,9 @@ func readText(text string, opt Options) (Workload, error) {
 	return r.Workload()
 }
 
-// Checks that the counts and loads of the real traces are those that their documentation gives. Two numbers seem to differ from
-// it. philly-pass has 15 virtual clusters in all 82,247 rows of the original, of which 12 occur in the shared part. openb has
-// 4,869 pods that were ever scheduled: 5,353 rows minus 484, and 737 of these pods ask for no GPU.
+// TestRealTraces checks that the counts and loads of the real traces are those that their documentation gives. Two numbers seem
+// to differ from it. philly-pass has 15 virtual clusters in all 82,247 rows of the original, of which 12 occur in the shared
+// part. openb has 4,869 pods that were ever scheduled: 5,353 rows minus 484, and 737 of these pods ask for no GPU.
 func TestRealTraces(t *testing.T) {
 	for _, c := range []struct {
 		path    string
@@ -164,7 +164,7 @@ func TestRealTraceDetails(t *testing.T) {
 	}
 }
 
-// Checks units, clocks and skipped rows of every format on a few rows.
+// TestFormats checks units, clocks and skipped rows of every format on a few rows.
 func TestFormats(t *testing.T) {
 	gpu := func(cpu, mem int32) cluster.Amount { return cluster.Amount{GPUMilli: 1000, CPUMilli: cpu, MemMiB: mem} }
 	spec := func(name string, submit time.Duration, workers int32, a cluster.Amount) cluster.JobSpec {
@@ -258,7 +258,7 @@ const nativeHead = "job_id,num_gpu,submit_time,duration\n"
 const openbHead = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
 	"scheduled_time\n"
 
-// Checks the error messages about wrong files.
+// TestErrors checks the error messages about wrong files.
 func TestErrors(t *testing.T) {
 	interval := strings.Join(jobColumns, ",") + "\n"
 	for _, c := range []struct {
@@ -352,7 +352,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Checks that SkipBadRows counts bad rows and keeps the first few errors, and that reading stops if later rows would be wrong.
+// TestSkipBadRows checks that SkipBadRows counts bad rows and keeps the first few errors, and that reading stops if later rows
+// would be wrong.
 func TestSkipBadRows(t *testing.T) {
 	text := nativeHead + "a,1,0,1\nb,x,0,1\nb,0,0,1\nc,2,0,1,9\nd,2,0,1\n" + strings.Repeat(",,,\n", 9)
 	w, err := readText(text, Options{SkipBadRows: true})
@@ -377,7 +378,7 @@ func TestSkipBadRows(t *testing.T) {
 	}
 }
 
-// Checks that gzip is detected by content, not by name, and that a truncated file is an error.
+// TestGzip checks that gzip is detected by content, not by name, and that a truncated file is an error.
 func TestGzip(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -396,7 +397,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// Checks that a stream of jobs can be stopped and continued.
+// TestJobsResumes checks that a stream of jobs can be stopped and continued.
 func TestJobsResumes(t *testing.T) {
 	r, err := NewReader(strings.NewReader(nativeHead+"a,1,0,1\nb,1,0,1\nc,1,0,1\n"), "t.csv", Options{})
 	if err != nil {
@@ -419,7 +420,8 @@ func TestJobsResumes(t *testing.T) {
 	}
 }
 
-// Checks that a small file that unpacks to too many bytes is refused before its jobs take memory.
+// TestATraceThatUnpacksToVeryMuchIsRefused checks that a small file that unpacks to too many bytes is refused before its jobs
+// take memory.
 func TestATraceThatUnpacksToVeryMuchIsRefused(t *testing.T) {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -128,7 +128,8 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
-// Checks that with full NICs scattering gives a job more NICs, so that Best on the fewest servers may be slower than Worst.
+// TestFullNICsRewardScattering checks that with full NICs scattering gives a job more NICs, so that Best on the fewest servers
+// may be slower than Worst.
 func TestFullNICsRewardScattering(t *testing.T) {
 	job := comm.Job{Stages: []comm.Stage{{Replicas: 4, Compute: 1, Activations: 16}, {Replicas: 4, Compute: 1}}}
 	full := comm.Links{Intra: 10, NIC: 1, NICShare: comm.Full}
@@ -146,7 +147,7 @@ func TestFullNICsRewardScattering(t *testing.T) {
 	near(t, best, 9.4)
 }
 
-// Checks Best on a job for which HeavyEdge cuts far fewer bytes than Ranks.
+// TestBestTriesHeavyEdges checks Best on a job for which HeavyEdge cuts far fewer bytes than Ranks.
 func TestBestTriesHeavyEdges(t *testing.T) {
 	job := comm.Job{Stages: []comm.Stage{
 		{Replicas: 1, Compute: 1},

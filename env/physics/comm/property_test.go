@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Checks Alpha and Cut against a reference that adds up the bytes of every pair of replicas.
+// TestAlphaAddsUpPairs checks Alpha and Cut against a reference that adds up the bytes of every pair of replicas.
 func TestAlphaAddsUpPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -20,7 +20,7 @@ func TestAlphaAddsUpPairs(t *testing.T) {
 	})
 }
 
-// Checks that the order of servers does not change Alpha and Cut.
+// TestServerOrderDoesNotMatter checks that the order of servers does not change Alpha and Cut.
 func TestServerOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -52,7 +52,8 @@ func TestServerOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Checks that communication only adds to compute time, and that a slower NIC never makes an iteration faster.
+// TestAlphaGrowsWithWhatItMoves checks that communication only adds to compute time, and that a slower NIC never makes an
+// iteration faster.
 func TestAlphaGrowsWithWhatItMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -77,7 +78,8 @@ func TestAlphaGrowsWithWhatItMoves(t *testing.T) {
 	})
 }
 
-// Checks that a job on one server does not depend on NICs, has no cut, and is at least as fast as under any other mapping.
+// TestOneServer checks that a job on one server does not depend on NICs, has no cut, and is at least as fast as under any other
+// mapping.
 func TestOneServer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -103,7 +105,7 @@ func TestOneServer(t *testing.T) {
 	})
 }
 
-// Checks that Ranks and HeavyEdge map every replica once and use at most the given GPUs.
+// TestMappingsAreWhole checks that Ranks and HeavyEdge map every replica once and use at most the given GPUs.
 func TestMappingsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := drawJob(t, false)
@@ -150,7 +152,7 @@ func TestMappingsAreWhole(t *testing.T) {
 	})
 }
 
-// Checks HeavyEdge against a reference that follows its steps on a full matrix of edges.
+// TestHeavyEdgeFollowsItsSteps checks HeavyEdge against a reference that follows its steps on a full matrix of edges.
 func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := drawJob(t, true)
@@ -165,7 +167,7 @@ func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 	})
 }
 
-// Checks that HeavyEdge cuts fewer bytes than random mappings on average.
+// TestHeavyEdgeBeatsChance checks that HeavyEdge cuts fewer bytes than random mappings on average.
 func TestHeavyEdgeBeatsChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	heavy, random := 0., 0.
@@ -201,7 +203,8 @@ func TestHeavyEdgeBeatsChance(t *testing.T) {
 	}
 }
 
-// Checks that with proportional shares no mapping to servers of equal size is slower than Worst, not even that of Best.
+// TestWorstBoundsAllMappings checks that with proportional shares no mapping to servers of equal size is slower than Worst, not
+// even that of Best.
 func TestWorstBoundsAllMappings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
@@ -228,7 +231,8 @@ func TestWorstBoundsAllMappings(t *testing.T) {
 	})
 }
 
-// Checks that Worst is Alpha of the scattered mapping, and that Best is at most Alpha of Ranks on servers filled one by one.
+// TestBestAndWorstAreAlphas checks that Worst is Alpha of the scattered mapping, and that Best is at most Alpha of Ranks on
+// servers filled one by one.
 func TestBestAndWorstAreAlphas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)

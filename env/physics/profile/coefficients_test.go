@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Checks that coefficients survive writing and reading, to the digits that are written.
+// TestCoefficientsSurviveWriting checks that coefficients survive writing and reading, to the digits that are written.
 func TestCoefficientsSurviveWriting(t *testing.T) {
 	c, err := parseCoefficients(strings.NewReader(committed))
 	if err != nil {
@@ -56,7 +56,7 @@ func TestParseCoefficientsRefuses(t *testing.T) {
 	}
 }
 
-// Checks that building the catalogue fails if a family lacks a record.
+// TestBuildAsksForAll checks that building the catalogue fails if a family lacks a record.
 func TestBuildAsksForAll(t *testing.T) {
 	for _, c := range []struct{ without, says string }{
 		{"gavel lm-5 ", `family lm-5`},

@@ -64,7 +64,8 @@ func TestGPUSpeeds(t *testing.T) {
 	}
 }
 
-// Checks some fitted values against the measured ones: the curves are not only bounded but also approximately right.
+// TestCurvesAreAboutWhatWasMeasured checks some fitted values against the measured ones: the curves are not only bounded but also
+// approximately right.
 func TestCurvesAreAboutWhatWasMeasured(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -85,7 +86,8 @@ func TestCurvesAreAboutWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// Checks that a partner never speeds up or stops a worker, and that more pressure or more strength slows it further.
+// TestInterferenceIsBounded checks that a partner never speeds up or stops a worker, and that more pressure or more strength
+// slows it further.
 func TestInterferenceIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gpu := rapid.SampledFrom(gpuTypes).Draw(t, "GPU")
@@ -109,7 +111,8 @@ func TestInterferenceIsBounded(t *testing.T) {
 	})
 }
 
-// Checks that the speed over cores and memory is positive, rises in both, is 1 at the fair share, and saturates.
+// TestCPUMemIsBounded checks that the speed over cores and memory is positive, rises in both, is 1 at the fair share, and
+// saturates.
 func TestCPUMemIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := family(t)
@@ -135,8 +138,8 @@ func TestCPUMemIsBounded(t *testing.T) {
 	})
 }
 
-// Checks that the throughput is positive, 1 for one replica, at most proportional to the replicas, and never decreases in the
-// replicas on a fixed number of servers.
+// TestThroughputIsBounded checks that the throughput is positive, 1 for one replica, at most proportional to the replicas, and
+// never decreases in the replicas on a fixed number of servers.
 func TestThroughputIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := family(t)
@@ -158,7 +161,7 @@ func TestThroughputIsBounded(t *testing.T) {
 	})
 }
 
-// Checks that every family has positive sizes, and that more shards never need more memory each.
+// TestSizes checks that every family has positive sizes, and that more shards never need more memory each.
 func TestSizes(t *testing.T) {
 	for _, name := range Names() {
 		f := Lookup(name)
