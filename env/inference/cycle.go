@@ -19,7 +19,7 @@ import (
 // random, do not overlap, last a geometrically distributed number of steps, and multiply the rate by 1.5 plus an exponentially
 // distributed number.
 type Cycle struct {
-	Mean        float64       // requests a second outside bursts
+	Mean        float64       // requests per second outside bursts
 	Hourly      [24]float64   // mean 1
 	Weekday     [7]float64    // mean 1; the first is the day on which the series begins
 	Spread      float64       // standard deviation of slow
@@ -129,7 +129,7 @@ type bursts struct {
 }
 
 func (b *bursts) next() float64 {
-	steps := float64(day) / float64(b.step) // in a day
+	steps := float64(day) / float64(b.step) // steps per day
 	if b.factor > 0 && b.r.Float64()*float64(b.cycle.BurstLength) < float64(b.step) {
 		b.factor = 0
 	} else if b.factor == 0 && b.r.Float64()*steps < b.cycle.Bursts {

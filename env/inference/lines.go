@@ -18,7 +18,7 @@ const (
 	maxEntries = 1 << 14
 	maxBytes   = 1 << 30 // unpacked
 	maxLine    = 4096
-	maxRate    = 1e12 // requests a second
+	maxRate    = 1e12 // requests per second
 )
 
 // row is one line of a CSV file without quoted fields (neither trace has any), and its place for errors.

@@ -12,8 +12,8 @@ import (
 // every row is one line and every error can give its number.
 type lines struct {
 	scan    *bufio.Scanner
-	max     int // bytes a line
-	maxRows int // lines after the first, blank or not
+	max     int // maximum bytes in a line
+	maxRows int // maximum lines after the first, blank or not
 	number  int // of the current line, from 1
 }
 

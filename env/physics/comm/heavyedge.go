@@ -87,7 +87,7 @@ func (g *growth) heaviest() (s, next int, ok bool) {
 		if left >= 2 {
 			hops := 1.
 			if g.job.Stages[a].Replicas == 2 {
-				hops = 2 // there and back
+				hops = 2 // a ring of two has two hops between the same replicas
 			}
 			if bytes := hops * g.job.ring(a); bytes > most {
 				s, next, most = a, a, bytes

@@ -24,7 +24,7 @@ type Stage struct {
 // Combine selects how the times of the stages give the time of an iteration.
 type Combine uint8
 
-// Slowest is the default.
+// The ways to combine the times of the stages. Slowest is the default.
 const (
 	Slowest Combine = iota // a full pipeline: the time of the slowest stage
 	Sum                    // stages one after another: the sum of their times

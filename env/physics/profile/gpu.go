@@ -13,7 +13,7 @@ var MeasuredGPUs = [measured]string{"V100", "P100", "K80"}
 
 // Speeds relative to the V100 that are not published per job type. They apply to every family.
 const (
-	// Three servers of T4 GPUs equal one of V100 GPUs in compute: Lyra (EuroSys 2023, §7.5).
+	// Three servers of T4 GPUs compute as much as one of V100 GPUs: Lyra (EuroSys 2023, §7.5).
 	speedT4 = 1.0 / 3
 	// Assumption: between the ratio of memory bandwidth (1555/900 GB/s = 1.7) and that of peak tensor FLOP (312/125 = 2.5)
 	// of NVIDIA's data sheets of the A100 40 GB and the V100 SXM2.
