@@ -73,7 +73,7 @@ colon: sjfhold:times=3.`),
 	}
 }
 
-// describable lists what can be described.
+// describable returns the names that can be described.
 func describable() []string {
 	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix)
 }
@@ -97,7 +97,7 @@ func runBaselinesDescribe(a *app, name string) error {
 		return a.PrintJSON(d)
 	}
 	a.Printf("%s: %s\n", d.Name, d.About)
-	if d.Rule != "" { // a user's own scheduler may say less of itself
+	if d.Rule != "" { // a user's own scheduler may have no rule
 		a.Printf("\n%s\n", d.Rule)
 	}
 	a.Printf("\n")

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// cpuTime is the CPU time, user and system, that the process has used so far.
+// cpuTime returns the CPU time, user plus system, that the process has used so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(fmt.Sprintf("clustergym: getrusage: %v", err)) // fails only for arguments that are wrong
+		panic(fmt.Sprintf("clustergym: getrusage: %v", err)) // fails only for invalid arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

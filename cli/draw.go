@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// drawOptions say how schedules are drawn.
+// drawOptions are the flags for drawing schedules.
 type drawOptions struct {
 	gantt    string
 	perfetto string
@@ -32,7 +32,7 @@ func (o *drawOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.show, "show", false, "draw the schedule as text before the numbers")
 }
 
-// validate refuses what has no answer before the work begins.
+// validate returns an error for flags that contradict each other, before the work begins.
 func (o *drawOptions) validate(a *app, logs int) error {
 	if o.show && a.JSON {
 		return cmdline.Usage("--show and --json both print to standard output: want one of them")
@@ -46,7 +46,7 @@ func (o *drawOptions) validate(a *app, logs int) error {
 	return nil
 }
 
-// figureFormat is the format that a file's name asks for; standard output gets SVG.
+// figureFormat returns the format of a figure from its file's extension. It returns svg for standard output.
 func figureFormat(path string) string {
 	if path == "-" {
 		return "svg"
@@ -54,7 +54,7 @@ func figureFormat(path string) string {
 	return strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".")
 }
 
-// draw draws schedules, one above the other.
+// draw draws schedules below each other.
 func (o *drawOptions) draw(a *app, logs ...*sim.Log) error {
 	for _, f := range []struct {
 		path string
@@ -88,14 +88,15 @@ func (o *drawOptions) drawGantt(w io.Writer, logs []*sim.Log) error {
 	return f.Write(w, figureFormat(o.gantt))
 }
 
-// The size of drawings: the width where there is no terminal to ask, the lines of the first schedule and of each further one.
+// The size of drawings in characters: the width if standard output is not a terminal, the lines of the first schedule, and the
+// lines of each further schedule.
 const (
 	plainWidth = 100
 	firstLines = 24
 	moreLines  = 16
 )
 
-// screen says what standard output can show.
+// screen returns the size and abilities of standard output.
 func (a *app) screen(schedules int) console.Options {
 	o := console.Options{Width: plainWidth, Height: firstLines + (schedules-1)*moreLines}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"), "utf-8"))

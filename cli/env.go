@@ -22,7 +22,7 @@ takes part, or passes. What is agreed on is carried out, and simulated time pass
 		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a))
 }
 
-// envOptions make an environment.
+// envOptions are the flags that define an environment.
 type envOptions struct {
 	scenario flags.Scenario
 	split    string
@@ -44,7 +44,7 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 	cmdline.Complete(cmd, "split", flags.Splits)
 }
 
-// addGameFlags adds the flags that say which game is played on which scenario.
+// addGameFlags adds the flags that define the game and its scenario.
 func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 	o.scenario.Add(cmd)
 	f := cmd.Flags()
@@ -67,7 +67,7 @@ func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 
 func agreementNames() []string { return []string{game.All.String(), game.Lead.String()} }
 
-// game returns what makes the game of an environment, with an encoder of its own.
+// game returns a function that creates a game's configuration, each with an encoder of its own.
 func (o *envOptions) game() (func() (game.Config, error), error) {
 	if o.window < 1 {
 		return nil, cmdline.Usage("--window %d: want at least 1", o.window)
@@ -104,7 +104,7 @@ func (o *envOptions) game() (func() (game.Config, error), error) {
 	return create, err
 }
 
-// observer makes a fresh encoder.
+// observer returns a new encoder.
 func (o *envOptions) observer() (observe.Encoder, error) {
 	encoder, err := observe.Named(o.encoder, o.window)
 	if err != nil {
@@ -116,7 +116,7 @@ func (o *envOptions) observer() (observe.Encoder, error) {
 	return encoder, nil
 }
 
-// maker returns a function that makes fresh environments.
+// maker returns a function that creates new environments.
 func (o *envOptions) maker() (envtest.Make, error) {
 	cfg, err := o.episodes()
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *envOptions) maker() (envtest.Make, error) {
 	return o.played(cfg)
 }
 
-// played returns a function that makes fresh environments with the game of the flags.
+// played returns a function that creates new environments with the game of the flags.
 func (o *envOptions) played(cfg env.Config) (envtest.Make, error) {
 	play, err := o.game()
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *envOptions) played(cfg env.Config) (envtest.Make, error) {
 	}, nil
 }
 
-// shape makes an environment to learn its shape.
+// shape creates an environment, closes it and returns its specification.
 func (o *envOptions) shape() (game.Spec, error) {
 	create, err := o.maker()
 	if err != nil {

@@ -29,7 +29,7 @@ masks, agreement, the prior's schedule, determinism, conservation, time, rewards
 	return cmd
 }
 
-// envChecked is the result of env check, one for each environment.
+// envChecked is the result of env check for one environment.
 type envChecked struct {
 	Environment string           `json:"environment"`
 	Seed        uint64           `json:"seed"`

@@ -31,7 +31,7 @@ observation with its name, unit and range.`),
 // envSpec is the result of env describe.
 type envSpec struct {
 	Agents     int               `json:"agents"`
-	Numbers    int               `json:"numbers"` // that an agent may name, 0 among them
+	Numbers    int               `json:"numbers"` // how many actions an agent has, including 0 (pass)
 	Jobs       int               `json:"jobs"`    // rows of jobs
 	Window     int               `json:"window"`
 	Prior      string            `json:"prior"`
@@ -43,7 +43,7 @@ type envSpec struct {
 	Cluster    []observe.Feature `json:"cluster"`
 }
 
-// envKind is what candidates of a kind do.
+// envKind describes a kind of candidate.
 type envKind struct {
 	Name  string `json:"name"`
 	About string `json:"about"`

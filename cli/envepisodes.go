@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// episodes returns an environment of the scenario without its game.
+// episodes returns the configuration of the scenario's environment, without its game.
 func (o *envOptions) episodes() (env.Config, error) {
 	if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 		return env.Config{}, err
@@ -31,7 +31,8 @@ func (o *envOptions) open() (*scenario.Source, error) {
 	return s.Open()
 }
 
-// dealt returns an environment without its game, in which the episode of a seed is a window of the split.
+// dealt returns the configuration of an environment without its game. The episode of a seed is the split's window seed modulo the
+// number of windows.
 func (o *envOptions) dealt(src *scenario.Source, split scenario.Split) (env.Config, error) {
 	reward, err := env.NamedReward(o.reward)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// envPlayOptions say which episode is watched, who plays it, and how.
+// envPlayOptions select the episode to watch, its player, and how it is shown.
 type envPlayOptions struct {
 	envOptions
 	policy  string
@@ -72,7 +72,7 @@ func (o *envPlayOptions) validate() error {
 	return nil
 }
 
-// asks reports whether rounds wait for what to name.
+// asks reports whether the command asks the user what to do in each round.
 func (o *envPlayOptions) asks(a *app) bool {
 	return o.ask || !a.JSON && !o.changed("pause") && isTerminal(a.In) && isTerminal(a.Stdout())
 }
@@ -107,7 +107,7 @@ func runEnvPlay(ctx context.Context, a *app, opts envPlayOptions) error {
 	return p.watch(ctx, a, &opts, screen, ask)
 }
 
-// watch shows rounds until the episode or the patience of who watches is over.
+// watch shows rounds until the episode ends, the user quits, or --rounds rounds were shown.
 func (p *envPlay) watch(ctx context.Context, a *app, opts *envPlayOptions, screen playScreen, ask *asker) error {
 	for shown := 0; !p.ts.Over() && (opts.rounds == 0 || shown < opts.rounds); {
 		if err := wait(ctx, opts.pause, shown); err != nil {
@@ -149,7 +149,7 @@ func (p *envPlay) watch(ctx context.Context, a *app, opts *envPlayOptions, scree
 	return nil
 }
 
-// wait lets wall time pass between two rounds that are shown. It reports that ctx is done.
+// wait waits for the time pause between two rounds that are shown. It returns the context's error if the context ends.
 func wait(ctx context.Context, pause time.Duration, shown int) error {
 	if shown == 0 || pause == 0 {
 		return ctx.Err()

@@ -21,24 +21,24 @@ const playHelp = `  empty     name what the policy would, marked >
   q         stop watching
 `
 
-// longestAnswer bounds a line that is read, in bytes.
+// longestAnswer is the longest line in bytes that the user may enter.
 const longestAnswer = 4096
 
-// order is what is to be done with a round.
+// order is what the user wants to do in a round.
 type order struct {
-	own    bool        // name what the policy would
-	number game.Action // else this
+	own    bool        // name what the policy names
+	number game.Action // otherwise name this candidate
 	quit   bool
-	skip   func(p *envPlay) func() bool // returns what tells whether to skip on; nil for no skip
+	skip   func(p *envPlay) func() bool // returns a function that reports whether to skip further; nil for no skip
 }
 
-// asker reads answers, a line at a time.
+// asker reads the user's answers, line by line.
 type asker struct {
 	lines chan string
-	err   error // why lines ended, nil at their end; read it after lines is closed
+	err   error // why lines was closed, nil at the end of input; read it after lines is closed
 }
 
-// newAsker returns what reads answers until ctx is done. A reader that waits then is left waiting.
+// newAsker returns an asker that reads until ctx is done. A read in progress then stays blocked.
 func newAsker(ctx context.Context, in io.Reader) *asker {
 	k := &asker{lines: make(chan string)}
 	go func() {
@@ -59,15 +59,15 @@ func newAsker(ctx context.Context, in io.Reader) *asker {
 	return k
 }
 
-// order asks what to do with a round, until the answer is one that can be. The end of the input stops.
+// order asks the user what to do in a round until the answer is valid. The end of the input means quit.
 func (k *asker) order(ctx context.Context, a *app, r *playRound) (order, error) {
 	for {
 		if !a.Quiet {
-			_, _ = fmt.Fprintf(a.Talk, "what to name (? for help): ") // as with say
+			_, _ = fmt.Fprintf(a.Talk, "what to name (? for help): ") // an error here does not matter, as in Say
 		}
 		select {
 		case <-ctx.Done():
-			a.Say("") // the line with the question ends
+			a.Say("") // ends the line of the question
 			return order{}, ctx.Err()
 		case line, ok := <-k.lines:
 			if !ok {
@@ -75,7 +75,7 @@ func (k *asker) order(ctx context.Context, a *app, r *playRound) (order, error) 
 				return order{quit: true}, cmp.Or(ctx.Err(), k.err)
 			}
 			if line = strings.TrimSpace(line); line == "?" {
-				_, _ = fmt.Fprint(a.Talk, playHelp) // as with say
+				_, _ = fmt.Fprint(a.Talk, playHelp) // an error here does not matter, as in Say
 				continue
 			}
 			o, err := readOrder(line, r)
@@ -87,7 +87,7 @@ func (k *asker) order(ctx context.Context, a *app, r *playRound) (order, error) 
 	}
 }
 
-// readOrder reads an answer.
+// readOrder parses an answer.
 func readOrder(line string, r *playRound) (order, error) {
 	word, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -127,12 +127,12 @@ func readOrder(line string, r *playRound) (order, error) {
 	return order{number: game.Action(n)}, nil
 }
 
-// names reports whether a candidate can be named.
+// names reports whether candidate n can be named.
 func (r *playRound) names(n int) bool {
 	return n >= 1 && n <= len(r.Candidates) && !r.Candidates[n-1].Gone
 }
 
-// numbers lists the candidates that can be named.
+// numbers returns the numbers of the candidates that can be named, as text.
 func (r *playRound) numbers() string {
 	var all []int
 	for n := range len(r.Candidates) + 1 {

@@ -16,20 +16,20 @@ import (
 
 const randomPlay = "random"
 
-// envPlayers names those who can play without being trained first.
+// envPlayers returns the names of the players that need no training first.
 func envPlayers() []string { return []string{policy.Prior, randomPlay, released.Name} }
 
-// envPlayer is a player and what it thinks of the candidates.
+// envPlayer is a player with what it shows of its choices.
 type envPlayer struct {
 	game.Player
 	prior string
-	// learned is the player of a learned policy, nil for others.
+	// learned is the player of a learned policy, nil for other players.
 	learned *agents.Player
 	margin  float64
-	bids    []float32 // of a learned policy in the last round, for the candidates that are not gone
+	bids    []float32 // bids of a learned policy in the last round, for the candidates that are not gone
 }
 
-// player finds who plays, and the game that it plays.
+// player returns the player and the game that it plays.
 func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	var p *envPlayer
 	switch o.policy {
@@ -48,7 +48,7 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	return p, cfg, err
 }
 
-// learnedPlayer finds a learned policy and its game.
+// learnedPlayer returns the player of a learned policy and its game.
 func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
 	for _, flag := range []string{"prior", "window", "encoder"} {
 		if o.changed(flag) {
@@ -84,7 +84,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 	return p, cfg, nil
 }
 
-// agreement reads the flag of that name.
+// agreement parses the flag --agree.
 func (o *envPlayOptions) agreement() (game.Agreement, error) {
 	if err := cmdline.OneOf("agree", o.agree, agreementNames()...); err != nil {
 		return 0, err
@@ -92,8 +92,7 @@ func (o *envPlayOptions) agreement() (game.Agreement, error) {
 	return game.ParseAgreement(o.agree)
 }
 
-// leftToPrior counts the choices that a learned policy has left to the prior because they were out of distribution: training
-// had met nothing like them.
+// leftToPrior returns the number of choices that a learned policy has left to its prior because they were out of distribution.
 func (p *envPlayer) leftToPrior() int {
 	if p.learned == nil {
 		return 0
@@ -101,7 +100,7 @@ func (p *envPlayer) leftToPrior() int {
 	return p.learned.OutOfDistribution()
 }
 
-// priorPlayer names what the prior would do.
+// priorPlayer names the candidate that the prior would choose.
 type priorPlayer struct{}
 
 func (priorPlayer) Name() string { return policy.Prior }
@@ -113,7 +112,7 @@ func (priorPlayer) Act(_ *cluster.Txn, r *game.Round, joint []game.Action) error
 	return nil
 }
 
-// randomPlayer names what is allowed.
+// randomPlayer names random allowed candidates.
 type randomPlayer struct{ draw *rand.Rand }
 
 func (*randomPlayer) Name() string { return randomPlay }

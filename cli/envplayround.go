@@ -13,21 +13,21 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// envPlay is an episode that is watched.
+// envPlay is an episode that the user watches.
 type envPlay struct {
-	about  string // what is played, for the head
+	about  string // what is played, for the heading
 	env    *env.Cluster
 	player *envPlayer
 	ts     env.TimeStep
 	joint  []game.Action
-	acted  bool // joint is what the player names in the present round
-	left   bool // and the player left that choice to the prior
-	round  int  // rounds that were played
-	told   int  // records of the log that are told
+	acted  bool // joint is what the player names in the current round
+	left   bool // the player left that choice to the prior
+	round  int  // number of rounds played
+	told   int  // number of log records that were shown
 	sum    float64
 }
 
-// openPlay begins the episode.
+// openPlay starts the episode.
 func openPlay(a *app, opts *envPlayOptions) (*envPlay, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func openPlay(a *app, opts *envPlayOptions) (*envPlay, error) {
 	return p, nil
 }
 
-// act asks the player what it names in the present round, once.
+// act asks the player what it names in the current round. Further calls in the round do nothing.
 func (p *envPlay) act() error {
 	if p.acted {
 		return nil
@@ -74,7 +74,7 @@ func (p *envPlay) act() error {
 	return nil
 }
 
-// step plays the present round, and returns what the log then tells.
+// step plays the current round and returns the log records that it adds.
 func (p *envPlay) step() ([]sim.Record, error) {
 	if err := p.env.Step(p.joint, &p.ts); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (p *envPlay) step() ([]sim.Record, error) {
 	return news, nil
 }
 
-// skip lets the player play while more says so, and tells what happened.
+// skip lets the player play until more returns false, and then shows what happened.
 func (p *envPlay) skip(ctx context.Context, screen playScreen, more func() bool) error {
 	from, counts := p.round, map[sim.Kind]int{}
 	for !p.ts.Over() && more() {
@@ -111,30 +111,30 @@ func (p *envPlay) skip(ctx context.Context, screen playScreen, more func() bool)
 	return nil
 }
 
-// playRound is a round as it is told, in a line of JSON or drawn.
+// playRound is a round as it is shown: as a line of JSON or drawn.
 type playRound struct {
 	Round       int             `json:"round"` // from 1
 	Now         float64         `json:"now_s"`
 	Waiting     int             `json:"waiting"`
 	Running     int             `json:"running"`
-	GPUs        int64           `json:"gpus"`      // of servers that take training jobs
-	Free        int64           `json:"free_gpus"` // of those
+	GPUs        int64           `json:"gpus"`      // GPUs of servers that take training jobs
+	Free        int64           `json:"free_gpus"` // free GPUs among them
 	Candidates  []playCandidate `json:"candidates"`
-	Prior       game.Action     `json:"prior"`                   // what the prior would do
-	LeftToPrior bool            `json:"left_to_prior,omitempty"` // by the policy, as it is out of distribution
-	By          string          `json:"by"`                      // who named: the policy, or hand
+	Prior       game.Action     `json:"prior"`                   // what the prior would choose
+	LeftToPrior bool            `json:"left_to_prior,omitempty"` // the policy left the choice to its prior, as out of distribution
+	By          string          `json:"by"`                      // who chose: the policy, or hand
 	Named       []playNamed     `json:"named"`                   // ascending by number; all others pass
 	Carried     []game.Action   `json:"carried_out"`             // ascending
 	Refused     []playRefused   `json:"refused"`                 // ascending
 	Reward      float64         `json:"reward"`                  // for the time until the next round
 	Elapsed     float64         `json:"elapsed_s"`               // until the next round
-	Changes     []playChange    `json:"changes"`                 // until the next round, in their order
+	Changes     []playChange    `json:"changes"`                 // until the next round, in order of time
 	Terminated  bool            `json:"terminated,omitempty"`    // every job finished
 	Truncated   string          `json:"truncated,omitempty"`     // why the episode was cut off before that
 	agents      int
 }
 
-// playNamed is who names a number.
+// playNamed lists the agents that name a number.
 type playNamed struct {
 	Number game.Action `json:"number"`
 	Agents []int       `json:"agents"` // agent i is server i
@@ -145,7 +145,7 @@ type playRefused struct {
 	Reason string      `json:"reason"`
 }
 
-// look tells of the present round as it is before it is played, and what the player names.
+// look returns the current round before it is played, with what the player names.
 func (p *envPlay) look() (*playRound, error) {
 	if err := p.act(); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (p *envPlay) look() (*playRound, error) {
 	}, nil
 }
 
-// choose names something else than the player does.
+// choose replaces what the player names by the user's choice.
 func (p *envPlay) choose(r *playRound, o order) {
 	if o.own {
 		return
@@ -168,7 +168,7 @@ func (p *envPlay) choose(r *playRound, o order) {
 	r.By, r.Named = "hand", whoNames(p.joint)
 }
 
-// carryOut plays the present round and tells what came of it.
+// carryOut plays the current round and adds the results to r.
 func (p *envPlay) carryOut(r *playRound) error {
 	news, err := p.step()
 	if err != nil {
@@ -187,7 +187,7 @@ func (p *envPlay) carryOut(r *playRound) error {
 	return nil
 }
 
-// whoNames groups agents by what they name.
+// whoNames groups the agents by the number that they name.
 func whoNames(joint []game.Action) []playNamed {
 	by := map[game.Action][]int{}
 	for i, n := range joint {
@@ -202,7 +202,7 @@ func whoNames(joint []game.Action) []playNamed {
 	return all
 }
 
-// writeLine writes a value as a line of JSON.
+// writeLine writes a value as one line of JSON.
 func writeLine(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

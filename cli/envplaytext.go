@@ -13,21 +13,21 @@ import (
 	"github.com/clustergym/clustergym/internal/table"
 )
 
-// Bounds on what is drawn of a round.
+// Limits of what is drawn of a round.
 const (
 	playWidth   = 80 // columns of a line
 	playServers = 12 // columns for the servers of a candidate
 	playBid     = 8  // columns for a bid
-	playItems   = 8  // changes of a kind that are named
+	playItems   = 8  // changes of one kind that are listed by name
 )
 
-// playScreen draws rounds. No name makes a line longer, nor reaches the terminal as more than printable text.
+// playScreen draws rounds. A long name never makes a line longer than playWidth, and only printable text reaches the terminal.
 type playScreen struct {
 	to    io.Writer
 	ascii bool
 }
 
-// say writes a text in lines, each with the blanks that the text begins with.
+// say writes a text wrapped into lines, each indented as the start of the text.
 func (v playScreen) say(format string, args ...any) {
 	text := console.Plain(fmt.Sprintf(format, args...), v.ascii)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
@@ -36,7 +36,7 @@ func (v playScreen) say(format string, args ...any) {
 	}
 }
 
-// folded parts a text between words into lines of at most so many runes; those after the first begin with two blanks. Longer
+// folded wraps a text between words into lines of at most width runes. The lines after the first begin with two blanks. Longer
 // words are cut.
 func folded(text string, width int) []string {
 	var lines []string
@@ -55,10 +55,10 @@ func folded(text string, width int) []string {
 	return lines
 }
 
-// write writes a line. An error stays with standard output; on standard error it is no matter.
+// write writes a line. Standard output keeps its first error; on standard error an error does not matter.
 func (v playScreen) write(line string) { _, _ = fmt.Fprintln(v.to, line) }
 
-// round draws a round as it is before it is played.
+// round draws a round before it is played.
 func (v playScreen) round(r *playRound) {
 	v.write("")
 	v.say("round %d at %s: %d waiting, %d running, %d of %d GPUs free", r.Round, clock(r.Now), r.Waiting, r.Running, r.Free, r.GPUs)
@@ -85,7 +85,7 @@ func (v playScreen) round(r *playRound) {
 
 func (v playScreen) row(r *playRound, c *playCandidate) []string {
 	mark, prior, bid := " ", "", ""
-	passing := len(r.Named) == 0 && c.Number == 1 && len(c.Coalition) == 0 // takes the prior's own where that starts nobody
+	passing := len(r.Named) == 0 && c.Number == 1 && len(c.Coalition) == 0 // if all pass, a prior's choice without servers wins
 	if passing || slices.ContainsFunc(r.Named, func(n playNamed) bool { return n.Number == c.Number }) {
 		mark = ">"
 	}
@@ -107,7 +107,8 @@ func (v playScreen) row(r *playRound, c *playCandidate) []string {
 	}
 }
 
-// narrow makes rows fit: what a candidate does goes on in a second row, and is cut there. Bids are left out if there are none.
+// narrow makes rows fit the width: the description of a candidate may take a second row, and is cut there. It removes the column
+// of bids if there are no bids.
 func narrow(rows [][]string) (all [][]string) {
 	const action, bid = 2, 4
 	if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[bid] != "" }) {
@@ -137,7 +138,7 @@ func narrow(rows [][]string) (all [][]string) {
 	return all
 }
 
-// outcome tells who named what in a round and what came of it.
+// outcome writes who named what in a round, and the result.
 func (v playScreen) outcome(r *playRound) {
 	var named []string
 	agents := 0
@@ -169,7 +170,7 @@ func (v playScreen) outcome(r *playRound) {
 	v.changes(r.Changes)
 }
 
-// subject is who names something.
+// subject returns the subject and the verb of a sentence about the agents that name something.
 func subject(agents []int) string {
 	if len(agents) == 1 {
 		return fmt.Sprintf("server %d names", agents[0])
@@ -203,7 +204,7 @@ func (v playScreen) changes(all []playChange) {
 	}
 }
 
-// item is what a change is about.
+// item returns the job and the servers of a change as text.
 func (c *playChange) item() string {
 	servers := few(c.Servers)
 	switch {
@@ -215,7 +216,7 @@ func (c *playChange) item() string {
 	return c.Job + " on " + servers
 }
 
-// skipped tells of rounds that were not shown.
+// skipped writes a summary of rounds that were not shown.
 func (v playScreen) skipped(p *envPlay, rounds int, counts map[sim.Kind]int) {
 	var parts []string
 	for _, h := range happened {
@@ -227,7 +228,7 @@ func (v playScreen) skipped(p *envPlay, rounds int, counts map[sim.Kind]int) {
 	v.say("%s skipped, until %s: %s", phrase.Count(rounds, "round"), instant(p.ts.Now), strings.Join(parts, ", "))
 }
 
-// end tells how the episode, or watching it, ended.
+// end writes how the episode ended, or that the user stopped it.
 func (v playScreen) end(p *envPlay) {
 	how, s := "stopped", p.ts.Cluster
 	why := fmt.Sprintf("%d waiting, %d running", len(s.Pending()), len(s.Running()))
@@ -243,7 +244,7 @@ func (v playScreen) end(p *envPlay) {
 
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
-// cut shortens a text to so many runes.
+// cut shortens a text to at most width runes.
 func cut(s string, width int) string {
 	if runes(s) <= width {
 		return s
@@ -251,7 +252,7 @@ func cut(s string, width int) string {
 	return string([]rune(s)[:width-2]) + ".."
 }
 
-// ranges lists ascending numbers: "0-3, 7".
+// ranges writes ascending numbers as ranges: "0-3, 7".
 func ranges(all []int) string {
 	var parts []string
 	for i := 0; i < len(all); {

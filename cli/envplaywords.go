@@ -13,18 +13,18 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// playCandidate is a candidate of a round as it is told.
+// playCandidate is a candidate of a round as it is shown.
 type playCandidate struct {
 	Number    game.Action  `json:"number"`
 	Kind      string       `json:"kind"`
-	Job       string       `json:"job,omitempty"` // that it is about
+	Job       string       `json:"job,omitempty"` // the job that it is about
 	Does      string       `json:"does"`
-	By        string       `json:"proposed_by,omitempty"` // another scheduler
+	By        string       `json:"proposed_by,omitempty"` // another scheduler that proposed it
 	Wait      float64      `json:"expected_wait_s,omitempty"`
 	Saves     float64      `json:"expected_saving_s,omitempty"`
-	Coalition []playMember `json:"coalition"` // ascending; none of what is gone, and of the prior's own that starts nobody
+	Coalition []playMember `json:"coalition"` // ascending; empty if gone, and for a prior's choice that starts no job
 	Bid       *float32     `json:"bid,omitempty"`
-	Gone      bool         `json:"gone,omitempty"` // it was carried out or no longer fits, and cannot be named
+	Gone      bool         `json:"gone,omitempty"` // carried out already, or no longer fits: cannot be named
 }
 
 // playMember is a server that takes part in a candidate.
@@ -34,17 +34,17 @@ type playMember struct {
 	Weight float32 `json:"weight"`
 }
 
-// playChange is something that happened.
+// playChange is an event between two rounds.
 type playChange struct {
 	At      float64  `json:"at_s"`
-	What    string   `json:"what"` // as in an event log
+	What    string   `json:"what"` // the kind, as in an event log
 	Job     string   `json:"job,omitempty"`
-	Servers []string `json:"servers,omitempty"` // where the job then runs, or the server that it is about
-	GPUs    float64  `json:"gpus,omitempty"`    // that the job then holds
+	Servers []string `json:"servers,omitempty"` // where the job runs after it, or the server that it is about
+	GPUs    float64  `json:"gpus,omitempty"`    // GPUs of the job after it
 	kind    sim.Kind
 }
 
-// candidates tells of what can be named in the present round.
+// candidates returns the candidates of the current round as they are shown.
 func (p *envPlay) candidates() []playCandidate {
 	s, r := p.ts.Cluster, &p.ts.Round
 	all := make([]playCandidate, len(r.List))
@@ -62,14 +62,14 @@ func (p *envPlay) candidates() []playCandidate {
 		for _, m := range r.Members(n) {
 			all[k].Coalition = append(all[k].Coalition, playMember{m.Server, s.Server(cluster.ServerID(m.Server)).Name, m.Weight})
 		}
-		if !all[k].Gone && len(bids) > 0 { // the policy bids for these alone
+		if !all[k].Gone && len(bids) > 0 { // the policy bids only for candidates that are not gone
 			all[k].Bid, bids = new(bids[0]), bids[1:]
 		}
 	}
 	return all
 }
 
-// does says what a candidate does.
+// does describes what a candidate does.
 func does(s *cluster.View, c *candidates.Candidate) string {
 	var parts []string
 	job := "the job"
@@ -111,7 +111,7 @@ func does(s *cluster.View, c *candidates.Candidate) string {
 
 var verbs = map[cluster.OpKind]string{cluster.OpPlace: "start", cluster.OpResize: "resize", cluster.OpMigrate: "move"}
 
-// operation says what an operation does.
+// operation describes what an operation does.
 func operation(s *cluster.View, o *cluster.Proposal) string {
 	switch o.Kind {
 	case cluster.OpLoan:
@@ -125,7 +125,7 @@ func operation(s *cluster.View, o *cluster.Proposal) string {
 		amounts(o.Placement, s.Spec(o.Job).Request), few(serverNames(s.Server, o.Placement)))
 }
 
-// amounts says what a placement holds: its GPUs, and CPU and memory if they are not as asked for.
+// amounts describes the resources of a placement: its GPUs, and its CPU and memory if they differ from the request.
 func amounts(p cluster.Placement, asked cluster.Amount) string {
 	text, other, cpu, mem := quantity(p.GPUs(), "GPU"), false, 0.0, 0.0
 	for i := range p {
@@ -148,7 +148,7 @@ func serverNames(of func(cluster.ServerID) *cluster.ServerSpec, p cluster.Placem
 	return names
 }
 
-// few are one or two names, or the first of many.
+// few returns one or two names, or the first name and the number of others.
 func few(names []string) string {
 	if len(names) > 2 {
 		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
@@ -156,7 +156,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// quantity is so much of something, to four digits.
+// quantity returns a number with four significant digits and its noun.
 func quantity(n float64, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -164,7 +164,7 @@ func quantity(n float64, noun string) string {
 	return strconv.FormatFloat(n, 'g', 4, 64) + " " + noun
 }
 
-// openGPUs counts the GPUs of servers that take training jobs.
+// openGPUs returns the number of GPUs of the servers that take training jobs.
 func openGPUs(s *cluster.View) (n int64) {
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.Open(id) {
@@ -174,7 +174,7 @@ func openGPUs(s *cluster.View) (n int64) {
 	return n
 }
 
-// changeOf tells of a record of the log.
+// changeOf converts a record of the log.
 func changeOf(log *sim.Log, r *sim.Record) playChange {
 	c := playChange{At: r.At.Seconds(), What: r.Kind.String(), kind: r.Kind}
 	server := func(id cluster.ServerID) *cluster.ServerSpec { return &log.Config.Cluster.Servers[id] }
@@ -189,7 +189,7 @@ func changeOf(log *sim.Log, r *sim.Record) playChange {
 	return c
 }
 
-// happened are the kinds of changes in words, before a colon and those that they are about.
+// happened lists the kinds of changes with the text before the list of changes, in the order of display.
 var happened = [...]struct {
 	kind sim.Kind
 	text string
@@ -199,5 +199,5 @@ var happened = [...]struct {
 	{sim.Resize, "resized"}, {sim.Migrate, "moved"}, {sim.Loan, "borrowed"}, {sim.Reclaim, "given back"},
 }
 
-// instant is a simulated time, to the second.
+// instant formats a simulated time, rounded to a second.
 func instant(d time.Duration) string { return d.Round(time.Second).String() }

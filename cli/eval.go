@@ -103,7 +103,7 @@ A gate is a YAML file of bounds, each with the reason for it:
 	return cmd
 }
 
-// evaluated is the result of eval. All single results are in the file results.jsonl of its folder.
+// evaluated is the result of eval. The file results.jsonl of its folder contains all single results.
 type evaluated struct {
 	Out         string            `json:"out"`
 	Report      string            `json:"report"`
@@ -132,7 +132,7 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 	return errors.Join(err, result.verdict())
 }
 
-// verdict is what the exit status says: what failed first, then what broke a bound.
+// verdict returns the error that sets the exit status: for failed cases, otherwise for broken bounds.
 func (e *evaluated) verdict() error {
 	if n := len(e.Failed); n > 0 {
 		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
@@ -168,7 +168,7 @@ func (o *evalOptions) validate() error {
 	return nil
 }
 
-// folder is where the results go.
+// folder returns the folder for the results.
 func (o *evalOptions) folder(suites []suite) string {
 	switch {
 	case o.out != "":
@@ -179,7 +179,7 @@ func (o *evalOptions) folder(suites []suite) string {
 	return filepath.Join("runs", "eval")
 }
 
-// command is the line that evaluates the same again.
+// command returns a command line that repeats this evaluation.
 func (o *evalOptions) command() string {
 	words := []string{"clustergym eval --scenario", strings.Join(o.scenarios, ",")}
 	for _, s := range o.sets {
@@ -198,7 +198,7 @@ func (o *evalOptions) command() string {
 	return strings.Join(words, " ")
 }
 
-// readGate reads the bounds, nil if there are none.
+// readGate reads the bounds. It returns nil if the flags name none.
 func (o *evalOptions) readGate() (*eval.Gate, error) {
 	if o.gate == "" {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/eval/report"
 )
 
-// drawTo writes a figure in every format asked for.
+// drawTo writes a figure in every requested format.
 func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name string, f *figure.Figure, err error) error {
 	for _, format := range o.figures {
 		if err != nil || format == noFigures {
@@ -23,7 +23,7 @@ func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name
 	return err
 }
 
-// draws reports whether any figure is asked for.
+// draws reports whether the flags request any figure.
 func (o *evalOptions) draws() bool { return !slices.Contains(o.figures, noFigures) }
 
 // draw writes the figures of one scenario.
@@ -77,7 +77,7 @@ func (o *evalOptions) drawCurves(put func(string, func(io.Writer) error) error, 
 	return o.drawTo(put, "learning", f, err)
 }
 
-// distributions are the completion times of each policy.
+// distributions returns the distribution of completion times of each policy, as lines.
 func distributions(c *eval.Comparison, results []eval.Result) []figure.Line {
 	xs := eval.CDFTimes(results, 400)
 	var lines []figure.Line
@@ -87,7 +87,7 @@ func distributions(c *eval.Comparison, results []eval.Result) []figure.Line {
 	return lines
 }
 
-// differences are those in mean JCT that there are.
+// differences returns the policies whose difference in mean JCT is known, and these differences.
 func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
 	for _, p := range c.Policies {
 		if d := p.Metrics[0].Relative; d != nil && len(c.Windows) > 1 {
@@ -97,7 +97,7 @@ func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
 	return names, diffs
 }
 
-// timelineParts is how finely figures show queues over time.
+// timelineParts is the number of intervals in figures of queues over time.
 const timelineParts = 500
 
 func timelines(logs []*sim.Log) (names []string, lines []eval.Timeline) {

@@ -18,13 +18,13 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// suite is a scenario that is played.
+// suite is a set of evaluation cases with the scenario that they come from.
 type suite struct {
 	eval.Suite
 	source *scenario.Source
 }
 
-// evaluate runs the comparison and writes its folder.
+// evaluate runs the comparison and writes its results into the folder.
 func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	out := &evaluated{Out: plan.Journal, Latency: latencies(results), Failed: failed}
 	results = plan.Complete(results)
 	if out.Comparisons, err = eval.CompareAll(results, opts.baseline); err != nil {
-		if len(failed) > 0 { // of the baseline, too
+		if len(failed) > 0 { // all cases of the baseline may have failed
 			return nil, out.verdict()
 		}
 		return nil, err
@@ -78,7 +78,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	return out, opts.write(out, suites, policies, results)
 }
 
-// open reads the scenarios.
+// open reads the scenarios and selects their windows.
 func (o *evalOptions) open() ([]suite, error) {
 	var all []suite
 	for _, name := range o.scenarios {
@@ -115,7 +115,7 @@ func (o *evalOptions) open() ([]suite, error) {
 	return all, nil
 }
 
-// plan says what to run.
+// plan returns the evaluation plan for the suites and policies.
 func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan, error) {
 	build, err := buildDigest()
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 		Clock: func() time.Duration { return time.Since(began) },
 	}
 	if o.fresh {
-		// A build of no other run: what the folder has is of other cases, and goes.
+		// This gives the run a unique build, so that no results in the folder match it and all are replaced.
 		plan.Build += began.String()
 	}
 	for _, s := range suites {
@@ -136,7 +136,7 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 	return plan, nil
 }
 
-// buildDigest identifies the program: a case that another one played may have come out otherwise.
+// buildDigest returns a digest of the program's executable. A stored result of another build may differ and is not reused.
 func buildDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -154,7 +154,7 @@ func buildDigest() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// play runs the plan, showing how far it is; failed are the cases that could not be played, each with its error.
+// play runs the plan and shows its progress. It returns in failed the cases that failed, each with its error.
 func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, failed []string, err error) {
 	for _, s := range plan.Suites {
 		a.Say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
@@ -184,7 +184,8 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 	return results, failed, err
 }
 
-// checkOverlap refuses to judge a learned policy by jobs that it has seen, and says so where that is allowed or cannot be told.
+// checkOverlap returns an error if the plan evaluates a learned policy on jobs that it was trained on. If the plan allows that,
+// or if the training jobs are not known, checkOverlap only reports it.
 func (a *app) checkOverlap(plan *eval.Plan) error {
 	for i := range plan.Policies {
 		if p := &plan.Policies[i]; p.Learned != nil && len(p.Training.Seen) == 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// latency is how long a policy's decisions took, on this machine and with as many episodes at a time.
+// latency is the time that a policy's decisions took, on this machine and with this number of parallel episodes.
 type latency struct {
 	Policy string  `json:"policy"`
 	P50    float64 `json:"p50_us"` // median over cases of the case's median
 	P99    float64 `json:"p99_us"` // median over cases of the case's 99th percentile
-	Max    float64 `json:"max_us"` // of all decisions
+	Max    float64 `json:"max_us"` // over all decisions
 }
 
-// latencies lists the policies in their order.
+// latencies returns the latencies of the policies, in their order in the results.
 func latencies(results []eval.Result) []latency {
 	var all []latency
 	for i := range results {
@@ -72,13 +72,13 @@ func (e *evaluated) sayLatency(a *app) {
 	a.SayRows(rows)
 }
 
-// printMarkdown prints one table of all scenarios: what a README shows.
+// printMarkdown prints one Markdown table of all scenarios, for example for a README.
 func (e *evaluated) printMarkdown(a *app, metric string) error {
 	a.Printf("%s", eval.Markdown(e.Comparisons, metric))
 	return nil
 }
 
-// metricNames lists the quantities.
+// metricNames returns the names of the metrics.
 func metricNames() []string {
 	var names []string
 	for _, q := range eval.Quantities() {

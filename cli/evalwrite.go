@@ -18,12 +18,12 @@ import (
 	"github.com/clustergym/clustergym/train"
 )
 
-// noFigures is the format that writes none.
+// noFigures is the format that stands for no figures.
 const noFigures = "none"
 
 func figureNames() []string { return append(figure.Formats(), noFigures) }
 
-// write fills the folder of an evaluation.
+// write writes the files of an evaluation into its folder.
 func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Policy, results []eval.Result) error {
 	a := &app{}
 	at := func(name string) string { return filepath.Join(e.Out, name) }
@@ -66,7 +66,7 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	return put("report.html", page.Write)
 }
 
-// origins says of the learned policies what they have seen.
+// origins returns, for each learned policy, a sentence about the jobs that it was trained on.
 func origins(policies []policy.Policy) []string {
 	var notes []string
 	for _, p := range policies {
@@ -86,7 +86,7 @@ func origins(policies []policy.Policy) []string {
 	return notes
 }
 
-// section is what the report says of one scenario of several.
+// section returns the report's section for one scenario. The parameter suites is the number of scenarios in the report.
 func section(
 	c *eval.Comparison, results []eval.Result, s *scenario.Scenario, policies []policy.Policy, suites int,
 ) (report.Section, error) {
@@ -114,7 +114,7 @@ func section(
 	slices.SortStableFunc(shown, func(a, b *eval.Result) int { return cmp.Compare(rank(a), rank(b)) })
 	stays := 0
 	for i, r := range shown {
-		stays += len(r.Log.Records) / 3 // of a job that is not disturbed: submitted, started, finished
+		stays += len(r.Log.Records) / 3 // an undisturbed job has 3 records: submitted, started, finished
 		if i >= 2 && (i >= mostSchedules || stays > mostStays/suites) {
 			break
 		}
@@ -125,13 +125,14 @@ func section(
 	return out, err
 }
 
-// How many schedules of a scenario a page holds beyond the first two, and how many stays in all: a stay takes about 12 bytes.
+// mostSchedules is the highest number of schedules that a page shows for a scenario, and mostStays limits the jobs in all
+// schedules. The first two schedules are always shown. A job takes about 12 bytes.
 const (
 	mostSchedules = 6
 	mostStays     = 500_000
 )
 
-// partings says where each two of the schedules first differ.
+// partings returns where each pair of schedules first differs.
 func partings(logs []*sim.Log) ([]report.Difference, error) {
 	var all []report.Difference
 	for i, a := range logs {
@@ -148,7 +149,8 @@ func partings(logs []*sim.Log) ([]report.Difference, error) {
 	return all, nil
 }
 
-// featured is the policy whose schedule is shown first: the first learned one, else the one with the lowest mean JCT.
+// featured returns the policy whose schedule is shown first: the first learned policy, or else the policy with the lowest mean
+// JCT.
 func featured(c *eval.Comparison, policies []policy.Policy) string {
 	for _, p := range policies {
 		if p.Learned != nil {
@@ -158,7 +160,7 @@ func featured(c *eval.Comparison, policies []policy.Policy) string {
 	return c.Best()
 }
 
-// learningCurves reads how the learned policies came on.
+// learningCurves reads the training metrics of the learned policies.
 func learningCurves(policies []policy.Policy) ([]report.Curve, error) {
 	var all []report.Curve
 	for _, p := range policies {
@@ -171,7 +173,7 @@ func learningCurves(policies []policy.Policy) ([]report.Curve, error) {
 		}
 		c := report.Curve{Policy: p.Name}
 		for _, m := range metrics {
-			if m.Relative > 0 { // labels are not of the policy's own episodes
+			if m.Relative > 0 { // is 0 while labels are collected, as their episodes are not the policy's own
 				c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
 			}
 			if m.Validation != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// lookAhead is the policy that simulates before it decides.
+// lookAhead is the policy that simulates each candidate before it decides.
 const lookAhead = "rollout"
 
-// widest is how many times as many candidates may be looked for, at most.
+// widest is the upper limit of --wider.
 const widest = 100
 
 type headroomOptions struct {
@@ -98,7 +98,8 @@ as without estimates that they need, are left out with a note. Same command line
 	return cmd
 }
 
-// fixedRivals are orders with the usual placer, and the best of them with one that keeps gangs together.
+// fixedRivals returns the policies with fixed job sizes: queue orders with the usual placement, and the best of them with a
+// placement that keeps gangs together.
 func fixedRivals() []string {
 	const compact = ":place=compact"
 	return []string{
@@ -107,7 +108,8 @@ func fixedRivals() []string {
 	}
 }
 
-// menuRivals are orders with the whole menu, and policies that use a part of it.
+// menuRivals returns the policies that may choose job sizes: queue orders with the whole placement menu, and policies that use
+// part of it.
 func menuRivals() []string {
 	return []string{
 		"sjfskip+menu", "sjfhold+menu", "srtf+menu", "srsf+menu", "srsf+menu+move", "las+menu", "gittins+menu", "lucid", "synergy",
@@ -175,7 +177,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 	return nil
 }
 
-// measureHeadroom shows how far it is.
+// measureHeadroom measures the headroom and shows its progress.
 func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Report, error) {
 	cases := len(p.Suite.Windows) * len(p.Suite.Seeds)
 	bar := progress.New(a.Talk, progress.Options{
@@ -186,7 +188,7 @@ func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Re
 	return headroom.Measure(ctx, p)
 }
 
-// plan opens one scenario and names its rivals.
+// plan opens one scenario and finds its rivals. The function given reports whether the user set a flag.
 func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
 	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 	if err != nil {
@@ -212,7 +214,7 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 	return p, err
 }
 
-// spread takes some of n windows evenly, nil for all.
+// spread returns some of n windows, evenly spaced, or nil for all windows.
 func spread(n, some int) []int {
 	if some == 0 || some >= n {
 		return nil
@@ -224,8 +226,8 @@ func spread(n, some int) []int {
 	return all
 }
 
-// findRivals reads the lists. What the user did not give borrows where there is something to borrow, and is left out where it
-// is not known.
+// findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the loan
+// suffix if the scenario can lend servers.
 func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
 	var all []headroom.Rival
 	named := map[string]bool{}

@@ -14,28 +14,29 @@ import (
 	"github.com/clustergym/clustergym/internal/registry"
 )
 
-// Learner is a way to learn of one's own. Main makes it a command with the flags of an environment and its own. What it learns,
-// and where that is kept, is its own affair; train is the command that trains and stores the team.
+// Learner is a custom training algorithm. Main adds a command for it, with the flags of an environment and flags of its own. The
+// learner itself decides what it learns and where it stores it. The built-in command train trains and stores the team.
 type Learner struct {
-	Name  string              // of the command
-	About string              // a line for lists of commands
-	Flags func(*flag.FlagSet) // declares flags of its own, nil for none
+	Name  string              // name of the command
+	About string              // one line for lists of commands
+	Flags func(*flag.FlagSet) // declares the learner's own flags, nil for none
 	Learn func(ctx context.Context, t *Task) error
 }
 
-// Task is what a command line asks a learner to learn.
+// Task is what the command line passes to a learner.
 type Task struct {
-	Source *scenario.Source // of the scenario, nil where none was named
-	Seed   uint64           // of everything random
-	// Env makes a fresh environment of the scenario, as the flags describe it. The episode of a seed is a window of the split: with
-	// n windows, of which Source tells, that of seed modulo n.
+	Source *scenario.Source // of the scenario, nil if the user named none
+	Seed   uint64           // for everything random
+	// Env creates a new environment of the scenario, as the flags describe it. With n windows in the split (see Source), the episode
+	// of a seed is the window seed modulo n.
 	Env  func(split scenario.Split) (env.Env, error)
 	Out  io.Writer // for results
-	Talk io.Writer // for everything else; nothing is shown with --quiet
-	JSON bool      // whether results are to be JSON
+	Talk io.Writer // for everything else; discards its input with --quiet
+	JSON bool      // whether to write results as JSON
 }
 
-// addLearners adds the commands of learners. One whose name or flag is taken is a mistake in the code of main: it panics.
+// addLearners adds the commands of learners. It panics if a name or flag is already in use, because that is an error in the
+// calling program.
 func addLearners(a *app, root *cobra.Command) {
 	taken := registry.New[bool]("command").With("help", true).With("completion", true) // which cobra adds
 	for _, cmd := range root.Commands() {

@@ -1,5 +1,5 @@
-// Package cli is the command line of clustergym, for any main to run. It only wires flags to the libraries of this module: what a
-// command does, they do.
+// Package cli implements the command line of clustergym, for use by any main function. It only connects flags to the libraries of
+// this module, which do the work of the commands.
 package cli
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/clustergym/clustergym/train"
 )
 
-// version is what the build says: see the Makefile.
+// version is the version of the build, which the Makefile sets.
 var version = "unknown"
 
-// app is what all commands share.
+// app contains what all commands share.
 type app struct {
 	cmdline.App
 
-	learners []Learner // that a main of one's own has
+	learners []Learner // learners that the main function adds
 }
 
-// Main runs the command line that the process was started with, and ends the process. Each learner is one command more.
+// Main runs the process's command line and exits the process. It adds one command for each learner.
 func Main(learners ...Learner) {
 	cmdline.Main(func(ctx context.Context, a cmdline.App, args []string) int {
 		return run(ctx, a, args, learners...)
@@ -39,7 +39,7 @@ func run(ctx context.Context, shared cmdline.App, args []string, learners ...Lea
 	return a.Run(ctx, newRootCmd(a), args, exitCode)
 }
 
-// exitCode is the exit code of an error of the libraries.
+// exitCode returns the exit code for an error of the libraries.
 func exitCode(err error) int {
 	var name *policy.NameError
 	switch {
@@ -56,7 +56,7 @@ func exitCode(err error) int {
 	return cmdline.CodeError
 }
 
-// newRootCmd builds the whole command tree.
+// newRootCmd returns the root of the command tree.
 func newRootCmd(a *app) *cobra.Command {
 	root := cmdline.NewRoot(&a.App, "clustergym", "Train, compare and run schedulers for GPU clusters",
 		`A gym for scheduling deep-learning jobs on GPU clusters: real traces, exact simulation, heuristics,

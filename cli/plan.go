@@ -87,7 +87,7 @@ func runPlan(a *app, opts planOptions) error {
 	return out.print(a)
 }
 
-// planFile asks the policy about the snapshot.
+// planFile asks the policy for its plan for the snapshot.
 func planFile(a *app, opts planOptions) (*plan, error) {
 	_, out, _, err := planState(a, opts)
 	return out, err
@@ -155,7 +155,7 @@ func (p *plan) print(a *app) error {
 	return nil
 }
 
-// clock is an instant, given in seconds, to the second.
+// clock converts seconds to a duration, rounded to a second.
 func clock(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
 }

@@ -15,13 +15,13 @@ type jobPlan struct {
 	Policy  string           `json:"policy"`
 	Now     float64          `json:"now_s"`
 	Job     string           `json:"job"`
-	Ops     []explain.Op     `json:"ops"`               // that concern the job
-	Waiting *explain.Waiting `json:"waiting,omitempty"` // if it then waits
-	Where   []explain.Piece  `json:"runs_on,omitempty"` // if it then runs
-	Servers []explain.Server `json:"servers"`           // as it finds them; none for a job that goes on running
+	Ops     []explain.Op     `json:"ops"`               // operations on the job
+	Waiting *explain.Waiting `json:"waiting,omitempty"` // if the job waits after the plan
+	Where   []explain.Piece  `json:"runs_on,omitempty"` // if the job runs after the plan
+	Servers []explain.Server `json:"servers"`           // what each server has for the job; none for a job that keeps running
 }
 
-// findJob returns the job of that name.
+// findJob returns the job with the given name.
 func findJob(s *cluster.View, name string) (cluster.JobID, error) {
 	var names []string
 	for i := range s.Jobs() {
@@ -37,7 +37,7 @@ func findJob(s *cluster.View, name string) (cluster.JobID, error) {
 	return 0, cmdline.Usage("--job %q: no such job in the snapshot%s", name, cmdline.DidYouMean(name, names))
 }
 
-// explainJob prints what the policy does with one job, and every server as the job finds it.
+// explainJob prints the policy's decision about one job, and for every server whether the job could use it.
 func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error {
 	s := why.After()
 	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: why.Servers(id)}
@@ -91,7 +91,7 @@ func (p *jobPlan) print(a *app) error {
 	return a.PrintRows(rows)
 }
 
-// exclusions says in words what keeps a job from a server.
+// exclusions says why a job cannot use a server.
 var exclusions = map[explain.Exclusion]string{
 	explain.Failed:      "it is down",
 	explain.NotLent:     "it serves inference and is not on loan",
@@ -115,16 +115,16 @@ func writeExample(w io.Writer) error {
 	return s.WriteSnapshot(w)
 }
 
-// exampleState is four servers of eight GPUs at nine in the morning of the second day: three jobs run since they were
-// submitted, five wait.
+// exampleState returns the state of four servers with eight GPUs each, at 9:00 on the second day: three jobs have run since their
+// submission, and five wait.
 func exampleState() (*cluster.State, error) {
 	const now = 33 * time.Hour
 	jobs := []struct {
 		name, user string
 		workers    int32
-		ago        time.Duration // since its submission
+		ago        time.Duration // time since submission
 		estimate   time.Duration
-		at         cluster.Placement // nil: it waits
+		at         cluster.Placement // nil if the job waits
 	}{
 		{"pretrain-7b", "ada", 16, 20 * time.Hour, 48 * time.Hour, pieces(8, 0, 1)},
 		{"resnet-sweep-3", "grace", 3, 2 * time.Hour, 3 * time.Hour, pieces(3, 2)},
@@ -163,7 +163,7 @@ func exampleState() (*cluster.State, error) {
 	return s, nil
 }
 
-// pieces places so many whole-GPU workers on each of the servers.
+// pieces places the given number of whole-GPU workers on each of the servers.
 func pieces(workers int32, servers ...cluster.ServerID) cluster.Placement {
 	var p cluster.Placement
 	for _, id := range servers {

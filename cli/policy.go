@@ -9,10 +9,10 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// finder knows the folders of runs too. It warns of runs whose newest checkpoint is damaged.
+// finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
 func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
 
-// verifier is a finder of policies signed by the key in a file, "" for any.
+// verifier returns a finder that accepts only policies signed with the key in a file. If the path is "", it accepts all policies.
 func (a *app) verifier(path string) (*policy.Finder, error) {
 	f := a.finder()
 	if path == "" {
@@ -23,7 +23,8 @@ func (a *app) verifier(path string) (*policy.Finder, error) {
 	return f, err
 }
 
-// runReader returns what tells how to read the policy of a run, for policy.Finder.
+// runReader returns a function for policy.Finder that returns how to read the policy of a run, or nil if dir is not a run's
+// folder.
 func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 	return func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 		if !isRun(dir) {
@@ -33,14 +34,14 @@ func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkp
 	}
 }
 
-// findPolicy reads "[name=]policy", as policy.Finder does.
+// findPolicy reads a policy given as "[name=]policy", as policy.Finder does.
 func (a *app) findPolicy(arg string) (*policy.Policy, error) { return a.finder().Load(arg) }
 
-// findPolicies reads a list of policies. The prior among them is that of the first learned one. The baseline joins them
-// unless it is among them.
+// findPolicies reads a list of policies. In the list, the name prior stands for the prior of the first learned policy.
+// findPolicies adds the baseline if the list does not contain it.
 func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, error) {
 	var all []policy.Policy
-	var own *policy.Policy // the prior of the first learned one
+	var own *policy.Policy // the prior of the first learned policy
 	for _, arg := range args {
 		p, err := a.findPolicy(arg)
 		if err != nil {

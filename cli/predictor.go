@@ -89,7 +89,7 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	}
 	result := predictorFitted{opts.out, s.Name, p.Name(), len(jobs), opts.seed}
 	switch {
-	case opts.out == "-": // what standard output holds is the predictor
+	case opts.out == "-": // standard output contains the predictor itself
 		return nil
 	case a.JSON:
 		return a.PrintJSON(result)

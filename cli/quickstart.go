@@ -21,7 +21,7 @@ import (
 
 type quickstartOptions struct {
 	dir     string
-	fresh   bool // dir was not named: take the next free one
+	fresh   bool // the user named no dir: take the next free one
 	force   bool
 	updates int
 	workers int
@@ -129,11 +129,11 @@ func (q *quickstarted) print(a *app) error {
 	return nil
 }
 
-// room returns a folder in which no quickstart has left anything, after clearing it if that is asked for.
+// room returns a folder that contains no files of a quickstart. With --force it first deletes such files.
 func (o *quickstartOptions) room() (string, error) {
 	made := []string{"run.yaml", "metrics.jsonl", "timing.jsonl", "checkpoints", "policy", "report", "cluster.json"}
 	if o.force {
-		release, err := folderlock.Acquire(o.dir) // what a run is writing is not cleared away
+		release, err := folderlock.Acquire(o.dir) // fails if a run is writing there
 		if errors.Is(err, fs.ErrNotExist) {
 			return o.dir, nil
 		}

@@ -53,7 +53,7 @@ A log may be compressed, and holds at most 2 GiB when unpacked, and 16 MiB and 1
 // replayed is the result of replay.
 type replayed struct {
 	Policy   string `json:"policy"`
-	Verified bool   `json:"verified"` // byte for byte
+	Verified bool   `json:"verified"` // the replay equals the log byte for byte
 	eval.Metrics
 }
 
@@ -95,7 +95,7 @@ func runReplay(a *app, opts replayOptions) error {
 	return a.PrintRows(sideBySide(columns))
 }
 
-// replay reads a log, "-" for standard input, and runs it again.
+// replay reads a log, from standard input if the path is "-", and replays it.
 func replay(a *app, path string, verify bool) (*sim.Log, error) {
 	in := a.In
 	if path != "-" {
@@ -137,7 +137,8 @@ func replayFrom(in io.Reader, verify bool) (*sim.Log, error) {
 	return log, sameLines(text.Bytes(), again.Bytes())
 }
 
-// sideBySide joins tables whose rows begin with a label: a row holds what each table has beside the label.
+// sideBySide joins tables whose rows begin with a label. A row of the result contains the cells that each table has for its
+// label.
 func sideBySide(tables [][][]string) [][]string {
 	rows := tables[0]
 	for i, table := range tables[1:] {
@@ -153,12 +154,12 @@ func sideBySide(tables [][][]string) [][]string {
 	return rows
 }
 
-// maxLogText is how long a log may be, unpacked.
+// maxLogText is the longest log in bytes that is read, after decompression.
 const maxLogText = 2 << 30
 
 var errLogText = errors.New("log exceeds a limit")
 
-// sameLines reports the first line in which two texts differ.
+// sameLines returns an error that quotes the first line in which two texts differ, or nil if they are equal.
 func sameLines(want, got []byte) error {
 	if bytes.Equal(want, got) {
 		return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/clustergym/clustergym/train"
 )
 
-// isRun reports whether a folder is that of a training run.
+// isRun reports whether dir is the folder of a training run.
 func isRun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "run.yaml"))
 	return err == nil
 }
 
-// readRecipe returns what fixed the result of the run in dir.
+// readRecipe returns the recipe of the run in dir: the settings that determine its result.
 func readRecipe(dir string) (*train.Recipe, error) {
 	r, err := train.ReadRecipe(dir)
 	if errors.Is(err, checkpoints.ErrNone) {
@@ -29,7 +29,7 @@ func readRecipe(dir string) (*train.Recipe, error) {
 	return r, err
 }
 
-// warned takes an older checkpoint where the newest is damaged, and warns of it.
+// warned returns a function for train.Open that accepts an older checkpoint if the newest is damaged, and warns of it.
 func warned(dir string, warn func(error)) func(*train.OlderError) error {
 	return func(e *train.OlderError) error {
 		warn(fmt.Errorf("run %s: %w", dir, e))
@@ -37,14 +37,15 @@ func warned(dir string, warn func(error)) func(*train.OlderError) error {
 	}
 }
 
-// loadRun reads the best weights in the newest checkpoint of a run, and where they come from; older is as train.Open has it.
+// loadRun reads the best weights in the newest checkpoint of a run, and their provenance. The parameter older is that of
+// train.Open.
 func loadRun(dir string, older func(*train.OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
 	p, training, err := train.Open(dir, older)
 	training.Git, training.Go = revision(), runtime.Version()
 	return p, training, err
 }
 
-// revision is the commit that the program was built from, as far as the build knows it.
+// revision returns the commit that the program was built from, or its version if the build does not contain the commit.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if ok {

@@ -48,7 +48,7 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 	return scenario.All(), cobra.ShellCompDirectiveDefault
 }
 
-// described is a scenario's card and its YAML.
+// described is a scenario's description and its YAML.
 type described struct {
 	scenario.Description
 	YAML    string `json:"yaml"`

@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/internal/progress"
 )
 
-// listOptions say what scenario ls shows.
+// listOptions are the flags of scenario ls.
 type listOptions struct {
 	all     bool
 	measure bool
@@ -44,7 +44,7 @@ type listed struct {
 	Name     string             `json:"name"`
 	About    string             `json:"about"`
 	GPUs     int                `json:"gpus,omitempty"`
-	Family   []string           `json:"family,omitempty"` // the names of its scenarios
+	Family   []string           `json:"family,omitempty"` // names of the family's scenarios
 	Windows  int                `json:"test_windows,omitempty"`
 	Load     float64            `json:"load,omitempty"`
 	Queueing *scenario.Queueing `json:"queueing,omitempty"`
@@ -102,7 +102,7 @@ func listOne(ctx context.Context, name string, measure bool) (listed, error) {
 	return line, err
 }
 
-// measureQueueing plays the test windows under sjfskip, with the scenario's first seed.
+// measureQueueing plays the test windows under sjfskip, with the scenario's first seed, and measures how long jobs wait.
 func measureQueueing(ctx context.Context, src *scenario.Source, done func(n int)) (*scenario.Queueing, error) {
 	create := func() cluster.Scheduler {
 		sched, err := baselines.New("sjfskip")
@@ -114,7 +114,7 @@ func measureQueueing(ctx context.Context, src *scenario.Source, done func(n int)
 	return src.Queueing(ctx, scenario.Test, src.Scenario().Seeds[0], create, done)
 }
 
-// familyName names the axes of a family.
+// familyName returns the common name of a family's scenarios, with the values of each axis in braces.
 func familyName(f scenario.Family) string {
 	loads := make([]string, len(scenario.Loads))
 	for i, l := range scenario.Loads {

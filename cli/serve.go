@@ -36,7 +36,7 @@ type serveOptions struct {
 	log      string
 }
 
-// tokenVariable names the environment variable of the token.
+// tokenVariable is the name of the environment variable with the token.
 const tokenVariable = "CLUSTERGYM_TOKEN"
 
 func newServeCmd(a *app) *cobra.Command {
@@ -147,7 +147,7 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	return server.Serve(ctx, ln, opts.poll, opts.drain, hup)
 }
 
-// readToken returns the token of a file or of the environment, "" for none.
+// readToken returns the token from the file, or from the environment if the path is "". It returns "" if there is none.
 func readToken(path string) (string, error) {
 	if path == "" {
 		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
@@ -155,7 +155,7 @@ func readToken(path string) (string, error) {
 	return serve.ReadToken(path)
 }
 
-// logger logs for people on a terminal, else as JSON; with --quiet only what is wrong.
+// logger returns a logger that writes text to a terminal and otherwise JSON. With --quiet it logs only warnings and errors.
 func (a *app) logger() *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if a.Quiet {

@@ -49,15 +49,15 @@ type replayedLog struct {
 	Decisions int            `json:"decisions"`
 	Same      int            `json:"same"`
 	Differ    int            `json:"differ"`
-	Failed    int            `json:"failed"`       // lines that are damaged or could not be decided again
-	Others    int            `json:"other_digest"` // decisions by a policy that is not the one of the log
-	Lines     []replayedLine `json:"lines"`        // that are not the same
+	Failed    int            `json:"failed"`       // lines that are damaged or could not be replayed
+	Others    int            `json:"other_digest"` // decisions replayed by a policy other than the one in the log
+	Lines     []replayedLine `json:"lines"`        // lines that differ or failed
 }
 
 type replayedLine struct {
 	Line      int    `json:"line"`
 	RequestID string `json:"request_id,omitempty"`
-	Differs   string `json:"differs,omitempty"` // the first place
+	Differs   string `json:"differs,omitempty"` // the first difference
 	Error     string `json:"error,omitempty"`
 }
 
@@ -72,7 +72,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		in = f
 	}
 	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
-	if opts.policy != "" { // a mistake in it is one of the command line
+	if opts.policy != "" { // an error in the flag is a usage error
 		if _, err := deciders.find(opts.policy, nil); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (r *replayedLog) print(a *app) error {
 		switch {
 		case l.Error == "":
 			a.Printf("line %d (%s) differs: %s\n", l.Line, l.RequestID, l.Differs)
-		case l.RequestID == "": // the error has the line
+		case l.RequestID == "": // the error contains the line number
 			a.Printf("%s\n", l.Error)
 		default:
 			a.Printf("line %d (%s): %s\n", l.Line, l.RequestID, l.Error)
@@ -141,14 +141,15 @@ func (r *replayedLog) print(a *app) error {
 	return nil
 }
 
-// deciders finds who decides again, each once.
+// deciders finds the policies that replay decisions, and loads each once.
 type deciders struct {
 	from  *policy.Finder
-	given string // policy for those that a policy decided, "" for the one of the log
+	given string // policy for decisions that a policy made, "" for the policy in the log
 	known map[string]*policy.Policy
 }
 
-// again makes a decision again, and tells whether another policy than in the log made it.
+// again replays a decision. It returns the first difference, and whether a policy other than the one in the log made the
+// decision.
 func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
 	model, err := physics.Parse(r.Physics)
 	if err != nil {

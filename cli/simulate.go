@@ -102,7 +102,7 @@ type simulation struct {
 	Oversize int     `json:"oversize_jobs"` // dropped or clamped
 	CPUOnly  int     `json:"cpu_only_rows"`
 	BadRows  int     `json:"bad_rows"`
-	CPU      float64 `json:"cpu_s"` // of the simulation alone
+	CPU      float64 `json:"cpu_s"` // time of the simulation alone
 }
 
 func (o *simulateOptions) validate() error {
@@ -128,7 +128,7 @@ func (o *simulateOptions) validate() error {
 	return nil
 }
 
-// config is the cluster and its rules.
+// config returns the configuration of the simulator.
 func (o *simulateOptions) config() (sim.Config, error) {
 	model, err := physics.Parse(o.physics)
 	if err != nil {
@@ -188,10 +188,11 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	return result.print(a)
 }
 
-// softMemory is the heap above which simulate collects garbage more often, so that a million jobs fit in 1 GiB.
+// softMemory is the heap size in bytes above which simulate collects garbage more often, so that a million jobs fit in 1 GiB.
 const softMemory = 768 << 20
 
-// limitMemory sets softMemory, unless the user has set GOMEMLIMIT, and returns what undoes it.
+// limitMemory sets the memory limit softMemory, unless the user has set GOMEMLIMIT. It returns a function that restores the
+// limit.
 func limitMemory() (undo func()) {
 	before := debug.SetMemoryLimit(-1)
 	if before == math.MaxInt64 {
@@ -200,7 +201,7 @@ func limitMemory() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// simulate plays the jobs and returns the episode and the CPU time that it took, without that of what came before.
+// simulate plays the jobs under the policy. It returns the episode and the CPU time that it took.
 func simulate(
 	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64,
 ) (*sim.Sim, time.Duration, error) {
@@ -208,7 +209,7 @@ func simulate(
 	if err != nil {
 		return nil, 0, err
 	}
-	runtime.GC() // of the reader's garbage, which is not the simulator's to pay for
+	runtime.GC() // removes the trace reader's garbage, which would count as simulation time
 	began := cpuTime()
 	episode, err := sim.New(cfg, jobs)
 	if err != nil {
@@ -249,7 +250,7 @@ func (s *simulation) print(a *app) error {
 	return a.PrintRows(append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", s.CPU)}))
 }
 
-// metricRows are the metrics of one episode as a person reads them.
+// metricRows formats the metrics of one episode for people.
 func metricRows(m *eval.Metrics) [][]string {
 	rows := [][]string{
 		{"jobs", fmt.Sprintf("%d, %d finished", m.Jobs, m.Finished)},

@@ -45,7 +45,7 @@ folder in $` + scenario.SharedVariable + ` if that is set, else the working fold
 	}
 }
 
-// traceFile is a line of trace ls.
+// traceFile is one file of trace ls.
 type traceFile struct {
 	Path    string         `json:"path"`
 	Formats []trace.Format `json:"formats"`
@@ -87,14 +87,14 @@ func runTraceLs(a *app, dir string) error {
 	return a.PrintRows(rows)
 }
 
-// readableAs lists the formats that the header of a file allows.
+// readableAs returns the trace formats that the header of a file fits.
 func readableAs(path string) []trace.Format {
 	var formats []trace.Format
 	for _, f := range trace.Formats() {
 		r, err := trace.Open(path, trace.Options{Format: f})
 		if err == nil {
 			formats = append(formats, f)
-			_ = r.Close() // only its header was read
+			_ = r.Close() // only the header was read
 		}
 	}
 	return formats
@@ -142,7 +142,7 @@ func runTraceImport(a *app, opts importOptions) error {
 	return writeTrace(a, opts.out, w)
 }
 
-// traceWritten is the result of import and gen under --json.
+// traceWritten is the result of import and gen with --json.
 type traceWritten struct {
 	Out            string `json:"out"`
 	Jobs           int    `json:"jobs"`
@@ -152,7 +152,7 @@ type traceWritten struct {
 	BadRows        int    `json:"bad_rows"`
 }
 
-// writeTrace writes the native CSV and says so, unless it is what standard output holds.
+// writeTrace writes the native CSV file. Unless it wrote to standard output, it then prints what it wrote.
 func writeTrace(a *app, out string, w trace.Workload) error {
 	if err := a.Write(out, nativeWriter(w.Jobs)); err != nil {
 		return err

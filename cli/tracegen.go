@@ -70,7 +70,7 @@ func runTraceGen(a *app, opts genOptions) error {
 	return writeTrace(a, opts.out, w)
 }
 
-// findParams returns a model by name or file.
+// findParams returns a workload model by its name or from a file.
 func findParams(name string) (trace.Params, error) {
 	switch name {
 	case "venus":
@@ -115,7 +115,7 @@ standard error, sets quantiles of the fitted durations beside those of the trace
 	return cmd
 }
 
-// traceFit is the result of trace fit under --json, when the parameters go to a file.
+// traceFit is the result of trace fit with --json, if the parameters go to a file.
 type traceFit struct {
 	Out     string     `json:"out"`
 	Jobs    int        `json:"jobs"`
@@ -128,7 +128,7 @@ type classFit struct {
 	MaxWorkers int32     `json:"max_workers"`
 	Jobs       int       `json:"jobs"`
 	Seen       []float64 `json:"seen_s"`   // at the quantiles .01, .10, .25, .50, .75, .90 and .99
-	Fitted     []float64 `json:"fitted_s"` // the same of the fitted mixture
+	Fitted     []float64 `json:"fitted_s"` // the same quantiles of the fitted mixture
 	KS         float64   `json:"ks"`       // largest distance of the two distribution functions
 }
 

@@ -54,7 +54,7 @@ type traceStats struct {
 	Days           float64       `json:"days"`
 	GPUHours       float64       `json:"gpu_hours"`
 	GPUs           int           `json:"gpus,omitempty"`
-	Load           float64       `json:"load,omitempty"` // GPU-time asked for over GPU-time that passes
+	Load           float64       `json:"load,omitempty"` // requested GPU time divided by available GPU time
 	Users          int           `json:"users"`
 	Tenants        int           `json:"tenants"`
 	Fractional     int           `json:"fractional_jobs"`
@@ -63,7 +63,7 @@ type traceStats struct {
 	Durations      []durationAt  `json:"duration_quantiles"`
 	Gangs          []gangStats   `json:"gangs"`
 	Statuses       []statusCount `json:"statuses"`
-	ArrivalCV      float64       `json:"arrival_cv"` // of the times between arrivals
+	ArrivalCV      float64       `json:"arrival_cv"` // coefficient of variation of the times between arrivals
 	PerDay         []int         `json:"arrivals_per_day"`
 }
 
@@ -126,7 +126,7 @@ func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 	return s
 }
 
-// table is the statistics as a person reads them.
+// table formats the statistics for people.
 func (s *traceStats) table() [][]string {
 	rows := [][]string{
 		{"trace", fmt.Sprintf("%s (%s)", s.Trace, s.Format)},

@@ -83,7 +83,7 @@ beside those of the scenario, with their defaults:
 	return cmd
 }
 
-// trainKeys lists the settings of a training and their defaults.
+// trainKeys returns the settings of a training and their defaults as text.
 func trainKeys() string {
 	own := trainSettings{Train: train.DefaultConfig()}
 	settings, err := config.Load("", &own, config.Options{})
@@ -103,9 +103,9 @@ func trainKeys() string {
 type trained struct {
 	Dir      string         `json:"dir"`
 	Scenario string         `json:"scenario"`
-	Updates  int            `json:"updates"` // finished
+	Updates  int            `json:"updates"` // number of finished updates
 	Of       int            `json:"of"`
-	Stopped  bool           `json:"stopped"` // before the last
+	Stopped  bool           `json:"stopped"` // stopped before the last update
 	Last     *train.Metrics `json:"last,omitempty"`
 }
 
@@ -124,7 +124,7 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 	return nil
 }
 
-// trainRun trains, showing how far it is. The first signal stops it after the update in progress.
+// trainRun trains and shows its progress. The first signal stops the training after the update in progress.
 func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) {
 	scenarios, cfg, err := opts.load()
 	if err != nil {
@@ -161,7 +161,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	return result, nil
 }
 
-// note is what the progress line says of an update.
+// note returns the text of the progress line for an update.
 func note(m *train.Metrics) string {
 	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
 	if m.Relative == 0 {
@@ -173,7 +173,7 @@ func note(m *train.Metrics) string {
 	return text
 }
 
-// load returns the scenarios and the settings of the run; those of a run to be resumed are its own unless others are named.
+// load returns the scenarios and the settings of the run. A resumed run keeps its own, unless the user names others.
 func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 	var own, sets []string
 	for _, set := range o.scenario.Sets {

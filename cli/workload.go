@@ -7,7 +7,8 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// fitCluster deals with the jobs that the cluster could never hold and returns those that remain.
+// fitCluster removes or clamps the jobs that are too large for the empty cluster, as the mode says, and returns the remaining
+// jobs and the number of too large ones.
 func fitCluster(a *app, w trace.Workload, spec cluster.Spec, mode trace.OversizeMode) ([]trace.Job, int, error) {
 	room := spec.Rooms()
 	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
