@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// Scenario names a scenario and changes it.
+// Scenario contains the flags that name a scenario and change its settings.
 type Scenario struct {
 	Name string   // of a built-in scenario, or the path of a YAML file
 	Sets []string // settings, KEY=VALUE
@@ -24,12 +24,12 @@ func (o *Scenario) Add(cmd *cobra.Command) {
 	cmdline.Complete(cmd, "scenario", scenario.All)
 }
 
-// AddSet adds the flag of the settings alone.
+// AddSet adds only the flag for the settings.
 func (o *Scenario) AddSet(cmd *cobra.Command, help string) {
 	cmd.Flags().StringArrayVar(&o.Sets, "set", nil, help)
 }
 
-// Load reads the scenario; the prefix "scenario." of a setting may be left out. A name that is none is an error of usage.
+// Load reads the scenario. The settings may omit the prefix "scenario.". An unknown name is a usage error.
 func (o *Scenario) Load() (*scenario.Scenario, error) {
 	sets := make([]string, len(o.Sets))
 	for i, s := range o.Sets {
@@ -42,15 +42,15 @@ func (o *Scenario) Load() (*scenario.Scenario, error) {
 	return s, err
 }
 
-// ScenarioPrefix begins the name of a setting of the scenario where settings of other things stand beside it.
+// ScenarioPrefix is the prefix of a scenario's settings where settings of other things occur too.
 const ScenarioPrefix = "scenario."
 
-// Splits lists the splits of a scenario.
+// Splits returns the names of a scenario's splits.
 func Splits() []string {
 	return []string{string(scenario.Train), string(scenario.Validation), string(scenario.Test)}
 }
 
-// SplitJobs returns all jobs of a split; one that the scenario does not have is an error of usage.
+// SplitJobs returns all jobs of a split. A split that the scenario does not have is a usage error.
 func SplitJobs(s *scenario.Scenario, split scenario.Split, seed uint64) ([]trace.Job, error) {
 	src, err := s.Open()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package flags holds the flags by which commands are told of a trace, a window of it, a scenario or a predictor.
+// Package flags contains flags that several commands share: for a trace, a window of it, a scenario or a predictor.
 package flags
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// Trace says how to read a trace.
+// Trace contains the flags for reading a trace.
 type Trace struct {
-	Format      string // one of trace.Formats, "" where the header tells
-	SkipBadRows bool   // whether rows that cannot be read are counted and reported instead of ending the reading
+	Format      string // one of trace.Formats, "" to detect it from the header
+	SkipBadRows bool   // skip, count and report invalid rows instead of failing
 }
 
 // Add adds the flags to a command.
@@ -25,7 +25,7 @@ func (o *Trace) Add(cmd *cobra.Command) {
 	cmdline.Complete(cmd, "format", Formats)
 }
 
-// Formats lists the formats of traces by name.
+// Formats returns the names of the trace formats.
 func Formats() []string {
 	var names []string
 	for _, f := range trace.Formats() {
@@ -34,7 +34,7 @@ func Formats() []string {
 	return names
 }
 
-// Read reads a trace, from in where the path is "-", and says what became of rows that are no jobs.
+// Read reads a trace from the path, or from in if the path is "-". It reports through say the rows that it left out.
 func (o *Trace) Read(path string, in io.Reader, say func(format string, args ...any)) (trace.Workload, error) {
 	if o.Format != "" {
 		if err := cmdline.OneOf("format", o.Format, Formats()...); err != nil {
@@ -74,7 +74,7 @@ func read(path string, in io.Reader, opt trace.Options) (trace.Workload, error) 
 	return w, errors.Join(err, r.Close())
 }
 
-// EstimateKinds lists the kinds of estimates of run times.
+// EstimateKinds returns the kinds of run time estimates.
 func EstimateKinds() []string {
 	return []string{string(trace.Oracle), string(trace.Noisy), string(trace.Profiled), string(trace.None)}
 }

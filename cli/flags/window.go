@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Window cuts a part out of a trace. The zero Window keeps all of it.
+// Window contains the flags that select a part of a trace. The zero Window selects the whole trace.
 type Window struct {
 	from, to    time.Duration
 	start       int
@@ -28,7 +28,7 @@ func (o *Window) Add(cmd *cobra.Command) {
 	f.IntVar(&o.maxGPUs, "max-gpus", 0, "cut larger gangs to so many GPUs, 0 for none")
 }
 
-// Cut returns the part, or the workload as it is if no flag asks for a part, and says what it cut.
+// Cut returns the selected part of the workload, or the workload itself if no flag is set. It reports through say what it cut.
 func (o *Window) Cut(w trace.Workload, say func(format string, args ...any)) (trace.Workload, error) {
 	if *o == (Window{}) {
 		return w, nil
