@@ -21,16 +21,16 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 )
 
-// connected is the configuration of a loop with clients of the cluster.
+// connected is a loop's configuration with clients of the cluster.
 type connected struct {
 	control.Config
-	lease kubernetes.Interface // of its own, so that a busy round cannot delay its renewal
+	lease kubernetes.Interface // a client of its own, so that a busy round cannot delay the lease's renewal
 }
 
-// namespaceFile tells a pod its namespace.
+// namespaceFile is the file in which a pod finds its namespace.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// connect makes clients. In shadow mode there is none that writes. Events go out until the context ends.
+// connect creates the clients. In shadow mode it creates none that can write. Events are sent until the context ends.
 func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, error) {
 	config, err := o.restConfig()
 	if err != nil {
@@ -70,7 +70,8 @@ func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, er
 	return c, nil
 }
 
-// restConfig finds the cluster. Requests are bounded by how many are in flight, not by a rate: a gang is bound at once or not.
+// restConfig finds the cluster's API server and credentials. It sets no rate limit: the number of concurrent requests limits the
+// load, and a rate limit would delay the pods of a gang that must be bound together.
 func (o *options) restConfig() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if o.kubeconfig != "" || err != nil {
@@ -84,7 +85,7 @@ func (o *options) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// protobuf is the configuration for objects of Kubernetes itself, in the shorter form.
+// protobuf returns the configuration for clients of built-in Kubernetes objects, which can use the compact protobuf encoding.
 func protobuf(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.ContentType = "application/vnd.kubernetes.protobuf"

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The times of the lease, which are those of Kubernetes' own components.
+// The times of the lease, equal to those of Kubernetes' own components.
 const (
 	leaseTime  = 15 * time.Second
 	renewTime  = 10 * time.Second
 	leaseRetry = 2 * time.Second
 )
 
-// lead runs work while this process holds the lease. One that has lost it gives errLost: it must not go on, and is started again
-// by whoever looks after it.
+// lead calls work while this process holds the lease. It returns errLost if the process loses the lease: the process must then
+// stop, and its supervisor starts it again.
 func (o *options) lead(ctx context.Context, c *connected, work func(context.Context), log *slog.Logger) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -32,7 +32,7 @@ func (o *options) lead(ctx context.Context, c *connected, work func(context.Cont
 		LeaseMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: o.lease}, Client: c.lease.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}
-	// The election outlives the work, so that the lease is released when nothing is being written any more.
+	// The election ends after the work, so that the lease is released only when nothing is written any more.
 	election, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var leads atomic.Bool

@@ -17,13 +17,13 @@ import (
 	"github.com/clustergym/clustergym/serve"
 )
 
-// metricsAddress is where metrics are served.
+// metricsAddress is the address at which metrics are served.
 type metricsAddress struct {
 	serve.Address
 	tokenFile string
 }
 
-// listen serves probes and metrics until the context ends.
+// listen serves the probes and the metrics until the context ends.
 func (o *options) listen(
 	ctx context.Context, rest *sync.WaitGroup, loop *control.Loop, registry *prometheus.Registry, log *slog.Logger,
 ) error {
@@ -63,7 +63,7 @@ func (o *options) listen(
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
-// authorised lets requests through that bring the token, or all where there is none.
+// authorised passes on requests that carry the token, or all requests if the token is empty.
 func authorised(token string, next http.Handler) http.Handler {
 	bears := serve.Bears(token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,12 +19,12 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// version is what the build says: see the Makefile.
+// version is the version of the build, which the Makefile sets.
 var version = "unknown"
 
 func main() {
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, release) // the first signal ends the round in work, the second the process
+	context.AfterFunc(ctx, release) // the first signal ends the loop after the current round, the second ends the process
 	os.Exit(run(ctx, os.Args[1:], os.Stderr))
 }
 
@@ -33,7 +33,7 @@ const (
 	codeOK     = 0
 	codeFailed = 1
 	codeUsage  = 2
-	codeLost   = 3 // another one leads: start again to stand by
+	codeLost   = 3 // another process leads: restart this one as a standby
 )
 
 // run executes one command line and returns its exit code.
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, talk io.Writer) int {
 	return codeFailed
 }
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	kubeconfig, namespace string
 	mode                  string

@@ -23,10 +23,10 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// serve runs the scheduler until the context ends or another one leads.
+// serve runs the scheduler until the context ends or another process leads.
 func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 	log := slog.New(o.handler(talk))
-	klog.SetSlogLogger(log.With("from", "client-go")) // what client-go has to say
+	klog.SetSlogLogger(log.With("from", "client-go")) // client-go's log goes to this log
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	decider, end, err := o.decider(registry, log)
@@ -72,7 +72,7 @@ func (o *options) handler(talk io.Writer) slog.Handler {
 	return serve.LogHandler(talk, opts)
 }
 
-// decider loads the policy. end closes the decision log.
+// decider loads the policy and returns its decider. The function end closes the decision log.
 func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *decide.Decider, end func() error, err error) {
 	end = func() error { return nil }
 	finder := new(policy.Finder)
@@ -97,7 +97,7 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	return d, end, err
 }
 
-// reload takes up a changed bundle.
+// reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP.
 func (o *options) reload(ctx context.Context, d *decide.Decider) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -116,8 +116,8 @@ func (o *options) reload(ctx context.Context, d *decide.Decider) {
 	}
 }
 
-// mirrorConfig is what the flags say of how to read the cluster. The clock's zero is the Unix epoch: records of decisions of
-// different processes then tell times alike.
+// mirrorConfig returns the mirror's settings from the flags. The zero of the clock is the Unix epoch, so that the decision logs
+// of different processes use the same times.
 func (o *options) mirrorConfig() mirror.Config {
 	return mirror.Config{
 		Schedulers: o.schedulers, GPU: o.resource(), TypeLabel: o.typeLabel, RackLabel: o.rackLabel, Estimate: o.estimate,
