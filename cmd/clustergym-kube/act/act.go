@@ -1,9 +1,9 @@
-// Package act does to a Kubernetes cluster what was decided: it binds pods, evicts and deletes them, scales their
-// owners, lends nodes and takes them back, and says why a pod waits. It is the only package that writes to the API
-// server, and it decides nothing.
+// Package act writes decisions to a Kubernetes cluster: it binds pods, evicts and deletes them, scales their owners, puts nodes
+// on loan and takes them back, and sets the condition that explains why a pod waits. It is the only package that writes to the
+// API server, and it decides nothing.
 //
-// Every write names the object that was meant, by its UID, and can be repeated: what is already so is no error. Writes
-// that fail for a reason that passes are tried again, a few times and for as long as the context lasts.
+// Every write names its object by UID and can be repeated: a write whose result is already there returns no error. The package
+// retries a write that fails for a temporary reason, a few times and until the context ends.
 package act
 
 import (
@@ -19,33 +19,34 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// manager is who the API server notes as the author of changed fields.
+// manager is the field manager that the API server records as the author of a change.
 const manager = "clustergym"
 
-// usualParallel is how many requests are in flight when Actor.Parallel does not say.
+// usualParallel is the number of concurrent requests if Actor.Parallel is not above 0.
 const usualParallel = 16
 
-// What callers branch on; the errors of this package wrap them.
+// Callers branch on these errors; the errors of this package wrap them.
 var (
 	ErrElsewhere = errors.New("pod is on another node")
-	ErrGone      = errors.New("object is gone")                            // or is being deleted, or another took its name
+	ErrGone      = errors.New("object is gone")                            // or is being deleted, or another object has its name now
 	ErrBudget    = errors.New("disruption budget refuses")                 // try again later
 	ErrRigid     = errors.New("owner cannot be scaled")                    // and never will be
 	ErrUnknown   = errors.New("server has not said where the pod is")      // until a watch shows it
-	errConflict  = errors.New("another has scaled the owner in the while") // decide again
+	errConflict  = errors.New("another has scaled the owner in the while") // the caller must decide again
 )
 
-// Actor writes to one API server. All fields but Client may be zero, as said. Its methods may be called at once.
+// Actor writes to one API server. Every field but Client may be zero, unless its comment names a method that needs it. Its
+// methods may be called concurrently.
 type Actor struct {
 	Client   kubernetes.Interface
-	Scales   scale.ScalesGetter   // for Scale
-	Mapper   meta.RESTMapper      // for Scale
-	Events   events.EventRecorder // for callers that have something to tell; this package emits none
-	Parallel int                  // requests in flight at most, 16 if not above 0
-	Log      *slog.Logger         // writes at debug, failures at warn; nil for none
+	Scales   scale.ScalesGetter   // needed by Scale
+	Mapper   meta.RESTMapper      // needed by Scale
+	Events   events.EventRecorder // for callers that want to emit events; this package emits none
+	Parallel int                  // the highest number of concurrent requests, 16 if not above 0
+	Log      *slog.Logger         // logs writes at debug and failures at warn; nil for no log
 }
 
-// each calls do for the numbers below n, Parallel of them at a time, and returns what they return, in order.
+// each calls do with every number from 0 to n-1, at most Parallel calls at a time, and returns their errors in that order.
 func (a *Actor) each(n int, do func(i int) error) []error {
 	parallel := a.Parallel
 	if parallel <= 0 {
@@ -65,7 +66,7 @@ func (a *Actor) each(n int, do func(i int) error) []error {
 	return errs
 }
 
-// pods calls do for every one of pods and logs what came of it.
+// pods calls do for every pod, logs each result and returns the errors in the order of the pods.
 func (a *Actor) pods(ctx context.Context, what string, pods []*corev1.Pod, do func(*corev1.Pod) error) []error {
 	return a.each(len(pods), func(i int) error {
 		err := do(pods[i])
@@ -74,7 +75,7 @@ func (a *Actor) pods(ctx context.Context, what string, pods []*corev1.Pod, do fu
 	})
 }
 
-// note logs a write or why it failed.
+// note logs a write, or the error that it failed with.
 func (a *Actor) note(ctx context.Context, what string, err error, about ...any) {
 	switch {
 	case a.Log == nil:

@@ -10,16 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Binding is a pod and the node that it shall run on.
+// Binding assigns a pod to a node.
 type Binding struct {
 	Pod  *corev1.Pod
 	Node string
 }
 
-// Bind binds pods to nodes, each by itself: some may succeed while others fail. It returns an error per binding, nil for
-// those that hold, also if they did before. An error wraps ErrElsewhere if the pod is on another node, ErrGone if there
-// is no such pod any more, and ErrUnknown if the server could not be asked in the end. For every other error the server
-// did not have the pod on the node when it was last asked.
+// Bind binds each pod to its node. The bindings are independent: some may succeed while others fail. Bind returns one error per
+// binding, nil if the pod is bound to that node, now or before the call. An error wraps ErrElsewhere if the pod is on another
+// node, ErrGone if the pod no longer exists, and ErrUnknown if the server's last state of the pod could not be read. Any other
+// error means that the pod was not on the node when the server was last asked.
 func (a *Actor) Bind(ctx context.Context, bindings []Binding) []error {
 	return a.each(len(bindings), func(i int) error {
 		b := bindings[i]
@@ -42,7 +42,7 @@ func (a *Actor) bind(ctx context.Context, b Binding) error {
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("%w: %w", ErrGone, err)
-		case apierrors.IsConflict(err): // another UID, or bound already, maybe by an earlier attempt of ours
+		case apierrors.IsConflict(err): // another UID, or the pod is bound already, maybe by an earlier attempt of ours
 			if known, answer := a.whereabouts(ctx, b); known {
 				return answer
 			}
@@ -52,7 +52,7 @@ func (a *Actor) bind(ctx context.Context, b Binding) error {
 	if err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrElsewhere) {
 		return err
 	}
-	switch known, answer := a.whereabouts(ctx, b); { // a request whose answer was lost may have been done
+	switch known, answer := a.whereabouts(ctx, b); { // the server may have carried out a request whose answer was lost
 	case known:
 		return answer
 	case answer != nil:
@@ -62,8 +62,9 @@ func (a *Actor) bind(ctx context.Context, b Binding) error {
 	}
 }
 
-// whereabouts asks the server what became of a binding: nil if it holds, else an error that wraps ErrElsewhere or
-// ErrGone. known is false if the pod has no node yet, with a nil error, or if the server does not say.
+// whereabouts asks the server whether a binding has taken effect. If known, err is nil if the pod is on the node, and wraps
+// ErrElsewhere or ErrGone if it is not. If the answer is not known, err is nil if the pod has no node yet, and otherwise says why
+// the server could not be asked.
 func (a *Actor) whereabouts(ctx context.Context, b Binding) (known bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// Loan puts a node on loan to training: with a label, and with a taint that keeps others than training's pods off it. A
-// node that was being returned is no longer. Labels and taints of others stay as they are, here and below.
+// Loan puts a node on loan to training: it adds a label, and a taint that keeps all pods but those of training off the node. If
+// the node was being returned, Loan ends that. Loan, StartReturn and EndReturn leave all other labels and taints as they are.
 func (a *Actor) Loan(ctx context.Context, node string) error {
 	return a.mark(ctx, "loan", node, func(n *corev1.Node) {
 		n.Labels[mirror.LoanedToLabel] = mirror.TrainingPool
@@ -29,7 +29,7 @@ func (a *Actor) Loan(ctx context.Context, node string) error {
 	})
 }
 
-// StartReturn says by a label that a node on loan is being returned. A node that is not on loan stays as it is.
+// StartReturn labels a node on loan as being returned. It changes nothing if the node is not on loan.
 func (a *Actor) StartReturn(ctx context.Context, node string) error {
 	return a.mark(ctx, "start return of", node, func(n *corev1.Node) {
 		if _, loaned := n.Labels[mirror.LoanedToLabel]; loaned {
@@ -38,7 +38,7 @@ func (a *Actor) StartReturn(ctx context.Context, node string) error {
 	})
 }
 
-// EndReturn takes from a node all that Loan and StartReturn put on it.
+// EndReturn removes from a node the labels and the taint that Loan and StartReturn added.
 func (a *Actor) EndReturn(ctx context.Context, node string) error {
 	return a.mark(ctx, "end return of", node, func(n *corev1.Node) {
 		delete(n.Labels, mirror.LoanedToLabel)
@@ -47,14 +47,14 @@ func (a *Actor) EndReturn(ctx context.Context, node string) error {
 	})
 }
 
-// ours tells whether a taint is the one of loans. Taints of a node differ in key or effect.
+// ours reports whether a taint is the one that Loan adds. A node has at most one taint for each pair of key and effect.
 func ours(t corev1.Taint) bool {
 	return t.Key == mirror.LoanedToLabel && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// mark has change alter the labels and taints of a node, by a patch of what differs. The patch holds for the version
-// that was read, since taints are one list that a patch replaces whole; if somebody else was faster, the node is read
-// anew.
+// mark calls change on a copy of the node and patches the labels and taints that differ. The patch is valid only for the version
+// that was read, because a patch replaces the whole list of taints. If somebody else changed the node first, mark reads it again
+// and retries.
 func (a *Actor) mark(ctx context.Context, what, node string, change func(*corev1.Node)) error {
 	err := try(ctx, func() error {
 		old, err := a.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -84,7 +84,8 @@ func (a *Actor) mark(ctx context.Context, what, node string, change func(*corev1
 	return nil
 }
 
-// nodePatch is the merge patch from the labels and taints of one version of a node to others, nil if they are the same.
+// nodePatch returns the merge patch that turns the labels and taints of the node old into those of wanted, or nil if they are
+// equal.
 func nodePatch(old, wanted *corev1.Node) ([]byte, error) {
 	labels := map[string]any{}
 	for key := range old.Labels {

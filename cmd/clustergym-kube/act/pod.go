@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Unschedulable has a pod that waits say why: its condition PodScheduled is False, for the reason (Unschedulable if
-// empty), with the message. It writes nothing if the object shows that already, or shows a node, and it is no error if
-// the pod is gone.
+// Unschedulable sets the condition PodScheduled of a waiting pod to False, with the given reason (Unschedulable if empty) and
+// message. It writes nothing if the pod object already has this condition or a node. If the pod is gone it returns no error.
 func (a *Actor) Unschedulable(ctx context.Context, pod *corev1.Pod, reason, message string) error {
 	if reason == "" {
 		reason = corev1.PodReasonUnschedulable
@@ -26,7 +25,7 @@ func (a *Actor) Unschedulable(ctx context.Context, pod *corev1.Pod, reason, mess
 			if c.Reason == reason && c.Message == message {
 				return nil
 			}
-			condition.LastTransitionTime = c.LastTransitionTime // the words changed, not the state
+			condition.LastTransitionTime = c.LastTransitionTime // only the reason or message changes, not the state
 		}
 	}
 	if pod.Spec.NodeName != "" {
@@ -43,7 +42,7 @@ func (a *Actor) Unschedulable(ctx context.Context, pod *corev1.Pod, reason, mess
 	return nil
 }
 
-// podPatch is a patch of the annotations and status of a pod that holds for this UID alone.
+// podPatch returns a patch of a pod's annotations and status that the server applies only if the pod still has this UID.
 func podPatch(pod *corev1.Pod, annotations map[string]string, status any) ([]byte, error) {
 	metadata := map[string]any{"uid": pod.UID}
 	if annotations != nil {
@@ -56,7 +55,7 @@ func podPatch(pod *corev1.Pod, annotations map[string]string, status any) ([]byt
 	return json.Marshal(patch)
 }
 
-// patchPod patches a pod, if there still is such a pod.
+// patchPod patches a pod. If the pod is gone it returns no error.
 func (a *Actor) patchPod(ctx context.Context, pod *corev1.Pod, form types.PatchType, patch []byte, part ...string) error {
 	return a.remove(ctx, "patch", pod, func() error {
 		_, err := a.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, form, patch,

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Evict asks the server to evict pods, which their disruption budgets may refuse: the error then wraps ErrBudget. It
-// returns an error per pod, nil for those that are evicted or gone.
+// Evict asks the server to evict pods. It returns one error per pod, nil if the pod is evicted or gone. If a disruption budget
+// refuses the eviction, the error wraps ErrBudget.
 func (a *Actor) Evict(ctx context.Context, pods []*corev1.Pod) []error {
 	return a.pods(ctx, "evict", pods, func(pod *corev1.Pod) error {
 		eviction := &policyv1.Eviction{
@@ -29,8 +29,7 @@ func (a *Actor) Evict(ctx context.Context, pods []*corev1.Pod) []error {
 	})
 }
 
-// Delete deletes pods, whatever their disruption budgets. It returns an error per pod, nil for those that are deleted or
-// gone.
+// Delete deletes pods, regardless of their disruption budgets. It returns one error per pod, nil if the pod is deleted or gone.
 func (a *Actor) Delete(ctx context.Context, pods []*corev1.Pod) []error {
 	return a.pods(ctx, "delete", pods, func(pod *corev1.Pod) error {
 		return a.remove(ctx, "delete", pod, func() error {
@@ -39,11 +38,12 @@ func (a *Actor) Delete(ctx context.Context, pods []*corev1.Pod) []error {
 	})
 }
 
-// remove tries do, which shall make an end of pod, and takes for success that the pod is gone.
+// remove calls do, a request that changes or removes pod, with retries. It returns nil if do succeeds or if the pod is gone.
 func (a *Actor) remove(ctx context.Context, what string, pod *corev1.Pod, do func() error) error {
 	err := try(ctx, func() error {
 		err := do()
-		// The UID may be another's: of patches that is invalid, and of evictions another's budget is looked at first.
+		// Another pod may have the name now. The server then rejects a patch as invalid, and checks that pod's budget before the UID of
+		// an eviction.
 		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || errors.Is(err, ErrBudget) {
 			if gone, unread := a.gone(ctx, pod); unread == nil && gone {
 				return nil
@@ -60,7 +60,7 @@ func (a *Actor) remove(ctx context.Context, what string, pod *corev1.Pod, do fun
 	return nil
 }
 
-// gone tells whether the server has no such pod any more.
+// gone reports whether the pod no longer exists on the server.
 func (a *Actor) gone(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	now, err := a.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	attempts     = 4                     // one and three more
-	firstPause   = 50 * time.Millisecond // doubled from attempt to attempt
-	longestPause = 10 * time.Second      // however long the server asks to wait
+	attempts     = 4                     // the first one and three retries
+	firstPause   = 50 * time.Millisecond // doubles after each attempt
+	longestPause = 10 * time.Second      // even if the server asks for a longer wait
 )
 
-// try calls do until it succeeds, fails for a reason that does not pass, or has failed attempts times. It returns the last
-// error, with the context's if that ended it.
+// try calls do until it succeeds, fails for a reason that is not temporary, or has failed as many times as the constant attempts.
+// It returns the last error, wrapped with the context's error if the context ended the retries.
 func try(ctx context.Context, do func() error) error {
 	pause := firstPause
 	var err error
@@ -47,8 +47,9 @@ func try(ctx context.Context, do func() error) error {
 	return err
 }
 
-// passes tells whether the reason for an error may be over soon: the server is busy, away or in trouble, or another was
-// faster to write the same object. What a disruption budget refuses is left to the caller, for it may take long.
+// passes reports whether the reason for an error is temporary: the server is busy, unreachable or in trouble, or somebody else
+// wrote the same object first. An eviction that a disruption budget refuses does not count, because it may be refused for long:
+// the caller decides when to retry.
 func passes(err error) bool {
 	if errors.Is(err, ErrBudget) {
 		return false
@@ -61,7 +62,7 @@ func passes(err error) bool {
 		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// status is the HTTP code of the server's answer, 0 if err is not one.
+// status returns the HTTP status code of the server's answer in err, or 0 if err contains none.
 func status(err error) int {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

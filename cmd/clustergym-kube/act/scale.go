@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// shedCost is what a pod that shall go first costs to delete, in the annotation that ReplicaSets look at; 0 is usual.
+// shedCost is the deletion cost of the pods to delete first, in the annotation that ReplicaSets read; the default cost is 0.
 const shedCost = "-1000"
 
-// Scale has the owner of pod make replicas pods: the Deployment of its ReplicaSet, its StatefulSet, its Job, or any
-// other resource with a scale subresource. Before it shrinks, the pods to shed are marked as cheapest to delete where
-// the owner looks at that; a StatefulSet and an Indexed Job give up their highest numbers, whatever shed says.
+// Scale sets the number of pods of the owner of pod: the Deployment of its ReplicaSet, its StatefulSet, its Job, or any other
+// resource with a scale subresource. Before shrinking, Scale marks the pods in shed as cheapest to delete, if the owner reads
+// that mark. A StatefulSet and an Indexed Job ignore shed: they delete the pods with the highest indices.
 //
-// An error wraps ErrRigid if nothing that makes the pod can be scaled, or the server does not let it be, ErrGone if the
-// owner is no more, and errConflict if somebody else scaled it since it was first read here.
+// An error wraps ErrRigid if the pod has no owner that can be scaled or if the server forbids it, ErrGone if the owner no longer
+// exists, and errConflict if somebody else scaled the owner after Scale first read it.
 func (a *Actor) Scale(ctx context.Context, pod *corev1.Pod, replicas int32, shed []*corev1.Pod) error {
 	o, err := a.governor(ctx, pod)
 	if err == nil {
@@ -40,12 +40,12 @@ func (a *Actor) Scale(ctx context.Context, pod *corev1.Pod, replicas int32, shed
 	return nil
 }
 
-// owner is what makes pods, or makes what makes them.
+// owner is an object that creates pods, or that creates an object that creates pods.
 type owner struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	uid             types.UID
-	sheds           bool // it looks at the cost of pods when it shrinks
+	sheds           bool // it reads the deletion cost of pods when it shrinks
 }
 
 func (o owner) String() string {
@@ -55,7 +55,7 @@ func (o owner) String() string {
 	return o.kind.Kind + " " + o.namespace + "/" + o.name
 }
 
-// check tells whether an object of the owner's name is the owner.
+// check returns an error if uid is not the UID of the owner: another object has its name now.
 func (o owner) check(uid types.UID) error {
 	if uid != o.uid {
 		return fmt.Errorf("%w: %v has UID %s now, want %s", ErrGone, o, uid, o.uid)
@@ -63,7 +63,7 @@ func (o owner) check(uid types.UID) error {
 	return nil
 }
 
-// parent is the controller of an object of the namespace; ok is false if it has none.
+// parent returns the controller of an object in the namespace; ok is false if the object has none.
 func parent(namespace string, of metav1.Object) (o owner, ok bool) {
 	ref := metav1.GetControllerOf(of)
 	if ref == nil {
@@ -73,8 +73,9 @@ func parent(namespace string, of metav1.Object) (o owner, ok bool) {
 	return owner{kind: kind, namespace: namespace, name: ref.Name, uid: ref.UID}, true
 }
 
-// governor finds the object that says how many pods like pod there are. What a ReplicaSet or a StatefulSet is told is
-// undone by the object that made it, if there is one, so that is the one to tell. A Job keeps what it is told.
+// governor returns the object that sets the number of pods like pod. If an object created the ReplicaSet or StatefulSet of the
+// pod, that object would undo a change of the number, so governor returns that object. A Job keeps its number, so governor
+// returns the Job itself.
 func (a *Actor) governor(ctx context.Context, pod *corev1.Pod) (owner, error) {
 	o, ok := parent(pod.Namespace, pod)
 	if !ok {
@@ -109,7 +110,7 @@ func (a *Actor) governor(ctx context.Context, pod *corev1.Pod) (owner, error) {
 	return o, nil
 }
 
-// scaleOwner sets the scale subresource.
+// scaleOwner sets the number of replicas through the owner's scale subresource.
 func (a *Actor) scaleOwner(ctx context.Context, o owner, pod *corev1.Pod, replicas int32, shed []*corev1.Pod) error {
 	mapping, err := a.Mapper.RESTMapping(o.kind.GroupKind(), o.kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -145,7 +146,7 @@ func (a *Actor) scaleOwner(ctx context.Context, o owner, pod *corev1.Pod, replic
 	})
 }
 
-// governs returns nil if s is the scale of o and counts the pod.
+// governs returns nil if s is the scale of o and its selector matches the pod.
 func governs(o owner, s *autoscalingv1.Scale, pod *corev1.Pod) error {
 	if err := o.check(s.UID); err != nil || s.Status.Selector == "" {
 		return err
@@ -160,8 +161,7 @@ func governs(o owner, s *autoscalingv1.Scale, pod *corev1.Pod) error {
 	return nil
 }
 
-// scaleJob sets the parallelism of a Job, and its completions where these follow: in an Indexed Job that has as many of
-// the one as of the other.
+// scaleJob sets the parallelism of a Job. In an Indexed Job whose completions equal its parallelism it sets the completions too.
 func (a *Actor) scaleJob(ctx context.Context, o owner, replicas int32) error {
 	jobs := a.Client.BatchV1().Jobs(o.namespace)
 	var first *int32
@@ -190,15 +190,15 @@ func (a *Actor) scaleJob(ctx context.Context, o owner, replicas int32) error {
 				job.ResourceVersion, replicas, replicas)
 		}
 		_, err = jobs.Patch(ctx, o.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
-		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) { // as of a Job that Kubernetes has made a PodGroup for
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) { // for example a Job that Kubernetes has made a PodGroup for
 			return fmt.Errorf("%w: %w", ErrRigid, err)
 		}
 		return err
 	})
 }
 
-// compare tells whether the replicas read are those wanted. It notes the first ones read, and returns an error if others
-// are read later: then it was not only the object's status that somebody wrote meanwhile.
+// compare reports whether the number of replicas read is the number wanted. It stores the first number read in first, and returns
+// an error if a later call reads another one: then somebody else has scaled the owner, and not only changed its status.
 func compare(first **int32, read, wanted int32) (done bool, err error) {
 	if *first == nil {
 		*first = &read
@@ -209,7 +209,7 @@ func compare(first **int32, read, wanted int32) (done bool, err error) {
 	return read == wanted, nil
 }
 
-// cheapen marks pods as the first to delete.
+// cheapen sets the deletion cost of pods so that their owner deletes them first.
 func (a *Actor) cheapen(ctx context.Context, pods []*corev1.Pod) error {
 	cost := map[string]string{corev1.PodDeletionCost: shedCost}
 	return errors.Join(a.pods(ctx, "set deletion cost", pods, func(pod *corev1.Pod) error {
