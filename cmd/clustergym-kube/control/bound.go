@@ -14,15 +14,15 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 )
 
-// bound remembers bindings until the watch shows them. Without it a round could give away GPUs that are taken.
+// bound stores bindings until the watch shows them. Without it a round could assign GPUs that are already taken.
 type bound struct {
 	node  map[types.UID]string
-	doubt map[types.UID]act.Binding // those that the server may have done or not: its answer was lost
+	doubt map[types.UID]act.Binding // bindings that the server may have carried out: its answer was lost
 }
 
 func newBound() bound { return bound{map[types.UID]string{}, map[types.UID]act.Binding{}} }
 
-// settle forgets what the pods show, and pods that are gone.
+// settle removes the bindings of pods that now show a node, and of pods that are gone.
 func (b *bound) settle(pods []*corev1.Pod) {
 	if len(b.node) == 0 {
 		return
@@ -40,7 +40,7 @@ func (b *bound) settle(pods []*corev1.Pod) {
 	}
 }
 
-// note remembers what came of a binding.
+// note stores the result of a binding.
 func (b *bound) note(of act.Binding, err error) {
 	b.forget(of.Pod.UID)
 	switch {
@@ -56,8 +56,9 @@ func (b *bound) forget(uid types.UID) {
 	delete(b.doubt, uid)
 }
 
-// dispel makes the bindings again that the server may have done or not, to the same nodes: those count as taken, and what is
-// done already is no error. It gives one while the server still does not say.
+// dispel repeats the bindings that the server may or may not have carried out, to the same nodes. The rounds count those nodes'
+// GPUs as taken, and a binding that has been carried out returns no error when repeated. dispel returns an error if the result of
+// any binding is still unknown.
 func (b *bound) dispel(ctx context.Context, a *act.Actor) error {
 	if len(b.doubt) == 0 {
 		return nil

@@ -15,14 +15,14 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// inTime bounds what one round writes: then the next one looks again.
+// inTime is the longest time for the writes of one round. After that the next round reads the cluster again.
 const inTime = 30 * time.Second
 
-// errOff ends a round whose switch was pulled.
+// errOff ends a round during which somebody switched the mode to one below live.
 var errOff = errors.New("no longer live")
 
-// carryOut does what a round has come to: first what frees nodes, then what takes them, and the words last. Before each part it
-// looks whether it still may.
+// carryOut writes a round's decisions to the cluster: first those that free nodes, then those that use them, then conditions and
+// events. Before each part it checks that the mode is still live.
 func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, inTime)
 	defer cancel()
@@ -45,8 +45,8 @@ func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now ti
 	return errors.Join(errs...)
 }
 
-// giveUp deletes what is bound of gangs that could not be completed in time. The time counts from when this process first saw
-// them so: a gang that has run for long, and has just lost a pod, gets as much for another one.
+// giveUp deletes the bound pods of gangs that were not completed within the gang deadline. The time counts from when this process
+// first saw the gang partly bound, so a gang that has run for long and just lost a pod has the full deadline to get another.
 func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 	var errs []error
 	was := l.partial
@@ -59,7 +59,7 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 		}
 		l.partial[p.Spec.Name] = from
 		since := now.Sub(from)
-		// In the end not even one that could be bound now is waited for: it could all the time.
+		// After twice the deadline even a gang that could be bound now is given up: it could have been bound all the time.
 		binds := slices.ContainsFunc(r.bind, func(g gangBinding) bool { return g.job == &p.Job })
 		if since < l.GangDeadline || binds && since < 2*l.GangDeadline {
 			l.within(max(l.GangDeadline-since, afterFailure))
@@ -78,20 +78,21 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// A gang that a disruption budget has kept is not for the policy to stop for so long; where its node has to be returned it is
-// asked again sooner.
+// After a disruption budget refused to let a gang stop, the policy may not stop that gang again for the time sparing. If
+// inference wants the gang's node back, the loop tries again after askBack.
 const (
 	sparing = 5 * time.Minute
 	askBack = 5 * time.Second
 )
 
-// kept reports whether a disruption budget has kept a gang within so long.
+// kept reports whether a disruption budget refused to let a gang stop during the time within before now.
 func (l *Loop) kept(gang string, now time.Time, within time.Duration) bool {
 	at, ok := l.spared[gang]
 	return ok && now.Sub(at) < within
 }
 
-// stop evicts the gangs that are to stop, after the ledger has them. What a budget has kept is in the ledger already.
+// stop records the gangs to stop in the ledger and then evicts their pods. A gang that a budget kept from stopping is in the
+// ledger already.
 func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
 	maps.DeleteFunc(l.spared, func(gang string, _ time.Time) bool { return !l.kept(gang, now, sparing) })
 	fresh := 0
@@ -143,7 +144,7 @@ func (l *Loop) scaleAll(ctx context.Context, r *round, now time.Time) error {
 		result := "ok"
 		switch {
 		case errors.Is(err, act.ErrRigid):
-			result, err = "rigid", nil // it stays as it is, and its owner will hardly change
+			result, err = "rigid", nil // the gang keeps its size: its owner is unlikely to become scalable
 			l.rigid[j.Spec.Name] = now
 			l.said.event(l.Actor, about(&j.Group, j.Bound), corev1.EventTypeWarning, "NotScalable",
 				"its owner has no scale: %d pods stay", len(j.Bound))
@@ -160,7 +161,7 @@ func (l *Loop) scaleAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// lend lends nodes, calls them back, and ends the loan of those that are free.
+// lend puts nodes on loan, starts the return of nodes, and ends the loan of those that no pod uses any more.
 func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
 	var errs []error
 	do := func(what string, nodes []string, write func(context.Context, string) error) {
@@ -178,10 +179,10 @@ func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
 	return errors.Join(errs...)
 }
 
-// atOnce is how many pods are bound, in whole gangs, before the switch is looked at again.
+// atOnce is the number of pods to bind, in whole gangs, before the loop checks the mode again.
 const atOnce = 128
 
-// bindAll binds the pods of all gangs, while nobody pulls the switch.
+// bindAll binds the pods of all gangs, as long as the mode stays live.
 func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
 	var errs []error
 	for gangs := r.bind; len(gangs) > 0; {
@@ -199,7 +200,7 @@ func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// bind binds the pods of some gangs at once.
+// bind binds the pods of several gangs concurrently.
 func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time.Time) error {
 	var all []act.Binding
 	for _, g := range gangs {

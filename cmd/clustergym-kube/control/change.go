@@ -11,34 +11,35 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// changes are what has to be done to the cluster. The free GPUs of now carry what begins; what needs those that others leave
-// comes in a later round, when they are gone.
+// changes lists what a round has to change in the cluster. Only starts and growth that fit into the GPUs that are free now are
+// carried out; those that need GPUs of other gangs follow in a later round, when the GPUs are free.
 type changes struct {
 	loan, giveBack []string // nodes
 	stop           []cluster.JobID
 	scale          []scaling
 	bind           []gangBinding
-	later          []cluster.JobID // start when there is room
-	forced         int             // of stop: for nodes that inference wants back
+	later          []cluster.JobID // gangs that start when other pods have made room
+	forced         int             // the number of gangs in stop that stop because inference wants their nodes back
 }
 
-// scaling is another number of pods for a running gang.
+// scaling changes the number of pods of a running gang.
 type scaling struct {
 	job      cluster.JobID
 	replicas int32
-	shed     []*corev1.Pod // those to end, if it shrinks
+	shed     []*corev1.Pod // the pods to end, if the gang shrinks
 }
 
-// gangBinding is what is bound of one gang.
+// gangBinding lists the pods of one gang to bind.
 type gangBinding struct {
 	key  string // namespace/name
 	job  *mirror.Job
-	rest bool // it has pods bound already
+	rest bool // other pods of the gang are bound already
 	pods []act.Binding
 }
 
-// compare finds the changes between what is and what was decided. At most so many gangs stop: steps that each stop none, such as
-// to shrink here and then to grow there, may come to a stop together.
+// compare sets the changes between the cluster and the decided state. It stops at most the given number of gangs. That limit is
+// needed here because proposals that each stop no gang may do so together: for example, to shrink a gang on one server and then
+// grow it on another.
 func (r *round) compare(most int) {
 	v, s, now := r.view, r.view.State, &r.before
 	tx := now.Begin(nil)
@@ -67,7 +68,7 @@ func (r *round) compare(most int) {
 	tx.End()
 }
 
-// resize finds what another placement of a running gang comes to.
+// resize adds the change from the placement was of a running gang to the placement is.
 func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement, most int) {
 	j, s := &r.view.Jobs[id], r.view.State
 	pods := is.Workers() / max(j.PodGPUs, 1)
@@ -90,7 +91,7 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 	}
 }
 
-// deal gives pods to the servers of a placement beyond those of another one, in order, as far as they go.
+// deal assigns pods, in order, to the workers that the placement is has beyond the placement was. It stops when the pods run out.
 func deal(s *cluster.View, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Placement) (list []act.Binding) {
 	for _, p := range is {
 		n := p.Workers
@@ -104,7 +105,8 @@ func deal(s *cluster.View, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Pl
 	return list
 }
 
-// shed picks the pods that a smaller placement does without: the last by name on each server.
+// shed returns the pods to end so that the placement was becomes the smaller placement is: on each server, those with the last
+// names.
 func shed(s *cluster.View, j *mirror.Job, was, is cluster.Placement) (pods []*corev1.Pod) {
 	for _, p := range was {
 		n := p.Workers

@@ -13,17 +13,17 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// Mode is how far the scheduler goes.
+// Mode limits what the scheduler may do.
 type Mode string
 
-// The modes, from the least to the most.
+// The modes, each of which may do more than the one before.
 const (
-	off    Mode = "off"    // it decides nothing
-	Shadow Mode = "shadow" // it decides, compares with what another scheduler did, and writes nothing
-	Live   Mode = "live"   // it carries out what it decides
+	off    Mode = "off"    // decides nothing
+	Shadow Mode = "shadow" // decides, compares with what another scheduler did, and writes nothing
+	Live   Mode = "live"   // writes its decisions to the cluster
 )
 
-// level orders modes; one that is not known lets nothing be done.
+// level returns the rank of a mode among the modes. An unknown mode has the rank of off.
 func (m Mode) level() int {
 	switch m {
 	case Live:
@@ -34,7 +34,7 @@ func (m Mode) level() int {
 	return 0
 }
 
-// Config is all that a Loop needs. Reads go through Client and Dynamic, writes through Actor alone.
+// Config configures a Loop. The loop reads through Client and Dynamic, and writes through Actor alone.
 type Config struct {
 	Mode      Mode
 	Namespace string // of the ConfigMaps ControlName and ledgerName
@@ -44,16 +44,16 @@ type Config struct {
 	Mirror    mirror.Config
 	Decider   *decide.Decider
 
-	Period  time.Duration // between rounds when nothing changes: 10 s
-	Settle  time.Duration // from a change to the round that sees it, so that one round sees many changes: 50 ms
-	Explain time.Duration // between rounds that find reasons for those that wait: 10 s
-	// GangDeadline is how long a gang may be bound in part; then its bound pods are deleted, so that their owner makes them
-	// anew: 1 min.
+	Period  time.Duration // between rounds if nothing changes, 10 s if 0
+	Settle  time.Duration // from a change to the round that reads it, to collect many changes in one round: 50 ms if 0
+	Explain time.Duration // between rounds that explain why gangs wait, 10 s if 0
+	// GangDeadline is how long a gang may be partly bound, 1 min if 0. After that the loop deletes the gang's bound pods, so that
+	// their owner creates new ones.
 	GangDeadline time.Duration
-	// Stops is how many gangs may be stopped or moved in an hour, 0 for none.
+	// Stops is the number of gangs that the loop may stop or move in an hour; 0 for none.
 	Stops int
-	// Starvation is how long a gang waits before it goes before all others; 0 for never. For as long again at most it holds back
-	// what would delay it.
+	// Starvation is the waiting time after which a gang goes before all others; 0 for never. After that, the gang holds back starts
+	// that would delay it, for at most the same time again.
 	Starvation time.Duration
 	Now        func() time.Time // nil for time.Now
 	Log        *slog.Logger

@@ -1,7 +1,7 @@
-// Package control is the scheduler itself: again and again it looks at the cluster, has a policy decide, bounds what was decided
-// and carries it out, or, in shadow mode, only compares it with what another scheduler did.
+// Package control is the scheduling loop. In each round it reads the cluster, asks a policy to decide, limits the decision and
+// writes it to the cluster. In shadow mode it writes nothing and compares the decision with what another scheduler did.
 //
-// A round depends on nothing but what the API server shows and the bindings that it has accepted and does not show yet, so a
-// process that is killed at any point is followed by one that goes on. Nothing is done twice: every write names the object that
-// was meant, and a gang that was bound in part is completed, or given up when its deadline has passed.
+// A round depends only on the objects that the API server shows and on the bindings that the server has accepted but does not
+// show yet. So if the process is killed at any point, the next process continues its work. Nothing is done twice, because every
+// write names its object by UID. A partly bound gang is completed, or given up after its deadline.
 package control

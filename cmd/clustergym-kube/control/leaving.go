@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// leaving remembers pods that the API server has been made to delete, until the watch shows it. Without it a round could stop a
-// gang again, and count that as another stop.
+// leaving stores the pods that the API server has agreed to delete, until the watch shows the deletion. Without it a round could
+// stop a gang again and count a second stop.
 type leaving map[types.UID]metav1.Time
 
-// note remembers the pods that were deleted without an error.
+// note stores the pods whose deletion returned no error.
 func (l leaving) note(pods []*corev1.Pod, errs []error, now metav1.Time) {
 	for i, pod := range pods {
 		if errs[i] == nil {
@@ -19,8 +19,8 @@ func (l leaving) note(pods []*corev1.Pod, errs []error, now metav1.Time) {
 	}
 }
 
-// show has pods, the caller's own list, show that they are being deleted, and forgets those of which it knows no more than they
-// show themselves.
+// show replaces, in the caller's list, the stored pods that do not show their deletion yet by copies that do. It forgets the
+// other stored pods: they show it or are gone.
 func (l leaving) show(pods []*corev1.Pod) {
 	if len(l) == 0 {
 		return
@@ -29,7 +29,7 @@ func (l leaving) show(pods []*corev1.Pod) {
 	for i, pod := range pods {
 		if at, ok := l[pod.UID]; ok && pod.DeletionTimestamp == nil {
 			seen[pod.UID] = true
-			pods[i] = pod.DeepCopy() // the watch's own object stays as it is
+			pods[i] = pod.DeepCopy() // the watch owns the original object
 			pods[i].DeletionTimestamp = &at
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// ledgerName is the ConfigMap that remembers when gangs were stopped, so that a restart does not grant the hour's stops again.
+// ledgerName is the ConfigMap that stores when gangs were stopped, so that a restart does not allow the hour's stops again.
 const ledgerName = "clustergym-ledger"
 
 const (
-	stopsKey  = "stops"   // JSON: instants, Unix seconds, ascending
-	mostStops = 1 << 16   // entries that are believed
-	hour      = time.Hour // over which stops are counted
+	stopsKey  = "stops"   // a JSON list of times in Unix seconds, ascending
+	mostStops = 1 << 16   // a longer list is an error
+	hour      = time.Hour // the window in which stops are counted
 )
 
-// ledger counts the stops of the last hour. What it counts is written before anything is stopped: a crash in between counts a
-// stop that was none, never the other way.
+// ledger counts the stops of the last hour. The loop writes stops to it before it stops any gang: a crash in between counts a
+// stop that did not happen, but a stop is never missing.
 type ledger struct {
 	client    kubernetes.Interface
 	namespace string
@@ -31,10 +31,10 @@ type ledger struct {
 	known     bool
 	stops     []int64 // as the server has them
 	exists    bool
-	version   string // resourceVersion of the object that exists
+	version   string // the object's resourceVersion, if it exists
 }
 
-// left returns how many more gangs may be stopped now. An error leaves it at none.
+// left returns how many more gangs may be stopped now: 0 if there is an error.
 func (l *ledger) left(ctx context.Context, now time.Time) (int, error) {
 	if l.limit == 0 {
 		return 0, nil
@@ -47,7 +47,7 @@ func (l *ledger) left(ctx context.Context, now time.Time) (int, error) {
 	return max(l.limit-len(l.recent(now)), 0), nil
 }
 
-// recent returns the stops of the last hour. Those from the future, of another's clock, count as well.
+// recent returns the stops of the last hour. It includes stops in the future, which another machine's clock may have written.
 func (l *ledger) recent(now time.Time) []int64 {
 	from := now.Add(-hour).Unix()
 	return slices.DeleteFunc(slices.Clone(l.stops), func(at int64) bool { return at <= from })
@@ -73,9 +73,9 @@ func (l *ledger) read(ctx context.Context) error {
 	return nil
 }
 
-// book writes that so many gangs are about to be stopped. After an error none of them may be.
+// book writes that n gangs are about to be stopped. After an error the caller may stop none of them.
 func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
-	if !l.known { // without a limit nothing else has read it
+	if !l.known { // without a limit, left has not read the ledger
 		if err := l.read(ctx); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
 		m, err = maps.Update(ctx, m, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		l.known = false // another may have written: read again
+		l.known = false // another process may have written it: read it again
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	l.stops, l.exists, l.version = stops, true, m.ResourceVersion

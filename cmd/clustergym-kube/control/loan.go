@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// overdue takes nodes back that inference wants and the policy has not returned in time: those first that are being returned
-// already, then those with the fewest training workers. Gangs on them are stopped.
+// overdue takes back nodes that inference wants and that the policy has not returned in time. It takes those first that are being
+// returned already, then those with the fewest training workers, and stops the gangs on them.
 func (r *round) overdue() {
 	s := &r.before
 	owed, by := s.Owed()
@@ -45,13 +45,13 @@ func (r *round) overdue() {
 				r.stop, r.forced = append(r.stop, job), r.forced+1
 			}
 		}
-		r.bind = slices.DeleteFunc(r.bind, func(g gangBinding) bool { // of this very round
+		r.bind = slices.DeleteFunc(r.bind, func(g gangBinding) bool { // gangs of this round that would start on the node
 			return slices.ContainsFunc(g.pods, func(b act.Binding) bool { return b.Node == name })
 		})
 	}
 }
 
-// returning are the nodes that are being returned.
+// returning returns the names of the nodes that are being returned.
 func returning(nodes []*corev1.Node) map[string]bool {
 	names := map[string]bool{}
 	for _, node := range nodes {
@@ -62,12 +62,12 @@ func returning(nodes []*corev1.Node) map[string]bool {
 	return names
 }
 
-// on reports whether one of the pods is on the node.
+// on reports whether one of the pods runs on the node.
 func on(pods []*corev1.Pod, node string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
 }
 
-// returned lists those of the nodes that are being returned that no pod of these schedulers is on any more.
+// returned returns those of the nodes being returned on which no pod of the given schedulers runs any more.
 func returned(returning map[string]bool, o *mirror.Objects, schedulers []string) []string {
 	busy := map[string]bool{}
 	for _, pod := range o.Pods {

@@ -15,14 +15,14 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// Loop is the scheduler. Its rounds run one after the other.
+// Loop is the scheduling loop. Its rounds run one after the other.
 type Loop struct {
 	Config
 
-	// What is remembered of gangs, by name.
-	partial map[string]time.Time // bound in part: since when they were seen so
-	spared  map[string]time.Time // kept by a disruption budget: when it last did
-	rigid   map[string]time.Time // not to be scaled: when that was tried
+	// These maps store facts about gangs, by name.
+	partial map[string]time.Time // partly bound gangs: when this process first saw them so
+	spared  map[string]time.Time // gangs that a disruption budget kept from stopping: when it last did
+	rigid   map[string]time.Time // gangs whose owner cannot be scaled: when that was tried
 	leaving leaving
 	waits   waits
 
@@ -33,16 +33,16 @@ type Loop struct {
 	shadow    shadow
 	said      said
 	ready     atomic.Bool
-	last      time.Time // of the last round
-	explained time.Time // of the last round that found reasons
+	last      time.Time // when the last round began
+	explained time.Time // when the last round that explained waiting began
 	rounds    int
-	wait      time.Duration // until the next round if nothing changes
-	warned    string        // the last complaint about the orders
+	wait      time.Duration // time until the next round if nothing changes
+	warned    string        // the last error in the control ConfigMap that was logged
 	inForce   Mode
-	never     map[string]string // why gangs can never start, by their names, as the log has it
+	never     map[string]string // the reasons last logged why gangs can never start, by gang name
 }
 
-// New returns a loop that has not begun. Its metrics go to the registry.
+// New returns a loop that has made no round yet. It registers the loop's metrics with r.
 func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -54,14 +54,14 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.partial, l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
 	l.leaving = leaving{}
-	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the second half for reading and deciding
+	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.inForce = off
 	l.setMode(off)
 	return l, nil
 }
 
-// Sync reads the whole cluster once and watches it from then on, until the context ends. Rounds need it.
+// Sync reads the whole cluster and then watches it until the context ends. It must return before the first round.
 func (l *Loop) Sync(ctx context.Context) (err error) {
 	if l.watch, err = newWatch(&l.Config); err != nil {
 		return err
@@ -73,14 +73,14 @@ func (l *Loop) Sync(ctx context.Context) (err error) {
 	return nil
 }
 
-// Ready reports whether the cluster has been read.
+// Ready reports whether Sync has read the cluster.
 func (l *Loop) Ready() bool { return l.ready.Load() }
 
-// afterFailure is the time to the next round after one that failed: what it could not write has not changed anything.
+// afterFailure is the time from a failed round to the next: nothing changes in the cluster that would start the next round.
 const afterFailure = time.Second
 
-// Run makes rounds until the context ends: when something has changed, when the policy asked to be called, when a gang is bound
-// in part for too long, soon after a failure, and after Period.
+// Run makes rounds until the context ends: after a change, at the time that the policy asked for, when a gang has been partly
+// bound for too long, soon after a failure, and after Period at the latest.
 func (l *Loop) Run(ctx context.Context) {
 	l.watch.poke()
 	l.wait = l.Period
@@ -110,8 +110,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Round looks at the cluster and does what there is to do. It never panics: what goes wrong is logged and counted, and the next
-// round begins anew.
+// Round makes one round: it reads the cluster, decides, and writes the decision in live mode. It never panics: it logs and counts
+// failures, and the next round starts afresh.
 func (l *Loop) Round(ctx context.Context) {
 	began := time.Now()
 	result := roundFailed
@@ -130,7 +130,7 @@ func (l *Loop) Round(ctx context.Context) {
 	result = l.round(ctx)
 }
 
-// within has the next round come after so long at the latest.
+// within makes the next round come after at most the time d.
 func (l *Loop) within(d time.Duration) { l.wait = min(l.wait, max(d, l.Settle)) }
 
 func (l *Loop) round(ctx context.Context) string {
@@ -160,7 +160,7 @@ func (l *Loop) round(ctx context.Context) string {
 	return roundDone
 }
 
-// decide looks at the cluster and decides.
+// decide reads the cluster and asks the policy. It returns the round and the objects read.
 func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (*round, *mirror.Objects, error) {
 	objects, err := l.watch.objects()
 	if err != nil {
@@ -204,7 +204,7 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	return r, objects, nil
 }
 
-// tellNever logs which gangs can never start, each once while that is so for the same reason.
+// tellNever logs the gangs that can never start: each gang once for as long as the reason stays the same.
 func (l *Loop) tellNever(ctx context.Context, v *mirror.View) {
 	was := l.never
 	l.never = map[string]string{}
@@ -217,7 +217,7 @@ func (l *Loop) tellNever(ctx context.Context, v *mirror.View) {
 	}
 }
 
-// orders reads what people say in the ConfigMap.
+// orders returns the settings in the control ConfigMap.
 func (l *Loop) orders(now time.Time) orders {
 	m, err := l.watch.control.Get(ControlName)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -239,7 +239,7 @@ func (l *Loop) orders(now time.Time) orders {
 	return o
 }
 
-// setMode tells the mode in force.
+// setMode sets the mode in force, logs a change of it, and updates its metric.
 func (l *Loop) setMode(m Mode) {
 	if m != l.inForce {
 		l.Log.Info("mode in force", "mode", m)
@@ -254,7 +254,7 @@ func (l *Loop) setMode(m Mode) {
 	}
 }
 
-// stillLive reports whether nobody has pulled the switch since the round began.
+// stillLive reports whether the mode is still live and the context has not ended.
 func (l *Loop) stillLive(ctx context.Context) bool {
 	return ctx.Err() == nil && within(l.Mode, l.orders(l.Now()).mode) == Live
 }

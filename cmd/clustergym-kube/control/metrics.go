@@ -4,27 +4,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the scheduler counts beside what its decider does.
+// metrics are the scheduler's metrics, besides those of its decider.
 type metrics struct {
-	rounds   *prometheus.CounterVec // result
+	rounds   *prometheus.CounterVec // label result
 	seconds  prometheus.Histogram
-	gangs    *prometheus.GaugeVec   // state
-	bound    *prometheus.CounterVec // what
-	unbound  *prometheus.CounterVec // reason
+	gangs    *prometheus.GaugeVec   // label state
+	bound    *prometheus.CounterVec // label what
+	unbound  *prometheus.CounterVec // label reason
 	wait     prometheus.Histogram
-	stopped  *prometheus.CounterVec // why
-	held     *prometheus.CounterVec // reason
+	stopped  *prometheus.CounterVec // label why
+	held     *prometheus.CounterVec // label reason
 	given    prometheus.Counter
-	scaled   *prometheus.CounterVec // result
-	loans    *prometheus.CounterVec // what
-	mode     *prometheus.GaugeVec   // mode
-	compared *prometheus.CounterVec // first
+	scaled   *prometheus.CounterVec // label result
+	loans    *prometheus.CounterVec // label what
+	mode     *prometheus.GaugeVec   // label mode
+	compared *prometheus.CounterVec // label first
 }
 
 // The results of a round.
 const (
 	roundDone    = "done"
-	roundFailed  = "failed" // what could not be read or decided, or was not carried out in full
+	roundFailed  = "failed" // something could not be read, decided or written
 	roundSkipped = "off"
 )
 
@@ -62,7 +62,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for _, x := range []struct {
 		of     *prometheus.CounterVec
 		labels []string
-	}{ // a counter that was never counted is 0, not absent
+	}{ // so that a counter without events is 0, not absent
 		{m.rounds, []string{roundDone, roundFailed, roundSkipped}}, {m.bound, []string{"gangs", "pods"}},
 		{m.unbound, []string{"elsewhere", "gone", "unknown", "other"}},
 		{m.stopped, []string{"policy", "reclaim", "budget"}}, {m.held, []string{"stops", "protected", "starving", "no-room"}},
@@ -83,7 +83,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// see notes where gangs stand.
+// see sets the gauges that count gangs by state, and counts the proposals held back.
 func (m *metrics) see(r *round) {
 	pending, running, never := 0, 0, 0
 	for i := range r.view.Jobs {

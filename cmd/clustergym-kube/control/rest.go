@@ -10,8 +10,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// rest is pods that a gang still lacks: those of one that is bound in part, which go before everything else, or one that a
-// running gang could have more. It stands in the State as a job of its own, with an id beyond those of the view's jobs.
+// rest is a set of free pods of one gang. For a partly bound gang these are the pods that it lacks, which are placed before
+// everything else. For a running gang it is one pod that the gang could grow by. A rest is a job of its own in the State, with an
+// id above those of the view's jobs.
 type rest struct {
 	id   cluster.JobID
 	of   *mirror.Job
@@ -21,7 +22,7 @@ type rest struct {
 	bind []act.Binding
 }
 
-// findRests lists the rests of a view. A gang that is bound in part has none while the pods that would complete it are not there.
+// findRests returns the rests of a view. A partly bound gang has no rest while fewer free pods exist than it lacks.
 func findRests(v *mirror.View) (all []rest) {
 	add := func(of *mirror.Job, pods []*corev1.Pod, part bool) {
 		r := rest{id: cluster.JobID(len(v.Jobs) + len(all)), of: of, pods: pods, part: part, spec: of.Spec}
@@ -45,7 +46,8 @@ func findRests(v *mirror.View) (all []rest) {
 	return all
 }
 
-// typeOf is the type of the GPUs that bound pods hold: the rest must be of the same. Without a known one it is as it was.
+// typeOf returns the type of the GPUs that bound pods use, because the rest must use the same. It returns otherwise if that type
+// is unknown.
 func typeOf(s *cluster.View, bound []*corev1.Pod, otherwise string) string {
 	for i := range s.Servers() {
 		v := s.Server(cluster.ServerID(i))
@@ -56,7 +58,7 @@ func typeOf(s *cluster.View, bound []*corev1.Pod, otherwise string) string {
 	return otherwise
 }
 
-// complete places the rests of gangs that are bound in part, where they fit.
+// complete places the rests of partly bound gangs that fit.
 func (r *round) complete() {
 	for i := range r.rests {
 		if x := &r.rests[i]; x.part {
@@ -65,7 +67,7 @@ func (r *round) complete() {
 	}
 }
 
-// surplus places what running gangs could have more in the room that all else leaves.
+// surplus places the rests by which running gangs could grow, on GPUs that are free after everything else.
 func (r *round) surplus() {
 	changed, more := map[*mirror.Job]bool{}, map[*mirror.Job]int{}
 	for _, x := range r.scale {
@@ -86,7 +88,7 @@ func (r *round) surplus() {
 		if x.bind == nil {
 			continue
 		}
-		now := &r.before // what is free in the end may not be so yet
+		now := &r.before // GPUs that are free in the decided state may not be free yet
 		now.Submit(x.id, &x.spec)
 		tx := now.Begin(nil)
 		if tx.Place(x.id, r.view.State.Placement(x.id)) != nil {
@@ -103,15 +105,15 @@ func (r *round) surplus() {
 	}
 }
 
-// most is how many pods a running gang can use.
+// most returns the highest number of pods that a running gang can use.
 func most(j *mirror.Job) int32 {
-	if j.PodGPUs > 1 { // its specification is that of a rigid gang
+	if j.PodGPUs > 1 { // its specification is rigid
 		return int32(len(j.Bound) + len(j.Free))
 	}
 	return j.Spec.Most()
 }
 
-// place places the rest on a state, if it fits.
+// place submits the rest to s and places it, if it fits.
 func (x *rest) place(s *cluster.State) {
 	s.Submit(x.id, &x.spec)
 	p, fits := s.BestFit(x.id, nil)

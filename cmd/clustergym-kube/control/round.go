@@ -13,37 +13,38 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// round is one decision on a view of the cluster, and what it comes to.
+// round is one decision on a view of the cluster, and the changes that follow from it.
 type round struct {
 	id        string
 	view      *mirror.View
-	before    cluster.State // as it is, with gangs that are bound in part completed, and every pending one submitted
+	before    cluster.State // the cluster as it is, with partly bound gangs completed and every pending gang submitted
 	answers   []*decide.Answer
 	held      []decide.Held
-	starved   []cluster.JobID // that wait for longer than they should
-	failed    []error         // tiers that nobody decided
-	wake      *time.Duration  // when the policy wants to be asked again, on the State's clock; nil for no wish
+	starved   []cluster.JobID // gangs that have waited for longer than the starvation limit
+	failed    []error         // of tiers that no policy decided
+	wake      *time.Duration  // when the policy wants to be asked again, on the State's clock; nil if it has no wish
 	rests     []rest
 	waits     *waits
 	returning map[string]bool // nodes that are being returned
 	changes
 }
 
-// mostTiers bounds how many times a round asks the policy. Lower priorities share the last.
+// mostTiers is the highest number of times that a round asks the policy. All lower priorities share the last tier.
 const mostTiers = 8
 
-// limits are what a round may do.
+// limits limit what a round may do.
 type limits struct {
 	stops     int
-	waits     *waits // how long gangs have waited; nil where none starves
+	waits     *waits // how long gangs have waited; nil if there is no starvation limit
 	explain   bool
-	record    bool                   // decisions go to the log
-	spared    func(gang string) bool // running gangs that are not to be stopped; nil for none
+	record    bool                   // log the decisions
+	spared    func(gang string) bool // whether a running gang may not be stopped; nil for none
 	returning map[string]bool        // nodes that are being returned
 }
 
-// decideRound asks the policy about the waiting gangs, those of higher priority first. What a tier does is settled when the next
-// is asked, and running gangs of higher priority are not for it to stop. It changes the view's State and writes nothing.
+// decideRound asks the policy about the waiting gangs, tier by tier, highest priority first. The decisions of a tier are final
+// when it asks about the next, and a tier may not stop running gangs of higher priority. decideRound changes the view's State and
+// writes nothing to the cluster.
 func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round {
 	r := &round{id: id, view: v, waits: l.waits, returning: l.returning}
 	r.rests = findRests(v)
@@ -55,7 +56,7 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			v.Submit(job)
 			r.before.Submit(job, &v.Jobs[job].Spec)
 		}
-		bounds.Protected = func(job cluster.JobID) bool { // the last of a tier has its lowest priority
+		bounds.Protected = func(job cluster.JobID) bool { // the last job of a tier has its lowest priority
 			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority ||
 				l.spared != nil && l.spared(v.Jobs[job].Spec.Name)
 		}
@@ -68,8 +69,9 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	return r
 }
 
-// tiers groups the pending jobs that could ever start by priority, highest first; the policy does not hear of the others, which
-// could only be in the way. If nothing waits there is one empty tier for what runs.
+// tiers groups the pending jobs by priority, highest first. It leaves out jobs that can never start: the policy does not see
+// them, since they could only block others. If no job waits, tiers returns one empty tier, so that the policy still decides about
+// the running jobs.
 func tiers(jobs []mirror.Job) (all [][]cluster.JobID) {
 	var waiting []cluster.JobID
 	for i := range jobs {
@@ -91,13 +93,13 @@ func tiers(jobs []mirror.Job) (all [][]cluster.JobID) {
 	return all
 }
 
-// tier has the policy decide on what has been submitted so far.
+// tier asks the policy to decide on the jobs submitted so far, and applies its proposals within the limits.
 func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limits) {
 	s := r.view.State
 	tx := s.Begin(nil)
 	holding, kept := bounds.Rescue(tx)
 	tx.End()
-	r.starved = bounds.Starving // of the tiers before, those that still wait are among them
+	r.starved = bounds.Starving // includes those of earlier tiers that still wait
 	var snapshot bytes.Buffer
 	if l.record {
 		if err := s.WriteSnapshot(&snapshot); err != nil {
@@ -120,7 +122,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 	tx = s.Begin(nil)
 	r.held = append(r.held, bounds.Apply(tx, out.Proposals, holding)...)
 	tx.End()
-	for _, h := range kept { // unless the policy has started it since, or was told the same
+	for _, h := range kept { // unless the policy has started the job since, or r.held has an entry for it already
 		if s.Phase(h.Job) == cluster.Pending && !slices.ContainsFunc(r.held, func(o decide.Held) bool { return o.Job == h.Job }) {
 			r.held = append(r.held, h)
 		}

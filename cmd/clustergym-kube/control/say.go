@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// said remembers what was said of pods that wait, so that it is said once.
+// said stores what was reported about waiting pods, so that it is not repeated.
 type said struct {
 	about map[types.UID]word
 }
@@ -25,22 +25,22 @@ type word struct {
 }
 
 const (
-	failedScheduling = "FailedScheduling" // the event about a gang that could start if there were room, or if the policy let it
+	failedScheduling = "FailedScheduling" // the event's reason if a gang would start given room, or if the policy let it
 
-	again     = 5 * time.Minute // after which the same is said again in an event
-	mostWords = 200             // pods of which something is said in a round: the others' turn comes
+	again     = 5 * time.Minute // after which the same event is emitted again
+	mostWords = 200             // the most pods reported in a round; later rounds report the others
 )
 
 func newSaid() said { return said{map[types.UID]word{}} }
 
-// event tells people of an object, if there is somebody to tell.
+// event emits an event about an object, if there is a recorder and an object.
 func (s *said) event(a *act.Actor, object runtime.Object, kind, reason, format string, args ...any) {
 	if a.Events != nil && object != nil {
 		a.Events.Eventf(object, nil, kind, reason, "Scheduling", format, args...)
 	}
 }
 
-// about is the object that events of a gang are about: its group's, else its first pod.
+// about returns the object for the events of a gang: its group's object, or its first pod if there is none.
 func about(g *gang.Group, pods []*corev1.Pod) runtime.Object {
 	if g.Ref != nil {
 		return g.Ref
@@ -51,7 +51,7 @@ func about(g *gang.Group, pods []*corev1.Pod) runtime.Object {
 	return nil
 }
 
-// speak says of gangs that wait why they do, as conditions of their pods and as an event of the gang.
+// speak reports why gangs wait: it sets a condition of each waiting pod and emits an event for each gang.
 func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 	left := mostWords
 	open := map[types.UID]bool{}
@@ -67,7 +67,7 @@ func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 				l.said.event(l.Actor, about(g, pods), kind, reason, "%s", message)
 			}
 			state := reason
-			if reason == failedScheduling { // of conditions autoscalers know another word
+			if reason == failedScheduling { // autoscalers look for another reason in conditions
 				state = corev1.PodReasonUnschedulable
 			}
 			if err := l.Actor.Unschedulable(ctx, pod, state, message); err == nil {
@@ -100,7 +100,7 @@ func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
 	}
 }
 
-// reasons are why gangs wait, by their names, as far as this round has found out.
+// reasons returns why gangs wait, by gang name, as far as this round has found out.
 func (r *round) reasons() map[string]string {
 	all := map[string]string{}
 	for _, a := range r.answers {
@@ -137,7 +137,7 @@ func (r *round) reasons() map[string]string {
 	for _, id := range r.later {
 		all[r.view.Jobs[id].Spec.Name] = "it starts when the pods that make room for it are gone"
 	}
-	for _, g := range r.bind { // they do not wait any more
+	for _, g := range r.bind { // these gangs no longer wait
 		delete(all, g.key)
 	}
 	return all

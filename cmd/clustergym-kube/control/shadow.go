@@ -13,26 +13,26 @@ import (
 // shadow compares what the policy would have started with what another scheduler did start.
 type shadow struct {
 	seen  map[string]bool  // gangs that waited in an earlier round
-	would map[string]start // that the policy would have started, and nobody has yet
+	would map[string]start // gangs that the policy would have started and nobody has started yet
 }
 
-// start is when and where a gang would have started.
+// start is when and where the policy would have started a gang.
 type start struct {
 	at    time.Time
 	nodes []string // one for each pod, sorted
 }
 
-// Who started a gang first.
+// The label values for who started a gang first.
 const (
-	firstPolicy = "policy" // it would have in an earlier round
+	firstPolicy = "policy" // the policy would have started it before the last round
 	firstOther  = "other"  // the policy had let it wait
-	firstSame   = "same"   // it would have in the last round before
+	firstSame   = "same"   // the policy would have started it in the last round
 )
 
 func newShadow() shadow { return shadow{map[string]bool{}, map[string]start{}} }
 
-// compare logs what the other scheduler has started since the last round, and remembers what the policy would start now. last is
-// the instant of the last round.
+// compare logs the gangs that the other scheduler has started since the last round, and stores those that the policy would start
+// now. The parameter last is the time of the last round.
 func (w *shadow) compare(r *round, last, now time.Time, m *metrics, log *slog.Logger) {
 	waiting := map[string]bool{}
 	for i := range r.view.Jobs {

@@ -11,25 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ControlName is the ConfigMap by which people steer a running scheduler.
+// ControlName is the ConfigMap with which people control a running scheduler.
 const ControlName = "clustergym-control"
 
-// The keys of its data. Each may be missing, but not the ConfigMap: see readOrders.
+// The keys of the ConfigMap's data. Each may be missing. If the ConfigMap itself is missing, see readOrders.
 const (
-	modeKey    = "mode"       // off, shadow or live: no further than this, whatever the flag --mode says; live if missing
-	offerKey   = "offer"      // how many inference nodes may be on loan: 0
-	reclaimKey = "reclaim-by" // RFC 3339: when those beyond must be back; at once if missing
+	modeKey    = "mode"       // the highest mode allowed, whatever the flag --mode says: off, shadow or live; live if missing
+	offerKey   = "offer"      // how many inference nodes may be on loan; 0 if missing
+	reclaimKey = "reclaim-by" // when nodes on loan beyond that number must be back (RFC 3339); at once if missing
 )
 
-// orders are what people say in the ConfigMap.
+// orders are the settings in the control ConfigMap.
 type orders struct {
 	mode      Mode
 	offer     int32
 	reclaimBy time.Time
 }
 
-// readOrders reads the ConfigMap; nil stands for none, which means shadow: without a switch nobody could stop the writing, and
-// whoever deletes it may well mean to. What is not understood turns everything off: it may have been meant to.
+// readOrders reads the control ConfigMap. If m is nil the ConfigMap does not exist and the mode is shadow: without the ConfigMap
+// nobody could stop the writes, and whoever deleted it may have wanted to stop them. If a value is invalid, readOrders returns an
+// error and the mode off, because off may have been meant.
 func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
 	if m == nil {
 		return orders{mode: Shadow, reclaimBy: now}, nil
@@ -65,7 +66,7 @@ func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
 	return o, nil
 }
 
-// within bounds a mode by another.
+// within returns the lower of two modes.
 func within(a, b Mode) Mode {
 	if b.level() < a.level() {
 		return b

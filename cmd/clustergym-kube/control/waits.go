@@ -12,25 +12,25 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// waits counts how long gangs wait and hold others back. Only at its beginning does it go by the clock and the ages of pods, as
-// nothing else tells how long they had waited by then. From then on it adds up the time between rounds: a clock that jumps then
-// makes nobody older than a round is long.
+// waits counts how long gangs wait and hold others back. In the first round it takes the waiting times from the clock and the
+// ages of the pods, because it has no other source. After that it adds up the time between rounds, at most step for each, so a
+// jump of the clock ages no gang by more than step.
 type waits struct {
-	limit time.Duration // after which a gang starves, and how long it may hold others back; 0 for never
-	step  time.Duration // the longest time between two rounds that is believed
+	limit time.Duration // waiting time after which a gang starves, and how long it may then hold others back; 0 for never
+	step  time.Duration // the longest time between two rounds that is counted
 	of    map[string]*wait
-	last  time.Time // of the last round, zero before the first
+	last  time.Time // time of the last round, zero before the first
 }
 
-// wait is that of one gang.
+// wait is the waiting time of one gang.
 type wait struct {
-	whole   time.Time     // when the gang was made whole: another one of the name waits anew
-	waited  time.Duration // in all
-	held    time.Duration // of that, while it held others back
-	holding bool          // so it did in the last round
+	whole   time.Time     // when the gang became complete; another gang of the same name starts from 0
+	waited  time.Duration // total
+	held    time.Duration // the part of it during which the gang held others back
+	holding bool          // whether it held others back in the last round
 }
 
-// see adds the time since the last round to the gangs that still wait, and takes up those that are new.
+// see adds the time since the last round to the gangs that still wait, and adds the new gangs.
 func (w *waits) see(jobs []mirror.Job, now time.Time) {
 	first, step := w.last.IsZero(), min(max(now.Sub(w.last), 0), w.step)
 	was := w.of
@@ -56,7 +56,7 @@ func (w *waits) see(jobs []mirror.Job, now time.Time) {
 	}
 }
 
-// starving lists the submitted jobs that have waited for longer than they should, the longest first.
+// starving returns the submitted jobs that have waited for at least the limit, those that waited longest first.
 func (w *waits) starving(s *cluster.View) (ids []cluster.JobID) {
 	if w == nil || w.limit == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (w *waits) spent(gang string) bool {
 	return x != nil && x.held >= w.limit
 }
 
-// note remembers which gangs held others back in a round, and logs when they begin to and when they may no more.
+// note stores which gangs held others back in a round, and logs when a gang begins to and when it no longer may.
 func (w *waits) note(ctx context.Context, r *round, log *slog.Logger) {
 	if w.limit == 0 {
 		return
@@ -109,7 +109,7 @@ func (w *waits) note(ctx context.Context, r *round, log *slog.Logger) {
 	}
 }
 
-// holding lists the gangs for which something was held.
+// holding returns the starving gangs that hold others back in this round.
 func (r *round) holding() (ids []cluster.JobID) {
 	for _, h := range r.held {
 		if h.Reason == decide.HeldStarving && !slices.Contains(ids, h.For) {

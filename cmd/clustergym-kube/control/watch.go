@@ -23,7 +23,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// watch holds what the API server shows, as far as it has been told.
+// watch contains the API server's objects as far as the informers have received them.
 type watch struct {
 	nodes   corelisters.NodeLister
 	pods    corelisters.PodLister
@@ -32,14 +32,14 @@ type watch struct {
 	volumes corelisters.PersistentVolumeLister
 	control corelisters.ConfigMapNamespaceLister
 	groups  gang.Combined
-	changed chan struct{} // has room for one
+	changed chan struct{} // has capacity 1
 	synced  []cache.InformerSynced
 	start   func(stop <-chan struct{})
 }
 
 var crdGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
-// newWatch prepares informers for all that a round reads; which APIs of groups there are is asked once.
+// newWatch prepares informers for everything that a round reads. It asks the server once which APIs for pod groups it has.
 func newWatch(c *Config) (*watch, error) {
 	apis, err := gang.Discover(c.Client.Discovery())
 	if err != nil {
@@ -72,7 +72,7 @@ func newWatch(c *Config) (*watch, error) {
 		w.groups.CRD = &gang.CRD{Get: func(namespace, name string) *unstructured.Unstructured {
 			object, err := groups.Lister().ByNamespace(namespace).Get(name)
 			if err != nil {
-				return nil // a lister's only error: there is none
+				return nil // the lister's only error: there is no such group
 			}
 			return object.(*unstructured.Unstructured)
 		}}
@@ -91,7 +91,7 @@ func newWatch(c *Config) (*watch, error) {
 	return w, nil
 }
 
-// bare drops who changed which field when, which is much of an object and nobody reads.
+// bare removes the managed fields, which are a large part of an object and which nobody reads.
 func bare(object any) (any, error) {
 	if m, err := meta.Accessor(object); err == nil {
 		m.SetManagedFields(nil)
@@ -99,7 +99,7 @@ func bare(object any) (any, error) {
 	return object, nil
 }
 
-// sync starts the informers and waits until they have read everything once.
+// sync starts the informers and returns when they have read everything once.
 func (w *watch) sync(ctx context.Context) error {
 	w.start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), w.synced...) {
@@ -115,7 +115,7 @@ func (w *watch) poke() {
 	}
 }
 
-// update pokes unless all that changed is a heartbeat.
+// update requests a round, unless only a node's heartbeat has changed.
 func (w *watch) update(was, is any) {
 	if a, ok := was.(*corev1.Node); ok {
 		if b, ok := is.(*corev1.Node); ok && sameNode(a, b) {
@@ -125,14 +125,15 @@ func (w *watch) update(was, is any) {
 	w.poke()
 }
 
-// sameNode reports whether two states of a node differ in heartbeats alone.
+// sameNode reports whether two states of a node differ in their heartbeats alone.
 func sameNode(a, b *corev1.Node) bool {
 	return maps.Equal(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Spec, b.Spec) && mirror.Ready(a) == mirror.Ready(b) &&
 		equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
 }
 
-// objects are what a round looks at. Lister errors say that there is none.
+// objects returns what a round reads. Claim and Volume return nil after a lister's error, whose only meaning is that there is no
+// such object.
 func (w *watch) objects() (*mirror.Objects, error) {
 	o := &mirror.Objects{
 		Groups: &w.groups,
