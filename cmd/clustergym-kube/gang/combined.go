@@ -6,12 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Combined asks each source in turn: Native for a pod that names a native group, else CRD where an object of that name
-// exists, else Labels. A pod whose label names a group that none of them knows is an error and not a gang of one: it would
-// start alone.
+// Combined finds a pod's group in one of its sources: Native if the pod names a native group, CRD if an object with the label's
+// name exists, and Labels otherwise. If a pod's label names a group that no source finds, Of returns an error and does not treat
+// the pod as a gang of one, because then the pod would start alone.
 type Combined struct {
-	Native *Native // nil where the server does not have the API
-	CRD    *CRD    // nil where the server does not have the API
+	Native *Native // nil if the server does not have the API
+	CRD    *CRD    // nil if the server does not have the API
 }
 
 // Of implements Source.

@@ -11,9 +11,9 @@ import (
 // CRDVersion is the version of the scheduler-plugins project's PodGroup that CRD reads.
 const CRDVersion = "scheduling.x-k8s.io/v1alpha1"
 
-// CRD reads the PodGroup of the scheduler-plugins project that the Label of a pod names: spec.minMember is MinCount.
+// CRD reads the scheduler-plugins project's PodGroup that a pod names in the label Label. The group's MinCount is spec.minMember.
 type CRD struct {
-	Get func(namespace, name string) *unstructured.Unstructured // nil if there is none
+	Get func(namespace, name string) *unstructured.Unstructured // returns nil if there is none
 }
 
 // Of implements Source.

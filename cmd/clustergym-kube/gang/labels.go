@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Labels knows groups by their pods alone: the Label names the group and MinMemberAnnotation says how many must run
-// together.
+// Labels finds groups from their pods alone: the label Label contains the group's name, and MinMemberAnnotation the number of
+// pods that must run together.
 type Labels struct{}
 
 // Of implements Source.

@@ -12,13 +12,14 @@ import (
 // NativeVersion is the version of Kubernetes' own PodGroup that Native reads.
 const NativeVersion = "scheduling.k8s.io/v1alpha2"
 
-// Native reads the PodGroup that a pod names in spec.schedulingGroup.podGroupName. The policy gang makes its pods a Group of
-// minCount. The policy basic asks for "standard Kubernetes scheduling behavior", pod by pod: such a pod belongs to no group.
+// Native reads the PodGroup that a pod names in spec.schedulingGroup.podGroupName. If the group's policy is gang, its pods form a
+// Group with MinCount = minCount. If the policy is basic, which asks for "standard Kubernetes scheduling behavior" pod by pod,
+// the pod belongs to no group.
 type Native struct {
 	Lister schedulinglisters.PodGroupLister
 }
 
-// names returns the native group that the pod names, "" if none.
+// names returns the name of the native group that the pod refers to, or "" if there is none.
 func names(pod *corev1.Pod) string {
 	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
