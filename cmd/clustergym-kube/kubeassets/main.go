@@ -1,5 +1,6 @@
-// Command kubeassets is the Kubernetes that the tests run against, in one file: etcd, kube-apiserver, kube-scheduler,
-// kube-controller-manager, kubectl and the template command of helm, told apart by the name it is called by.
+// Command kubeassets contains the Kubernetes programs that the tests run against, in one binary: etcd, kube-apiserver,
+// kube-scheduler, kube-controller-manager, kubectl and the template command of helm. It runs the program whose name it is called
+// by.
 package main
 
 import (
@@ -47,9 +48,8 @@ func main() {
 	}
 }
 
-// template is `helm template NAME CHART [-n NAMESPACE] [-f VALUES]...` by helm's own engine, with the check of the
-// values by the chart's schema: what the tests of a chart need, without the rest of helm, which would ask for other
-// versions of Kubernetes.
+// template runs `helm template NAME CHART [-n NAMESPACE] [-f VALUES]...` with helm's own engine, and checks the values against
+// the chart's schema. Chart tests need no more than this, and the rest of helm depends on other versions of Kubernetes.
 func template(args []string) error {
 	if len(args) < 3 || len(args)%2 == 0 || args[0] != "template" {
 		return fmt.Errorf("got %q, want template NAME CHART [-n NAMESPACE] [-f VALUES]", args)
@@ -69,7 +69,7 @@ func template(args []string) error {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", pair[1], err)
 			}
-			given = chartutil.CoalesceTables(v, given) // the later file counts
+			given = chartutil.CoalesceTables(v, given) // a later file overrides an earlier one
 		default:
 			return fmt.Errorf("got option %s, want -n or -f", pair[0])
 		}
