@@ -23,17 +23,19 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// administrator may do everything: so says its group.
+// administrator is the user with all rights, which it has through its group.
 const administrator = "kubetest"
 
-// access is how an API server and its users know each other. The paths are those of files for the server.
+// access contains the certificate and key of an API server and the tokens of its users. The paths are those of files that the
+// server reads.
 type access struct {
 	cert, key, tokens string
 	certPEM           []byte
 	tokenOf           map[string]string // by user
 }
 
-// grantAccess makes keys and users the first time, and the administrator's client for an API server at a port.
+// grantAccess creates keys and users on the first call, and on every call the administrator's client for an API server at the
+// port.
 func (c *Cluster) grantAccess(port int) error {
 	if c.access == nil {
 		var err error
@@ -97,8 +99,8 @@ func (c *Cluster) writeKubeconfig(user string) error {
 	return clientcmd.WriteToFile(*config, c.kubeconfigOf(user))
 }
 
-// newAccess makes one key that serves TLS and signs the tokens of service accounts, a certificate for it that is its own
-// authority, and a token for every user.
+// newAccess creates one key, which serves TLS and signs the tokens of service accounts, a self-signed certificate for it, and a
+// token for every user.
 func newAccess(dir string, users map[string][]string) (*access, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package kubetest runs a real Kubernetes control plane for tests: etcd, kube-apiserver and, as asked,
-// kube-controller-manager, kube-scheduler and KWOK, which plays the kubelets of nodes that are not there. They are child
-// processes that die with the test, of the programs that `make kubeassets` builds. Nothing of it is part of the product.
+// Package kubetest runs a real Kubernetes control plane for tests: etcd, kube-apiserver and, if the test asks for them,
+// kube-controller-manager, kube-scheduler and KWOK, which simulates the kubelets of nodes that do not exist. They are child
+// processes that end with the test; `make kubeassets` builds their programs. The product does not use this package.
 package kubetest
 
 import (
@@ -19,26 +19,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options say what kind of cluster Start starts. The zero value is a plain one.
+// Options configure the cluster that Start starts. The zero value starts a plain cluster.
 type Options struct {
-	// NativeGroups turns on what Kubernetes 1.36 itself has for gangs and leaves off by default: the API
-	// scheduling.k8s.io/v1alpha2, its gangs in kube-scheduler, and groups that the job controller makes for Jobs.
+	// NativeGroups turns on the gang features of Kubernetes 1.36, which are off by default: the API scheduling.k8s.io/v1alpha2,
+	// gangs in kube-scheduler, and the groups that the job controller creates for Jobs.
 	NativeGroups bool
-	// Fsync makes etcd wait for the disk, as a real cluster's does. What is written outlives a kill of the API server anyway.
+	// Fsync makes etcd wait for the disk, as in a real cluster. Without it, writes still survive a kill of the API server.
 	Fsync bool
-	// Tokens are users beside the administrator, with their groups: KubeconfigOf and ConfigOf are for them. A user has the
-	// rights that RBAC grants it, none at first.
+	// Tokens lists users besides the administrator, with their groups, for KubeconfigOf and ConfigOf. A user has only the rights
+	// that RBAC grants it, none at first.
 	Tokens map[string][]string
 }
 
-// Cluster is a running control plane. Its methods fail the test it was started for where they return no error, and so have
-// to be called on that test's goroutine (or that of a test below it).
+// Cluster is a running control plane. A method that returns no error fails the test that started the cluster, and so has to be
+// called on the goroutine of that test (or of a subtest).
 type Cluster struct {
-	Config     *rest.Config         // of an administrator, without a limit on requests; a copy for each user of it
-	Kubeconfig string               // path, of the same
-	Client     kubernetes.Interface // of the same, speaking protocol buffers
-	Dir        string               // of this cluster alone, gone after the test
-	Logs       string               // folder of the programs' logs; below $CLUSTERGYM_ARTEFACTS if that is set, else Dir
+	Config     *rest.Config         // the administrator's, without a rate limit; each user of it makes a copy
+	Kubeconfig string               // path of the administrator's kubeconfig
+	Client     kubernetes.Interface // the administrator's, with protocol buffers
+	Dir        string               // used by this cluster alone, removed after the test
+	Logs       string               // folder of the programs' logs: below $CLUSTERGYM_ARTEFACTS if set, otherwise Dir
 
 	tb        testing.TB
 	options   Options
@@ -46,17 +46,17 @@ type Cluster struct {
 	access    *access
 	etcdURL   string
 	apiserver *Process
-	serve     []string // the API server's arguments, to start it again
+	serve     []string // the API server's arguments, for a restart
 	processes []*Process
 	kwok      bool
 	nodes     int
 }
 
-// programs are what Assets looks for: the programs, and the folder of KWOK's stages.
+// programs are the files that Assets checks for: the programs, and the folder of KWOK's stages.
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "stages"}
 
-// Assets returns the folder with Kubernetes' programs: $KUBEBUILDER_ASSETS, else the repository's bin/kube. If they are not
-// there the test is skipped, or fails if CI=true.
+// Assets returns the folder of the Kubernetes programs: $KUBEBUILDER_ASSETS if set, otherwise the repository's bin/kube. If a
+// program is missing, it skips the test, or fails it if CI=true.
 func Assets(tb testing.TB) string {
 	tb.Helper()
 	dir, how := os.Getenv("KUBEBUILDER_ASSETS"), "as $KUBEBUILDER_ASSETS says"
@@ -80,7 +80,7 @@ func Assets(tb testing.TB) string {
 	return dir
 }
 
-// absolute makes a path one that the programs understand too, whose working folder is another.
+// absolute returns the absolute form of a path, because the programs run in another working folder.
 func absolute(tb testing.TB, path string) string {
 	tb.Helper()
 	path, err := filepath.Abs(path)
@@ -90,7 +90,7 @@ func absolute(tb testing.TB, path string) string {
 	return path
 }
 
-// repository returns the folder of the outer module. The working folder of a test is that of its package.
+// repository returns the root folder of the repository's main module. It searches upwards from the test's working folder.
 func repository() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -106,8 +106,8 @@ func repository() (string, error) {
 	}
 }
 
-// Start starts etcd and kube-apiserver and returns when the API is ready. The cluster ends with the test; if that has
-// failed, the end of every program's log is shown.
+// Start starts etcd and kube-apiserver and returns when the API is ready. The cluster ends with the test; if the test has failed,
+// the last lines of every program's log are shown.
 func Start(tb testing.TB, options Options) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb, options: options, assets: Assets(tb), Dir: tb.TempDir()}
@@ -129,7 +129,7 @@ func (c *Cluster) startEtcd() {
 	c.tb.Helper()
 	c.onFreePort("etcd", func(port int) (*Process, func(context.Context) error) {
 		c.etcdURL = fmt.Sprintf("http://127.0.0.1:%d", port)
-		// A single member never calls its peers: where it listens for them does not matter.
+		// A single member never calls its peers, so its peer address does not matter.
 		const peer = "http://127.0.0.1:0"
 		p := c.Run("etcd", filepath.Join(c.assets, "etcd"), "--data-dir="+filepath.Join(c.Dir, "etcd"), "--log-level=warn",
 			"--listen-client-urls="+c.etcdURL, "--advertise-client-urls="+c.etcdURL,
@@ -139,7 +139,7 @@ func (c *Cluster) startEtcd() {
 	})
 }
 
-// healthy reports why there is not the answer 200 from a URL.
+// healthy returns an error unless a GET of the URL returns the status 200.
 func healthy(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Cluster) startAPIServer() {
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + c.access.key,
 			"--service-account-signing-key-file=" + c.access.key, "--service-cluster-ip-range=10.0.0.0/24",
 			"--endpoint-reconciler-type=none",
-			// Nothing here makes service accounts, nor takes the taint not-ready from nodes.
+			// No controller here creates service accounts or removes the taint not-ready from nodes.
 			"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		}
 		if c.options.NativeGroups {
@@ -185,7 +185,8 @@ func (c *Cluster) startAPIServer() {
 // nativeGates are the feature gates of gangs in Kubernetes 1.36.
 const nativeGates = "GenericWorkload=true,GangScheduling=true"
 
-// ready reports why the API server cannot be used yet. It makes the namespace default some time after it calls itself ready.
+// ready returns an error while the API server cannot be used yet. The server creates the namespace default some time after it
+// reports ready, so this function checks both.
 func (c *Cluster) ready(ctx context.Context) error {
 	api := c.Client.CoreV1().RESTClient()
 	if err := api.Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
@@ -194,11 +195,11 @@ func (c *Cluster) ready(ctx context.Context) error {
 	return api.Get().AbsPath("/api/v1/namespaces/default").Do(ctx).Error()
 }
 
-// KillAPIServer ends the API server with SIGKILL, as a crash does. etcd goes on.
+// KillAPIServer kills the API server with SIGKILL, as in a crash. etcd keeps running.
 func (c *Cluster) KillAPIServer() { c.apiserver.Kill() }
 
-// RestartAPIServer kills the API server if it runs, starts it again on the same port with the same data, and returns when it
-// is ready.
+// RestartAPIServer kills the API server if it runs, starts it again on the same port with the same data, and returns when it is
+// ready.
 func (c *Cluster) RestartAPIServer() {
 	c.tb.Helper()
 	c.apiserver.Kill()
@@ -208,14 +209,14 @@ func (c *Cluster) RestartAPIServer() {
 	}
 }
 
-// How long Await and the start of a program wait before they give up, and between two looks.
+// How long Await and the start of a program wait before they fail, and the time between two checks.
 const (
 	patience = 90 * time.Second
 	pause    = 50 * time.Millisecond
 )
 
-// Await calls reached until it returns nil, for 90 s at most; then the test fails with its last error. what is for that
-// message.
+// Await calls reached until it returns nil, for at most 90 s. After that the test fails with the last error. The parameter what
+// describes the awaited state in that message.
 func (c *Cluster) Await(what string, reached func(context.Context) error) {
 	c.tb.Helper()
 	if err := c.await(nil, reached); err != nil {
@@ -223,7 +224,7 @@ func (c *Cluster) Await(what string, reached func(context.Context) error) {
 	}
 }
 
-// errEnded is of a program that ended while it was waited for.
+// errEnded reports that a program ended before it was ready.
 var errEnded = errors.New("the program has ended")
 
 func (c *Cluster) await(p *Process, reached func(context.Context) error) error {
@@ -248,7 +249,8 @@ func (c *Cluster) await(p *Process, reached func(context.Context) error) error {
 	}
 }
 
-// protobuf is a copy of a configuration for the API's own objects, which the API server reads several times faster this way.
+// protobuf returns a copy of a configuration for clients of the API's built-in objects, which the API server reads several times
+// faster as protocol buffers.
 func protobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf

@@ -16,12 +16,12 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// GPU is the resource that pods and nodes of this package have.
+// GPU is the resource name of GPUs on the pods and nodes of this package.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// AddNodes adds n nodes gpu-000, gpu-001, ... with 8 GPUs, 96 CPUs, 768 GiB and room for 110 pods each; further calls count
-// on. edit, if there is one, may change each before it is made. If KWOK runs it waits until they are ready. It returns them
-// as they then are.
+// AddNodes adds n nodes named gpu-000, gpu-001, ... with 8 GPUs, 96 CPUs, 768 GiB and room for 110 pods each. A further call
+// continues the numbering. If edit is not nil, AddNodes calls it with each node before it creates the node. If KWOK runs,
+// AddNodes waits until the nodes are ready. It returns the nodes in their last state.
 func (c *Cluster) AddNodes(n int, edit func(i int, node *corev1.Node)) []*corev1.Node {
 	c.tb.Helper()
 	nodes := make([]*corev1.Node, n)
@@ -60,7 +60,8 @@ func (c *Cluster) AddNodes(n int, edit func(i int, node *corev1.Node)) []*corev1
 	return nodes
 }
 
-// Pod returns a pod for clustergym that wants so many GPUs, with a CPU and a GiB each, ready to be changed and made.
+// Pod returns a pod for the scheduler clustergym that requests the given number of GPUs, with one CPU and one GiB for each. The
+// caller may change the pod and then creates it.
 func Pod(namespace, name string, gpus int) *corev1.Pod {
 	wants := corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(max(gpus, 1)), resource.DecimalSI),
@@ -81,42 +82,42 @@ func Pod(namespace, name string, gpus int) *corev1.Pod {
 	}
 }
 
-// API is how a gang is told to Kubernetes.
+// API is the Kubernetes API that defines a gang.
 type API int
 
-// Native gangs have a PodGroup of scheduling.k8s.io/v1alpha2 and need Options.NativeGroups; Coscheduling ones have one of
-// scheduling.x-k8s.io/v1alpha1 and need ApplyCRD; Labelled ones have no object, only a label and an annotation.
+// A Native gang has a PodGroup of scheduling.k8s.io/v1alpha2 and needs Options.NativeGroups. A Coscheduling gang has a PodGroup
+// of scheduling.x-k8s.io/v1alpha1 and needs ApplyCRD. A Labelled gang has no object, only a label and an annotation.
 const (
 	Native API = iota
 	Coscheduling
 	Labelled
 )
 
-// The label of groups without a native API and the annotation of those without any, and the label that all pods of a Gang
-// have.
+// groupLabel is on the pods of all gangs but Native ones, minMember is the annotation of Labelled ones, and gangLabel is on all
+// pods of a Gang.
 const (
 	groupLabel = "scheduling.x-k8s.io/pod-group"
 	minMember  = "clustergym.dev/min-member"
 	gangLabel  = "kubetest/gang"
 )
 
-// Gang is a group of pods that GangPods makes.
+// Gang describes a group of pods that GangPods creates.
 type Gang struct {
 	API         API
 	Namespace   string // "default" if empty
-	Name        string // of the group; its pods are NAME-0, NAME-1, ...
+	Name        string // of the group; its pods are named NAME-0, NAME-1, ...
 	Pods        int
 	GPUs        int                          // of each pod
-	MinCount    int                          // pods that must run together; all if 0
+	MinCount    int                          // how many pods must run together; all if 0
 	Scheduler   string                       // "clustergym" if empty
 	Annotations map[string]string            // of the group and its pods
-	Edit        func(i int, pod *corev1.Pod) // may change each pod before it is made
+	Edit        func(i int, pod *corev1.Pod) // may change each pod before it is created; may be nil
 }
 
 // Selector selects the gang's pods.
 func (g Gang) Selector() string { return gangLabel + "=" + g.Name }
 
-// GangPods makes the gang's group, then its pods one after the other, and returns them as they were made.
+// GangPods creates the gang's group and then its pods one after the other. It returns the pods as created.
 func (c *Cluster) GangPods(g Gang) []*corev1.Pod {
 	c.tb.Helper()
 	if g.Namespace == "" {
@@ -186,8 +187,8 @@ func (c *Cluster) makeGroup(g Gang) error {
 	return nil
 }
 
-// AwaitPods waits until hold is true of exactly n pods of those that a label selector selects in a namespace, and returns
-// all that it selects, by name. what says the same in words.
+// AwaitPods waits until hold returns true for exactly n of the pods that a label selector selects in a namespace. It returns all
+// selected pods, sorted by name. The parameter what describes the awaited state in the message of a failure.
 func (c *Cluster) AwaitPods(namespace, selector string, n int, what string, hold func(*corev1.Pod) bool) []corev1.Pod {
 	c.tb.Helper()
 	var pods []corev1.Pod
@@ -211,8 +212,8 @@ func (c *Cluster) AwaitPods(namespace, selector string, n int, what string, hold
 	return pods
 }
 
-// Running reports whether a pod runs, for AwaitPods.
+// Running reports whether a pod is running. It is for AwaitPods.
 func Running(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }
 
-// Succeeded reports whether a pod has ended well, for AwaitPods.
+// Succeeded reports whether a pod has succeeded. It is for AwaitPods.
 func Succeeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }

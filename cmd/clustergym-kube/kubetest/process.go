@@ -14,17 +14,17 @@ import (
 	"syscall"
 )
 
-// Process is a child of the test. It ends with the test at the latest, however that ends.
+// Process is a child process of the test. It ends with the test at the latest, even if the test is killed (on Linux).
 type Process struct {
 	Name string
-	Log  string // path of what it writes
+	Log  string // path of the file with its output
 
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// Run starts a program, for example the scheduler under test, in the cluster's folder, from which a relative path of the
-// program counts. What it writes goes to NAME.log beside the other logs, behind what is there.
+// Run starts a program, for example the scheduler under test, with the cluster's folder as its working folder; a relative path of
+// the program is relative to that folder. Run appends the program's output to the file NAME.log in the folder Logs.
 func (c *Cluster) Run(name, program string, args ...string) *Process {
 	c.tb.Helper()
 	p := &Process{Name: name, Log: filepath.Join(c.Logs, name+".log"), ended: make(chan struct{})}
@@ -41,17 +41,17 @@ func (c *Cluster) Run(name, program string, args ...string) *Process {
 		c.tb.Fatalf("kubetest: start %s: %v", name, err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // that it was killed is no error; ProcessState tells
+		_ = p.cmd.Wait() // a kill is no error; ProcessState contains the result
 		close(p.ended)
 	}()
 	c.processes = append(c.processes, p)
 	return p
 }
 
-// Ended is closed when the process is no more.
+// Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// ExitCode returns what an ended process returned, -1 if a signal ended it or it still runs.
+// ExitCode returns the exit code of the process, or -1 if a signal ended it or it still runs.
 func (p *Process) ExitCode() int {
 	select {
 	case <-p.ended:
@@ -61,16 +61,16 @@ func (p *Process) ExitCode() int {
 	}
 }
 
-// Signal sends a signal, for example SIGTERM for an orderly end.
+// Signal sends a signal to the process, for example SIGTERM for an orderly end.
 func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
 
-// Kill ends the process with SIGKILL and returns when it is no more. It may have ended before.
+// Kill ends the process with SIGKILL and returns when it has ended. The process may have ended before.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails only if it has ended
+	_ = p.cmd.Process.Kill() // fails only if the process has ended
 	<-p.ended
 }
 
-// stop kills everything, the last started first: nothing here outlives the test, so there is nothing to end in order.
+// stop kills all processes, the last started first. Nothing outlives the test, so no process needs an orderly end.
 func (c *Cluster) stop() {
 	for _, p := range slices.Backward(c.processes) {
 		p.Kill()
@@ -101,8 +101,8 @@ func tail(path string, lines int) []byte {
 	return text[at+1:]
 }
 
-// onFreePort starts a program on a port that is free and waits until it is ready, with other ports while another program
-// took the port in between.
+// onFreePort starts a program on a free port and waits until it is ready. If another program takes the port in between, it tries
+// other ports.
 func (c *Cluster) onFreePort(name string, start func(port int) (*Process, func(context.Context) error)) {
 	c.tb.Helper()
 	for tries := 5; ; tries-- {
@@ -117,8 +117,9 @@ func (c *Cluster) onFreePort(name string, start func(port int) (*Process, func(c
 	}
 }
 
-// freePort returns a port of this machine that nothing listens on. It is below those that the system gives to clients: those
-// could hold it while the API server is down, a client that dials it in vain even by being connected to itself.
+// freePort returns a local port on which nothing listens. The port is below the range that the system assigns to outgoing
+// connections: such a connection could take the port while the API server is down, even one that dials the API server and thereby
+// connects to itself.
 func (c *Cluster) freePort() int {
 	c.tb.Helper()
 	for range 100 {

@@ -2,7 +2,7 @@ package kubetest
 
 import "syscall"
 
-// diesWithParent has the kernel kill a child with the test, also where that is killed itself or runs out of time.
+// diesWithParent makes the kernel kill a child process when the test ends, even if the test is killed or times out.
 func diesWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

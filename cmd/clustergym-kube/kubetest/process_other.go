@@ -4,5 +4,5 @@ package kubetest
 
 import "syscall"
 
-// diesWithParent asks for nothing where the kernel cannot do it: a killed test leaves its children behind.
+// diesWithParent returns nil where the kernel cannot kill the children of a killed test: they stay behind.
 func diesWithParent() *syscall.SysProcAttr { return nil }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// RunFor is the annotation that tells KWOK for how long a pod runs, a Go duration such as "2s", counted from the pod's last
-// change. It then succeeds. Pods without run until they are deleted.
+// RunFor is the annotation with the time for which KWOK runs a pod, a Go duration such as "2s", counted from the pod's last
+// change. Then the pod succeeds. A pod without it runs until it is deleted.
 const RunFor = "clustergym.dev/run-for"
 
 //go:embed stages/run-for.yaml
@@ -20,8 +20,8 @@ var runForStage []byte
 //go:embed crd/podgroup.yaml
 var podGroupCRD string
 
-// KWOK starts the kubelets of all nodes, those to come too, and adds so many nodes with AddNodes, if any. A bound pod is
-// Running soon, and a deleted one is gone soon; RunFor tells when one succeeds.
+// KWOK starts the kubelets of all nodes, including nodes added later, and adds the given number of nodes with AddNodes. A bound
+// pod is soon Running, and a deleted pod is soon gone. The annotation RunFor sets when a pod succeeds.
 func (c *Cluster) KWOK(nodes int) *Process {
 	c.tb.Helper()
 	runFor := filepath.Join(c.Dir, "run-for.yaml")
@@ -32,7 +32,7 @@ func (c *Cluster) KWOK(nodes int) *Process {
 		"--kubeconfig=" + c.Kubeconfig, "--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--v=WARN",
 		"--config=" + runFor,
 	}
-	// Not KWOK's own pod-complete, which ends the pods of Jobs at once.
+	// This leaves out KWOK's own stage pod-complete, which ends the pods of Jobs at once.
 	for _, stage := range []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-delete"} {
 		args = append(args, "--config="+filepath.Join(c.assets, "stages", stage+".yaml"))
 	}
@@ -42,8 +42,8 @@ func (c *Cluster) KWOK(nodes int) *Process {
 	return p
 }
 
-// ControllerManager starts kube-controller-manager with the named controllers alone, and with all that are of use here
-// without names: job, deployment, replicaset, statefulset, garbage-collector, disruption.
+// ControllerManager starts kube-controller-manager with the named controllers alone. Without names it starts those that these
+// tests use: job, deployment, replicaset, statefulset, garbage-collector and disruption.
 func (c *Cluster) ControllerManager(controllers ...string) *Process {
 	c.tb.Helper()
 	if len(controllers) == 0 {
@@ -63,9 +63,9 @@ func (c *Cluster) ControllerManager(controllers ...string) *Process {
 	return c.Run("kube-controller-manager", filepath.Join(c.assets, "kube-controller-manager"), args...)
 }
 
-// Scheduler starts the stock kube-scheduler, which is that of pods with the schedulerName default-scheduler unless a line of
-// the configuration says else. The lines are YAML at the top level of a KubeSchedulerConfiguration, for example "profiles:
-// [{schedulerName: other}]".
+// Scheduler starts the stock kube-scheduler. It schedules the pods whose schedulerName is default-scheduler, unless the
+// configuration changes that. Each argument is a line of YAML at the top level of a KubeSchedulerConfiguration, for example
+// "profiles: [{schedulerName: other}]".
 func (c *Cluster) Scheduler(config ...string) *Process {
 	c.tb.Helper()
 	lines := append([]string{
@@ -85,11 +85,11 @@ func (c *Cluster) Scheduler(config ...string) *Process {
 	return c.Run("kube-scheduler", filepath.Join(c.assets, "kube-scheduler"), args...)
 }
 
-// Kubectl runs kubectl as the administrator, or as another with --kubeconfig among the arguments, and returns what it
-// prints. The error holds what it complains of.
+// Kubectl runs kubectl and returns its output. It runs as the administrator, or as another user if --kubeconfig is among the
+// arguments. The error contains kubectl's error output.
 func (c *Cluster) Kubectl(args ...string) (string, error) { return c.kubectl("", args...) }
 
-// Apply applies manifests, YAML, with kubectl.
+// Apply applies YAML manifests with kubectl.
 func (c *Cluster) Apply(manifests string) {
 	c.tb.Helper()
 	if _, err := c.kubectl(manifests, "apply", "--server-side", "-f", "-"); err != nil {
@@ -101,7 +101,7 @@ func (c *Cluster) kubectl(input string, args ...string) (string, error) {
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(c.tb.Context(), filepath.Join(c.assets, "kubectl"), args...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "HOME="+c.Dir) // it keeps a cache at home
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "HOME="+c.Dir) // it keeps a cache in HOME
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &complaint
 	cmd.SysProcAttr = diesWithParent()
 	if err := cmd.Run(); err != nil {
@@ -110,7 +110,7 @@ func (c *Cluster) kubectl(input string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// ApplyCRD makes the API of PodGroups in scheduling.x-k8s.io/v1alpha1 known, that of the coscheduling plugin.
+// ApplyCRD adds the API of the coscheduling plugin's PodGroups, scheduling.x-k8s.io/v1alpha1, to the cluster.
 func (c *Cluster) ApplyCRD() {
 	c.tb.Helper()
 	c.Apply(podGroupCRD)
