@@ -8,7 +8,7 @@ import (
 	podresource "k8s.io/component-helpers/resource"
 )
 
-// amount is what pods hold, or a node has.
+// amount is an amount of GPUs, CPU and memory that pods use or a node has.
 type amount struct {
 	gpus, cpuMilli, memBytes int64
 }
@@ -17,7 +17,7 @@ func (a *amount) add(b amount) {
 	a.gpus, a.cpuMilli, a.memBytes = sum(a.gpus, b.gpus), sum(a.cpuMilli, b.cpuMilli), sum(a.memBytes, b.memBytes)
 }
 
-// sum adds what is not negative, and stays at the largest number there is.
+// sum returns a + b for numbers from 0, or the largest int64 if the sum overflows.
 func sum(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -27,15 +27,15 @@ func sum(a, b int64) int64 {
 
 const mib = 1 << 20
 
-// Bounds of a quantity that means something.
+// Upper limits of quantities; clamp cuts larger ones.
 const (
 	mostCores = 1 << 40
 	mostBytes = 1 << 60
-	mostUnits = 1 << 40 // of what is counted
-	mostMiB   = 1 << 25 // for each GPU: no sum over a node overflows then
+	mostUnits = 1 << 40 // of resources counted in units, such as GPUs
+	mostMiB   = 1 << 25 // for each GPU, so that no sum over a node overflows
 )
 
-// clamp returns the quantity, rounded up, within 0 and most.
+// clamp returns the quantity, rounded up, limited to the range from 0 to most.
 func clamp(q resource.Quantity, most int64) int64 {
 	switch {
 	case q.Sign() <= 0:
@@ -64,7 +64,8 @@ func (c *Config) amountOf(list corev1.ResourceList) amount {
 	}
 }
 
-// holding is what a pod on a node holds: what it asks for, or what it was given before that was lowered.
+// holding returns the resources that a pod on a node uses: those it requests, or those it was granted before its request was
+// lowered.
 func (c *Config) holding(pod *corev1.Pod) amount {
 	return c.amountOf(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
 }

@@ -33,7 +33,7 @@ const (
 	reasonOvercommitted  = "Overcommitted"
 )
 
-// fault is why a pod is refused.
+// fault is the reason why a pod is refused.
 type fault struct{ reason, message string }
 
 func faultf(reason, format string, args ...any) *fault {
@@ -45,10 +45,10 @@ type ask struct {
 	gpus     int32
 	request  cluster.Amount // per GPU
 	priority int32
-	nodes    string // names what decides which nodes will do: equal names, equal nodes
+	nodes    string // the node constraints as text: equal texts allow the same nodes
 }
 
-// askOf reads what the pod asks for, and finds what is not supported.
+// askOf reads the pod's requests and constraints. It returns a fault if the pod needs something that is not supported.
 func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	if f := unsupported(pod); f != nil {
 		return ask{}, f
@@ -86,10 +86,10 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	}, nil
 }
 
-// up divides and rounds up.
+// up returns a/b, rounded up.
 func up(a, b int64) int64 { return a/b + min(a%b, 1) }
 
-// unsupported finds what a scheduler would have to heed and this one cannot.
+// unsupported returns a fault if the pod has a scheduling constraint that this scheduler does not support.
 func unsupported(pod *corev1.Pod) *fault {
 	if a := pod.Spec.Affinity; a != nil {
 		if p := a.PodAffinity; p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
@@ -121,11 +121,11 @@ func unsupported(pod *corev1.Pod) *fault {
 	return hostPorts("initContainers", pod.Spec.InitContainers)
 }
 
-// mostConstraints bounds each list of a pod that is held against every node: far beyond what pods have, and few enough that a
-// thousand such pods are read in seconds.
+// mostConstraints is the limit for each list of a pod that has to be checked against every node. Real pods are far below it, and
+// it keeps the time to read a thousand such pods to seconds.
 const mostConstraints = 64
 
-// tooLong finds a list that is longer than any pod needs.
+// tooLong returns a fault if a list of the pod has more than mostConstraints entries.
 func tooLong(pod *corev1.Pod) *fault {
 	if n := len(pod.Spec.Tolerations); n > mostConstraints {
 		return faultf(reasonTooLong, "spec.tolerations has %d entries, want at most %d", n, mostConstraints)
@@ -159,7 +159,7 @@ func hostPorts(field string, containers []corev1.Container) *fault {
 	return nil
 }
 
-// constraint writes what of a pod decides which nodes will do, apart from its volumes.
+// constraint returns as text what decides, apart from volumes, which nodes the pod may use.
 func constraint(pod *corev1.Pod) string {
 	spec := struct {
 		Selector    map[string]string    `json:",omitempty"`
@@ -170,7 +170,7 @@ func constraint(pod *corev1.Pod) string {
 		return ""
 	}
 	text, err := json.Marshal(&spec)
-	if err != nil { // strings and whole numbers only
+	if err != nil { // cannot happen: the value contains only strings and whole numbers
 		panic("mirror: " + err.Error())
 	}
 	return string(text)
@@ -183,7 +183,7 @@ func requiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
 	return nil
 }
 
-// differs says in which field two pods of a gang differ, "" if in none.
+// differs returns the fields in which two pods of a gang differ, or "" if they do not.
 func (a *ask) differs(b *ask) string {
 	var fields []string
 	add := func(differ bool, format string, args ...any) {
@@ -199,7 +199,7 @@ func (a *ask) differs(b *ask) string {
 	return strings.Join(fields, ", ")
 }
 
-// volumes returns the names of the pod's volumes that not every node can reach, or why a volume is not supported.
+// volumes returns the names of the pod's volumes that only some nodes can reach, or a fault if a volume is not supported.
 func (o *Objects) volumes(pod *corev1.Pod) (names []string, f *fault) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -222,7 +222,7 @@ func (o *Objects) volumes(pod *corev1.Pod) (names []string, f *fault) {
 	return names, nil
 }
 
-// volume returns the volume that a claim is bound to, or what is wrong with the claim.
+// volume returns the volume to which a claim is bound, or a text that says what is wrong with the claim.
 func (o *Objects) volume(namespace, name string) (*corev1.PersistentVolume, string) {
 	if o.Claim == nil || o.Volume == nil {
 		return nil, "which is not known"

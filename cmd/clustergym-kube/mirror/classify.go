@@ -11,25 +11,25 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// plan is what a Job does not say of itself.
+// plan is what the builder stores about a Job besides the Job itself.
 type plan struct {
 	gangKey
 	created time.Time
-	pod     *corev1.Pod        // one of them
-	nodes   string             // see ask
-	volumes []string           // those that not every node can reach, by name, each once
-	where   *cluster.ServerSet // the servers that will do
-	start   time.Time          // of a running one
-	pieces  []piece            // of a running one, by node
+	pod     *corev1.Pod        // any pod of the gang
+	nodes   string             // see ask.nodes
+	volumes []string           // volumes that only some nodes can reach, sorted by name, without duplicates
+	where   *cluster.ServerSet // the servers that the gang may use
+	start   time.Time          // start of a running gang
+	pieces  []piece            // of a running gang, sorted by node
 }
 
-// piece is how many pods of a gang are on a node.
+// piece is the number of a gang's pods on a node.
 type piece struct {
 	node string
 	pods int32
 }
 
-// classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Those with scheduling gates wait in any case.
+// classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Pods with scheduling gates always go to Waiting.
 func (b *builder) classify(c *podGang) {
 	need := max(c.group.MinCount-c.succeeded(), 1)
 	if c.err == nil && int32(len(c.bound)) >= need {
@@ -63,7 +63,7 @@ func (b *builder) classify(c *podGang) {
 	b.wait(c, waiting, need)
 }
 
-// surplus returns the pods that a running gang may grow by. The others are refused: they do not make the gang so.
+// surplus returns the free pods by which a running gang may grow. It refuses the other free pods; the gang itself is not refused.
 func (b *builder) surplus(c *podGang) (fit []*corev1.Pod) {
 	for _, pod := range c.free {
 		if _, _, f := b.common([]*corev1.Pod{c.bound[0], pod}); f != nil {
@@ -107,9 +107,9 @@ func (b *builder) wait(c *podGang, pods []*corev1.Pod, need int32) {
 	b.view.Waiting = append(b.view.Waiting, w)
 }
 
-// draft makes the job of a gang: running if at least need of its pods are bound, else as it could run with all that are
-// there. What is wrong with numbers that users may change at any time is no reason to refuse a gang that runs: they then
-// count as not stated.
+// draft returns the job of a gang. The job is running if at least need pods of the gang are bound; if not, it is drafted with all
+// existing pods. An invalid number that users may change at any time does not make draft refuse a running gang: the number then
+// counts as not given.
 func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *fault) {
 	running := int32(len(c.bound)) >= need
 	a, volumes, f := b.common(own)
@@ -154,7 +154,7 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	return job, p, nil
 }
 
-// common returns what all pods of a gang ask for, and the volumes of any.
+// common returns what all pods of a gang ask for, and the volumes of all pods. It returns a fault if the pods differ.
 func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fault) {
 	of := func(pod *corev1.Pod, f *fault) *fault {
 		return faultf(f.reason, "pod %s/%s: %s", pod.Namespace, pod.Name, f.message)
@@ -165,7 +165,7 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 			return ask{}, nil, of(pod, f)
 		}
 		names, f := b.volumes(pod)
-		if f != nil && b.NodeOf(pod) == "" { // one that has a node has its volumes too, whatever is known of them
+		if f != nil && b.NodeOf(pod) == "" { // a pod with a node can reach its volumes, whatever this program sees of them
 			return ask{}, nil, of(pod, f)
 		}
 		volumes = append(volumes, names...)
@@ -181,8 +181,8 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 	return first, slices.Compact(volumes), nil
 }
 
-// whole is when the pod was made that made the gang whole: the youngest of the first need pods. That is when the gang began to
-// wait: its group's object may be older, and have had other pods.
+// whole returns when the gang became complete: when the last of the need oldest pods was created. From then on the gang waits.
+// The group's object may be older, and may have had other pods before.
 func whole(own []*corev1.Pod, need int32) time.Time {
 	made := make([]time.Time, len(own))
 	for i, pod := range own {
@@ -192,7 +192,7 @@ func whole(own []*corev1.Pod, need int32) time.Time {
 	return made[min(int(need), len(own))-1]
 }
 
-// pieces counts the pods by node.
+// pieces returns the number of pods on each node, sorted by node.
 func (b *builder) pieces(bound []*corev1.Pod) []piece {
 	nodes := make([]string, len(bound))
 	for i, pod := range bound {
@@ -209,7 +209,7 @@ func (b *builder) pieces(bound []*corev1.Pod) []piece {
 	return pieces
 }
 
-// started is when need of the pods had started.
+// started returns the time by which need of the bound pods had started.
 func (b *builder) started(bound []*corev1.Pod, need int32) time.Time {
 	times := make([]time.Time, len(bound))
 	for i, pod := range bound {
@@ -224,7 +224,7 @@ func (b *builder) started(bound []*corev1.Pod, need int32) time.Time {
 	return times[need-1]
 }
 
-// firstBound is when the first of the pods was bound.
+// firstBound returns when the first of the pods was bound.
 func (b *builder) firstBound(bound []*corev1.Pod) time.Time {
 	first := b.now
 	for _, pod := range bound {
@@ -239,7 +239,7 @@ func (b *builder) firstBound(bound []*corev1.Pod) time.Time {
 	return first
 }
 
-// scheduled is when the pod was bound, if its conditions say so.
+// scheduled returns when the pod was bound, if its conditions contain that.
 func scheduled(pod *corev1.Pod) (time.Time, bool) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {

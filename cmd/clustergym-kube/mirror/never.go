@@ -10,22 +10,22 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// shape is what decides how much of a gang the empty nodes take.
+// shape contains what decides how many workers of a gang fit on the empty nodes. Gangs of equal shape have equal capacity.
 type shape struct {
 	where    *cluster.ServerSet
 	request  cluster.Amount
 	together int32
 }
 
-// capacity is what the empty nodes take of a gang.
+// capacity is what fits of a gang on the empty nodes.
 type capacity struct {
 	workers int64 // on GPUs of one type
-	nodes   int   // nodes that will do
-	most    int64 // GPUs of one of these
-	fits    bool  // one of these takes a pod
+	nodes   int   // nodes that the gang may use
+	most    int64 // the most GPUs of any of these nodes
+	fits    bool  // at least one of these nodes fits a pod
 }
 
-// judge says of the jobs that wait why they could never start, and has elastic ones ask for no more than there could be.
+// judge sets Never for waiting jobs that could never start, and lowers the workers of elastic jobs to the number that fits.
 func (b *builder) judge() {
 	known := map[shape]capacity{}
 	for i := range b.view.Jobs {
@@ -46,13 +46,14 @@ func (b *builder) judge() {
 		if quota, limited := b.allowed[j.Spec.Tenant]; limited {
 			most = min(most, quota)
 		}
-		if int64(j.Spec.Workers) > most { // an elastic one: the least fit
+		if int64(j.Spec.Workers) > most { // only an elastic job: its least number of workers fits
 			j.Spec.Workers = int32(most)
 		}
 	}
 }
 
-// roomFor counts what the empty nodes take, with as many of the inference pool as may be on loan: those that take most.
+// roomFor returns the capacity of the empty nodes for gangs of the shape k. Of the inference pool it counts as many nodes as may
+// be on loan, those that take the most workers.
 func (b *builder) roomFor(k shape) capacity {
 	r := capacity{}
 	ofType, lendable := map[string]int64{}, map[string][]int64{}
@@ -96,7 +97,7 @@ func (b *builder) roomFor(k shape) capacity {
 	return r
 }
 
-// never says why a gang could not start on empty nodes, "" if it could.
+// never returns why a gang could not start on empty nodes, or "" if it could.
 func (b *builder) never(j *Job, p *plan, r capacity) string {
 	least := j.Spec.Least()
 	pods := fmt.Sprintf("%s of %s", phrase.Count(least/max(j.PodGPUs, 1), "pod"), phrase.Count(j.PodGPUs, "GPU"))
@@ -120,7 +121,7 @@ func (b *builder) never(j *Job, p *plan, r capacity) string {
 	return ""
 }
 
-// why counts the nodes with GPUs by what keeps the pods of a gang from them.
+// why lists the reasons that keep the pods of a gang from the nodes with GPUs, with the number of nodes for each.
 func (b *builder) why(p *plan) string {
 	count := map[string]int{}
 	bars := b.bars(p)
@@ -129,7 +130,7 @@ func (b *builder) why(p *plan) string {
 		case v.node == nil:
 		case bars(v) != "":
 			count[bars(v)]++
-		default: // it would be eligible, but is of the inference pool
+		default: // the node would be eligible, but belongs to the inference pool
 			count[barLoan]++
 		}
 	}

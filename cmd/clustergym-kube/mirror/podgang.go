@@ -11,21 +11,20 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 )
 
-// podGang is a gang as its pods show it, each list by name. It differs from a group in name only: what users wrote may be
-// wrong.
+// podGang is a gang as found from its pods, each list sorted by name. Users wrote the group, so it may contain errors.
 type podGang struct {
 	gangKey
 	group              gang.Group
 	err                error // why the group is not known
 	bound, free, gated []*corev1.Pod
 	ended              []*corev1.Pod // those that have succeeded
-	other              int32         // another MinCount that one of the pods tells, 0 if all agree
+	other              int32         // a different MinCount that one of the pods states, 0 if all agree
 }
 
-// gangKey tells gangs apart: groups of several APIs, and a pod alone, may share a name.
+// gangKey identifies a gang. Groups of different APIs, and a pod alone, may have the same name.
 type gangKey struct {
 	namespace, name string
-	api             string // of the group's object; "label" without one, "pod" for a pod alone
+	api             string // API version of the group's object, "label" without an object, "pod" for a pod alone
 }
 
 func keyOf(g *gang.Group, alone bool) gangKey {
@@ -39,8 +38,8 @@ func keyOf(g *gang.Group, alone bool) gangKey {
 	return k
 }
 
-// podGangs gathers the pods of the configured schedulers into gangs, in the order of their first pods, and counts what all
-// other pods hold on nodes. Pods that have ended hold nothing.
+// podGangs groups the pods of the configured schedulers into gangs, in the order of their first pods, and adds up what all other
+// pods use on the nodes. Pods that have ended use nothing.
 func (b *builder) podGangs() []*podGang {
 	var own []*corev1.Pod
 	for _, pod := range b.Pods {
@@ -119,7 +118,7 @@ func (c *podGang) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
 	}
 }
 
-// take counts what a pod on a node holds beside the running gangs, and returns its GPUs.
+// take adds what a pod on a node uses to the resources taken besides the running gangs, and returns the pod's GPUs.
 func (b *builder) take(pod *corev1.Pod) int64 {
 	a := b.holding(pod)
 	b.load(b.NodeOf(pod)).taken.add(a)
@@ -129,8 +128,8 @@ func (b *builder) take(pod *corev1.Pod) int64 {
 	return a.gpus
 }
 
-// succeeded counts the pods that have done their work and need no room any more, of the same controller as those that have
-// not: an earlier run may have had the same name.
+// succeeded returns the number of the gang's pods that have succeeded and need no room any more. It counts only pods of the same
+// controller as the live pods, because an earlier run may have had the same name.
 func (c *podGang) succeeded() int32 {
 	live := slices.Concat(c.bound, c.free, c.gated)
 	if len(c.ended) == 0 || len(live) == 0 {
@@ -152,7 +151,7 @@ func controller(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// stays reports whether the pod belongs to its node: one of a DaemonSet, or a static one.
+// stays reports whether the pod stays as long as its node: a pod of a DaemonSet, or a static pod.
 func stays(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")

@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// restore makes the State: loans first, then every running gang at the instant of its start, so that its progress and the
-// GPU time that it has held are those of the time since.
+// restore creates the State: first the loans, then every running gang at the time of its start, so that the gang's progress and
+// GPU time count from then.
 func (b *builder) restore() error {
 	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(b.servers)), Quotas: b.quotas()}
 	for i := range b.servers {
@@ -41,7 +41,7 @@ func (b *builder) restore() error {
 		if err := state.Restore(id, placement, gpus[id]); err != nil {
 			return fmt.Errorf("job %s: %w", job.Spec.Name, err)
 		}
-		ran := min(b.now.Sub(p.start), longest) // by now
+		ran := min(b.now.Sub(p.start), longest) // until now
 		if done := ran - (b.now.Sub(b.Epoch) - from); done > 0 {
 			state.SetProgress(id, done, from, 1)
 		}
@@ -50,10 +50,11 @@ func (b *builder) restore() error {
 	return nil
 }
 
-// longestHeld is the most GPU time that a gang is restored with, so that no sum of it overflows: 73 GPU-years.
+// longestHeld is the most GPU time that a restored gang has, 73 GPU-years, so that no sum overflows.
 const longestHeld = math.MaxInt64 / 4
 
-// restart is the instant from which on the State sees a gang run: that of its start, if the GPU time since can be counted.
+// restart returns the time from which the State counts a gang as running: the gang's start, or later if the GPU time since would
+// exceed longestHeld.
 func (b *builder) restart(id cluster.JobID) time.Duration {
 	gpus := int64(0)
 	for _, q := range b.plans[id].pieces {
@@ -62,7 +63,7 @@ func (b *builder) restart(id cluster.JobID) time.Duration {
 	return max(b.since(b.plans[id].start), b.now.Sub(b.Epoch)-time.Duration(longestHeld/gpus))
 }
 
-// lend puts the servers on loan that are so, and then states what the inference pool offers now.
+// lend puts the servers on loan that are on loan in the cluster, and then sets what the inference pool offers now.
 func (b *builder) lend() error {
 	txn := b.view.State.Begin(nil)
 	defer txn.End()
@@ -77,8 +78,8 @@ func (b *builder) lend() error {
 	return nil
 }
 
-// indices gives the running jobs their GPUs on every server, from 0 in the order of ids: Kubernetes does not say which
-// they have.
+// indices assigns GPU indices on every server to the running jobs, from 0 in the order of ids, because Kubernetes does not report
+// which GPUs a pod has.
 func (b *builder) indices(running []cluster.JobID) map[cluster.JobID][]int32 {
 	next := make([]int32, len(b.servers))
 	all := make(map[cluster.JobID][]int32, len(running))
@@ -96,7 +97,7 @@ func (b *builder) indices(running []cluster.JobID) map[cluster.JobID][]int32 {
 	return all
 }
 
-// placement is where a running gang runs. One that is on GPUs of several types may be so.
+// placement returns the placement of a running gang. If it uses GPUs of several types, placement marks the job as Mixed.
 func (b *builder) placement(job *Job, p *plan) cluster.Placement {
 	placement := make(cluster.Placement, len(p.pieces))
 	first := b.ids[p.pieces[0].node]

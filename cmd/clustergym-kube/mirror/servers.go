@@ -12,24 +12,24 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Limits of a cluster.Spec.
+// The limits of a cluster.Spec.
 const (
-	mostGPUs  = 1 << 24 // GPUs in all
-	mostTypes = 16      // types of GPUs, also the unknown one
+	mostGPUs  = 1 << 24 // GPUs of all servers
+	mostTypes = 16      // GPU types, including the unknown type
 )
 
-// server is a node that is in the State.
+// server is a node in the State.
 type server struct {
 	spec   cluster.ServerSpec
-	node   *corev1.Node // nil for one that is gone but still holds pods
-	closed bool         // takes nothing new
+	node   *corev1.Node // nil for a node that is gone but still has pods
+	closed bool         // takes no new pods
 	onLoan bool
-	free   int64  // GPUs that running gangs do not hold
-	held   int64  // GPUs that they do
-	empty  amount // what there would be but for pods that come and go; none if it is closed
+	free   int64  // GPUs that running gangs do not use
+	held   int64  // GPUs that running gangs use
+	empty  amount // what would be free without pods that come and go; zero if closed
 }
 
-// order sorts the jobs by submission and gives each a name of its own.
+// order sorts the jobs by submission and gives each job a unique name.
 func (b *builder) order() {
 	at := make([]int, len(b.plans))
 	for i := range at {
@@ -60,7 +60,8 @@ func (b *builder) order() {
 	slices.SortStableFunc(b.view.Refused, func(x, y Refusal) int { return byName(x.Pod, y.Pod) })
 }
 
-// reserve counts what a running gang holds. It refuses what no State could hold: pods may name their node themselves.
+// reserve adds what a running gang uses to the loads of its nodes. It returns false if no State could contain the gang, which
+// happens because pods may set their node themselves.
 func (b *builder) reserve(job *Job, p *plan) bool {
 	all := b.held
 	for _, q := range p.pieces {
@@ -80,7 +81,7 @@ func (b *builder) reserve(job *Job, p *plan) bool {
 	return true
 }
 
-// addServers makes the nodes with GPUs servers, in the order of their names.
+// addServers adds a server for every node with GPUs, sorted by name.
 func (b *builder) addServers() {
 	nodes := make(map[string]*corev1.Node, len(b.Nodes))
 	for _, node := range b.Nodes {
@@ -119,7 +120,7 @@ func (b *builder) addServers() {
 	}
 }
 
-// serverOf measures a node; ok is false for one that is none of our business.
+// serverOf returns the server of a node; ok is false if the State leaves the node out.
 func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 	l := b.load(name)
 	v = server{spec: cluster.ServerSpec{Name: name}, node: node, closed: true, held: l.held.gpus}
@@ -139,7 +140,7 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 	if !v.closed {
 		v.empty = l.empty(node, has)
 		v.free = min(max(has.gpus-l.taken.gpus-v.held, 0), cluster.MaxGPUs-v.held)
-		if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said { // each GPU may get a pod of its own
+		if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said { // each GPU may need a pod of its own
 			v.free = min(v.free, max(clamp(slots, mostUnits)-l.pods, 0))
 		}
 	}
@@ -153,7 +154,7 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 	return v, true
 }
 
-// empty is what the node would have if the pods on it that come and go were gone.
+// empty returns what would be free on the node if only its DaemonSet and static pods ran there.
 func (l *load) empty(node *corev1.Node, has amount) amount {
 	e := amount{min(max(has.gpus-l.fixed.gpus, 0), cluster.MaxGPUs), cluster.Unlimited, cluster.Unlimited}
 	if slots, said := node.Status.Allocatable[corev1.ResourcePods]; said {
@@ -168,7 +169,7 @@ func (l *load) empty(node *corev1.Node, has amount) amount {
 	return e
 }
 
-// closed reports whether the node takes nothing new.
+// closed reports whether the node takes no new pods.
 func closed(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[ReturningLabel] == "true" || !Ready(node)
 }
@@ -180,8 +181,8 @@ func (b *builder) label(v *server, key string) string {
 	return v.node.Labels[key]
 }
 
-// number gives every server its name and the place of that name in the order of names, from 1; "" and names beyond most
-// get none.
+// number calls set for every server with the server's name (as the function name returns it) and the rank of that name among all
+// names, from 1. It leaves out servers whose name is "", invalid, or ranks after most.
 func (b *builder) number(name func(*server) string, most int, set func(v *server, name string, n int32)) {
 	place := map[string]int32{}
 	for i := range b.servers {
@@ -200,7 +201,7 @@ func (b *builder) number(name func(*server) string, most int, set func(v *server
 	}
 }
 
-// quotas returns what the namespaces with jobs may hold.
+// quotas returns the GPU quotas of the namespaces that have jobs.
 func (b *builder) quotas() []cluster.Quota {
 	held := map[string]int64{}
 	for i := range b.view.Jobs {

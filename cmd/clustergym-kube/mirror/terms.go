@@ -15,7 +15,7 @@ import (
 	namecheck "github.com/clustergym/clustergym/internal/names"
 )
 
-// terms are what users state about a gang. What they do not state, or state wrongly, is as if they had not.
+// terms are what users state about a gang. A missing or invalid value counts as not stated.
 type terms struct {
 	need     int32
 	min, max int32 // pods, 0 if not stated
@@ -23,7 +23,7 @@ type terms struct {
 	model    string
 }
 
-// terms reads the annotations of a gang; those about its size only if it is elastic.
+// terms reads the annotations of a gang. It reads those about the gang's size only if the gang is elastic.
 func (b *builder) terms(c *podGang, pods []*corev1.Pod, need int32, elastic bool) (t terms, f *fault) {
 	t = terms{need: need, estimate: min(max(b.Estimate, 0), longest)}
 	wrong := func(format string, args ...any) {
@@ -70,7 +70,8 @@ func (b *builder) terms(c *podGang, pods []*corev1.Pod, need int32, elastic bool
 	return t, f
 }
 
-// annotation looks on the object of the group, then on the pods, and returns where it found the key.
+// annotation looks for a key on the object of the group and then on the pods. It returns the object that has the key, and the
+// value.
 func (c *podGang) annotation(pods []*corev1.Pod, key string) (object, value string, ok bool) {
 	if value, ok = c.group.Annotations[key]; ok {
 		return fmt.Sprintf("group %s/%s", c.namespace, c.name), value, true
@@ -83,8 +84,8 @@ func (c *podGang) annotation(pods []*corev1.Pod, key string) (object, value stri
 	return "", "", false
 }
 
-// size states how many workers a gang of pods with one GPU each has: as many as it has pods, within its bounds. One that
-// runs must be able to go on with the bound pods that it has.
+// size sets the number of workers of a gang whose pods have one GPU each: the number of its pods, limited to the stated bounds. A
+// running gang gets bounds that include its number of bound pods.
 func (t *terms) size(spec *cluster.JobSpec, pods, bound int32, running bool) {
 	least, most := max(t.need, t.min), cmp.Or(t.max, pods)
 	if running {
@@ -97,11 +98,11 @@ func (t *terms) size(spec *cluster.JobSpec, pods, bound int32, running bool) {
 	}
 }
 
-// longestName is the longest name that a snapshot can hold, in bytes.
+// longestName is the longest name in bytes that a snapshot can contain.
 const longestName = namecheck.Longest
 
-// jobName is the name of a gang's job. A name that is too long for a snapshot ends in a digest. kind tells apart gangs
-// that share a name, and is "" for the first of them.
+// jobName returns the name of a gang's job. A name too long for a snapshot is cut and ends in a digest. The parameter kind
+// distinguishes gangs with the same name, and is "" for the first of them.
 func jobName(namespace, name, kind string) string {
 	full := namespace + "/" + name
 	if kind != "" {
@@ -114,7 +115,7 @@ func jobName(namespace, name, kind string) string {
 	return strings.ToValidUTF8(full[:longestName-17], "") + "~" + hex.EncodeToString(digest[:8])
 }
 
-// printable reports whether a snapshot can hold the text.
+// printable reports whether a snapshot can contain the text.
 func printable(s string) bool {
 	return namecheck.OK(s)
 }

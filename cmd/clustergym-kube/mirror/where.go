@@ -12,9 +12,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// restrict states for every job which servers will do: those that its pods may be bound to, and those where it runs
-// already. A node that takes nothing new will do for nobody else, so that what a gang leaves there is not given to
-// another. Where all servers with GPUs will do, nothing is stated.
+// restrict sets for every job the servers that it may use: those to which its pods may be bound, and those where it runs already.
+// A node that takes no new pods is allowed only for the gangs that run there, so the State gives GPUs that they free to nobody
+// else. If a job may use all servers with GPUs, restrict sets nothing.
 func (b *builder) restrict() {
 	sets, by := cluster.ServerSets{}, map[string]*cluster.ServerSet{}
 	where := func(p *plan) *cluster.ServerSet {
@@ -47,7 +47,7 @@ func (b *builder) restrict() {
 	}
 }
 
-// every reports whether all servers with GPUs are in the set.
+// every reports whether the set contains all servers with GPUs.
 func (b *builder) every(set *cluster.ServerSet) bool {
 	for i := range b.servers {
 		if b.servers[i].spec.GPUs > 0 && !set.Has(cluster.ServerID(i)) {
@@ -69,7 +69,7 @@ func (b *builder) eligible(p *plan) *cluster.ServerSet {
 	return set
 }
 
-// What keeps the pods of a gang from a server, in words that follow "because of".
+// Reasons that keep the pods of a gang from a server, as texts that follow "because of".
 const (
 	barClosed  = "nodes that are cordoned, not ready, being returned or being deleted"
 	barTaint   = "taints that the pods do not tolerate"
@@ -78,7 +78,7 @@ const (
 	barLoan    = "nodes of inference, none of which may be on loan"
 )
 
-// bars returns a function that finds what keeps the pods of a gang from a server, "" if nothing does.
+// bars returns a function that returns the reason that keeps the pods of a gang from a server, or "" if there is none.
 func (b *builder) bars(p *plan) func(*server) string {
 	affinity := nodeaffinity.GetRequiredNodeAffinity(p.pod)
 	var volumes []*corev1.PersistentVolume
