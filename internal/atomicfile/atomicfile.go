@@ -1,5 +1,5 @@
-// Package atomicfile puts files and folders in place whole or not at all: whoever looks, at any moment and after a crash,
-// finds the old content or the new, never a part. It is not a lock: of two writers of one path the later rename wins.
+// Package atomicfile replaces files and folders atomically: a reader finds the old content or the new, never a part of it, at any
+// moment and after a crash. It is not a lock: if two writers write one path, the later rename wins.
 package atomicfile
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write replaces the file at path with what write produces. The bytes go to a temporary file in the same folder, which is
-// fsynced and renamed, and then the folder is fsynced. perm applies before the umask. When write fails, its error is
-// returned and path keeps its content. A symbolic link at path is replaced, not followed.
+// Write replaces the file at path with the bytes that write produces. It writes them to a temporary file in the same folder,
+// fsyncs and renames that file, and then fsyncs the folder. The umask applies to perm. If write fails, Write returns its error
+// and path keeps its content. Write replaces a symbolic link at path and does not follow it.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithPermissions(perm))
@@ -33,7 +33,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return syncPath(dir)
 }
 
-// WriteBytes is Write for bytes at hand.
+// WriteBytes is Write for a slice of bytes.
 func WriteBytes(path string, perm fs.FileMode, b []byte) error {
 	return Write(path, perm, func(w io.Writer) error {
 		_, err := w.Write(b)
@@ -41,9 +41,10 @@ func WriteBytes(path string, perm fs.FileMode, b []byte) error {
 	})
 }
 
-// WriteDir replaces the folder at path with one that fill populates. fill gets an empty temporary folder beside path; every
-// file in it is fsynced before the rename. A folder already at path is exchanged in one step where the system can (Linux),
-// else moved aside first, and then removed with all that it holds. When fill fails, path keeps its content.
+// WriteDir replaces the folder at path with one that fill populates. It calls fill with an empty temporary folder beside path,
+// and fsyncs every file in it before the rename. If a folder exists at path, WriteDir exchanges the two in one step where the
+// system supports that (Linux), and otherwise moves the old folder aside first. Then it removes the old folder with its content.
+// If fill fails, path keeps its content.
 func WriteDir(path string, fill func(dir string) error) error {
 	path = filepath.Clean(path)
 	parent := filepath.Dir(path)
@@ -64,7 +65,7 @@ func WriteDir(path string, fill func(dir string) error) error {
 	if err := syncPath(parent); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(tmp); err != nil { // the replaced folder, after an exchange
+	if err := os.RemoveAll(tmp); err != nil { // after an exchange this is the replaced folder
 		return fmt.Errorf("remove replaced folder: %w", err)
 	}
 	return nil
@@ -72,19 +73,19 @@ func WriteDir(path string, fill func(dir string) error) error {
 
 const tempMark = ".tmp-"
 
-// IsTemp reports whether name, a base name, is one of TempName's: of a folder which WriteDir had begun. When no writer is at
-// work, one that was killed has left it.
+// IsTemp reports whether a base name is a name from TempName, and so belongs to an unfinished folder of WriteDir. If no writer is
+// active, a killed writer has left the folder behind.
 func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
 }
 
-// TempName returns a fresh name beside path for which IsTemp holds. Nothing is created.
+// TempName returns a new name beside path for which IsTemp is true. It creates nothing.
 func TempName(path string) string {
 	name := fmt.Sprintf(".%s%s%016x", filepath.Base(path), tempMark, rand.Uint64())
 	return filepath.Join(filepath.Dir(path), name)
 }
 
-// mkdirTemp is os.MkdirTemp with permissions that the umask decides, since the folder will be renamed to stay.
+// mkdirTemp is like os.MkdirTemp, but with the default permissions under the umask, because the folder will be renamed and kept.
 func mkdirTemp(path string) (string, error) {
 	for {
 		tmp := TempName(path)
@@ -95,7 +96,7 @@ func mkdirTemp(path string) (string, error) {
 	}
 }
 
-// replaceDir renames tmp to path. If a folder was at path, it is at tmp afterwards.
+// replaceDir renames tmp to path. A folder that was at path is at tmp afterwards.
 func replaceDir(tmp, path string) error {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +111,8 @@ func replaceDir(tmp, path string) error {
 	return moveAside(tmp, path)
 }
 
-// moveAside swaps tmp and path in three renames. A kill between the first two leaves nothing at path and the old folder
-// beside it under its temporary name.
+// moveAside swaps tmp and path in three renames. If the process is killed between the first two, there is nothing at path, and
+// the old folder is beside it under its temporary name.
 func moveAside(tmp, path string) error {
 	aside := tmp + "-old"
 	if err := os.Rename(path, aside); err != nil {
@@ -136,7 +137,7 @@ func syncTree(root string) error {
 	})
 }
 
-// syncPath fsyncs the folder, or file, at path.
+// syncPath fsyncs the file or folder at path.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

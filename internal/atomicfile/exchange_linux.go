@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps the two paths in one step, or returns an error that is errors.ErrUnsupported if the kernel or the file
-// system cannot.
+// exchange swaps the two paths in one step. It returns an error that wraps errors.ErrUnsupported if the kernel or the file system
+// cannot do that.
 func exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {

@@ -4,5 +4,5 @@ package atomicfile
 
 import "errors"
 
-// exchange cannot swap two paths in one step here.
+// exchange returns errors.ErrUnsupported: this system cannot swap two paths in one step.
 func exchange(_, _ string) error { return errors.ErrUnsupported }
