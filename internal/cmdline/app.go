@@ -1,5 +1,5 @@
-// Package cmdline is what the command lines of this project's programs share: where commands read and write, exit codes, groups,
-// flags that complete, and the pages of the command reference.
+// Package cmdline contains what the command lines of this project's programs share: input and output, exit codes, command groups,
+// flag completion, and the pages of the command reference.
 package cmdline
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// App is what the commands of a program share: where they read and write, and the global flags. New makes one; a zero App can
-// write files and no more.
+// App contains what the commands of a program share: input and output, and the global flags. New returns a complete App; a zero
+// App can only write files.
 type App struct {
 	In   io.Reader
 	Out  io.Writer // results
@@ -27,19 +27,19 @@ type App struct {
 	JSON  bool // print results, and errors, as JSON
 	Quiet bool // print no talk and no progress
 
-	out *output // the same as Out
+	out *output // the same writer as Out
 }
 
-// New returns an App that prints results to out. Run returns the first error of writing them.
+// New returns an App that prints results to out and other text to talk. Run returns the first error of writing to out.
 func New(in io.Reader, out, talk io.Writer) App {
 	o := &output{w: out}
 	return App{In: in, Out: o, Talk: talk, out: o}
 }
 
-// Stdout returns the writer that New got for results. A caller asks it whether it is a terminal, and prints to Out.
+// Stdout returns the writer for results that New got. Callers use it to find out whether it is a terminal; they print to Out.
 func (a *App) Stdout() io.Writer { return a.out.w }
 
-// output remembers the first error of a writer, for the end of the command.
+// output stores the first error of its writer, so that Run can return it.
 type output struct {
 	w   io.Writer
 	err error
@@ -56,17 +56,17 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, o.err
 }
 
-// Say tells the user something that is not the result.
+// Say prints a message that is not part of the result. It prints nothing with --quiet.
 func (a *App) Say(format string, args ...any) {
 	if !a.Quiet {
 		_, _ = fmt.Fprintln(a.Talk, names.Escape(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Warn tells the user, also a quiet one, of something that is wrong and does not end the command.
+// Warn prints a warning: an error that does not end the command. It prints it with --quiet too.
 func (a *App) Warn(err error) {
 	if a.JSON {
-		_ = json.NewEncoder(a.Talk).Encode(map[string]string{"warning": err.Error()}) // as with Say
+		_ = json.NewEncoder(a.Talk).Encode(map[string]string{"warning": err.Error()}) // an error here does not matter, as in Say
 		return
 	}
 	_, _ = fmt.Fprintf(a.Talk, "warning: %s\n", names.Escape(err.Error()))
@@ -74,7 +74,7 @@ func (a *App) Warn(err error) {
 
 // Printf prints a part of the result.
 func (a *App) Printf(format string, args ...any) {
-	_, _ = io.WriteString(a.Out, names.Escape(fmt.Sprintf(format, args...))) // an error stays with the output
+	_, _ = io.WriteString(a.Out, names.Escape(fmt.Sprintf(format, args...))) // out stores an error
 }
 
 // PrintJSON prints a result as JSON.
@@ -88,23 +88,23 @@ func (a *App) PrintJSON(v any) error {
 // PrintRows prints aligned columns.
 func (a *App) PrintRows(rows [][]string) error { return writeRows(a.Out, rows) }
 
-// SayRows tells the user something in aligned columns.
+// SayRows prints a message in aligned columns. It prints nothing with --quiet.
 func (a *App) SayRows(rows [][]string) {
 	if !a.Quiet {
-		_ = writeRows(a.Talk, rows) // as with Say
+		_ = writeRows(a.Talk, rows) // an error here does not matter, as in Say
 	}
 }
 
 func writeRows(to io.Writer, rows [][]string) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(w, names.Escape(strings.Join(row, "\t"))) // Flush has the error
+		_, _ = fmt.Fprintln(w, names.Escape(strings.Join(row, "\t"))) // Flush returns an error
 	}
 	return w.Flush()
 }
 
-// Write writes a file whole or not at all, compressed if its name ends in .gz, in a folder that is made if need be; the path
-// "-" is standard output.
+// Write writes a file atomically, and creates its folder if needed. It compresses the file if its name ends in .gz. The path "-"
+// is standard output.
 func (a *App) Write(path string, fill func(io.Writer) error) error {
 	if path == "-" {
 		buf := bufio.NewWriter(a.Out)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGenDocs returns the hidden command that writes the reference of the program it is part of.
+// NewGenDocs returns the hidden command that writes the command reference of its program.
 func NewGenDocs(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "gen-docs DIR",
@@ -22,7 +22,7 @@ func NewGenDocs(a *App) *cobra.Command {
 	}
 }
 
-// runGenDocs writes the page of a command and those of all below it.
+// runGenDocs writes the pages of a command and of all its subcommands.
 func runGenDocs(a *App, cmd *cobra.Command, dir string) error {
 	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
 		return nil
@@ -46,7 +46,7 @@ func pageName(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 }
 
-// page is a command's help in Markdown.
+// page returns a command's help in Markdown.
 func page(cmd *cobra.Command) string {
 	var b strings.Builder
 	text, exits, _ := strings.Cut(cmd.Long, "\n\nExit status:\n")

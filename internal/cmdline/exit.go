@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 )
 
-// The exit codes: scripts rely on them.
+// The exit codes. Scripts rely on them, so they must not change.
 const (
 	CodeOK          = 0
 	CodeError       = 1
@@ -20,7 +20,7 @@ const (
 	CodeInterrupted = 130
 )
 
-// exitText says what a code means, in help texts.
+// exitText returns the meaning of an exit code for help texts.
 func exitText(code int) string {
 	return map[int]string{
 		CodeOK:          "done",
@@ -34,7 +34,7 @@ func exitText(code int) string {
 	}[code]
 }
 
-// Long is a help text with the command's exit codes: those that every command has, and more.
+// Long returns a help text followed by the command's exit codes: those that every command has, and those in more.
 func Long(text string, more ...int) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(text) + "\n\nExit status:\n")
@@ -44,7 +44,7 @@ func Long(text string, more ...int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// exitError is an error with a code of its own.
+// exitError is an error with an exit code.
 type exitError struct {
 	code int
 	err  error
@@ -54,16 +54,17 @@ func (e *exitError) Error() string { return e.err.Error() }
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// Fail gives an error the exit code that the program ends with.
+// Fail wraps err so that the program exits with the code.
 func Fail(code int, err error) error { return &exitError{code, err} }
 
-// Usage is an error of the command line.
+// Usage returns an error in the command line, with the exit code for it.
 func Usage(format string, args ...any) error { return Fail(CodeUsage, fmt.Errorf(format, args...)) }
 
-// NoRun marks an error as one of something that is not there.
+// NoRun wraps an error about a run, checkpoint or policy that does not exist.
 func NoRun(err error) error { return Fail(CodeNoRun, err) }
 
-// DidYouMean is the end of an error about a name: the one that was meant, if it can be guessed, else those that there are.
+// DidYouMean returns the end of an error message about an unknown name: the known name that is spelled most like it, or the list
+// of all known names.
 func DidYouMean(name string, known []string) string {
 	if near, ok := config.Nearest(name, known); ok {
 		return fmt.Sprintf(": did you mean %q?", near)
@@ -71,7 +72,7 @@ func DidYouMean(name string, known []string) string {
 	return ": want one of " + strings.Join(known, ", ")
 }
 
-// OneOf checks the value of a flag that takes a few words.
+// OneOf returns a usage error if the value of a flag is not one of the known words.
 func OneOf(flag, value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil

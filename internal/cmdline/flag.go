@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Complete gives shells the words that a flag may have.
+// Complete registers the words that shells suggest as completions of a flag's value.
 func Complete(cmd *cobra.Command, flag string, words func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveDefault
@@ -16,7 +16,8 @@ func Complete(cmd *cobra.Command, flag string, words func() []string) {
 	}
 }
 
-// CompleteList completes the last of several words that commas part, with those that do not stand there yet.
+// CompleteList is like Complete for a flag whose value is a list with commas. It completes the last word, with words that are not
+// in the list yet.
 func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
 	complete := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
@@ -33,7 +34,7 @@ func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
 	}
 }
 
-// Require marks flags that a command cannot do without.
+// Require marks flags as required.
 func Require(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		if err := cmd.MarkFlagRequired(flag); err != nil {

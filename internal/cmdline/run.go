@@ -15,14 +15,14 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// Main runs the command line that the process was started with, and ends the process.
+// Main calls run with the process's command line, and exits the process with the code that run returns.
 func Main(run func(ctx context.Context, a App, args []string) int) {
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, release) // the first signal ends the unit in work, the second the process
+	context.AfterFunc(ctx, release) // the first signal cancels ctx so that work in progress can finish, the second ends the process
 	os.Exit(run(ctx, New(os.Stdin, os.Stdout, os.Stderr), os.Args[1:]))
 }
 
-// NewRoot returns the root of a program's commands, with the global flags.
+// NewRoot returns the root command of a program, with the global flags.
 func NewRoot(a *App, name, short, long string) *cobra.Command {
 	root := NewGroup(name, short, long)
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -31,8 +31,8 @@ func NewRoot(a *App, name, short, long string) *cobra.Command {
 	return root
 }
 
-// Run executes one command line of an App that New returned, prints the error that it ends with, and returns the exit code. code
-// returns that of an error to which Fail has given none.
+// Run executes one command line of an App from New, prints the error that it ends with, and returns the exit code. The function
+// code returns the exit code of an error that Fail has not wrapped; it may be nil.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string, code func(error) int) int {
 	err := a.execute(ctx, root, args)
 	if err == nil {
@@ -52,21 +52,21 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string, code 
 	case code != nil:
 		n = code(err)
 	}
-	if a.JSON || slices.Contains(args, "--json") { // the flags may not have been read so far
+	if a.JSON || slices.Contains(args, "--json") { // flags may not have been parsed yet
 		_ = json.NewEncoder(a.Talk).Encode(errorJSON{Error: err.Error(), Code: n})
 		return n
 	}
-	_, _ = fmt.Fprintf(a.Talk, "%s: %s\n", root.Name(), names.Escape(err.Error())) // it may quote what a file holds
+	_, _ = fmt.Fprintf(a.Talk, "%s: %s\n", root.Name(), names.Escape(err.Error())) // err may quote a file's content
 	return n
 }
 
-// errorJSON is an error under --json, on standard error.
+// errorJSON is the form of an error with --json, on standard error.
 type errorJSON struct {
 	Error string `json:"error"`
 	Code  int    `json:"code"`
 }
 
-// execute runs a command line. An error before the command proper begins is one of usage.
+// execute runs a command line. An error before the command itself begins is a usage error.
 func (a *App) execute(ctx context.Context, root *cobra.Command, args []string) error {
 	began := false
 	wrap(root, &began)
@@ -81,7 +81,7 @@ func (a *App) execute(ctx context.Context, root *cobra.Command, args []string) e
 	return err
 }
 
-// wrap notes when a command of the tree begins.
+// wrap makes every command of the tree set began when it begins.
 func wrap(cmd *cobra.Command, began *bool) {
 	if inner := cmd.RunE; inner != nil {
 		cmd.RunE = func(c *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ func wrap(cmd *cobra.Command, began *bool) {
 	}
 }
 
-// NewGroup returns a command that only holds others.
+// NewGroup returns a command that does nothing but contain other commands.
 func NewGroup(use, short, long string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Long: long}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
