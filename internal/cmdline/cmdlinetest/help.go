@@ -1,4 +1,4 @@
-// Package cmdlinetest tests the commands of a program.
+// Package cmdlinetest contains a test of the help texts of a program's commands.
 package cmdlinetest
 
 import (
@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Help checks that every command of a program has an example, tells its exit codes and names no flag that it does not have.
+// Help checks that every command of a program has an example and exit codes in its help, and that the examples use only its
+// flags.
 func Help(t *testing.T, root *cobra.Command) {
 	t.Helper()
 	var check func(cmd *cobra.Command)
