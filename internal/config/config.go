@@ -1,11 +1,11 @@
-// Package config fills a struct from defaults, a YAML file, the environment and command-line settings, in this order of
-// rising rank, and remembers where each value came from. It is strict: what it does not understand is an error with its
-// place, never a silent default. It knows no program's settings; the struct that it fills is their only description.
+// Package config fills a struct from defaults, a YAML file, the environment and command-line settings; a later layer overrides an
+// earlier one. It reports where each value came from. It is strict: anything invalid is an error that names its place, never
+// silently a default. The struct alone defines the settings; this package contains none of any program.
 //
-// viper merges the layers. Three of its habits are kept out: it ignores unknown keys, it folds keys to lower case so that
-// two which differ by case collapse, and its AutomaticEnv does not reach Unmarshal. So the file is checked key by key before
-// viper sees it, maps are not allowed as settings (use a list of structs with a name field), and each key is bound to its
-// variable by name.
+// The package viper merges the layers. This package works around three of viper's habits: it ignores unknown keys, it folds keys
+// to lower case so that keys that differ by case collapse, and its AutomaticEnv has no effect on Unmarshal. So this package
+// checks the file key by key before viper reads it, does not allow maps as settings (use a list of structs with a name field),
+// and binds each key to its variable by name.
 package config
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/spf13/viper"
 )
 
-// maxBytes is the size above which a file is refused unread.
+// maxBytes is the largest size of a file that is read.
 const maxBytes = 1 << 20
 
-// Source names the layer that a value came from.
+// Source is the layer that a value came from.
 type Source string
 
-// The layers, from the lowest rank to the highest.
+// The layers, each of which overrides those before it.
 const (
 	Default  Source = "default"
 	fromFile Source = "file"
@@ -35,28 +35,28 @@ const (
 	fromSet  Source = "set"
 )
 
-// Options are the layers above the file. The zero value has none.
+// Options are the layers above the file. The zero value adds none.
 type Options struct {
-	// EnvPrefix, for example "CLUSTERGYM", lets the variable CLUSTERGYM_TRAIN_LR set train.lr. An empty variable counts as
-	// unset. Without a prefix the environment is not read.
+	// EnvPrefix, for example "CLUSTERGYM", lets the variable CLUSTERGYM_TRAIN_LR set train.lr. An empty variable counts as unset. If
+	// EnvPrefix is empty, the environment is not read.
 	EnvPrefix string
-	// Sets are "key=value", as from repeated --set flags; of two for one key the later holds. A value is YAML, so lists are
-	// [1, 2], except that text for a string key is taken as it stands.
+	// Sets contains settings "key=value", as from repeated --set flags. If a key occurs twice, the later value wins. A value is
+	// YAML, so a list is [1, 2]; but the value of a string key is the text itself.
 	Sets []string
 }
 
 // Setting is one key with its final value and its origin.
 type Setting struct {
 	Key    string // dotted, for example "train.lr"
-	Value  any    // of the field's type
+	Value  any    // has the type of the field
 	Source Source
 	Where  string // file:line:column, variable or "--set"; empty for a default
 }
 
-// Settings are all the keys of a struct in the order of its fields.
+// Settings are all settings of a struct, in the order of its fields.
 type Settings []Setting
 
-// Get returns the setting of a dotted key.
+// Get returns the setting with a dotted key.
 func (s Settings) Get(key string) (Setting, bool) {
 	for _, setting := range s {
 		if setting.Key == key {
@@ -66,7 +66,7 @@ func (s Settings) Get(key string) (Setting, bool) {
 	return Setting{}, false
 }
 
-// Load is Read for the file at path. With an empty path there is no file layer.
+// Load is Read for the file at path. If the path is empty, there is no file layer.
 func Load(path string, dst any, opts Options) (Settings, error) {
 	if path == "" {
 		return Read(strings.NewReader(""), "", dst, opts)
@@ -79,12 +79,12 @@ func Load(path string, dst any, opts Options) (Settings, error) {
 	return Read(f, path, dst, opts)
 }
 
-// Read fills dst, a pointer to a struct whose present values are the defaults, from one YAML document on r and from opts.
-// name stands for r in errors. On an error, which lists all that is wrong, dst is unchanged.
+// Read fills dst, a pointer to a struct whose current values are the defaults, from one YAML document in r and from opts. Errors
+// call r by the parameter name. Read returns one error that lists everything invalid, and then leaves dst unchanged.
 //
-// Keys are the yaml tags of the exported fields, or their names in lower case; a tag of "-" leaves a field out. Fields are
-// bool, integers, floats, string, time.Duration (written "90s", "1h30m"), structs, and lists of these; the elements of a
-// list start from zero values. Any other type, and keys that differ only by case, panic: they are mistakes in the struct.
+// Keys are the yaml tags of the exported fields, or their names in lower case; the tag "-" leaves a field out. Fields may be
+// bool, integers, floats, string, time.Duration (written "90s", "1h30m"), structs, and lists of these. Elements of a list start
+// from zero values. Read panics on any other type, and on keys that differ only by case, because these are errors in the struct.
 func Read(r io.Reader, name string, dst any, opts Options) (Settings, error) {
 	target := reflect.ValueOf(dst)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -118,8 +118,8 @@ func Read(r io.Reader, name string, dst any, opts Options) (Settings, error) {
 	return assign(v, target, &in)
 }
 
-// assign decodes the merged layers into a fresh struct and copies the leaves from it, so that a shorter list replaces a
-// default list whole and the fields outside the configuration stay.
+// assign decodes the merged layers into a new struct and copies the settings from it to target. So a shorter list replaces a
+// default list completely, and fields that are no settings keep their values.
 func assign(v *viper.Viper, target reflect.Value, in *reader) (Settings, error) {
 	fresh := reflect.New(target.Type())
 	err := v.UnmarshalExact(fresh.Interface(), func(c *mapstructure.DecoderConfig) {
@@ -142,7 +142,7 @@ func assign(v *viper.Viper, target reflect.Value, in *reader) (Settings, error) 
 	return settings, nil
 }
 
-// textHook gives the text of an environment variable the type of its field. The text was checked before.
+// textHook converts the text of an environment variable to the type of its field. The text is known to be valid.
 func (r *reader) textHook(from, to reflect.Type, data any) (any, error) {
 	if from != reflect.TypeFor[string]() || to.Kind() == reflect.String {
 		return data, nil

@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// Nearest returns the candidate spelled most like word, case aside, if one is near enough to be meant: about one edit in
-// four letters. Of equals the first wins.
+// Nearest returns the candidate spelled most like word, ignoring case, if it is near enough: about one edit per four letters. Of
+// equally near candidates it returns the first.
 func Nearest(word string, candidates []string) (string, bool) {
 	best, found := "", false
 	limit := 1 + len(word)/4
@@ -15,8 +15,8 @@ func Nearest(word string, candidates []string) (string, bool) {
 	return best, found
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string
-// alignment), on bytes.
+// distance returns the number of insertions, deletions, substitutions and swaps of neighbouring bytes that turn a into b (optimal
+// string alignment).
 func distance(a, b string) int {
 	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {

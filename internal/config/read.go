@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reader checks the layers one after the other and gathers values and complaints.
+// reader checks the layers one after the other and collects values and errors.
 type reader struct {
 	schema *schema
-	name   string // of what is being read
+	name   string // of the layer that is being read
 	found  map[string]found
 	errs   []error
 }
@@ -33,7 +33,7 @@ func (r *reader) fail(n *yaml.Node, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %w", r.at(n), fmt.Errorf(format, args...)))
 }
 
-// at is the place of a node: file:line:column, or the name alone for text without lines.
+// at returns the place of a node: file:line:column, or the name alone for text without lines.
 func (r *reader) at(n *yaml.Node) string {
 	if n == nil || n.Line == 0 {
 		return r.name
@@ -77,7 +77,8 @@ func (r *reader) section(n *yaml.Node, t reflect.Type, prefix string) {
 	})
 }
 
-// mapping checks the keys of n against the fields of t and visits those that fit. A key without a value is an empty section.
+// mapping checks the keys of n against the fields of t, and calls visit for each valid key. A section without a value counts as
+// empty.
 func (r *reader) mapping(n *yaml.Node, t reflect.Type, prefix string, visit func(field, *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return
@@ -116,7 +117,7 @@ func (r *reader) mapping(n *yaml.Node, t reflect.Type, prefix string, visit func
 	}
 }
 
-// hint suggests a key of the same section that is spelled alike, or one of the same name elsewhere.
+// hint suggests a key of the same section with a similar spelling, or a key of the same name in another section.
 func (r *reader) hint(prefix, name string, siblings []string) string {
 	if _, ok := r.schema.byKey[name]; ok && strings.Contains(name, ".") {
 		return "; a file nests sections instead of dotting them"
@@ -132,7 +133,7 @@ func (r *reader) hint(prefix, name string, siblings []string) string {
 	return ""
 }
 
-// value reads one setting, or one part of a list, of type t.
+// value reads one setting of type t, or one element of a list.
 func (r *reader) value(n *yaml.Node, t reflect.Type, key string) (reflect.Value, bool) {
 	v := reflect.New(t).Elem()
 	before := len(r.errs)
@@ -158,8 +159,8 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, key string) (reflect.Value,
 	return v, len(r.errs) == before
 }
 
-// scalar stores n in v and reports whether it fits. YAML's own leniency (3.7 for an integer, a number for a string) is not
-// wanted here, so the tag must fit before the value is decoded.
+// scalar stores n in v and reports whether it fits. It checks the tag before it decodes the value, because YAML itself would
+// accept 3.7 for an integer or a number for a string.
 func scalar(n *yaml.Node, v reflect.Value) bool {
 	tag := n.ShortTag()
 	if v.Type() == durationType {
@@ -182,7 +183,7 @@ func scalar(n *yaml.Node, v reflect.Value) bool {
 	}
 }
 
-// text reads a value from a variable or a --set.
+// text reads a value from an environment variable or a --set.
 func (r *reader) text(s string, t reflect.Type, key string) (reflect.Value, bool) {
 	if t.Kind() == reflect.String {
 		return reflect.ValueOf(s).Convert(t), true
@@ -197,7 +198,7 @@ func (r *reader) text(s string, t reflect.Type, key string) (reflect.Value, bool
 	return r.value(doc.Content[0], t, key)
 }
 
-// forget clears the places in a node that came from a single line of text.
+// forget removes the line numbers of a node that came from a single line of text.
 func forget(n *yaml.Node) {
 	n.Line = 0
 	for _, c := range n.Content {
@@ -205,7 +206,7 @@ func forget(n *yaml.Node) {
 	}
 }
 
-// environment checks the variables that are set and binds their keys.
+// environment checks the environment variables that are set, and binds the keys to them.
 func (r *reader) environment(v *viper.Viper) {
 	for _, l := range r.schema.leaves {
 		text := os.Getenv(l.env)
@@ -258,7 +259,7 @@ func (r *reader) isSection(key string) bool {
 	return false
 }
 
-// nested returns the values found so far as maps of maps, as viper wants a file.
+// nested returns the values found so far as nested maps, the form that viper expects of a file.
 func (r *reader) nested() map[string]any {
 	root := map[string]any{}
 	for _, l := range r.schema.leaves {
@@ -279,7 +280,7 @@ func (r *reader) nested() map[string]any {
 	return root
 }
 
-// label puts a section's name before a complaint about it.
+// label returns the prefix of an error about a section: the section's name and a colon.
 func label(prefix string) string {
 	if prefix == "" {
 		return ""
@@ -287,7 +288,7 @@ func label(prefix string) string {
 	return strings.TrimSuffix(prefix, ".") + ": "
 }
 
-// show is a node as an error quotes it.
+// show returns a node in the form that errors quote.
 func show(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// schema lists what a struct can be told.
+// schema lists the settings of a struct.
 type schema struct {
 	root   reflect.Type
 	leaves []leaf // in field order
@@ -18,7 +18,7 @@ type schema struct {
 // leaf is one setting: a field that is not itself a section.
 type leaf struct {
 	key   string // dotted
-	env   string // variable; empty when the environment is not read
+	env   string // environment variable; empty if the environment is not read
 	typ   reflect.Type
 	index []int // for reflect.Value.FieldByIndex
 }
@@ -63,7 +63,7 @@ func (s *schema) add(t reflect.Type, prefix string, index []int, envPrefix strin
 	}
 }
 
-// fieldsOf lists the keys of a struct type.
+// fieldsOf returns the keys of a struct type.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	folded := map[string]bool{}
@@ -106,7 +106,7 @@ func checkType(t reflect.Type, key string) {
 	}
 }
 
-// describe says what a type wants, as an error puts it.
+// describe returns the values that a type accepts, as text for errors.
 func describe(t reflect.Type) string {
 	if t == durationType {
 		return "a duration such as 90s or 1h30m"
@@ -127,7 +127,7 @@ func describe(t reflect.Type) string {
 	}
 }
 
-// keys lists the dotted keys of all settings.
+// keys returns the dotted keys of all settings.
 func (s *schema) keys() []string {
 	keys := make([]string, len(s.leaves))
 	for i, l := range s.leaves {
