@@ -1,30 +1,31 @@
-// Package floors checks which package imports which. It holds the house rule that a package imports only lower floors, and
-// keeps Gorgonia out of everything that runs in production. It reads package lists; it does not load code.
+// Package floors checks the imports between packages. Every package has a floor and may import only packages of lower floors.
+// Production packages must not depend on Gorgonia. The check reads package lists and does not load code.
 package floors
 
-// rules is a house: its module, its packages by floor, and where foreign modules may be used.
+// rules lists a module's packages by floor, and where other modules may be used.
 type rules struct {
 	Module string
 	Rooms  []entry // every package once, the lowest floor first
 	Fences []fence
 }
 
-// entry puts a package on a floor. It may import packages of lower floors only, and stands above or below the package whose folder
-// its own is in.
+// entry assigns a floor to a package. The package may import only packages of lower floors. It may not have the same floor as the
+// package in the folder above its own.
 type entry struct {
 	Floor   int
 	Package string // relative to the module, for example "env/sim"
-	Is      string // what it is, for readers
+	Is      string // description for readers
 }
 
-// fence confines a foreign module.
+// fence limits where another module may be used.
 type fence struct {
 	Module  string   // import path prefix, for example "gorgonia.org"
-	Direct  []string // families that may import it
-	Through []string // families that may depend on it through those
+	Direct  []string // package families that may import it
+	Through []string // families that may depend on it through the Direct ones
 }
 
-// house returns the rules of this module. A new package is put on its floor here, in a sentence that docs/house.md shows.
+// house returns the rules of this module. Whoever adds a package adds an entry with its floor and a description; docs/house.md
+// shows the entries.
 func house() rules {
 	return rules{
 		Module: "github.com/clustergym/clustergym",
