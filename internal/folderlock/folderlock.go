@@ -1,5 +1,5 @@
-// Package folderlock keeps two runs from writing into one folder. The operating system holds the lock, so it ends with the
-// process, however that ends; nothing has to be cleaned up after a kill.
+// Package folderlock prevents two runs from writing into one folder. The operating system keeps the lock and releases it when the
+// process ends, however it ends, so nothing has to be cleaned up after a kill.
 package folderlock
 
 import (
@@ -12,13 +12,14 @@ import (
 	"unicode"
 )
 
-// name is the file in a folder that is locked. It is there while somebody holds the lock, and after a kill until the next one.
+// name is the file in a folder that is locked. The file exists while a process has the lock. After a kill it stays until the next
+// release.
 const name = ".lock"
 
-// heldError says that somebody else holds the lock of a folder.
+// heldError reports that a process has the lock of a folder already.
 type heldError struct {
 	Dir string
-	By  string // the process and its computer, "" if they are not known
+	By  string // the process and its computer, "" if not known
 }
 
 func (e *heldError) Error() string {
@@ -29,8 +30,9 @@ func (e *heldError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: wait for it to end, or choose another folder", e.Dir, by)
 }
 
-// Acquire locks a folder, which must exist, until release is called or the process ends. If it is locked, by this process too,
-// the error is a heldError. Where the system or the file system has no locks, it locks nothing.
+// Acquire locks a folder, which must exist, until the caller calls release or the process ends. If any process has the lock
+// already, even this one, the error is a *heldError. If the operating or file system has no locks, Acquire locks nothing and
+// succeeds.
 func Acquire(dir string) (release func(), err error) {
 	path := filepath.Join(dir, name)
 	for {
@@ -47,7 +49,7 @@ func Acquire(dir string) (release func(), err error) {
 			by := holder(f)
 			f.Close()
 			return nil, &heldError{dir, by}
-		case !current(f, path): // its last owner took it away between the two steps
+		case !current(f, path): // the last owner removed the file after it was opened here
 			f.Close()
 			continue
 		}
@@ -57,20 +59,20 @@ func Acquire(dir string) (release func(), err error) {
 			return nil, err
 		}
 		return func() {
-			_ = os.Remove(path) // while it is locked; a file that stays does no harm
+			_ = os.Remove(path) // removed while it is locked; a file that stays does no harm
 			f.Close()
 		}, nil
 	}
 }
 
-// current reports whether path still names the file.
+// current reports whether path still leads to the file f.
 func current(f *os.File, path string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Stat(path)
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// sign says who holds the lock.
+// sign writes into the lock file which process has the lock.
 func sign(f *os.File) error {
 	text := fmt.Sprintf("process %d", os.Getpid())
 	if host, err := os.Hostname(); err == nil {
@@ -83,7 +85,7 @@ func sign(f *os.File) error {
 	return err
 }
 
-// holder reads what sign wrote.
+// holder returns the text that sign wrote, or "" if there is none.
 func holder(f *os.File) string {
 	text, err := io.ReadAll(io.LimitReader(f, 300))
 	line, _, whole := strings.Cut(string(text), "\n")

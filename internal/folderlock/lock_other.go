@@ -4,5 +4,5 @@ package folderlock
 
 import "os"
 
-// lock locks nothing here.
+// lock does nothing on this system.
 func lock(*os.File) (held bool, err error) { return false, nil }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks an open file, without waiting; held says that somebody else has.
+// lock locks an open file without waiting; held reports that somebody else has the lock.
 func lock(f *os.File) (held bool, err error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -19,7 +19,7 @@ func lock(f *os.File) (held bool, err error) {
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return true, nil
 		case errors.Is(err, errors.ErrUnsupported):
-			return false, nil // some file systems of clusters have no locks
+			return false, nil // some network file systems have no locks
 		}
 		return false, err
 	}
