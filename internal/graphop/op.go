@@ -1,5 +1,5 @@
-// Package graphop turns pure kernels into Gorgonia operations with symbolic gradients. It is the machinery that attention/graph,
-// coordgraph/graph, agents/learn and train share; nothing else may link it, because it links Gorgonia.
+// Package graphop turns pure kernels into Gorgonia operations with symbolic gradients. The packages attention/graph,
+// coordgraph/graph, agents/learn and train use it. No other package may import it, because it links Gorgonia.
 package graphop
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// op is a pure function of contiguous dense tensors as a Gorgonia operation. Its shapes are fixed when it is built.
+// op is a Gorgonia operation that computes a pure function of contiguous dense tensors. Its shapes are fixed when it is created.
 type op struct {
-	id    string // what it computes: kind, every parameter, every shape
+	id    string // what it computes: kind, all parameters, all shapes
 	types []hm.Type
 	in    []tensor.Shape
 	out   tensor.Shape
@@ -26,14 +26,14 @@ type op struct {
 	grad  Gradient
 }
 
-// Body computes out from in. It may keep scratch: Gorgonia runs one graph in one machine at a time.
+// Body computes out from in. It may keep scratch memory, because Gorgonia runs a graph on one machine at a time.
 type Body[T kernel.Float] func(out []T, in [][]T)
 
-// Gradient builds the gradient nodes of the inputs, nil for those that have none.
+// Gradient builds the gradient nodes of the inputs, nil for inputs without a gradient.
 type Gradient func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
-// Apply adds a node that computes f of in to the graph. Gorgonia merges nodes whose operations hash alike, so the id, which
-// is what gets hashed, names kind, params and all shapes.
+// Apply adds a node to the graph that applies a kernel to the nodes in. Gorgonia merges nodes whose operations have the same
+// hash, so the hashed id contains the kind, params and all shapes.
 func Apply(kind string, params any, out tensor.Shape, f32 Body[float32], f64 Body[float64], grad Gradient, wrt []bool,
 	in ...*G.Node) (*G.Node, error) {
 	o := &op{out: out, f32: f32, f64: f64, grad: grad, wrt: wrt}
@@ -91,7 +91,7 @@ func (o *op) Do(in ...G.Value) (G.Value, error) {
 	return o.UsePreallocDo(tensor.New(tensor.WithShape(o.out...), tensor.Of(in[0].Dtype())), in...)
 }
 
-// UsePreallocDo computes into the tensor of an earlier run.
+// UsePreallocDo computes the result into pre, the output tensor of an earlier run.
 func (o *op) UsePreallocDo(pre G.Value, in ...G.Value) (G.Value, error) {
 	if len(in) != len(o.in) {
 		return nil, fmt.Errorf("run %s: %d inputs", o.id, len(in))
@@ -125,7 +125,8 @@ func run[T kernel.Float](o *op, f Body[T], out G.Value, in []G.Value) error {
 	return nil
 }
 
-// elements returns the backing slice of a contiguous dense tensor of the wanted shape.
+// elements returns the backing slice of a contiguous dense tensor. It returns an error if the tensor does not have the type T and
+// the size of the shape want.
 func elements[T kernel.Float](v G.Value, want tensor.Shape) ([]T, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || d.RequiresIterator() {
@@ -138,13 +139,13 @@ func elements[T kernel.Float](v G.Value, want tensor.Shape) ([]T, error) {
 	return x, nil
 }
 
-// Like is a gradient as one node of the shape of wrt, computed from in.
+// Like returns a node that computes a gradient with the shape of wrt from the nodes in.
 func Like(kind string, params any, wrt *G.Node, f32 Body[float32], f64 Body[float64], in ...*G.Node) (*G.Node, error) {
 	return Apply(kind, params, wrt.Shape().Clone(), f32, f64, nil, nil, in...)
 }
 
-// Packed computes the gradients of wrt together, one after another in one vector, where they share most of the work, and
-// cuts it apart.
+// Packed computes the gradients of wrt together in one vector, which saves work that they share, and then splits the vector into
+// one node for each.
 func Packed(kind string, params any, wrt G.Nodes, f32 Body[float32], f64 Body[float64], in ...*G.Node) (G.Nodes, error) {
 	size := 0
 	for _, n := range wrt {
