@@ -49,8 +49,8 @@ func activate[T Float](y []T, act Activation) {
 	}
 }
 
-// ActivateBack computes dz, the gradient before the activation, from the layer's output y and its gradient dy, all of one
-// length. dz may be dy.
+// ActivateBack computes dz, the gradient before the activation, from the layer's output y and its gradient dy. All have the same
+// length. dz may be dy itself.
 func ActivateBack[T Float](dz, dy, y []T, act Activation) {
 	Want("output", y, len(dy))
 	Want("gradient before activation", dz, len(dy))
@@ -70,9 +70,9 @@ func ActivateBack[T Float](dz, dy, y []T, act Activation) {
 	}
 }
 
-// DenseBack computes the gradients of Dense from dz [rows,out], the gradient before the activation (see ActivateBack):
-// dx = dz*wT, dw = xT*dz and db = the column sums of dz. Nil destinations are skipped; x may then be nil without dw, and w
-// without dx.
+// DenseBack computes the gradients of Dense from dz [rows,out], the gradient before the activation (see ActivateBack): dx =
+// dz*wT, dw = xT*dz and db = the column sums of dz. It skips nil destinations; x may be nil if dw is nil, and w may be nil if dx
+// is nil.
 func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
 	rows := RowsOf("dense gradient", dz, out)
 	g := Mat(dz, rows, out)
@@ -88,7 +88,7 @@ func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
 	}
 }
 
-// SumRows computes the sum of the rows of x, each as wide as dst.
+// SumRows computes the sum of the rows of x into dst. A row has the length of dst.
 func SumRows[T Float](dst, x []T) {
 	cols := len(dst)
 	rows := RowsOf("summed matrix", x, cols)

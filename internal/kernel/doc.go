@@ -1,16 +1,17 @@
-// Package kernel holds what the kernels of networks are made of, for training and serving alike: matrix products, dense layers,
-// layer normalisation, softmax and a few functions of numbers and vectors. Packages attention and coordgraph add their own
-// kernels to these, by the rules that follow.
+// Package kernel contains the building blocks of neural networks, for training and serving alike: matrix products, dense layers,
+// layer normalisation, softmax and a few functions of numbers and vectors. The packages attention and coordgraph add kernels of
+// their own, under the same rules.
 //
-// Every kernel is generic over float32 (production) and float64 (gradient checks), writes to the slice that comes first, and
-// allocates nothing once its scratch has grown. Tensors are dense, row-major slices; a shape such as [B*n,d] in a comment
-// means B*n rows of d values. Results overwrite: a gradient is stored, not added. A gradient destination may be nil, then it
-// is not computed. Destinations must not overlap inputs unless the comment says so.
+// Every kernel is generic over float32 (production) and float64 (gradient checks), writes to its first slice, and allocates
+// nothing once its scratch memory has grown. Tensors are dense, row-major slices; a shape such as [B*n,d] in a comment means B*n
+// rows of d values. Kernels overwrite their results: they store a gradient and do not add to it. If a gradient destination is
+// nil, the kernel does not compute that gradient. Destinations must not overlap inputs unless the comment allows it.
 //
-// Masks hold 1 for what counts and 0 for padding. A group without anything valid gives zeros and zero gradients, never NaN.
+// Masks contain 1 for valid elements and 0 for padding. A group without a valid element gives zeros and zero gradients, never
+// NaN.
 //
-// Sums run in an order that depends on shapes alone, so the same input gives the same bytes. Shapes that do not fit are a
-// programmer's mistake and panic with the prefix "kernel: ".
+// The order of a sum depends on the shapes alone, so equal inputs give equal bytes. Shapes that do not fit are a programming
+// error: the kernel panics with the prefix "kernel: ".
 package kernel
 
 import (
@@ -21,21 +22,21 @@ import (
 // Float is the element type of every kernel.
 type Float interface{ ~float32 | ~float64 }
 
-// Want panics unless the slice called name has n elements.
+// Want panics unless x has n elements. The panic calls x by the parameter name.
 func Want[T Float](name string, x []T, n int) {
 	if len(x) != n {
 		panic(fmt.Sprintf("kernel: %s has %d elements, want %d", name, len(x), n))
 	}
 }
 
-// WantOrNil is Want for an optional destination.
+// WantOrNil is Want for an optional slice: it accepts nil.
 func WantOrNil[T Float](name string, x []T, n int) {
 	if x != nil {
 		Want(name, x, n)
 	}
 }
 
-// RowsOf returns how many rows of the given width x holds, and panics if it holds a part of one.
+// RowsOf returns the number of rows of the given width in x. It panics if len(x) is not a multiple of width.
 func RowsOf[T Float](name string, x []T, width int) int {
 	if width <= 0 || len(x)%width != 0 {
 		panic(fmt.Sprintf("kernel: %s has %d elements, want whole rows of %d", name, len(x), width))
@@ -43,7 +44,7 @@ func RowsOf[T Float](name string, x []T, width int) int {
 	return len(x) / width
 }
 
-// Grow returns a slice of n elements, reusing the memory of buf where it suffices. Its content is undefined.
+// Grow returns a slice of n elements with undefined content. It reuses the memory of buf if that is large enough.
 func Grow[T Float](buf []T, n int) []T {
 	return slices.Grow(buf[:0], n)[:n]
 }
@@ -58,7 +59,7 @@ func dot[T Float](x, y []T) T {
 	return s
 }
 
-// Axpy adds alpha*x to y, which may be shorter than x.
+// Axpy adds alpha*x to y. It ignores the elements of x beyond the length of y.
 func Axpy[T Float](y []T, alpha T, x []T) {
 	x = x[:len(y)]
 	for i, v := range x {

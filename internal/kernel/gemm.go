@@ -13,13 +13,13 @@ type Matrix[T Float] struct {
 	trans      bool
 }
 
-// Mat views data as a matrix of rows x cols.
+// Mat returns data as a matrix of rows x cols, without a copy.
 func Mat[T Float](data []T, rows, cols int) Matrix[T] {
 	Want("matrix", data, rows*cols)
 	return Matrix[T]{Data: data, Rows: rows, Cols: cols, Stride: cols}
 }
 
-// Columns views cols columns from the given one on. The matrix must not be transposed.
+// Columns returns a view of cols columns, starting at column from. The matrix must not be transposed.
 func (m Matrix[T]) Columns(from, cols int) Matrix[T] {
 	if m.trans || from < 0 || from+cols > m.Cols {
 		panic(fmt.Sprintf("kernel: cut columns %d..%d of a matrix with %d", from, from+cols, m.Cols))
@@ -31,21 +31,21 @@ func (m Matrix[T]) Columns(from, cols int) Matrix[T] {
 	return m
 }
 
-// T views the matrix transposed.
+// T returns a transposed view of the matrix.
 func (m Matrix[T]) T() Matrix[T] {
 	m.Rows, m.Cols, m.trans = m.Cols, m.Rows, !m.trans
 	return m
 }
 
-// blasBlock and parallelBlocks are gonum's: from parallelBlocks blocks of blasBlock x blasBlock on, a product starts
-// goroutines, which allocates.
+// blasBlock and parallelBlocks are constants of gonum: a product of at least parallelBlocks blocks of blasBlock x blasBlock
+// starts goroutines, which allocates memory.
 const blasBlock = 64
 
 // Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS, or with OpenBLAS (build tag openblas, which needs cgo),
-// whose sums differ in the last bits. dst must not be transposed nor overlap a or b.
+// whose sums differ in the last bits. dst must not be transposed and must not overlap a or b.
 //
-// Large products run in tiles small enough that gonum stays on the calling goroutine: a decision allocates nothing, and
-// training spreads whole batches over the cores instead.
+// Gemm splits large products into tiles that are small enough that gonum stays on the calling goroutine. So a decision allocates
+// nothing; training spreads whole batches over the cores instead.
 func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	m, n, k := dst.Rows, dst.Cols, a.Cols
 	if dst.trans || a.Rows != m || b.Cols != n || b.Rows != k {
@@ -59,14 +59,14 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 		return
 	}
 	switch {
-	case k == 0: // BLAS wants rows that are stored
+	case k == 0: // BLAS needs non-empty rows
 		for i := range m {
 			for j, v := range dst.Data[i*dst.Stride:][:n] {
 				dst.Data[i*dst.Stride+j] = keep(v, beta)
 			}
 		}
 		return
-	case !ownLoops: // BLAS alone
+	case !ownLoops: // use BLAS alone
 	case !a.trans && !b.trans && n <= narrow:
 		gemmNarrow(dst, alpha, a, b, beta)
 		return
@@ -90,7 +90,7 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	}
 }
 
-// from is what is stored of the matrix from row i on.
+// from returns the stored elements of the matrix from row i on.
 func (m Matrix[T]) from(i int) []T {
 	switch {
 	case m.Cols == 0:
@@ -101,8 +101,9 @@ func (m Matrix[T]) from(i int) []T {
 	return m.Data[i*m.Stride:]
 }
 
-// gemmTiny is Gemm in plain loops. gonum's dot product sums in an order that depends on the address of its second operand
-// modulo 16; Go aligns everything but slices below 32 bytes so far, so only those could differ between two runs.
+// gemmTiny is Gemm in plain loops, for a b of less than 32 bytes. The order of the sums in gonum's dot product depends on the
+// address of its second operand modulo 16. Go aligns all but slices below 32 bytes to 16, so only those could give different
+// results in two runs.
 func gemmTiny[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	for i := range dst.Rows {
 		row := dst.Data[i*dst.Stride:][:dst.Cols]
@@ -127,7 +128,7 @@ func (m Matrix[T]) at(i, j int) T {
 	return m.Data[i*m.Stride+j]
 }
 
-// single reinterprets a slice whose element size was checked by the caller: a type switch would miss named types.
+// single returns x as a slice of float32. The caller has checked the element size, because a type switch would miss named types.
 func single[T Float](x []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	ownLoops       = true // gonum gains from long rows only
+	ownLoops       = true // gonum is fast only for long rows
 	parallelBlocks = 4    // see blasBlock
 )
 
-// gemmTile computes a tile of m rows and n columns of Gemm's result, which begins at dst, from what begins at x and y in a
-// and b.
+// gemmTile computes a tile of m rows and n columns of Gemm's result. The slice dst starts at the tile; x and y start at the
+// tile's first row of a and first column of b.
 func gemmTile[T Float](dst []T, ldd int, alpha T, x []T, a Matrix[T], y []T, b Matrix[T], beta T, m, n, k int) {
 	opA, opB := blas.NoTrans, blas.NoTrans
 	if a.trans {
@@ -34,7 +34,7 @@ func gemmTile[T Float](dst []T, ldd int, alpha T, x []T, a Matrix[T], y []T, b M
 	}
 }
 
-// double is single for the other precision.
+// double is single for double precision.
 func double[T Float](x []T) []float64 {
 	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }

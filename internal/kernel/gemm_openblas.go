@@ -14,11 +14,12 @@ import "C"
 import "unsafe"
 
 const (
-	ownLoops       = false   // OpenBLAS is faster on small products, too
+	ownLoops       = false   // OpenBLAS is faster even for small products
 	parallelBlocks = 1 << 20 // no tiles
 )
 
-// gemmTile computes m rows and n columns of Gemm's result with OpenBLAS; dst, x and y begin where they do.
+// gemmTile computes m rows and n columns of Gemm's result with OpenBLAS. The slices dst, x and y start at the first elements to
+// use.
 func gemmTile[T Float](dst []T, ldd int, alpha T, x []T, a Matrix[T], y []T, b Matrix[T], beta T, m, n, k int) {
 	opA, opB := uint32(C.CblasNoTrans), uint32(C.CblasNoTrans)
 	if a.trans {

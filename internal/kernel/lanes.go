@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// gemmLanes is Gemm in single precision without transposition, for k > 0. It sums in gonum's order, and differs from it in two
-// things: it multiplies by zeros, too, and so keeps what is infinite or not a number, and 0 is what -0 and 0 add up to.
+// gemmLanes is Gemm in single precision without transposition, for k > 0. It sums in gonum's order, and differs from gonum in two
+// ways: it also multiplies by zeros, so that infinities and NaN stay, and the sum of -0 and 0 is 0.
 func gemmLanes[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	x, y := single(a.Data), single(b.Data)
 	rows, n, k := dst.Rows, dst.Cols, a.Cols
-	_, _ = x[(rows-1)*a.Stride+k-1], y[(k-1)*b.Stride+n-1] // assembly does not look where slices end
+	_, _ = x[(rows-1)*a.Stride+k-1], y[(k-1)*b.Stride+n-1] // checks bounds, because the assembly does not
 	z := single(dst.Data)[:(rows-1)*dst.Stride+n]
 	j := 0
 	for ; j+32 <= n; j += 32 {
@@ -23,12 +23,13 @@ func gemmLanes[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	}
 }
 
-// columns is all ones for as many of eight columns as there are, and then zeros.
+// columns contains 8 ones (all bits set) and then 8 zeros, so that a part of it is the mask for any number of columns up to 8.
 var columns = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
-// softmaxRows is softmax in single precision for all rows of x, which has the given number of columns, all of them valid.
+// softmaxRows computes softmax in single precision for all rows of x. The parameter cols is the length of a row; all columns are
+// valid.
 func softmaxRows(x []float32, cols int) {
-	var sums [4]float32 // of as many rows at once: a sum waits for itself
+	var sums [4]float32 // sums 4 rows at once: the additions of one row wait for each other
 	for len(x) > 0 {
 		n := min(len(sums), len(x)/cols)
 		for i := range n {
@@ -63,7 +64,7 @@ func sum4(a, b, c, d []float32) (sums [4]float32) {
 	return [4]float32{s0, s1, s2, s3}
 }
 
-// exponentialRow replaces x by e**(x-top), top being the largest of them.
+// exponentialRow replaces each element x by e**(x-top), where top is the largest element.
 func exponentialRow(x []float32) {
 	top, even := float32(math.Inf(-1)), len(x)&^7
 	if even > 0 {
@@ -90,12 +91,12 @@ func scaleRow(x []float32, by float32) {
 	}
 }
 
-// expConstants are those of expNear in the order in which exponentials8 reads them.
+// expConstants are the constants of expNear in the order in which exponentials8 reads them.
 var expConstants = [13]float32{
 	tooSmall, log2e, round, ln2High, ln2Low, e7, e6, e5, e4, e3, e2, 1, math.Float32frombits(bias),
 }
 
-// fast reports whether softmaxRows may stand for softmax.
+// fast reports whether softmaxRows can replace softmax for this mask.
 func fast[T Float](mask []T) bool {
 	return lanes && unsafe.Sizeof(T(0)) == 4 && len(mask) > 0 && !slices.Contains(mask, 0)
 }

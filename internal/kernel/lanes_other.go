@@ -2,7 +2,7 @@
 
 package kernel
 
-// lanes says that there are no loops in assembly here: see lanes_amd64.go.
+// lanes is false, because this build has no loops in assembly: see lanes_amd64.go.
 var lanes = false
 
 func multiply32(_, _, _ *float32, _, _, _, _, _ int, _, _ float32)             { panic(noLanes) }

@@ -1,10 +1,10 @@
 package kernel
 
-// narrow is the number of columns up to which a product runs in plain loops that keep a row of it in registers. BLAS gains
-// from long rows only; heads and the last layers are short.
+// narrow is the largest number of columns for which a product runs in plain loops that keep a row of the result in registers.
+// BLAS is fast only for long rows, and the rows of heads and of the last layers are short.
 const narrow = 8
 
-// gemmNarrow is Gemm for at most narrow columns and no transposition.
+// gemmNarrow is Gemm for at most narrow columns and without transposition.
 func gemmNarrow[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	for i := range dst.Rows {
 		row, x := dst.Data[i*dst.Stride:][:dst.Cols], a.Data[i*a.Stride:][:a.Cols]
@@ -21,7 +21,7 @@ func gemmNarrow[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	}
 }
 
-// keep is beta times what a product adds to, which beta 0 ignores even where it is not a number.
+// keep returns beta*old, the old content that a product adds to. If beta is 0, it returns 0 even if old is NaN.
 func keep[T Float](old, beta T) T {
 	if beta == 0 {
 		return 0
@@ -29,7 +29,7 @@ func keep[T Float](old, beta T) T {
 	return beta * old
 }
 
-// column is the product of the row x with a column of a matrix.
+// column returns the product of the row x with a column of a matrix.
 func column[T Float](x, y []T, stride int) T {
 	if stride == 1 {
 		return dot4(x, y)
@@ -43,7 +43,7 @@ func column[T Float](x, y []T, stride int) T {
 	return s
 }
 
-// dot4 is dot in four sums that do not wait for each other.
+// dot4 is dot with four partial sums, which do not wait for each other.
 func dot4[T Float](x, y []T) T {
 	var s0, s1, s2, s3 T
 	y = y[:len(x)]
@@ -97,7 +97,7 @@ func product8[T Float](dst *[8]T, alpha T, x, y []T, stride int, beta T) {
 	}
 }
 
-// gemmNarrowT is Gemm for at most narrow columns and a transposed a: the gradients of weights and keys.
+// gemmNarrowT is Gemm for at most narrow columns and a transposed a. It computes the gradients of weights and keys.
 func gemmNarrowT[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	for i := range dst.Rows {
 		row := dst.Data[i*dst.Stride:][:dst.Cols]
@@ -153,11 +153,11 @@ func outer8[T Float](dst Matrix[T], alpha T, x []T, y *[8]T) {
 	}
 }
 
-// short reports whether products of rows of k elements have plain loops of their own: the scores of heads 8 wide, the
-// default, and the gradients of what goes into the last layers.
+// short reports whether products of rows of k elements have plain loops: the scores of attention heads with the default width 8,
+// and the input gradients of the last layers.
 func short(k int) bool { return k == 1 || k == 4 || k == 8 }
 
-// gemmShort is Gemm for a transposed b whose rows, like those of a, are short.
+// gemmShort is Gemm for a transposed b, if short is true for the length of the rows of a and b.
 func gemmShort[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	for i := range dst.Rows {
 		row, at := dst.Data[i*dst.Stride:][:dst.Cols], 0

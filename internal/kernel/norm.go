@@ -21,7 +21,7 @@ func LayerNorm[T Float](y, x, gain, bias []T) {
 	}
 }
 
-// LayerNormBack computes the gradients of LayerNorm: dx [rows,d], dgain [d], dbias [d]. Nil destinations are skipped.
+// LayerNormBack computes the gradients of LayerNorm: dx [rows,d], dgain [d], dbias [d]. It skips nil destinations.
 func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
 	d := len(gain)
 	rows := RowsOf("layer norm input", x, d)
@@ -41,7 +41,7 @@ func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
 		if dx == nil {
 			continue
 		}
-		// The gradient passes through the mean and the deviation too: subtract its projections on both.
+		// The mean and the deviation depend on x too: subtract the gradient's projections on both.
 		var onMean, onDev T
 		for j, g := range gr {
 			t := g * gain[j]

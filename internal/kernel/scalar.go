@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Exp returns e**x. In single precision it is a polynomial with a relative error below 2e-7, several times faster than
-// math.Exp, and flushes results below the smallest normal number to 0.
+// Exp returns e**x. In single precision it computes a polynomial with a relative error below 2e-7, several times faster than
+// math.Exp, and returns 0 where the result would be below the smallest normal number.
 func Exp[T Float](x T) T {
 	if unsafe.Sizeof(x) == 4 {
 		return T(exp32(float32(x)))
@@ -16,21 +16,21 @@ func Exp[T Float](x T) T {
 
 // exp32 is Exp in single precision.
 func exp32(x float32) float32 {
-	const large = 88 // 2**n may leave the exponent's range
+	const large = 88 // above it 2**n may exceed the range of exponents
 	switch {
 	case x < tooSmall:
 		return 0
-	case !(x <= large): // NaN too
+	case !(x <= large): // true for NaN too
 		return float32(math.Exp(float64(x)))
 	}
 	return expNear(x)
 }
 
-// What exponentials are made of: see expNear.
+// The constants of expNear.
 const (
-	tooSmall = -87.33654  // e**x below the smallest normal number
-	round    = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer, which the lowest bits then are
-	bias     = 127        // of exponents
+	tooSmall = -87.33654  // below it e**x is below the smallest normal number
+	round    = 12582912.0 // 1.5 * 2**23: adding it rounds to an integer, which is then in the lowest bits
+	bias     = 127        // of the exponent
 	log2e    = 1.44269504088896341
 	ln2High  = 0.693359375
 	ln2Low   = -2.12194440e-4

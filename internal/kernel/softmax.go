@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Softmax replaces each row of x [rows,len(mask)] by its softmax over the columns that mask, 1 for valid and 0 for padding,
-// leaves; the others get exactly 0. Without a valid column all is 0.
+// Softmax replaces each row of x [rows,len(mask)] by its softmax over the valid columns. The mask is 1 for valid columns and 0
+// for padding. Padding becomes exactly 0. If no column is valid, the whole row becomes 0.
 func Softmax[T Float](x, mask []T) {
 	cols := len(mask)
 	if fast(mask) {
@@ -18,7 +18,7 @@ func Softmax[T Float](x, mask []T) {
 	}
 }
 
-// softmax is Softmax of one row. The largest valid score is subtracted first.
+// softmax is Softmax of one row. It subtracts the largest valid score first.
 func softmax[T Float](x, mask []T) {
 	mask = mask[:len(x)]
 	least := T(math.Inf(-1))
@@ -43,7 +43,7 @@ func softmax[T Float](x, mask []T) {
 	}
 }
 
-// exponentials replaces x by e**(x-top), top being the largest of them, and returns the sum.
+// exponentials replaces each element x by e**(x-top), where top is the largest element, and returns the sum.
 func exponentials[T Float](x []T, top T) (sum T) {
 	if unsafe.Sizeof(top) != 4 {
 		for j, v := range x {
@@ -63,7 +63,7 @@ func exponentials[T Float](x []T, top T) (sum T) {
 	return sum
 }
 
-// SoftmaxBack replaces g, the gradient of one row p of probabilities, by the gradient of the scores.
+// SoftmaxBack replaces g, the gradient of one row of probabilities p, by the gradient of the scores.
 func SoftmaxBack[T Float](g, p []T) {
 	mean := dot(g, p)
 	p = p[:len(g)]
