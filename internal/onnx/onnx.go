@@ -1,5 +1,5 @@
-// Package onnx writes ONNX models: a graph of operators with its weights, as the protocol buffer that onnx.proto describes. It
-// writes what a feed-forward network needs and knows nothing of networks. It reads nothing.
+// Package onnx writes ONNX models: a graph of operators with its weights, in the protocol buffer format of onnx.proto. It
+// supports what a feed-forward network needs, and defines no networks itself. It cannot read models.
 package onnx
 
 import (
@@ -11,7 +11,7 @@ import (
 // Type is the element type of a tensor.
 type Type int
 
-// The element types that are written here, by their numbers in TensorProto.
+// The supported element types, with their numbers in TensorProto.
 const (
 	Float  Type = 1
 	Int64  Type = 7
@@ -19,14 +19,14 @@ const (
 	Uint64 Type = 13
 )
 
-// irVersion and opset are what ONNX 1.13 defined: runtimes of 2023 and later read both.
+// irVersion and opset are those of ONNX 1.13. Runtimes from 2023 on can read them.
 const (
 	irVersion = 8
 	opset     = 18
 )
 
-// Graph is a model's graph while it is built. Values are known by name. Nodes must be added in an order in which each reads
-// only what is there already: that is what ONNX asks for. The zero value is an empty graph.
+// Graph builds the graph of a model. Values have names. Nodes must be added in such an order that each reads only values that
+// exist already, because ONNX requires that order. The zero value is an empty graph.
 type Graph struct {
 	nodes, weights  [][]byte
 	inputs, outputs [][]byte
@@ -34,16 +34,16 @@ type Graph struct {
 	count           int
 }
 
-// Dim is one dimension of an input or an output: a size, or the name of one that may differ from run to run.
+// Dim is one dimension of an input or an output: a size, or a name if the size may differ from run to run.
 type Dim struct {
 	Size int
 	Name string
 }
 
-// Attr is a named setting of a node, as it is written.
+// Attr is a named attribute of a node in its encoded form.
 type Attr []byte
 
-// The kinds of AttributeProto.
+// The kinds of attributes, with their numbers in AttributeProto.
 const (
 	attrFloat  = 1
 	attrInt    = 2
@@ -52,22 +52,22 @@ const (
 	attrInts   = 7
 )
 
-// IntAttr is a whole number.
+// IntAttr returns an attribute that is an integer.
 func IntAttr(name string, x int) Attr {
 	return attr(name, attrInt, appendInt(nil, 3, uint64(x)))
 }
 
-// FloatAttr is a number.
+// FloatAttr returns an attribute that is a float.
 func FloatAttr(name string, x float32) Attr {
 	return attr(name, attrFloat, appendFloat(nil, 2, x))
 }
 
-// TextAttr is a word.
+// TextAttr returns an attribute that is a string.
 func TextAttr(name, x string) Attr {
 	return attr(name, attrText, appendBytes(nil, 4, x))
 }
 
-// IntsAttr is a list of whole numbers.
+// IntsAttr returns an attribute that is a list of integers.
 func IntsAttr(name string, xs ...int) Attr {
 	var b []byte
 	for _, x := range xs {
@@ -76,7 +76,7 @@ func IntsAttr(name string, xs ...int) Attr {
 	return attr(name, attrInts, b)
 }
 
-// ScalarAttr is a tensor of one float.
+// ScalarAttr returns an attribute that is a tensor of one float.
 func ScalarAttr(name string, x float32) Attr {
 	return attr(name, attrTensor, appendBytes(nil, 5, tensor("", Float, []int{1}, floats([]float32{x}))))
 }
@@ -93,19 +93,19 @@ func (g *Graph) Input(name string, t Type, dims ...Dim) string {
 	return g.add(name)
 }
 
-// Output makes a value a result of the model.
+// Output declares a value as an output of the model.
 func (g *Graph) Output(name string, t Type, dims ...Dim) {
 	g.want(name)
 	g.outputs = append(g.outputs, valueInfo(name, t, dims))
 }
 
-// Floats stores numbers under a name, which it returns, row by row. No dims is a scalar.
+// Floats stores a tensor of floats, row by row, and returns its name. Without dims it is a scalar.
 func (g *Graph) Floats(name string, data []float32, dims ...int) string {
 	g.weights = append(g.weights, tensor(name, Float, checked(name, len(data), dims), floats(data)))
 	return g.add(name)
 }
 
-// Ints stores whole numbers under a name, which it returns. No dims is a scalar.
+// Ints stores a tensor of integers and returns its name. Without dims it is a scalar.
 func (g *Graph) Ints(name string, data []int64, dims ...int) string {
 	var raw []byte
 	for _, x := range data {
@@ -115,15 +115,15 @@ func (g *Graph) Ints(name string, data []int64, dims ...int) string {
 	return g.add(name)
 }
 
-// Has tells whether there is a value of that name.
+// Has reports whether a value with that name exists.
 func (g *Graph) Has(name string) bool { return g.known[name] }
 
-// Node adds an operator of one result, whose name it returns.
+// Node adds an operator with one result and returns the result's name.
 func (g *Graph) Node(op string, inputs []string, attrs ...Attr) string {
 	return g.NodeOf(op, 1, inputs, attrs...)[0]
 }
 
-// NodeOf is Node for an operator of several results. It panics if an input is not there.
+// NodeOf is Node for an operator with several results. It panics if an input does not exist.
 func (g *Graph) NodeOf(op string, results int, inputs []string, attrs ...Attr) []string {
 	var b []byte
 	for _, in := range inputs {
@@ -146,7 +146,7 @@ func (g *Graph) NodeOf(op string, results int, inputs []string, attrs ...Attr) [
 	return names
 }
 
-// Rename gives a value a name of its own, such as that of an output.
+// Rename gives a value a second name, for example that of an output, and returns the name.
 func (g *Graph) Rename(value, name string) string {
 	g.want(value)
 	b := appendBytes(nil, 1, value)
@@ -159,7 +159,7 @@ func (g *Graph) Rename(value, name string) string {
 // Meta is an entry of a model's metadata.
 type Meta struct{ Key, Value string }
 
-// Model returns the file of a model. Equal arguments give equal bytes.
+// Model returns the content of the model's file. Equal arguments give equal bytes.
 func (g *Graph) Model(name, doc, producer string, meta []Meta) []byte {
 	var graph []byte
 	for _, n := range g.nodes {
@@ -247,7 +247,7 @@ func valueInfo(name string, t Type, dims []Dim) []byte {
 	return appendBytes(appendBytes(nil, 1, name), 2, appendBytes(nil, 1, of))
 }
 
-// Types of fields in protocol buffers.
+// The types of fields in protocol buffers.
 const (
 	wireVarint  = 0
 	wireBytes   = 2
@@ -262,7 +262,7 @@ func appendFloat(b []byte, field uint64, x float32) []byte {
 	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(b, field<<3|wireFixed32), math.Float32bits(x))
 }
 
-// appendBytes appends a string or a message.
+// appendBytes appends a field that is a string or a message.
 func appendBytes[T ~string | ~[]byte](b []byte, field uint64, x T) []byte {
 	b = binary.AppendUvarint(b, field<<3|wireBytes)
 	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
