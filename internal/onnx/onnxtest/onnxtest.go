@@ -1,4 +1,4 @@
-// Package onnxtest runs ONNX models for tests and benchmarks with ONNX Runtime, through a script for Node.js.
+// Package onnxtest runs ONNX models in tests and benchmarks, with ONNX Runtime through a Node.js script.
 package onnxtest
 
 import (
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// Tensor is an input or an output.
+// Tensor is an input or an output of a model.
 type Tensor struct {
-	Type string `json:"type,omitempty"` // float32 or int64; empty of an output
+	Type string `json:"type,omitempty"` // float32 or int64; empty for an output
 	Dims []int  `json:"dims"`
 	Data any    `json:"data"`
 }
 
-// Floats is a tensor of float32.
+// Floats returns a tensor of float32.
 func Floats(data []float32, dims ...int) Tensor {
 	return Tensor{"float32", dims, append([]float32{}, data...)}
 }
 
-// Ints is a tensor of int64.
+// Ints returns a tensor of int64.
 func Ints(data []int64, dims ...int) Tensor {
 	return Tensor{"int64", dims, append([]int64{}, data...)}
 }
 
-// Session is a model that ONNX Runtime has loaded, on one thread.
+// Session is a model loaded in ONNX Runtime, which uses one thread.
 type Session struct {
 	tb  testing.TB
 	cmd *exec.Cmd
@@ -42,8 +42,8 @@ type Session struct {
 //go:embed run.js
 var script string
 
-// Load loads a model until the test ends. Without ONNX Runtime (make onnxruntime) or Node.js the test is skipped, unless
-// CI=true, where that is a failure.
+// Load loads a model until the test ends. If ONNX Runtime (make onnxruntime) or Node.js is missing, Load skips the test, or fails
+// it if CI=true.
 func Load(tb testing.TB, model []byte) *Session {
 	tb.Helper()
 	runtime := folder(tb)
@@ -74,7 +74,7 @@ func Load(tb testing.TB, model []byte) *Session {
 	return &Session{tb, cmd, in, bufio.NewReader(out)}
 }
 
-// folder is where `make onnxruntime` puts ONNX Runtime.
+// folder returns the folder into which `make onnxruntime` installs ONNX Runtime.
 func folder(tb testing.TB) string {
 	missing := tb.Skip
 	if os.Getenv("CI") == "true" {
@@ -117,7 +117,7 @@ type answer struct {
 	} `json:"outputs"`
 }
 
-// Run returns one output of the model.
+// Run runs the model on feeds and returns one output.
 func (s *Session) Run(feeds map[string]Tensor, output string) (data []float64, dims []int) {
 	s.tb.Helper()
 	a := s.ask(request{feeds, 1})
@@ -128,7 +128,7 @@ func (s *Session) Run(feeds map[string]Tensor, output string) (data []float64, d
 	return out.Data, out.Dims
 }
 
-// Time runs the model on what Run was given last, and returns the time of one run.
+// Time runs the model several times on the last inputs of Run, and returns the mean time of one run.
 func (s *Session) Time(times int) time.Duration {
 	s.tb.Helper()
 	return time.Duration(s.ask(request{Times: times}).NS) / time.Duration(times)
@@ -168,7 +168,7 @@ func Metadata(tb testing.TB, model []byte) map[string]string {
 	return meta
 }
 
-// fields returns the texts and messages of a protocol buffer that holds these and whole numbers.
+// fields returns the fields of a protocol buffer that are strings or messages. The other fields must be integers.
 func fields(tb testing.TB, b []byte) map[uint64][][]byte {
 	tb.Helper()
 	found := map[uint64][][]byte{}
