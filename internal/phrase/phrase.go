@@ -1,4 +1,4 @@
-// Package phrase writes numbers as a person says them.
+// Package phrase formats numbers as people write them.
 package phrase
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Count is a number of things: "1 window", "2 windows".
+// Count returns a number with its noun: "1 window", "2 windows".
 func Count[N int | int32 | int64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -14,7 +14,7 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Seconds is a time in seconds in a unit that suits it: "90s", "15.0min", "6.5h", "3.0d".
+// Seconds formats a time in seconds, in a suitable unit: "90s", "15.0min", "6.5h", "3.0d".
 func Seconds(seconds float64) string {
 	switch {
 	case seconds < 120:
@@ -27,5 +27,5 @@ func Seconds(seconds float64) string {
 	return fmt.Sprintf("%.1fd", seconds/86400)
 }
 
-// Time is a length of time as Seconds has it.
+// Time formats a duration like Seconds.
 func Time(d time.Duration) string { return Seconds(d.Seconds()) }
