@@ -1,4 +1,4 @@
-// Package pins holds what the schedulers of this module decide, so that a change of the code that ought to keep it can be seen
-// to keep it: digests of event logs, of what the learned team observes and bids, and of its bundle, in testdata. It has tests
-// alone. docs/house.md says when a pin may change.
+// Package pins tests that a change of the code does not change what the schedulers decide. Its testdata contains digests ("pins")
+// of event logs, of the learned team's observations and bids, and of its bundle. The package contains only tests. docs/house.md
+// says when a pin may change.
 package pins
