@@ -1,6 +1,7 @@
 package plain
 
-// Readout is, per candidate, the weighted sum of its agents, its item, the means of agents and items, and its features.
+// Readout returns for each candidate: the weighted sum of its agents, its item, the means of all agents and of all items, and its
+// features.
 func Readout(h, y, z, weights, of, agentMask, itemMask []complex128, batch, n, items, candidates, d, f int) []complex128 {
 	var out []complex128
 	agents, all := mean(h, agentMask, n, d), make([]complex128, batch*d)
@@ -26,7 +27,7 @@ func Readout(h, y, z, weights, of, agentMask, itemMask []complex128, batch, n, i
 	return out
 }
 
-// Payoff is sum_r d_r * sum_i sum_j w_i w_j q_ir near_jr per coalition, term by term.
+// Payoff returns for each coalition sum_r d_r * sum_i sum_j w_i w_j q_ir near_jr, computed term by term.
 func Payoff(q, near, d, weights []complex128, batch, n, coalitions int) []complex128 {
 	y, rank := make([]complex128, batch*coalitions), len(d)
 	for c := range y {
@@ -42,7 +43,7 @@ func Payoff(q, near, d, weights []complex128, batch, n, coalitions int) []comple
 	return y
 }
 
-// NeighbourSums is x_i plus the rows that it is linked to, per group of n.
+// NeighbourSums returns for each row x_i the sum of x_i and its neighbours in adj, within its group of n rows.
 func NeighbourSums(x, adj []complex128, n, width int) []complex128 {
 	y := make([]complex128, len(x))
 	for i := range len(x) / width {
@@ -56,7 +57,7 @@ func NeighbourSums(x, adj []complex128, n, width int) []complex128 {
 	return y
 }
 
-// MeanOthers is the mean of the other valid rows of the group of n, for the valid rows that have any.
+// MeanOthers returns for each valid row the mean of the other valid rows in its group of n rows, and 0 if there are none.
 func MeanOthers(x, mask []complex128, n, d int) []complex128 {
 	y := make([]complex128, len(x))
 	for i := range mask {

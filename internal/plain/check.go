@@ -8,29 +8,30 @@ import (
 	"testing"
 )
 
-// Float is the element type of kernels: see package internal/kernel.
+// Float is the element type of kernels, as in package internal/kernel.
 type Float interface{ ~float32 | ~float64 }
 
-// Layer is a kernel with fixed shapes: Forward gives the output, Back the gradients of those inputs that have any.
+// Layer is a kernel with fixed shapes. Forward returns its output, and Back the gradients of the inputs that have gradients.
 type Layer[T Float] struct {
 	Forward func(in [][]T) []T
 	Back    func(dy, y []T, in [][]T) [][]T
 }
 
-// Kernel is a kernel in both precisions with its inputs and the plain loops that it must equal.
+// Kernel contains a kernel in both precisions, its inputs, and the plain version that it must equal.
 type Kernel struct {
 	Name   string
 	In     [][]float64
-	Wrt    []int // the inputs that have a gradient
+	Wrt    []int // indices of the inputs that have a gradient
 	Plain  func(in [][]complex128) []complex128
 	Single Layer[float32]
 	Double Layer[float64]
 }
 
-// Size is the shape of a network that kernels are a part of: so many groups of agents and items, of that width and so many heads.
+// Size is the size of the network that kernels are part of: Batch groups of agents and items, with the given width and number of
+// heads.
 type Size struct{ Batch, Agents, Items, Width, Heads int }
 
-// Production is about the size at which the team decides.
+// Production is approximately the size with which the team decides.
 var Production = Size{3, 64, 48, 32, 4}
 
 var (
@@ -38,8 +39,8 @@ var (
 	sizes = []Size{small, Production, {1, 1, 1, 1, 1}}
 )
 
-// Check tests kernels in several sizes: values and gradients against plain loops, gradients against finite differences, and that a
-// second run gives the same bytes.
+// Check tests kernels in several sizes. It compares values and gradients with the plain versions, and gradients with finite
+// differences, and checks that a second run gives the same bytes.
 func Check(t *testing.T, kernels func(Size) []Kernel) {
 	for _, s := range sizes {
 		for _, k := range kernels(s) {
@@ -63,7 +64,7 @@ func (k *Kernel) values(t *testing.T) {
 	compare(t, "float32", k.Single.Forward(Singles(k.In)), want, 1e-5)
 }
 
-// gradients checks some elements of every gradient, all of them where there are few.
+// gradients checks a sample of the elements of every gradient, or all elements of a small one.
 func (k *Kernel) gradients(t *testing.T) {
 	const samples = 24
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -92,7 +93,7 @@ func (k *Kernel) gradients(t *testing.T) {
 }
 
 func (k *Kernel) differences(t *testing.T) {
-	const h, masked = 1e-6, -1e8 // what is below would drown the rest of the sum
+	const h, masked = 1e-6, -1e8 // lower values mark masked entries, which would dominate the sum
 	y := k.Double.Forward(k.In)
 	dy := Normal(rand.New(rand.NewPCG(5, 6)), len(y))
 	loss := func() (sum float64) {
@@ -140,7 +141,7 @@ func compare[T Float](t *testing.T, name string, got []T, want []complex128, tol
 	worst := 0.0
 	for i, v := range got {
 		diff := math.Abs(float64(v)-real(want[i])) / (1 + math.Abs(real(want[i])))
-		if !(diff <= worst) { // NaN too
+		if !(diff <= worst) { // true for NaN too
 			worst = diff
 		}
 	}
@@ -149,13 +150,13 @@ func compare[T Float](t *testing.T, name string, got []T, want []complex128, tol
 	}
 }
 
-// Step is a kernel applied to tensors of fixed shapes, for benchmarks.
+// Step is a kernel with tensors of fixed shapes, for benchmarks.
 type Step struct {
 	Name string
 	Run  func()
 }
 
-// Bench measures every step.
+// Bench benchmarks every step.
 func Bench(b *testing.B, steps []Step) {
 	for _, s := range steps {
 		b.Run(s.Name, func(b *testing.B) {
@@ -167,7 +168,7 @@ func Bench(b *testing.B, steps []Step) {
 	}
 }
 
-// AllocatesNothing fails if a step allocates once its memory has grown.
+// AllocatesNothing fails the test if the second or a later run of a step allocates memory.
 func AllocatesNothing(t *testing.T, steps []Step) {
 	for _, s := range steps {
 		s.Run()

@@ -2,7 +2,7 @@ package plain
 
 import "math/rand/v2"
 
-// Normal draws n numbers.
+// Normal draws n numbers from the standard normal distribution.
 func Normal(rng *rand.Rand, n int) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -11,7 +11,7 @@ func Normal(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// Bits are ones with probability p, else zeros.
+// Bits draws n numbers that are 1 with probability p and otherwise 0.
 func Bits(rng *rand.Rand, n int, p float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -22,7 +22,7 @@ func Bits(rng *rand.Rand, n int, p float64) []float64 {
 	return x
 }
 
-// Padding is a mask of groups of n: the first full, the second without anything valid, the others mixed.
+// Padding draws a mask for groups of n: the first group is all valid, the second all padding, and the others are mixed.
 func Padding(rng *rand.Rand, groups, n int) []float64 {
 	x := Bits(rng, groups*n, 0.7)
 	for i := range n {
@@ -34,7 +34,7 @@ func Padding(rng *rand.Rand, groups, n int) []float64 {
 	return x
 }
 
-// Shares draws the weights of coalitions of a few of n agents, the second without any.
+// Shares draws the weights of coalitions of a few of n agents. The second coalition is empty.
 func Shares(rng *rand.Rand, coalitions, n int) []float64 {
 	w := Bits(rng, coalitions*n, min(1, 4/float64(n)))
 	for i := range w {
@@ -46,7 +46,7 @@ func Shares(rng *rand.Rand, coalitions, n int) []float64 {
 	return w
 }
 
-// Dirty is a destination that is not empty, so that a kernel which fails to overwrite it is seen.
+// Dirty returns a destination filled with 1e6, so that a test notices a kernel that does not overwrite it.
 func Dirty[T Float](n int) []T {
 	y := make([]T, n)
 	for i := range y {
@@ -55,7 +55,7 @@ func Dirty[T Float](n int) []T {
 	return y
 }
 
-// Like is Dirty, as long as x.
+// Like returns Dirty with the length of x.
 func Like[T Float](x []T) []T { return Dirty[T](len(x)) }
 
 // Singles converts inputs to single precision.

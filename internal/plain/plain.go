@@ -1,10 +1,9 @@
-// Package plain holds the kernels of internal/kernel, attention and coordgraph once more as plain loops, straight from their
-// formulas: the reference that tests compare the fast kernels and the training graphs with. Check does so. Nothing but tests
-// imports it.
+// Package plain contains the kernels of internal/kernel, attention and coordgraph as plain loops that follow the formulas. Tests
+// compare the fast kernels and the training graphs with them, by Check. Only tests import this package.
 //
-// They run on complex numbers. The real part is the value; the imaginary part that an input x+hi leaves, divided by a tiny
-// h, is the exact derivative with respect to x, without the cancellation of finite differences (Squire and Trapp, 1998).
-// Shapes and masks are those of the kernels, with the batch taken from lengths where it can be.
+// The loops compute with complex numbers. The real part is the value. If an input is x+hi with a tiny h, the imaginary part of
+// the result divided by h is the exact derivative with respect to x, without the cancellation of finite differences (Squire and
+// Trapp, 1998). Shapes and masks are those of the kernels; the batch size follows from the lengths where possible.
 package plain
 
 import (
@@ -12,10 +11,11 @@ import (
 	"math/cmplx"
 )
 
-// tiny is the imaginary step of a derivative.
+// tiny is the imaginary step h for derivatives.
 const tiny = 1e-30
 
-// Derivative returns the derivative of sum_i dy_i f(in)_i with respect to element e of input at. It leaves in as it was.
+// Derivative returns the derivative of sum_i dy_i f(in)_i with respect to element e of the input in[at]. It restores in before it
+// returns.
 func Derivative(f func(in [][]complex128) []complex128, in [][]complex128, dy []float64, at, e int) float64 {
 	x := in[at][e]
 	in[at][e] += tiny * 1i
@@ -27,7 +27,7 @@ func Derivative(f func(in [][]complex128) []complex128, in [][]complex128, dy []
 	return sum
 }
 
-// Complex converts real inputs.
+// Complex converts inputs to complex numbers.
 func Complex(in [][]float64) [][]complex128 {
 	out := make([][]complex128, len(in))
 	for i, x := range in {
@@ -39,7 +39,7 @@ func Complex(in [][]float64) [][]complex128 {
 	return out
 }
 
-// Dense is act(x*w + b).
+// Dense returns act(x*w + b).
 func Dense(x, w, b []complex128, in, out int, act func(complex128) complex128) []complex128 {
 	y := make([]complex128, len(x)/in*out)
 	for r := range len(x) / in {
@@ -54,10 +54,10 @@ func Dense(x, w, b []complex128, in, out int, act func(complex128) complex128) [
 	return y
 }
 
-// Identity is the activation None.
+// Identity returns x: it is the activation None.
 func Identity(x complex128) complex128 { return x }
 
-// ReLU is the rectifier of the real part.
+// ReLU returns x if its real part is positive, and otherwise 0.
 func ReLU(x complex128) complex128 {
 	if real(x) > 0 {
 		return x
@@ -65,7 +65,7 @@ func ReLU(x complex128) complex128 {
 	return 0
 }
 
-// LayerNorm is (x-mean)/sqrt(var+1e-5)*gain + bias per row.
+// LayerNorm returns (x-mean)/sqrt(var+1e-5)*gain + bias for each row.
 func LayerNorm(x, gain, bias []complex128) []complex128 {
 	d := len(gain)
 	y := make([]complex128, len(x))
@@ -84,8 +84,8 @@ func LayerNorm(x, gain, bias []complex128) []complex128 {
 	return y
 }
 
-// Attention is masked multi-head attention with nq queries and nk keys per group, the scores multiplied by
-// log(1+n)/log(1+reference) for n valid keys unless reference is 0.
+// Attention returns masked multi-head attention with nq queries and nk keys per group. Unless reference is 0, it multiplies the
+// scores by log(1+n)/log(1+reference), where n is the number of valid keys.
 func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads, reference int) []complex128 {
 	y := make([]complex128, batch*nq*d)
 	dk := d / heads
@@ -125,7 +125,7 @@ func Attention(q, k, v, mask []complex128, batch, nq, nk, d, heads, reference in
 	return y
 }
 
-// MaskedLogSoftmax is x - log(sum of exp(x)) over the legal entries of each row, and -1e9 elsewhere.
+// MaskedLogSoftmax returns x - log(sum of exp(x)) for the valid entries of each row, and -1e9 for the others.
 func MaskedLogSoftmax(x, mask []complex128, width int) []complex128 {
 	y := make([]complex128, len(x))
 	for r := 0; r < len(x); r += width {
@@ -145,7 +145,7 @@ func MaskedLogSoftmax(x, mask []complex128, width int) []complex128 {
 	return y
 }
 
-// mean is the mean of the valid rows of each group of n.
+// mean returns the mean of the valid rows of each group of n rows.
 func mean(x, mask []complex128, n, d int) []complex128 {
 	y := make([]complex128, len(mask)/n*d)
 	for b := range len(mask) / n {
