@@ -1,7 +1,8 @@
-// Package progress shows how far a long run is: a bar on a terminal, a plain line every so often elsewhere, nothing when
-// quiet. It reports and decides nothing: no error of the display reaches the run. It draws no colour, so NO_COLOR holds.
+// Package progress shows the progress of a long run: a bar on a terminal, a line every few seconds elsewhere, and nothing when
+// quiet. It never affects the run: errors of the display do not reach the caller. It uses no colour, and so respects NO_COLOR.
 //
-// This is the one place below cmd/ that reads the wall clock, because a rate and an estimate need it; results never do.
+// The package reads the wall clock, which no other package below cmd/ does, because rates and estimates of the remaining time
+// need it. Results never depend on it.
 package progress
 
 import (
@@ -16,40 +17,40 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultInterval is the time between plain lines when Options names none.
+// defaultInterval is the time between plain lines if Options sets none.
 const defaultInterval = 10 * time.Second
 
 // barInterval is the least time between two redraws of the bar on a terminal.
 const barInterval = 100 * time.Millisecond
 
-// Options say what to show. The zero value is a count without a total.
+// Options configure a display. The zero value shows a count without a total.
 type Options struct {
 	Quiet    bool             // show nothing
-	Total    int64            // steps expected; 0 when unknown
-	Label    string           // what runs, for example "train"
-	Unit     string           // what is counted, for example "it"
+	Total    int64            // expected number of steps; 0 if unknown
+	Label    string           // name of the run, for example "train"
+	Unit     string           // name of a step, for example "it"
 	Interval time.Duration    // between plain lines; 0 means 10 s
 	Now      func() time.Time // the clock; nil means time.Now
-	Terminal *bool            // nil asks the writer
-	Timed    bool             // Left says when it ends: the bar makes no guess of its own
+	Terminal *bool            // whether w is a terminal; nil to find out
+	Timed    bool             // the caller sets the remaining time with Left: the bar does not estimate it
 }
 
-// Bar is one display. Its methods are safe for concurrent use and return at once when quiet.
+// Bar is one display. Its methods are safe for concurrent use and do nothing when quiet.
 type Bar struct {
 	mu      sync.Mutex
 	w       io.Writer
 	opts    Options
 	bar     *progressbar.ProgressBar // nil unless on a terminal
 	count   int64
-	skipped int64 // done before New, which says nothing of the speed
+	skipped int64 // steps done before New; they do not count in the rate
 	note    string
-	left    time.Duration // until the end, as the caller knows better; 0 if it does not
+	left    time.Duration // remaining time as set by Left; 0 if not set
 	started time.Time
-	printed time.Time // of the last plain line
+	printed time.Time // when the last plain line was printed
 	done    bool
 }
 
-// New starts a display on w, usually standard error. The caller ends it with Finish.
+// New starts a display on w, usually standard error. The caller must call Finish at the end.
 func New(w io.Writer, opts Options) *Bar {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,21 +70,21 @@ func New(w io.Writer, opts Options) *Bar {
 	return b
 }
 
-// Add counts n more steps.
+// Add adds n to the number of finished steps.
 func (b *Bar) Add(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.set(b.count + n)
 }
 
-// Set says that n steps are done.
+// Set sets the number of finished steps.
 func (b *Bar) Set(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.set(n)
 }
 
-// Skip says that n steps were done before the display began.
+// Skip sets the number of steps that were finished before the display began.
 func (b *Bar) Skip(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +92,7 @@ func (b *Bar) Skip(n int64) {
 	b.set(n)
 }
 
-// Left says how long the rest will take, for steps that are not all alike: see Options.Timed.
+// Left sets the remaining time, for steps that take different times: see Options.Timed.
 func (b *Bar) Left(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +117,7 @@ func (b *Bar) Note(msg string) {
 	b.tick()
 }
 
-// Clear takes the bar off the terminal until the next step or note draws it again, so that a line may be printed.
+// Clear removes the bar from the terminal, so that the caller can print a line. The next step or note draws the bar again.
 func (b *Bar) Clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +126,7 @@ func (b *Bar) Clear() {
 	}
 }
 
-// Finish ends the display with the count as it stands, also when that is short of the total. Later calls do nothing.
+// Finish ends the display with the current count, even if the count is below the total. Later calls do nothing.
 func (b *Bar) Finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +160,7 @@ func (b *Bar) set(n int64) {
 		return
 	}
 	if b.opts.Total > 0 {
-		n = min(n, b.opts.Total) // the bar takes more than its total for an error
+		n = min(n, b.opts.Total) // the bar returns an error if n exceeds its total
 	}
 	_ = b.bar.Set64(n)
 }
@@ -198,7 +199,7 @@ func (b *Bar) line(now time.Time) {
 	_, _ = fmt.Fprintln(b.w, join(b.opts.Label, count, share, speed, elapsed.Round(time.Second).String(), left, b.note))
 }
 
-// join puts two spaces between the parts that say something.
+// join joins the parts that are not empty, with two spaces between them.
 func join(parts ...string) string {
 	var said []string
 	for _, p := range parts {
@@ -228,7 +229,8 @@ func newTerminalBar(w io.Writer, opts Options) *progressbar.ProgressBar {
 	)
 }
 
-// onTerminal reports whether carriage returns make sense on w.
+// onTerminal reports whether w is a terminal that supports carriage returns. The parameter forced overrides that if it is not
+// nil.
 func onTerminal(w io.Writer, forced *bool) bool {
 	if forced != nil {
 		return *forced
