@@ -1,4 +1,4 @@
-// Package registry finds things by name: those that come with the program, and those that a main adds.
+// Package registry contains tables of named things, such as encoders: those of the program and those that a main function adds.
 package registry
 
 import (
@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// valid names are what can stand in a list with commas between, before :option=value and +menu, and behind --set key=.
+// valid matches the names that can occur in a comma-separated list, before :option=value and +menu, and after --set key=.
 var valid = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
-// Registry holds things of one kind by name, in the order in which they were added. It is safe for concurrent use.
+// Registry contains things of one kind by name, in the order in which they were added. It is safe for concurrent use.
 type Registry[T any] struct {
-	kind  string // what errors call a thing, such as "encoder"
+	kind  string // the kind's name in errors, such as "encoder"
 	mu    sync.RWMutex
 	names []string
 	held  map[string]T
@@ -23,14 +23,14 @@ type Registry[T any] struct {
 // New returns an empty registry.
 func New[T any](kind string) *Registry[T] { return &Registry[T]{kind: kind, held: map[string]T{}} }
 
-// With adds what comes with the program.
+// With adds a thing of the program itself and returns the registry.
 func (r *Registry[T]) With(name string, thing T) *Registry[T] {
 	r.Add(name, thing)
 	return r
 }
 
-// Add adds a thing. A main adds all before anything is asked for, and a name that is taken or may not be one is a mistake in its
-// code: it panics.
+// Add adds a thing. A main function must add all things before the first Get. Add panics if the name is invalid or taken, because
+// that is an error in the program.
 func (r *Registry[T]) Add(name string, thing T) {
 	if !valid.MatchString(name) {
 		panic(fmt.Sprintf("%s %q: want a name of lower-case letters, digits, ., - and _, the first no sign", r.kind, name))
@@ -44,7 +44,7 @@ func (r *Registry[T]) Add(name string, thing T) {
 	r.names = append(r.names, name)
 }
 
-// Get returns the thing of a name.
+// Get returns the thing with the given name, or an error that lists the names.
 func (r *Registry[T]) Get(name string) (T, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -55,7 +55,7 @@ func (r *Registry[T]) Get(name string) (T, error) {
 	return thing, nil
 }
 
-// All lists the things.
+// All returns the things in the order in which they were added.
 func (r *Registry[T]) All() []T {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -66,7 +66,7 @@ func (r *Registry[T]) All() []T {
 	return all
 }
 
-// Names lists the names.
+// Names returns the names in the order in which they were added.
 func (r *Registry[T]) Names() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
