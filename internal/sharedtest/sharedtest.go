@@ -1,4 +1,5 @@
-// Package sharedtest finds the folder of real traces and golden schedules that tests read but the project never contains.
+// Package sharedtest finds the folder of real traces and reference schedules, which tests read and which is not part of the
+// repository.
 package sharedtest
 
 import (
@@ -7,8 +8,8 @@ import (
 	"testing"
 )
 
-// Dir returns the shared folder: CLUSTERGYM_SHARED, else ../shared beside the module. Without it the test is skipped,
-// unless CI=true, where a missing folder is a failure.
+// Dir returns the shared folder: CLUSTERGYM_SHARED if set, otherwise ../shared beside the module. If the folder does not exist,
+// Dir skips the test, or fails it if CI=true.
 func Dir(tb testing.TB) string {
 	tb.Helper()
 	if dir, ok := Find(); ok {
@@ -21,7 +22,7 @@ func Dir(tb testing.TB) string {
 	return ""
 }
 
-// Find looks for the shared folder without failing.
+// Find returns the shared folder and whether it exists.
 func Find() (string, bool) {
 	dir := os.Getenv("CLUSTERGYM_SHARED")
 	if dir == "" {
@@ -35,7 +36,7 @@ func Find() (string, bool) {
 	return dir, err == nil && info.IsDir()
 }
 
-// moduleRoot returns the folder of the outermost module that holds the working folder: modules are nested.
+// moduleRoot returns the folder of the outermost module that contains the working folder. Modules may be nested.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
