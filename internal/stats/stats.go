@@ -1,7 +1,7 @@
-// Package stats holds the few statistics that training and evaluation share: means, quantiles and confidence intervals of
-// paired differences. It reads numbers and knows nothing of what they measure.
+// Package stats contains the statistics that training and evaluation share: means, quantiles and confidence intervals. It does
+// not depend on what the numbers measure.
 //
-// No function changes its input. Randomness is an argument, so equal arguments give equal results.
+// No function changes its input. The caller passes the source of random numbers, so equal arguments give equal results.
 package stats
 
 import (
@@ -27,14 +27,14 @@ func StdDev(xs []float64) float64 {
 	return w.StdDev()
 }
 
-// Quantile returns the p-quantile of xs by linear interpolation of the order statistics (type 7 of Hyndman and Fan 1996,
-// the default of R and NumPy): with h = (n-1)p it lies the fraction h-⌊h⌋ of the way from the ⌊h⌋-th to the next smallest
-// value, counted from zero. It is NaN if xs is empty or holds a NaN, and panics if p is outside [0, 1].
+// Quantile returns the p-quantile of xs by linear interpolation between the sorted values (type 7 of Hyndman and Fan 1996, the
+// default of R and NumPy): with h = (n-1)p, it is the fraction h-⌊h⌋ of the way from the ⌊h⌋-th smallest value to the next,
+// counted from zero. It returns NaN if xs is empty or contains a NaN, and panics if p is outside [0, 1].
 func Quantile(xs []float64, p float64) float64 {
 	return QuantileSorted(slices.Sorted(slices.Values(xs)), p)
 }
 
-// QuantileSorted is Quantile for numbers already in ascending order, for callers who ask for several.
+// QuantileSorted is Quantile for numbers in ascending order, for callers that need several quantiles.
 func QuantileSorted(xs []float64, p float64) float64 {
 	if !(p >= 0 && p <= 1) {
 		panic("stats: quantile outside [0, 1]")
@@ -55,15 +55,15 @@ func QuantileSorted(xs []float64, p float64) float64 {
 	return xs[i] + f*(xs[i+1]-xs[i])
 }
 
-// Welford gathers the mean and the variance of a stream in one pass without cancellation (Welford 1962). The zero value is
-// ready to use; it is not safe for concurrent use. Its fields are exported so that a checkpoint can hold it.
+// Welford computes the mean and the variance of a stream in one pass without cancellation (Welford 1962). The zero value is ready
+// to use. It is not safe for concurrent use. Its fields are exported so that a checkpoint can contain it.
 type Welford struct {
-	N  int64   `json:"n"`    // numbers seen
+	N  int64   `json:"n"`    // count of numbers
 	M  float64 `json:"mean"` // their mean
 	SS float64 `json:"ss"`   // sum of squared deviations from the mean
 }
 
-// Add takes one more number.
+// Add adds one number.
 func (w *Welford) Add(x float64) {
 	w.N++
 	d := x - w.M
