@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const longest = 80 // bytes of a value or a name in an error
+const longest = 80 // most bytes of a value or a name in an error
 
-// Refuse says that the value that was asked for last is not what was expected, unless there is an error already.
+// Refuse sets an error: the last requested value is not what was expected. It does nothing if there is an error already.
 func (r *Reader) Refuse(want string) {
 	if r.err != nil {
 		return
@@ -31,15 +31,15 @@ func (r *Reader) Refuse(want string) {
 	r.err = fmt.Errorf("%s: %s, want %s", r.where(""), r.excerpt(), want)
 }
 
-// Bad says that a field of the object that was read last is not what was expected, unless there is an error already. The
-// field may be "", for the object itself.
+// Bad sets an error: a field of the last object read is not what was expected. It does nothing if there is an error already. If
+// field is "", the error is about the object itself.
 func (r *Reader) Bad(field, value, want string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: %s, want %s", r.where(field), printable([]byte(value), longest), want)
 	}
 }
 
-// syntax keeps an error of the decoder: the text is no JSON.
+// syntax stores an error of the decoder: the text is not valid JSON.
 func (r *Reader) syntax(err error) {
 	if r.err != nil {
 		return
@@ -56,9 +56,9 @@ func (r *Reader) syntax(err error) {
 	}
 }
 
-// pathOf writes a pointer as paths are written here.
+// pathOf formats a pointer in the form of this package's paths.
 func pathOf(p jsontext.Pointer) string {
-	const most = 10 // steps; no format is as deep
+	const most = 10 // most steps; no format is as deep
 	var b strings.Builder
 	n := 0
 	for name := range p.Tokens() {
@@ -77,7 +77,7 @@ func pathOf(p jsontext.Pointer) string {
 	return b.String()
 }
 
-// where writes the path of the value in hand, or of a field of it.
+// where returns the path of the current value, or of a field of it.
 func (r *Reader) where(field string) string {
 	var b strings.Builder
 	for _, s := range r.path {
@@ -100,7 +100,7 @@ func (r *Reader) where(field string) string {
 	return b.String()
 }
 
-// place is where the value that was asked for last begins.
+// place returns the position at which the last requested value begins.
 func (r *Reader) place() int {
 	at := min(r.at, len(r.text))
 	for at < len(r.text) && isDelimiter(r.text[at]) {
@@ -111,7 +111,7 @@ func (r *Reader) place() int {
 
 func isDelimiter(c byte) bool { return bytes.IndexByte([]byte(",: \t\r\n"), c) >= 0 }
 
-// excerpt is what the value that was asked for last looks like.
+// excerpt returns the start of the last requested value, for errors.
 func (r *Reader) excerpt() string {
 	from := r.place()
 	text := r.text[from:min(len(r.text), from+longest+1)]
@@ -137,7 +137,8 @@ func (r *Reader) excerpt() string {
 	return printable(text[:min(end, len(text))], longest)
 }
 
-// printable is text for an error: cut if it is longer than most bytes, and with escapes for what a terminal might act on.
+// printable returns text for an error: cut to at most the number most of bytes, and with escapes for characters that a terminal
+// might act on.
 func printable(text []byte, most int) string {
 	cut := ""
 	if len(text) > most {

@@ -12,39 +12,38 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader takes a text apart, value by value. The first thing that is not as wanted is kept as its error; from then on every
-// value reads as nothing and every object and list as empty, so that callers need not check after each of them. It is not safe
-// for concurrent use.
+// Reader reads the values of a text one after the other. It stores the first error; after that every value reads as zero, and
+// every object and list as empty, so that callers need not check each call. It is not safe for concurrent use.
 type Reader struct {
 	dec    *jsontext.Decoder
 	opts   []jsontext.Options
 	buf    bytes.Buffer
-	text   []byte // all of it
-	base   int    // where the decoder began in the text
-	at     int    // where the value that was asked for last stands, delimiters before it included
+	text   []byte // the whole text
+	base   int    // position in the text at which the decoder began
+	at     int    // position of the last requested value, including delimiters before it
 	path   []step
-	absent bool // the value that is asked for is that of a field that is missing
-	broken bool // where a value was asked for last there is none, as the text is no JSON
+	absent bool // the requested value belongs to a missing field
+	broken bool // there is no valid JSON at the last requested value
 	err    error
 	known  map[string]string
 }
 
-// step leads from an object or a list to the value in hand: the name of a field, or an index where there is no name.
+// step leads from an object or a list to the current value: the name of a field, or an index if name is "".
 type step struct {
 	name  string
 	index int
 }
 
-// New returns a reader of a text that nobody changes while it is read.
+// New returns a reader of a text. Nobody may change the text while it is read.
 func New(text []byte) *Reader {
-	// The names of an object's fields are few and known here: a set of those that were seen finds the ones that stand twice.
+	// Object itself finds repeated fields, with a set of the few names that an object may have.
 	opts := []jsontext.Options{jsontext.AllowDuplicateNames(true)}
 	r := &Reader{dec: new(jsontext.Decoder), opts: opts, known: map[string]string{}}
 	r.Reset(text)
 	return r
 }
 
-// Reset makes the reader begin another text. It keeps the strings that it shares.
+// Reset makes the reader read another text. The reader keeps its table of shared strings.
 func (r *Reader) Reset(text []byte) {
 	r.text, r.path, r.err = text, r.path[:0], nil
 	r.start(0, len(text))
@@ -56,22 +55,22 @@ func (r *Reader) start(from, to int) {
 	r.dec.Reset(&r.buf, r.opts...)
 }
 
-// Err returns the first error. It has the path of the value, the value, cut if it is long, and what was expected.
+// Err returns the first error. It contains the path of the value, the value (cut if long), and what was expected.
 func (r *Reader) Err() error { return r.err }
 
-// Line returns the line of the value that was asked for last, from 1. It counts them, so ask only after an error.
+// Line returns the line of the last requested value, from 1. It counts the lines on each call, so call it only after an error.
 func (r *Reader) Line() int { return 1 + bytes.Count(r.text[:r.place()], []byte("\n")) }
 
-// Fail stops reading for a reason of the caller's, unless there is an error already.
+// Fail sets an error of the caller and so stops the reading. It does nothing if there is an error already.
 func (r *Reader) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// Object reads an object. It calls take with the place in names of each field that it has; take reads the value. Names are at
-// most 32. Fields whose bits are set in need must be there: for one that is not, take is called too, and whatever it asks for
-// is refused. It returns the fields that the object has.
+// Object reads an object. For each field in the object it calls take with the field's index in names, and take must read the
+// value. There may be at most 32 names. The bits of the parameter need mark the required fields. If a required field is missing,
+// Object calls take for it too, and any read there sets an error. Object returns the set of fields that the object has.
 func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen uint32) {
 	if !r.open('{') {
 		r.Refuse("an object")
@@ -99,8 +98,8 @@ func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen
 	return seen
 }
 
-// List reads a list. It calls take with the index of each element, from 0; take reads the element. The element after most of
-// them is refused. It returns how many there are.
+// List reads a list. It calls take with the index of each element, from 0, and take must read the element. A list of more
+// elements than the parameter most is an error. List returns the number of elements.
 func (r *Reader) List(most int, take func(i int)) (n int) {
 	if !r.open('[') {
 		r.refuseList(most)
@@ -120,7 +119,7 @@ func (r *Reader) List(most int, take func(i int)) (n int) {
 	return n
 }
 
-// Bits returns the set of some names, as Object takes and returns it.
+// Bits returns the set of some names as bits, in the form that Object takes and returns.
 func Bits(names []string, some ...string) (set uint32) {
 	for _, name := range some {
 		set |= 1 << slices.Index(names, name)
@@ -134,13 +133,13 @@ func (r *Reader) refuseList(most int) {
 	}
 }
 
-// Place is where a value stands in the text.
+// Place is the position of a value in the text.
 type Place struct {
 	from, to int
-	Elements int // of a list
+	Elements int // number of elements, if it is a list
 }
 
-// Skip steps over a value, whatever it is, as long as it is JSON, and returns its place.
+// Skip skips any JSON value and returns its place.
 func (r *Reader) Skip() (p Place) {
 	kind := r.peek()
 	p.from = r.at
@@ -164,8 +163,8 @@ func (r *Reader) skip() {
 	}
 }
 
-// Return goes back to a place that was skipped: the value there is read next, as that of a field of the text's outermost object.
-// The rest of the text after it is not read again.
+// Return goes back to a skipped place: the next read returns the value there, as the given field of the outermost object. The
+// reader does not continue with the text after it.
 func (r *Reader) Return(field string, p Place) {
 	if r.err != nil {
 		return
@@ -177,7 +176,7 @@ func (r *Reader) Return(field string, p Place) {
 	r.start(p.from, p.to)
 }
 
-// End expects nothing but spaces.
+// End sets an error unless only white space follows.
 func (r *Reader) End() {
 	r.peek()
 	if r.err != nil {
@@ -188,7 +187,7 @@ func (r *Reader) End() {
 	}
 }
 
-// peek returns the kind of the next value, 0 if there is none.
+// peek returns the kind of the next value, or 0 if there is none.
 func (r *Reader) peek() jsontext.Kind {
 	if r.err != nil || r.absent {
 		return 0
@@ -199,7 +198,7 @@ func (r *Reader) peek() jsontext.Kind {
 	return kind
 }
 
-// open steps into an object or a list, if one comes next.
+// open enters an object or a list, and reports whether one comes next.
 func (r *Reader) open(kind jsontext.Kind) bool {
 	if r.peek() != kind {
 		return false
@@ -210,7 +209,7 @@ func (r *Reader) open(kind jsontext.Kind) bool {
 	return r.err == nil
 }
 
-// more reports whether the object or list in hand goes on; if not, it steps over its end.
+// more reports whether the current object or list has another element; if not, it reads the end.
 func (r *Reader) more(end jsontext.Kind) bool {
 	switch r.peek() {
 	case end, 0:
@@ -224,7 +223,7 @@ func (r *Reader) more(end jsontext.Kind) bool {
 	return r.err == nil
 }
 
-// key reads the name of a field that was not seen and returns its place in names, -1 with an error.
+// key reads the name of a field that must be new, and returns its index in names, or -1 after an error.
 func (r *Reader) key(names []string, seen uint32) int {
 	quoted, err := r.dec.ReadValue()
 	if err != nil {
@@ -234,7 +233,7 @@ func (r *Reader) key(names []string, seen uint32) int {
 	name := quoted[1 : len(quoted)-1]
 	i := index(names, name, bits.Len32(seen))
 	if i < 0 && bytes.IndexByte(name, '\\') >= 0 {
-		name, _ = jsontext.AppendUnquote(nil, quoted) // it was read, so it is a string
+		name, _ = jsontext.AppendUnquote(nil, quoted) // no error: it was read as a string
 		i = index(names, name, 0)
 	}
 	switch {
@@ -249,7 +248,8 @@ func (r *Reader) key(names []string, seen uint32) int {
 	return i
 }
 
-// index finds a name. It looks at first where most writers have it: after those that were there before.
+// index returns the index of a name, or -1. It searches from first on and then before it, because most writers keep the order of
+// names.
 func index(names []string, name []byte, first int) int {
 	for i := first; i < len(names); i++ {
 		if names[i] == string(name) {

@@ -10,7 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scalar steps over a value and returns it as it stands: nil, and no step, if it is of another kind.
+// scalar reads a value of the given kind and returns its text. If the next value is of another kind, it returns nil and reads
+// nothing.
 func (r *Reader) scalar(kind jsontext.Kind) []byte {
 	if r.peek() != kind {
 		return nil
@@ -23,11 +24,11 @@ func (r *Reader) scalar(kind jsontext.Kind) []byte {
 	return v
 }
 
-// Numeral reads a number and returns it as it stands: nil if there is none, which the caller is to refuse. It lasts until the
-// next call.
+// Numeral reads a number and returns its text, which is valid until the next call. If the next value is not a number, it returns
+// nil, and the caller must refuse the value.
 func (r *Reader) Numeral() []byte {
 	v := r.scalar('0')
-	if n := len(v); n > 0 && n < 3 && v[n-1] == '0' { // JSON has no number 02: the decoder would read 0, and refuse what follows
+	if n := len(v); n > 0 && n < 3 && v[n-1] == '0' { // 02 is no JSON number, but the decoder would read 0
 		if rest := r.dec.UnreadBuffer(); len(rest) > 0 && '0' <= rest[0] && rest[0] <= '9' {
 			return nil
 		}
@@ -35,7 +36,7 @@ func (r *Reader) Numeral() []byte {
 	return v
 }
 
-// Number reads a whole number from least to most.
+// Number reads an integer from least to most. It sets an error for anything else.
 func (r *Reader) Number(least, most int64) int64 {
 	v := r.Numeral()
 	n, ok := whole(v)
@@ -46,10 +47,10 @@ func (r *Reader) Number(least, most int64) int64 {
 	return n
 }
 
-// Count reads a whole number of 32 bits from least.
+// Count reads an integer from least to the largest int32.
 func (r *Reader) Count(least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
 
-// whole parses a JSON number without a fraction and an exponent.
+// whole parses a JSON number that has no fraction and no exponent.
 func whole(v []byte) (n int64, ok bool) {
 	digits := v
 	if len(v) > 0 && v[0] == '-' {
@@ -74,14 +75,14 @@ func whole(v []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// refuseNumber refuses the value that was asked for last, as no whole number from least to most.
+// refuseNumber sets an error: the last requested value is not an integer from least to most.
 func (r *Reader) refuseNumber(least, most int64) {
 	if r.err == nil {
 		r.Refuse(fmt.Sprintf("a whole number from %d to %d", least, most))
 	}
 }
 
-// Null steps over a null, if it comes next, and reports whether it did.
+// Null reads a null, if it comes next, and reports whether it did.
 func (r *Reader) Null() bool { return r.scalar('n') != nil }
 
 // Flag reads true or false.
@@ -97,7 +98,7 @@ func (r *Reader) Flag() bool {
 	return false
 }
 
-// OneOf reads one of some words and returns its place among them.
+// OneOf reads one of the given words and returns its index. It sets an error for anything else.
 func (r *Reader) OneOf(words ...string) int {
 	s, _ := r.String(longest)
 	i := slices.Index(words, s)
@@ -107,16 +108,16 @@ func (r *Reader) OneOf(words ...string) int {
 	return max(i, 0)
 }
 
-// String reads a string of at most so many bytes. The caller refuses what is none. While those that were read are few, equal
-// ones are one copy.
+// String reads a string of at most the number most of bytes. If the next value is not such a string, ok is false, and the caller
+// must refuse the value. Equal short strings share one copy, until the table of shared strings is full.
 func (r *Reader) String(most int) (s string, ok bool) {
 	quoted := r.scalar('"')
-	if quoted == nil || len(quoted)-2 > 6*most { // an escape takes six bytes at most, for one
+	if quoted == nil || len(quoted)-2 > 6*most { // one byte has an escape of at most six bytes
 		return "", false
 	}
 	raw := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		raw, _ = jsontext.AppendUnquote(nil, quoted) // it was read, so it is a string
+		raw, _ = jsontext.AppendUnquote(nil, quoted) // no error: it was read as a string
 	}
 	if len(raw) > most {
 		return "", false
