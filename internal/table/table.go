@@ -1,4 +1,4 @@
-// Package table lays out rows of cells: aligned text, and Markdown.
+// Package table formats rows of cells as aligned text or as Markdown.
 package table
 
 import (
@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text writes rows two blanks apart, the first columns to the left and the others, which hold numbers, to the right. Rows have
-// equally many cells.
+// Text writes rows as columns with two blanks between them. It aligns the first columns, as many as the parameter left says, to
+// the left, and the others, which contain numbers, to the right. All rows must have the same number of cells.
 func Text(b *strings.Builder, left int, rows [][]string) {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -32,7 +32,7 @@ func Text(b *strings.Builder, left int, rows [][]string) {
 	}
 }
 
-// Markdown writes rows as a table whose head is the first.
+// Markdown writes rows as a table. The first row is the header.
 func Markdown(b *strings.Builder, rows [][]string) {
 	line := func(cells []string) {
 		b.WriteString("|")
@@ -48,7 +48,7 @@ func Markdown(b *strings.Builder, rows [][]string) {
 	}
 }
 
-// Thousands puts a comma between thousands of a whole number.
+// Thousands inserts commas between the thousands of an integer.
 func Thousands(digits string) string {
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
