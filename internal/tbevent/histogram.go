@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// limits are TensorFlow's default ones, ascending: powers of 1.1 from 1e-12 up to 1e20, their negatives, 0, and the largest
-// numbers. The bucket of a limit holds what lies below it and not below the limit before.
+// limits returns TensorFlow's default bucket limits, ascending: powers of 1.1 from 1e-12 to 1e20, their negatives, 0, and the
+// largest and smallest float64. The bucket of a limit counts the numbers below it and not below the limit before it.
 func limits() []float64 {
 	var up []float64
 	for x := 1e-12; x < 1e20; x *= 1.1 {
@@ -21,13 +21,13 @@ func limits() []float64 {
 	return append(append(all, 0), up...)
 }
 
-// histogram is what a HistogramProto says of finite numbers.
+// histogram contains the fields of a HistogramProto. It counts only finite numbers.
 type histogram struct {
 	min, max, num, sum, squares float64
-	limits, buckets             []float64 // from the first bucket that holds any to the last; those empty in a row are one
+	limits, buckets             []float64 // from the first non-empty bucket to the last; adjacent empty buckets are merged
 }
 
-// count counts the finite ones among values.
+// count returns the histogram of the finite numbers among values.
 func count(limits []float64, values iter.Seq[float64]) histogram {
 	h := histogram{min: math.Inf(1), max: math.Inf(-1)}
 	buckets := make([]float64, len(limits))
@@ -40,7 +40,7 @@ func count(limits []float64, values iter.Seq[float64]) histogram {
 		if at {
 			i++
 		}
-		i = min(i, len(limits)-1) // of the largest number
+		i = min(i, len(limits)-1) // for the largest float64
 		buckets[i]++
 		first, last = min(first, i), max(last, i)
 		h.min, h.max = min(h.min, x), max(h.max, x)

@@ -1,5 +1,5 @@
-// Package tbevent writes event files, which TensorBoard and the tools that import from it read: scalars and histograms over
-// steps. It writes nothing else of their format and reads none of it.
+// Package tbevent writes event files for TensorBoard and tools that import from it: scalars and histograms over steps. It
+// supports no other part of the format, and cannot read event files.
 package tbevent
 
 import (
@@ -15,33 +15,34 @@ import (
 	"time"
 )
 
-// Prefix begins the names of event files; the seconds since 1970 follow.
+// Prefix is the start of the names of event files. The seconds since 1970 follow it.
 const Prefix = "events.out.tfevents."
 
-// suffix ends the names of the files made here.
+// suffix is the end of the names of the files that this package creates.
 const suffix = ".clustergym"
 
-// version is that of the format. From 2 on a Start purges.
+// version is the version of the format. From version 2 on, Start makes readers discard older data.
 const version = "brain.Event:2"
 
-// Writer writes events. What Scalar and Histogram are told is one event after Append. Equal calls write equal bytes. It is
-// not safe for concurrent use.
+// Writer writes events. Scalar and Histogram collect values, and Append writes the collected values as one event. Equal calls
+// write equal bytes. A Writer is not safe for concurrent use.
 type Writer struct {
 	w       io.Writer
 	limits  []float64
 	summary []byte            // the values of the next event
 	about   map[string]string // descriptions, by tag
-	told    map[string]bool   // tags whose first value is written
+	told    map[string]bool   // tags whose first value was added
 }
 
-// newWriter returns a writer of events to w, after the format's version, and gives each event to w in a single Write.
+// newWriter writes the format's version to w and returns a Writer that writes each event to w in a single call of Write.
 func newWriter(w io.Writer, now time.Time) (*Writer, error) {
 	e := &Writer{w: w, limits: limits(), about: map[string]string{}, told: map[string]bool{}}
 	return e, e.write(appendText(header(now, 0), 3, version))
 }
 
-// Create makes the next event file of the folder dir, which must exist. Readers go through the files of a folder by name; so
-// the seconds in the name are those of now, or more where that is needed to come after all files that dir has.
+// Create creates the next event file in the folder dir, which must exist. Readers read the files of a folder in the order of
+// their names. So the seconds in the name are those of now, or larger if needed, so that the new file comes after all existing
+// ones.
 func Create(dir string, now time.Time) (*Writer, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -68,7 +69,7 @@ func Create(dir string, now time.Time) (*Writer, error) {
 	return w, nil
 }
 
-// Close closes the file of Create, and any other io.Closer that is written to. Values not yet appended are dropped.
+// Close closes the underlying writer if it is an io.Closer, such as the file of Create. It drops values that were not appended.
 func (w *Writer) Close() error {
 	if c, ok := w.w.(io.Closer); ok {
 		return c.Close()
@@ -76,25 +77,25 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Start says that what follows goes on from step: TensorBoard then forgets what earlier files told of this step and later
-// ones.
+// Start writes that the following events continue from step: TensorBoard then discards the values of earlier files for this step
+// and later ones.
 func (w *Writer) Start(step int64, now time.Time) error {
 	const sessionLog, status, start = 7, 1, 1
 	return w.write(appendText(header(now, step), sessionLog, appendInt(nil, status, start)))
 }
 
-// Describe gives what TensorBoard says of a tag beside its chart. It goes with the first value of the tag and comes too late
-// after that.
+// Describe sets the text that TensorBoard shows beside the chart of a tag. It must come before the tag's first value; later it
+// has no effect.
 func (w *Writer) Describe(tag, text string) { w.about[tag] = text }
 
-// Scalar tells a number, which is rounded to a float32. One that is not finite is written as it is; TensorBoard marks it.
+// Scalar adds a number to the next event, rounded to a float32. It writes NaN and infinities as they are; TensorBoard marks them.
 func (w *Writer) Scalar(tag string, value float64) {
 	const simpleValue, dataClass = 2, 1
 	w.value(tag, appendFloat(nil, simpleValue, float32(value)), "scalars", dataClass)
 }
 
-// Histogram tells how numbers are spread. Those that are not finite are left out: the histogram's num is how many are in. One
-// without any number is not written.
+// Histogram adds the distribution of numbers to the next event. It leaves out NaN and infinities: the histogram's num counts only
+// finite numbers. Without any finite number it adds nothing.
 func (w *Writer) Histogram(tag string, values iter.Seq[float64]) {
 	const histo, dataClass = 5, 2
 	if h := count(w.limits, values); h.num > 0 {
@@ -113,13 +114,14 @@ func (w *Writer) value(tag string, content []byte, plugin string, dataClass uint
 		if text := w.about[tag]; text != "" {
 			m = appendText(m, description, text)
 		}
-		// With a data class readers take the rest as it is; without, some drop the description.
+		// If there is a data class, readers keep the metadata unchanged; without it some drop the description.
 		b = appendText(b, metadata, appendInt(m, class, dataClass))
 	}
 	w.summary = appendText(w.summary, value, b)
 }
 
-// Append writes an event with what was told since the last one, if anything was. An error leaves a file that ends there.
+// Append writes the values collected since the last Append as one event. It writes nothing if there are none. After an error the
+// file may end with an incomplete event.
 func (w *Writer) Append(step int64, now time.Time) error {
 	if len(w.summary) == 0 {
 		return nil

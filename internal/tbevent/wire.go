@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Types of fields in protocol buffers.
+// The types of fields in protocol buffers.
 const (
 	varint  = 0
 	fixed64 = 1
@@ -17,7 +17,7 @@ const (
 
 func appendKey(b []byte, field, kind uint64) []byte { return binary.AppendUvarint(b, field<<3|kind) }
 
-// appendInt, like appendDouble, leaves out a zero, which is what readers take a missing field for.
+// appendInt and appendDouble omit a zero, because readers read a missing field as zero.
 func appendInt(b []byte, field, x uint64) []byte {
 	if x == 0 {
 		return b
@@ -32,7 +32,7 @@ func appendDouble(b []byte, field uint64, x float64) []byte {
 	return binary.LittleEndian.AppendUint64(appendKey(b, field, fixed64), math.Float64bits(x))
 }
 
-// appendFloat keeps a zero: the only number written by it is one of a choice, of which a missing field would say nothing.
+// appendFloat keeps a zero. Its only use is a field of a oneof, and a missing field would leave the oneof unset.
 func appendFloat(b []byte, field uint64, x float32) []byte {
 	return binary.LittleEndian.AppendUint32(appendKey(b, field, fixed32), math.Float32bits(x))
 }
@@ -43,7 +43,7 @@ func appendText[T string | []byte](b []byte, field uint64, text T) []byte {
 	return append(b, text...)
 }
 
-// appendDoubles packs them.
+// appendDoubles appends a packed field of numbers.
 func appendDoubles(b []byte, field uint64, xs []float64) []byte {
 	b = binary.AppendUvarint(appendKey(b, field, bytes), uint64(8*len(xs)))
 	for _, x := range xs {
@@ -52,20 +52,21 @@ func appendDoubles(b []byte, field uint64, xs []float64) []byte {
 	return b
 }
 
-// header begins an Event.
+// header returns the first fields of an Event.
 func header(now time.Time, step int64) []byte {
 	const wallTime, stepField = 1, 2
 	return appendInt(appendDouble(nil, wallTime, float64(now.UnixNano())/1e9), stepField, uint64(step))
 }
 
-// frame puts an event into a TFRecord: its length and its bytes, each with a checksum.
+// frame returns an event as a TFRecord: its length and its bytes, each with a checksum.
 func frame(event []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, len(event)+16), uint64(len(event)))
 	b = binary.LittleEndian.AppendUint32(b, checksum(b))
 	return binary.LittleEndian.AppendUint32(append(b, event...), checksum(event))
 }
 
-// checksum is TensorFlow's mask of CRC-32C, which keeps the sum of bytes that hold such sums a good one.
+// checksum returns the masked CRC-32C of TensorFlow. The mask makes the checksum safe for bytes that contain checksums
+// themselves.
 func checksum(b []byte) uint32 {
 	crc := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
 	return (crc>>15 | crc<<17) + 0xa282ead8
