@@ -1,4 +1,4 @@
-// Package tbeventtest reads event files back for tests, by a reader that shares no code with package tbevent: a Python script.
+// Package tbeventtest reads event files in tests. Its reader is a Python script that shares no code with package tbevent.
 package tbeventtest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Event is one record of an event file. Exactly one of Version, Session and Summary is there.
+// Event is one record of an event file. Exactly one of Version, Session and Summary is set.
 type Event struct {
 	Wall    float64  `json:"wall_time"` // seconds since 1970
 	Step    int64    `json:"step"`
@@ -24,12 +24,12 @@ type Event struct {
 	Summary *Summary `json:"summary"`
 }
 
-// Session is a SessionLog; a status of 1 is a start.
+// Session is a SessionLog. Status 1 means start.
 type Session struct {
 	Status int `json:"status"`
 }
 
-// Summary holds the values of an event in their order.
+// Summary contains the values of an event in order.
 type Summary struct {
 	Values []Value `json:"value"`
 }
@@ -42,17 +42,17 @@ type Value struct {
 	Metadata  *Metadata  `json:"metadata"`
 }
 
-// Number is one that need not be finite.
+// Number is a number that may be NaN or infinite.
 type Number float64
 
-// UnmarshalJSON takes numbers, and the strings nan, inf and -inf.
+// UnmarshalJSON reads a number, or one of the strings nan, inf and -inf.
 func (n *Number) UnmarshalJSON(b []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	*n = Number(x)
 	return err
 }
 
-// Equal is true of two that are no number.
+// Equal reports whether two numbers are equal, or both NaN.
 func (n Number) Equal(m Number) bool {
 	return n == m || math.IsNaN(float64(n)) && math.IsNaN(float64(m))
 }
@@ -83,8 +83,8 @@ var script string
 // ErrTorn is returned for a file whose last record is cut short.
 var ErrTorn = errors.New("torn")
 
-// Read returns the events of the file at path, and those before the fault with an error: ErrTorn, or one with what the script
-// said. Without python3 the test is skipped, unless CI=true, where that is a failure.
+// Read returns the events of the file at path. If the file is damaged, it returns the events before the fault and an error:
+// ErrTorn, or an error with the script's message. If python3 is missing, Read skips the test, or fails it if CI=true.
 func Read(tb testing.TB, path string) ([]Event, error) {
 	tb.Helper()
 	python, err := exec.LookPath("python3")
