@@ -1,5 +1,5 @@
-// Package unpack reads files that may be compressed, under limits that hold while they are read: some bytes of gzip can unpack to
-// a thousand times as many.
+// Package unpack reads files that may be compressed, and enforces limits while it reads: gzip data may unpack to a thousand times
+// its size.
 package unpack
 
 import (
@@ -9,15 +9,15 @@ import (
 	"io"
 )
 
-// A compressed file may unpack to so many bytes whatever its size, and beyond that to so many times its size. Event logs and
-// traces unpack to 5 to 40 times theirs.
+// A compressed file may always unpack to the number free of bytes, and beyond that to mostRatio times its size. Event logs and
+// traces unpack to 5 to 40 times their size.
 const (
 	free      = 16 << 20
 	mostRatio = 100
 )
 
-// NewReader reads in through gzip if its first bytes say so, else as it is, and fails when there are more than most bytes, or
-// out of proportion to what is compressed. The error of a limit wraps tooMuch.
+// NewReader returns a reader of in, which it decompresses if the first bytes are those of gzip. Reading fails after the number
+// most of bytes, or if the data unpack to more than the limits above. The error then wraps tooMuch.
 func NewReader(in io.Reader, most int64, tooMuch error) (io.Reader, error) {
 	packed := &counter{in: in}
 	buf := bufio.NewReader(packed)
@@ -31,7 +31,7 @@ func NewReader(in io.Reader, most int64, tooMuch error) (io.Reader, error) {
 	return &bounded{in: z, packed: packed, most: most, tooMuch: tooMuch}, nil
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	in io.Reader
 	n  int64
@@ -43,10 +43,10 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded fails, where io.LimitReader would pretend the end.
+// bounded returns an error at the limit, where io.LimitReader would return io.EOF.
 type bounded struct {
 	in      io.Reader
-	packed  *counter // nil if nothing is compressed
+	packed  *counter // nil if the input is not compressed
 	read    int64
 	most    int64
 	tooMuch error
