@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// place is where a retired word may stand.
+// place is a set of places where a retired word is allowed.
 type place struct {
-	words []string       // nil: all
-	paths []string       // of files, or of folders with a slash at their end; nil: everywhere
+	words []string       // nil: all words
+	paths []string       // files, or folders with a slash at the end; nil: all
 	says  *regexp.Regexp // the line must match; nil: any line
 	why   string
 }
 
 var offer, strange = []string{"offer", "offers"}, []string{"strange"}
 
-// places are where retired words may stand for good.
+// places lists where retired words are allowed permanently.
 var places = []place{
 	{nil, []string{"internal/words/"}, nil, "it names them"},
 	{offer, nil, regexp.MustCompile(`(?i)pool|inference|demand|reclaim|owed|\b(loan|loans|lend|lends|lent)\b`),
@@ -43,7 +43,7 @@ var places = []place{
 	{strange, []string{"docs/production.md"}, nil, "decision logs of earlier builds have the key"},
 }
 
-// allowed reports whether a retired word may stand on a line of a file.
+// allowed reports whether a retired word may occur on a line of a file.
 func allowed(word, path, line string) bool {
 	has := func(list []place) bool {
 		return slices.ContainsFunc(list, func(p place) bool { return p.covers(word, path, line) })

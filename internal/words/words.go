@@ -1,4 +1,4 @@
-// Package words refuses words that the project has retired, so that one thing keeps one name in code, help and docs.
+// Package words finds words that the project has retired, so that each thing has one name in code, help and docs.
 package words
 
 import (
@@ -7,15 +7,15 @@ import (
 	"unicode"
 )
 
-// Use is a place where a retired word stands.
+// Use is an occurrence of a retired word.
 type Use struct {
 	Line  int // from 1
 	Word  string
-	Write string // instead
+	Write string // what to write instead
 }
 
-// Find returns the retired words in the text of a file, line by line, but those that are allowed there. The path is that from
-// the repository's root, with slashes. A word counts whatever its case, whole or as a part of a name: examEvery, exam_every.
+// Find returns the retired words in the text of a file, line by line, except where they are allowed. The path is relative to the
+// repository's root, with slashes. Case does not matter, and a word also counts as part of a name: examEvery, exam_every.
 func Find(path, text string) (uses []Use) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -35,8 +35,8 @@ func Find(path, text string) (uses []Use) {
 	return uses
 }
 
-// retired tells what to write instead of a word. Among the retired words are some that are too common elsewhere to be refused:
-// "items" for candidates (a knapsack has items), "line" for a queue and "Listen" for Observe (see phrases).
+// retired maps each retired word to its replacement. Some retired words are too common elsewhere to be listed: "items" for
+// candidates (a knapsack has items), "line" for a queue and "Listen" for Observe (see phrases).
 var retired = map[string]string{
 	"books": `"run files", or what is counted`,
 	"exam":  `"validation"`, "exams": `"validation"`,
@@ -48,7 +48,7 @@ var retired = map[string]string{
 	"crowd": `"queue"`, "crowds": `"queues"`, "crowded": `"contended"`,
 }
 
-// phrases are retired words that are refused in some company only. A phrase that a line break parts is not seen.
+// phrases are words that are retired only together with others. Find does not see a phrase across a line break.
 var phrases = []struct {
 	word  string
 	says  *regexp.Regexp
@@ -58,7 +58,7 @@ var phrases = []struct {
 	{"listen", regexp.MustCompile(`\bListen\([^)]*\*?cluster\.`), `"Observe"`},
 }
 
-// parts returns the words of a text in lower case, those of names one by one: "nextOffer" has "next" and "offer".
+// parts returns the words of a text in lower case. It splits names into their words: "nextOffer" has "next" and "offer".
 func parts(text string) (words []string) {
 	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		letters, from := []rune(name), 0
@@ -72,7 +72,7 @@ func parts(text string) (words []string) {
 	return words
 }
 
-// begins reports whether a word of a name begins at a letter that is not its first: in "GPUOffer" it is the O.
+// begins reports whether a new word of a name begins at letter i, which is not the first: in "GPUOffer" it is the O.
 func begins(letters []rune, i int) bool {
 	if !unicode.IsUpper(letters[i]) {
 		return false
