@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// How fast a body has to come: a client that sends slowly must not keep memory and a connection for long.
+// How fast a body has to arrive, so that a slow client does not keep memory and a connection for long.
 const (
-	bodyGrace = 5 * time.Second // to begin with
-	bodyRate  = 64 << 10        // bytes a second after that
+	bodyGrace = 5 * time.Second // time for the start
+	bodyRate  = 64 << 10        // bytes per second after that
 )
 
-// roomFor is how many bodies of the largest size may be in memory for each decision that is made at a time.
+// roomFor limits the memory for bodies: per concurrent decision, this many bodies of the largest size.
 const roomFor = 4
 
 var (
@@ -24,8 +24,8 @@ var (
 	errFull = errors.New("the bodies of other requests take all the memory there is for them: ask again")
 )
 
-// body reads the body of a request. What it returns counts as held by the server, with its capacity, until the caller gives it
-// back. The error is a *refusal.
+// body reads the body of a request. The server counts the capacity of the returned slice as held memory until the caller
+// subtracts it from s.held. The error is a *refusal.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > s.MaxBody {
 		return nil, refuse(w, http.StatusRequestEntityTooLarge, &http.MaxBytesError{Limit: s.MaxBody})
@@ -35,7 +35,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	text, err := io.ReadAll(in)
 	s.held.Add(int64(cap(text)) - in.read)
-	// What comes next on this connection has limits of its own. Without this one, the server would take the client for gone.
+	// The next request on this connection has its own limits. If this deadline stayed, the server would take the client for gone.
 	_ = in.control.SetReadDeadline(time.Time{})
 	switch {
 	case err == nil:
@@ -52,7 +52,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, err
 }
 
-// refuse refuses a body that was not read to its end, and the connection with it.
+// refuse returns a refusal for a body that was not read to its end, and has the connection closed after the answer.
 func refuse(w http.ResponseWriter, status int, err error) error {
 	w.Header().Set("Connection", "close")
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
@@ -61,7 +61,7 @@ func refuse(w http.ResponseWriter, status int, err error) error {
 	return &refusal{status, fmt.Errorf("read snapshot: %w", err)}
 }
 
-// bodyReader reads a body under a deadline that moves with what has come, and counts it as held.
+// bodyReader reads a body and counts its bytes as held. Its deadline moves with the number of bytes that have arrived.
 type bodyReader struct {
 	server  *Server
 	in      io.Reader
@@ -72,7 +72,7 @@ type bodyReader struct {
 
 func (b *bodyReader) Read(p []byte) (int, error) {
 	within := min(bodyGrace+time.Duration(b.read)*time.Second/bodyRate, readTime)
-	_ = b.control.SetReadDeadline(b.began.Add(within)) // writers that are not of a connection have none
+	_ = b.control.SetReadDeadline(b.began.Add(within)) // a writer without a connection has no deadline
 	n, err := b.in.Read(p)
 	b.read += int64(n)
 	if held := b.server.held.Add(int64(n)); held > roomFor*int64(b.server.Parallel)*b.server.MaxBody {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// certificate is a pair of files that may be replaced while the server runs.
+// certificate is a TLS certificate and its key, from files that may be replaced while the server runs.
 type certificate struct {
 	cert, key string
 	mu        sync.Mutex
@@ -15,7 +15,7 @@ type certificate struct {
 	stamp     [2]file
 }
 
-// file is what tells that one has changed.
+// file contains the attributes by which the certificate notices that a file has changed.
 type file struct{ size, written int64 }
 
 func loadCertificate(cert, key string) (*certificate, error) {
@@ -26,7 +26,7 @@ func loadCertificate(cert, key string) (*certificate, error) {
 	return c, nil
 }
 
-// load reads the files if they have changed since they were last read. After an error the pair is as it was.
+// load reads the files if they have changed since they were last read. After an error the pair is unchanged.
 func (c *certificate) load() error {
 	var stamp [2]file
 	for i, path := range []string{c.cert, c.key} {
@@ -46,10 +46,11 @@ func (c *certificate) load() error {
 	return err
 }
 
-// get is tls.Config.GetCertificate: the files as they are now, or the last that were a pair while they are none.
+// get implements tls.Config.GetCertificate: it returns the pair in the files, or the last valid pair if the files do not form
+// one.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.load() // half of it may have been replaced so far: the next connection looks again
+	_ = c.load() // only one file may have been replaced so far: the next connection tries again
 	return c.pair, nil
 }

@@ -1,5 +1,5 @@
-// Package serve answers snapshots of a cluster over HTTP with the plans of a decide.Decider, as `clustergym plan --json` prints
-// them, with what it has counted, and with who decides.
+// Package serve is an HTTP server for plans. It answers a snapshot of a cluster with the plan of a decide.Decider, in the form
+// that `clustergym plan --json` prints. It also serves its metrics and the names of the policies that decide.
 //
-// It proposes and changes nothing. It looks at the wall clock, for the times of connections and for logs.
+// The server proposes and changes nothing. It reads the wall clock for the timeouts of connections and for logs.
 package serve

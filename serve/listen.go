@@ -12,16 +12,17 @@ import (
 	"time"
 )
 
-// Address is where and how a server listens.
+// Address is where a server listens, and with which certificate.
 type Address struct {
 	Host string // as host:port
-	Cert string // files of a certificate and its key, for TLS
+	Cert string // files of the TLS certificate and its key, "" for no TLS
 	Key  string
 }
 
 const minToken = 16 // bytes
 
-// Validate refuses an address that others can reach unless there are TLS and a token.
+// Validate returns an error for an address that other machines can reach, unless it has TLS and a token. It also checks the form
+// of each part.
 func (a *Address) Validate(token string) error {
 	host, _, err := net.SplitHostPort(a.Host)
 	if err != nil {
@@ -40,7 +41,7 @@ func (a *Address) Validate(token string) error {
 	return nil
 }
 
-// Listen opens the address. A certificate that is replaced is taken up by the next connection.
+// Listen opens the address. New connections use a replaced certificate.
 func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error) {
 	if err := a.Validate(token); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	if at, ok := ln.Addr().(*net.TCPAddr); config == nil && (!ok || !at.IP.IsLoopback()) { // whatever localhost means here
+	if at, ok := ln.Addr().(*net.TCPAddr); config == nil && (!ok || !at.IP.IsLoopback()) { // localhost may mean another address here
 		_ = ln.Close()
 		return nil, fmt.Errorf("address %q is %v, want a loopback address without TLS", a.Host, ln.Addr())
 	}
@@ -69,17 +70,18 @@ func (a *Address) Listen(ctx context.Context, token string) (net.Listener, error
 	return ln, nil
 }
 
-// Times of a connection.
+// The timeouts of a connection, and the limit for headers in bytes.
 const (
 	headerTime = 5 * time.Second
 	readTime   = 30 * time.Second
-	writeTime  = time.Minute // of the answer
+	writeTime  = time.Minute // to write the answer
 	idleTime   = 2 * time.Minute
 	maxHeader  = 64 << 10
 )
 
-// Serve answers on the listener until the context ends, then answers what it has begun, for drain at most. Meanwhile it looks
-// every poll whether the policy has changed, and reloads it when hup says so. It closes the listener.
+// Serve serves requests on the listener until the context ends. Then it finishes the requests in progress, for at most the time
+// drain. Until then it checks every poll whether the policy has changed, and reloads it on every signal from hup. It closes the
+// listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// LogHandler logs as text on a terminal, for people, and else as JSON lines.
+// LogHandler returns a handler that logs text if w is a terminal, and otherwise JSON lines.
 func LogHandler(w io.Writer, opts *slog.HandlerOptions) slog.Handler {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return slog.NewTextHandler(w, opts)

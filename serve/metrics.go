@@ -5,10 +5,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// metrics are what a server counts beside its decider, in a registry of its own.
+// metrics are a server's metrics besides those of its decider, in a registry of their own.
 type metrics struct {
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec // path, code
+	requests *prometheus.CounterVec // labels path and code
 	running  prometheus.Gauge
 }
 

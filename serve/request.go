@@ -18,7 +18,7 @@ import (
 
 type requestKey struct{}
 
-// requestID returns the id of the request of a context.
+// requestID returns the id of a context's request.
 func requestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestKey{}).(string)
 	return id
@@ -26,13 +26,14 @@ func requestID(ctx context.Context) string {
 
 var goodID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// guarded gives every request an id, the client's own if that is printable, and keeps a panic from the client.
+// guarded gives every request an id: the client's own if it is valid, otherwise a random one. It recovers from panics: the client
+// gets an internal error and the log the details.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")
 		if !goodID.MatchString(id) {
 			var b [8]byte
-			_, _ = rand.Read(b[:]) // it never fails
+			_, _ = rand.Read(b[:]) // never fails
 			id = hex.EncodeToString(b[:])
 		}
 		w.Header().Set("X-Request-Id", id)
@@ -51,7 +52,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			}
 			s.access(r, seen, id, time.Since(began))
 			if v != nil && begun {
-				panic(http.ErrAbortHandler) // half an answer must not look whole
+				panic(http.ErrAbortHandler) // a partial answer must not look complete
 			}
 		}()
 		next.ServeHTTP(seen, r)
@@ -77,7 +78,7 @@ func (s *Server) access(r *http.Request, w *watched, id string, took time.Durati
 	s.Log.Log(r.Context(), level, "request", args...)
 }
 
-// watched remembers what was answered.
+// watched is a ResponseWriter that stores the status, size and error of the answer.
 type watched struct {
 	http.ResponseWriter
 	status int
@@ -101,10 +102,10 @@ func (w *watched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the connection.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// count counts the answers of a path.
+// count counts the answers for a path.
 func (s *Server) count(pattern string, next http.HandlerFunc) http.Handler {
 	path := pattern[strings.IndexByte(pattern, '/'):]
 	if path == "/" {
@@ -118,7 +119,7 @@ func (s *Server) count(pattern string, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// authorised lets requests through that bring the token.
+// authorised passes on requests that carry the token.
 func (s *Server) authorised(next http.HandlerFunc) http.HandlerFunc {
 	bears := Bears(s.Token)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -131,8 +132,8 @@ func (s *Server) authorised(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// local refuses requests from web pages, and those that call the server by a name that is not of this machine: a page may make
-// its own name point here.
+// local refuses requests from web pages of other sites. Without a token it also refuses requests that name a host other than this
+// machine, because a web page can make its own host name point here.
 func (s *Server) local(next http.Handler) http.Handler {
 	page := http.NewCrossOriginProtection()
 	page.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

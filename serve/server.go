@@ -16,12 +16,12 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// Config is what a server decides by. Zero values are replaced where a default is named.
+// Config configures a server. New replaces a zero value by the default after the colon, if there is one.
 type Config struct {
-	decide.Config                 // Parallel is also how many requests are decided at a time; the server has a registry of its own
-	Profile       cluster.Profile // what is known of speed, nil for nothing
-	MaxBody       int64           // bytes of a snapshot: 16 MiB
-	Token         string          // that requests must bring, "" for none
+	decide.Config                 // Parallel also limits concurrent requests; New replaces Registry
+	Profile       cluster.Profile // the known speeds of jobs, nil for none
+	MaxBody       int64           // most bytes of a snapshot: 16 MiB
+	Token         string          // that requests must carry, "" for none
 }
 
 // Server answers snapshots with plans. It is safe for concurrent use.
@@ -30,11 +30,11 @@ type Server struct {
 	decider  *decide.Decider
 	metrics  *metrics
 	slots    chan struct{}
-	held     atomic.Int64 // bytes of bodies that were read and are not answered
+	held     atomic.Int64 // bytes of request bodies in memory
 	draining atomic.Bool
 }
 
-// New returns a server whose policy is loaded.
+// New loads the policy and returns a server that uses it.
 func New(c Config) (*Server, error) {
 	if c.MaxBody = cmp.Or(c.MaxBody, 16<<20); c.MaxBody < 0 {
 		return nil, fmt.Errorf("serve with bodies of %d bytes: want more than 0", c.MaxBody)
@@ -49,7 +49,7 @@ func New(c Config) (*Server, error) {
 	return &Server{Config: c, decider: d, metrics: m, slots: make(chan struct{}, c.Parallel)}, nil
 }
 
-// Handler returns what the server answers. Without a token it answers only requests to localhost.
+// Handler returns the handler of all requests. Without a token it answers only requests to localhost.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	open := func(pattern string, h http.HandlerFunc) { mux.Handle(pattern, s.count(pattern, h)) }
@@ -72,7 +72,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusServiceUnavailable, errors.New("the server is about to end"))
 		return
 	}
-	_, _ = io.WriteString(w, "ok\n") // a server without a policy does not exist
+	_, _ = io.WriteString(w, "ok\n") // a server always has a policy
 }
 
 func (s *Server) policy(w http.ResponseWriter, _ *http.Request) {
@@ -108,7 +108,7 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer)
 }
 
-// refusal is an error with the status to answer it with.
+// refusal is an error with the HTTP status of its answer.
 type refusal struct {
 	status int
 	error
@@ -116,10 +116,11 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// statusGone is for logs and metrics, as nginx has it: nobody reads the answer.
+// statusGone is the status in logs and metrics when the client has gone, as in nginx. Nobody reads this answer.
 const statusGone = 499
 
-// decide takes a slot, if one is free, and gives it back before anybody waits for the client to read the answer.
+// decide takes a slot, if one is free, and releases it before the server writes the answer, so that a slow client does not keep
+// it.
 func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide.Answer, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -141,7 +142,7 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide
 	return out.Answer, nil
 }
 
-// gone is the status of an error: another one if the client has left.
+// gone returns the status of an error, or statusGone if the client has gone.
 func gone(ctx context.Context, status int) int {
 	if ctx.Err() != nil {
 		return statusGone
@@ -149,7 +150,8 @@ func gone(ctx context.Context, status int) int {
 	return status
 }
 
-// undecided is the status of a snapshot that got no plan: a fault of the snapshot if whoever was asked said why.
+// undecided returns the status for a snapshot without a plan. The snapshot is at fault if every policy that was asked returned an
+// error itself.
 func undecided(err error) int {
 	if u := new(decide.Undecided); errors.As(err, &u) && u.Said() {
 		return http.StatusUnprocessableEntity
@@ -157,7 +159,7 @@ func undecided(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// problem is the answer to a request that gets no other.
+// problem is the answer to a request that fails.
 type problem struct {
 	Error     string `json:"error"`
 	RequestID string `json:"request_id"`
@@ -171,12 +173,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 	reply(w, status, problem{err.Error(), requestID(r.Context())})
 }
 
-// reply writes as plan --json does.
+// reply writes a JSON answer in the form of plan --json.
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // the client went away
+	_ = e.Encode(v) // fails only if the client has gone
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ReadToken returns the token in a file, without the space around it. A file without one is an error.
+// ReadToken returns the token in a file, without surrounding white space. It returns an error if the file is empty.
 func ReadToken(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -22,9 +22,10 @@ func ReadToken(path string) (string, error) {
 	return token, nil
 }
 
-// Bears returns what tells whether a request brings the token, as Authorization: Bearer TOKEN. Where there is none all do.
+// Bears returns a function that reports whether a request carries the token, as Authorization: Bearer TOKEN. If the token is
+// empty, it reports true for every request.
 func Bears(token string) func(*http.Request) bool {
-	want := sha256.Sum256([]byte(token)) // of equal length, so that the time tells nothing
+	want := sha256.Sum256([]byte(token)) // hashes have equal length, so that the time of the comparison reveals nothing
 	return func(r *http.Request) bool {
 		brought, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		got := sha256.Sum256([]byte(brought))
