@@ -8,45 +8,45 @@ import (
 	"github.com/clustergym/clustergym/eval/explain"
 )
 
-// Result is a decision on a state.
+// Result is a decision about a state.
 type Result struct {
 	Answer    *Answer
-	Proposals []cluster.Proposal // in the order in which they were proposed; the caller's own
-	Wake      *time.Duration     // when to ask again, on the state's clock, if nothing happens before; nil if that was not asked for
+	Proposals []cluster.Proposal // in the order in which the policy made them; owned by the caller
+	Wake      *time.Duration     // when to ask again if nothing happens before, on the state's clock; nil if the policy did not say
 }
 
-// Answer is what a runtime decides: the plan, of whoever made it, and how it came about.
+// Answer is a plan and how it was made: which policy decided, and why not another.
 type Answer struct {
 	*explain.Plan
 	Decision Decision `json:"decision"`
 }
 
-// Decision says how an answer came about.
+// Decision says how an answer was made.
 type Decision struct {
 	RequestID         string    `json:"request_id"`
-	Policy            string    `json:"policy"` // that was asked
+	Policy            string    `json:"policy"` // the policy that was asked
 	Digest            string    `json:"digest,omitempty"`
 	By                string    `json:"by"`                                    // policy or fallback
-	Fallback          *Fallback `json:"fallback,omitempty"`                    // if that decided
-	Reasons           string    `json:"reasons,omitempty"`                     // none or late where the plan is without them
-	Beside            bool      `json:"beside_prior,omitempty"`                // reasons say where the policy differs from its prior
-	OutOfDistribution int       `json:"out_of_distribution_choices,omitempty"` // left to the prior
-	Seconds           float64   `json:"decided_in_s"`                          // of wall time, without reading and explaining
+	Fallback          *Fallback `json:"fallback,omitempty"`                    // nil unless the fallback decided
+	Reasons           string    `json:"reasons,omitempty"`                     // none or late if the plan has no reasons
+	Beside            bool      `json:"beside_prior,omitempty"`                // reasons compare the policy with its prior
+	OutOfDistribution int       `json:"out_of_distribution_choices,omitempty"` // choices left to the prior
+	Seconds           float64   `json:"decided_in_s"`                          // wall time, without reading and explaining
 }
 
 // Why a plan has no reasons.
 const (
-	ReasonsNone = "none" // nobody asked for them
+	ReasonsNone = "none" // the caller did not ask for them
 	ReasonsLate = "late" // they were not found in time
 )
 
-// Who decided.
+// Which policy decided.
 const (
 	ByPolicy   = "policy"
 	ByFallback = "fallback"
 )
 
-// Fallback is who decided instead of the policy, and why.
+// Fallback says which policy decided instead of the one that was asked, and why.
 type Fallback struct {
 	Policy string `json:"policy"`
 	Digest string `json:"digest,omitempty"`
@@ -54,7 +54,7 @@ type Fallback struct {
 	Why    string `json:"why"`
 }
 
-// Failure is why a policy did not decide.
+// Failure says why a policy did not decide.
 type Failure struct {
 	Reason string // deadline, error, panic or busy
 	Err    error
@@ -65,8 +65,8 @@ func (f *Failure) Error() string { return f.Err.Error() }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Undecided is the error about a state that neither the policy nor the fallback decided. Policy is nil if only reasons could not
-// be found.
+// Undecided is the error for a state that neither the policy nor the fallback decided. Policy is nil if there was a decision and
+// only its reasons failed.
 type Undecided struct{ Policy, Fallback *Failure }
 
 func (u *Undecided) Error() string { return errors.Join(u.Unwrap()...).Error() }
@@ -80,7 +80,8 @@ func (u *Undecided) Unwrap() (list []error) {
 	return list
 }
 
-// Said reports whether all who were asked said why they cannot decide, such as for want of an estimate: a fault of the state.
+// Said reports whether each policy that was asked returned an error itself, for example because a job has no estimate. Then the
+// state is at fault.
 func (u *Undecided) Said() bool {
 	for _, f := range []*Failure{u.Policy, u.Fallback} {
 		if f != nil && f.Reason != reasonError {

@@ -17,39 +17,39 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Config is what a decider decides by. Zero values are replaced where a default is named.
+// Config configures a decider. New replaces a zero value by the default after the colon, if there is one.
 type Config struct {
 	Source    policy.Source
-	Fallback  func(*policy.Policy) (*policy.Policy, error) // who decides when this policy does not: the prior, else UsualFallback
-	Seed      uint64                                       // of policies that draw
-	Deadline  time.Duration                                // of a decision, and again of the fallback's: 1 s
-	Reasons   time.Duration                                // for finding reasons, after the decision: 5 s
-	Parallel  int                                          // decisions past their deadline that may still run: GOMAXPROCS
-	Decisions *Log                                         // nil: decisions are not logged
-	Registry  prometheus.Registerer                        // of the metrics, nil for none
-	Log       *slog.Logger                                 // nil for none
+	Fallback  func(*policy.Policy) (*policy.Policy, error) // who decides if this policy does not: its prior, or UsualFallback
+	Seed      uint64                                       // for policies that draw random numbers
+	Deadline  time.Duration                                // for a decision, and again for the fallback's: 1 s
+	Reasons   time.Duration                                // time to find reasons after the decision: 5 s
+	Parallel  int                                          // how many decisions past their deadline may still run: GOMAXPROCS
+	Decisions *Log                                         // nil to log no decisions
+	Registry  prometheus.Registerer                        // for the metrics, nil for none
+	Log       *slog.Logger                                 // nil for no log
 }
 
-// Decider decides by a policy that may be loaded anew. It is safe for concurrent use.
+// Decider decides with a policy that may be reloaded. It is safe for concurrent use.
 type Decider struct {
-	Config               // with the defaults
-	late    atomic.Int64 // decisions past their deadline that still run
+	Config               // with the defaults filled in
+	late    atomic.Int64 // number of decisions past their deadline that still run
 	metrics *metrics
 	loaded  atomic.Pointer[loaded]
 
 	reloading sync.Mutex
-	tried     string // stamp of the last attempt to load
+	tried     string // stamp of the last attempt to load the policy
 }
 
-// loaded is what decides from one reload to the next.
+// loaded contains the policies that decide from one reload to the next.
 type loaded struct {
 	policy, fallback *policy.Policy
-	first, second    guard // of the policy; of the fallback and the prior
+	first, second    guard // first guards the policy, second the fallback and the prior
 	stamp            string
 	since            time.Time
 }
 
-// New returns a decider whose policy is loaded.
+// New loads the policy and returns a decider that uses it.
 func New(c Config) (*Decider, error) {
 	c.Deadline = cmp.Or(c.Deadline, time.Second)
 	c.Reasons = cmp.Or(c.Reasons, 5*time.Second)
@@ -78,10 +78,10 @@ func New(c Config) (*Decider, error) {
 	return d, nil
 }
 
-// Policy returns the policy that decides now. Read only.
+// Policy returns the policy that decides now. The caller must not change it.
 func (d *Decider) Policy() *policy.Policy { return d.loaded.Load().policy }
 
-// Served tells who decides.
+// Served describes the policies that decide.
 type Served struct {
 	Policy   string    `json:"policy"`
 	Digest   string    `json:"digest,omitempty"`
@@ -91,7 +91,7 @@ type Served struct {
 	Since    time.Time `json:"since"`
 }
 
-// Served tells who decides now.
+// Served returns the policies that decide now.
 func (d *Decider) Served() Served {
 	l := d.loaded.Load()
 	out := Served{
@@ -103,13 +103,15 @@ func (d *Decider) Served() Served {
 	return out
 }
 
-// Decide asks the policy and, if it does not decide, the fallback. The id tells the decision from others, in the answer and in
-// logs. Reasons cost time of their own, after the deadline; those that are not found in time are left out, all of them. The state
-// is only read, during the call; its specifications may be read for longer, by a scheduler that is late. The error is an
-// *Undecided, or that of the context: when it ends nobody else is asked and no reasons are found. A scheduler that has been asked
-// cannot be stopped, so it is waited for until its deadline.
+// Decide asks the policy and, if the policy does not decide, the fallback. The id identifies the decision in the answer and in
+// logs. If reasons is true, Decide also explains the decision, which takes extra time after the deadline; if the reasons are not
+// found in time, the answer contains none of them.
+//
+// Decide only reads the state, and only during the call; a late scheduler may read its job specifications for longer. The error
+// is an *Undecided, or the context's: after the context ends, Decide asks no other policy and finds no reasons. It cannot stop a
+// scheduler that it has asked, so it waits for it until its deadline.
 func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reasons bool) (*Result, error) {
-	l := d.loaded.Load() // this decision's, whatever is loaded meanwhile
+	l := d.loaded.Load() // used for this whole decision, even if a reload happens meanwhile
 	out, policy, last := l.decide(ctx, s, d.Seed)
 	d.note(id, "policy", l.policy, policy)
 	d.note(id, "fallback", l.fallback, last)
@@ -139,20 +141,20 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reason
 	return out.result, nil
 }
 
-// decided is a decision that may yet be explained.
+// decided is a decision that can still be explained.
 type decided struct {
 	proposal
 	by     *policy.Policy
 	result *Result
 }
 
-func fresh(s *cluster.View) *cluster.State { // every attempt has its own
+func fresh(s *cluster.View) *cluster.State { // a copy of the state for one attempt
 	c := new(cluster.State)
 	s.CopyTo(c)
 	return c
 }
 
-// decide returns the decision, nil for none, and the failures of the policy and of the fallback.
+// decide returns the decision, or nil if there is none, and the failures of the policy and of the fallback.
 func (l *loaded) decide(ctx context.Context, s *cluster.View, seed uint64) (out *decided, policy, last *Failure) {
 	if ctx.Err() != nil {
 		return nil, nil, nil
@@ -180,14 +182,15 @@ func (l *loaded) decide(ctx context.Context, s *cluster.View, seed uint64) (out 
 	return out, policy, nil
 }
 
-// explain adds reasons to the answer, unless they take too long. It fails when the context ends, and not for want of reasons.
+// explain adds reasons to the answer, unless they take too long. It returns an error if the context ends or finding reasons
+// fails, but not if they take too long.
 func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.View, c Config) error {
 	within, cancel := context.WithTimeout(ctx, c.Reasons)
 	defer cancel()
 	how := &d.result.Answer.Decision
 	facts := explain.New(s)
 	if d.by.Prior != nil {
-		if from, fail := l.second.propose(fresh(s), d.by.Prior, c.Seed); fail == nil { // else reasons do without
+		if from, fail := l.second.propose(fresh(s), d.by.Prior, c.Seed); fail == nil { // on failure leave the prior out
 			facts.Beside(besides, from.starts())
 			how.Beside = true
 		}
@@ -206,7 +209,7 @@ func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.View, c Con
 	return nil
 }
 
-// note logs who did not decide.
+// note logs a failure of the policy or the fallback.
 func (d *Decider) note(id, who string, p *policy.Policy, f *Failure) {
 	if f == nil {
 		return
@@ -218,8 +221,7 @@ func (d *Decider) note(id, who string, p *policy.Policy, f *Failure) {
 	d.Log.Warn(who+" did not decide", args...)
 }
 
-// Record adds an answer to the decision log, if there is one. What cannot be written is counted and
-// logged.
+// Record adds an answer to the decision log, if there is one. It counts and logs a record that cannot be written.
 func (d *Decider) Record(snapshot []byte, a *Answer) {
 	if d.Decisions == nil {
 		return

@@ -1,7 +1,9 @@
-// Package decide lets a policy decide on a cluster that is no simulation: it holds the policy to a deadline and falls back to
-// another one, takes up a new bundle without a pause, counts and explains what is decided, and logs decisions so that they can be
-// made again offline. The server of plans and the scheduler of Kubernetes are built on it.
+// Package decide asks a policy for decisions about a real cluster. It holds the policy to a deadline and falls back to another
+// policy, reloads a changed bundle without a pause, counts and explains decisions, and logs them so that they can be replayed
+// offline. The plan server and the Kubernetes scheduler use it.
 //
-// It proposes and changes nothing. It looks at the wall clock, for deadlines and for logs; decisions do not depend on it unless
-// a deadline passes.
+// The package proposes decisions and changes nothing. It reads the wall clock for deadlines and logs; decisions do not depend on
+// the clock unless a deadline passes.
+//
+// A learned policy reviews the proposals of its prior, the base policy that it was trained with.
 package decide

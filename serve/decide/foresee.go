@@ -8,15 +8,15 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// waiter is a starving job that waits, and what it has to look forward to.
+// waiter is a starving job that waits, with what decides when it could start.
 type waiter struct {
 	id     cluster.JobID
 	now    outlook
-	known  bool // now is of the state as it is
+	known  bool // now is up to date
 	ends   []end
-	free   []cluster.Total // by server, of those that will do; not used for others
-	room   []int64         // workers that these take
-	ofType [16]int64       // workers by type of GPU
+	free   []cluster.Total // resources by server, of the servers that the job may use
+	room   []int64         // workers that fit on each server
+	ofType [16]int64       // workers that fit, by GPU type
 }
 
 type end struct {
@@ -26,14 +26,15 @@ type end struct {
 
 // outlook is when a job could start if running jobs end as estimated and nothing else starts.
 type outlook struct {
-	told  bool          // estimates tell
-	wait  time.Duration // if so
-	have  int64         // workers for which there is room now, wherever on the servers that will do
-	apart bool          // that is enough, but shares of GPUs may be free apart
+	told  bool          // whether the estimates are enough to compute wait
+	wait  time.Duration // time until the job could start, if told
+	have  int64         // workers that fit now on all servers that the job may use
+	apart bool          // have is enough, but the job asks for GPU shares, which may be free on different GPUs
 }
 
-// worse reports whether the job starts later than by another outlook. Where estimates do not tell of either, it does if it has
-// room for fewer workers: it gathers GPUs one by one. So it does while shares are free apart, of which any may be in the way.
+// worse reports whether the job would start later than with the outlook than. If neither outlook has an estimated time, the one
+// with room for fewer workers is worse, because the job gathers GPUs one by one. The same holds while free GPU shares may be on
+// different GPUs, since any placement may then take a share that the job needs.
 func (o outlook) worse(than outlook) bool {
 	switch {
 	case o.told != than.told:
@@ -44,7 +45,7 @@ func (o outlook) worse(than outlook) bool {
 	return o.have < than.have
 }
 
-// minds reports whether it could matter to the job that another one is placed so.
+// minds reports whether the job's start may depend on the placement p of another job.
 func (w *waiter) minds(s *cluster.View, other cluster.JobID, p cluster.Placement) bool {
 	if s.Quota(w.id) >= 0 && s.Spec(other).Tenant == s.Spec(w.id).Tenant {
 		return true
@@ -52,8 +53,8 @@ func (w *waiter) minds(s *cluster.View, other cluster.JobID, p cluster.Placement
 	return slices.ContainsFunc(p, func(q cluster.Piece) bool { return s.MayUse(w.id, q.Server) })
 }
 
-// look finds the outlook on the servers that will do for the job, within its tenant's quota. It counts GPUs, CPU and memory,
-// and shares of GPUs as if they were all on the same ones.
+// look returns the outlook on the servers that the job may use, within its tenant's quota. It counts GPUs, CPU and memory, and
+// adds up GPU shares as if they were on the same GPUs.
 func (w *waiter) look(s *cluster.View) outlook {
 	spec, least := s.Spec(w.id), int64(s.Spec(w.id).Least())
 	w.clear(s)
@@ -95,7 +96,7 @@ func (w *waiter) look(s *cluster.View) outlook {
 	return out
 }
 
-// clear starts from what is free now.
+// clear sets free, room and ofType to what is free now, and ends to the estimated ends of the running jobs.
 func (w *waiter) clear(s *cluster.View) {
 	spec := s.Spec(w.id)
 	w.ofType = [16]int64{}
@@ -125,7 +126,7 @@ func (w *waiter) clear(s *cluster.View) {
 	slices.SortFunc(w.ends, func(a, b end) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
 }
 
-// count counts anew what a server takes.
+// count computes again how many workers fit on a server.
 func (w *waiter) count(s *cluster.View, id cluster.ServerID, spec *cluster.JobSpec) {
 	a, f := spec.Request, &w.free[id]
 	n := f.GPUMilli / int64(a.GPUMilli)

@@ -13,19 +13,19 @@ import (
 // Why a policy did not decide.
 const (
 	reasonDeadline = "deadline" // it did not decide in time
-	reasonError    = "error"    // it said why not
-	reasonPanic    = "panic"    // it broke
-	reasonBusy     = "busy"     // too many decisions that were given up still run
+	reasonError    = "error"    // it returned an error
+	reasonPanic    = "panic"    // it panicked
+	reasonBusy     = "busy"     // too many decisions past their deadline still run
 )
 
-// guard lets policies decide under a deadline. A scheduler can be neither stopped nor shared: one that is late is left alone
-// with its own state until it ends, and what it then says is dropped. No more than most may be left so at a time. Whoever is
-// asked in another's stead has a guard of its own, so that it can be asked when that one hangs.
+// guard asks policies to decide under a deadline. A scheduler can be neither stopped nor shared, so a late one keeps its own copy
+// of the state until it ends, and the guard drops its result. At most the number most of late schedulers may run at a time; then
+// propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
 type guard struct {
 	deadline time.Duration
 	most     int64
 	late     atomic.Int64
-	all      *atomic.Int64 // late ones of all guards
+	all      *atomic.Int64 // late decisions of all guards
 }
 
 func (g *guard) count(n int64) {
@@ -39,7 +39,8 @@ const (
 	givenUp
 )
 
-// propose is propose under the guard. The state is the scheduler's from the call on: after an error, nobody may touch it.
+// propose calls the function propose under the guard's deadline. From the call on, the state belongs to the scheduler: after an
+// error nobody else may use it.
 func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, *Failure) {
 	if n := g.late.Load(); n >= g.most {
 		return proposal{}, &Failure{Reason: reasonBusy, Err: fmt.Errorf("plan with %s: %d late decisions still run", p.Name, n)}

@@ -6,38 +6,39 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Limits bound what proposals may do to a cluster, whoever made them. The zero value lets nothing be stopped.
+// Limits limit what proposals of any policy may do to a cluster. The zero value allows no stops.
 type Limits struct {
-	// Stops is how many running jobs may be stopped or moved to other servers. Apply uses it up.
+	// Stops is how many running jobs may be stopped or moved to other servers. Apply subtracts those it stops or moves.
 	Stops int
-	// Protected tells the running jobs that are not to be stopped, moved or shrunk; nil for none.
+	// Protected reports whether a running job must not be stopped, moved or shrunk; nil for none.
 	Protected func(cluster.JobID) bool
-	// Starving are the waiting jobs that go before all others, first come, first served. While one of them does not fit, nothing
-	// takes GPUs of the servers that will do for it but what leaves the time at which it could start as it is. Each must be one
-	// that could start there if nothing ran: this is not looked at.
+	// Starving lists the waiting jobs that go before all others, first come, first served. While one of them does not fit, another
+	// job may take GPUs of the servers that the starving job may use only if that does not delay the starving job's start. Each must
+	// be able to start there if nothing ran; Limits does not check this.
 	Starving []cluster.JobID
-	// Holds tells those of Starving that may hold others back so; nil for all.
+	// Holds reports whether a job in Starving may hold others back; nil if all may.
 	Holds func(cluster.JobID) bool
 }
 
-// Held is a proposal that was not carried out, and why.
+// Held is a proposal that was not carried out, with the reason.
 type Held struct {
 	cluster.Proposal
 	Reason string
-	For    cluster.JobID // the starving job, if that is why
+	For    cluster.JobID // the starving job, if Reason is HeldStarving
 }
 
-// Why a proposal was held.
+// Why a proposal was not carried out.
 const (
-	HeldStops     = "stops"     // as many jobs were stopped as may be
-	HeldProtected = "protected" // the job is not to be stopped, moved or shrunk
-	HeldStarving  = "starving"  // a starving job would wait for longer
-	HeldNoRoom    = "no-room"   // it needs what another one, which was held, would have freed
+	HeldStops     = "stops"     // the limit on stops is used up
+	HeldProtected = "protected" // the job must not be stopped, moved or shrunk
+	HeldStarving  = "starving"  // a starving job would wait longer
+	HeldNoRoom    = "no-room"   // it needs GPUs that another proposal, which was held, would have freed
 )
 
-// Rescue starts, in an open transaction, the starving jobs that fit and delay none before them. It returns those that wait and
-// hold others back, and the starts of other starving jobs that were held for them. No two of those that hold others back could
-// use the same server, as the first in the queue goes first. An elastic job starts with fewer workers than it asks for rather than not at all.
+// Rescue starts, in an open transaction, the starving jobs that fit and delay no starving job before them. It returns the jobs
+// that wait and hold others back, and the starts of starving jobs that were held for them. No two jobs that hold others back may
+// use a common server: the first in the queue goes first. Rescue starts an elastic job with fewer workers than it asks for if it
+// does not fit otherwise.
 func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) {
 	s := tx.View()
 	var waiters []*waiter
@@ -60,7 +61,8 @@ func (l *Limits) Rescue(tx *cluster.Txn) (holding []cluster.JobID, held []Held) 
 	return holding, held
 }
 
-// fit is where a waiting job could start now, with as many workers as it asks for or else as there is room for.
+// fit returns where a waiting job could start now: with as many workers as it asks for, or, if it is elastic, with as many as
+// fit.
 func fit(s *cluster.View, id cluster.JobID) (cluster.Placement, bool) {
 	p, fits := s.BestFit(id, nil)
 	spec := s.Spec(id)
@@ -74,7 +76,7 @@ func fit(s *cluster.View, id cluster.JobID) (cluster.Placement, bool) {
 	return s.BestFitAlone(id, int32(n), spec.Request, nil)
 }
 
-// share reports whether there is a server that two jobs could use.
+// share reports whether there is a server that both jobs may use.
 func share(s *cluster.View, a, b cluster.JobID) bool {
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.MayUse(a, id) && s.MayUse(b, id) {
@@ -84,9 +86,10 @@ func share(s *cluster.View, a, b cluster.JobID) bool {
 	return false
 }
 
-// Apply carries out proposals in an open transaction, in order, as far as the limits let it. The jobs that hold others back are
-// those of Rescue in the same state. A job that cannot start where it was proposed, as what was held would have made room
-// there, starts by best fit if it can: the policy wants it started, and would say so again.
+// Apply carries out proposals in an open transaction, in order, as far as the limits allow. The parameter holding lists the jobs
+// that hold others back, as Rescue returned them for the same state. If a job cannot start where proposed, because a held
+// proposal would have made the room, Apply starts it by best fit if it can: the policy wants it started, and would propose that
+// again.
 func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []cluster.JobID) (held []Held) {
 	waiters := make([]*waiter, len(holding))
 	for i, id := range holding {
@@ -115,7 +118,7 @@ func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []
 	return held
 }
 
-// do carries out a proposal, or returns why not and for whom.
+// do carries out a proposal, or returns why not and which starving job is the reason.
 func do(tx *cluster.Txn, p *cluster.Proposal, waiters []*waiter) (reason string, by cluster.JobID) {
 	s, mark := tx.View(), tx.Mark()
 	minds := func(w *waiter) bool { return takes(p) && p.Job != w.id && w.minds(s, p.Job, p.Placement) }
@@ -140,14 +143,14 @@ func do(tx *cluster.Txn, p *cluster.Proposal, waiters []*waiter) (reason string,
 				return HeldStarving, w.id
 			}
 			w.now = after
-		case p.Kind != cluster.OpPlace: // it may have left its servers
+		case p.Kind != cluster.OpPlace: // it may have freed servers
 			w.known = false
 		}
 	}
 	return "", 0
 }
 
-// forbids returns why a proposal about a running job is not to be carried out, "" if it is.
+// forbids returns why a proposal about a running job must not be carried out, or "" if it may.
 func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	s := tx.View()
 	switch p.Kind {
@@ -183,14 +186,14 @@ func stopped(tx *cluster.Txn, mark int) bool {
 		o.Kind == cluster.OpResize && Stops(o.Before(), o.Placement())
 }
 
-// Stops reports whether a running job that goes from one placement to another, nil for none, has to stop for it: it neither only
-// starts nor only ends workers.
+// Stops reports whether a running job has to stop to change from one placement to another (nil for none): that is so unless the
+// change only starts workers or only ends workers.
 func Stops(was, is cluster.Placement) bool {
 	return len(is) == 0 || !Within(was, is) && !Within(is, was)
 }
 
-// Within reports whether b has as many workers as a, or more, on every server where a has some, each with the same amounts: going
-// from one to the other only starts or only ends workers.
+// Within reports whether b has, on every server of a, at least as many workers as a, with the same amounts. Then a change from a
+// to b only starts workers, and a change from b to a only ends workers.
 func Within(a, b cluster.Placement) bool {
 	for _, p := range a {
 		at := slices.IndexFunc(b, func(q cluster.Piece) bool { return q.Server == p.Server })

@@ -13,27 +13,27 @@ import (
 // logVersion is the version of the decision log that this package writes and reads.
 const logVersion = 1
 
-// Record is one line of a decision log: all that a decision depends on, and what it was.
+// Record is one line of a decision log: everything that a decision depends on, and the answer.
 type Record struct {
 	Version  int             `json:"version"`
 	Time     time.Time       `json:"time"`
-	Build    string          `json:"build,omitempty"` // of the program
+	Build    string          `json:"build,omitempty"` // version of the program
 	Physics  string          `json:"physics"`
 	Seed     uint64          `json:"seed"`
 	Snapshot json.RawMessage `json:"snapshot"`
 	Answer   json.RawMessage `json:"answer"` // an Answer
 }
 
-// Log is a decision log that is being written. It is safe for concurrent use.
+// Log is an open decision log. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	file   *os.File
-	frame  Record // what every line says
-	broken bool   // the last line may be cut
+	frame  Record // the fields that are the same in every line
+	broken bool   // the last line may be incomplete
 }
 
-// OpenLog opens a decision log to add lines. Of the frame, Build, Physics and Seed are written with every line. Others than the
-// owner may not read it: names of jobs and users are in it.
+// OpenLog opens a decision log for appending. Every line gets Build, Physics and Seed of the frame. Only the owner can read a new
+// file, because it contains names of jobs and users.
 func OpenLog(path string, frame Record) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// write adds a line for an answer to a snapshot: JSON as State.WriteSnapshot writes it.
+// write appends a line for an answer to a snapshot. The snapshot is JSON in the form of State.WriteSnapshot.
 func (l *Log) write(now time.Time, snapshot []byte, a *Answer) error {
 	answer, err := json.Marshal(a)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Log) write(now time.Time, snapshot []byte, a *Answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := line.Bytes()
-	if l.broken { // what comes next is not to be lost with the cut line
+	if l.broken { // so that this record is not lost with the incomplete line
 		text = append([]byte("\n"), text...)
 	}
 	_, err = l.file.Write(text)

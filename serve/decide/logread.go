@@ -9,10 +9,10 @@ import (
 	"io"
 )
 
-// ErrDamaged is wrapped by the error about a line that is no record. Those after it can be read.
+// ErrDamaged is wrapped by the error about a line that is not a record. The caller can go on reading after it.
 var ErrDamaged = errors.New("damaged")
 
-const maxLine = 768 << 20 // bytes: a snapshot and its answer
+const maxLine = 768 << 20 // bytes; enough for a snapshot and its answer
 
 // LogReader reads a decision log, line by line.
 type LogReader struct {
@@ -23,10 +23,10 @@ type LogReader struct {
 // NewLogReader returns a reader of a decision log.
 func NewLogReader(r io.Reader) *LogReader { return &LogReader{in: bufio.NewReaderSize(r, 1<<16)} }
 
-// Line is the number of the line that was read last, from 1.
+// Line returns the number of the last line read, from 1.
 func (l *LogReader) Line() int { return l.line }
 
-// Next returns the next record and how its answer came about, and io.EOF at the end. Empty lines are skipped.
+// Next returns the next record and how its answer was made, and io.EOF at the end. It skips empty lines.
 func (l *LogReader) Next() (*Record, *Decision, error) {
 	for {
 		text, err := l.read()
@@ -44,7 +44,7 @@ func (l *LogReader) Next() (*Record, *Decision, error) {
 	}
 }
 
-// read returns a line without its end. One that was cut off is returned as far as it goes.
+// read returns a line without its end. The last line may lack its end.
 func (l *LogReader) read() ([]byte, error) {
 	var line []byte
 	long := false

@@ -9,14 +9,14 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// metrics are what a decider counts.
+// metrics are the metrics of a decider.
 type metrics struct {
 	all               []prometheus.Collector
-	decisions         *prometheus.CounterVec // by
-	fallbacks         *prometheus.CounterVec // reason
+	decisions         *prometheus.CounterVec // label by
+	fallbacks         *prometheus.CounterVec // label reason
 	undecided         prometheus.Counter
 	outOfDistribution prometheus.Counter
-	reloads           *prometheus.CounterVec // result
+	reloads           *prometheus.CounterVec // label result
 	unlogged          prometheus.Counter
 	unexplained       prometheus.Counter
 	seconds           prometheus.Histogram
@@ -46,7 +46,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13), // to 6 s
 		}),
 	}
-	for _, by := range []string{ByPolicy, ByFallback} { // a counter that was never counted is 0, not absent
+	for _, by := range []string{ByPolicy, ByFallback} { // so that a counter without events is 0, not absent
 		m.decisions.WithLabelValues(by)
 	}
 	for _, reason := range []string{reasonDeadline, reasonError, reasonPanic, reasonBusy} {
@@ -64,7 +64,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	return m
 }
 
-// register puts the metrics into a registry; nil is none.
+// register adds the metrics to a registry, if it is not nil.
 func (m *metrics) register(in prometheus.Registerer) error {
 	if in == nil {
 		return nil
@@ -76,7 +76,7 @@ func (m *metrics) register(in prometheus.Registerer) error {
 	return errors.Join(errs...)
 }
 
-// policyInfo tells which policy decides.
+// policyInfo is a metric that names the policy that decides.
 type policyInfo struct{ policy func() *policy.Policy }
 
 var infoDesc = prometheus.NewDesc("clustergym_policy_info", "1 for the policy that decides.", []string{"policy", "digest"}, nil)

@@ -10,14 +10,15 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// proposal is what a policy proposes in a transaction that is still open.
+// proposal contains what a policy proposes, in a transaction that is still open.
 type proposal struct {
 	tx *cluster.Txn
-	// outOfDistribution counts the choices that a learned team left to its prior, as they lay beyond what training had met.
+	// outOfDistribution counts the choices that a learned team left to its prior because they were outside the training
+	// distribution.
 	outOfDistribution int
 }
 
-// learned is a scheduler that counts the choices which it left to its prior.
+// learned is a scheduler that counts the choices that it left to its prior.
 type learned interface{ OutOfDistribution() int }
 
 var _ learned = (*agents.Team)(nil)
@@ -43,13 +44,13 @@ func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) 
 	return out, nil
 }
 
-// takeBack leaves the state as it was.
+// takeBack rolls the transaction back, so that the state is unchanged.
 func (p proposal) takeBack() {
 	p.tx.Rollback(0)
 	p.tx.End()
 }
 
-// result is what was proposed, for a caller to keep.
+// result returns the proposals for the caller to keep.
 func (p proposal) result(a *Answer) *Result {
 	out := &Result{Answer: a}
 	for i := range p.tx.Ops() {
@@ -61,7 +62,7 @@ func (p proposal) result(a *Answer) *Result {
 	return out
 }
 
-// starts lists the jobs that a proposal is about.
+// starts returns the jobs that a proposal is about.
 func (p proposal) starts() map[cluster.JobID]bool {
 	jobs := map[cluster.JobID]bool{}
 	for i := range p.tx.Ops() {
@@ -70,11 +71,11 @@ func (p proposal) starts() map[cluster.JobID]bool {
 	return jobs
 }
 
-// besides is what reasons call the prior.
+// besides is the name of the prior in reasons.
 const besides = "the prior"
 
-// Plan asks a policy for its decisions on a state, explains them, and takes everything back. Reasons of a learned policy also
-// say where it differs from its prior. Equal arguments, equal plans.
+// Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
+// say where it differs from its prior. Equal arguments give equal plans.
 func Plan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
 	facts := explain.New(&s.View)
 	if p.Prior != nil {

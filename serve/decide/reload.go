@@ -13,14 +13,14 @@ const (
 	refused  = "refused"
 )
 
-// load reads the policy and its fallback, and has each make a scheduler.
+// load reads the policy and its fallback, and creates a scheduler of each to check them.
 func (d *Decider) load() (*loaded, error) {
 	l := &loaded{since: time.Now()}
-	for _, g := range []*guard{&l.first, &l.second} { // what an earlier policy has left behind does not count
+	for _, g := range []*guard{&l.first, &l.second} { // late decisions of an earlier policy do not count
 		g.deadline, g.most, g.all = d.Deadline, int64(d.Parallel), &d.late
 	}
 	var err error
-	if d.Source.Stamp != nil { // before the policy: a change in between is then seen the next time
+	if d.Source.Stamp != nil { // read before the policy: the next check then notices a change in between
 		if l.stamp, err = d.Source.Stamp(); err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func (d *Decider) load() (*loaded, error) {
 	return l, nil
 }
 
-// Reload takes up the policy anew if its source has changed since the last attempt, or in any case if forced. A policy that
-// cannot be read leaves the one that decides; decisions that are being made keep theirs.
+// Reload loads the policy again if its source has changed since the last attempt, or always if force is true. If the policy
+// cannot be read, the current one stays. Decisions in progress keep their policy.
 func (d *Decider) Reload(force bool) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()

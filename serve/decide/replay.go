@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Again makes the decision of a record again, without a deadline, and says where the plan differs from the one in the record:
-// "" for nowhere. The policy is the one that decided. Names of policies are not compared.
+// Again replays the decision of a record without a deadline. It returns the first place where the plan differs from the one in
+// the record, or "" if there is none. The policy p must be the one that decided. Again does not compare the names of policies.
 func Again(r *Record, d *Decision, p *policy.Policy, profile cluster.Profile) (string, error) {
 	state, err := cluster.ReadSnapshot(bytes.NewReader(r.Snapshot))
 	if err != nil {
@@ -48,7 +48,7 @@ func Again(r *Record, d *Decision, p *policy.Policy, profile cluster.Profile) (s
 	return differ("", was, now), nil
 }
 
-// planOf returns what of an answer is the plan and depends on the snapshot.
+// planOf returns the fields of an answer that belong to the plan and depend on the snapshot.
 func planOf(answer []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(answer))
 	dec.UseNumber()
@@ -61,7 +61,7 @@ func planOf(answer []byte) (map[string]any, error) {
 	return fields, nil
 }
 
-// differ names the first place where two JSON values differ, "" if they do not.
+// differ returns the first place where two JSON values differ, or "" if they do not.
 func differ(path string, was, now any) string {
 	switch was := was.(type) {
 	case map[string]any:
@@ -113,7 +113,7 @@ func says(path string, was any, before bool, now any, after bool) string {
 		if !there {
 			return "nothing"
 		}
-		b, _ := json.Marshal(v) // it was JSON
+		b, _ := json.Marshal(v) // cannot fail: the value was parsed from JSON
 		if len(b) > 80 {
 			b = append(b[:77:77], "..."...)
 		}
