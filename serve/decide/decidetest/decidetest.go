@@ -1,4 +1,4 @@
-// Package decidetest is what the tests of deciders and of servers that stand on them have in common.
+// Package decidetest contains helpers for the tests of deciders and of the servers that use them.
 package decidetest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Snapshot is two servers of four GPUs on which one job runs and two wait.
+// Snapshot contains two servers of four GPUs, one running job and two waiting jobs.
 const Snapshot = `{"version":1,"now_s":100,
 "servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],
 "jobs":[{"id":"r","submit_s":0,"workers":2,"estimate_s":500,"state":"running",
@@ -18,12 +18,12 @@ const Snapshot = `{"version":1,"now_s":100,
 {"id":"x<y","submit_s":10,"workers":2,"estimate_s":60,"state":"pending"},
 {"id":"big","submit_s":20,"workers":8,"estimate_s":600,"state":"pending"}]}`
 
-// Baseline is a baseline as a policy.
+// Baseline returns the named baseline as a policy.
 func Baseline(name string) *policy.Policy {
 	return &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 }
 
-// Script is a scheduler that does what a test says.
+// Script is a scheduler that calls a function of a test.
 type Script func(*cluster.Txn) error
 
 // Name implements cluster.Scheduler.
@@ -35,12 +35,12 @@ func (Script) Reset(uint64) error { return nil }
 // Schedule implements cluster.Scheduler.
 func (f Script) Schedule(tx *cluster.Txn) error { return f(tx) }
 
-// Policy is the script as a policy.
+// Policy returns the script as a policy.
 func (f Script) Policy() *policy.Policy {
 	return &policy.Policy{Name: f.Name(), Digest: "d1", New: func() (cluster.Scheduler, error) { return f, nil }}
 }
 
-// Said collects a log. It is safe for concurrent use.
+// Said collects the text of a log. It is safe for concurrent use.
 type Said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
