@@ -20,7 +20,8 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// A policy that is older than its run says so is exported only on demand, and no command takes it without a warning.
+// TestADamagedCheckpointIsToldOf checks that, if the newest checkpoint of a run is damaged, export needs a flag to use an older
+// one, and all other commands warn.
 func TestADamagedCheckpointIsToldOf(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train2(t, "runs/one")
@@ -43,7 +44,7 @@ func TestADamagedCheckpointIsToldOf(t *testing.T) {
 	for _, args := range [][]string{
 		{"plan", "--snapshot", snapshot, "--policy", "runs/one"},
 		{"eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "-p", "runs/one", "--figures", "none"},
-		{"train", "--resume", "--dir", "runs/one"}, // mends it
+		{"train", "--resume", "--dir", "runs/one"}, // repairs it
 	} {
 		if args[0] == "plan" {
 			s := must(t, append(args, "--json")...)
@@ -64,7 +65,8 @@ func TestADamagedCheckpointIsToldOf(t *testing.T) {
 	}
 }
 
-// A digit that changed in the journal of an evaluation changes no result: the case is played again, with a warning.
+// TestAChangedJournalIsToldOf checks that a changed digit in the journal of an evaluation changes no result: the case is played
+// again, with a warning.
 func TestAChangedJournalIsToldOf(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-s", "embedded-small-v1", "--windows", "2", "--seeds", "1", "-p", "fifo,srtf", "--figures", "none", "--out", "o"}

@@ -58,7 +58,7 @@ func TestSchedulesAreDrawn(t *testing.T) {
 	}
 }
 
-// traceEvents counts the events of a file for Perfetto.
+// traceEvents returns the number of events in a file for Perfetto.
 func traceEvents(t *testing.T, path string) int {
 	t.Helper()
 	in, err := unpack.NewReader(strings.NewReader(read(t, path)), 1<<24, errLogText)
@@ -93,7 +93,8 @@ func TestDrawingsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// Small files that unpack to much more than memory holds are refused without being unpacked.
+// TestGzipBombsAreRefused checks that small files that would unpack to far more than fits in memory are refused before they are
+// unpacked.
 func TestGzipBombsAreRefused(t *testing.T) {
 	pack := func(fill func(w io.Writer)) string {
 		var b bytes.Buffer
@@ -115,7 +116,8 @@ func TestGzipBombsAreRefused(t *testing.T) {
 	}
 }
 
-// The commands of docs/seeing.md run, in order and in one folder, and what the page shows of their answers they print.
+// TestWhatThePageOnSeeingSaysIsSo runs the commands of docs/seeing.md in order in one folder, and checks that they print what the
+// page shows.
 func TestWhatThePageOnSeeingSaysIsSo(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "seeing.md"))
 	if err != nil {

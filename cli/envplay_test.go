@@ -20,7 +20,7 @@ func played(t *testing.T, in string, more ...string) said {
 	return commandWith(t.Context(), in, append([]string{"env", "play", "-s", "embedded-small-v1"}, more...)...)
 }
 
-// lines are the rounds that env play prints as JSON.
+// lines parses the rounds that env play prints as JSON.
 func lines(t *testing.T, s said) (all []playRound) {
 	t.Helper()
 	if s.code != cmdline.CodeOK {
@@ -38,7 +38,7 @@ func lines(t *testing.T, s said) (all []playRound) {
 	return all
 }
 
-// An empty line plays what the policy names, a number that candidate.
+// TestRoundsAreWatchedAndChosenByHand checks that an empty line plays what the policy names, and a number plays that candidate.
 func TestRoundsAreWatchedAndChosenByHand(t *testing.T) {
 	s := played(t, "\n2\n", "--ask", "--rounds", "2")
 	if s.code != cmdline.CodeOK {
@@ -84,7 +84,8 @@ stopped at 25h12m8s after 2 rounds, reward -0.3231 in all: 3 waiting, 5 running
 	}
 }
 
-// What cannot be is said, with what can, and asked again; nothing is played meanwhile.
+// TestWrongAnswersAreAskedAgain checks that an invalid answer prints the valid ones and asks again, and that no round is played
+// meanwhile.
 func TestWrongAnswersAreAskedAgain(t *testing.T) {
 	for _, c := range []struct{ answer, want string }{
 		{"9", "9: want one of 1-2, or 0 to pass"},
@@ -111,7 +112,8 @@ func TestWrongAnswersAreAskedAgain(t *testing.T) {
 	}
 }
 
-// The policy plays what is skipped: the rounds after it are those of an episode that was watched from the start.
+// TestRoundsAreSkipped checks that the policy plays skipped rounds: the later rounds equal those of an episode watched from the
+// start.
 func TestRoundsAreSkipped(t *testing.T) {
 	for _, policy := range []string{"prior", "random"} {
 		whole := lines(t, played(t, "", "--json", "--policy", policy))
@@ -141,7 +143,8 @@ func TestRoundsAreSkipped(t *testing.T) {
 	}
 }
 
-// Every number that is named is carried out or refused, by servers of its coalition; passing and refusals occur.
+// TestLinesOfJSONTellOfARound checks that every named number is carried out or refused and is named only by servers of its
+// coalition, and that passing and refusals occur.
 func TestLinesOfJSONTellOfARound(t *testing.T) {
 	s := played(t, "", "--json", "--policy", "random")
 	if s.talk != "" || s.out != played(t, "", "--json", "--policy", "random").out {
@@ -199,7 +202,8 @@ func TestLinesOfJSONTellOfARound(t *testing.T) {
 		"random: all servers pass")
 }
 
-// A learned policy names the candidate with the highest bid, the prior's before others that are not its margin higher.
+// TestBidsAreShown checks that a learned policy names the candidate with the highest bid, or the prior's choice if no bid exceeds
+// it by more than the margin.
 func TestBidsAreShown(t *testing.T) {
 	args := []string{"env", "play", "-s", "embedded-physics-v1", "--policy", "released", "--rounds", "40"}
 	rounds := lines(t, must(t, append(args, "--json")...))
@@ -217,7 +221,7 @@ func TestBidsAreShown(t *testing.T) {
 				best = i
 			}
 		}
-		named := r.Prior // the prior's own that starts nobody is named by none
+		named := r.Prior // a prior's choice that starts no job is named by no server
 		if len(r.Named) > 0 {
 			named = r.Named[0].Number
 		}
@@ -234,7 +238,8 @@ func TestBidsAreShown(t *testing.T) {
 	}
 }
 
-// Whatever jobs are called, a line has at most 80 columns and nothing that a terminal would obey.
+// TestNamesOfJobsAreHarmless checks that, whatever the names of jobs, a line has at most 80 columns and contains nothing that
+// acts on a terminal.
 func TestNamesOfJobsAreHarmless(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("job_id,num_gpu,submit_time,duration\n")
@@ -283,11 +288,12 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	}
 }
 
-// An interrupt ends watching at once: before a round, in a pause, and while an answer is waited for.
+// TestAnInterruptEndsWatching checks that an interrupt ends the command at once: before a round, in a pause, and while it waits
+// for an answer.
 func TestAnInterruptEndsWatching(t *testing.T) {
 	for _, how := range [][]string{{}, {"--skip", "9"}, {"--pause", "1000h"}, {"--ask"}} {
 		ctx, cancel := context.WithCancel(t.Context())
-		in, hold := io.Pipe() // standard input that says nothing
+		in, hold := io.Pipe() // an open input without data
 		var talk bytes.Buffer
 		out := &stopping{stop: cancel}
 		if len(how) == 0 || how[0] == "--skip" {
@@ -302,7 +308,7 @@ func TestAnInterruptEndsWatching(t *testing.T) {
 	}
 }
 
-// stopping is an output that interrupts once a round is drawn.
+// stopping is an output that calls stop after a round is drawn.
 type stopping struct {
 	bytes.Buffer
 	stop func()

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// evaluation returns the files of an evaluation's folder but for that of wall-clock times.
+// evaluation returns the files in an evaluation's folder, without the file of wall-clock times.
 func evaluation(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -67,7 +67,7 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 	contains(t, read(t, filepath.Join("one", "timing.jsonl")), "decision_p99_us")
 	must(t, "replay", "--verify", filepath.Join("one", "schedules", "embedded-small-v1.test-0.first.1.jsonl.gz"))
 
-	// What is done is not played again; a policy more is.
+	// Finished cases are not played again; those of an additional policy are played.
 	contains(t, must(t, append(args, "one")...).talk, "12 done before")
 	contains(t, must(t, append(args, "one", "--policies", "las")...).talk, "12 done before", "16/16")
 	if s := must(t, append(args, "one", "--fresh")...); strings.Contains(s.talk, "done before") {
@@ -77,7 +77,7 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 
 const killedDir = "CLUSTERGYM_TEST_EVAL_DIR"
 
-// childEval is the evaluation that TestEvalSurvivesKills kills.
+// childEval returns the command line of the evaluation that TestEvalSurvivesKills kills.
 func childEval(dir string) []string {
 	return []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf,las,lyra,a-srpt", "--figures", "none", "--out", dir}
 }
@@ -90,7 +90,8 @@ func TestEvalChild(t *testing.T) {
 	must(t, childEval(dir)...)
 }
 
-// Killed at any moment, an evaluation goes on, and ends with the bytes of one that was left alone.
+// TestEvalSurvivesKills checks that an evaluation that was killed at any moment can be continued, and ends with the same bytes as
+// an undisturbed one.
 func TestEvalSurvivesKills(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, childEval("whole")...)
@@ -102,7 +103,7 @@ func TestEvalSurvivesKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		journal := filepath.Join(dir, "journal.jsonl")
-		for { // killed as soon as so many cases are done
+		for { // until this many cases are done
 			text, _ := os.ReadFile(journal)
 			if bytes.Count(text, []byte("\n")) >= share {
 				break
@@ -127,7 +128,7 @@ func readIfThere(path string) string {
 
 func pause() { time.Sleep(time.Millisecond) }
 
-// Windows that are resampled are told from others wherever their number is: on the terminal, in the page and in JSON.
+// TestEvalSaysThatWindowsAreResampled checks that the terminal, the page and the JSON all say when windows are resampled.
 func TestEvalSaysThatWindowsAreResampled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo", "--seeds", "1", "--figures", "none", "--out", "r", "--windows", "2"}
@@ -161,7 +162,8 @@ func TestEvalGate(t *testing.T) {
 	}
 }
 
-// A policy that needs what the scenario does not grant fails; the others are compared, and the exit status tells.
+// TestEvalComparesWhatDidNotFail checks that if a policy fails, because it needs information that the scenario does not give, the
+// others are compared, and the exit status reports the failure.
 func TestEvalComparesWhatDidNotFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "2", "--seeds", "1", "--baseline"}

@@ -40,7 +40,7 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	if len(r.Rows) != 6 || len(r.Cases) != 2 || r.Rows[5].MeanJCT > r.Rows[3].MeanJCT || r.Rows[3].MeanJCT > r.Rows[2].MeanJCT {
 		t.Errorf("rows %+v", r.Rows)
 	}
-	// Scripts read these: keys may be added, none may go.
+	// Scripts read these keys: new ones are allowed, but none may disappear.
 	want := []string{
 		"cases", "ceiling_pct", "collected_pct", "learning_pays", "notes", "rivals", "rows", "scenario", "search_effort",
 		"searched_pct", "seeds", "split", "verdict", "wait_share", "wait_under", "wider", "windows",
@@ -54,8 +54,8 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Where nobody has estimates, policies that need them are left out, and the search knows run times all the same. Where there
-// is something to borrow, the rivals that the user did not name borrow.
+// TestHeadroomFitsItsRivalsToTheScenario checks that without estimates the policies that need them are left out, while the search
+// still uses the true run times. In a scenario with servers to borrow, the default policies must borrow.
 func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 	t.Chdir(t.TempDir())
 	blind := []string{

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
-// tiny trains within a second.
+// tiny returns a command line for a training that takes less than a second.
 func tiny(dir string, more ...string) []string {
 	return append([]string{
 		"train", "-s", "embedded-small-v1", "--dir", dir, "--updates", "2", "--set", "scenario.window.arrivals=40",
@@ -31,7 +31,7 @@ func train2(t *testing.T, dir string) {
 	must(t, tiny(dir)...)
 }
 
-// tree returns the content of every file of a folder but those of wall-clock times.
+// tree returns the content of every file in a folder, without those of wall-clock times.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -79,7 +79,8 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 	}
 }
 
-// A run on several scenarios is continued without naming them, and its policy is named after its folder.
+// TestTrainOnSeveralScenarios checks that a run on several scenarios can be resumed without naming them, and that its policy gets
+// the name of its folder.
 func TestTrainOnSeveralScenarios(t *testing.T) {
 	t.Chdir(t.TempDir())
 	both := "embedded-small-v1,loaning-small-v1"
@@ -108,7 +109,8 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 	}
 }
 
-// What would disturb a run at work is refused, and says which process that is.
+// TestAFolderInUseIsLeftAlone checks that commands that would interfere with a run in progress fail, with an error that names the
+// process of that run.
 func TestAFolderInUseIsLeftAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train2(t, "runs/one")
@@ -130,7 +132,7 @@ func TestAFolderInUseIsLeftAlone(t *testing.T) {
 	if after := tree(t, "runs/one"); !maps.Equal(after, before) {
 		t.Errorf("the run was changed: %d files, before %d", len(after), len(before))
 	}
-	must(t, "export", "--run", "runs/one") // reading does not disturb
+	must(t, "export", "--run", "runs/one") // reading is allowed
 	release()
 	must(t, "train", "--resume", "--dir", "runs/one")
 }
@@ -159,7 +161,7 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 		t.Errorf("the exported policy gives %v, the run %v", sums["mine"], sums["run"])
 	}
 
-	// What is drawn carries the name that the user gave.
+	// Figures contain the name that the user gave.
 	must(t, "eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "-p", "run=runs/one", "--out", "named")
 	contains(t, read(t, "named/figures/embedded-small-v1-gantt.svg"), ">run<")
 	contains(t, read(t, "named/figures/learning.svg"), ">run<")
@@ -171,13 +173,13 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 	contains(t, must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy",
 		"runs/one/policy").out, "mine", "4, 4 finished")
 
-	// Judging a policy by what it was trained on is refused, unless asked for.
+	// Evaluating a policy on its training jobs fails, unless the user allows it.
 	own := []string{"eval", "-s", "embedded-small-v1", "--split", "train", "--windows", "1", "--seeds", "1", "-p", "runs/one/policy"}
 	if s := command(t, own...); s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "trained or chosen on jobs of train") {
 		t.Errorf("evaluated on its training windows: exit code %d, want %d\n%s", s.code, cmdline.CodeMismatch, s.talk)
 	}
 	must(t, append(own, "--allow-overlap")...)
-	// So are the same jobs in the test windows of another cut of the trace, and those that it was chosen by.
+	// It also fails for the same jobs in the test windows of another split of the trace, and for the validation jobs.
 	for _, cut := range [][]string{
 		{"--set", "window.train=[]", "--set", "window.validation=[]", "--set", "window.test=[0.1, 1]"}, {"--split", "validation"},
 	} {

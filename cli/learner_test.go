@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// lottery is a user's learner that learns nothing: it plays what the prior would do, and says what it was given.
+// lottery is a user's learner that learns nothing: it plays the prior's choices, and prints what it was given.
 func lottery() Learner {
 	episodes := 1
 	return Learner{
@@ -43,7 +43,7 @@ func lottery() Learner {
 	}
 }
 
-// playPrior returns what an episode of the prior's choices is worth.
+// playPrior returns the sum of rewards of an episode with the prior's choices.
 func playPrior(ctx context.Context, e env.Env, seed uint64) (sum float64, err error) {
 	var ts env.TimeStep
 	if err := e.Reset(seed, &ts); err != nil {
@@ -68,7 +68,8 @@ func learn(ctx context.Context, learners []Learner, args ...string) said {
 	return said{code, out.String(), talk.String()}
 }
 
-// A learner is run with the flags of an environment and its own, and what it answers is answered as by any command.
+// TestLearnerIsACommand checks that a learner's command takes the flags of an environment and its own, and that its results and
+// errors appear as those of any command.
 func TestLearnerIsACommand(t *testing.T) {
 	all := []Learner{lottery()}
 	on := func(more ...string) said {
@@ -116,7 +117,7 @@ func TestLearnerIsACommand(t *testing.T) {
 	}
 }
 
-// A command or flag that the program has already is not replaced.
+// TestLearnersKeepOffWhatIsThere checks that a learner cannot replace an existing command or flag.
 func TestLearnersKeepOffWhatIsThere(t *testing.T) {
 	named := func(name string) Learner { l := lottery(); l.Name = name; return l }
 	flagged := func(name string) Learner {

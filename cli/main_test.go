@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// said is what a command line answered.
+// said is the result of a command line: its exit code and its output.
 type said struct {
 	code int
 	out  string
@@ -33,7 +33,7 @@ func commandWith(ctx context.Context, in string, args ...string) said {
 	return said{code, out.String(), talk.String()}
 }
 
-// must runs a command line that has to succeed.
+// must runs a command line, which must succeed.
 func must(t *testing.T, args ...string) said {
 	t.Helper()
 	s := command(t, args...)
@@ -74,7 +74,7 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		name string
 		args []string
 		code int
-		want []string // parts of the complaint
+		want []string // parts of the error message
 	}{
 		{"no such command", []string{"simulat"}, cmdline.CodeUsage, []string{`unknown command "simulat"`, `did you mean "simulate"?`}},
 		{"no such subcommand", []string{"trace", "stat"}, cmdline.CodeUsage, []string{`did you mean "stats"?`}},
@@ -183,7 +183,7 @@ func TestDocsAreReproducible(t *testing.T) {
 	}
 }
 
-// What a shell offers: names, and in a list those that it does not hold yet.
+// TestCompletionOffersNames checks that shells offer names as completions, and in a list only names that are not in it yet.
 func TestCompletionOffersNames(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -228,7 +228,8 @@ func TestAnInterruptEndsTheCommand(t *testing.T) {
 	}
 }
 
-// The published schedules come out of the command line, byte for byte but for the header.
+// TestSimulateReproducesTheGoldenSchedules checks that simulate reproduces the published schedules byte for byte, except for the
+// header.
 func TestSimulateReproducesTheGoldenSchedules(t *testing.T) {
 	dir := filepath.Join(sharedtest.Dir(t), "golden")
 	for _, c := range []struct {

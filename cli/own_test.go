@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// free is a user's encoder: it shows which servers are free, and which candidates do something.
+// free is a user's encoder. It shows which servers are free and which candidates do something.
 type free struct{}
 
 func (free) Spec() observe.Spec {
@@ -42,7 +42,7 @@ func (free) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Obse
 	return nil
 }
 
-// hour is a user's reward: an hour costs one, whatever happens.
+// hour is a user's reward: each hour costs one.
 type hour struct{}
 
 func (hour) Name() string { return "hour" }
@@ -54,7 +54,8 @@ func init() {
 	env.RegisterReward(hour{})
 }
 
-// Encoders and rewards of one's own are taken by the commands that play environments, and others are refused by name.
+// TestEnvTakesEncoderAndReward checks that the commands that play environments accept registered encoders and rewards, and reject
+// unknown names.
 func TestEnvTakesEncoderAndReward(t *testing.T) {
 	on := func(command string, more ...string) []string {
 		return append([]string{"env", command, "-s", "embedded-small-v1", "--encoder", "free", "--reward", "hour"}, more...)

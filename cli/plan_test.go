@@ -14,7 +14,7 @@ import (
 
 var updatePlans = flag.Bool("update-plans", false, "rewrite testdata/plan and what commands print in docs/what-if.md")
 
-// What plan says of the example is what testdata/plan holds.
+// TestPlansOfTheExample checks that the plans for the example equal those in testdata/plan.
 func TestPlansOfTheExample(t *testing.T) {
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
 	for _, policy := range []string{"fifo", "sjfskip", "srtf"} {
@@ -48,7 +48,7 @@ func TestPlanExplainsOneJob(t *testing.T) {
 		t.Errorf("a job that is not there: exit code %d\n%s", s.code, s.talk)
 	}
 
-	// Scripts read these: keys may be added, none may go.
+	// Scripts read these keys: new ones are allowed, but none may disappear.
 	want := []string{"job", "now_s", "ops", "policy", "runs_on", "servers"}
 	if got := keys(t, ask("srtf", "bert-large", "--json").out); !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)

@@ -12,10 +12,10 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// smallScenario makes embedded-small-v1 quick to play.
+// smallScenario are flags that make embedded-small-v1 quick to play.
 var smallScenario = []string{"--scenario", "embedded-small-v1", "--set", "workload.jobs=800", "--set", "window.arrivals=50"}
 
-// Equal command lines write equal bytes, of which a policy takes what it needs.
+// TestPredictorFit checks that equal command lines write equal bytes, and that policies can use the file.
 func TestPredictorFit(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a.predictor"), filepath.Join(t.TempDir(), "b.predictor")
 	var files [][]byte

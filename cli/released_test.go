@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// The released policy is asked like any other, by its name, from any folder.
+// TestReleasedIsAPolicyEverywhere checks that all commands accept the released policy by its name, from any folder.
 func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
@@ -30,7 +30,7 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	}
 	contains(t, must(t, "__complete", "plan", "--policy", "rel").out, "released")
 
-	// A folder of that name is reached by its path.
+	// The path of a folder with that name means the folder.
 	if err := os.Mkdir("released", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,8 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	}
 }
 
-// It is the policy in the folder, so what it has seen does not judge it either.
+// TestReleasedIsNotJudgedByWhatItHasSeen checks that the built-in policy equals the one in the folder, and that it cannot be
+// evaluated on its training jobs either.
 func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 	folder, err := filepath.Abs("../checkpoints/released")
 	if err != nil {
@@ -72,7 +73,7 @@ func TestReleasedIsNotJudgedByWhatItHasSeen(t *testing.T) {
 	}
 }
 
-// The prior beside it, also where it is only the baseline, is its own.
+// TestPriorOfReleased checks that prior means the prior of the released policy, even if prior is only the baseline.
 func TestPriorOfReleased(t *testing.T) {
 	p, err := (&app{}).findPolicy(released.Name)
 	if err != nil {
@@ -98,7 +99,7 @@ func TestPriorOfReleased(t *testing.T) {
 	}
 }
 
-// The recipes are understood: settings and scenarios.
+// TestRecipes checks that the settings and scenarios of the recipes are valid.
 func TestRecipes(t *testing.T) {
 	for _, r := range []struct {
 		path       string

@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// talk is what a running command says.
+// talk collects the messages of a running command.
 type talk struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -38,7 +38,7 @@ func (s *talk) String() string {
 
 var servingAt = regexp.MustCompile(`"address":"([^"]+)"`)
 
-// serving runs serve until end is called, which returns its exit code.
+// serving runs serve until the caller calls end, which returns the exit code.
 func serving(t *testing.T, args ...string) (url string, said *talk, end func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,8 @@ func fetch(t *testing.T, method, url, body string) string {
 	return string(text)
 }
 
-// What serve answers is what plan --json prints, and how it came about; and serve replay decides it again.
+// TestServeAnswersAsPlanDoes checks that serve answers with what plan --json prints and the decision's details, and that serve
+// replay gives the same decision.
 func TestServeAnswersAsPlanDoes(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	example := must(t, "plan", "--example").out
@@ -131,7 +132,8 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 	}
 }
 
-// A prior that stood in for its team is found again through the team.
+// TestServeReplayFindsThePrior checks that serve replay finds a prior that decided as fallback through the team that it belongs
+// to.
 func TestServeReplayFindsThePrior(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	log := filepath.Join(t.TempDir(), "decisions.jsonl")
@@ -147,7 +149,7 @@ func TestServeReplayFindsThePrior(t *testing.T) {
 	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", released.Name).out, "1 the same, 0 differ, 0 failed")
 }
 
-// A bundle is taken up when it changes; one that is damaged is not, and the old one goes on.
+// TestServeReloadsABundle checks that serve reloads a changed bundle, and keeps the old one if the new one is damaged.
 func TestServeReloadsABundle(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	dir := filepath.Join(t.TempDir(), "policy")

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// keyFiles writes a pair of keys, as openssl does, and returns the paths.
+// keyFiles writes a pair of keys in the format of openssl and returns their paths.
 func keyFiles(t *testing.T, number byte) (private, public string) {
 	t.Helper()
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{number}, ed25519.SeedSize))
@@ -29,7 +29,7 @@ func keyFiles(t *testing.T, number byte) (private, public string) {
 		file(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: open})))
 }
 
-// What export signs is taken by whom it is meant for, at the start and while it serves; nothing else is.
+// TestSignedPolicies checks that commands with a key accept only policies signed with it, at the start and while serve runs.
 func TestSignedPolicies(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	t.Chdir(t.TempDir())

@@ -44,7 +44,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Scripts read these: a key may be added, none may go.
+// TestJSONKeepsItsKeys checks the keys of JSON output. Scripts read them: new ones are allowed, but none may disappear.
 func TestJSONKeepsItsKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	trace := file(t, "jobs.csv", jobs)
@@ -100,7 +100,7 @@ func TestSimulateTellsAndWritesWhatHappened(t *testing.T) {
 	contains(t, read(t, at("gantt.svg")), "<svg")
 	contains(t, must(t, "replay", at("log.jsonl"), "--verify").out, "the same bytes")
 
-	// A log in which a job starts on other GPUs than it did is refused, and so is one that says the same in other bytes.
+	// A log in which a job starts on other GPUs is refused, and so is a log with the same content in other bytes.
 	log := read(t, at("log.jsonl"))
 	tampered := file(t, "tampered.jsonl", strings.Replace(log, `"kind":"finish"`, `"kind":"preempt"`, 1))
 	if s := command(t, "replay", tampered); s.code != cmdline.CodeError {

@@ -11,7 +11,8 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// Whatever stands in the files of others, nothing that acts on a terminal is printed: the file is refused, with its text escaped.
+// TestFilesOfOthersDoNotActOnTheTerminal checks that a file with characters that act on a terminal is refused, and that the error
+// shows them escaped.
 func TestFilesOfOthersDoNotActOnTheTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, text := range []string{"\x1b[2J", "\u202egpj.exe"} {
@@ -44,7 +45,7 @@ func TestFilesOfOthersDoNotActOnTheTerminal(t *testing.T) {
 	}
 }
 
-// calm fails if something that acts on a terminal was printed.
+// calm fails the test if the output contains characters that act on a terminal.
 func calm(t *testing.T, args []string, s said) {
 	t.Helper()
 	odd := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
@@ -53,7 +54,8 @@ func calm(t *testing.T, args []string, s said) {
 	}
 }
 
-// A run that somebody else has made says nothing of its own on the terminal, and is not exported under such a name.
+// TestAPolicyIsNotNamedByControlCharacters checks that names with such characters, in a run from somebody else or as a flag of
+// export, never reach the terminal or a bundle.
 func TestAPolicyIsNotNamedByControlCharacters(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train2(t, "runs/one")
@@ -69,7 +71,8 @@ func TestAPolicyIsNotNamedByControlCharacters(t *testing.T) {
 	}
 }
 
-// A spreadsheet that opens the rows of a simulation calculates none of its ids; ids that are numbers stay numbers.
+// TestRowsOfJobsHoldNoFormula checks that a spreadsheet treats no job id in the rows of a simulation as a formula. Ids that are
+// numbers stay numbers.
 func TestRowsOfJobsHoldNoFormula(t *testing.T) {
 	trace := file(t, "jobs.csv", "job_id,num_gpu,submit_time,duration\n"+
 		"\"=HYPERLINK(\"\"x\"\",\"\"y\"\")\",1,0,1\n@SUM(1+1),1,0,1\n+1+1,1,0,1\n-2+3,1,0,1\n-7,1,0,1\na=b,1,0,1\n")

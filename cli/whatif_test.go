@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// The commands of docs/what-if.md print what stands there.
+// TestThePageOfWhatIf checks that the commands of docs/what-if.md print what the page shows.
 func TestThePageOfWhatIf(t *testing.T) {
 	path, err := filepath.Abs("../docs/what-if.md")
 	if err != nil {
@@ -46,7 +46,8 @@ func TestThePageOfWhatIf(t *testing.T) {
 	}
 }
 
-// shell runs a line of the page, perhaps into a file, and returns what it prints, without blanks at the ends of lines.
+// shell runs a line of the page and returns the lines that it prints, without blanks at their ends. The line may redirect the
+// output into a file.
 func shell(t *testing.T, line string) []string {
 	t.Helper()
 	line, into, _ := strings.Cut(line, " > ")
@@ -91,7 +92,7 @@ func TestWhatifObeysItsOptions(t *testing.T) {
 		t.Error("the snapshot has changed")
 	}
 
-	// Scripts read these: keys may be added, none may go.
+	// Scripts read these keys: new ones are allowed, but none may disappear.
 	want := []string{"assumed", "base", "change", "compared", "difference", "effects", "jobs", "now_s"}
 	if got := keys(t, ask("--json", "--remove", "server-1").out); !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)
