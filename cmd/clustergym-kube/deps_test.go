@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// The program links no Gorgonia and no writer of models, which serve training alone, nothing that simulates, reads traces or grows
-// forests, and neither Kubernetes' own servers nor what the tests run.
+// TestLinksNothingOfTrainingOrTests checks that the program does not link Gorgonia, writers of models, the simulator, trace
+// readers, forests, Kubernetes' own servers, or code of the tests.
 func TestLinksNothingOfTrainingOrTests(t *testing.T) {
 	for _, dir := range []string{"../../go.mod", "go.mod", "../../*/*.go", "../../*/*/*.go", "*.go", "*/*.go"} {
-		files, err := filepath.Glob(dir) // what go list reads: a result of this test is good for these files
+		files, err := filepath.Glob(dir) // opens the files that go list reads, so that a cached result is valid for them
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestLinksNothingOfTrainingOrTests(t *testing.T) {
 			needs = ""
 		}
 	}
-	if needs != "" { // else this test sees nothing
+	if needs != "" { // otherwise the list of packages would be useless
 		t.Errorf("the program does not link %s, but %q", needs, paths)
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What is wrong with the flags is told apart from what is wrong with the world, before anything is begun.
+// TestExitCodes checks that errors in the flags, found before the program starts its work, and later errors have different exit
+// codes.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		name string
