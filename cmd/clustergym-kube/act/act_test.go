@@ -26,7 +26,7 @@ import (
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// Errors as a client sees them.
+// These functions return errors in the form in which a client gets them.
 func conflict(name string) error {
 	return apierrors.NewConflict(podResource, name, errors.New("is already assigned, or its UID is another"))
 }
@@ -43,7 +43,7 @@ func testPod(name, uid string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID(uid)}}
 }
 
-// failing has the first calls of a verb end in the errors; nil lets a call through.
+// failing makes the first len(errs) calls of a verb return errs in order. A nil error lets the call through.
 func failing(client *fake.Clientset, verb, resource string, errs ...error) {
 	client.PrependReactor(verb, resource, func(ktesting.Action) (bool, runtime.Object, error) {
 		if len(errs) == 0 {
@@ -55,7 +55,7 @@ func failing(client *fake.Clientset, verb, resource string, errs ...error) {
 	})
 }
 
-// calls counts the requests to a resource, as "pods/eviction".
+// calls returns the number of requests of a verb for a resource, such as "pods/eviction".
 func calls(client *fake.Clientset, verb, resource string) (n int) {
 	for _, action := range client.Actions() {
 		path := action.GetResource().Resource
@@ -69,7 +69,7 @@ func calls(client *fake.Clientset, verb, resource string) (n int) {
 	return n
 }
 
-// slow is a client that takes a second to bind, and knows how many bindings were in flight at most.
+// slow is a client that takes a second for each binding and stores the highest number of concurrent bindings.
 type slow struct {
 	kubernetes.Interface
 	now, most atomic.Int32

@@ -18,20 +18,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What may become of a request. An answer that is lost says nothing of whether the request was done.
+// The possible results of a request. If the answer is lost, the server may have carried out the request or not.
 var fates = []string{"done", "refused", "busy", "unavailable", "lost after", "lost before", "timeout after", "timeout before",
 	"broken after", "forbidden", "conflict", "taken", "deleted", "renewed"}
 
 var readFates = []string{"done", "done", "refused", "lost after", "unavailable", "forbidden"}
 
-// model is an API server with pods and no more, whose requests meet given fates and are done once these are used up.
+// model is an API server that has only pods. Each request gets the next of the given fates, and succeeds when no fate is left.
 type model struct {
 	sync.Mutex
 	pods        map[string]*corev1.Pod
 	binds       map[string][]string
 	reads       map[string][]string
 	unread      map[string]bool // the last read failed
-	unprotected bool            // a binding came without its UID
+	unprotected bool            // a binding had no UID
 }
 
 func (m *model) client() *fake.Clientset {
@@ -58,7 +58,7 @@ func (m *model) client() *fake.Clientset {
 	return client
 }
 
-// next takes the next fate of a request.
+// next removes and returns the next fate of a request.
 func next(fates map[string][]string, name string) string {
 	if len(fates[name]) == 0 {
 		return "done"
@@ -68,7 +68,7 @@ func next(fates map[string][]string, name string) string {
 	return fate
 }
 
-// failure is the answer that the client gets instead of the server's.
+// failure returns the error that the client gets instead of the server's answer.
 func failure(fate string) error {
 	switch word, _, _ := strings.Cut(fate, " "); word {
 	case "refused":
@@ -122,8 +122,8 @@ func (m *model) bind(b *corev1.Binding) error {
 	return err
 }
 
-// Whatever befalls the requests, Bind returns nil for a binding exactly if the server has the pod on that node; and it
-// knows, unless the last read failed.
+// TestBindSaysWhatTheServerHas checks that, whatever happens to the requests, Bind returns nil for a binding exactly if the
+// server has the pod on that node, and that the result is known unless the last read failed.
 func TestBindSaysWhatTheServerHas(test *testing.T) {
 	rapid.Check(test, func(t *rapid.T) {
 		m := &model{

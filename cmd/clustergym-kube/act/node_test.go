@@ -21,7 +21,7 @@ type rt = runtime.Object
 var (
 	taintLoan  = corev1.Taint{Key: mirror.LoanedToLabel, Value: mirror.TrainingPool, Effect: corev1.TaintEffectNoSchedule}
 	taintOther = corev1.Taint{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule}
-	taintAlien = corev1.Taint{Key: mirror.LoanedToLabel, Value: "x", Effect: corev1.TaintEffectNoExecute} // another's, under our key
+	taintAlien = corev1.Taint{Key: mirror.LoanedToLabel, Value: "x", Effect: corev1.TaintEffectNoExecute} // not ours
 )
 
 func testNode(labels map[string]string, taints ...corev1.Taint) *corev1.Node {
@@ -91,7 +91,7 @@ func expectNode(t *testing.T, client *fake.Clientset, labels map[string]string, 
 	}
 }
 
-// A taint and a label that somebody else adds between our read and our write are kept.
+// TestLoanMinglesWithOthers checks that Loan keeps a taint and a label that somebody else adds between its read and its write.
 func TestLoanMinglesWithOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(testNode(nil))

@@ -26,8 +26,8 @@ func budget() error {
 func TestRemove(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		now      *corev1.Pod // what the server has when it is read, nil for none
-		errs     []error     // of the requests; none of the next
+		now      *corev1.Pod // the pod on the server when it is read, nil for none
+		errs     []error     // results of the requests; later requests succeed
 		evict    error       // what Evict returns, nil for success
 		delete   error
 		requests int
@@ -45,7 +45,7 @@ func TestRemove(t *testing.T) {
 	} {
 		for _, way := range []string{"evict", "delete"} {
 			if way == "delete" && strings.Contains(test.name, "budget") {
-				continue // budgets are no matter of deletion
+				continue // deletion ignores disruption budgets
 			}
 			t.Run(way+" "+test.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -77,10 +77,10 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// errAny stands for an error that wraps none of this package.
+// errAny stands for any error that wraps none of this package's errors.
 var errAny = errors.New("any")
 
-// agrees tells whether an error is what is wanted, nil for success.
+// agrees reports whether err is the wanted error; nil means success.
 func agrees(err, want error) bool {
 	if want == nil || errors.Is(want, errAny) {
 		return (err == nil) == (want == nil)
@@ -88,7 +88,7 @@ func agrees(err, want error) bool {
 	return errors.Is(err, want)
 }
 
-// meant is the UID that a deletion or an eviction names, nil for other requests.
+// meant returns the UID in a deletion or an eviction, or nil for other requests.
 func meant(action ktesting.Action) *types.UID {
 	none := types.UID("")
 	options := (*metav1.DeleteOptions)(nil)

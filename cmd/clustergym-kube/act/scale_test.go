@@ -26,7 +26,7 @@ type scales struct {
 	scalefake.FakeScaleClient
 	of      map[string]*autoscalingv1.Scale
 	updates int
-	before  func(s *scales, key string) error // what happens before an update is done, nil for nothing
+	before  func(s *scales, key string) error // called before each update, nil for nothing
 }
 
 func newScales(of map[string]*autoscalingv1.Scale) *scales {
@@ -70,7 +70,7 @@ func scaleOf(name, uid string, replicas int32, selector string) *autoscalingv1.S
 	}
 }
 
-// under gives an object a controller, after an owner that is none.
+// under adds to an object an owner that is not its controller, and then a controller.
 func under[T metav1.Object](o T, kind, version, name, uid string) T {
 	yes := true
 	o.SetOwnerReferences(append([]metav1.OwnerReference{{Kind: "Bystander", APIVersion: "v1", Name: "b", UID: "b"}},
@@ -115,7 +115,7 @@ func TestScaleFindsWhatGoverns(t *testing.T) {
 		name     string
 		pod      *corev1.Pod
 		objects  []rt
-		scale    string // whose scale exists, with 4 replicas
+		scale    string // the object whose scale exists, with 4 replicas
 		uid      string
 		selector string
 		want     error
@@ -204,7 +204,7 @@ func TestScaleMeetsOthers(t *testing.T) {
 	}
 }
 
-// once is do for the first update and nothing for later ones.
+// once returns a function that calls do for the first update and does nothing for later ones.
 func once(do func(s *scales, key string) error) func(s *scales, key string) error {
 	done := false
 	return func(s *scales, key string) error {
@@ -216,7 +216,8 @@ func once(do func(s *scales, key string) error) func(s *scales, key string) erro
 	}
 }
 
-// The pods to shed are the cheapest to delete before the ReplicaSet shrinks, and only then.
+// TestScaleShedsWhatItIsTold checks that the pods to shed become the cheapest to delete before a ReplicaSet shrinks, and in no
+// other case.
 func TestScaleShedsWhatItIsTold(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -267,7 +268,8 @@ func TestScaleShedsWhatItIsTold(t *testing.T) {
 	}
 }
 
-// A ReplicaSet does not shrink while it would delete others than the pods to shed.
+// TestScaleDoesNotShedOthers checks that a ReplicaSet does not shrink if the pods to shed could not be marked, because it would
+// delete others.
 func TestScaleDoesNotShedOthers(t *testing.T) {
 	pod := under(testPod("p", "u"), "ReplicaSet", "apps/v1", "o", "uo")
 	client := fake.NewClientset(pod, &appsv1.ReplicaSet{ObjectMeta: objectMeta("o", "uo")})
@@ -333,7 +335,7 @@ func TestScaleJob(t *testing.T) {
 func TestScaleJobMeetsOthers(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		by      int32 // what another sets the parallelism to
+		by      int32 // the parallelism that somebody else sets
 		want    error
 		patches int
 	}{
