@@ -12,9 +12,9 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// BenchmarkRound makes rounds on 1,000 nodes of 8 GPUs with 1,000 gangs waiting: look, decide, and find what to do, without the API
-// server. In steady state a node in twenty has free GPUs; in a burst all have, and hundreds of gangs start at once. Beside the mean
-// time of a round it reports the quantiles of a decision's.
+// BenchmarkRound measures rounds on 1,000 nodes of 8 GPUs with 1,000 waiting gangs: it reads the objects, decides and finds the
+// changes, without an API server. In the steady case one node in twenty has free GPUs. In the burst case every node may have free
+// GPUs, and hundreds of gangs start at once. It reports the mean time of a round, and quantiles of the time of a decision.
 func BenchmarkRound(b *testing.B) {
 	for _, load := range []struct {
 		name string
@@ -47,7 +47,8 @@ func benchmarkRound(b *testing.B, d *decide.Decider, objects *mirror.Objects) {
 	}
 }
 
-// contended is a cluster of which one node in idle has 0 to 3 free GPUs and the others none, and as many gangs that wait as asked for.
+// contended returns a cluster in which one node in idle has 0 to 3 free GPUs and the others none, with the given number of
+// waiting gangs.
 func contended(nodes, idle, waiting int) *mirror.Objects {
 	draw := rand.New(rand.NewPCG(1, 2))
 	o := &mirror.Objects{Groups: &gang.Combined{}, ReclaimBy: noon}

@@ -32,7 +32,7 @@ import (
 
 var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// liveLoop is a loop in live mode on a server with the objects, whose orders are in the store.
+// liveLoop returns a loop in live mode, a client of a server with the objects, and the store that contains the control ConfigMap.
 func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, cache.Store) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -63,7 +63,7 @@ func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, 
 	return l, client, store
 }
 
-// switchTo is the ConfigMap of the orders with a mode.
+// switchTo returns the control ConfigMap with a mode.
 func switchTo(mode string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: map[string]string{modeKey: mode}}
 }
@@ -74,7 +74,7 @@ func aPod(name, node string) *corev1.Pod {
 	}
 }
 
-// names are those of the objects that requests of a verb were about.
+// names returns the names of the pods in the requests of a verb.
 func names(client *fake.Clientset, verb, subresource string) (names []string) {
 	for _, action := range client.Actions() {
 		if action.GetVerb() != verb || action.GetSubresource() != subresource || action.GetResource().Resource != "pods" {
@@ -96,7 +96,7 @@ func names(client *fake.Clientset, verb, subresource string) (names []string) {
 	return names
 }
 
-// A binding whose answer was lost is made again to the same node, as soon as the server answers.
+// TestDoubtsAreDispelled checks that a binding whose answer was lost is repeated to the same node as soon as the server answers.
 func TestDoubtsAreDispelled(t *testing.T) {
 	pod := aPod("p", "")
 	l, client, _ := liveLoop(t, pod)
@@ -118,7 +118,8 @@ func TestDoubtsAreDispelled(t *testing.T) {
 	}
 }
 
-// The pods of a gang that is bound in part are deleted a gang deadline after that was seen, however long they have run before.
+// TestGivingUpTakesItsTime checks that the pods of a partly bound gang are deleted one gang deadline after the loop first saw it
+// so, however long they have run before.
 func TestGivingUpTakesItsTime(t *testing.T) {
 	a, b := aPod("a", "n1"), aPod("b", "n1")
 	l, client, _ := liveLoop(t, a, b)
@@ -127,7 +128,7 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 	}}}}
 	for _, step := range []struct {
 		after time.Duration
-		binds bool // the missing pod is to be bound in this round
+		binds bool // the missing pod can be bound in this round
 		want  int
 	}{
 		{0, false, 0}, {59 * time.Second, false, 0}, {61 * time.Second, true, 0}, {119 * time.Second, true, 0}, {120 * time.Second, true, 2},
@@ -145,7 +146,8 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 	}
 }
 
-// What was deleted shows that, even where the watch does not say so yet, and so is not deleted again.
+// TestLeavingPodsShowIt checks that deleted pods show their deletion even before the watch does, so that they are not deleted
+// again.
 func TestLeavingPodsShowIt(t *testing.T) {
 	a, b, c := aPod("a", "n1"), aPod("b", "n1"), aPod("c", "n1")
 	l := leaving{}
@@ -164,7 +166,8 @@ func TestLeavingPodsShowIt(t *testing.T) {
 	}
 }
 
-// A process that has no limit of stops has not read the ledger, and can book in the one that is there.
+// TestLedgerIsReadBeforeItIsWritten checks that a process without a limit of stops, which has not read the ledger, can write to
+// an existing ledger.
 func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
 	there := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ledgerName, ResourceVersion: "7"},
@@ -183,7 +186,8 @@ func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
 	}
 }
 
-// A gang that a disruption budget keeps is booked once, asked again only after a while, and says nothing of the gangs after it.
+// TestBudgetsKeepGangs checks that a gang that a disruption budget keeps from stopping is recorded once and tried again only
+// after a while, and that it does not affect the gangs after it.
 func TestBudgetsKeepGangs(t *testing.T) {
 	a, b := aPod("a", "n1"), aPod("b", "n1")
 	l, client, _ := liveLoop(t, a, b)
@@ -223,7 +227,8 @@ func TestBudgetsKeepGangs(t *testing.T) {
 	}
 }
 
-// The switch is looked at between the gangs of a long round, and no gang is cut in two. To delete it is to pull it.
+// TestSwitchStopsBindings checks that a long round reads the mode between gangs, binds no part of a gang when the mode changes,
+// and treats a deleted ConfigMap like a mode below live.
 func TestSwitchStopsBindings(t *testing.T) {
 	for name, pull := range map[string]func(cache.Store) error{
 		"off":     func(s cache.Store) error { return s.Update(switchTo("off")) },
@@ -256,7 +261,8 @@ func TestSwitchStopsBindings(t *testing.T) {
 	}
 }
 
-// A switch that is missing means shadow, and the log says so and how to get it back, once.
+// TestMissingSwitchIsTold checks that the mode is shadow while the control ConfigMap is missing, and that the log says so once,
+// with the name of the ConfigMap.
 func TestMissingSwitchIsTold(t *testing.T) {
 	l, _, store := liveLoop(t)
 	var text bytes.Buffer
@@ -281,7 +287,7 @@ func TestMissingSwitchIsTold(t *testing.T) {
 	}
 }
 
-// Nodes that are being returned are those that stay so, even where others would be cheaper by now.
+// TestReturningNodes checks that nodes that are being returned stay so, even if others would be cheaper by now.
 func TestReturningNodes(t *testing.T) {
 	nodes := []*corev1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "n1"}},

@@ -15,7 +15,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 )
 
-// The hour's stops outlive the process, pass with the hour, and are none where the ledger cannot be written.
+// TestLedger checks that the hour's stops survive the process and expire after the hour, and that no stops are allowed if the
+// ledger cannot be written.
 func TestLedger(t *testing.T) {
 	client := fake.NewClientset()
 	open := func() *ledger { return &ledger{client: client, namespace: "ns", limit: 3} }
@@ -53,7 +54,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// A binding is remembered until the watch shows it, in doubt too.
+// TestBound checks that a binding is stored until the watch shows it, even if its result is unknown.
 func TestBound(t *testing.T) {
 	pods := crew{name: "g", pods: 4, gpus: 1}.list()
 	b := newBound()

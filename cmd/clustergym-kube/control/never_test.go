@@ -16,7 +16,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// outcome is all that a round does, as text, but for the gangs called never.
+// outcome returns all changes of a round as text, except those of gangs whose names begin with never.
 func outcome(r *round) string {
 	var all []string
 	add := func(gang, format string, args ...any) {
@@ -46,7 +46,7 @@ func outcome(r *round) string {
 	return fmt.Sprint(strings.Join(all, "\n"), "\nlends ", r.loan, ", gives back ", r.giveBack)
 }
 
-// neverStarts draws a gang that not even the empty nodes could take.
+// neverStarts draws a gang that does not fit even on empty nodes.
 func neverStarts(t *rapid.T, nodes []*corev1.Node) crew {
 	gpus := int64(0)
 	for _, n := range nodes {
@@ -69,7 +69,8 @@ func neverStarts(t *rapid.T, nodes []*corev1.Node) crew {
 	return g
 }
 
-// A gang that can never start, however long it has waited, changes nothing for the others, whatever the policy.
+// TestGangThatCannotStartChangesNothing checks, for several policies, that a gang that can never start changes nothing for the
+// others, however long it has waited.
 func TestGangThatCannotStartChangesNothing(t *testing.T) {
 	for _, policy := range []string{"fifo", "sjfskip", "srtf", "las", "lyra+loan", "afs", "prior", "released"} {
 		t.Run(policy, func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestGangThatCannotStartChangesNothing(t *testing.T) {
 	}
 }
 
-// Of 1,000 gangs on 1,000 nodes one in a hundred can never start, and no other one starts later or elsewhere for it.
+// TestGangsThatCannotStartAmongMany checks the same for 10 such gangs among 1,000 on 1,000 nodes: no other gang starts later or
+// elsewhere because of them.
 func TestGangsThatCannotStartAmongMany(t *testing.T) {
 	for _, policy := range []string{"fifo", "srsf", "released"} {
 		d := decider(t, policy)
@@ -137,7 +139,8 @@ func TestGangsThatCannotStartAmongMany(t *testing.T) {
 	}
 }
 
-// A gang that can never start is told why in an event and in the condition of its pods, in the first round.
+// TestGangThatCannotStartIsTold checks that the first round reports why a gang can never start, in an event and in the condition
+// of its pods.
 func TestGangThatCannotStartIsTold(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 8, nil), node("b", 8, nil)}
 	big := crew{name: "big", pods: 2, least: 2, gpus: 16}
@@ -170,7 +173,7 @@ func TestGangThatCannotStartIsTold(t *testing.T) {
 	}
 }
 
-// gangs are the numbers that the metric tells after a round, by state.
+// gangs returns the values of the gangs metric after a round, by state.
 func gangs(t *testing.T, r *round) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -19,7 +19,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// noon is when the tests of this package look at the cluster.
+// noon is the time at which the tests of this package read the cluster.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
@@ -51,7 +51,7 @@ func node(name string, gpus int64, labels map[string]string) *corev1.Node {
 	}
 }
 
-// crew is a gang by labels: pods of so many GPUs each, some of them on nodes already.
+// crew is a gang defined by labels, whose pods each have the given number of GPUs. Some pods may have nodes already.
 type crew struct {
 	name     string
 	pods     int
@@ -61,7 +61,7 @@ type crew struct {
 	on       []string // nodes of the first pods
 	asked    time.Duration
 	extra    map[string]string // annotations
-	selector map[string]string // of nodes
+	selector map[string]string // node selector
 }
 
 func (g crew) list() (all []*corev1.Pod) {
@@ -103,7 +103,8 @@ func view(t rapid.TB, nodes []*corev1.Node, crews []crew, offer int32) (*mirror.
 	return v, o
 }
 
-// draw draws nodes and gangs, of which some run, some in part, and some on a node of another type than they could be placed on.
+// draw draws nodes and gangs. Some gangs run, some are partly bound, and some are on a node of a type on which they could not be
+// placed.
 func draw(t *rapid.T) (nodes []*corev1.Node, crews []crew) {
 	free := map[string]int64{}
 	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
@@ -133,8 +134,8 @@ func draw(t *rapid.T) (nodes []*corev1.Node, crews []crew) {
 	return nodes, crews
 }
 
-// Whatever the policy, what a round comes to can be carried out at once: no node gets more than it has, gangs start as a whole,
-// every pod is bound once, and limits hold.
+// TestRound checks, for several policies, that the changes of a round can be carried out at once: no node gets more than it has,
+// gangs start completely, every pod is bound once, and the limits are respected.
 func TestRound(t *testing.T) {
 	for _, policy := range []string{"fifo", "sjfskip", "srtf", "las", "lyra+loan", "afs", "prior"} {
 		t.Run(policy, func(t *testing.T) {
@@ -156,7 +157,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// audit holds a round to what the objects say.
+// audit checks a round against the objects and the limits.
 func audit(t *rapid.T, r *round, nodes []*corev1.Node, crews []crew, l limits) {
 	free, lent := map[string]int64{}, map[string]bool{}
 	for _, n := range nodes {
@@ -214,14 +215,14 @@ func audit(t *rapid.T, r *round, nodes []*corev1.Node, crews []crew, l limits) {
 		}
 	}
 	for _, id := range r.stop[:policy] {
-		moves := len(r.view.State.Placement(id)) > 0 // it goes on elsewhere, which is nobody else's gain
+		moves := len(r.view.State.Placement(id)) > 0 // the gang continues elsewhere, and no other gang gains
 		if j := &r.view.Jobs[id]; !j.Running || highest >= 0 && j.Priority > highest && !moves {
 			t.Fatalf("gang %s of priority %d stops for ones of %d, running %t", j.Spec.Name, j.Priority, highest, j.Running)
 		}
 	}
 }
 
-// Gangs of higher priority go first, whatever the policy's order.
+// TestPriorityGoesFirst checks that a gang of higher priority goes first, whatever the policy's order.
 func TestPriorityGoesFirst(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 4, nil)}
 	v, _ := view(t, nodes, []crew{
@@ -234,7 +235,8 @@ func TestPriorityGoesFirst(t *testing.T) {
 	}
 }
 
-// A gang that is bound in part is completed before the policy is asked, and on GPUs of the type it holds.
+// TestPartIsCompletedFirst checks that a partly bound gang is completed before the policy is asked, with GPUs of the type that it
+// has.
 func TestPartIsCompletedFirst(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 2, map[string]string{"type": "A"}), node("b", 2, map[string]string{"type": "B"}),
 		node("c", 1, map[string]string{"type": "A"})}
@@ -258,7 +260,7 @@ func TestPartIsCompletedFirst(t *testing.T) {
 	}
 }
 
-// A running gang gets back a pod that was made anew, in the room that the policy leaves, up to its maximum.
+// TestSurplusIsBound checks that a running gang gets a newly created pod, up to its maximum, if the policy leaves room for it.
 func TestSurplusIsBound(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -283,7 +285,7 @@ func TestSurplusIsBound(t *testing.T) {
 	}
 }
 
-// What needs GPUs that a stopped gang still holds starts in a later round.
+// TestStartsWaitForStops checks that a gang that needs the GPUs of a stopped gang starts in a later round.
 func TestStartsWaitForStops(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 4, nil)}
 	long := crew{name: "long", pods: 1, least: 1, gpus: 4, on: []string{"a"}, asked: 5 * time.Hour,
@@ -300,7 +302,7 @@ func TestStartsWaitForStops(t *testing.T) {
 	}
 }
 
-// Inference gets nodes back that it is owed when their time has come, those with the fewest workers first.
+// TestOverdueNodesAreTakenBack checks that overdue nodes are returned to inference, those with the fewest workers first.
 func TestOverdueNodesAreTakenBack(t *testing.T) {
 	lent := map[string]string{mirror.PoolLabel: mirror.InferencePool, mirror.LoanedToLabel: mirror.TrainingPool}
 	v, _ := view(t, []*corev1.Node{node("a", 4, lent), node("b", 4, lent), node("t", 4, nil)}, []crew{
@@ -313,7 +315,7 @@ func TestOverdueNodesAreTakenBack(t *testing.T) {
 	}
 }
 
-// A policy that wants to be asked again says when.
+// TestRoundWakes checks that a round reports when the policy wants to be asked again.
 func TestRoundWakes(t *testing.T) {
 	crews := []crew{{name: "runs", pods: 4, least: 4, gpus: 1, on: []string{"a", "a", "a", "a"}, asked: time.Hour},
 		{name: "waits", pods: 4, least: 4, gpus: 1, asked: time.Hour}}

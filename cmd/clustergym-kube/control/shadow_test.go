@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What another scheduler starts is compared with what the policy would have, once for each gang.
+// TestShadowCompares checks that each gang that another scheduler starts is compared once with what the policy would have done.
 func TestShadowCompares(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 2, nil), node("b", 4, nil)}
 	g := crew{name: "g", pods: 2, least: 2, gpus: 1, asked: time.Hour}
@@ -23,8 +23,8 @@ func TestShadowCompares(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rounds [][]crew
-		want   []string // who was first, of each gang in turn
-		same   any      // nodes of the last
+		want   []string // who started each gang first, in order
+		same   any      // whether the last gang has the same nodes
 	}{
 		{"started as it would", [][]crew{{g, full}, {started(g, "a", "a"), full}}, []string{firstSame}, true},
 		{"started where it would not", [][]crew{{g}, {started(g, "b", "b")}}, []string{firstSame}, false},

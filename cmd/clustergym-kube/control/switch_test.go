@@ -15,7 +15,7 @@ func TestReadOrders(t *testing.T) {
 		name string
 		data map[string]string
 		want orders
-		says string // of the error, "" for none
+		says string // text of the error, "" for none
 	}{
 		{"nothing", nil, orders{mode: Live, reclaimBy: noon}, ""},
 		{"the switch", map[string]string{"mode": "off"}, orders{mode: off, reclaimBy: noon}, ""},
@@ -39,7 +39,7 @@ func TestReadOrders(t *testing.T) {
 	}
 }
 
-// The ConfigMap holds back and never lets more than the flag says.
+// TestModesOnlyHoldBack checks that the ConfigMap can only lower the mode of the flag.
 func TestModesOnlyHoldBack(t *testing.T) {
 	for _, flag := range []Mode{Shadow, Live} {
 		for _, ordered := range []Mode{off, Shadow, Live} {

@@ -15,19 +15,20 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// since are the waits of a first round that goes by the ages of pods.
+// since returns the waits after a first round, in which they come from the ages of pods.
 func since(v *mirror.View, limit time.Duration) *waits {
 	w := &waits{limit: limit, step: time.Minute}
 	w.see(v.Jobs, noon)
 	return w
 }
 
-// waiting is a gang that waits, made whole at an instant.
+// waiting returns a waiting gang that became complete at the time whole.
 func waiting(name string, whole time.Time) mirror.Job {
 	return mirror.Job{Spec: cluster.JobSpec{Name: name}, Whole: whole}
 }
 
-// A clock that jumps by a day or more, forth or back, starves nobody, not even those who come while it is wrong.
+// TestClockThatJumpsStarvesNobody checks that no gang starves because the clock jumps by a day or more, forwards or backwards,
+// not even a gang that arrives while the clock is wrong.
 func TestClockThatJumpsStarvesNobody(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 2400 * time.Hour, -2400 * time.Hour} {
 		w := waits{limit: 24 * time.Hour, step: time.Minute}
@@ -59,7 +60,8 @@ func TestClockThatJumpsStarvesNobody(t *testing.T) {
 	}
 }
 
-// Who begins goes by ages, so that a restart starves nobody's turn away. A name that is used again waits anew.
+// TestWaitsBeginWithAges checks that the first round takes waiting times from the ages of pods, so that a restart does not reset
+// them, and that another gang with a used name starts from 0.
 func TestWaitsBeginWithAges(t *testing.T) {
 	w := waits{limit: 24 * time.Hour, step: time.Minute}
 	w.see([]mirror.Job{waiting("a", noon.Add(-30*time.Hour)), waiting("b", noon.Add(time.Hour))}, noon)
@@ -72,7 +74,8 @@ func TestWaitsBeginWithAges(t *testing.T) {
 	}
 }
 
-// A gang that starves holds others back on its own nodes, no others, and for no longer than it had waited before; then it says so.
+// TestStarvingGangHoldsForABoundedTime checks that a starving gang holds others back only on nodes that it may use, and for no
+// longer than it had waited before; then the log says so.
 func TestStarvingGangHoldsForABoundedTime(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 4, map[string]string{"pool": "x"}), node("b", 4, nil)}
 	big := crew{name: "big", pods: 4, least: 4, gpus: 1, asked: 25 * time.Hour, selector: map[string]string{"pool": "x"}}
