@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The program takes the arguments that it is deployed with: with them it gets as far as asking an API server, which is not
-// there. What they name is put where they name it, below a folder of the test.
+// TestProgramTakesItsArguments checks that the program accepts the arguments of its deployments: with them it runs until it calls
+// an API server, which does not exist. The files in the arguments are below a folder of the test.
 func TestProgramTakesItsArguments(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "clustergym-kube")
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
@@ -56,7 +56,7 @@ func TestProgramTakesItsArguments(t *testing.T) {
 			cmd := exec.CommandContext(ctx, program, "--kubeconfig="+filepath.Join(dir, "kubeconfig"))
 			for _, arg := range args {
 				arg = strings.NewReplacer("=/etc/", "="+dir+"/etc/", "=/var/", "="+dir+"/var/").Replace(arg)
-				if flag, _, ok := strings.Cut(arg, "=:"); ok { // the port may be taken here
+				if flag, _, ok := strings.Cut(arg, "=:"); ok { // another process may use the port
 					arg = flag + "=:0"
 				}
 				cmd.Args = append(cmd.Args, arg)
@@ -70,7 +70,7 @@ func TestProgramTakesItsArguments(t *testing.T) {
 	}
 }
 
-// mounted makes what a pod finds mounted, below a folder, and a kubeconfig of a server that is not there.
+// mounted creates, below a folder, the files that a pod finds mounted, and a kubeconfig for a server that does not exist.
 func mounted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -21,14 +21,14 @@ func deployment(t *testing.T, objects map[string]metav1.Object) *appsv1.Deployme
 	return d
 }
 
-// withMetrics are the values that let metrics leave the pod.
+// withMetrics are the values that make the chart serve metrics outside the pod.
 const withMetrics = "metrics: {tlsSecret: cert, tokenSecret: scrape}"
 
 func TestChartPassesValuesOn(t *testing.T) {
 	for _, test := range []struct {
 		values string
-		want   []string // arguments that are there
-		not    []string // beginnings of arguments that are not
+		want   []string // arguments that must exist
+		not    []string // prefixes of arguments that must not exist
 	}{
 		{"mode: shadow", []string{"--mode=shadow", "--policy=released"},
 			[]string{"--leader-elect", "--fallback", "--deadline", "--preemptions-per-hour", "--starvation", "--verify-key", "--metrics"}},
@@ -72,7 +72,7 @@ func TestChartPassesValuesOn(t *testing.T) {
 					t.Errorf("mount of %s, volume %s", mounts[i].Name, v.Name)
 				}
 			}
-			for _, arg := range args { // what an argument names is mounted
+			for _, arg := range args { // files in arguments must be mounted
 				if _, path, ok := strings.Cut(arg, "=/"); ok && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool {
 					return strings.HasPrefix("/"+path, m.MountPath)
 				}) {
@@ -121,7 +121,8 @@ func TestChartOptions(t *testing.T) {
 	}
 }
 
-// Metrics leave the pod only over TLS and for those who bring the token; probes do, and tell nothing.
+// TestMetricsStayInThePodUnlessSecured checks that the chart serves metrics outside the pod only with TLS and a token. The probes
+// need neither, and their answers contain no data.
 func TestMetricsStayInThePodUnlessSecured(t *testing.T) {
 	const service, monitor = "Service clustergym-system/clustergym", "ServiceMonitor clustergym-system/clustergym"
 	plain := mustChart(t, "mode: live")
@@ -153,8 +154,8 @@ func TestMetricsStayInThePodUnlessSecured(t *testing.T) {
 	}
 }
 
-// The ConfigMap is always made, as nothing is written without it. What people write into it outlives an upgrade only while no
-// manifest names its keys.
+// TestControlIsMadeEmpty checks that the manifests always create the control ConfigMap, because nothing is written without it,
+// and that they set none of its keys, so that an upgrade keeps the values that people have set.
 func TestControlIsMadeEmpty(t *testing.T) {
 	const control = "ConfigMap clustergym-system/clustergym-control"
 	for name, objects := range map[string]map[string]metav1.Object{
@@ -172,7 +173,7 @@ func TestControlIsMadeEmpty(t *testing.T) {
 	}
 }
 
-// The pod may do nothing to its node: it would be admitted under the restricted Pod Security Standard.
+// TestPodIsRestricted checks that the pod satisfies the restricted Pod Security Standard, so that it has no rights on its node.
 func TestPodIsRestricted(t *testing.T) {
 	pod := deployment(t, mustChart(t, "mode: live")).Spec.Template.Spec
 	c := pod.Containers[0].SecurityContext

@@ -1,4 +1,5 @@
-// Package deploy_test holds the Helm chart and the kustomization against each other, and their roles against what each mode needs.
+// Package deploy_test checks that the Helm chart and the kustomization agree, and that their roles have the rights that each mode
+// needs.
 package deploy_test
 
 import (
@@ -25,7 +26,7 @@ import (
 	sigyaml "sigs.k8s.io/yaml"
 )
 
-// tool is the path of kubectl or of helm, both of which are the multi-call binary of kubeassets by another name.
+// tool returns the path of kubectl or helm. Both are names of the binary kubeassets.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
@@ -46,7 +47,7 @@ func tool(t *testing.T, name string) string {
 	return link
 }
 
-// kinds are the objects that may be deployed, by kind.
+// kinds creates an object for each kind that may be deployed.
 var kinds = map[string]func() metav1.Object{
 	"Namespace":           func() metav1.Object { return &corev1.Namespace{} },
 	"ServiceAccount":      func() metav1.Object { return &corev1.ServiceAccount{} },
@@ -61,7 +62,7 @@ var kinds = map[string]func() metav1.Object{
 	"ServiceMonitor":      func() metav1.Object { return &serviceMonitor{} },
 }
 
-// serviceMonitor is what the chart uses of the type of the Prometheus operator.
+// serviceMonitor contains the fields of the Prometheus operator's type that the chart uses.
 type serviceMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -80,7 +81,7 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// decode reads objects, strictly: a field that is unknown or given twice is an error. Keys are "Kind namespace/name".
+// decode reads objects strictly: an unknown or repeated field is an error. The keys are "Kind namespace/name".
 func decode(t *testing.T, text []byte) map[string]metav1.Object {
 	t.Helper()
 	objects := map[string]metav1.Object{}
@@ -114,8 +115,8 @@ func decode(t *testing.T, text []byte) map[string]metav1.Object {
 	}
 }
 
-// read opens all files of a folder, so that go test does not take an old result for one of these files: those that only a child
-// process opens it does not see.
+// read opens all files of a folder, so that go test does not reuse an old result after one of them has changed: it does not
+// notice files that only a child process opens.
 func read(t *testing.T, dir string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -129,7 +130,7 @@ func read(t *testing.T, dir string) {
 	}
 }
 
-// chart renders the chart with values; mustChart adds an image to them.
+// chart renders the chart with values. mustChart adds an image to them.
 func chart(t *testing.T, values ...string) (map[string]metav1.Object, error) {
 	t.Helper()
 	read(t, "chart")
@@ -170,10 +171,10 @@ func kustomize(t *testing.T, dir string) map[string]metav1.Object {
 	return decode(t, out)
 }
 
-// helmLabels are those of objects and pods that only the chart sets.
+// helmLabels are the labels of objects and pods that only the chart sets.
 var helmLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
 
-// onlyKustomize are the objects that helm leaves to --create-namespace.
+// onlyKustomize lists the objects that only the kustomization creates; with helm, --create-namespace does.
 var onlyKustomize = []string{"Namespace /clustergym-system"}
 
 func TestChartAndKustomizeAgree(t *testing.T) {
@@ -211,7 +212,8 @@ func without(labels map[string]string) {
 	}
 }
 
-// rules are those of the roles that are bound to the program's account; cluster-wide ones have namespace "".
+// rules returns the rules of the roles that are bound to the program's account, by namespace; the namespace of cluster-wide rules
+// is "".
 func rules(t *testing.T, objects map[string]metav1.Object) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	of, roles := map[string][]rbacv1.PolicyRule{}, 0
@@ -244,7 +246,7 @@ func rules(t *testing.T, objects map[string]metav1.Object) map[string][]rbacv1.P
 	return of
 }
 
-// rights are the single rights of rules: "verb group/resource[name]", sorted.
+// rights returns the single rights in rules as "verb group/resource[name]", sorted.
 func rights(rules []rbacv1.PolicyRule) []string {
 	var all []string
 	for _, r := range rules {
