@@ -14,7 +14,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// loans are the nodes on loan, by label, and of these the ones that are being returned. Label and taint must agree.
+// loans returns the nodes on loan, and those of them that are being returned. It fails if the label and the taint of a node
+// disagree.
 func loans(t testing.TB, c *kubetest.Cluster) (lent, returning []string) {
 	t.Helper()
 	nodes, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -40,7 +41,7 @@ func loans(t testing.TB, c *kubetest.Cluster) (lent, returning []string) {
 	return lent, returning
 }
 
-// lending waits until so many nodes are on loan.
+// lending waits until exactly n nodes are on loan.
 func lending(t testing.TB, c *kubetest.Cluster, n int) (lent []string) {
 	t.Helper()
 	c.Await(fmt.Sprintf("%d nodes on loan", n), func(context.Context) error {
@@ -52,8 +53,8 @@ func lending(t testing.TB, c *kubetest.Cluster, n int) (lent []string) {
 	return lent
 }
 
-// Nodes of the inference pool are lent as far as it offers them, and given back when it wants them, with what runs there stopped
-// as its disruption budget lets it.
+// TestElasticLoan checks that the scheduler lends the nodes that the inference pool offers, and returns them when the pool wants
+// them back. It stops the gangs there as their disruption budgets allow.
 func TestElasticLoan(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 2)
@@ -63,7 +64,7 @@ func TestElasticLoan(t *testing.T) {
 	p := newTap(t, c, "scheduler", c.Config)
 	s := run(t, c, "scheduler", "--kubeconfig="+p.kubeconfig, "--mode=live", "--policy=fjf+loan", "--estimate=1h", "--verbose",
 		"--gang-deadline="+gangDeadline.String(), "--period=1s")
-	for i := range 4 { // each has a node for itself
+	for i := range 4 { // each gang has one node
 		deployment(t, k, fmt.Sprint("train", i), 4, 4, 2, nil)
 	}
 	c.AwaitPods("default", "", 8, "run", kubetest.Running)
@@ -75,7 +76,7 @@ func TestElasticLoan(t *testing.T) {
 	lent := lending(t, c, 2)
 	c.AwaitPods("default", "", 16, "run", kubetest.Running)
 	took := time.Since(began)
-	// A budget keeps the gang on one of them.
+	// A disruption budget keeps the gang on one of these nodes from stopping.
 	keep := kept(k, lent[0])
 	c.Apply(fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: keep, namespace: default},
 spec: {maxUnavailable: 0, selector: {matchLabels: {kubetest/gang: %s}}}}`, strings.TrimPrefix(keep, "default/")))
@@ -124,7 +125,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {kubetest/gang: %s}}}}`, strin
 	x.log(t)
 }
 
-// kept is the gang that is on a node.
+// kept returns the gang on a node.
 func kept(k *checker, node string) string {
 	for _, pod := range k.list(func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }) {
 		return gangOf(pod)

@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// template is that of pods of a gang that an owner makes.
+// template returns the template of the pods of a gang that an owner creates.
 func template(gang string, need, gpus int, annotations map[string]string) corev1.PodTemplateSpec {
 	pod := kubetest.Pod("default", "", gpus)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -28,7 +28,7 @@ func template(gang string, need, gpus int, annotations map[string]string) corev1
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: all}, Spec: pod.Spec}
 }
 
-// deployment makes a Deployment whose pods are a gang.
+// deployment creates a Deployment whose pods are a gang.
 func deployment(t testing.TB, k *checker, gang string, pods, need, gpus int, annotations map[string]string) {
 	t.Helper()
 	n := int32(pods)
@@ -45,7 +45,7 @@ func deployment(t testing.TB, k *checker, gang string, pods, need, gpus int, ann
 	}
 }
 
-// running waits until so many pods of a gang run, and no more.
+// running waits until exactly the given number of pods of a gang run.
 func running(c *kubetest.Cluster, gang string, pods int) {
 	c.AwaitPods("default", kubetest.Gang{Name: gang}.Selector(), pods, "run", func(pod *corev1.Pod) bool {
 		return kubetest.Running(pod) && pod.DeletionTimestamp == nil
@@ -54,7 +54,7 @@ func running(c *kubetest.Cluster, gang string, pods int) {
 
 var fromTo = regexp.MustCompile(`"from":(\d+),"to":(\d+)`)
 
-// shed sums what a program's log says by how many pods gangs have shrunk and grown.
+// shed returns by how many pods gangs have shrunk and grown in total, according to a program's log.
 func shed(t testing.TB, c *kubetest.Cluster, prefix string) (less, more int) {
 	t.Helper()
 	for _, line := range logged(t, c, prefix, "scaled") {
@@ -69,10 +69,11 @@ func shed(t testing.TB, c *kubetest.Cluster, prefix string) (less, more int) {
 	return less, more
 }
 
-// An elastic gang grows into the room that there is, through the scale of its owner, and makes room when others come.
+// TestElastic checks that an elastic gang grows into free GPUs and shrinks when another gang arrives, through the scale of its
+// owner.
 func TestElastic(t *testing.T) {
 	t.Parallel()
-	c := kubetest.Start(t, kubetest.Options{}) // a Job whose group Kubernetes has made itself cannot be resized
+	c := kubetest.Start(t, kubetest.Options{}) // the scale of a Job with a native group cannot change
 	c.KWOK(2)
 	c.ControllerManager()
 	k := check(t, c)
@@ -81,7 +82,7 @@ func TestElastic(t *testing.T) {
 	bounds := map[string]string{"clustergym.dev/min-workers": "2", "clustergym.dev/max-workers": "12"}
 	deployment(t, k, "deployed", 4, 2, 1, bounds)
 	running(c, "deployed", 12)
-	// Room for four is left: the gang of eight takes some of the elastic one's.
+	// Room for four pods is left: the gang of eight needs four pods of the elastic gang to end.
 	c.GangPods(kubetest.Gang{API: kubetest.Labelled, Name: "rigid", Pods: 8, GPUs: 1, Annotations: map[string]string{kubetest.RunFor: "1h"}})
 	k.expect("default/rigid", 8)
 	running(c, "rigid", 8)
@@ -94,7 +95,7 @@ func TestElastic(t *testing.T) {
 		k.delete(pod)
 	}
 	running(c, "deployed", 12)
-	// An Indexed Job is resized by its numbers of pods and of completions.
+	// An Indexed Job is resized by its parallelism and its completions.
 	zero := int64(0)
 	if err := c.Client.AppsV1().Deployments("default").Delete(t.Context(), "deployed", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
 		t.Fatal(err)
@@ -130,8 +131,8 @@ func TestElastic(t *testing.T) {
 	x.log(t)
 }
 
-// A policy that preempts stops as many gangs in an hour as it may, over the death of the program too, and none that a disruption
-// budget keeps.
+// TestElasticPreemption checks that a policy that preempts stops at most the allowed number of gangs in an hour, even if the
+// program dies in between, and no gang that a disruption budget keeps from stopping.
 func TestElasticPreemption(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 5)
@@ -152,7 +153,7 @@ func TestElasticPreemption(t *testing.T) {
 	for i := range 4 {
 		running(c, fmt.Sprint("long", i), 4)
 	}
-	// A gang that has run for a while and loses a pod goes on with another one in its place, and keeps the rest.
+	// A gang that loses a pod after running for a while gets a new pod and keeps its other pods.
 	time.Sleep(gangDeadline)
 	k.delete(k.list(func(pod *corev1.Pod) bool { return pod.Labels["kubetest/gang"] == "long0" })[0])
 	running(c, "long0", 4)
@@ -179,7 +180,7 @@ func TestElasticPreemption(t *testing.T) {
 		}
 		return nil
 	})
-	c.AwaitPods("default", "", 17, "run", kubetest.Running) // with the other scheduler's, and a short gang in the place of a long one
+	c.AwaitPods("default", "", 17, "run", kubetest.Running) // 16 of gangs and 1 of the other scheduler
 	evicted, stopsHeld := p.count("evict"), s.metric(t, `clustergym_kube_held_total{reason="stops"}`)
 	if evicted != 2*4 {
 		t.Errorf("%d pods were evicted, want those of 2 gangs", evicted)
@@ -188,7 +189,7 @@ func TestElasticPreemption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// From here on a budget keeps all that runs for long.
+	// From here on a disruption budget keeps all long gangs from stopping.
 	c.Apply(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: keep, namespace: default},
 spec: {maxUnavailable: 0, selector: {matchExpressions: [{key: kubetest/gang, operator: In, values: [long0, long1, long2, long3]}]}}}`)
 	c.Await("the budget to be counted", func(ctx context.Context) error {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The API server dies again and again while gangs come and go, and each of them still starts as a whole.
+// TestFaultAPIServer kills the API server repeatedly while gangs come and go, and checks that each gang still starts completely.
 func TestFaultAPIServer(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 8)
@@ -21,7 +21,7 @@ func TestFaultAPIServer(t *testing.T) {
 		before := s.boundGangs(t)
 		c.Await("gangs that start", s.moreThan(t, before+2))
 		until := time.Now().Add(time.Duration(draw.IntN(1000)) * time.Millisecond)
-		for time.Now().Before(until) && !k.partial() { // in the middle of a gang if there is one
+		for time.Now().Before(until) && !k.partial() { // in the middle of binding a gang, if possible
 			time.Sleep(time.Millisecond)
 		}
 		if k.partial() {

@@ -15,14 +15,14 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// bundle is a folder with a policy that a test damages.
+// bundle is the folder of a policy that a test damages.
 type bundle struct {
 	t    testing.TB
 	dir  string
 	good map[string][]byte
 }
 
-// newBundle copies the released policy.
+// newBundle returns a signed copy of the released policy.
 func newBundle(t testing.TB, sign ed25519.PrivateKey) *bundle {
 	t.Helper()
 	b := &bundle{t: t, dir: t.TempDir(), good: map[string][]byte{}}
@@ -38,7 +38,7 @@ func newBundle(t testing.TB, sign ed25519.PrivateKey) *bundle {
 	return b
 }
 
-// signature is that of the manifest by a key.
+// signature returns the signature of the manifest with a key.
 func (b *bundle) signature(key ed25519.PrivateKey) []byte {
 	sig := ed25519.Sign(key, append([]byte("clustergym policy manifest 1\n"), b.good["manifest.json"]...))
 	return []byte(base64.StdEncoding.EncodeToString(sig) + "\n")
@@ -65,7 +65,7 @@ func (b *bundle) restore() {
 	}
 }
 
-// A bundle that is replaced by garbage is refused and counted, and the one before goes on deciding.
+// TestFaultBundle checks that a bundle that is replaced by garbage is refused and counted, while the previous one keeps deciding.
 func TestFaultBundle(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 4)

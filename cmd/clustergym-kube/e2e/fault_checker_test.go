@@ -21,35 +21,35 @@ import (
 )
 
 const (
-	gangDeadline = 5 * time.Second  // of the programs under test: --gang-deadline
-	gangSlack    = 10 * time.Second // what a busy machine may add
+	gangDeadline = 5 * time.Second  // the flag --gang-deadline of the programs under test
+	gangSlack    = 10 * time.Second // extra time for a busy machine
 )
 
-// checker watches the pods of a cluster and holds what must never happen against all that does.
+// checker watches the pods of a cluster and checks the invariants that must hold after every change.
 type checker struct {
 	t testing.TB
 	c *kubetest.Cluster
 
 	mu       sync.Mutex
-	pods     map[types.UID]*corev1.Pod // that there are
-	node     map[types.UID]string      // where each ever was bound
-	room     map[string]int64          // GPUs by node
-	excused  map[string]time.Time      // nodes that a rival has bound to, not knowing what was on its way there
+	pods     map[types.UID]*corev1.Pod // existing pods
+	node     map[types.UID]string      // the node to which each pod was ever bound
+	room     map[string]int64          // GPUs of each node
+	excused  map[string]time.Time      // when a rival bound to a node, unaware of bindings in progress
 	need     map[string]int            // pods that must run together, by gang: namespace/name
-	half     map[string]time.Time      // gangs bound in part, since when on the checker's clock
-	mine     map[types.UID]bool        // that the test has deleted
-	gone     map[types.UID]string      // that others have deleted or are about to: their names
-	worst    time.Duration             // a gang was bound in part
-	stopped  time.Duration             // the clock stood still so far
-	since    time.Time                 // it stands still, if not zero
+	half     map[string]time.Time      // since when a gang is partly bound, on the checker's clock
+	mine     map[types.UID]bool        // pods that the test has deleted
+	gone     map[types.UID]string      // names of pods that others have deleted or are deleting
+	worst    time.Duration             // longest time for which a gang was partly bound
+	stopped  time.Duration             // total time for which the clock was frozen before
+	since    time.Time                 // since when the clock is frozen; zero if it runs
 	faults   []string
-	onChange func() // called without the lock after every event; may be nil
+	onChange func() // called after every event, without the lock; may be nil
 
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// check starts a checker; its finish must be called.
+// check starts a checker. The test must call its finish.
 func check(t testing.TB, c *kubetest.Cluster) *checker {
 	t.Helper()
 	k := &checker{
@@ -57,7 +57,7 @@ func check(t testing.TB, c *kubetest.Cluster) *checker {
 		excused: map[string]time.Time{}, need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
 		gone: map[types.UID]string{}, done: make(chan struct{}),
 	}
-	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // of an earlier run, where artefacts are kept
+	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // logs of an earlier run, if artefacts are kept
 		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func (k *checker) follow(ctx context.Context) {
 	}
 }
 
-// relist takes what a list shows, those first that it does not show any more.
+// relist processes a list of all pods: first the pods that are missing in it, then those in it.
 func (k *checker) relist(pods []corev1.Pod) {
 	there := map[types.UID]bool{}
 	for i := range pods {
@@ -139,7 +139,7 @@ func (k *checker) relist(pods []corev1.Pod) {
 	}
 }
 
-// see takes one event.
+// see processes one event.
 func (k *checker) see(pod *corev1.Pod, deleted bool) {
 	k.mu.Lock()
 	name := pod.Namespace + "/" + pod.Name
@@ -174,7 +174,7 @@ func (k *checker) fault(format string, args ...any) {
 	k.faults = append(k.faults, fmt.Sprintf(format, args...))
 }
 
-// held is how many GPUs the pods on a node hold.
+// held returns the number of GPUs that the pods on a node use.
 func (k *checker) held(node string) (gpus int64) {
 	for _, pod := range k.pods {
 		if pod.Spec.NodeName == node && !mirror.Ended(pod) {
@@ -189,24 +189,24 @@ func gpusOf(pod *corev1.Pod) int64 {
 	return n.Value()
 }
 
-// gangOf is the gang of a pod that this package has made, as namespace/name.
+// gangOf returns the gang of a pod that a test created, as namespace/name.
 func gangOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels["kubetest/gang"] }
 
-// expect says how many pods of a gang must run together.
+// expect sets how many pods of a gang must run together.
 func (k *checker) expect(gang string, need int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.need[gang] = need
 }
 
-// excuse says that somebody else binds to a node, who cannot know what is on its way there.
+// excuse notes that a rival binds to a node, unaware of bindings in progress.
 func (k *checker) excuse(node string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.excused[node] = time.Now()
 }
 
-// delete deletes a pod as the test's own doing.
+// delete deletes a pod and notes that the test did so.
 func (k *checker) delete(pod *corev1.Pod) {
 	k.t.Helper()
 	k.mu.Lock()
@@ -217,7 +217,7 @@ func (k *checker) delete(pod *corev1.Pod) {
 	}
 }
 
-// list returns the pods that hold, by name.
+// list returns the pods for which hold returns true, sorted by name.
 func (k *checker) list(hold func(*corev1.Pod) bool) (pods []*corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -232,21 +232,21 @@ func (k *checker) list(hold func(*corev1.Pod) bool) (pods []*corev1.Pod) {
 	return pods
 }
 
-// partial reports whether a gang is bound in part just now.
+// partial reports whether a gang is partly bound now.
 func (k *checker) partial() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.half) > 0
 }
 
-// deleted are the names of the pods that somebody else than the test has deleted, each as often as it was.
+// deleted returns the names of the pods that others than the test have deleted, sorted; a name occurs as often as it was deleted.
 func (k *checker) deleted() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Sorted(maps.Values(k.gone))
 }
 
-// finish waits until the watch shows what there is, and fails the test if something happened that must not.
+// finish waits until the watch has caught up, and fails the test if an invariant was violated.
 func (k *checker) finish() {
 	k.t.Helper()
 	k.c.Await("the end of the watch", func(ctx context.Context) error {

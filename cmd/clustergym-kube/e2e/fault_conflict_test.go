@@ -17,11 +17,11 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// rival is another scheduler, which binds pods of gangs where it pleases: to nodes that are cordoned, which nobody else binds to,
-// and to others.
+// rival is another scheduler that binds pods of the same gangs: to its own nodes, which are cordoned so that no one else binds to
+// them, and to other nodes.
 type rival struct {
 	k    *checker
-	own  []string // cordoned
+	own  []string // cordoned nodes
 	draw *rand.Rand
 
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ type rival struct {
 	lost   int
 }
 
-// bind binds a pod to one of the nodes, if it has room for it as far as can be seen, and tells whether it was the first.
+// bind binds a pod to one of the nodes, if the node seems to have room, and reports whether the binding succeeded.
 func (r *rival) bind(ctx context.Context, pod *corev1.Pod) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *rival) bind(ctx context.Context, pod *corev1.Pod) bool {
 		node = fmt.Sprintf("gpu-%03d", r.draw.IntN(6))
 		r.k.excuse(node)
 	} else if last := r.placed[node]; last != nil && len(r.k.list(func(p *corev1.Pod) bool { return p.UID == last.UID && bound(p) })) == 0 {
-		return false // it is not seen yet what this node has
+		return false // the watch does not show the last binding to this node yet
 	}
 	r.k.mu.Lock()
 	free := r.k.room[node] - r.k.held(node)
@@ -61,7 +61,7 @@ func (r *rival) bind(ctx context.Context, pod *corev1.Pod) bool {
 	return true
 }
 
-// Another scheduler binds pods of the same gangs at the same time, some of them just before the scheduler does.
+// TestFaultConflict runs a rival that binds pods of the same gangs at the same time, some of them just before the scheduler does.
 func TestFaultConflict(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 6)
@@ -78,7 +78,7 @@ func TestFaultConflict(t *testing.T) {
 	}
 	stolen, draw := 0, rand.New(rand.NewPCG(5, 2))
 	var mu sync.Mutex
-	p.hook(func(kind, path string) { // every fourth pod is taken away just before it is bound
+	p.hook(func(kind, path string) { // the rival takes every fourth pod just before its binding
 		mu.Lock()
 		defer mu.Unlock()
 		if kind != "bind" || draw.IntN(4) > 0 {
@@ -132,10 +132,11 @@ func TestFaultConflict(t *testing.T) {
 	x.log(t)
 }
 
-// torn has another scheduler bind one pod of a gang whose other one has no room, and waits until the first is deleted.
+// torn makes another scheduler bind one of two pods of a gang when there is no room for the other. It waits until the bound pod
+// is deleted, and returns how long that took.
 func torn(t testing.TB, k *checker, node string) time.Duration {
 	t.Helper()
-	wall := kubetest.Gang{API: kubetest.Labelled, Name: "wall", Pods: 5, GPUs: 8} // all the nodes but one
+	wall := kubetest.Gang{API: kubetest.Labelled, Name: "wall", Pods: 5, GPUs: 8} // takes all nodes but one
 	k.expect("default/wall", wall.Pods)
 	k.c.GangPods(wall)
 	k.c.AwaitPods("default", wall.Selector(), wall.Pods, "run", kubetest.Running)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// number is a metric as a number.
+// number returns the value of a metric.
 func (s *scheduler) number(t testing.TB, name string) int {
 	t.Helper()
 	text := s.metric(t, name)
@@ -24,7 +24,7 @@ func (s *scheduler) boundGangs(t testing.TB) int {
 	return s.number(t, `clustergym_kube_bound_total{what="gangs"}`)
 }
 
-// moreThan is for Await: more gangs were bound.
+// moreThan returns a function for Await that waits until more than n gangs were bound.
 func (s *scheduler) moreThan(t testing.TB, n int) func(context.Context) error {
 	return func(context.Context) error {
 		if now := s.boundGangs(t); now <= n {
@@ -34,7 +34,7 @@ func (s *scheduler) moreThan(t testing.TB, n int) func(context.Context) error {
 	}
 }
 
-// rows are what a checker has seen.
+// rows returns the checker's results for a table.
 func (k *checker) rows(gangs, pods int) [][2]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -48,7 +48,8 @@ func (k *checker) rows(gangs, pods int) [][2]string {
 	}
 }
 
-// sayDeleted are the pods that the programs say they have deleted or evicted, each as often as it was.
+// sayDeleted returns the names of the pods that the programs have deleted or evicted according to their logs, sorted; a name
+// occurs as often as it was deleted.
 func sayDeleted(t testing.TB, k *checker, prefix string) (names []string) {
 	t.Helper()
 	for _, message := range []string{"delete", "evict"} {
@@ -61,8 +62,8 @@ func sayDeleted(t testing.TB, k *checker, prefix string) (names []string) {
 	return names
 }
 
-// unexplained are the pods that were deleted and of which the programs do not say that they deleted them, or meant to: a
-// program that was killed in the middle may not have come to say it.
+// unexplained returns the names of the deleted pods that no log explains. A pod of a gang that a log reports as given up counts
+// as explained, because the program may have been killed before it logged the deletion.
 func (k *checker) unexplained(t testing.TB, prefix string) (names []string) {
 	t.Helper()
 	said := sayDeleted(t, k, prefix)
@@ -76,7 +77,7 @@ func (k *checker) unexplained(t testing.TB, prefix string) (names []string) {
 	for _, name := range k.gone {
 		if at := slices.Index(said, name); at >= 0 {
 			said = slices.Delete(said, at, at+1)
-		} else if !meant[name[:max(0, len(name)-2)]] { // pods are GANG-0 to GANG-9
+		} else if !meant[name[:max(0, len(name)-2)]] { // pods are named GANG-0 to GANG-9
 			names = append(names, name)
 		}
 	}

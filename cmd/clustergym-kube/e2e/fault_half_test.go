@@ -6,8 +6,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// whole notes whether a gang is bound in part, and for how long it was. A pod that has succeeded holds nothing, and nobody
-// waits for it.
+// whole updates since when a gang is partly bound. A pod that has succeeded uses nothing and is not missing.
 func (k *checker) whole(gang string) {
 	need := k.need[gang]
 	if need == 0 {
@@ -33,7 +32,7 @@ func (k *checker) whole(gang string) {
 	}
 }
 
-// over ends the time that a gang was bound in part.
+// over records how long a gang was partly bound.
 func (k *checker) over(gang string, since time.Time) {
 	took := time.Now().Add(-k.still()).Sub(since)
 	k.worst = max(k.worst, took)
@@ -42,7 +41,7 @@ func (k *checker) over(gang string, since time.Time) {
 	}
 }
 
-// still is for how long the checker's clock has stood still.
+// still returns for how long the checker's clock was frozen in total.
 func (k *checker) still() time.Duration {
 	if k.since.IsZero() {
 		return k.stopped
@@ -50,7 +49,7 @@ func (k *checker) still() time.Duration {
 	return k.stopped + time.Since(k.since)
 }
 
-// freeze stops the clock of gangs that are bound in part: nobody can do anything about them. thaw has it go on.
+// freeze stops the checker's clock while no program can complete a partly bound gang. thaw starts the clock again.
 func (k *checker) freeze() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The scheduler dies again and again: between two bindings of a gang, when the server has done what it asked for and it does not
-// know yet, and at any instant. The next one finishes what it finds.
+// TestFaultKill kills the scheduler repeatedly: between two bindings of a gang, after the server has carried out a request and
+// before the scheduler gets the answer, and at random times. It checks that the next scheduler completes the gangs that it finds.
 func TestFaultKill(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 8)
@@ -57,7 +57,7 @@ func TestFaultKill(t *testing.T) {
 	x.log(t)
 }
 
-// killAt kills a scheduler at its n-th binding from now.
+// killAt kills a scheduler at its n-th binding from now, before or after the server carries it out.
 func killAt(t testing.TB, s *scheduler, p *tap, n int, before bool) {
 	t.Helper()
 	var mu sync.Mutex
@@ -86,7 +86,7 @@ func killAt(t testing.TB, s *scheduler, p *tap, n int, before bool) {
 	p.hook(nil, nil)
 }
 
-// refused counts the writes of a kind that were answered with a code.
+// refused returns the number of writes of a kind that were answered with the HTTP code.
 func (p *tap) refused(kind string, code int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

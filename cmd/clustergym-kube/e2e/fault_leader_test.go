@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Of two schedulers one leads. When it dies the other takes over as the lease ends, when it is told to end at once, and never do
-// both write.
+// TestFaultLeader checks leader election with two schedulers: if the leader dies, the other takes over when the lease ends; if
+// the leader is told to end, the other takes over at once; and never do both write.
 func TestFaultLeader(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 8)
@@ -46,7 +46,7 @@ func TestFaultLeader(t *testing.T) {
 		t.Errorf("the one that stands by wrote %d times", n)
 	}
 	a.Kill()
-	k.freeze() // nobody leads until the lease ends
+	k.freeze() // no process leads until the lease ends
 	killed := leads(b)
 	k.thaw()
 	d := begin("leader-d")
@@ -84,7 +84,7 @@ func TestFaultLeader(t *testing.T) {
 	x.log(t)
 }
 
-// acts are the instants of bindings and deletions that succeeded.
+// acts returns the times of successful bindings and deletions.
 func (p *tap) acts() (at []time.Time) {
 	for _, r := range p.done() {
 		if r.kind == "bind" || r.kind == "evict" || r.kind == "delete pods" {

@@ -22,7 +22,7 @@ import (
 
 var faults = flag.String("faults", "short", "how often programs are killed: short or long")
 
-// times is how often a test does something, by the flag -faults.
+// times returns how often a test repeats its fault: short or long, as the flag -faults says.
 func times(t testing.TB, short, long int) int {
 	t.Helper()
 	switch *faults {
@@ -35,12 +35,12 @@ func times(t testing.TB, short, long int) int {
 	return 0
 }
 
-// load keeps making gangs, and makes their pods anew when these are deleted, as an owner of pods would.
+// load creates gangs continuously, and creates deleted pods again, as an owner of pods would.
 type load struct {
 	k     *checker
-	open  int           // gangs that have not ended, at most
-	every time.Duration // between two new gangs
-	run   string        // for how long their pods run
+	open  int           // most gangs that have not ended
+	every time.Duration // time between two new gangs
+	run   string        // how long their pods run
 	draw  *rand.Rand
 
 	mu    sync.Mutex
@@ -49,17 +49,17 @@ type load struct {
 	done  chan struct{}
 }
 
-// madeGang is a gang as it shall be.
+// madeGang is a gang as load wants it to be.
 type madeGang struct {
 	name       string
 	native     bool
 	pods, gpus int
 	run        string
-	grouped    bool // the group's object is there
+	grouped    bool // the group's object exists
 	over       bool // all pods have succeeded
 }
 
-// start begins to make gangs of 2 to 8 pods with 1 to 4 GPUs each, every third by a group of the native API.
+// start starts to create gangs of 2 to 8 pods with 1 to 4 GPUs each, every third of them with the native API.
 func (l *load) start() {
 	ctx, cancel := context.WithCancel(l.k.t.Context())
 	l.stop, l.done = cancel, make(chan struct{})
@@ -85,7 +85,7 @@ func (l *load) add(name string, pods, gpus int) {
 	l.gangs = append(l.gangs, &madeGang{name: name, native: len(l.gangs)%3 == 0, pods: pods, gpus: gpus, run: l.run})
 }
 
-// unfinished counts the gangs that have not ended.
+// unfinished returns the number of gangs that have not ended.
 func (l *load) unfinished() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *load) unfinished() (n int) {
 	return n
 }
 
-// tend makes the pods that are missing. What the server does not take is tried again the next time.
+// tend creates the missing pods. After an error it tries again the next time.
 func (l *load) tend(ctx context.Context) {
 	l.mu.Lock()
 	open := slices.DeleteFunc(slices.Clone(l.gangs), func(g *madeGang) bool { return g.over })
@@ -157,7 +157,7 @@ func (g *madeGang) pod(i int) *corev1.Pod {
 	return pod
 }
 
-// drain makes no more gangs and waits until all have ended. It returns how many there were, and their pods.
+// drain stops creating gangs and waits until all have ended. It returns the numbers of gangs and of their pods.
 func (l *load) drain() (gangs, pods int) {
 	l.k.t.Helper()
 	l.mu.Lock()
@@ -183,7 +183,7 @@ func (l *load) drain() (gangs, pods int) {
 	return len(l.gangs), pods
 }
 
-// withNodes starts a cluster with nodes for a test of faults.
+// withNodes starts a cluster with nodes for a fault test.
 func withNodes(t testing.TB, nodes int) *kubetest.Cluster {
 	t.Helper()
 	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
@@ -191,7 +191,7 @@ func withNodes(t testing.TB, nodes int) *kubetest.Cluster {
 	return c
 }
 
-// foreign has a pod of another scheduler run on a node. Like every pod that a test does not delete it must stay.
+// foreign runs a pod of another scheduler on a node. The pod must stay, like every pod that the test does not delete.
 func foreign(t testing.TB, c *kubetest.Cluster, node string, gpus int) {
 	t.Helper()
 	pod := kubetest.Pod("default", "foreign", gpus)
@@ -208,12 +208,12 @@ func foreign(t testing.TB, c *kubetest.Cluster, node string, gpus int) {
 	})
 }
 
-// live are the flags of the tests of faults.
+// live returns the program's flags for fault tests.
 func live(flags ...string) []string {
 	return append([]string{"--mode=live", "--policy=fjf", "--gang-deadline=" + gangDeadline.String(), "--verbose"}, flags...)
 }
 
-// repositoryPath is the path of a file or folder of the module of clustergym-kube.
+// repositoryPath returns the path of a file or folder in the module of clustergym-kube.
 func repositoryPath(t testing.TB, parts ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(append([]string{".."}, parts...)...))

@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// say writes the ConfigMap by which people steer the scheduler; nil deletes it.
+// say sets the data of the control ConfigMap; nil deletes the ConfigMap.
 func say(t testing.TB, c *kubetest.Cluster, data map[string]string) {
 	t.Helper()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: control.ControlName}, Data: data}
@@ -34,8 +34,8 @@ func say(t testing.TB, c *kubetest.Cluster, data map[string]string) {
 	}
 }
 
-// Whatever is said that is not "live" stops all writes, in the middle of a storm of bindings too, and none of the gangs is left
-// bound in part.
+// TestFaultSwitch checks that any mode but live stops all writes, even in the middle of many bindings, and that no gang stays
+// partly bound.
 func TestFaultSwitch(t *testing.T) {
 	t.Parallel()
 	c := withNodes(t, 80)
@@ -57,12 +57,12 @@ func TestFaultSwitch(t *testing.T) {
 	}
 	for _, step := range steps {
 		before := p.count("bind")
-		for range 12 { // 96 pods, which take their time with one request in flight
+		for range 12 { // 96 pods, which take a while with one request at a time
 			l.add(fmt.Sprintf("s%02d", made), 8, 1)
 			made++
 		}
 		l.tend(t.Context())
-		for p.count("bind") < before+20 { // it is at work
+		for p.count("bind") < before+20 { // the scheduler has started to bind
 			time.Sleep(time.Millisecond)
 		}
 		say(t, c, step.data)

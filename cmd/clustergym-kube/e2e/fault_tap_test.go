@@ -24,24 +24,24 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// tap stands between a program and the API server, and knows what the program has asked for.
+// tap is a proxy between a program and the API server. It records the program's requests.
 type tap struct {
 	kubeconfig string // for the program
 
 	mu     sync.Mutex
 	asked  []request
-	before func(kind, path string) // called before a write goes on, without the lock; may be nil
-	after  func(kind, path string) // and when it is done, before the program knows
+	before func(kind, path string) // called before a write is passed on, without the lock; may be nil
+	after  func(kind, path string) // called after the write, before the program gets the answer
 }
 
-// request is what a program asked for.
+// request is a request of the program.
 type request struct {
-	at   time.Time // of its answer
-	kind string    // see kindOf; "" for one that only reads
+	at   time.Time // time of its answer
+	kind string    // see kindOf; "" for a read
 	code int
 }
 
-// newTap puts a tap before the API server, for a program that is who the configuration says.
+// newTap starts a tap for a program that has the identity in the configuration.
 func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config) *tap {
 	t.Helper()
 	to, err := url.Parse(config.Host)
@@ -56,7 +56,7 @@ func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport: transport, FlushInterval: -1,
-		ErrorLog: log.New(io.Discard, "", 0), // of programs that were killed
+		ErrorLog: log.New(io.Discard, "", 0), // discards errors of killed programs
 		ModifyResponse: func(r *http.Response) error {
 			p.note(kindOf(r.Request.Method, r.Request.URL.Path), r.Request.URL.Path, r.StatusCode)
 			return nil
@@ -72,7 +72,7 @@ func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config)
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { _ = server.Config.Close() }) // without waiting for who still watches
+	t.Cleanup(func() { _ = server.Config.Close() }) // does not wait for open watches
 	k := clientcmdapi.NewConfig()
 	k.Clusters["tap"] = &clientcmdapi.Cluster{Server: server.URL}
 	k.Contexts["tap"] = &clientcmdapi.Context{Cluster: "tap"}
@@ -93,14 +93,14 @@ func (p *tap) note(kind, path string, code int) {
 	}
 }
 
-// hook sets what is called before and after writes.
+// hook sets the functions to call before and after writes.
 func (p *tap) hook(before, after func(kind, path string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before, p.after = before, after
 }
 
-// kindOf names a request that writes, as "bind", "evict" or "delete pods"; "" for one that reads.
+// kindOf returns the kind of a write, such as "bind", "evict" or "delete pods", or "" for a read.
 func kindOf(method, path string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -113,7 +113,7 @@ func kindOf(method, path string) string {
 	case "eviction":
 		return "evict"
 	}
-	for i, part := range parts { // what follows a namespace is a resource, and so are these
+	for i, part := range parts { // after namespaces and a namespace's name comes the resource
 		if part == "namespaces" && len(parts) > i+2 {
 			return strings.ToLower(method) + " " + strings.Join(slices.Delete(slices.Clone(parts[i+2:]), 1, min(2, len(parts)-i-2)), "/")
 		}
@@ -121,7 +121,7 @@ func kindOf(method, path string) string {
 	return strings.ToLower(method) + " " + strings.Join(parts[min(2, len(parts)-1):min(3, len(parts))], "/")
 }
 
-// count counts the writes of a kind that succeeded, all writes for "".
+// count returns the number of successful writes of a kind, or of all kinds for "".
 func (p *tap) count(kind string) (n int) {
 	for _, r := range p.done() {
 		if kind == "" || r.kind == kind {
@@ -131,7 +131,7 @@ func (p *tap) count(kind string) (n int) {
 	return n
 }
 
-// done are the writes that succeeded, by time.
+// done returns the successful writes, sorted by time.
 func (p *tap) done() (all []request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +144,7 @@ func (p *tap) done() (all []request) {
 	return all
 }
 
-// writes counts what was tried to write, with whatever success, and reads what was read.
+// writes returns the numbers of writes, successful or not, and of reads.
 func (p *tap) writes() (writes, reads int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (p *tap) writes() (writes, reads int) {
 	return writes, reads
 }
 
-// tally is what a test has counted.
+// tally is a table of a test's counts.
 type tally struct {
 	name string
 	rows [][2]string
@@ -179,7 +179,7 @@ func (x *tally) log(t testing.TB) {
 	t.Log(text.String())
 }
 
-// logged are the lines of all the programs' logs of a cluster whose names begin with prefix, that have the message.
+// logged returns the lines with the message in all logs of the cluster's programs whose names begin with prefix.
 func logged(t testing.TB, c *kubetest.Cluster, prefix, message string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(c.Logs, prefix+"*.log"))
@@ -201,7 +201,7 @@ func logged(t testing.TB, c *kubetest.Cluster, prefix, message string) (lines []
 	return lines
 }
 
-// quantile is the q-th part of the way through sorted durations.
+// quantile returns the q-quantile of durations.
 func quantile(all []time.Duration, q float64) time.Duration {
 	if len(all) == 0 {
 		return 0

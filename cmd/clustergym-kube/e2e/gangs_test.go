@@ -12,7 +12,7 @@ import (
 
 func bound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// Gangs of every kind are bound as a whole or not at all, and those that wait are told why.
+// TestGangs checks that gangs of every API are bound completely or not at all, and that waiting gangs get the reason.
 func TestGangs(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
 	c.ApplyCRD()

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// pages is the text of the manual and of the runbook.
+// pages returns the text of the manual and of the runbook.
 func pages(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -27,7 +27,7 @@ func pages(t *testing.T) string {
 	return all.String()
 }
 
-// names are the first groups of the matches of a pattern, each once, sorted.
+// names returns the first groups of all matches of a pattern, sorted, without duplicates.
 func names(pattern, text string) []string {
 	set := map[string]bool{}
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -36,7 +36,7 @@ func names(pattern, text string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// The flags that the pages name are the program's, but for some of other programs.
+// TestPagesNameFlags checks that the flags in the pages exist, except for a few of other programs.
 func TestPagesNameFlags(t *testing.T) {
 	path, err := program()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPagesNameFlags(t *testing.T) {
 	}
 }
 
-// Every reason for which a pod is refused stands in the manual.
+// TestPagesNameReasons checks that the manual lists every reason for which a pod is refused.
 func TestPagesNameReasons(t *testing.T) {
 	source, err := os.ReadFile("../mirror/ask.go")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPagesNameReasons(t *testing.T) {
 	}
 }
 
-// The manifests that the manual shows are what the API server takes.
+// TestPagesShowManifests checks that the API server accepts the manifests in the manual.
 func TestPagesShowManifests(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
 	c.ApplyCRD()
@@ -90,7 +90,7 @@ func TestPagesShowManifests(t *testing.T) {
 	}
 }
 
-// checkMetrics compares the metrics that the pages name with those that the program serves.
+// checkMetrics compares the metrics in the pages with those that the program serves.
 func checkMetrics(t *testing.T, s *scheduler) {
 	t.Helper()
 	text, err := get(s.metrics)

@@ -15,8 +15,8 @@ import (
 
 var replayFlag = flag.String("window", "short", "what TestReplay replays: short, for a minute, or long, for ten")
 
-// replayWindows are what can be replayed. On 800 GPUs no 300 jobs of the traces wait if they come as they came and are cut to
-// 6 h, so the long window comes faster than that, at the load that it names.
+// replayWindows are the windows that can be replayed. On 800 GPUs no 300 consecutive jobs of the traces, cut to 6 h, have to wait
+// at their original rate. So the long window has its arrivals compressed to the given load.
 var replayWindows = map[string]replayWindow{
 	"short": {start: 3880, count: 40, longest: time.Hour, seed: 7, most: 48, nodes: 10, speed: 75},
 	"long":  {start: 9640, count: 300, longest: 6 * time.Hour, load: 1.75, seed: 1, most: 160, nodes: 100, speed: 50},
@@ -24,11 +24,12 @@ var replayWindows = map[string]replayWindow{
 
 const (
 	replayPolicy       = "released"
-	replayGangDeadline = time.Minute // the program's own
+	replayGangDeadline = time.Minute // the program's default
 )
 
-// A window of a real trace, replayed on a cluster: every gang is bound as a whole and ends, no node holds more than it has, the
-// decisions can be made again, and the schedule stands beside the simulator's.
+// TestReplay replays a window of a real trace on a cluster. It checks that every gang is bound completely and ends, that no node
+// is overcommitted, and that replaying the logged decisions gives the same decisions. It logs the schedule beside the
+// simulator's.
 func TestReplay(t *testing.T) {
 	w, ok := replayWindows[*replayFlag]
 	if !ok {
@@ -83,7 +84,7 @@ func TestReplay(t *testing.T) {
 	t.Logf("%s\n%s%s\nfrom a gang's first pod bound to its last: %v at most; %s", of, r.table(), r.parts(),
 		longest.Round(time.Millisecond), counted)
 
-	if err := s.Signal(syscall.SIGTERM); err != nil { // so that the log is whole
+	if err := s.Signal(syscall.SIGTERM); err != nil { // so that the log is complete
 		t.Fatal(err)
 	}
 	<-s.Ended()
@@ -95,7 +96,7 @@ func TestReplay(t *testing.T) {
 	t.Logf("decisions made again from their snapshots, offline: %d, the same: %d", again.Decisions, again.Same)
 }
 
-// replayedLog is what clustergym serve replay says of a decision log.
+// replayedLog is the output of clustergym serve replay for a decision log.
 type replayedLog struct {
 	Decisions int             `json:"decisions"`
 	Same      int             `json:"same"`
@@ -105,7 +106,7 @@ type replayedLog struct {
 	Lines     json.RawMessage `json:"lines"`
 }
 
-// decideAgain makes the decisions of a log again, as its users do, with clustergym serve replay.
+// decideAgain replays the decisions of a log with clustergym serve replay, as users do.
 func decideAgain(t *testing.T, log string) (out replayedLog) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clustergym")
@@ -114,7 +115,7 @@ func decideAgain(t *testing.T, log string) (out replayedLog) {
 	}
 	cmd := exec.Command(path, "serve", "replay", "--json", "--log", log)
 	cmd.Stderr = os.Stderr
-	text, failed := cmd.Output() // it fails if decisions differ, and says which
+	text, failed := cmd.Output() // fails if decisions differ, and prints which
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatalf("clustergym serve replay: %v, %v, it prints %q", failed, err, text)
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// replayWindow says what is replayed, how fast, and on how many nodes of nodeGPUs.
+// replayWindow defines what is replayed, how much faster, and on how many nodes of nodeGPUs GPUs.
 type replayWindow struct {
-	start, count int           // arrivals of the trace
-	longest      time.Duration // longer run times are cut
-	load         float64       // to which arrivals are pushed together; 0: as they were
+	start, count int           // range of the trace's arrivals
+	longest      time.Duration // longer run times are cut to it
+	load         float64       // arrivals are compressed to this load; 0 keeps them
 	seed         uint64        // of a generated workload
-	most         int32         // GPUs of a gang of a generated workload; those of the trace are not cut
+	most         int32         // most GPUs of a generated gang; gangs of the trace are not cut
 	nodes        int
 	speed        int
 }
@@ -34,17 +34,18 @@ const (
 	replayFile  = "traces/helios-venus-2020-06/helios_data_training.csv.gz"
 )
 
-// generatedLoad keeps the GPUs contended, as the windows of the trace do.
+// generatedLoad is the load of generated workloads. It keeps the GPUs contended, as in the windows of the trace.
 const generatedLoad = 4
 
-// gangJob is a job of the window as the cluster gets it. Times are those of the cluster's clock, which is faster than the trace's.
+// gangJob is a job of the window in the form in which the cluster gets it. Its times are on the cluster's clock, which runs
+// faster than the trace's.
 type gangJob struct {
 	trace.Job
 	pods, gpus int32 // of each pod
 }
 
-// gangs returns the jobs of the window in order of arrival, and what they are. Without the traces they are generated, but not in
-// CI, which has to have them.
+// gangs returns the jobs of the window in order of arrival, and a description of them. If the traces are missing it generates the
+// jobs, or fails if CI=true.
 func (w *replayWindow) gangs(t *testing.T) (of string, jobs []gangJob) {
 	t.Helper()
 	all, spec := trace.Workload{}, trace.WindowSpec{Count: w.count, MaxDuration: w.longest}
@@ -80,7 +81,7 @@ func (w *replayWindow) gangs(t *testing.T) (of string, jobs []gangJob) {
 		j := gangJob{Job: w.faster(all.Jobs[i], len(jobs))}
 		j.pods, j.gpus = podsOf(j.Workers)
 		if j.gpus > 1 {
-			j.Tensor = j.gpus // as the scheduler sees them: the GPUs of a pod are on one node
+			j.Tensor = j.gpus // as in the scheduler: the GPUs of a pod are on one node
 		}
 		jobs, pods = append(jobs, j), pods+j.pods
 	}
@@ -89,7 +90,7 @@ func (w *replayWindow) gangs(t *testing.T) (of string, jobs []gangJob) {
 		of, w.longest, trace.Describe(all.Jobs).Load(w.nodes*nodeGPUs), was, pods, widest.Workers, w.nodes, nodeGPUs, w.speed), jobs
 }
 
-// faster is a job of the trace on the cluster's clock.
+// faster converts a job of the trace to the cluster's clock.
 func (w *replayWindow) faster(j trace.Job, i int) trace.Job {
 	speed := time.Duration(w.speed)
 	return trace.Job{
@@ -101,7 +102,8 @@ func (w *replayWindow) faster(j trace.Job, i int) trace.Job {
 	}
 }
 
-// podsOf cuts a gang into pods: one if a node can hold it, else whole nodes, else pods of one GPU.
+// podsOf splits a gang into pods: one pod if a node has enough GPUs, otherwise pods of whole nodes if they fit evenly, otherwise
+// pods of one GPU.
 func podsOf(workers int32) (pods, gpus int32) {
 	switch {
 	case workers <= nodeGPUs:
@@ -112,7 +114,7 @@ func podsOf(workers int32) (pods, gpus int32) {
 	return workers, 1
 }
 
-// gang is the job in Kubernetes: its pods run for as long as the job and then succeed.
+// gang returns the job as a Kubernetes gang, whose pods run for as long as the job and then succeed.
 func (j *gangJob) gang() kubetest.Gang {
 	return kubetest.Gang{
 		API: kubetest.Native, Name: j.Name, Pods: int(j.pods), GPUs: int(j.gpus),
@@ -120,7 +122,7 @@ func (j *gangJob) gang() kubetest.Gang {
 	}
 }
 
-// simulated are the jobs for the simulator.
+// simulated returns the jobs for the simulator.
 func simulated(jobs []gangJob) []trace.Job {
 	all := make([]trace.Job, len(jobs))
 	for i := range jobs {

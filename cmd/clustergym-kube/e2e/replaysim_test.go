@@ -11,14 +11,14 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// prediction is what the simulator says of jobs, by their index.
+// prediction is the simulator's result for jobs, by their index.
 type prediction struct {
 	jobs   []trace.Job
 	starts []time.Duration
 	ends   []time.Duration
 }
 
-// predict plays jobs in the simulator, on a cluster where a job runs as long anywhere.
+// predict simulates the jobs on a cluster in which a job runs equally long anywhere.
 func predict(t *testing.T, name string, nodes int, jobs []trace.Job) *prediction {
 	t.Helper()
 	p, err := new(policy.Finder).Load(name)
@@ -48,7 +48,7 @@ func predict(t *testing.T, name string, nodes int, jobs []trace.Job) *prediction
 	return out
 }
 
-// makespan is when the last job ends.
+// makespan returns the end of the last job.
 func (p *prediction) makespan() (last time.Duration) {
 	for _, at := range p.ends {
 		last = max(last, at)
@@ -56,10 +56,11 @@ func (p *prediction) makespan() (last time.Duration) {
 	return last
 }
 
-// wait is how long a job waits.
+// wait returns how long a job waits.
 func (p *prediction) wait(i int) time.Duration { return p.starts[i] - p.jobs[i].Submit }
 
-// anew asks a policy as clustergym-kube does without --preemptions-per-hour: anew for every decision, and nothing is stopped.
+// anew is a scheduler that uses a policy as clustergym-kube does without --preemptions-per-hour: it creates a new scheduler for
+// every decision and never stops a running job.
 type anew struct{ *policy.Policy }
 
 // Name implements cluster.Scheduler.

@@ -11,17 +11,18 @@ import (
 	"github.com/clustergym/clustergym/internal/table"
 )
 
-// replayed is a replay that has ended, with what the simulator says of it.
+// replayed is a finished replay with the simulator's results.
 type replayed struct {
 	window    replayWindow
 	jobs      []gangJob
 	lives     []*gangLife
 	began     time.Time
-	predicted *prediction // of the jobs as they should be
-	measured  *prediction // of the jobs as they were: see asMeasured
+	predicted *prediction // for the planned jobs
+	measured  *prediction // for the jobs of asMeasured
 }
 
-// asMeasured are the jobs as the cluster had them: submitted when their pods were there, and holding nodes for as long as they did.
+// asMeasured returns the jobs as they were in the cluster: submitted when their pods existed, and running for as long as their
+// pods used nodes.
 func (r *replayed) asMeasured() []trace.Job {
 	all := simulated(r.jobs)
 	for i, life := range r.lives {
@@ -30,17 +31,17 @@ func (r *replayed) asMeasured() []trace.Job {
 	return all
 }
 
-// late is by how much a gang's pods were made after their time.
+// late returns the delay with which a gang's pods were created.
 func (r *replayed) late(i int) time.Duration { return r.lives[i].made.Sub(r.began) - r.jobs[i].Submit }
 
-// wait is how long a gang waited once its pods were made.
+// wait returns how long a gang waited after its pods were created.
 func (r *replayed) wait(i int) time.Duration { return r.lives[i].bound.Sub(r.lives[i].made) }
 
-// jct is from the time a job should have come until its last pod had ended.
+// jct returns the time from a job's planned arrival until its last pod had ended.
 func (r *replayed) jct(i int) time.Duration { return r.lives[i].ended.Sub(r.began) - r.jobs[i].Submit }
 
-// gapPart is a part of what a job takes longer in the cluster than in the simulator. All parts add up to the whole, and those
-// before the pods are bound to what it waits longer.
+// gapPart is a part of the difference between a job's completion time in the cluster and in the simulator. All parts add up to
+// that difference; the parts before the binding of the pods add up to the difference in waiting time.
 type gapPart struct {
 	what string
 	of   func(r *replayed, i int) time.Duration
@@ -62,7 +63,7 @@ var gapParts = []gapPart{
 	}},
 }
 
-// mean is the mean over all jobs.
+// mean returns the mean of a duration over all jobs.
 func (r *replayed) mean(of func(i int) time.Duration) time.Duration {
 	sum := time.Duration(0)
 	for i := range r.jobs {
@@ -71,13 +72,13 @@ func (r *replayed) mean(of func(i int) time.Duration) time.Duration {
 	return sum / time.Duration(len(r.jobs))
 }
 
-// seconds writes a time of the cluster's clock as seconds of the trace's.
+// seconds formats a duration on the cluster's clock in seconds of the trace's clock.
 func (r *replayed) seconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f", d.Seconds()*float64(r.window.speed))
 }
 
-// table compares the cluster with the simulator. Of a job as it was the simulator knows neither that it came late, which counts
-// as waiting here as it does in the cluster, nor why it took longer.
+// table compares the cluster with the simulator. The simulation of the measured jobs contains neither the late creation of pods,
+// which counts as waiting here as in the cluster, nor the reasons why a job took longer.
 func (r *replayed) table() string {
 	row := func(what string, cluster, predicted, measured time.Duration) []string {
 		gap := "0.0 %"
@@ -101,7 +102,7 @@ func (r *replayed) table() string {
 	return b.String()
 }
 
-// lastToEnd is the job that ended last in the cluster.
+// lastToEnd returns the job that ended last in the cluster.
 func (r *replayed) lastToEnd() (last int) {
 	for i := range r.lives {
 		if r.lives[i].ended.After(r.lives[last].ended) {
@@ -111,7 +112,7 @@ func (r *replayed) lastToEnd() (last int) {
 	return last
 }
 
-// parts says what the gaps consist of.
+// parts returns a table of the parts of the gaps.
 func (r *replayed) parts() string {
 	last := r.lastToEnd()
 	ended := r.predicted.ends[last]
@@ -144,10 +145,10 @@ func (r *replayed) parts() string {
 	return b.String()
 }
 
-// clock writes a time on the cluster's own clock.
+// clock formats a duration on the cluster's own clock.
 func clock(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
 
-// counts says what the scheduler counted.
+// counts returns the scheduler's counters as text.
 func (s *scheduler) counts(t testing.TB) string {
 	t.Helper()
 	var text []string

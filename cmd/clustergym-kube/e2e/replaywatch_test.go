@@ -15,32 +15,32 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// gangLife is when a gang got where, as a watch of its pods shows it.
+// gangLife contains when a gang reached each state, as a watch of its pods shows it.
 type gangLife struct {
-	made         time.Time // its last pod
-	first, bound time.Time // its first and its last pod
-	running      time.Time // its last pod
-	ended        time.Time // its last pod
-	left         int       // pods that have not ended
+	made         time.Time // when its last pod was created
+	first, bound time.Time // when its first and its last pod were bound
+	running      time.Time // when its last pod ran
+	ended        time.Time // when its last pod ended
+	left         int       // number of pods that have not ended
 }
 
-// gangWatch sees every change of every pod, in the order in which they came about, unlike a cache of them, and finds what must
-// never be: a pod on another node than before, a node with more pods than it has GPUs for, a pod that goes away or fails.
+// gangWatch sees every change of every pod in order, unlike a cache, and records faults: a pod that changes its node, a node with
+// more GPUs used than it has, and a pod that disappears or fails.
 type gangWatch struct {
-	done   chan struct{} // closed when all pods have ended, or the watch breaks
+	done   chan struct{} // closed when all pods have ended or the watch fails
 	ended  chan struct{}
 	cancel context.CancelFunc
 
 	gangs  map[string]*gangLife
 	order  []*gangLife
 	pods   map[types.UID]*podLife
-	used   map[string]int64 // GPUs, by node
+	used   map[string]int64 // used GPUs, by node
 	left   int
 	faults []string
 	events int
 }
 
-// podLife is what was last seen of a pod.
+// podLife is the last known state of a pod.
 type podLife struct {
 	node  string
 	phase corev1.PodPhase
@@ -59,7 +59,7 @@ func newGangWatch(jobs []gangJob) *gangWatch {
 	return w
 }
 
-// watchGangs begins to watch, before the jobs' pods are made.
+// watchGangs starts a watch, before the jobs' pods are created.
 func watchGangs(t *testing.T, c *kubetest.Cluster, jobs []gangJob) *gangWatch {
 	t.Helper()
 	w := newGangWatch(jobs)
@@ -97,7 +97,7 @@ func watchGangs(t *testing.T, c *kubetest.Cluster, jobs []gangJob) *gangWatch {
 	return w
 }
 
-// close ends the watch, reports what it found wrong, and returns what it saw of every gang, by the index of its job.
+// close ends the watch, reports its faults, and returns the lives of the gangs, by the index of their jobs.
 func (w *gangWatch) close(t *testing.T) []*gangLife {
 	t.Helper()
 	w.cancel()
@@ -115,7 +115,7 @@ func (w *gangWatch) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
-// see takes note of a change.
+// see processes a change.
 func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) {
 	w.events++
 	group := pod.Spec.SchedulingGroup
@@ -148,7 +148,7 @@ func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) 
 	}
 }
 
-// seeNode takes note of where a pod is.
+// seeNode processes the node of a pod.
 func (w *gangWatch) seeNode(gang *gangLife, was *podLife, pod *corev1.Pod, now time.Time) {
 	node := pod.Spec.NodeName
 	if node == was.node {
@@ -168,7 +168,7 @@ func (w *gangWatch) seeNode(gang *gangLife, was *podLife, pod *corev1.Pod, now t
 	}
 }
 
-// What the watch is for does not pass it unseen.
+// TestGangWatchFindsFaults checks that gangWatch finds each kind of fault.
 func TestGangWatchFindsFaults(t *testing.T) {
 	const name = "job-000"
 	pod := func(id, node string, phase corev1.PodPhase, gpus int) *corev1.Pod {

@@ -1,4 +1,4 @@
-// Package e2e tries clustergym-kube as a whole: the program itself, against a real API server, with KWOK as the kubelets.
+// Package e2e tests clustergym-kube end to end: the program itself, with a real API server, and KWOK as the kubelets.
 package e2e
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// built is the folder of the program, "" while no test has asked for it.
+// built is the folder of the program, "" before the first test uses it.
 var built string
 
 // program builds clustergym-kube once for all tests.
@@ -57,7 +57,7 @@ type scheduler struct {
 	metrics string // URL
 }
 
-// run starts clustergym-kube with flags and returns when it has read the cluster.
+// run starts clustergym-kube with the flags and returns when the program has read the cluster.
 func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *scheduler {
 	t.Helper()
 	path, err := program()
@@ -85,7 +85,7 @@ func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *sched
 	return s
 }
 
-// allow makes the ConfigMap of the orders, without which nothing is written. One that is there stays as it is.
+// allow creates the control ConfigMap if it does not exist. Without it the program writes nothing.
 func allow(t testing.TB, c *kubetest.Cluster) {
 	t.Helper()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: control.ControlName}}
@@ -95,7 +95,7 @@ func allow(t testing.TB, c *kubetest.Cluster) {
 	}
 }
 
-// said is what it has logged.
+// said returns the content of the program's log.
 func (s *scheduler) said(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(s.log)
@@ -105,7 +105,7 @@ func (s *scheduler) said(t testing.TB) string {
 	return string(text)
 }
 
-// field is the text of a field of a log line.
+// field returns the value of a text field in a log line.
 func field(line, name string) (string, bool) {
 	_, rest, ok := strings.Cut(line, `"`+name+`":"`)
 	if !ok {
@@ -115,7 +115,7 @@ func field(line, name string) (string, bool) {
 	return value, ok
 }
 
-// metric is the value of a line of /metrics, which begins with its name and labels.
+// metric returns the value in the line of /metrics that begins with name, which includes the labels.
 func (s *scheduler) metric(t testing.TB, name string) string {
 	t.Helper()
 	text, err := get(s.metrics)

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// readers renders the kustomization of shadow mode and keeps the rights, for a user in place of the service account.
+// readers returns the rights in the kustomization of shadow mode, with a user instead of the service account.
 func readers(t testing.TB, c *kubetest.Cluster, user string) string {
 	t.Helper()
 	base := repositoryPath(t, "deploy", "kustomize", "base")
@@ -34,8 +34,8 @@ func readers(t testing.TB, c *kubetest.Cluster, user string) string {
 	return ""
 }
 
-// In shadow mode the program decides beside the stock scheduler, with the rights of a reader or those of an administrator, and
-// writes nothing.
+// TestShadow checks that in shadow mode the program decides beside the stock scheduler and writes nothing, whether it has only
+// the rights of a reader or those of an administrator.
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{NativeGroups: true, Tokens: map[string][]string{"reader": {"readers"}}})
@@ -51,7 +51,7 @@ func TestShadow(t *testing.T) {
 			"--schedulers=default-scheduler", "--policy=srtf", "--preemptions-per-hour=100", "--estimate=1h", "--period=1s")
 	}
 	const gangs = 8
-	for i := range gangs { // 96 GPUs of 32: most wait, and the shadow plans to stop what runs, which runs for several periods
+	for i := range gangs { // 96 GPUs requested of 32: most gangs wait, and the policy plans to stop running ones. A gang runs for several periods
 		g := kubetest.Gang{API: kubetest.Native, Name: fmt.Sprintf("g%d", i), Pods: 3, GPUs: 4, Scheduler: "default-scheduler",
 			Annotations: map[string]string{kubetest.RunFor: "6s", "clustergym.dev/estimate": fmt.Sprintf("%dm", 100-10*i)}}
 		c.GangPods(g)

@@ -17,9 +17,10 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// BenchmarkThroughput binds 100 gangs of 8 pods with a GPU each on 100 nodes, by clustergym-kube and by the kube-scheduler of the same
-// Kubernetes with its gates for gangs, in turns on one API server. Either is held still (SIGSTOP) until all pods are there, and
-// then timed until the last pod is bound. It reports the gangs that each binds in a second, medians of five.
+// BenchmarkThroughput binds 100 gangs of 8 pods with one GPU each on 100 nodes, with clustergym-kube and with the kube-scheduler
+// of the same Kubernetes version with gang scheduling turned on. The two take turns on one API server. Each is stopped (SIGSTOP)
+// until all pods exist, and then timed until the last pod is bound. The benchmark reports the gangs bound per second, as the
+// median of five turns.
 func BenchmarkThroughput(b *testing.B) {
 	const nodes, gangs, pods, turns = 100, 100, 8, 5
 	c := kubetest.Start(b, kubetest.Options{NativeGroups: true})
@@ -50,7 +51,8 @@ func BenchmarkThroughput(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// bindAll makes gangs, whose names begin with the prefix, while their scheduler is held still, lets it go, and returns how long it takes to bind them all.
+// bindAll creates gangs, whose names begin with the prefix, while their scheduler is stopped. Then it continues the scheduler and
+// returns how long the scheduler takes to bind all gangs.
 func bindAll(b *testing.B, c *kubetest.Cluster, p *kubetest.Process, scheduler, prefix string, gangs, pods int) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)

@@ -23,18 +23,19 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands of the walk-through print into its page")
 
-// The page, and the section of it whose blocks are run.
+// The page, and its section whose blocks the test runs.
 const (
 	page    = "../../../docs/kubernetes.md"
 	section = "## A walk-through\n"
 )
 
-// account is who the deployed program is, with the rights that its roles grant and no more.
+// account is the user of the deployed program, with only the rights that its roles grant.
 const account = "system:serviceaccount:clustergym-system:clustergym"
 
-// The page's walk-through does what it shows. Its blocks are run in order, those of sh as a whole and those of console command by
-// command, by bash with the real kubectl, and what a command prints has to be what the page shows. The test plays the kubelet of
-// the one pod that matters: it runs the program with the arguments of the Deployment, and answers kubectl logs and port-forward.
+// TestWalkthrough checks that the page's walk-through works as shown. It runs the page's blocks in order with bash and the real
+// kubectl, blocks of sh as a whole and blocks of console command by command. The output of a command must equal the page's. The
+// test replaces the kubelet of the program's pod: it runs the program with the arguments of the Deployment, and answers kubectl
+// logs and port-forward.
 func TestWalkthrough(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -51,7 +52,7 @@ func TestWalkthrough(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{Tokens: map[string][]string{account: {"system:serviceaccounts"}}})
 	c.KWOK(2)
 	c.ControllerManager("deployment", "replicaset", "job", "garbage-collector")
-	c.Scheduler() // of the pod of the program
+	c.Scheduler() // schedules the program's own pod
 	w := newWalk(t, c)
 	shown, ran := w.all(blocks)
 	if ran < 10 {
@@ -70,37 +71,37 @@ func TestWalkthrough(t *testing.T) {
 	}
 }
 
-// walk is a walk in progress.
+// walk is the state of a walk-through.
 type walk struct {
 	t     *testing.T
 	c     *kubetest.Cluster
-	dir   string   // the reader's working folder, with deploy where the repository has it
-	bin   string   // first on PATH
-	args  []string // of the running program
+	dir   string   // the reader's working folder, with a copy of deploy
+	bin   string   // first folder of PATH
+	args  []string // arguments of the running program
 	runs  int
 	s     *scheduler
-	limit time.Duration // for reading what the page shows
+	limit time.Duration // how long a command may take to print what the page shows
 }
 
 func newWalk(t *testing.T, c *kubetest.Cluster) *walk {
 	t.Helper()
 	w := &walk{t: t, c: c, dir: t.TempDir(), bin: t.TempDir(), limit: 90 * time.Second}
 	if *update {
-		w.limit = 20 * time.Second // then what is printed is what will be shown
+		w.limit = 20 * time.Second // with -update the output becomes the page's
 	}
 	deploy := filepath.Join(w.dir, "cmd/clustergym-kube/deploy/kustomize")
 	if err := os.CopyFS(deploy, os.DirFS("../deploy/kustomize")); err != nil {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		// What goes through a kubelet to a pod is answered here.
+		// The script answers the requests that would go to a pod through its kubelet.
 		"kubectl": `case " $* " in
 *" logs "*) exec cat $BIN/log ;;
 *" port-forward "*) exit 0 ;;
 esac
 exec $ASSETS/kubectl "$@"
 `,
-		// The program listens on a free port, as 8080 may be taken here.
+		// The program listens on a free port, because 8080 may be in use.
 		"curl": `url=${!#}
 exec 3<> /dev/tcp/$(cat $BIN/metrics) && printf 'GET /%s HTTP/1.0\r\n\r\n' "${url##*/}" >&3 && sed $'1,/^\r$/d' <&3
 `,
@@ -113,11 +114,11 @@ exec 3<> /dev/tcp/$(cat $BIN/metrics) && printf 'GET /%s HTTP/1.0\r\n\r\n' "${ur
 	return w
 }
 
-// all runs the blocks of a text and returns the text with what was printed, and how many commands there were.
+// all runs the blocks of a text. It returns the text with the actual output, and the number of commands.
 func (w *walk) all(text string) (shown string, ran int) {
 	const fence = "```"
 	var out, block []string
-	kind := "" // of the block that is open
+	kind := "" // kind of the open block
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
 		case kind == "":
@@ -143,11 +144,11 @@ func (w *walk) all(text string) (shown string, ran int) {
 	return strings.Join(out, "\n"), ran
 }
 
-// console runs the commands of a block, lines that begin with "$ ", and compares what they print with the lines below them.
+// console runs the commands of a block, which begin with "$ ", and compares their output with the lines below them.
 func (w *walk) console(block []string) (shown []string, ran int) {
 	for len(block) > 0 {
 		command := 1
-		for strings.HasSuffix(block[command-1], `\`) && command < len(block) { // it goes on
+		for strings.HasSuffix(block[command-1], `\`) && command < len(block) { // the command continues on the next line
 			command++
 		}
 		end := command
@@ -167,14 +168,14 @@ func (w *walk) console(block []string) (shown []string, ran int) {
 	return shown, ran
 }
 
-// await runs a command, one that only looks until it prints what is wanted, and returns what it printed.
+// await runs a command and returns its output. It repeats a command that changes nothing until the output is as wanted.
 func (w *walk) await(command, want string) (got string) {
 	w.t.Helper()
 	w.t.Logf("$ %s", command)
 	deadline := time.Now().Add(w.limit)
 	for {
 		got = mask(w.run(command))
-		if squeeze(got) == squeeze(want) && (got != "" || !looks(command)) { // what has yet to be shown is awaited
+		if squeeze(got) == squeeze(want) && (got != "" || !looks(command)) { // an empty output may come too early
 			return want
 		}
 		if !looks(command) || time.Now().After(deadline) || w.t.Context().Err() != nil {
@@ -196,7 +197,7 @@ func looks(command string) bool {
 	})
 }
 
-// run runs commands as the reader does, and then sees to the program.
+// run runs commands in the reader's environment, and then starts or restarts the program if needed.
 func (w *walk) run(commands string) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
@@ -212,7 +213,7 @@ func (w *walk) run(commands string) string {
 	return string(bytes.TrimRight(out, "\n"))
 }
 
-// kubelet runs the program as the Deployment says, and replaces it when that says something else.
+// kubelet runs the program as the Deployment defines it, and restarts it when the Deployment changes.
 func (w *walk) kubelet() {
 	w.t.Helper()
 	const namespace = "clustergym-system"
@@ -243,27 +244,28 @@ func (w *walk) kubelet() {
 	if err := os.Symlink(w.s.log, filepath.Join(w.bin, "log")); err != nil {
 		w.t.Fatal(err)
 	}
-	at := strings.Replace(address, ":", "/", 1) + "\n" // as bash wants it
+	at := strings.Replace(address, ":", "/", 1) + "\n" // the form that bash needs
 	if err := os.WriteFile(filepath.Join(w.bin, "metrics"), []byte(at), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// What differs from run to run, which a page shows as three dots: instants, durations and ages, and the ends of the names of pods.
+// masked matches output that differs from run to run, which the page shows as three dots: times, durations and ages, and the
+// random ends of pod names.
 var masked = []*regexp.Regexp{
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)`),
 	regexp.MustCompile(`\b\d+(?:\.\d+)?(?:ms|s|min|m|h|d)(?:\d+[smh])*\b`),
 	regexp.MustCompile(`(?:^|[a-z0-9])-([bcdfghjklmnpqrstvwxz2456789]{5})\b`),
 }
 
-// mask replaces what differs from run to run. Columns stay where they are.
+// mask replaces output that differs from run to run by three dots. Columns keep their positions.
 func mask(text string) string {
 	const dots = "..."
 	for _, re := range masked {
 		var out strings.Builder
 		end := 0
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-			from, to := m[len(m)-2], m[len(m)-1] // the group, if there is one
+			from, to := m[len(m)-2], m[len(m)-1] // the group, or the whole match if there is none
 			out.WriteString(text[end:from] + dots)
 			if end = to; strings.HasPrefix(text[end:], "  ") {
 				out.WriteString(strings.Repeat(" ", max(to-from-len(dots), 0)))
@@ -274,7 +276,7 @@ func mask(text string) string {
 	return text
 }
 
-// squeeze makes columns of any width alike.
+// squeeze replaces the space between columns by one blank.
 func squeeze(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -283,7 +285,7 @@ func squeeze(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// What is masked on the page is masked in what is printed, and nothing else is.
+// TestMask checks that mask replaces what it should, and nothing else.
 func TestMask(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"train-0-x7k2b   Running   3m12s   gpu-000", "train-0-...     Running   ...     gpu-000"},
