@@ -87,7 +87,7 @@ func TestCombined(t *testing.T) {
 		source *Combined
 		pod    *corev1.Pod
 		ok     bool
-		group  string // name and the version of its object
+		group  string // name of the group and version of its object
 		least  int32
 		err    string // part of it
 	}{
@@ -158,7 +158,7 @@ func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
 	})
 }
 
-// server answers discovery: the resources of a version, or an error.
+// server implements discovery with fixed resources for each version, or an error.
 type server struct {
 	has map[string]string
 	err error
