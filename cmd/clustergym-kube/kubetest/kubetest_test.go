@@ -19,7 +19,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// One cluster serves all that does not disturb the rest, as it takes seconds to start.
+// TestCluster runs all tests that can share a cluster, because a cluster takes seconds to start.
 func TestCluster(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NativeGroups: true, Tokens: map[string][]string{"viewer": {"viewers"}}})
 	c.KWOK(20)
@@ -121,7 +121,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("the Job completed after %v, want its pods to run for 1s", ran)
 		}
 		groups, err := c.Client.SchedulingV1alpha2().PodGroups("default").List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(groups.Items) != 3 { // fits, large and the Job's
+		if err != nil || len(groups.Items) != 3 { // the groups fits and large, and the Job's
 			t.Errorf("%d groups, error %v, want the job controller to have made one", len(groups.Items), err)
 		}
 	})
@@ -195,7 +195,7 @@ func TestCluster(t *testing.T) {
 		if err != nil || len(after.Items) != len(before.Items) {
 			t.Errorf("%d pods after the crash, error %v, want the %d before", len(after.Items), err, len(before.Items))
 		}
-		c.AddNodes(1, nil) // KWOK finds its way back
+		c.AddNodes(1, nil) // KWOK connects again
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// observed is a test whose end is looked at instead of shown.
+// observed is a test whose result another test examines.
 type observed struct {
 	testing.TB
 	said            strings.Builder
@@ -26,7 +26,7 @@ func (o *observed) Fatal(args ...any)         { o.Log(args...); o.failed = true;
 func (o *observed) Fatalf(f string, a ...any) { o.Fatal(fmt.Sprintf(f, a...)) }
 func (o *observed) Skip(args ...any)          { o.Log(args...); o.skipped = true; panic(o) }
 
-// observe runs a test to its end.
+// observe runs a test to its end and returns its result.
 func observe(t *testing.T, test func(tb testing.TB)) *observed {
 	t.Helper()
 	o := &observed{TB: t}
@@ -55,7 +55,7 @@ func TestMissingProgramsSkipTestsButFailInCI(t *testing.T) {
 	}
 }
 
-// shell starts a program that a line of the shell tells.
+// shell starts a shell command as a process.
 func shell(c *Cluster, name, line string) *Process { return c.Run(name, "/bin/sh", "-c", line) }
 
 func never(context.Context) error { return errors.New("not ready") }
