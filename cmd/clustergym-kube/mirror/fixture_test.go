@@ -35,7 +35,7 @@ func list(pairs ...string) corev1.ResourceList {
 	return l
 }
 
-// aNode has 8 GPUs, 64 cores and 512 GiB.
+// aNode returns a node with 8 GPUs, 64 cores and 512 GiB.
 func aNode(name string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
@@ -62,7 +62,7 @@ func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
 type change = func(*corev1.Pod)
 
-// aPod is a pod of this scheduler that asks for 1 GPU, 4 cores and 16 GiB and was created an hour ago.
+// aPod returns a pod of this scheduler that requests 1 GPU, 4 cores and 16 GiB and was created an hour ago.
 func aPod(name string, changes ...change) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

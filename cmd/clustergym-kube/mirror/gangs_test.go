@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 )
 
-// tell says in one line for each gang where a View has put it.
+// tell describes the gangs of a View, one per line.
 func tell(v *View) string {
 	var lines []string
 	for i := range v.Jobs {
@@ -148,7 +148,8 @@ func created(ago time.Duration) change {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-ago)) }
 }
 
-// A gang waits from when the pod was made that made it whole: its group may be older, as may pods that waited for that one.
+// TestGangsWaitFromWhenTheyAreWhole checks that a gang waits from the creation of the pod that completed it. The group's object,
+// and pods that waited for that pod, may be older.
 func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
 	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": int64(2)}}}
 	group.SetCreationTimestamp(metav1.NewTime(now.Add(-900 * time.Hour)))
@@ -158,7 +159,7 @@ func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
 	if v := build(t, o); len(v.Jobs) != 1 || v.Jobs[0].Spec.Submit != 998*time.Hour {
 		t.Errorf("got %s since %v, want one gang since 998h", tell(v), v.Jobs[0].Spec.Submit)
 	}
-	group.SetAnnotations(map[string]string{minWorkersAnnotation: "3"}) // of which an elastic gang needs more
+	group.SetAnnotations(map[string]string{minWorkersAnnotation: "3"}) // an elastic gang needs as many pods as its minimum
 	if v := build(t, o); v.Jobs[0].Spec.Submit != 1000*time.Hour-time.Minute {
 		t.Errorf("with 3 pods at least since %v, want since the third was made", v.Jobs[0].Spec.Submit)
 	}
@@ -186,7 +187,7 @@ func TestProgressIsTheTimeSinceEnoughPodsHadStarted(t *testing.T) {
 		aPod("c", g, started(10*time.Minute), on("n1")), aPod("old", started(2000*time.Hour), on("n1"))))
 	for name, want := range map[string][2]time.Duration{
 		"team/g":   {20 * time.Minute, 60 * time.Minute},
-		"team/old": {2000 * time.Hour, 1000 * time.Hour}, // of the GPU time, only what lies after the epoch is known
+		"team/old": {2000 * time.Hour, 1000 * time.Hour}, // GPU time counts only after the epoch
 	} {
 		for _, id := range v.State.Running() {
 			if v.Jobs[id].Spec.Name != name {

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What pods claim of themselves costs a round time in proportion to its size: pods may name nodes that are not there, and hold on
-// each as much as a node can have.
+// TestPodsOnMissingNodesAreReadQuickly checks that the time to read a cluster is proportional to its size, even if pods name
+// nodes that do not exist and use as many GPUs on each as a node can have.
 func TestPodsOnMissingNodesAreReadQuickly(t *testing.T) {
 	o := objects(nodes(aNode("a")))
 	for i := range 128 {
@@ -23,7 +23,7 @@ func TestPodsOnMissingNodesAreReadQuickly(t *testing.T) {
 	}
 }
 
-// Lists that no pod needs so long are refused, and the field is named.
+// TestListsThatAreTooLong checks that pods with lists longer than any pod needs are refused with the name of the field.
 func TestListsThatAreTooLong(t *testing.T) {
 	tolerates := func(n int) change {
 		return func(p *corev1.Pod) {

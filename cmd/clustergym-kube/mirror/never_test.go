@@ -13,12 +13,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// bare has 8 GPUs, of one type of its own if so called, and says nothing of CPU and memory.
+// bare returns a node with 8 GPUs, of the given type if it is not "", and with no information about CPU and memory.
 func bare(name, kind string) *corev1.Node {
 	return aNode(name, labelled(config().TypeLabel, kind), func(n *corev1.Node) { n.Status.Allocatable = list(gpu, "8") })
 }
 
-// of has a controller of the kind own the pod.
+// of sets a controller of the given kind as the pod's owner.
 func of(kind string) change {
 	return func(p *corev1.Pod) {
 		yes := true
@@ -26,7 +26,7 @@ func of(kind string) change {
 	}
 }
 
-// What can never start says why, in the words of Kubernetes, and what only waits says nothing.
+// TestNever checks that Never says why a gang can never start, in terms of Kubernetes, and is empty for a gang that only waits.
 func TestNever(t *testing.T) {
 	inference := labelled(PoolLabel, InferencePool)
 	pods := func(n int, changes ...change) (all []*corev1.Pod) {
@@ -42,7 +42,7 @@ func TestNever(t *testing.T) {
 		pods  []*corev1.Pod
 		offer int32
 		quota string
-		want  string // what the reason says, "" for none
+		want  string // part of the reason, "" for none
 	}{
 		{"it waits for room", nodes(aNode("a")), with(pods(2, asks(gpu, "4")), aPod("y", asks(gpu, "8"), on("a"))), 0, "", ""},
 		{"or for pods of other schedulers", nodes(aNode("a")), with(pods(2, asks(gpu, "4")), aPod("y", foreign, on("a"))), 0, "", ""},
@@ -89,7 +89,8 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// An elastic gang with more pods than there will ever be room for asks for as many workers as there could be.
+// TestElasticGangsAskForWhatThereIs checks that an elastic gang with more pods than could ever fit asks for as many workers as
+// could fit.
 func TestElasticGangsAskForWhatThereIs(t *testing.T) {
 	var pods []*corev1.Pod
 	for i := range 12 {
@@ -101,7 +102,7 @@ func TestElasticGangsAskForWhatThereIs(t *testing.T) {
 	}
 }
 
-// A gang can never start if and only if it cannot in a cluster where nothing runs.
+// TestNeverIsWhatEmptyNodesSay checks that a gang can never start if and only if it cannot start in a cluster where nothing runs.
 func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := someObjects(t)
@@ -121,9 +122,9 @@ func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 			}
 			return false
 		}
-		empty.Nodes = slices.DeleteFunc(slices.Clone(o.Nodes), func(n *corev1.Node) bool { return !seen(n) }) // in use by inference
+		empty.Nodes = slices.DeleteFunc(slices.Clone(o.Nodes), func(n *corev1.Node) bool { return !seen(n) }) // inference uses it
 
-		lent := map[string]bool{} // they stay so while nothing runs
+		lent := map[string]bool{} // nodes that are on loan stay so while nothing runs
 		for id := range cluster.ServerID(v.State.Servers()) {
 			if v.State.OnLoan(id) {
 				lent[v.State.Server(id).Name] = true
@@ -140,7 +141,8 @@ func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 	})
 }
 
-// couldStart tries the gang of a pod on all servers that may be open at once, those that are lent among them.
+// couldStart tries to start the gang of a pod on each set of servers that may be open at the same time. Those in lent are always
+// open.
 func couldStart(t *rapid.T, o *Objects, pod *corev1.Pod, lent map[string]bool) bool {
 	v, err := Build(o, config(), now)
 	if err != nil {
@@ -157,7 +159,7 @@ func couldStart(t *rapid.T, o *Objects, pod *corev1.Pod, lent map[string]bool) b
 		for server := range s.Servers() {
 			closed = closed || open>>server&1 == 0 && lent[s.Server(cluster.ServerID(server)).Name]
 			if open>>server&1 != 0 {
-				_ = tx.Loan(cluster.ServerID(server)) // one that may not be lent stays closed
+				_ = tx.Loan(cluster.ServerID(server)) // fails if the server may not be lent
 			}
 		}
 		room := s.Room(id, s.Spec(id).Request, make([]int32, s.Servers()))

@@ -44,7 +44,7 @@ func someList(t *rapid.T) corev1.ResourceList {
 	return l
 }
 
-// rarely is true one time in n.
+// rarely returns true with probability 1/n.
 func rarely(t *rapid.T, n int) bool { return rapid.IntRange(1, n).Draw(t, "rarely") == n }
 
 func someWords(t *rapid.T, keys ...string) map[string]string {
@@ -135,13 +135,13 @@ func someObjects(t *rapid.T) *Objects {
 	return o
 }
 
-// failer is what checks report to: a test, or rapid.
+// failer is implemented by tests and by rapid.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// check finds what must hold of every View.
+// check checks the invariants of a View.
 func check(t failer, o *Objects, c *Config, v *View) {
 	t.Helper()
 	in := map[types.UID]int{}
@@ -205,7 +205,7 @@ func check(t failer, o *Objects, c *Config, v *View) {
 	}
 }
 
-// digest is all of a View as text.
+// digest returns a View as text.
 func digest(t failer, v *View) string {
 	for i := range v.Jobs {
 		if !v.Jobs[i].Running {
@@ -261,7 +261,7 @@ func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// FuzzBuild reads nodes and pods as JSON, as the API server gives them.
+// FuzzBuild checks that Build accepts any nodes and pods, given as JSON in the form of the API server.
 func FuzzBuild(f *testing.F) {
 	g := inGang("g", 2)
 	for _, o := range []*Objects{
@@ -285,7 +285,7 @@ func FuzzBuild(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, pod := range o.Pods { // names are unique in Kubernetes
+		for i, pod := range o.Pods { // Kubernetes guarantees unique names
 			if pod == nil || slices.ContainsFunc(o.Pods[:i], func(other *corev1.Pod) bool { return byName(pod, other) == 0 || pod.UID == other.UID }) {
 				return
 			}

@@ -12,8 +12,8 @@ func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		change  change
-		reason  string // "" for a pod that is a job
-		message string // part of it
+		reason  string // "" for a pod that becomes a job
+		message string // part of the message
 	}{
 		{"no GPU", asks("cpu", "1"), reasonNoGPU, "nvidia.com/gpu is 0"},
 		{"part of a GPU", asks(gpu, "500m"), reasonRequest, "500m"},

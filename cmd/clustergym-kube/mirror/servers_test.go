@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// room says of each server its free GPUs of how many, and what else there is to say.
+// room describes each server: its free GPUs, all its GPUs, and its special states.
 func room(v *View) string {
 	var all []string
 	for id := range cluster.ServerID(v.State.Servers()) {
@@ -105,7 +105,7 @@ func TestCPUAndMemoryOfNodes(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		pods     []*corev1.Pod
-		cpu, mem int64 // free
+		cpu, mem int64 // free amounts
 	}{
 		{"nothing runs", nil, 64000, 512 << 10},
 		{"others hold some", []*corev1.Pod{aPod("x", foreign, on("a"))}, 60000, 496 << 10},
@@ -190,7 +190,7 @@ func TestQuotas(t *testing.T) {
 		name   string
 		quotas []*corev1.ResourceQuota
 		pods   []*corev1.Pod
-		want   int64 // GPUs, -1 for no bound
+		want   int64 // GPUs, -1 for no limit
 	}{
 		{"none", nil, nil, -1},
 		{"the least of several", []*corev1.ResourceQuota{quota("team", "9"), quota("team", "5"), quota("team", "7")}, nil, 5},

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// where names the servers that will do for a job, "any" if all will.
+// where returns the names of the servers that a job may use, or "any" if it may use all.
 func where(v *View, id int) string {
 	set := v.Jobs[id].Spec.Where
 	if set == nil {
@@ -47,7 +47,7 @@ func claims(name string) change {
 	}
 }
 
-// withVolumes knows a claim of each volume's name that is bound to it.
+// withVolumes adds to the objects, for each volume, a claim that has the volume's name and is bound to it.
 func withVolumes(o *Objects, volumes ...*corev1.PersistentVolume) *Objects {
 	known := map[string]*corev1.PersistentVolume{}
 	for _, v := range volumes {
@@ -95,7 +95,7 @@ func TestServersThatWillDo(t *testing.T) {
 		name  string
 		nodes []*corev1.Node
 		pods  []*corev1.Pod
-		want  string // for the first job
+		want  string // servers of the first job
 	}{
 		{"all nodes", nodes(aNode("a"), aNode("b")), []*corev1.Pod{aPod("x")}, "any"},
 		{"taints keep jobs out", four, []*corev1.Pod{aPod("x")}, "a b"},
