@@ -44,7 +44,8 @@ func TestWriteReplacesWholeOrNot(t *testing.T) {
 	}
 }
 
-// A reader that opened the old file keeps reading the old bytes: the new file is another one.
+// TestWriteDoesNotTouchTheOldFile checks that a reader that has opened the old file keeps reading the old bytes, because Write
+// creates a new file.
 func TestWriteDoesNotTouchTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := WriteBytes(path, 0o600, []byte("old")); err != nil {
@@ -109,7 +110,7 @@ func TestWriteDirReplacesWholeOrNot(t *testing.T) {
 	}
 }
 
-// The path taken where the system has no exchange gives the same result.
+// TestMoveAsideSwaps checks that moveAside, the fallback of exchange, gives the same result.
 func TestMoveAsideSwaps(t *testing.T) {
 	parent := t.TempDir()
 	tmp, path := filepath.Join(parent, "tmp"), filepath.Join(parent, "d")
