@@ -65,7 +65,7 @@ func TestLayersRankSetEnvFileDefault(t *testing.T) {
 	t.Setenv("CLUSTERGYM_TRAIN_TIMEOUT", "1h30m")
 	t.Setenv("CLUSTERGYM_MODE", "a: b")
 	t.Setenv("CLUSTERGYM_TAGS", "[x, y]")
-	t.Setenv("CLUSTERGYM_NAME", "") // counts as unset
+	t.Setenv("CLUSTERGYM_NAME", "") // an empty variable counts as unset
 	got, list, err := read(t, `
 name: ResNet50 # case is kept
 train:
@@ -117,7 +117,7 @@ jobs:
 }
 
 func TestNothingGivenKeepsTheDefaults(t *testing.T) {
-	t.Setenv("CLUSTERGYM_SEED", "5") // not read without a prefix
+	t.Setenv("CLUSTERGYM_SEED", "5") // ignored without a prefix
 	for _, text := range []string{"", "# nothing\n", "---\n", "train:\n  # lr: 1\n", "{}"} {
 		got, list, err := read(t, text, Options{})
 		if err != nil {
@@ -138,7 +138,7 @@ func TestRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		sets       []string
-		want       []string // each in the error
+		want       []string // parts of the error
 	}{
 		{"a misspelled key", "train:\n  batchsize: 3\n", nil,
 			[]string{`run.yaml:2:3: unknown key "train.batchsize"; did you mean "train.batch_size"?`}},
@@ -229,7 +229,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The caller's default lists are neither shared with nor mixed into the result.
+// TestListsAreReplacedWhole checks that the result neither shares the caller's default lists nor mixes them with new ones.
 func TestListsAreReplacedWhole(t *testing.T) {
 	got := defaults()
 	before := got.Train.Hidden

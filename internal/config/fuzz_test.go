@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// No input panics; a refused one changes nothing; what an accepted one says is said again by its own YAML.
+// FuzzRead checks that no input panics, that a rejected input changes nothing, and that an accepted input survives writing as
+// YAML and reading again.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"", "name: x\nseed: 3\n", "train:\n  lr: 3e-4\n  timeout: 1h30m\n  hidden: [1, 2]\n", "jobs: [{name: a, gpus: 1}]",
