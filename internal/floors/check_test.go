@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// listed is what `go list -json` says of one package.
+// listed contains the fields of a package in the output of `go list -json`.
 type listed struct {
 	ImportPath   string
 	Imports      []string
@@ -16,7 +16,7 @@ type listed struct {
 	Deps         []string // transitive closure of Imports
 }
 
-// check returns all violations, sorted. Imports of test files are free of the floors but not of the fences.
+// check returns all violations, sorted. The floors do not apply to imports of test files, but the fences do.
 func (r rules) check(packages []listed) []string {
 	var found []string
 	byPath := map[string]listed{}
@@ -49,14 +49,14 @@ func (r rules) checkFloors(p listed, name string) []string {
 		if !ok {
 			continue
 		}
-		if to, ok := r.floor(target); ok && to >= from { // a target without a floor is reported once, as itself
+		if to, ok := r.floor(target); ok && to >= from { // a target without a floor is reported once, on its own
 			found = append(found, fmt.Sprintf("%s (floor %d) imports %s (floor %d)", name, from, target, to))
 		}
 	}
 	return found
 }
 
-// checkRooms reports packages that are listed and not there, or twice, and those on the floor of their parent.
+// checkRooms reports entries without a package, packages with two entries, and packages on the floor of the package above.
 func (r rules) checkRooms(there map[string]listed) []string {
 	var found []string
 	for i, room := range r.Rooms {
@@ -100,12 +100,12 @@ func (r rules) checkFence(p listed, name string, fence fence, byPath map[string]
 	return found
 }
 
-// dependsOn reports whether p itself imports the fenced module, so that a chain is reported at its far end.
+// dependsOn reports whether p itself imports the fenced module, so that a chain of imports is reported at its last package.
 func dependsOn(p listed, module string) bool {
 	return slices.ContainsFunc(p.Imports, func(path string) bool { return within(path, module) })
 }
 
-// own returns a package's name relative to the module, and whether it belongs to it.
+// own returns a package's name relative to the module, and whether the package belongs to the module.
 func (r rules) own(path string) (string, bool) {
 	if path == r.Module {
 		return ".", true
@@ -126,7 +126,7 @@ func inFamilies(name string, families []string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return within(name, family) })
 }
 
-// within reports whether path is prefix or lies below it.
+// within reports whether path equals prefix or is below it.
 func within(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// table writes the packages by floor as Markdown, the highest floor first.
+// table writes the packages by floor as a Markdown table, the highest floor first.
 func (r rules) table(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| floor | package | what it is |\n|---|---|---|\n")
@@ -25,16 +25,17 @@ const (
 	height = 22  // of a box
 	story  = 90  // from floor to floor
 	gap    = 12  // between boxes
-	letter = 6.7 // the width of one
+	letter = 6.7 // width of a letter
 )
 
-// box is where a package stands in the drawing. 0 is the middle of the house.
+// box is the position of a package in the drawing. x = 0 is the middle of the house.
 type box struct{ x, y, width float64 }
 
 func (b box) middle() float64 { return b.x + b.width/2 }
 
-// draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports but for those
-// that it reaches through others too. Packages under internal, and those of tests alone, are left out: most others import some.
+// draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports. It omits lines
+// to packages that it also reaches through others. It omits packages under internal and those for tests, because most packages
+// import some of them.
 func (r rules) draw(w io.Writer, packages []listed) error {
 	imports, boxes := r.lines(packages), map[string]box{}
 	var rows [][]entry
@@ -77,7 +78,8 @@ func (r rules) draw(w io.Writer, packages []listed) error {
 	return err
 }
 
-// place puts a row of packages at a height, each over those that it imports as far as that goes, and returns how wide the row is.
+// place sets the positions of a row of packages at height y, sorted by the positions of the packages that they import, and
+// returns the width of the row.
 func place(boxes map[string]box, row []entry, imports map[string][]string, y float64) float64 {
 	over := func(room entry) float64 {
 		sum, targets := 0.0, imports[room.Package]
@@ -100,7 +102,8 @@ func place(boxes map[string]box, row []entry, imports map[string][]string, y flo
 	return width
 }
 
-// lines lists by package what a drawing links it to; packages that a drawing leaves out are not in it.
+// lines returns for each package the packages to which the drawing draws a line. Packages that the drawing omits are not in the
+// map.
 func (r rules) lines(packages []listed) map[string][]string {
 	deps, direct := map[string][]string{}, map[string][]string{}
 	for _, p := range packages {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table, the walks and the drawing of docs/house.md")
 
-// The module keeps its own rules, and docs/house.md shows them.
+// TestHouse checks that the module follows its rules and that docs/house.md shows them.
 func TestHouse(t *testing.T) {
 	rules, packages := house(), packages(t)
 	for _, violation := range rules.check(packages) {
@@ -58,7 +58,7 @@ func put(t *testing.T, page, section, text string) string {
 	return before + begin + text + end + after
 }
 
-// read returns what a file says, "" if it is not there.
+// read returns the content of a file, or "" if it does not exist.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -68,7 +68,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// packages lists those of the module.
+// packages returns the packages of the module.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	readTree(t)
@@ -94,8 +94,8 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// readTree walks the module's folders. The go command caches a passing test until a file changes that the test itself has
-// looked at, and does not see what the child process reads.
+// readTree walks the module's folders. The go command reuses the result of a passing test until a file changes that the test
+// itself has opened; it does not notice what the child process reads.
 func readTree(t *testing.T) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin" || d.Name() == "runs") {
@@ -108,7 +108,7 @@ func readTree(t *testing.T) {
 	}
 }
 
-// toy is a house of three floors with a fenced module.
+// toy returns rules for a few packages with a fenced module.
 func toy() rules {
 	return rules{
 		Module: "m",
@@ -120,7 +120,7 @@ func toy() rules {
 	}
 }
 
-// Each violation is seen, and what is allowed is not.
+// TestCheckSees checks that each kind of violation is reported, and that nothing else is.
 func TestCheckSees(t *testing.T) {
 	type pkg = listed
 	imports := func(name string, targets ...string) pkg {
@@ -155,7 +155,7 @@ func TestCheckSees(t *testing.T) {
 		{"a module of a like name is outside", []pkg{imports("m/low", "fenced.org.uk/a")}, nil},
 		{"foreign packages are not judged", []pkg{imports("other.org/x", "m/high", "fenced.org/a")}, nil},
 	} {
-		var rest []pkg // the packages that the case says nothing of
+		var rest []pkg // the packages that the case does not mention
 		for _, room := range toy().Rooms {
 			if path := "m/" + room.Package; !slices.ContainsFunc(c.list, func(p pkg) bool { return p.ImportPath == path }) {
 				rest = append(rest, imports(path))
@@ -167,7 +167,8 @@ func TestCheckSees(t *testing.T) {
 	}
 }
 
-// A house is wrong where it lists what is not there, a package twice, or a part on the floor of its parent.
+// TestCheckSeesRooms checks that rules are wrong if they list a missing package, a package twice, or a package on the floor of
+// the package above.
 func TestCheckSeesRooms(t *testing.T) {
 	rules := rules{Module: "m", Rooms: []entry{{0, "a", ""}, {0, "a/part", ""}, {1, "a", ""}, {1, "gone", ""}}}
 	want := []string{"a has two floors", "a/part is on floor 0 beside its parent", "gone has a floor and is no package"}
@@ -176,7 +177,7 @@ func TestCheckSeesRooms(t *testing.T) {
 	}
 }
 
-// A drawing has a line to what is reached in no other way.
+// TestDraw checks that the drawing has a line to each package that is not reached in another way.
 func TestDraw(t *testing.T) {
 	var b strings.Builder
 	err := toy().draw(&b, []listed{

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What runs in production links no Gorgonia, not even through others. The module of clustergym-kube has a test of its own.
+// TestProductionLinksNoGorgonia checks that production packages do not link Gorgonia, not even through others. The module of
+// clustergym-kube has its own test.
 func TestProductionLinksNoGorgonia(t *testing.T) {
 	readTree(t)
 	for _, family := range []string{"serve", "serve/decide", "baselines", "agents", "checkpoints", "env"} {
@@ -19,13 +20,14 @@ func TestProductionLinksNoGorgonia(t *testing.T) {
 		}
 	}
 	training := strings.Join(deps(t, "./train"), "\n")
-	if !strings.Contains(training, "gorgonia.org/") { // else this test sees nothing
+	if !strings.Contains(training, "gorgonia.org/") { // otherwise the list of packages would be useless
 		t.Errorf("train links no Gorgonia, with which it trains, but\n%s", training)
 	}
 }
 
-// What decides in production links neither what simulates, nor what reads traces, nor forests, nor what trains or writes models;
-// cmd/clustergym-kube tests the same of its program. Package cli links all of it.
+// TestProductionLinksWhatItUses checks that the packages that decide in production do not link the simulator, trace readers,
+// forests, training or writers of models. The module cmd/clustergym-kube has the same test for its program. Package cli links all
+// of them.
 func TestProductionLinksWhatItUses(t *testing.T) {
 	readTree(t)
 	const module = "github.com/clustergym/clustergym/"
@@ -40,13 +42,13 @@ func TestProductionLinksWhatItUses(t *testing.T) {
 	}
 	all := deps(t, "./cli")
 	for _, name := range unused {
-		if !slices.Contains(all, module+name) { // else this test sees nothing
+		if !slices.Contains(all, module+name) { // otherwise the name would be wrong
 			t.Errorf("cli does not link %s: is that its name?", name)
 		}
 	}
 }
 
-// deps lists all packages that those of a pattern link, themselves included.
+// deps returns all packages that the packages of a pattern link, including themselves.
 func deps(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths := list(t, "{{.ImportPath}}", "-deps", pattern)
@@ -56,7 +58,7 @@ func deps(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// list is what `go list` prints in that format, word by word.
+// list returns the words that `go list` prints in the given format.
 func list(t *testing.T, format string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-f", format}, args...)...)

@@ -51,7 +51,8 @@ func TestShadow(t *testing.T) {
 			"--schedulers=default-scheduler", "--policy=srtf", "--preemptions-per-hour=100", "--estimate=1h", "--period=1s")
 	}
 	const gangs = 8
-	for i := range gangs { // 96 GPUs requested of 32: most gangs wait, and the policy plans to stop running ones. A gang runs for several periods
+	// 96 GPUs requested of 32: most gangs wait, and the policy plans to stop running ones. A gang runs for several periods.
+	for i := range gangs {
 		g := kubetest.Gang{API: kubetest.Native, Name: fmt.Sprintf("g%d", i), Pods: 3, GPUs: 4, Scheduler: "default-scheduler",
 			Annotations: map[string]string{kubetest.RunFor: "6s", "clustergym.dev/estimate": fmt.Sprintf("%dm", 100-10*i)}}
 		c.GangPods(g)
