@@ -28,7 +28,7 @@ func TestChild(t *testing.T) {
 	select {}
 }
 
-// A process that is killed leaves no lock, only a file that the next one takes over.
+// TestKilled checks that a killed process leaves no lock, only a file that the next process takes over.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
@@ -74,7 +74,8 @@ func TestFolderThatIsNone(t *testing.T) {
 	}
 }
 
-// A holder that has not yet said who it is, or a file of somebody else's, gives no name.
+// TestHolderThatIsNotKnown checks that the error contains no name if the holder has not written its name yet, or if the file
+// contains something else.
 func TestHolderThatIsNotKnown(t *testing.T) {
 	for _, text := range []string{"", "process 12", "process \x1b[2J\n", strings.Repeat("process ", 100)} {
 		dir := t.TempDir()
@@ -92,7 +93,7 @@ func TestHolderThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// Of many that come and go, one at a time is in.
+// TestOneAtATime checks that only one of many goroutines has the lock at any time.
 func TestOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
