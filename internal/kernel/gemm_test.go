@@ -12,10 +12,10 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// real32 has a name: how a slice is handed to BLAS must not depend on it.
+// real32 is a named type: Gemm must handle slices of named types too.
 type real32 float32
 
-// stored is a matrix of rows x cols inside a wider one, as views of both precisions.
+// stored is a matrix of rows x cols, stored inside a wider one, as views in both precisions.
 type stored struct {
 	data   []float64
 	data32 []real32
@@ -24,7 +24,7 @@ type stored struct {
 	index  func(i, j int) int
 }
 
-// store draws a matrix; transposed, it is stored as cols x rows.
+// store draws a matrix. If transposed, it is stored as cols x rows.
 func store(rng *rand.Rand, rows, cols int, transposed bool) stored {
 	if transposed {
 		s := store(rng, cols, rows, false)
@@ -59,7 +59,7 @@ func TestGemmEqualsPlainLoops(t *testing.T) {
 	})
 }
 
-// Short rows and few columns have loops of their own, by their number.
+// TestNarrowGemmEqualsPlainLoops tests the sizes for which Gemm has plain loops of its own: short rows and few columns.
 func TestNarrowGemmEqualsPlainLoops(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []int{1, 7, 70} {
@@ -77,10 +77,10 @@ func TestNarrowGemmEqualsPlainLoops(t *testing.T) {
 	}
 }
 
-// multiply compares Gemm in both precisions with plain loops; beta 0 must not read what was there.
+// multiply compares Gemm in both precisions with plain loops. With beta 0, Gemm must not read the old content of dst.
 func multiply(t rapid.TB, a, b, dst stored, alpha, beta float64) {
 	t.Helper()
-	want := append([]float64(nil), dst.data...) // what lies between the columns must stay
+	want := append([]float64(nil), dst.data...) // elements between the columns must not change
 	for i := range dst.m.Rows {
 		for j := range dst.m.Cols {
 			s := beta * want[dst.index(i, j)]

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLanesGiveTheSameBits runs products and softmax with the loops in assembly and without. From GOAMD64=v3 on Go fuses
-// products and sums, and what it gives differs in the last bits.
+// TestLanesGiveTheSameBits checks that products and softmax give the same bits with the assembly loops and without. From
+// GOAMD64=v3 on, Go fuses products and sums, so the results differ in the last bits.
 func TestLanesGiveTheSameBits(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has none")
@@ -53,7 +53,7 @@ func TestLanesGiveTheSameBits(t *testing.T) {
 		})
 	}
 	for range 200 {
-		rows, cols, far := r.IntN(11), 1+r.IntN(70), float32(int(1)<<r.IntN(8)) // so that some scores are too far off to count
+		rows, cols, far := r.IntN(11), 1+r.IntN(70), float32(int(1)<<r.IntN(8)) // so that some scores are too low to count
 		mask := make([]float32, cols)
 		for i := range mask {
 			mask[i] = 1
@@ -65,7 +65,7 @@ func TestLanesGiveTheSameBits(t *testing.T) {
 			Softmax(dst, mask)
 		})
 	}
-	// What is infinite, or not a number, is so in both.
+	// Infinities and NaN are the same in both versions.
 	for range 200 {
 		x := numbers(1 + r.IntN(40))
 		for range r.IntN(4) {
