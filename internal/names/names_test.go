@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What was escaped is clean but for line ends and tabs, and escaping it again changes nothing.
+// FuzzEscape checks that escaped text is clean except for line ends and tabs, and that escaping it again changes nothing.
 func FuzzEscape(f *testing.F) {
 	f.Add("a\x1b[2J\u202e\xffb\n")
 	f.Fuzz(func(t *testing.T, s string) {
