@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
 
-// scaled is x [n,2] times a matrix, plus 1.
+// scaled returns a model that computes x [n,2] times a matrix, plus 1.
 func scaled() []byte {
 	var g onnx.Graph
 	n := onnx.Dim{Name: "n"}
@@ -43,7 +43,7 @@ func TestModelRuns(t *testing.T) {
 	}
 }
 
-// What no runtime would load is the mistake of whoever builds it.
+// TestMistakesPanic checks that building a graph panics on errors that would make the model invalid.
 func TestMistakesPanic(t *testing.T) {
 	for want, mistake := range map[string]func(*onnx.Graph){
 		"no value named y":   func(g *onnx.Graph) { g.Node("Relu", []string{"y"}) },
