@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 )
 
-// bundles pins the files of the released policy, as the program has them and as it would export them now.
+// bundles returns the pins of the released policy's files: as the program contains them, and as it would export them now.
 func bundles() []group {
 	return []group{
 		bundle("embedded", func(*testing.T) fs.FS { return released.FS() }),

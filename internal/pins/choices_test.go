@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// choices plays a window under the released policy, perhaps with a suffix, and tells of every choice among candidates: what the
-// candidates are, what the network observes, matrix by matrix, the bits of its bids, and what is chosen.
+// choices plays a window with the released policy, with the suffix in name if any, and describes every choice: the candidates,
+// the network's observations, matrix by matrix, the bits of the bids, and the chosen candidate.
 func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text []byte, note string) {
 	t.Helper()
 	p, _, err := agents.LoadFS(released.FS())
@@ -57,7 +57,7 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 	return b.Bytes(), fmt.Sprintf("%d choices, %d times not the first offer", n, others)
 }
 
-// bits is a digest of numbers.
+// bits returns a digest of numbers.
 func bits(numbers any) string {
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, numbers); err != nil {

@@ -13,8 +13,8 @@ import (
 
 const featuresFile = "testdata/features.txt"
 
-// The features that a network reads have their names, units and ranges in the order in which they were pinned, and so have the
-// kinds of candidates.
+// TestPinsOfFeatures checks that the names, units and ranges of the network's input features, their order, and the kinds of
+// candidates have not changed.
 func TestPinsOfFeatures(t *testing.T) {
 	var b strings.Builder
 	spec := observe.NewStandard().Spec()

@@ -11,13 +11,13 @@ import (
 
 const file = "testdata/pins.txt"
 
-// digested is what the file holds of a pin.
+// digested is the content of the file for a pin.
 type digested struct{ digest, note string }
 
-// pins are those of the file, by key.
+// pins are the pins in the file, by key.
 type pins map[string]digested
 
-// read reads the file.
+// read reads the file of pins.
 func read(t *testing.T) pins {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -44,7 +44,7 @@ func read(t *testing.T) pins {
 	return all
 }
 
-// stale reports pins that nothing makes.
+// stale reports pins in the file that no test computes any more.
 func stale(t *testing.T, all []group, old pins) {
 	t.Helper()
 	makes := map[string]bool{}
@@ -60,8 +60,8 @@ func stale(t *testing.T, all []group, old pins) {
 	}
 }
 
-// rewrite writes the file in the order of the groups. Pins that were not made now stay: a trace is not there, or -run left them
-// out.
+// rewrite writes the file in the order of the groups. It keeps pins that were not computed now, because a trace is missing or
+// -run excluded them.
 func rewrite(t *testing.T, all []group, old, made pins) {
 	t.Helper()
 	var b strings.Builder

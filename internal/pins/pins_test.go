@@ -21,29 +21,29 @@ var (
 	update = flag.Bool("update", false, "rewrite testdata; the pins of traces that are not there stay")
 	keep   = flag.String("keep", "", "folder to write the text behind every pin to")
 
-	slow = false // under the race detector, which makes ten minutes of one
+	slow = false // true under the race detector, which would take ten times as long
 )
 
-// pin is a text that has to stay the same.
+// pin is a text that must not change.
 type pin struct {
 	what, window, policy string // without spaces
-	short                bool   // made with -short, too
-	// make returns the text and, for orientation, what came of it.
+	short                bool   // computed with -short too
+	// make returns the text and a short result for the reader.
 	make func(t *testing.T) (text []byte, note string)
 }
 
 func (p *pin) key() string { return p.what + " " + p.window + " " + p.policy }
 
-// group is the pins of a window, or those of none.
+// group contains the pins of a window, or pins without a window.
 type group struct {
 	name   string
-	shared bool // it needs the shared traces
+	shared bool // whether it needs the shared traces
 	pins   []pin
 }
 
-// The schedulers decide as they did when the pins were written: every baseline with what may stand behind its name, the prior and
-// the released policy, on generated windows and on windows of real traces. What the released policy observes and bids, and its
-// bundle, are the same.
+// TestPins checks that the schedulers decide as when the pins were written. It covers every baseline with its possible suffixes,
+// the prior and the released policy, on generated windows and on windows of real traces. It also covers the released policy's
+// observations, bids and bundle.
 func TestPins(t *testing.T) {
 	sameNumbers(t)
 	short := testing.Short() || slow
@@ -55,7 +55,7 @@ func TestPins(t *testing.T) {
 	}
 	all := groups()
 	old, made := read(t), pins{}
-	t.Cleanup(func() { // when those that run in parallel have ended
+	t.Cleanup(func() { // after all parallel tests have ended
 		switch {
 		case t.Failed():
 		case *update:
@@ -94,8 +94,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// sameNumbers skips, or fails where CI=true, on machines whose last bits may differ from those of the pins: those that are not
-// amd64, for which the compiler joins products and sums, and those without FMA, on which math.Exp does not.
+// sameNumbers skips the test on machines whose results may differ in the last bits, or fails it if CI=true. These are machines
+// other than amd64, for which the compiler fuses products and sums, and machines without FMA, which math.Exp uses.
 func sameNumbers(t *testing.T) {
 	t.Helper()
 	x := -1.0 / 7
@@ -113,7 +113,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// compare reports a pin that is not what it was, and how to see where they part.
+// compare reports a pin that has changed, and how to find the first difference.
 func compare(t *testing.T, p *pin, old pins, got digested, text []byte) {
 	t.Helper()
 	want, ok := old[p.key()]
@@ -137,7 +137,7 @@ func compare(t *testing.T, p *pin, old pins, got digested, text []byte) {
 	}
 }
 
-// pattern is what -run wants to run a test alone.
+// pattern returns the argument of -run that runs a test alone.
 func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -146,7 +146,7 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// write writes the text behind a pin and returns the path.
+// write writes the text of a pin into a file and returns its path.
 func write(t *testing.T, dir string, p *pin, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, strings.NewReplacer(" ", "_", ":", "_", "/", "_").Replace(p.key())+".txt")

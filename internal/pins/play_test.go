@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// groups lists all that is pinned.
+// groups returns all pins.
 func groups() []group {
 	all := bundles()
 	for _, w := range windows() {
@@ -38,7 +38,7 @@ func groups() []group {
 	return all
 }
 
-// find makes the scheduler of a name.
+// find creates the scheduler with the given name.
 func find(t *testing.T, name string) cluster.Scheduler {
 	t.Helper()
 	p, err := new(policy.Finder).Load(name)
@@ -52,7 +52,7 @@ func find(t *testing.T, name string) cluster.Scheduler {
 	return s
 }
 
-// play plays a window to its end.
+// play plays a window to its end and returns the log.
 func play(t *testing.T, open func() (*sim.Episode, error), s cluster.Scheduler) *sim.Log {
 	t.Helper()
 	e, err := open()

@@ -12,27 +12,27 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// The tests take all baselines.
+// Register all baselines for the tests.
 func init() { all.Register() }
 
-// seed of every episode and every scheduler.
+// seed is the seed of every episode and every scheduler.
 const seed = 1
 
-// window is an episode of a scenario's test split and who plays it.
+// window is an episode of a scenario's test split, with the policies that play it.
 type window struct {
 	name     string
 	scenario string
 	sets     []string
 	index    int
-	change   func(*sim.Episode) // what no scenario says, nil for nothing
+	change   func(*sim.Episode) // a change that no scenario can express, nil for none
 	shared   bool
 	policies []string
-	short    []string // of the policies, those that play with -short, too
+	short    []string // policies that also play with -short
 	choices  []string // learned policies whose every choice is pinned
 }
 
-// The generated windows are so loaded that jobs wait and schedulers differ. Those of real traces are the ones of their scenarios
-// where the released policy departs from its prior, where there is one.
+// windows returns the windows. The generated ones have so much load that jobs wait and schedulers differ. Of the real traces it
+// takes windows in which the released policy departs from its prior, if there are any.
 func windows() []window {
 	busy := []string{"window.arrivals=200", "window.warm=100", "workload.load=3"}
 	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las las:levels=single:quantum=0 gittins gavel lucid+menu synergy " +
@@ -59,8 +59,8 @@ func windows() []window {
 	}
 }
 
-// everybody is every baseline as it is and with what may stand behind its name, every placer behind an order that waits and one
-// that preempts, more ways to look ahead, and the policies that come with the program.
+// everybody returns the names of all policies to pin: every baseline with and without suffixes, every placer with an order that
+// waits and one that preempts, several ways to simulate ahead, and the built-in policies.
 func everybody() (names []string) {
 	for _, b := range baselines.All() {
 		names = append(names, b.Name, b.Name+baselines.MoveSuffix, b.Name+baselines.LoanSuffix)
@@ -75,7 +75,7 @@ func everybody() (names []string) {
 		"srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan", "released", "released+loan")
 }
 
-// tenants gives the jobs to three tenants, two of them with quotas.
+// tenants assigns the jobs to three tenants, two of which have quotas.
 func tenants(e *sim.Episode) {
 	e.Config.Cluster.Quotas = []cluster.Quota{{Tenant: "ann", GPUs: 20}, {Tenant: "bob", GPUs: 36}}
 	for i := range e.Jobs {
@@ -83,7 +83,7 @@ func tenants(e *sim.Episode) {
 	}
 }
 
-// open returns what makes the window's episode.
+// open returns a function that creates the window's episode.
 func (w *window) open() func() (*sim.Episode, error) {
 	source := sync.OnceValues(func() (*scenario.Source, error) {
 		s, err := scenario.Load(w.scenario, w.sets...)
