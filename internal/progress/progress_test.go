@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// clock is a wall clock that a test moves by hand.
+// clock is a clock that the test advances.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time       { return c.t }
@@ -36,7 +36,7 @@ func TestPlainLinesComeAtTheInterval(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
 	b := progress.New(&out, withTotal(plain(c)))
-	for i := range 25 { // one step a second, a line every ten
+	for i := range 25 { // one step per second, one line per ten
 		c.tick(time.Second)
 		if i == 14 {
 			b.Note("return -812\nkl 0.011")
@@ -60,7 +60,8 @@ func TestPlainLinesComeAtTheInterval(t *testing.T) {
 	}
 }
 
-// Where steps differ the caller knows better than their mean when it ends, on a terminal too.
+// TestTheCallerMaySayWhatIsLeft checks that the display shows the remaining time that the caller sets, for steps of different
+// lengths, on a terminal too.
 func TestTheCallerMaySayWhatIsLeft(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
@@ -88,7 +89,7 @@ func TestTheCallerMaySayWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A line that is printed while the bar is cleared stands alone.
+// TestClear checks that a line printed while the bar is cleared stands alone.
 func TestClear(t *testing.T) {
 	var out bytes.Buffer
 	b := progress.New(&out, withTotal(onScreen()))
@@ -144,7 +145,7 @@ func TestTerminalShowsABar(t *testing.T) {
 	b := progress.New(&out, withTotal(onScreen()))
 	b.Note("kl 0.011")
 	b.Set(400)
-	b.Set(401) // more than promised must not break the display
+	b.Set(401) // more than the total must not break the display
 	b.Finish()
 	got := out.String()
 	for _, want := range []string{"\r", "train", "kl 0.011", "400/400", "100%"} {
@@ -160,7 +161,7 @@ func TestTerminalShowsABar(t *testing.T) {
 	}
 }
 
-// An interrupted run stays where it stood: the bar is not filled.
+// TestFinishDoesNotFillTheBar checks that the bar of an interrupted run is not filled.
 func TestFinishDoesNotFillTheBar(t *testing.T) {
 	var out bytes.Buffer
 	b := progress.New(&out, withTotal(onScreen()))
@@ -225,7 +226,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// What was done before says nothing of the speed or of how long the rest takes.
+// TestSkip checks that steps finished before do not affect the rate or the estimated remaining time.
 func TestSkip(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
