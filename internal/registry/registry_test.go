@@ -26,7 +26,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// A name that the command line could not tell from something else is refused, and so is a second one.
+// TestNames checks that Add refuses a name that the command line could confuse with something else, and a name that is taken.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"a", "wcs-duration", "v1.2_b", "7"} {
 		registry.New[int]("number").Add(name, 1)
@@ -45,7 +45,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// panics returns what f panics with, "" if it does not.
+// panics returns the text that f panics with, or "" if it does not panic.
 func panics(f func()) (said string) {
 	defer func() { said, _ = recover().(string) }()
 	f()
