@@ -7,7 +7,8 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// The mapping from seed and names to draws is part of every published result: these numbers never change.
+// TestStreamIsPinned checks the mapping from seed and names to random numbers. Every published result depends on it, so these
+// numbers must never change.
 func TestStreamIsPinned(t *testing.T) {
 	for _, c := range []struct {
 		seed  uint64
