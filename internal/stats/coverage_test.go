@@ -20,14 +20,15 @@ var (
 	coverageResamples = flag.Int("coverage-resamples", 1000, "resamples behind each interval of the coverage tables")
 )
 
-// truth is a distribution of differences with mean zero, and what the tests ask of PairedCI there.
+// truth is a distribution of differences with mean zero, and the required coverage of PairedCI for it.
 type truth struct {
 	name  string
 	draw  func(r *rand.Rand) float64
-	least map[int]float64 // share of 95 % intervals that hold the mean, at 10, 30 and 100 differences; none asked if absent
+	least map[int]float64 // required share of 95 % intervals that contain the mean, by number of differences; none if absent
 }
 
-// broadly is what the interval promises; the skewed ones fall short of it at few differences, as its documentation says.
+// broadly is the documented coverage of the interval. With few differences, skewed distributions have less, as the documentation
+// of PairedCI says.
 var broadly = map[int]float64{10: 0.945, 30: 0.945, 100: 0.945}
 
 func truths() []truth {
@@ -60,11 +61,11 @@ func truths() []truth {
 				return 30*r.ExpFloat64() - 3
 			}
 			return r.NormFloat64() - 3
-		}, nil}, // a third of the samples of ten hold none of the tenth
+		}, nil}, // a third of the samples of ten contain no such value
 	}
 }
 
-// candidate is a way to make an interval of a sample.
+// candidate is a method to compute an interval from a sample.
 type candidate struct {
 	name     string
 	interval func(s *resampled, level float64) (lo, hi float64)
@@ -83,12 +84,12 @@ func candidates() []candidate {
 	}
 }
 
-// resampled is a sample with what the candidates need of its resamples.
+// resampled is a sample with the statistics of its resamples that the candidates need.
 type resampled struct {
 	xs       []float64
 	mean, se float64
-	means    []float64 // of all resamples, ascending
-	t        []float64 // (mean of the resample - mean) / its standard error, ascending, without resamples of equal numbers
+	means    []float64 // means of all resamples, ascending
+	t        []float64 // (mean of the resample - mean) / its standard error, ascending; without resamples of equal numbers
 	r        *rand.Rand
 }
 
@@ -167,15 +168,15 @@ func (s *resampled) symmetric(level float64) (lo, hi float64) {
 	return s.mean - half, s.mean + half
 }
 
-// tally counts intervals by where a mean of zero lies.
+// tally counts intervals by their position relative to the true mean, which is zero.
 type tally struct {
-	n, left, right int // all; those wholly right of the mean, so that it lies to their left; those wholly left of it
+	n, left, right int // all intervals; those entirely above the mean; those entirely below it
 	widths         []float64
 }
 
 func (t *tally) add(lo, hi float64) {
 	t.n++
-	switch { // sums of whole numbers over n may end a rounding error away from zero
+	switch { // rounding may move a bound slightly across zero
 	case !(lo <= 1e-12):
 		t.left++
 	case !(hi >= -1e-12):
@@ -188,13 +189,13 @@ func (t *tally) coverage() float64 { return 1 - float64(t.left+t.right)/float64(
 
 func percent(k, n int) float64 { return 100 * float64(k) / float64(n) }
 
-// TestCoverageTable prints how often each candidate's 95 % interval holds a known mean, as a Markdown table:
+// TestCoverageTable prints how often each candidate's 95 % interval contains a known mean, as a Markdown table:
 //
 //	go test ./internal/stats -run TestCoverageTable -v -coverage-trials 4000
 //
-// It takes minutes. A cell reads: percent of the intervals that hold the mean, (percent with the mean to their left / to
-// their right), mean width over that of Student's t. The last column is the 99th percentile of PairedCI's width over the
-// median width of Student's t.
+// It takes minutes. A cell contains the percentage of the intervals that contain the mean, in parentheses the percentages of
+// intervals entirely above and entirely below it, and the ratio of the mean width to that of Student's t. The last column is the
+// ratio of the 99th percentile of PairedCI's width to the median width of Student's t.
 func TestCoverageTable(t *testing.T) {
 	if *coverageTrials == 0 {
 		t.Skip("prints a table for -coverage-trials; TestPairedCICovers asserts what it shows")
@@ -246,7 +247,8 @@ func coverageRow(w *strings.Builder, truth truth, n int) {
 	fmt.Fprintf(w, " %.1f |\n", stats.Quantile(chosen.widths, 0.99)/stats.Quantile(student.widths, 0.5))
 }
 
-// At 10, 30 and 100 differences the 95 % intervals hold the mean as often as promised, and are not bought with width.
+// TestPairedCICovers checks that with 10, 30 and 100 differences the 95 % intervals contain the mean as often as documented, and
+// are not much wider than needed.
 func TestPairedCICovers(t *testing.T) {
 	const trials = 1000
 	for _, n := range []int{10, 30, 100} {
@@ -277,8 +279,9 @@ func TestPairedCICovers(t *testing.T) {
 	}
 }
 
-// Two policies with equal means, whose job completion times in a window differ by noise alone, are told apart in about 5 %
-// of seeds at most. Windows are as unlike as those of a trace, and noise grows with the window.
+// TestNoiseAloneIsNotADifference checks that two policies with equal means, whose job completion times in a window differ only by
+// noise, are found to differ for at most about 5 % of seeds. The windows vary as in a trace, and the noise grows with the
+// window's mean.
 func TestNoiseAloneIsNotADifference(t *testing.T) {
 	const seeds = 1000
 	for _, n := range []int{10, 30, 100} {
@@ -302,7 +305,7 @@ func TestNoiseAloneIsNotADifference(t *testing.T) {
 	}
 }
 
-// TestIQMCoverageTable prints how often the 95 % interval of IQMCI holds the IQM of endlessly many seeds, for ten windows:
+// TestIQMCoverageTable prints how often the 95 % interval of IQMCI contains the IQM of infinitely many seeds, for ten windows:
 //
 //	go test ./internal/stats -run TestIQMCoverageTable -v -coverage-trials 4000
 func TestIQMCoverageTable(t *testing.T) {

@@ -46,7 +46,8 @@ func TestPairedCIByHand(t *testing.T) {
 		// s/√n = √3 and t(3, 0.975) = 3.1824463053.
 		{"four by Student's t, however skewed", []float64{0, 0, 0, 4 * math.Sqrt(3)},
 			math.Sqrt(3) * (1 - 3.1824463052837078), math.Sqrt(3) * (1 + 3.1824463052837078)},
-		// t(9, 0.975) = 2.2621571628. Most resamples have the one wide window or none. None, of chance 0.35, has t = -1/0.25.
+		// t(9, 0.975) = 2.2621571628. Most resamples contain the one wide window once or not at all. With probability 0.35 a resample
+		// does not contain it, and then t = -1/0.25.
 		{"one window in ten differs", []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 10}, 1 - 2.2621571627409915, 1 + 4},
 	} {
 		lo, hi := stats.PairedCI(c.diffs, 0.95, 2000, rng.Stream(1))
@@ -56,8 +57,8 @@ func TestPairedCIByHand(t *testing.T) {
 	}
 }
 
-// plainPairedCI is PairedCI of five or more written out: resamples kept, their errors from two passes, no scaling. studentT
-// is the quantile of Student's t at (1+level)/2.
+// plainPairedCI is a naive version of PairedCI for five differences or more: it keeps the resamples, computes their standard
+// errors in two passes, and does not scale. The parameter studentT is the quantile of Student's t at (1+level)/2.
 func plainPairedCI(diffs []float64, level, studentT float64, resamples int, r *rand.Rand) (lo, hi float64) {
 	meanAndError := func(xs []float64) (mean, err float64) {
 		for _, x := range xs {
@@ -83,7 +84,8 @@ func plainPairedCI(diffs []float64, level, studentT float64, resamples int, r *r
 	return min(lo, mean-err*studentT), max(hi, mean+err*studentT)
 }
 
-// The interval is a function of the data and the stream, and agrees with resampling written out.
+// TestPairedCIAgainstPlainLoop checks that the interval depends only on the data and the random stream, and equals that of the
+// naive version.
 func TestPairedCIAgainstPlainLoop(t *testing.T) {
 	for _, c := range []struct {
 		n               int
@@ -114,8 +116,8 @@ func TestPairedCIAgainstPlainLoop(t *testing.T) {
 	}
 }
 
-// On one stream the interval moves with the differences, grows with their unit and turns round with their sign; it holds
-// their mean, is finite, and a higher level gives one around it.
+// TestPairedCIProperties checks, on one random stream, that the interval shifts and scales with the differences and is mirrored
+// with their sign; that it contains their mean and is finite; and that a higher level gives an interval around it.
 func TestPairedCIProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		diffs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 {
@@ -147,7 +149,7 @@ func TestPairedCIProperties(t *testing.T) {
 	})
 }
 
-// What an evaluation asks for at most: a hundred windows, 10,000 resamples.
+// BenchmarkPairedCI measures the largest input of an evaluation: 100 windows and 10,000 resamples.
 func BenchmarkPairedCI(b *testing.B) {
 	r := rng.Stream(1)
 	diffs := make([]float64, 100)

@@ -36,7 +36,8 @@ func TestIQM(t *testing.T) {
 	}
 }
 
-// plainIQM strikes out the smallest and the largest, again and again.
+// plainIQM computes the interquartile mean naively: it removes the smallest and the largest number in turn, each ⌊n/4⌋ times, and
+// averages the rest.
 func plainIQM(xs []float64) float64 {
 	rest := slices.Clone(xs)
 	for range len(xs) / 4 {
@@ -79,7 +80,7 @@ func TestIQMCIWithoutResampling(t *testing.T) {
 	}
 }
 
-// plainIQMCI is IQMCI written out: each resample is pooled and its IQM taken anew.
+// plainIQMCI is a naive version of IQMCI: it pools each resample and computes its IQM anew.
 func plainIQMCI(strata [][]float64, level float64, resamples int, r *rand.Rand) (lo, hi float64) {
 	var values []float64
 	for range resamples {
@@ -94,7 +95,7 @@ func plainIQMCI(strata [][]float64, level float64, resamples int, r *rand.Rand) 
 	return stats.Quantile(values, (1-level)/2), stats.Quantile(values, (1+level)/2)
 }
 
-// strataOf draws windows of unequal numbers of seeds, at least one with two. Ties are common.
+// strataOf draws windows with different numbers of seeds, at least one of them with two seeds. Ties are common.
 func strataOf(t *rapid.T) [][]float64 {
 	member := rapid.Map(rapid.IntRange(-40, 40), func(i int) float64 { return float64(i) / 4 })
 	strata := rapid.SliceOfN(rapid.SliceOfN(member, 0, 6), 0, 8).Draw(t, "strata")
@@ -114,7 +115,8 @@ func TestIQMCIAgainstPlainLoop(t *testing.T) {
 	})
 }
 
-// On one stream the interval moves with the numbers, grows with their unit and turns round with their sign.
+// TestIQMCIProperties checks, on one random stream, that the interval shifts and scales with the numbers and is mirrored with
+// their sign.
 func TestIQMCIProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		strata := strataOf(t)
@@ -139,7 +141,8 @@ func TestIQMCIProperties(t *testing.T) {
 	})
 }
 
-// Windows are held fixed: seeds that agree within each window leave no doubt, however far the windows are apart.
+// TestIQMCIHoldsWindowsFixed checks that the interval has width 0 if the seeds agree within each window, however much the windows
+// differ.
 func TestIQMCIHoldsWindowsFixed(t *testing.T) {
 	strata := [][]float64{{1, 1}, {20, 20, 20}, {300}, {4000, 4000}}
 	lo, hi := stats.IQMCI(strata, 0.95, 100, rng.Stream(1))
@@ -148,7 +151,7 @@ func TestIQMCIHoldsWindowsFixed(t *testing.T) {
 	}
 }
 
-// What the IQM drops may be anything.
+// TestIQMCIDropsInfinities checks that the numbers that the IQM drops may be infinite.
 func TestIQMCIDropsInfinities(t *testing.T) {
 	strata := [][]float64{{-inf, -inf}, {1, 1}, {3, 3}, {inf, inf}}
 	if lo, hi := stats.IQMCI(strata, 0.95, 100, rng.Stream(1)); lo != 2 || hi != 2 {
@@ -156,7 +159,7 @@ func TestIQMCIDropsInfinities(t *testing.T) {
 	}
 }
 
-// A hundred windows of five seeds, 10,000 resamples.
+// BenchmarkIQMCI measures 100 windows of five seeds with 10,000 resamples.
 func BenchmarkIQMCI(b *testing.B) {
 	r := rng.Stream(1)
 	strata := make([][]float64, 100)

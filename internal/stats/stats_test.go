@@ -65,7 +65,8 @@ func TestProgrammerMistakesPanic(t *testing.T) {
 	}
 }
 
-// Quantile agrees with the definition evaluated by a plain insertion sort and interpolation.
+// TestQuantileAgainstPlainLoop checks that Quantile equals its definition, computed with a plain insertion sort and
+// interpolation.
 func TestQuantileAgainstPlainLoop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 1, 40).Draw(t, "xs")
@@ -85,7 +86,7 @@ func TestQuantileAgainstPlainLoop(t *testing.T) {
 	})
 }
 
-// One pass and two plain loops agree on mean and variance.
+// TestWelfordAgainstPlainLoops checks that Welford's mean and variance equal those of two plain loops.
 func TestWelfordAgainstPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := rapid.SliceOfN(rapid.Float64Range(-1e3, 1e3), 0, 40).Draw(t, "xs")
