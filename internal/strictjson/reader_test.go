@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// node is what the tests read: a tree.
+// node is a node of the tree that the tests read.
 type node struct {
 	Number int64  `json:"n"`
 	Text   string `json:"s"`
@@ -125,7 +125,7 @@ func TestAnUnfinishedTextIsTold(t *testing.T) {
 	}
 }
 
-// What is skipped is read later, in any order.
+// TestSkippedValuesAreReadLater checks that skipped values can be read later, in any order.
 func TestSkippedValuesAreReadLater(t *testing.T) {
 	names := []string{"list", "number", "text"}
 	var at [3]strictjson.Place
@@ -147,7 +147,7 @@ func TestSkippedValuesAreReadLater(t *testing.T) {
 	}
 }
 
-// The reader reads what encoding/json reads, or refuses it.
+// FuzzReader checks that the reader returns the same values as encoding/json, or an error.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{
 		`{"n":1,"s":"a\u00e9\n","f":false,"l":[{"n":-1000,"l":[]},{"n":1e0}]}`, `{"n":1,"n":2}`, `{"n":0,"` + strings.Repeat("k", 300) + `":[0]}`,
