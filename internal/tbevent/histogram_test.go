@@ -15,8 +15,9 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
 )
 
-// spreadOf counts finite numbers as TensorFlow's rule has it: a number's bucket is the first whose limit is above it. Buckets
-// that are empty at either end are left out, and several empty ones in a row are one, up to the limit of the last.
+// spreadOf returns the histogram of finite numbers under TensorFlow's rule: the bucket of a number is the first whose limit is
+// above the number. It leaves out empty buckets at both ends, and merges adjacent empty buckets into one, with the limit of the
+// last.
 func spreadOf(tb testing.TB, values []float64) *tbeventtest.Histogram {
 	tb.Helper()
 	h := &tbeventtest.Histogram{Min: slices.Min(values), Max: slices.Max(values), Num: float64(len(values))}
@@ -49,13 +50,14 @@ func spreadOf(tb testing.TB, values []float64) *tbeventtest.Histogram {
 	}
 	for i := len(h.Buckets) - 2; i > 0; i-- {
 		if h.Buckets[i] == 0 && h.Buckets[i+1] == 0 {
-			drop(i) // its numbers, had it any, would be in the next
+			drop(i) // the next bucket covers its range
 		}
 	}
 	return h
 }
 
-// What is read back of a histogram is the plain count, and its parts agree with each other.
+// TestHistogramsAreCounts checks that a histogram that is read back equals the plain count, and that its fields agree with each
+// other.
 func TestHistogramsAreCounts(t *testing.T) {
 	number := rapid.OneOf(
 		rapid.Float64Range(-3, 3), rapid.Float64Range(-1e-11, 1e-11), rapid.Float64(),
@@ -77,7 +79,7 @@ func TestHistogramsAreCounts(t *testing.T) {
 		finite := slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 		drawn = append(drawn, finite)
 	})
-	// One process of the reader for all of them.
+	// One process of the reader reads all histograms.
 	path := filepath.Join(t.TempDir(), "events")
 	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 var then = time.Unix(1_500_000_000, 0)
 
-// The bytes were worked out by hand from the formats' descriptions, checksums bit by bit.
+// TestKnownBytes compares with bytes computed by hand from the descriptions of the formats, including the checksums.
 func TestKnownBytes(t *testing.T) {
 	const versionRecord = "1800000000000000 a37f4b22 09 000000c00b5ad641 1a0d 627261696e2e4576656e743a32 4ca9a464"
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func number(x float64) *tbeventtest.Number {
 	return &n
 }
 
-// example writes a file with all that there is, and returns its path and the events that are in it.
+// example writes a file with every kind of content, and returns its path and the events in it.
 func example(t *testing.T) (string, []tbeventtest.Event) {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,7 +124,8 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// A byte changed anywhere is noticed, and a file cut anywhere but between records is torn.
+// TestReaderNoticesDamage checks that the test's reader notices any changed byte, and reports a file as torn unless it is cut
+// between records.
 func TestReaderNoticesDamage(t *testing.T) {
 	path, want := example(t)
 	whole, err := os.ReadFile(path)
@@ -162,7 +163,7 @@ func read(t *testing.T, content []byte) ([]tbeventtest.Event, error) {
 	return tbeventtest.Read(t, path)
 }
 
-// Readers go by name, so a file made later has a later name, whatever the clock says.
+// TestNamesAscend checks that a file created later has a later name, whatever the clock says, because readers sort by name.
 func TestNamesAscend(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
@@ -200,7 +201,7 @@ func TestNamesAscend(t *testing.T) {
 	}
 }
 
-// full fails after so many bytes.
+// full is a writer that fails after the given number of bytes.
 type full int
 
 func (f *full) Write(b []byte) (int, error) {
