@@ -31,7 +31,7 @@ func pack(t testing.TB, text []byte) []byte {
 	return b.Bytes()
 }
 
-// digits is text that gzip makes about half as long.
+// digits returns n random digits, which gzip compresses to about half their size.
 func digits(n int) []byte {
 	text, r := make([]byte, n), rand.New(rand.NewPCG(1, 2))
 	for i := range text {
@@ -46,7 +46,7 @@ func TestLimits(t *testing.T) {
 		name string
 		text []byte
 		most int64
-		want string // in the error, "" for none
+		want string // part of the error, "" for none
 	}{
 		{"plain", []byte("a,b\n"), 100, ""},
 		{"nothing", nil, 100, ""},
