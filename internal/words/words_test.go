@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// No file of the repository has a retired word: code, docs, manifests and the Makefile. Test data and what programs write are
-// not looked at.
+// TestNoRetiredWords checks that no file of the repository contains a retired word: code, docs, manifests and the Makefile. It
+// skips test data and the output of programs.
 func TestNoRetiredWords(t *testing.T) {
 	const root = "../.."
 	skipped := []string{".git", "bin", "testdata", "runs"}
@@ -49,7 +49,7 @@ func TestNoRetiredWords(t *testing.T) {
 	}
 }
 
-// A retired word is seen whole and within names, and no other word is taken for one.
+// TestFindSees checks that Find finds a retired word alone and within names, and takes no other word for one.
 func TestFindSees(t *testing.T) {
 	for _, c := range []struct {
 		path, text string
