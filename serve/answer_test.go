@@ -39,7 +39,7 @@ func TestNobodyDecides(t *testing.T) {
 	}
 }
 
-// Every answer is logged as it was given.
+// TestAnswersAreLogged checks that the decision log contains every answer as the client got it.
 func TestAnswersAreLogged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.jsonl")
 	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})

@@ -20,7 +20,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
-// post opens a connection and begins a request with a body of so many bytes, of which it sends the first ones.
+// post opens a connection and starts a request with a body of the given length, of which it sends only the first bytes.
 func (s *site) post(t testing.TB, length int, first string) net.Conn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.web.Listener.Addr().String())
@@ -34,7 +34,7 @@ func (s *site) post(t testing.TB, length int, first string) net.Conn {
 	return c
 }
 
-// p99 asks so often and returns the 99th percentile of the times.
+// p99 sends the given number of requests and returns the 99th percentile of their times.
 func (s *site) p99(t testing.TB, times int) time.Duration {
 	t.Helper()
 	all := make([]time.Duration, times)
@@ -49,8 +49,8 @@ func (s *site) p99(t testing.TB, times int) time.Duration {
 	return all[times*99/100]
 }
 
-// Clients that send a byte a second keep nobody from an answer. The bound on time only tells waiting from not waiting: on a busy
-// machine single requests are slow.
+// TestSlowClientsDoNotHoldUpOthers checks that clients that send one byte per second do not delay the answers to others. The time
+// limit only distinguishes waiting from not waiting, because single requests are slow on a busy machine.
 func TestSlowClientsDoNotHoldUpOthers(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
 	alone := s.p99(t, 100)
@@ -64,12 +64,12 @@ func TestSlowClientsDoNotHoldUpOthers(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(time.Second):
-					_, _ = c.Write([]byte(" ")) // the server may have closed it
+					_, _ = c.Write([]byte(" ")) // the server may have closed the connection
 				}
 			}
 		})
 	}
-	time.Sleep(200 * time.Millisecond) // until all of them are being read
+	time.Sleep(200 * time.Millisecond) // until the server reads all of them
 	beside := s.p99(t, 400)
 	close(stop)
 	group.Wait()
@@ -79,7 +79,7 @@ func TestSlowClientsDoNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// A body has to come at some rate, or is refused.
+// TestSlowBodiesAreRefused checks that a body that arrives too slowly is refused.
 func TestSlowBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
@@ -97,7 +97,7 @@ func TestSlowBodiesAreRefused(t *testing.T) {
 	contains(t, string(text), "the body comes too slowly, want 65536 bytes a second after 5s")
 }
 
-// What bodies hold together is bounded, and given back.
+// TestBodiesShareABoundedMemory checks that the memory of all bodies together is limited, and is released.
 func TestBodiesShareABoundedMemory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.Parallel, c.MaxBody = 1, 1000 })
@@ -124,7 +124,7 @@ func TestBodiesShareABoundedMemory(t *testing.T) {
 	until(http.StatusOK, "x<y")
 }
 
-// queue is a snapshot in which many jobs wait, no two alike.
+// queue returns a snapshot with many waiting jobs, all different.
 func queue(servers, jobs int) string {
 	var b strings.Builder
 	b.WriteString(`{"version":1,"now_s":100,"servers":[`)
@@ -139,11 +139,11 @@ func queue(servers, jobs int) string {
 	return b.String()
 }
 
-// Who does not read the answer keeps no slot.
+// TestSlowReadersKeepNoSlot checks that a client that does not read its answer does not keep a slot.
 func TestSlowReadersKeepNoSlot(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Parallel = 1 })
 	body := queue(1, 30_000)
-	s.post(t, len(body), body) // the answer is larger than what a connection buffers
+	s.post(t, len(body), body) // the answer exceeds the buffers of a connection
 	for s.running(t) == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -158,7 +158,7 @@ func TestSlowReadersKeepNoSlot(t *testing.T) {
 	}
 }
 
-// running is how many decisions the metrics say are being made.
+// running returns the number of decisions in progress according to the metrics.
 func (s *site) running(t testing.TB) (n int) {
 	t.Helper()
 	for line := range strings.SplitSeq(s.metrics(t), "\n") {
@@ -185,7 +185,7 @@ func TestReasonsAreLeftOutIfNotWanted(t *testing.T) {
 	}
 }
 
-// Reasons that take too long are left out; the plan is there.
+// TestReasonsThatTakeTooLongAreLeftOut checks that an answer contains the plan without reasons if these take too long.
 func TestReasonsThatTakeTooLongAreLeftOut(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Reasons = 200 * time.Millisecond })
 	began := time.Now()
@@ -202,7 +202,7 @@ func TestReasonsThatTakeTooLongAreLeftOut(t *testing.T) {
 	}
 }
 
-// When the client has left, no reasons are found for it, and the log says so.
+// TestAClientThatLeavesIsNotDecidedFor checks that no reasons are found for a client that has gone, and that the log says so.
 func TestAClientThatLeavesIsNotDecidedFor(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)
@@ -215,7 +215,7 @@ func TestAClientThatLeavesIsNotDecidedFor(t *testing.T) {
 	if _, err := s.web.Client().Do(r); err == nil {
 		t.Fatal("an answer")
 	}
-	time.Sleep(100 * time.Millisecond) // until the server has seen it
+	time.Sleep(100 * time.Millisecond) // until the server notices it
 	close(hold)
 	for began := time.Now(); !strings.Contains(s.log.String(), `"status":499`); time.Sleep(time.Millisecond) {
 		if time.Since(began) > 10*time.Second {

@@ -50,7 +50,7 @@ func TestOthersAreServedOnlyWithTLSAndAToken(t *testing.T) {
 	for _, c := range []struct {
 		address serve.Address
 		token   string
-		want    string // in the error, "" for none
+		want    string // part of the error, "" for none
 	}{
 		{serve.Address{Host: "127.0.0.1:0"}, "", ""},
 		{serve.Address{Host: "[::1]:0"}, "", ""},
@@ -71,7 +71,7 @@ func TestOthersAreServedOnlyWithTLSAndAToken(t *testing.T) {
 	}
 }
 
-// identify makes a certificate of this machine with a number, in files of the address.
+// identify writes a certificate for this machine with a serial number, and sets its files in the address.
 func identify(t testing.TB, a *serve.Address, dir string, number int64) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -105,7 +105,8 @@ func identify(t testing.TB, a *serve.Address, dir string, number int64) *x509.Ce
 	return out
 }
 
-// A certificate that is replaced is that of the next connection, unless it is none or not that of the key.
+// TestACertificateIsReplaced checks that new connections use a replaced certificate, unless it is invalid or does not match the
+// key.
 func TestACertificateIsReplaced(t *testing.T) {
 	const token = "0123456789abcdef"
 	dir, address := t.TempDir(), serve.Address{Host: "127.0.0.1:0"}
@@ -121,7 +122,7 @@ func TestACertificateIsReplaced(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte("hello")) // which shakes hands first
+			_, _ = c.Write([]byte("hello")) // does the handshake first
 			_ = c.Close()
 		}
 	}()
@@ -192,7 +193,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A request that has begun is answered when the server ends.
+// TestTheServerDrains checks that a request in progress is answered when the server ends.
 func TestTheServerDrains(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)

@@ -21,7 +21,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
-// site is a server under test.
+// site is a server under test with its log.
 type site struct {
 	*serve.Server
 	web *httptest.Server
@@ -49,7 +49,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*serve.Config)) *site {
 	return s
 }
 
-// ask makes a request and returns its status and answer.
+// ask sends a request and returns the status and the body of its answer.
 func (s *site) ask(t testing.TB, method, path, body string, header ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, s.web.URL+path, strings.NewReader(body))
@@ -73,7 +73,7 @@ func (s *site) ask(t testing.TB, method, path, body string, header ...string) (i
 	return res.StatusCode, string(text)
 }
 
-// decide asks for a plan that there has to be.
+// decide asks for a plan, which must succeed.
 func (s *site) decide(t testing.TB) decide.Answer {
 	t.Helper()
 	status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot)
@@ -181,7 +181,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 	group.Wait()
 }
 
-// What is no fault of a scheduler must not reach the client either.
+// TestPanicsStayInside checks that a panic outside of a scheduler does not reach the client either.
 func TestPanicsStayInside(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("fifo"), nil)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/v1/policy", nil)
@@ -194,7 +194,7 @@ func TestPanicsStayInside(t *testing.T) {
 	contains(t, s.log.String(), `"panic":"boom"`, "server_test.go")
 }
 
-// bomb is an answer that breaks at a call of Header.
+// bomb is a ResponseWriter that panics at a given call of Header.
 type bomb struct {
 	*httptest.ResponseRecorder
 	calls int

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/serve"
 )
 
-// A token that was meant to be there and is not must never turn into none.
+// TestReadToken checks that an empty token file is an error, and never means that no token is needed.
 func TestReadToken(t *testing.T) {
 	for _, c := range []struct{ text, want, says string }{
 		{"0123456789abcdef\n", "0123456789abcdef", ""}, {"", "", "is empty"}, {" \n", "", "is empty"},
