@@ -37,7 +37,7 @@ func written(t testing.TB, s *cluster.State) string {
 	return b.String()
 }
 
-// site is a decider under test.
+// site is a decider under test with its log and metrics.
 type site struct {
 	*decide.Decider
 	log     *decidetest.Said
@@ -63,7 +63,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*decide.Config)) *site 
 	return s
 }
 
-// decide asks for a decision that there has to be, and records it.
+// decide asks for a decision, which must succeed, and records it.
 func (s *site) decide(t testing.TB) *decide.Answer {
 	t.Helper()
 	out, err := s.Decide(t.Context(), &read(t).View, "test-1", true)
@@ -109,7 +109,7 @@ func TestThePolicyDecides(t *testing.T) {
 	}
 }
 
-// What is proposed can be done on the state that was asked about, and is the same with reasons and without.
+// TestProposals checks that the proposals are feasible on the given state, and are the same with and without reasons.
 func TestProposals(t *testing.T) {
 	wakes := decidetest.Script(func(tx *cluster.Txn) error {
 		tx.WakeAt(tx.Now() + time.Minute)
@@ -139,7 +139,7 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// Whatever a scheduler does with its state, the caller's is as it was.
+// TestTheStateIsTheCallers checks that the caller's state does not change, whatever a scheduler does with its copy.
 func TestTheStateIsTheCallers(t *testing.T) {
 	start := func(tx *cluster.Txn) error {
 		p, _ := tx.View().BestFit(1, nil)

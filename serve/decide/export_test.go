@@ -1,6 +1,6 @@
 package decide
 
-// What tests outside the package hold to.
+// These names are for tests outside the package.
 const (
 	LogVersion     = logVersion
 	ReasonBusy     = reasonBusy

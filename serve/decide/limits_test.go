@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// drawState draws a cluster of a few servers of four GPUs with running and waiting jobs.
+// drawState draws a cluster of a few servers of four GPUs, with running and waiting jobs.
 func drawState(t *rapid.T) *cluster.State {
 	jobs := rapid.IntRange(3, 10).Draw(t, "jobs")
 	servers := rapid.IntRange(1, 3).Draw(t, "servers")
@@ -64,7 +64,7 @@ func anywhere(t *rapid.T, servers int) (p cluster.Placement) {
 	return p
 }
 
-// proposals draws what a policy might propose, feasible one after the other.
+// proposals draws proposals of a policy that are feasible one after the other.
 func proposals(t *rapid.T, s *cluster.State) (all []cluster.Proposal) {
 	var trial cluster.State
 	s.CopyTo(&trial)
@@ -87,7 +87,8 @@ func proposals(t *rapid.T, s *cluster.State) (all []cluster.Proposal) {
 	return all
 }
 
-// start is when a waiting job could start if running jobs end as estimated and nothing else starts: found by trying.
+// start returns when a waiting job could start if running jobs end as estimated and nothing else starts. It simulates the ends of
+// the jobs.
 func start(s *cluster.State, id cluster.JobID) (at time.Duration, told bool) {
 	var trial cluster.State
 	s.CopyTo(&trial)
@@ -108,8 +109,9 @@ func room(s *cluster.State, id cluster.JobID) int64 {
 	return s.Room(id, s.Spec(id).Request, make([]int32, s.Servers()))
 }
 
-// Whatever is proposed, no more jobs stop than may, protected jobs keep their workers, the starving jobs that hold others back need
-// not wait for longer, nothing else is held for them, and every proposal is either carried out or held.
+// TestLimits checks for any proposals that no more jobs stop than allowed, that protected jobs keep their workers, that starving
+// jobs that hold others back do not wait longer, that no proposal is held for other jobs, and that every proposal is either
+// carried out or held.
 func TestLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -194,7 +196,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// meet reports whether there is a server that two jobs could use, or a quota.
+// meet reports whether there is a server that both jobs may use, or a quota that both share.
 func meet(s *cluster.State, a, b cluster.JobID) bool {
 	for i := range s.Servers() {
 		if id := cluster.ServerID(i); s.MayUse(a, id) && s.MayUse(b, id) {
@@ -204,8 +206,9 @@ func meet(s *cluster.State, a, b cluster.JobID) bool {
 	return s.Quota(a) >= 0 && s.Spec(a).Tenant == s.Spec(b).Tenant
 }
 
-// A job that starves holds back what takes GPUs of its own servers, and nothing elsewhere; two of different servers do each on
-// theirs; and one whose quota is in use holds back nobody but its own tenant's jobs.
+// TestStarvingJobsHoldTheirOwnServers checks that a starving job holds back only starts that take GPUs of servers that it may
+// use; that two starving jobs with different servers each do so on theirs; and that a starving job that waits for its quota holds
+// back only jobs of its own tenant.
 func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 	spec := cluster.Uniform(3, 4)
 	spec.Quotas = []cluster.Quota{{Tenant: "few", GPUs: 4}}
@@ -234,9 +237,9 @@ func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx.End()
-	submit(2, 4, only(0), "") // starves for server 0
-	submit(3, 4, only(1), "") // starves for server 1
-	submit(4, 3, nil, "few")  // starves for the quota
+	submit(2, 4, only(0), "") // starves on server 0
+	submit(3, 4, only(1), "") // starves on server 1
+	submit(4, 3, nil, "few")  // starves because of its quota
 	submit(5, 1, nil, "")
 	submit(6, 1, nil, "few")
 	for _, c := range []struct {
@@ -270,7 +273,8 @@ func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 	tx.End()
 }
 
-// A proposal that lives by another one, which was held, is held as well, and the rest is done.
+// TestLimitsHoldWhatFollows checks that a proposal that depends on a held proposal is held too, and that the others are carried
+// out.
 func TestLimitsHoldWhatFollows(t *testing.T) {
 	s := read(t)
 	tx := s.Begin(nil)
@@ -282,7 +286,7 @@ func TestLimitsHoldWhatFollows(t *testing.T) {
 	if len(held) != 2 || held[0].Reason != decide.HeldStops || held[1].Reason != decide.HeldNoRoom || s.Phase(1) != cluster.Running {
 		t.Errorf("held %+v, job 1 is %v; want the stop held, and the start that needs its room, and job 1 running", held, s.Phase(1))
 	}
-	// A starving job that needs all GPUs keeps short jobs out, unless they end before it could start.
+	// A starving job that needs all GPUs holds back short jobs, unless they end before it could start.
 	tx.Rollback(0)
 	l := decide.Limits{Starving: []cluster.JobID{2}}
 	holding, _ := l.Rescue(tx)
@@ -302,7 +306,7 @@ func TestLimitsHoldWhatFollows(t *testing.T) {
 	tx.End()
 }
 
-// A start that was proposed in the place of a job whose stop was held goes where there is room.
+// TestLimitsStartElsewhere checks that a start in the place of a job whose stop was held moves to another server with room.
 func TestLimitsStartElsewhere(t *testing.T) {
 	s := read(t)
 	three := *s.Spec(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
-// logged has a decider decide n times and returns the decision log.
+// logged makes n decisions and returns the decision log.
 func logged(t testing.TB, p *policy.Policy, n int) string {
 	path := logPath(t)
 	l, err := decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1})
@@ -38,7 +38,7 @@ func logged(t testing.TB, p *policy.Policy, n int) string {
 	return string(text)
 }
 
-// replay decides all lines again and returns what is said of each.
+// replay replays all lines and returns the difference of each.
 func replay(t testing.TB, log string, p *policy.Policy) (said []string) {
 	t.Helper()
 	for r := decide.NewLogReader(strings.NewReader(log)); ; {
@@ -85,7 +85,7 @@ func TestALogIsDecidedAgain(t *testing.T) {
 	}
 }
 
-// A fallback's decision is decided again by the fallback.
+// TestAFallbackIsDecidedAgain checks that a decision of a fallback is replayed with the fallback.
 func TestAFallbackIsDecidedAgain(t *testing.T) {
 	text := logged(t, decidetest.Script(func(*cluster.Txn) error { return errors.New("no") }).Policy(), 1)
 	if said := replay(t, text, decidetest.Baseline("fifo")); len(said) != 1 || said[0] != "" {
@@ -93,7 +93,7 @@ func TestAFallbackIsDecidedAgain(t *testing.T) {
 	}
 }
 
-// A learned policy's reasons speak of its prior, in the log as offline.
+// TestThePriorIsBesideThePolicy checks that the reasons of a learned policy mention its prior, in the log and in the replay.
 func TestThePriorIsBesideThePolicy(t *testing.T) {
 	p := decidetest.Baseline("sjfskip")
 	p.Prior = decidetest.Baseline("fifo")
@@ -104,7 +104,7 @@ func TestThePriorIsBesideThePolicy(t *testing.T) {
 	}
 }
 
-// What comes after a line that a full disk has cut is not lost with it.
+// TestALogGoesOnAfterACutLine checks that records after a line that a full disk has cut can be read.
 func TestALogGoesOnAfterACutLine(t *testing.T) {
 	text := logged(t, decidetest.Baseline("fifo"), 1)
 	path := logPath(t)
@@ -142,7 +142,7 @@ func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
 	contains(t, s.log.String(), "decision not logged")
 }
 
-// A decision without reasons is made again and compared without them.
+// TestADecisionWithoutReasonsIsLogged checks that a decision without reasons is replayed and compared without reasons.
 func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 	for want, change := range map[string]func(*decide.Config){
 		decide.ReasonsNone: func(*decide.Config) {},
@@ -188,7 +188,7 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 	}
 }
 
-// Who has gone is not decided for.
+// TestNothingIsDoneWhenTheContextHasEnded checks that no policy is asked after the context has ended.
 func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 	asked := 0
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { asked++; return nil }).Policy(), nil)
@@ -238,7 +238,7 @@ func FuzzDecisionLog(f *testing.F) {
 				}
 				continue
 			}
-			_, _ = decide.Again(record, d, decidetest.Baseline("fifo"), nil) // whatever it says, it does not break
+			_, _ = decide.Again(record, d, decidetest.Baseline("fifo"), nil) // any result is fine; it must not panic
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestABundleIsReloaded(t *testing.T) {
 		}
 	}
 	set(decidetest.Baseline("sjfskip"), "1", nil)
-	decides("fifo") // the stamp is as it was
+	decides("fifo") // the stamp has not changed
 	set(decidetest.Baseline("sjfskip"), "2", nil)
 	decides("sjfskip")
 	set(nil, "3", errors.New("checksum does not match"))
@@ -50,7 +50,7 @@ func TestABundleIsReloaded(t *testing.T) {
 	decides("las")
 }
 
-// A decision keeps the policy that it began with.
+// TestADecisionKeepsItsPolicy checks that a decision ends with the policy that it began with.
 func TestADecisionKeepsItsPolicy(t *testing.T) {
 	hold, in := make(chan struct{}), make(chan struct{}, 1)
 	first := decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy()
@@ -80,7 +80,7 @@ func TestADecisionKeepsItsPolicy(t *testing.T) {
 	}
 }
 
-// Teams share one policy, and its physics.
+// TestTeamsDecideSideBySide checks concurrent decisions of teams that share a policy and its physics.
 func TestTeamsDecideSideBySide(t *testing.T) {
 	team, _, err := agents.LoadFS(released.FS())
 	if err != nil {

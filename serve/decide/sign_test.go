@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
-// signed puts the released policy into a folder, under a name and signed by a key; nil for none.
+// signed writes the released policy into a folder, under a name and signed with a key; nil for unsigned.
 func signed(t testing.TB, dir, name string, key ed25519.PrivateKey) {
 	t.Helper()
 	p, m, err := agents.LoadFS(released.FS())
@@ -76,7 +76,8 @@ func TestFoldersMustBeSigned(t *testing.T) {
 	}
 }
 
-// A bundle is not taken up while the policy decides unless the key has signed it, whatever is wrong.
+// TestAReloadedBundleMustBeSigned checks that a changed bundle is loaded only if the key has signed it, whatever else is wrong
+// with it.
 func TestAReloadedBundleMustBeSigned(t *testing.T) {
 	from, key := keys(1)
 	_, other := keys(2)
