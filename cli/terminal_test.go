@@ -54,8 +54,8 @@ func calm(t *testing.T, args []string, s said) {
 	}
 }
 
-// TestAPolicyIsNotNamedByControlCharacters checks that names with such characters, in a run from somebody else or as a flag of
-// export, never reach the terminal or a bundle.
+// TestAPolicyIsNotNamedByControlCharacters checks that export refuses a name with such characters, does not print them, and
+// writes no bundle.
 func TestAPolicyIsNotNamedByControlCharacters(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train2(t, "runs/one")

@@ -79,9 +79,9 @@ const (
 	maxHeader  = 64 << 10
 )
 
-// Serve serves requests on the listener until the context ends. Then it finishes the requests in progress, for at most the time
-// drain. Until then it checks every poll whether the policy has changed, and reloads it on every signal from hup. It closes the
-// listener.
+// Serve serves requests on the listener until the context ends. Meanwhile it checks in intervals of poll whether the policy has
+// changed, and reloads it on every signal from hup. Then it finishes the requests in progress, for at most the time drain, and
+// closes the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,

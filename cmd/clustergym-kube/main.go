@@ -24,7 +24,7 @@ var version = "unknown"
 
 func main() {
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, release) // the first signal ends the loop after the current round, the second ends the process
+	context.AfterFunc(ctx, release) // the first signal ends the loop in order, the second ends the process
 	os.Exit(run(ctx, os.Args[1:], os.Stderr))
 }
 

@@ -79,8 +79,8 @@ func Load(path string, dst any, opts Options) (Settings, error) {
 	return Read(f, path, dst, opts)
 }
 
-// Read fills dst, a pointer to a struct whose current values are the defaults, from one YAML document in r and from opts. Errors
-// call r by the parameter name. Read returns one error that lists everything invalid, and then leaves dst unchanged.
+// Read fills dst, a pointer to a struct whose current values are the defaults, from one YAML document in r and from opts. The
+// parameter name is the name of r in errors. Read returns one error that lists everything invalid, and then leaves dst unchanged.
 //
 // Keys are the yaml tags of the exported fields, or their names in lower case; the tag "-" leaves a field out. Fields may be
 // bool, integers, floats, string, time.Duration (written "90s", "1h30m"), structs, and lists of these. Elements of a list start

@@ -22,7 +22,7 @@ import (
 // Float is the element type of every kernel.
 type Float interface{ ~float32 | ~float64 }
 
-// Want panics unless x has n elements. The panic calls x by the parameter name.
+// Want panics unless x has n elements. The parameter name is the name of x in the panic's message.
 func Want[T Float](name string, x []T, n int) {
 	if len(x) != n {
 		panic(fmt.Sprintf("kernel: %s has %d elements, want %d", name, len(x), n))

@@ -1,8 +1,7 @@
 // Package progress shows the progress of a long run: a bar on a terminal, a line every few seconds elsewhere, and nothing when
 // quiet. It never affects the run: errors of the display do not reach the caller. It uses no colour, and so respects NO_COLOR.
 //
-// The package reads the wall clock, which no other package below cmd/ does, because rates and estimates of the remaining time
-// need it. Results never depend on it.
+// The package reads the wall clock, because rates and estimates of the remaining time need it. Results never depend on it.
 package progress
 
 import (

@@ -137,8 +137,8 @@ func (r *Reader) excerpt() string {
 	return printable(text[:min(end, len(text))], longest)
 }
 
-// printable returns text for an error: cut to at most the number most of bytes, and with escapes for characters that a terminal
-// might act on.
+// printable returns text for an error. It cuts a text of more bytes than the parameter most, and escapes characters that a
+// terminal might act on.
 func printable(text []byte, most int) string {
 	cut := ""
 	if len(text) > most {

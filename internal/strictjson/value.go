@@ -108,8 +108,8 @@ func (r *Reader) OneOf(words ...string) int {
 	return max(i, 0)
 }
 
-// String reads a string of at most the number most of bytes. If the next value is not such a string, ok is false, and the caller
-// must refuse the value. Equal short strings share one copy, until the table of shared strings is full.
+// String reads a string. If the next value is not a string, or has more bytes than the parameter most, ok is false, and the
+// caller must refuse the value. Equal short strings share one copy, until the table of shared strings is full.
 func (r *Reader) String(most int) (s string, ok bool) {
 	quoted := r.scalar('"')
 	if quoted == nil || len(quoted)-2 > 6*most { // one byte has an escape of at most six bytes

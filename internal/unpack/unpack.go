@@ -9,15 +9,15 @@ import (
 	"io"
 )
 
-// A compressed file may always unpack to the number free of bytes, and beyond that to mostRatio times its size. Event logs and
-// traces unpack to 5 to 40 times their size.
+// The constant free is the number of bytes to which a compressed file may always unpack. Beyond that, it may unpack to mostRatio
+// times its size. Event logs and traces unpack to 5 to 40 times their size.
 const (
 	free      = 16 << 20
 	mostRatio = 100
 )
 
-// NewReader returns a reader of in, which it decompresses if the first bytes are those of gzip. Reading fails after the number
-// most of bytes, or if the data unpack to more than the limits above. The error then wraps tooMuch.
+// NewReader returns a reader of in, which it decompresses if the first bytes are those of gzip. Reading fails if there are more
+// bytes than the parameter most, or if the data unpack to more than the limits above. The error then wraps tooMuch.
 func NewReader(in io.Reader, most int64, tooMuch error) (io.Reader, error) {
 	packed := &counter{in: in}
 	buf := bufio.NewReader(packed)

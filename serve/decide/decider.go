@@ -108,8 +108,8 @@ func (d *Decider) Served() Served {
 // found in time, the answer contains none of them.
 //
 // Decide only reads the state, and only during the call; a late scheduler may read its job specifications for longer. The error
-// is an *Undecided, or the context's: after the context ends, Decide asks no other policy and finds no reasons. It cannot stop a
-// scheduler that it has asked, so it waits for it until its deadline.
+// is an *Undecided, or the context's: after the context ends, Decide asks no other policy and finds no reasons. Decide cannot
+// stop a scheduler that it has asked, so it waits for the scheduler until the deadline.
 func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reasons bool) (*Result, error) {
 	l := d.loaded.Load() // used for this whole decision, even if a reload happens meanwhile
 	out, policy, last := l.decide(ctx, s, d.Seed)

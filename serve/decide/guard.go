@@ -19,8 +19,8 @@ const (
 )
 
 // guard asks policies to decide under a deadline. A scheduler can be neither stopped nor shared, so a late one keeps its own copy
-// of the state until it ends, and the guard drops its result. At most the number most of late schedulers may run at a time; then
-// propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
+// of the state until it ends, and the guard drops its result. The field most limits how many late schedulers may run at a time;
+// beyond that, propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
 type guard struct {
 	deadline time.Duration
 	most     int64

@@ -37,8 +37,8 @@ func TestTheFallbackDecidesWhenThePolicyDoesNot(t *testing.T) {
 	}
 }
 
-// TestLateDecisionsAreBounded checks that a policy that hangs is asked only a limited number of times until it returns. The guard
-// must drop its late result, even if it changes the state that it was given.
+// TestLateDecisionsAreBounded checks that a policy that hangs is asked only a limited number of times, and is asked again after
+// it has returned. The guard drops its late result, even if the policy changes the state that it was given.
 func TestLateDecisionsAreBounded(t *testing.T) {
 	hold, gone := make(chan struct{}), make(chan struct{}, 8)
 	var once sync.Once

@@ -85,7 +85,7 @@ const (
 	askBack = 5 * time.Second
 )
 
-// kept reports whether a disruption budget refused to let a gang stop during the time within before now.
+// kept reports whether a disruption budget refused to let a gang stop within the given time before now.
 func (l *Loop) kept(gang string, now time.Time, within time.Duration) bool {
 	at, ok := l.spared[gang]
 	return ok && now.Sub(at) < within

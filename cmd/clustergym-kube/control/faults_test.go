@@ -227,8 +227,8 @@ func TestBudgetsKeepGangs(t *testing.T) {
 	}
 }
 
-// TestSwitchStopsBindings checks that a long round reads the mode between gangs, binds no part of a gang when the mode changes,
-// and treats a deleted ConfigMap like a mode below live.
+// TestSwitchStopsBindings checks that bindAll reads the mode between gangs, and stops after a complete gang if somebody sets the
+// mode to off or deletes the control ConfigMap.
 func TestSwitchStopsBindings(t *testing.T) {
 	for name, pull := range map[string]func(cache.Store) error{
 		"off":     func(s cache.Store) error { return s.Update(switchTo("off")) },

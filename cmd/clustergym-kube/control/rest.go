@@ -18,7 +18,7 @@ type rest struct {
 	of   *mirror.Job
 	pods []*corev1.Pod // at least one
 	spec cluster.JobSpec
-	part bool // the gang is bound in part
+	part bool // the gang is partly bound
 	bind []act.Binding
 }
 

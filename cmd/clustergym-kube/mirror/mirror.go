@@ -117,8 +117,8 @@ const longest = 100 * 365 * 24 * time.Hour
 //
 // Job.Never is "" if a waiting gang could start in the following case. Only the nodes count that take new pods and that the
 // gang's selectors, affinity, tolerations and volumes allow, with as many nodes of the inference pool as may be on loan. These
-// nodes are empty except for DaemonSet and static pods. Build lowers the number of workers that an elastic gang asks for to the
-// number that fits in that case.
+// nodes are empty except for DaemonSet and static pods, and no other pod uses the quota of the gang's namespace. Build lowers the
+// number of workers that an elastic gang asks for to the number that fits in that case.
 //
 // A gang runs from the time by which as many of its pods had started as it needs. Build does not count GPU time that the gang
 // used before the epoch, or beyond 73 GPU-years.
