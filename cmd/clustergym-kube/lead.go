@@ -21,8 +21,8 @@ const (
 	leaseRetry = 2 * time.Second
 )
 
-// lead calls work while this process holds the lease. It returns errLost if the process loses the lease: the process must then
-// stop, and its supervisor starts it again.
+// lead calls the function work while this process holds the lease. It returns errLost if the process loses the lease: the process
+// must then stop, and its supervisor starts it again.
 func (o *options) lead(ctx context.Context, c *connected, work func(context.Context), log *slog.Logger) error {
 	host, err := os.Hostname()
 	if err != nil {

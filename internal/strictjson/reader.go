@@ -68,9 +68,9 @@ func (r *Reader) Fail(err error) {
 	}
 }
 
-// Object reads an object. For each field in the object it calls take with the field's index in names, and take must read the
-// value. There may be at most 32 names. The bits of the parameter need mark the required fields. If a required field is missing,
-// Object calls take for it too, and any read there sets an error. Object returns the set of fields that the object has.
+// Object reads an object. For each field in the object it calls the function take with the field's index in names, and take must
+// read the value. There may be at most 32 names. The bits of the parameter need mark the required fields. If a required field is
+// missing, Object calls take for it too, and any read there sets an error. Object returns the set of fields that the object has.
 func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen uint32) {
 	if !r.open('{') {
 		r.Refuse("an object")
@@ -98,8 +98,8 @@ func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen
 	return seen
 }
 
-// List reads a list. It calls take with the index of each element, from 0, and take must read the element. A list of more
-// elements than the parameter most is an error. List returns the number of elements.
+// List reads a list. It calls the function take with the index of each element, from 0, and take must read the element. A list of
+// more elements than the parameter most is an error. List returns the number of elements.
 func (r *Reader) List(most int, take func(i int)) (n int) {
 	if !r.open('[') {
 		r.refuseList(most)

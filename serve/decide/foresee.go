@@ -32,7 +32,7 @@ type outlook struct {
 	apart bool          // have is enough, but the job asks for GPU shares, which may be free on different GPUs
 }
 
-// worse reports whether the job would start later than with the outlook than. If neither outlook has an estimated time, the one
+// worse reports whether the job would start later than with the other outlook. If neither outlook has an estimated time, the one
 // with room for fewer workers is worse, because the job gathers GPUs one by one. The same holds while free GPU shares may be on
 // different GPUs, since any placement may then take a share that the job needs.
 func (o outlook) worse(than outlook) bool {

@@ -192,8 +192,8 @@ func Stops(was, is cluster.Placement) bool {
 	return len(is) == 0 || !Within(was, is) && !Within(is, was)
 }
 
-// Within reports whether b has, on every server of a, at least as many workers as a, with the same amounts. Then a change from a
-// to b only starts workers, and a change from b to a only ends workers.
+// Within reports whether placement b has, on every server of placement a, at least as many workers as a, with the same amounts.
+// Then a change from a to b only starts workers, and a change from b to a only ends workers.
 func Within(a, b cluster.Placement) bool {
 	for _, p := range a {
 		at := slices.IndexFunc(b, func(q cluster.Piece) bool { return q.Server == p.Server })

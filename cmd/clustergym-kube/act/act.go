@@ -46,7 +46,8 @@ type Actor struct {
 	Log      *slog.Logger         // logs writes at debug and failures at warn; nil for no log
 }
 
-// each calls do with every number from 0 to n-1, at most Parallel calls at a time, and returns their errors in that order.
+// each calls the function do with every number from 0 to n-1, at most Parallel calls at a time, and returns their errors in that
+// order.
 func (a *Actor) each(n int, do func(i int) error) []error {
 	parallel := a.Parallel
 	if parallel <= 0 {
@@ -66,7 +67,7 @@ func (a *Actor) each(n int, do func(i int) error) []error {
 	return errs
 }
 
-// pods calls do for every pod, logs each result and returns the errors in the order of the pods.
+// pods calls the function do for every pod, logs each result and returns the errors in the order of the pods.
 func (a *Actor) pods(ctx context.Context, what string, pods []*corev1.Pod, do func(*corev1.Pod) error) []error {
 	return a.each(len(pods), func(i int) error {
 		err := do(pods[i])

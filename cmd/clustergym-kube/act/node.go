@@ -52,9 +52,9 @@ func ours(t corev1.Taint) bool {
 	return t.Key == mirror.LoanedToLabel && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// mark calls change on a copy of the node and patches the labels and taints that differ. The patch is valid only for the version
-// that was read, because a patch replaces the whole list of taints. If somebody else changed the node first, mark reads it again
-// and retries.
+// mark calls the function change on a copy of the node and patches the labels and taints that differ. The patch is valid only for
+// the version that was read, because a patch replaces the whole list of taints. If somebody else changed the node first, mark
+// reads it again and retries.
 func (a *Actor) mark(ctx context.Context, what, node string, change func(*corev1.Node)) error {
 	err := try(ctx, func() error {
 		old, err := a.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -84,7 +84,7 @@ func (a *Actor) mark(ctx context.Context, what, node string, change func(*corev1
 	return nil
 }
 
-// nodePatch returns the merge patch that turns the labels and taints of the node old into those of wanted, or nil if they are
+// nodePatch returns the merge patch that turns the labels and taints of the old node into the wanted ones, or nil if they are
 // equal.
 func nodePatch(old, wanted *corev1.Node) ([]byte, error) {
 	labels := map[string]any{}

@@ -38,7 +38,8 @@ func (a *Actor) Delete(ctx context.Context, pods []*corev1.Pod) []error {
 	})
 }
 
-// remove calls do, a request that changes or removes pod, with retries. It returns nil if do succeeds or if the pod is gone.
+// remove calls the function do, which sends a request that changes or removes pod, with retries. It returns nil if do succeeds or
+// if the pod is gone.
 func (a *Actor) remove(ctx context.Context, what string, pod *corev1.Pod, do func() error) error {
 	err := try(ctx, func() error {
 		err := do()

@@ -17,8 +17,8 @@ const (
 	longestPause = 10 * time.Second      // even if the server asks for a longer wait
 )
 
-// try calls do until it succeeds, fails for a reason that is not temporary, or has failed as many times as the constant attempts.
-// It returns the last error, wrapped with the context's error if the context ended the retries.
+// try calls the function do until it succeeds, fails for a reason that is not temporary, or has failed as many times as the
+// constant attempts. It returns the last error, wrapped with the context's error if the context ended the retries.
 func try(ctx context.Context, do func() error) error {
 	pause := firstPause
 	var err error

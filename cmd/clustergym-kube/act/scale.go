@@ -55,7 +55,7 @@ func (o owner) String() string {
 	return o.kind.Kind + " " + o.namespace + "/" + o.name
 }
 
-// check returns an error if uid is not the UID of the owner: another object has its name now.
+// check returns an error if uid is not the UID of the owner, because another object then has the owner's name.
 func (o owner) check(uid types.UID) error {
 	if uid != o.uid {
 		return fmt.Errorf("%w: %v has UID %s now, want %s", ErrGone, o, uid, o.uid)

@@ -68,7 +68,7 @@ func (r *round) compare(most int) {
 	tx.End()
 }
 
-// resize adds the change from the placement was of a running gang to the placement is.
+// resize adds the change of a running gang from its old placement (was) to its new one (is).
 func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement, most int) {
 	j, s := &r.view.Jobs[id], r.view.State
 	pods := is.Workers() / max(j.PodGPUs, 1)
@@ -91,7 +91,8 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 	}
 }
 
-// deal assigns pods, in order, to the workers that the placement is has beyond the placement was. It stops when the pods run out.
+// deal assigns pods, in order, to the workers that the new placement (is) has beyond the old one (was). It stops when the pods
+// run out.
 func deal(s *cluster.View, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Placement) (list []act.Binding) {
 	for _, p := range is {
 		n := p.Workers
@@ -105,8 +106,8 @@ func deal(s *cluster.View, j *mirror.Job, pods []*corev1.Pod, was, is cluster.Pl
 	return list
 }
 
-// shed returns the pods to end so that the placement was becomes the smaller placement is: on each server, those with the last
-// names.
+// shed returns the pods to end so that the old placement (was) becomes the smaller new one (is): on each server, those with the
+// last names.
 func shed(s *cluster.View, j *mirror.Job, was, is cluster.Placement) (pods []*corev1.Pod) {
 	for _, p := range was {
 		n := p.Workers

@@ -32,7 +32,7 @@ type round struct {
 // mostTiers is the highest number of times that a round asks the policy. All lower priorities share the last tier.
 const mostTiers = 8
 
-// limits limit what a round may do.
+// limits are the limits of a round.
 type limits struct {
 	stops     int
 	waits     *waits // how long gangs have waited; nil if there is no starvation limit

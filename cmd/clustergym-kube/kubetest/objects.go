@@ -187,8 +187,8 @@ func (c *Cluster) makeGroup(g Gang) error {
 	return nil
 }
 
-// AwaitPods waits until hold returns true for exactly n of the pods that a label selector selects in a namespace. It returns all
-// selected pods, sorted by name. The parameter what describes the awaited state in the message of a failure.
+// AwaitPods waits until the function hold returns true for exactly n of the pods that a label selector selects in a namespace. It
+// returns all selected pods, sorted by name. The parameter what describes the awaited state in the message of a failure.
 func (c *Cluster) AwaitPods(namespace, selector string, n int, what string, hold func(*corev1.Pod) bool) []corev1.Pod {
 	c.tb.Helper()
 	var pods []corev1.Pod

@@ -181,8 +181,8 @@ func (b *builder) label(v *server, key string) string {
 	return v.node.Labels[key]
 }
 
-// number calls set for every server with the server's name (as the function name returns it) and the rank of that name among all
-// names, from 1. It leaves out servers whose name is "" or invalid, or has a rank above the parameter most.
+// number calls the function set for every server, with the server's name (as the function name returns it) and the rank of that
+// name among all names, from 1. It leaves out servers whose name is "" or invalid, or has a rank above the parameter most.
 func (b *builder) number(name func(*server) string, most int, set func(v *server, name string, n int32)) {
 	place := map[string]int32{}
 	for i := range b.servers {
