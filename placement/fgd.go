@@ -10,88 +10,89 @@ import (
 
 // FGDConfig is the options of FGD.
 type FGDConfig struct {
-	// Cover is the share of the jobs seen so far whose shapes, the most frequent first, count as typical. Own choice; the
-	// simulator that the authors published has 0.6.
+	// Cover is the fraction of the jobs seen so far whose shapes count as typical, the most frequent shapes first. Own choice; the
+	// simulator that the authors published uses 0.6.
 	Cover float64
-	// Typical bounds the number of typical shapes. Own choice.
+	// Typical is the largest number of typical shapes. Own choice.
 	Typical int
-	// Consolidate puts a gang on as few servers as BestFit would, and lets the growth of fragmentation choose among servers
-	// that are equal in that. Otherwise every worker goes where fragmentation grows least, as the paper does with pods, which
-	// know no gangs. Own choice: gangs that are spread are slow.
+	// Consolidate puts a gang on as few servers as BestFit would, and uses the growth of fragmentation only to choose among servers
+	// that are equal in that respect. If false, every worker goes where fragmentation grows least, as the paper does with pods; the
+	// paper has no gangs. Own choice: gangs that are spread over servers run slowly.
 	Consolidate bool
 }
 
 // DefaultFGD returns the default options.
 func DefaultFGD() FGDConfig { return FGDConfig{Cover: 0.95, Typical: 32, Consolidate: true} }
 
-// fgd is fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): a job starts where it
-// makes the expected fragmentation grow least.
+// fgd is fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): it starts a job where the
+// expected fragmentation grows least.
 //
-// From the source: a server's fragmentation for a task is what is free of its GPUs and of no use to the task: all of it, if
-// the task does not fit the server, else what is free of the GPUs that have less free than the task's share. A server's
-// fragmentation is the mean over the typical tasks, by how frequent they are. A task that the server's GPU type will not do
-// for does not fit.
+// From the source: a server's fragmentation for a task is the amount of its free GPU capacity that the task cannot use. If the
+// task does not fit on the server, or the server's GPU type does not suit it, that is all of the free capacity. Otherwise it is
+// the free capacity of those GPUs that have less free than the task's share. A server's fragmentation is the mean over the
+// typical tasks, weighted by their frequency.
 //
-// Reconstructed or own: a task is as much of a gang as one server can take; the typical ones are the most frequent among the
-// jobs that arrived so far, not of a trace known beforehand, and are counted anew when an eighth more jobs were seen; among
-// equal servers the one with the fewest free GPUs, then the lowest id; a gang that must be of one GPU type takes the type on
-// which its growth is least. The transaction chooses the GPUs of a server, for shares the fullest that will do. What jobs
-// hold of the memory of a GPU, and bounds on the jobs of a GPU, decide what fits but do not count as fragmentation.
+// Reconstructed or own: a task is as much of a gang as one server can take. The typical tasks are the most frequent among the
+// jobs that have arrived so far, not of a trace known beforehand; fgd chooses them again whenever it has seen an eighth more
+// jobs. Among equal servers it takes the one with the fewest free GPUs, then the lowest id. A gang that must run on one GPU type
+// takes the type on which its growth is least. The transaction chooses the GPUs of a server; a share goes to the fullest GPU
+// that can hold it. The GPU memory that jobs hold and the limit on jobs per GPU decide what fits, but do not count as
+// fragmentation.
 type fgd struct {
 	c       FGDConfig
 	seen    []bool // by job
-	told    int    // events of the decision at toldAt that were read
+	told    int    // number of events of the decision at toldAt that fgd has read
 	toldAt  time.Duration
 	tasks   map[task]int
 	counts  []typical // by index in tasks
-	jobs    int       // seen
-	recount int       // jobs seen at which typical tasks are chosen anew
+	jobs    int       // seen so far
+	recount int       // the value of jobs at which fgd chooses the typical tasks again
 	typical []typical
 	servers []footing
 	after   map[taking][]known
 	scratch []int16
-	held    []int32 // by server, workers of the gang that is laid
+	held    []int32 // by server: workers of the gang being placed
 	filling
 	best cluster.Placement
 }
 
-// NewFGD returns the placer.
+// NewFGD returns the placer of fragmentation gradient descent.
 func NewFGD(c FGDConfig) Placer {
 	f := &fgd{c: c}
 	f.Reset(0)
 	return f
 }
 
-// task is what FGD knows of a job: how many workers may stand on one server, and what each needs.
+// task is what FGD keeps of a job: how many workers can run on one server, and what each needs.
 type task struct {
 	workers int32
 	cluster.Amount
 	gpuType string
 }
 
-// typical is a task and the number of jobs that were such.
+// typical is a task with the number of jobs that had it.
 type typical struct {
 	task
 	jobs int64
 }
 
-// footing is what was free on a server when it was last looked at.
+// footing is what was free on a server when fgd last looked at it.
 type footing struct {
 	free     []int16 // thousandths, ascending
-	use      []int16 // as the state had it
+	use      []int16 // GPUs' use as the state returned it
 	cpu, mem int64
-	version  uint32 // counts the changes, from 1
+	version  uint32 // increases with every change, from 1
 }
 
-// taking is so many workers with an amount each that are put on a server.
+// taking is a number of workers, with the amount of each, that are put on a server.
 type taking struct {
 	cluster.Amount
 	workers int32
 }
 
-// known is a server's fragmentation after a taking.
+// known is a cached value: a server's fragmentation after a taking.
 type known struct {
-	version uint32 // of the server, 0: not known
+	version uint32 // of the server when frag was computed; 0: not computed
 	frag    int64
 }
 
@@ -130,7 +131,7 @@ func (f *fgd) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, f.best)
 }
 
-// observe counts the jobs that events tell of.
+// observe counts the jobs that arrived or were found according to the events.
 func (f *fgd) observe(s *cluster.View, events []cluster.Event) {
 	if s.Now() != f.toldAt {
 		f.told, f.toldAt = 0, s.Now()
@@ -146,7 +147,7 @@ func (f *fgd) observe(s *cluster.View, events []cluster.Event) {
 	}
 }
 
-// see counts a job the first time that it is seen.
+// see counts a job the first time that fgd sees it.
 func (f *fgd) see(s *cluster.View, id cluster.JobID) {
 	if len(f.seen) <= int(id) {
 		f.seen = slices.Grow(f.seen, s.Jobs()-len(f.seen))[:s.Jobs()]
@@ -168,8 +169,8 @@ func (f *fgd) see(s *cluster.View, id cluster.JobID) {
 	f.counts[i].jobs++
 }
 
-// choose takes the most frequent tasks for the typical ones, if it is time to. All that was known of fragmentation is then
-// forgotten.
+// choose takes the most frequent tasks as the typical ones if enough new jobs have come, and then discards all cached
+// fragmentation.
 func (f *fgd) choose() {
 	if f.jobs < f.recount {
 		return
@@ -186,7 +187,8 @@ func (f *fgd) choose() {
 	clear(f.after)
 }
 
-// kinds returns the ranks of the GPU types that have room for the gang, as bits; one bit for all if it may hold several.
+// kinds returns the ranks of the GPU types that have room for the gang, as a bit set. It has a single bit if the gang may use
+// several types.
 func (f *fgd) kinds(s *cluster.View, id cluster.JobID) (bits uint32) {
 	for _, server := range f.order {
 		bits |= 1 << s.TypeRank(id, server)
@@ -194,7 +196,7 @@ func (f *fgd) kinds(s *cluster.View, id cluster.JobID) (bits uint32) {
 	return bits
 }
 
-// lay places the gang on servers of one kind into fit and returns by how much fragmentation grows.
+// lay writes the best placement of the gang on servers of one kind into fit, and returns by how much fragmentation grows.
 func (f *fgd) lay(s *cluster.View, id cluster.JobID, kind uint32) (grows int64) {
 	spec := s.Spec(id)
 	f.fit = f.fit[:0]
@@ -224,7 +226,8 @@ func (f *fgd) lay(s *cluster.View, id cluster.JobID, kind uint32) (grows int64) 
 	return grows
 }
 
-// stride is the size of the gang's next piece: all workers left if a server takes them, else as many as one takes.
+// stride returns the number of workers in the gang's next piece: all workers left if one server takes them, otherwise as many as
+// the roomiest server takes.
 func (f *fgd) stride(s *cluster.View, id cluster.JobID, kind uint32, left int32) int32 {
 	most := int32(0)
 	for _, v := range f.order {
@@ -235,7 +238,7 @@ func (f *fgd) stride(s *cluster.View, id cluster.JobID, kind uint32, left int32)
 	return min(most, left)
 }
 
-// put adds workers to the gang.
+// put adds n workers on server v to the gang's placement.
 func (f *fgd) put(v cluster.ServerID, n int32, a cluster.Amount) {
 	if f.held[v] == 0 {
 		f.fit = append(f.fit, cluster.Piece{Server: v, Amount: a})

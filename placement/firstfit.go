@@ -6,12 +6,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// firstFit starts jobs as requested on the servers with the lowest ids that have room, each filled before the next: what a
-// scheduler does that looks neither at consolidation nor at fragments. A gang that must be of one GPU type takes that of the
-// first server with room whose type holds all of it.
+// firstFit starts jobs as requested on the servers with the lowest ids that have room, and fills each server before the next. A
+// scheduler that ignores both consolidation and fragmentation does the same. A gang that must run on one GPU type takes the type
+// of the first server with room whose type can hold the whole gang.
 type firstFit struct{ filling }
 
-// NewFirstFit returns a placer on the servers with the lowest ids.
+// NewFirstFit returns a placer that prefers the servers with the lowest ids.
 func NewFirstFit() Placer { return &firstFit{} }
 
 // Reset implements Placer.
@@ -31,11 +31,11 @@ func (f *firstFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 // filling puts a gang on servers in some order, each filled before the next.
 type filling struct {
 	room  []int32            // workers that each server takes
-	order []cluster.ServerID // servers with room, ascending until somebody reorders them
+	order []cluster.ServerID // servers with room, by id until the caller reorders them
 	fit   cluster.Placement
 }
 
-// open finds the servers that have room for workers of the job and reports whether the whole gang fits.
+// open finds the servers that have room for workers of the job, and reports whether the whole gang fits.
 func (f *filling) open(s *cluster.View, id cluster.JobID) bool {
 	spec := s.Spec(id)
 	if spec.Request.GPUMilli == cluster.WholeGPU && int64(spec.Workers) > s.FreeTotal() {
@@ -54,7 +54,8 @@ func (f *filling) open(s *cluster.View, id cluster.JobID) bool {
 	return true
 }
 
-// fill places the gang on the servers in order. State.Room has seen to it that every type with room holds all of it.
+// fill places the gang on the servers in order. Every GPU type with room can hold the whole gang, because open has called
+// View.Room.
 func (f *filling) fill(s *cluster.View, id cluster.JobID) cluster.Placement {
 	f.fit = f.fit[:0]
 	spec := s.Spec(id)

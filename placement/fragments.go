@@ -6,8 +6,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// growth returns by how much a server's fragmentation grows if n workers come on top of the first from of a gang, in
-// thousandths of a GPU times jobs.
+// growth returns by how much a server's fragmentation grows if it takes n more workers of a gang of which it already takes from.
+// The unit is thousandths of a GPU times jobs.
 func (f *fgd) growth(s *cluster.View, v cluster.ServerID, a cluster.Amount, from, n int32) int64 {
 	f.look(s, v)
 	if from == 0 {
@@ -16,7 +16,7 @@ func (f *fgd) growth(s *cluster.View, v cluster.ServerID, a cluster.Amount, from
 	return f.fragAfter(s, v, taking{a, from + n}) - f.fragAfter(s, v, taking{a, from})
 }
 
-// look notes what is free on a server, if that has changed.
+// look records what is free on a server if that has changed.
 func (f *fgd) look(s *cluster.View, id cluster.ServerID) {
 	v, use, cpu, mem := &f.servers[id], s.GPUUse(id), s.FreeCPU(id), s.FreeMem(id)
 	if v.version > 0 && v.cpu == cpu && v.mem == mem && slices.Equal(v.use, use) {
@@ -32,7 +32,7 @@ func (f *fgd) look(s *cluster.View, id cluster.ServerID) {
 	slices.Sort(v.free)
 }
 
-// fragAfter returns a server's fragmentation after a taking that it has room for.
+// fragAfter returns a server's fragmentation after a taking, for which it must have room.
 func (f *fgd) fragAfter(s *cluster.View, id cluster.ServerID, t taking) int64 {
 	cache := f.after[t]
 	if cache == nil {
@@ -49,11 +49,11 @@ func (f *fgd) fragAfter(s *cluster.View, id cluster.ServerID, t taking) int64 {
 	return cache[id].frag
 }
 
-// maxTakings bounds the memory of what is known.
+// maxTakings is the largest number of takings in the cache.
 const maxTakings = 256
 
 func (f *fgd) fragmentation(spec *cluster.ServerSpec, v *footing, t taking) (sum int64) {
-	// The transaction gives a worker a GPU that nobody uses, or for a share the fullest that holds it, each another one.
+	// Like the transaction, give each worker another GPU: an unused one for a whole GPU, the fullest that fits for a share.
 	free := append(f.scratch[:0], v.free...)
 	f.scratch = free
 	for g, n := 0, t.workers; n > 0; g++ {
@@ -87,7 +87,7 @@ func (f *fgd) fragmentation(spec *cluster.ServerSpec, v *footing, t taking) (sum
 	return sum
 }
 
-// allows reports whether GPUs of the type will do for the task.
+// allows reports whether the task can run on GPUs of the type.
 func (t *task) allows(gpuType string) bool {
 	spec := cluster.JobSpec{GPUType: t.gpuType}
 	return spec.Allows(gpuType)

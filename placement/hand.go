@@ -8,36 +8,36 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// hand hands out CPU and memory that are left on the servers of jobs.
+// hand distributes the CPU and memory that are left on the servers of jobs to these jobs.
 type hand struct {
 	reserve float64
 	starts  []start
-	pieces  cluster.Placement // of the starts, one after the other
+	pieces  cluster.Placement // of all starts, one after the other
 	steps   []step
 	spare   map[cluster.ServerID]spare
 }
 
-// start is a job that may get more.
+// start is a job that may get more CPU and memory.
 type start struct {
 	job         cluster.JobID
-	first, last int // of its pieces
+	first, last int // range of its pieces
 	workers     int32
 	response    *response
 	have, most  cluster.Amount
 	done        int32 // steps granted
 }
 
-// step is a part of the way from what a job has to its knee.
+// step is one of several equal parts of the way from a job's present amount to its knee.
 type step struct {
 	start  int
 	number int32
-	gain   float64 // speed for the largest part of the cluster's largest server
+	gain   float64 // speed gained per fraction of a server's CPU or memory
 }
 
-// spare is what a server has left to hand out.
+// spare is what a server has left to distribute.
 type spare struct{ cpu, mem int64 }
 
-const steps = 4 // from what a job has to its knee
+const steps = 4 // number of steps from a job's amount to its knee
 
 func (h *hand) begin(reserve float64) {
 	h.reserve, h.starts, h.pieces, h.steps = reserve, h.starts[:0], h.pieces[:0], h.steps[:0]
@@ -47,7 +47,7 @@ func (h *hand) begin(reserve float64) {
 	clear(h.spare)
 }
 
-// add enters a job that runs, with the placement it has. Workers with unlike amounts stay as they are.
+// add enters a running job with its placement. If the job's workers hold different amounts, they keep them.
 func (h *hand) add(s *cluster.View, id cluster.JobID, p cluster.Placement, r *response) {
 	st := start{job: id, first: len(h.pieces), last: len(h.pieces) + len(p), workers: p.Workers(), response: r, have: p[0].Amount}
 	h.pieces = append(h.pieces, p...)
@@ -69,13 +69,13 @@ func (h *hand) add(s *cluster.View, id cluster.JobID, p cluster.Placement, r *re
 		more, have := st.at(k+1), st.at(k)
 		server := s.Server(p[0].Server)
 		cost := max(part(more.CPUMilli-have.CPUMilli, server.CPUMilli), part(more.MemMiB-have.MemMiB, server.MemMiB))
-		before = min(before, (v-last)/r.fair/(cost*float64(st.workers))) // steps go in order
+		before = min(before, (v-last)/r.fair/(cost*float64(st.workers))) // never above the step before: steps go in order
 		h.steps = append(h.steps, step{len(h.starts) - 1, k, before})
 		last = v
 	}
 }
 
-// part is what an amount is of a server's.
+// part returns the fraction that an amount is of a server's capacity.
 func part(a int32, of int64) float64 {
 	if a == 0 {
 		return 0
@@ -83,7 +83,7 @@ func part(a int32, of int64) float64 {
 	return float64(a) / float64(of)
 }
 
-// at is what a worker has after so many steps.
+// at returns the amount of a worker after k steps.
 func (st *start) at(k int32) cluster.Amount {
 	a := st.have
 	a.CPUMilli += int32(int64(st.most.CPUMilli-st.have.CPUMilli) * int64(k) / steps)
@@ -91,7 +91,7 @@ func (st *start) at(k int32) cluster.Amount {
 	return a
 }
 
-// out hands out what is left and reports whether anyone gets any.
+// out distributes what is left, the step with the highest gain first, and reports whether any job got more.
 func (h *hand) out(s *cluster.View) bool {
 	slices.SortStableFunc(h.steps, func(a, b step) int {
 		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.number, b.number))
@@ -114,7 +114,7 @@ func (h *hand) out(s *cluster.View) bool {
 	return any
 }
 
-// take takes a step's amount off the servers of a job, if all of them have it.
+// take takes a step's amount off the servers of a job, if every one of them has enough. It reports whether it did.
 func (h *hand) take(s *cluster.View, st *start, number int32) bool {
 	more, have := st.at(number+1), st.at(number)
 	cpu, mem := int64(more.CPUMilli-have.CPUMilli), int64(more.MemMiB-have.MemMiB)
@@ -132,7 +132,7 @@ func (h *hand) take(s *cluster.View, st *start, number int32) bool {
 	return true
 }
 
-// left is what a server can hand out: what is free, but for the part of its free GPUs.
+// left returns what a server can distribute: its free CPU and memory, less what is reserved for its free GPUs.
 func (h *hand) left(s *cluster.View, id cluster.ServerID) spare {
 	if left, ok := h.spare[id]; ok {
 		return left

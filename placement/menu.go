@@ -8,17 +8,22 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Menu gives jobs amounts and workers from the menu that learned policies choose from, by the predicted effect on the sum of
-// completion times:
+// Menu gives a job the amounts and the number of workers that it predicts to be best for the sum of completion times. It chooses
+// from the same menu as learned policies:
 //
-//   - GPUs: its own, with a share that admits a guest where a share is no cap; or what a running job leaves of GPUs
-//   - CPU and memory: those of Tune
+//   - GPUs: unused GPUs, of which the job takes only a share if its speed does not suffer, so that another job can join; or
+//     what a running job leaves of its GPUs
+//   - CPU and memory: the amounts of Tune
 //   - workers of an elastic job: as requested, the fewest, twice as many, the most
 //
-// Each choice costs the job's own run time, with a price on every GPU that it holds for so long, and the delay of the jobs that
-// it slows down, with the price of theirs; the price is the waiting jobs for each GPU of the cluster, times Price. The cheapest
-// is taken, unless it is cheaper still to wait until running jobs end: for GPUs of its own, or for a gang that would have to
-// stand on more servers than it must. Without an estimate all jobs have the same time to go.
+// The cost of a choice, in seconds, is
+//
+//	run·(1 + price·GPUs) + Σ over the jobs that it slows down: delay·(1 + price·their GPUs)
+//
+// where GPUs counts the unused GPUs that the job takes, and price = Price·(other waiting jobs)/(GPUs of the cluster). Menu takes
+// the cheapest choice, unless it estimates that waiting for running jobs to end is cheaper still: waiting for unused GPUs, or,
+// for a gang that would have to spread over more servers than necessary, for fewer servers. Menu assumes that a job without an
+// estimate has an hour of work left.
 type Menu struct {
 	MenuConfig
 	tune     *Tune
@@ -30,30 +35,30 @@ type Menu struct {
 	fit      cluster.Placement
 }
 
-// MenuConfig are the options of Menu: all own choices. On training windows of venus and philly Wait, Amounts, Share and Flex
-// mattered; the numbers hardly did.
+// MenuConfig are the options of Menu, all own choices. On training windows of venus and philly, Wait, Amounts, Share and Flex
+// mattered; the values of the numbers hardly did.
 type MenuConfig struct {
 	Tune     TuneConfig
-	Price    float64 // of a GPU: 0 or more; 1 is what fluid theory says
-	Patience float64 // how much of the time until GPUs will be free a job counts as the cost of waiting
-	Urgency  float64 // how much of the time that it has waited it adds to that
-	Wait     bool    // whether a gang may wait though it fits, on more servers than it must have
-	Amounts  bool    // whether jobs get other CPU and memory than they ask for
+	Price    float64 // of a GPU, from 0; 1 is the value in fluid theory
+	Patience float64 // factor on the expected wait for GPUs in the cost of waiting
+	Urgency  float64 // factor on the time waited so far in the cost of waiting
+	Wait     bool    // whether a gang that fits only on more servers than necessary may wait
+	Amounts  bool    // whether jobs get other amounts of CPU and memory than requested
 	Share    bool    // whether jobs share GPUs
-	Flex     bool    // whether elastic jobs get other numbers of workers than they ask for
-	Tries    int     // models of hosts that are tried for a job
+	Flex     bool    // whether elastic jobs get other numbers of workers than requested
+	Tries    int     // number of models of running jobs that Menu tries as partners for a job
 }
 
-// DefaultMenu returns Menu's defaults.
+// DefaultMenu returns the default options of Menu.
 func DefaultMenu() MenuConfig {
 	tune := DefaultTune()
-	tune.Reserve = 0 // better on most training windows of philly, no different on those of venus
+	tune.Reserve = 0 // better than 1 on most training windows of philly, no different on those of venus
 	return MenuConfig{
 		Tune: tune, Price: 0.1, Patience: 1, Urgency: 0.3, Wait: true, Amounts: true, Share: true, Flex: true, Tries: 4,
 	}
 }
 
-// NewMenu returns the placer.
+// NewMenu returns the placer Menu.
 func NewMenu(c MenuConfig) *Menu {
 	m := &Menu{MenuConfig: c, tune: NewTune(c.Tune)}
 	m.Reset(0)
@@ -90,7 +95,7 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	c := m.caseOf(s, id, r)
 	flex, share := m.Flex && c.spec.Least() < c.spec.Most(), m.Share && r.sliced
 	if own == nil && !flex && !share {
-		return false, nil // it waits, whatever that costs
+		return false, nil // it waits, whatever that costs: there is nothing to choose
 	}
 	m.best = choice{m.best.fit[:0], math.Inf(1)}
 	if own == nil || m.Wait && spread(s, own) && len(s.Running()) > 0 {
@@ -124,7 +129,7 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, nil
 }
 
-// find proposes where the job could start on GPUs of its own.
+// find returns a placement of the job on unused GPUs, nil if there is none, and the response of its speed to amounts.
 func (m *Menu) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *response, error) {
 	if m.Amounts {
 		return m.tune.find(tx, id)
@@ -138,7 +143,7 @@ func (m *Menu) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 	return m.fit, r, err
 }
 
-// amount is what each worker gets of CPU and memory to start with.
+// amount returns the CPU and memory that each worker gets when the job starts.
 func (m *Menu) amount(c *waiter) cluster.Amount {
 	if m.Amounts {
 		return c.response.lean
@@ -162,7 +167,8 @@ func (m *Menu) count(s *cluster.View) {
 	}
 }
 
-// waiting is what it costs to wait until GPUs are free: all the more, the longer the job has waited in vain.
+// waiting returns the cost of waiting until GPUs are free, wait seconds from now. It grows with the time that the job has
+// waited.
 func (m *Menu) waiting(s *cluster.View, c *waiter, wait float64) float64 {
 	if c.left == 0 || math.IsInf(wait, 1) {
 		wait = c.work
@@ -170,15 +176,15 @@ func (m *Menu) waiting(s *cluster.View, c *waiter, wait float64) float64 {
 	return c.cost(c.work/c.response.fair, c.workers) + m.Patience*wait + m.Urgency*waited(s, c.id).Seconds()
 }
 
-// waiter is the job at hand.
+// waiter is the job that Menu is placing.
 type waiter struct {
 	id       cluster.JobID
 	spec     *cluster.JobSpec
 	response *response
-	left     time.Duration // by the estimate, 0 where there is none
+	left     time.Duration // by the estimate; 0 without one
 	work     float64       // seconds
 	workers  float64
-	price    float64 // of a GPU
+	price    float64 // of a GPU, relative to a second of run time
 }
 
 func (m *Menu) caseOf(s *cluster.View, id cluster.JobID, r *response) waiter {
@@ -192,10 +198,10 @@ func (m *Menu) caseOf(s *cluster.View, id cluster.JobID, r *response) waiter {
 	return c
 }
 
-// cost is that of so many seconds on so many GPUs.
+// cost returns the cost of holding so many GPUs for so many seconds.
 func (c *waiter) cost(seconds, gpus float64) float64 { return seconds * (1 + c.price*gpus) }
 
-// consider takes a placement on GPUs of its own if it is better than the best so far.
+// consider makes a placement on unused GPUs the best choice if it costs less than the best so far.
 func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
 	s := tx.View()
 	if m.Share && c.response.sliced && c.spec.Request.GPUMilli == cluster.WholeGPU {
@@ -205,8 +211,8 @@ func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
 	return err
 }
 
-// measure does so for any placement, which takes so many GPUs that nobody uses. It returns how well the job goes with those
-// beside it: the product of all speeds relative to those alone, above 0.
+// measure does the same for any placement; gpus is the number of unused GPUs that it takes. It returns how well the job and
+// those beside it run: the product of all their speeds relative to their speeds without the other, above 0.
 func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus float64) (float64, error) {
 	s, mark, delay := tx.View(), tx.Mark(), 0.0
 	m.trial.harms = m.trial.harms[:0]
@@ -230,7 +236,7 @@ func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus flo
 	return fit, nil
 }
 
-// resized considers other numbers of workers.
+// resized considers placements with other numbers of workers.
 func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 	s := tx.View()
 	sizes := [...]int32{c.spec.Least(), 2 * c.spec.Workers, c.spec.Most()}
@@ -248,7 +254,7 @@ func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 	return nil
 }
 
-// shared considers GPUs that others hold a share of, and GPUs of its own for a job that asked for a share.
+// shared considers the GPUs of running jobs that hold only a share of them, and unused GPUs for a job that asked for a share.
 func (m *Menu) shared(tx *cluster.Txn, c *waiter) error {
 	s := tx.View()
 	if c.spec.Request.GPUMilli < cluster.WholeGPU {

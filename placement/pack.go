@@ -6,13 +6,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// pack lets two jobs of equally many GPUs share these where profiles say that they hardly disturb each other (the sharing of
-// Lucid; Hu et al., ASPLOS 2023: at most two jobs a GPU, equal numbers of GPUs, only mild pairs). A job goes to GPUs of its own
-// while there are any, where BestFit puts it, with a share that admits a guest if a share is no cap to it; else beside the best
-// of the partners that are tried, if one passes the thresholds. Where sharing caps, as under ideal physics, it is BestFit.
+// pack lets two jobs with equal numbers of GPUs share them if profiles say that they hardly slow each other down (the sharing of
+// Lucid; Hu et al., ASPLOS 2023: at most two jobs per GPU, equal numbers of GPUs, only mild pairs). A job goes to unused GPUs
+// while there are any, where BestFit puts it. If a smaller share of the GPU does not slow it down, it takes only a share, so
+// that a second job can join later. If no unused GPUs are left, the job joins the best of the partners tried that passes the
+// thresholds. Where a smaller share slows jobs down, as under ideal physics, pack equals BestFit.
 //
-// Lucid scores jobs by their utilisation of GPUs; here the profile is asked for the speeds of both. With estimates, a job joins
-// only a partner that has as long to go or longer, so that short ones pass by long ones and not the other way round.
+// Lucid scores jobs by their GPU utilisation; pack asks the profile for the speeds of both. If estimates exist, a job joins only
+// a partner that has at least as long to go, so that short jobs run beside long ones and do not wait for them.
 type pack struct {
 	PackConfig
 	bench    bench
@@ -23,23 +24,23 @@ type pack struct {
 	guest    []int32
 }
 
-// PackConfig are the options of Pack. Lucid's thresholds are on its own score; all numbers are own choices: of a
-// few settings tried on training windows none was clearly better.
+// PackConfig are the options of Pack. Lucid's thresholds refer to a score of its own, so all numbers are own choices: of the few
+// settings tried on training windows none was clearly better.
 type PackConfig struct {
-	MinSum     float64 // of the speeds of both, relative to what each had alone: from 1, where sharing brings nothing, to 2
-	MinOwn     float64 // of the speed of the job that joins
-	MinPartner float64 // of the speed of the one that it joins
-	Shorter    bool    // only beside a partner that has as long to go or longer, where estimates tell
-	Trim       bool    // jobs hold the least CPU and memory that is as fast as what they asked for, so that two find room
-	Tries      int     // models of partners that are tried for a job
+	MinSum     float64 // least sum of both speeds, each relative to the speed alone: 1 (sharing gains nothing) to 2
+	MinOwn     float64 // least relative speed of the job that joins
+	MinPartner float64 // least relative speed of the job that it joins
+	Shorter    bool    // join only a partner with at least as long to go, where estimates exist
+	Trim       bool    // jobs hold the least CPU and memory that is as fast as what they asked for, so that two fit
+	Tries      int     // number of models of partners that are tried for a job
 }
 
-// DefaultPack returns Pack's defaults.
+// DefaultPack returns the default options of Pack.
 func DefaultPack() PackConfig {
 	return PackConfig{MinSum: 1.2, MinOwn: 0.5, MinPartner: 0.6, Shorter: true, Trim: true, Tries: 8}
 }
 
-// NewPack returns the placer.
+// NewPack returns the placer pack.
 func NewPack(c PackConfig) Placer {
 	p := &pack{PackConfig: c}
 	p.Reset(0)
@@ -87,7 +88,7 @@ func (p *pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, nil
 }
 
-// amount is what a worker gets of CPU and memory.
+// amount returns the CPU and memory of each worker.
 func (p *pack) amount(want cluster.Amount, r *response) cluster.Amount {
 	if p.Trim {
 		return r.lean
@@ -95,14 +96,15 @@ func (p *pack) amount(want cluster.Amount, r *response) cluster.Amount {
 	return want
 }
 
-// search puts the best placement beside a partner into fit, each worker holding the amount.
+// search writes the best placement beside a partner into fit; each worker gets the amount a. It leaves fit empty if no partner
+// passes the thresholds.
 func (p *pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error {
 	s := tx.View()
 	left, known := s.Remaining(id)
 	best := p.MinSum
 	return p.partners.each(s, id, s.Spec(id).Workers, a, true, p.Tries, func(h host, at cluster.Placement) (float64, error) {
 		if p.Shorter && known && h.left > 0 && left > h.left {
-			return 2, nil // says nothing of the pair
+			return 2, nil // no measurement: this says nothing about other pairs of these models
 		}
 		p.gpus = append(p.gpus[:0], s.GPUs(h.job)...)
 		least, mark := 1.0, tx.Mark()

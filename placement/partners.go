@@ -9,15 +9,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Where a share of a GPU is no cap, a job that starts on GPUs of its own takes but a share of them, so that another, its guest,
-// can join later. The transaction chooses the GPUs of a server: for a share the fullest that hold it. Therefore
+// If a job runs as fast on a share of a GPU, it takes only a share of the unused GPUs that it starts on. It is then a host:
+// another job, its guest, can join it later and take the rest. The transaction chooses the GPUs of a server, for a share the
+// fullest GPU that can hold it. Therefore
 //
-//   - a job that is to have GPUs of its own takes a share that fits on no GPU in use, about half and unlike all others on the
-//     server (Alone);
+//   - a job that is to have unused GPUs takes a share that fits on no GPU in use: about half, and different from all other shares
+//     on the server (Alone);
 //   - a guest takes exactly what its host leaves, so that it joins this host and no other (partners.beside).
 
-// Alone sets the shares of a placement on free GPUs so that none of it lands on a GPU in use, which a transaction would choose
-// for a share that fits there, and no two jobs of a server hold the same share.
+// Alone sets the shares of a placement on unused GPUs so that the transaction puts no worker on a GPU in use, and so that no two
+// jobs on a server hold the same share.
 func Alone(s *cluster.View, p cluster.Placement) {
 	for i := range p {
 		share := int32(cluster.WholeGPU/2 + 1)
@@ -34,40 +35,41 @@ func Alone(s *cluster.View, p cluster.Placement) {
 	}
 }
 
-// host is a running job with GPUs that it holds a share of and nobody else uses.
+// host is a running job that alone holds a share of its GPUs, so that a guest can join it.
 type host struct {
 	job            cluster.JobID
 	model, gpuType string
-	alone          int32         // such GPUs
-	left           time.Duration // that it is expected to need, 0 where no estimate tells
+	alone          int32         // number of GPUs that the job alone holds a share of
+	left           time.Duration // expected time to go; 0 without an estimate
 }
 
-// partners finds hosts for guests. The zero value is ready.
+// partners finds hosts for guests. The zero value is ready to use.
 type partners struct {
 	fresh  bool
 	now    time.Duration
 	mark   int
-	listed bool // hosts, which nobody may ask for
+	listed bool // hosts is filled; it is filled only when needed
 	hosts  []host
-	group  []int    // where in hosts those of a model and GPU type begin
-	order  []ranked // of groups, for the guest at hand
+	group  []int    // indexes into hosts at which each model and GPU type begins
+	order  []ranked // the groups, in the order of trial for the present guest
 	seen   map[pair]float64
 	fit    cluster.Placement
 }
 
-// ranked is a group of hosts and how good its pair with a guest was.
+// ranked is a group of hosts with the last measured quality of a pair of the guest and such a host.
 type ranked struct {
 	group int
 	worth float64
 }
 
-// pair is a guest's model and its host's.
+// pair is the model of a guest, the model of its host and the host's GPU type.
 type pair struct{ guest, host, gpuType string }
 
 func (p *partners) reset() { *p = partners{} }
 
-// refresh reports whether this is the first call of a pass. The hosts are listed when they are first asked for, and what starts
-// in the pass is added; until then nobody can have become a guest, so that it makes no difference when.
+// refresh reports whether this is the first call of a pass. In a pass, partners lists the hosts when a placer first asks for
+// them and then adds each job that starts. Until the first question no job can have become a guest, so the time of listing does
+// not matter.
 func (p *partners) refresh(tx *cluster.Txn) (anew bool) {
 	if p.fresh && p.now == tx.Now() && p.mark == tx.Mark() {
 		return false
@@ -91,7 +93,7 @@ func (p *partners) list(s *cluster.View) {
 	p.groupUp()
 }
 
-// hostOf returns a host; one without GPUs for a guest has no more than its id.
+// hostOf describes a running job as a host. If a guest cannot join it, alone is 0 and only the id is set.
 func hostOf(s *cluster.View, id cluster.JobID) host {
 	h := host{job: id}
 	for _, q := range s.Placement(id) {
@@ -108,7 +110,7 @@ func hostOf(s *cluster.View, id cluster.JobID) host {
 	return h
 }
 
-// aloneOn counts the GPUs of a piece of a job that have room for a guest.
+// aloneOn counts the GPUs of a job's piece that a guest can join.
 func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
 	if q.GPUMilli == cluster.WholeGPU {
 		return 0
@@ -122,13 +124,13 @@ func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
 	return n
 }
 
-// compare puts hosts of one model and GPU type together, those with the longest to go first.
+// compare orders hosts by model and GPU type; within these, the host with the longest to go comes first.
 func (h host) compare(o host) int {
 	return cmp.Or(cmp.Compare(h.model, o.model), cmp.Compare(h.gpuType, o.gpuType), cmp.Compare(o.left, h.left),
 		cmp.Compare(h.job, o.job))
 }
 
-// groupUp finds where groups begin among the sorted hosts.
+// groupUp sets group from the sorted hosts.
 func (p *partners) groupUp() {
 	p.group = p.group[:0]
 	for i := range p.hosts {
@@ -138,7 +140,7 @@ func (p *partners) groupUp() {
 	}
 }
 
-// started adds what has been placed since refresh.
+// started adds a job that has been placed since refresh.
 func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	p.mark = tx.Mark()
 	if !p.listed {
@@ -151,11 +153,11 @@ func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	}
 }
 
-const looks = 16 // hosts of a model that are looked at in vain before the next model
+const looks = 16 // number of hosts of a model that each rejects before it goes on to the next model
 
-// each calls try with a placement of n workers beside one host of each model, the model that was best so far first and those
-// not yet seen before it, until tries of them have been tried. try returns how good the pair is. With equal, guest and host have
-// the same GPUs.
+// each calls try with a placement of n workers beside one host of each model, until it has made the parameter tries of such
+// calls. Models that it has not tried yet with this guest come first, then those that were best when last tried. try returns the
+// quality of the pair. With equal, the guest must take exactly the host's GPUs.
 func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
 	try func(h host, at cluster.Placement) (float64, error)) error {
 	p.list(s)
@@ -204,8 +206,8 @@ func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Am
 	return nil
 }
 
-// beside fills fit with n workers of a guest on GPUs of the host: on one server if one has room for all, else on the servers in
-// the host's order.
+// beside fills fit with n workers of a guest on GPUs of the host h and reports whether they fit: on one server if one can hold
+// them all, otherwise on several in the host's order.
 func (p *partners) beside(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, h cluster.JobID, equal bool) bool {
 	pieces := s.Placement(h)
 	if equal && pieces.Workers() != n {
@@ -239,11 +241,11 @@ func (p *partners) beside(s *cluster.View, id cluster.JobID, n int32, a cluster.
 	return false
 }
 
-// trial asks the profile what a placement does. The zero value is ready.
+// trial asks the profile how a placement changes speeds. The zero value is ready to use.
 type trial struct {
 	coupled []cluster.JobID
 	before  []float64
-	harms   []harm // of the last placement that was tried
+	harms   []harm // effects of the last placement that was tried
 }
 
 // harm is a running job whose speed a placement changes.
@@ -252,8 +254,8 @@ type harm struct {
 	before, after float64 // speeds
 }
 
-// try places the job, fills harms, returns the job's own speed and leaves it placed: the caller rolls back. ok is false, and
-// nothing changed, where the state refuses the placement.
+// try places the job, fills harms and returns the job's own speed. The job stays placed; the caller rolls back. If the state
+// does not allow the placement, ok is false and nothing has changed.
 func (t *trial) try(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) (own float64, ok bool, err error) {
 	s := tx.View()
 	profile := Profile(s)

@@ -1,5 +1,5 @@
-// Package placement decides where a waiting job starts, and with how much: orders of jobs decide who and when, a Placer the rest.
-// Every order of package baselines works with every placer.
+// Package placement decides where a waiting job starts and with which amounts of resources. An order of jobs (package baselines)
+// decides which job starts next; a Placer decides the rest. Every order works with every placer.
 package placement
 
 import (
@@ -7,25 +7,25 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// Placer starts waiting jobs. It may keep scratch space and state of its own between calls, and is used by one scheduler at a
-// time.
+// Placer starts waiting jobs. It may keep state and scratch space between calls. One scheduler at a time may use it.
 type Placer interface {
-	// Reset forgets everything but the placer's options; all that it draws follows from the seed.
+	// Reset restores the state after creation; the options stay. All random choices follow from the seed.
 	Reset(seed uint64)
-	// Place starts the pending job in the transaction and reports true, or leaves the transaction as it was and reports false.
-	// An error is a fault of the scheduler, never that the job does not fit.
+	// Place starts the pending job in the transaction and returns true, or leaves the transaction as it was and returns false if
+	// the job does not fit. An error is a fault of the scheduler.
 	Place(tx *cluster.Txn, id cluster.JobID) (bool, error)
-	// Kind tells jobs apart that may fare differently: while jobs are only started, no job of a kind that was refused fits.
+	// Kind returns the kind of a job. Jobs of a kind fit or fail alike: after one was refused, none of the kind fits until
+	// something other than a start changes the cluster.
 	Kind(s *cluster.View, id cluster.JobID) Kind
 }
 
-// finisher is a Placer that has more to do once all jobs that start have started, for example to hand out what is left.
+// finisher is a Placer with work to do after all jobs have started, for example distributing what is left.
 type finisher interface {
 	Placer
 	Finish(tx *cluster.Txn) error
 }
 
-// Finish does so if the placer is one.
+// Finish calls the placer's own Finish if it has one.
 func Finish(p Placer, tx *cluster.Txn) error {
 	if f, ok := p.(finisher); ok {
 		return f.Finish(tx)
@@ -33,23 +33,23 @@ func Finish(p Placer, tx *cluster.Txn) error {
 	return nil
 }
 
-// Kind is what a placer looks at in a job. Extra fields are zero for placers that start every job as requested.
+// Kind is what a placer looks at in a job. The fields beyond Shape are zero for placers that start every job as requested.
 type Kind struct {
 	Shape       cluster.Shape
 	Model       string
 	Least, Most int32
 }
 
-// Plain is the kind of a job that is started as requested.
+// Plain returns the kind of a job for placers that start every job as requested.
 func Plain(s *cluster.View, id cluster.JobID) Kind { return Kind{Shape: s.Shape(id)} }
 
-// Flexible is the kind of a job that may get other amounts, or fewer or more workers, than it asks for.
+// Flexible returns the kind of a job for placers that may change its amounts or its number of workers.
 func Flexible(s *cluster.View, id cluster.JobID) Kind {
 	spec := s.Spec(id)
 	return Kind{s.Shape(id), spec.Model, spec.Least(), spec.Most()}
 }
 
-// BestFit starts jobs as requested on as few servers as cluster.View.BestFit finds: consolidation.
+// BestFit starts jobs as requested on the few servers that cluster.View.BestFit finds: it consolidates.
 type BestFit struct{ fit cluster.Placement }
 
 // Reset implements Placer.
@@ -67,7 +67,7 @@ func (b *BestFit) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, b.fit)
 }
 
-// Profile is what may be known of speed in the state; ideal physics where nothing is.
+// Profile returns the state's profile, which predicts speeds, or ideal physics if the state has none.
 func Profile(s *cluster.View) cluster.Profile {
 	if p := s.Profile(); p != nil {
 		return p

@@ -7,18 +7,18 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// random starts jobs as requested on servers in random order, each filled before the next: the ablation of consolidation and
-// of every mapping of ranks to servers. What it draws follows from the seed of Reset, and a job that does not fit draws
-// nothing. A gang that must be of one GPU type takes that of the first server drawn.
+// random starts jobs as requested on servers in random order, and fills each server before the next. It is the ablation of
+// consolidation and of every mapping of ranks to servers. All random choices follow from the seed of Reset; a job that does not
+// fit causes none. A gang that must run on one GPU type takes the type of the first server drawn.
 type random struct {
 	filling
 	draw *rand.Rand
 }
 
-// NewRandom returns a placer on servers in random order.
+// NewRandom returns a placer that takes servers in random order.
 func NewRandom() Placer { return &random{} }
 
-// Reset implements Placer. Without it, seed 0 counts.
+// Reset implements Placer. A placer that was never reset behaves as after Reset(0).
 func (r *random) Reset(seed uint64) { r.draw = rng.Stream(seed, "baselines", "place", "random") }
 
 // Kind implements Placer.

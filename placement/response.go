@@ -4,16 +4,17 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// bench measures what CPU, memory and the share of a GPU do to a job's speed: the job runs alone on one server that has all it
-// could want, and the profile is asked, amount after amount. That amounts do the same wherever a job runs is assumed: it lets
-// one measurement serve all jobs of a kind, also beyond a reset where profile and servers are the same. Of servers and partners
-// the profile is asked where they are.
+// bench measures how CPU, memory and the share of a GPU change a job's speed. It runs the job alone on one server that has
+// everything the job could use, and asks the profile for its speed with one amount after the other. It assumes that amounts have
+// the same effect wherever a job runs, so that one measurement serves all jobs with the same traits; the measurements stay valid
+// after a reset if profile and servers are the same. The effects of servers and partners are not measured here: placers ask the
+// profile about each placement.
 type bench struct {
 	knee, floor float64
-	largest     cluster.ServerSpec // as much CPU, memory and GPUs as any server has
+	largest     cluster.ServerSpec // the most CPU, memory and GPUs that any server has
 	profile     cluster.Profile
 	known       map[trait]*response
-	sure        bool // that what is known is of this profile and these servers
+	sure        bool // known belongs to the present profile and servers
 }
 
 func (b *bench) reset(knee, floor float64) {
@@ -23,29 +24,29 @@ func (b *bench) reset(knee, floor float64) {
 	b.sure = false
 }
 
-// trait is what may decide how amounts change a job's speed.
+// trait is everything that may influence how amounts change a job's speed.
 type trait struct {
 	model                     string
 	workers, stages, together int32
 	request                   cluster.Amount
 }
 
-// response is how a job's speed goes with what each worker holds.
+// response is how a job's speed depends on the amounts of each worker.
 type response struct {
 	profile cluster.Profile
-	state   *cluster.State // the bench
+	state   *cluster.State // of the bench
 	workers int32
-	fair    float64        // the speed as requested
-	lean    cluster.Amount // the least that is as fast as requested, but for slack
-	floor   cluster.Amount // the least that is nearly as fast as requested
-	knee    cluster.Amount // the least that is nearly as fast as can be, and as fast as requested
-	sliced  bool           // a share of a GPU is no cap: half is as fast as what was requested, and all of it no faster
+	fair    float64        // speed with the requested amounts
+	lean    cluster.Amount // least amounts that are as fast as those requested, up to slack
+	floor   cluster.Amount // least amounts that reach Floor times the speed as requested
+	knee    cluster.Amount // least amounts that are nearly as fast as any and at least as fast as those requested
+	sliced  bool           // half of a GPU is as fast as what was requested, and a whole GPU no faster
 }
 
-// slack is a loss of speed that counts as none.
+// slack is a relative loss of speed that is ignored.
 const slack = 1e-3
 
-// of returns how a job's speed goes with amounts.
+// of returns how the job's speed depends on amounts.
 func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
 	spec := s.Spec(id)
 	if !b.sure {
@@ -71,8 +72,8 @@ func largest(s *cluster.View) (v cluster.ServerSpec) {
 	return v
 }
 
-// measure finds the levels. CPU or memory that is not modelled, that the job did not ask for or that makes no difference stays
-// as requested.
+// measure finds the levels of a response. CPU or memory stays as requested if it is not modelled, was not requested, or makes no
+// difference.
 func (b *bench) measure(p cluster.Profile, spec *cluster.JobSpec) (*response, error) {
 	server := cluster.ServerSpec{
 		Name: "bench", GPUs: min(spec.Workers, cluster.MaxGPUs), CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited,
@@ -105,7 +106,7 @@ func (b *bench) measure(p cluster.Profile, spec *cluster.JobSpec) (*response, er
 	return r, nil
 }
 
-// atMost is the most that a worker can have where so many share a server.
+// atMost returns the most that one of the parameter workers can have if they share a server.
 func atMost(want int32, server, workers int64) int32 {
 	if want == 0 || server >= cluster.Unlimited {
 		return want
@@ -113,20 +114,20 @@ func atMost(want int32, server, workers int64) int32 {
 	return int32(max(int64(want), min(server/workers, 1<<30)))
 }
 
-// speed is the job's alone, each worker holding the amount.
+// speed returns the job's speed alone, with the amount a for each worker.
 func (r *response) speed(a cluster.Amount) float64 {
 	tx := r.state.Begin(nil)
 	defer tx.End()
 	if err := tx.Place(0, cluster.Placement{{Workers: r.workers, Amount: a}}); err != nil {
-		panic("place: bench: " + err.Error()) // it has all that amounts can ask for
+		panic("place: bench: " + err.Error()) // the bench's server can hold any amount
 	}
 	v := r.profile.Speed(&r.state.View, 0)
 	tx.Rollback(0)
 	return v
 }
 
-// least returns the least CPU, then the least memory, up to an amount, with which the job reaches a speed that it reaches with
-// all of it: CPU may take half of what may be lost. What makes no difference stays as requested.
+// least returns the least CPU, and then the least memory, with which the job still reaches the given speed; neither exceeds
+// most. The search for CPU may use half of the permitted loss of speed. What makes no difference stays as requested.
 func (r *response) least(most cluster.Amount, speed float64) cluster.Amount {
 	a, full, asked := most, r.speed(most), r.state.Spec(0).Request
 	a.CPUMilli = search(most.CPUMilli, asked.CPUMilli, func(v int32) bool {
@@ -140,8 +141,8 @@ func (r *response) least(most cluster.Amount, speed float64) cluster.Amount {
 	return a
 }
 
-// search returns the least 64th of a whole that will do, where more always does if less does; the whole itself does. If none
-// of it will do as well, it returns what was asked for.
+// search returns the least multiple of a 64th of whole for which does returns true. does must be monotonic and true for whole.
+// If it is true even for 0, search returns the smaller of whole and asked.
 func search(whole, asked int32, does func(int32) bool) int32 {
 	if does(0) {
 		return min(whole, asked)

@@ -7,14 +7,13 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Tune gives jobs CPU and memory by what these do to their speed instead of what they ask for (Synergy-TUNE; Mohan et al.,
-// OSDI 2022). A job starts where BestFit puts it, or on fewer servers where it is then no slower, with the least that is
-// as fast as what it asked for; what jobs give up so is there for others. Where CPU or memory is too short for that, it makes
-// do with a floor. Once all have started, what is left
-// goes to the started jobs in steps, the largest gain in speed for the part of a server that it takes first, up to the knee of
-// each.
+// Tune gives jobs CPU and memory by their effect on speed and not by what the jobs ask for (Synergy-TUNE; Mohan et al., OSDI
+// 2022). A job starts where BestFit puts it, or on fewer servers if it is not slower there. It gets the least CPU and memory
+// with which it is as fast as with what it asked for; the rest is free for other jobs. If the servers have too little for that,
+// it starts with the floor (see TuneConfig). Once all jobs have started, Tune distributes what is left to them in steps, the
+// largest gain in speed per fraction of a server first, up to the knee of each job.
 //
-// Jobs that asked for no CPU, and jobs to whose profile amounts make no difference, get what they ask for.
+// Jobs that asked for no CPU, and jobs whose profile does not depend on amounts, get what they ask for.
 type Tune struct {
 	TuneConfig
 	bench bench
@@ -28,28 +27,27 @@ type Tune struct {
 
 // TuneConfig are the options of Tune.
 type TuneConfig struct {
-	// Knee is the part of the best speed that an amount must reach to be as much as a job gets, above 0 to 1. Own choice for
-	// Synergy's "saturates".
+	// Knee is the fraction of the best speed at which a job gets no more, in (0, 1]. Own choice for Synergy's "saturates".
 	Knee float64
-	// Floor is the part of the speed as requested down to which a job makes do with less to start, above 0 to 1. Synergy goes
-	// down to the part in proportion to GPUs, which is 1 here.
+	// Floor is the fraction of the speed as requested that a job must still reach if it starts with less, in (0, 1]. Synergy goes
+	// down to the amounts in proportion to GPUs, which corresponds to 1 here.
 	Floor float64
-	// Reserve is how much of their part in proportion the free GPUs of a server keep, 0 or more. Own choice: on training windows
-	// neither 0 nor 1 was clearly better.
+	// Reserve is how much of their proportional part of CPU and memory the free GPUs of a server keep, from 0. Own choice: on
+	// training windows neither 0 nor 1 was clearly better.
 	Reserve float64
-	// Resize gives leftovers to jobs that run already, too, where their speed grows by Gain or more and they have Left or more
-	// to go: a resize may stop a job for a while. Synergy retunes in every round, at no cost.
+	// Resize also gives what is left to running jobs, if their speed grows by the fraction Gain and they have at least Left to go,
+	// because a resize may stop a job for a while. Synergy tunes again in every round, at no cost.
 	Resize bool
 	Gain   float64
 	Left   time.Duration
 }
 
-// DefaultTune returns Tune's defaults.
+// DefaultTune returns the default options of Tune.
 func DefaultTune() TuneConfig {
 	return TuneConfig{Knee: 0.95, Floor: 0.9, Reserve: 1, Gain: 0.2, Left: 30 * time.Minute}
 }
 
-// NewTune returns the placer.
+// NewTune returns the placer Tune.
 func NewTune(c TuneConfig) *Tune {
 	t := &Tune{TuneConfig: c}
 	t.Reset(0)
@@ -73,8 +71,8 @@ func (t *Tune) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, p)
 }
 
-// find proposes where the job could start now on GPUs of its own: where BestFit puts it, or on fewer servers if less CPU and
-// memory will do for it; nil where it cannot start.
+// find returns a placement on which the job could start now without sharing GPUs: where BestFit puts it, or on fewer servers if
+// less CPU and memory suffices. It returns nil if the job cannot start.
 func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *response, error) {
 	s := tx.View()
 	r, err := t.bench.of(s, id)
@@ -112,8 +110,9 @@ func (t *Tune) find(tx *cluster.Txn, id cluster.JobID) (cluster.Placement, *resp
 	return t.fit, r, nil
 }
 
-// Levels are the amounts that matter to the job's speed: the least that is as fast as what it asked for, the least that is nearly
-// so, and the least that is nearly as fast as can be. They are what it asked for where amounts make no difference.
+// Levels returns the amounts that matter to the job's speed: lean is the least that is as fast as what the job asked for, floor
+// the least that is nearly as fast, and knee the least that is nearly as fast as any. If amounts make no difference, all are the
+// requested amounts.
 func (t *Tune) Levels(s *cluster.View, id cluster.JobID) (lean, floor, knee cluster.Amount, err error) {
 	r, err := t.bench.of(s, id)
 	if err != nil {
@@ -122,7 +121,7 @@ func (t *Tune) Levels(s *cluster.View, id cluster.JobID) (lean, floor, knee clus
 	return r.lean, r.floor, r.knee, nil
 }
 
-// speed is what the profile says of a placement, 0 where it does not fit.
+// speed returns the job's speed on a placement according to the profile, 0 if the placement does not fit.
 func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) float64 {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
@@ -130,7 +129,8 @@ func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) flo
 	return v
 }
 
-// Finish implements finisher. Jobs that started in this transaction are placed anew, on the same GPUs with more.
+// Finish implements finisher. It places the jobs that started last in this transaction again, on the same GPUs, with more CPU
+// and memory.
 func (t *Tune) Finish(tx *cluster.Txn) error {
 	s, ops := tx.View(), tx.Ops()
 	from := len(ops)
@@ -161,7 +161,7 @@ func (t *Tune) Finish(tx *cluster.Txn) error {
 	return nil
 }
 
-// resize gives leftovers to jobs that run already.
+// resize gives what is left to jobs that were already running.
 func (t *Tune) resize(tx *cluster.Txn) error {
 	s, profile := tx.View(), Profile(tx.View())
 	t.ids = append(t.ids[:0], s.Running()...)

@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// ends foresees when gangs find GPUs on as few servers as can be, if running jobs end as estimated and nothing else starts. A
-// shared GPU is free when the last of its jobs ends. Types of GPUs are not told apart.
+// ends estimates when a gang can find GPUs on as few servers as possible, if running jobs end as estimated and nothing else
+// starts. A shared GPU becomes free when the last of its jobs ends. GPU types are not distinguished.
 type ends struct {
-	known bool        // what follows, which nobody may ask for
-	most  int32       // GPUs of the largest server
-	free  [][]float64 // free[k] is when servers have k GPUs free, ascending, in seconds from now
-	of    [][]float64 // of each server: when its GPUs are free, ascending
-	gpus  []float64   // of the server at hand
+	known bool        // the fields below are filled; they are filled only when needed
+	most  int32       // number of GPUs of the largest server
+	free  [][]float64 // free[k]: the times at which servers have k GPUs free, ascending, in seconds from now
+	of    [][]float64 // of each server: the times at which its GPUs become free, ascending
+	gpus  []float64   // scratch of foresee
 	lefts []time.Duration
 }
 
@@ -44,7 +44,7 @@ func (e *ends) refresh(s *cluster.View) {
 	}
 }
 
-// started notes that a job has taken its placement.
+// started updates the times after a job has taken its placement.
 func (e *ends) started(s *cluster.View, p cluster.Placement) {
 	if !e.known {
 		return
@@ -65,7 +65,7 @@ func (e *ends) started(s *cluster.View, p cluster.Placement) {
 	}
 }
 
-// foresee fills gpus with when each GPU of a server is free, ascending; infinite where estimates do not tell.
+// foresee sets gpus to the times at which each GPU of a server becomes free, ascending; infinite without estimates.
 func (e *ends) foresee(s *cluster.View, id cluster.ServerID) {
 	e.lefts, e.gpus = s.AppendFree(e.lefts[:0], id), e.gpus[:0]
 	for _, left := range e.lefts {
@@ -77,17 +77,17 @@ func (e *ends) foresee(s *cluster.View, id cluster.ServerID) {
 	}
 }
 
-// wait is how many seconds it takes until n GPUs are free on as few servers as can be; infinite if no estimate tells.
+// wait returns the seconds until n GPUs are free on as few servers as possible; infinite without estimates.
 func (e *ends) wait(s *cluster.View, n int32) float64 {
 	if !e.known {
 		e.refresh(s)
 	}
-	if e.most == 0 { // no server has any
+	if e.most == 0 { // no server has a GPU
 		return math.Inf(1)
 	}
 	servers, rest := int(n/e.most), n%e.most
 	at := 0.0
-	if rest > 0 { // on one server more than those that are all free
+	if rest > 0 { // the rest needs one more server besides those that are all free
 		if len(e.free[rest]) <= servers {
 			return math.Inf(1)
 		}
@@ -102,13 +102,13 @@ func (e *ends) wait(s *cluster.View, n int32) float64 {
 	return at
 }
 
-// spread reports whether a placement uses more servers than it must.
+// spread reports whether a placement uses more servers than necessary.
 func spread(s *cluster.View, p cluster.Placement) bool {
 	most := s.MostGPUs()
 	return len(p) > int((p.Workers()+most-1)/most)
 }
 
-// waited is how long a job has been in the cluster without running, at most.
+// waited returns how long the job has been in the cluster. It is an upper bound of the job's waiting time.
 func waited(s *cluster.View, id cluster.JobID) time.Duration {
 	return max(s.Now()-s.Spec(id).Submit, 0)
 }

@@ -1,4 +1,5 @@
-// Package policy finds policies by name, for comparisons, for production and for the command line alike: baselines, what comes
-// with the program, and the folders of exported policies and of runs. It says who decides, by what weights, from which prior and
-// on which jobs these were trained.
+// Package policy finds scheduling policies by name, for comparisons, for production and for the command line. A name stands for
+// a baseline, for the policy released with the program, for a prior (the base policy that a learned team of agents reviews), or
+// for the folder of an exported policy or of a training run. A policy found tells its scheduler, its weights, its prior and the
+// jobs that it was trained on.
 package policy

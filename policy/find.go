@@ -19,12 +19,12 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 )
 
-// Names lists the policies that have a name.
+// Names returns the names of the policies that have one: the baselines, the prior and the released policy.
 func Names() []string { return append(baselines.Names(), Prior, released.Name) }
 
-// NameError says that no policy has a name, and what was expected.
+// NameError reports that no policy has the given name, and what was expected.
 type NameError struct {
-	Folder bool // it names a folder, which is not there or holds no policy; else it is not understood
+	Folder bool // true if the name is that of a folder that does not exist or holds no policy
 	text   string
 }
 
@@ -36,20 +36,22 @@ func noFolder(format string, args ...any) error {
 	return &NameError{Folder: true, text: fmt.Sprintf(format, args...)}
 }
 
-// Finder finds policies by name. The zero Finder knows all that production needs.
+// Finder finds policies by name. The zero Finder finds all that production needs.
 type Finder struct {
-	// Key must have signed what is read from folders, if it is not nil: all else is refused with checkpoints.ErrUnsigned. Baselines
-	// and released are parts of the program.
+	// Key, if not nil, must have signed every policy that is read from a folder; Load returns checkpoints.ErrUnsigned for the
+	// others. Baselines and the released policy are parts of the program and need no signature.
 	Key ed25519.PublicKey
-	// Run returns what reads the policy of a training run from the folder, nil for a folder that is none; a nil Run knows none.
+	// Run returns a function that reads the policy of a training run from the folder, or nil if the folder is not one of a run. A
+	// nil Run finds no runs.
 	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
 }
 
-// Find returns where "[name=]policy" comes from, where policy is a baseline, prior, released, or the folder of an exported policy
-// or a run, without reading it. A folder of an exported policy has a stamp. An argument that names none is a NameError.
+// Find returns the source of "[name=]policy" without reading it. policy is a baseline, "prior", "released", or the folder of an
+// exported policy or of a run. The source of an exported policy has a Stamp. If no policy has that name, Find returns a
+// NameError.
 func (f *Finder) Find(arg string) (Source, error) {
 	name, what, named := strings.Cut(arg, "=")
-	if named = named && !baselines.Known(arg); !named { // options of baselines hold = too
+	if named = named && !baselines.Known(arg); !named { // a baseline's options contain = too
 		name, what = "", arg
 	}
 	if named && name == "" || what == "" {
@@ -111,7 +113,7 @@ func (f *Finder) find(what string) (Source, error) {
 	return Source{}, fmt.Errorf("policy: %w", err)
 }
 
-// folder is the source of a learned policy.
+// folder returns the source of the learned policy in a folder: a training run, if Run recognises it, or an exported policy.
 func (f *Finder) folder(dir string) (Source, error) {
 	if f.Run != nil {
 		if read := f.Run(dir); read != nil {
@@ -131,14 +133,14 @@ func (f *Finder) folder(dir string) (Source, error) {
 		}
 		found := team(p, m.Training, dir)
 		if from := filepath.Dir(filepath.Clean(dir)); f.Run != nil && f.Run(from) != nil {
-			found.Run = from // which export puts its bundle into
+			found.Run = from // clustergym export puts the bundle into the run's folder
 		}
 		return found, nil
 	}
 	return Source{Load: load, Stamp: func() (string, error) { return folderStamp(dir) }}, nil
 }
 
-// run is the source of what was trained in a folder.
+// run returns the source of the policy that was trained in the folder of a run.
 func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Provenance, error)) (Source, error) {
 	if f.Key != nil {
 		return Source{}, fmt.Errorf("run %s: %w: export its policy with clustergym export --run %s --sign-key, and take that",
@@ -155,7 +157,7 @@ func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Proven
 	}}, nil
 }
 
-// read reads a bundle.
+// read reads a bundle and checks its signature if Key is set.
 func (f *Finder) read(dir string) (*agents.Policy, *checkpoints.Manifest, error) {
 	if f.Key == nil {
 		return agents.Load(dir)
@@ -163,11 +165,11 @@ func (f *Finder) read(dir string) (*agents.Policy, *checkpoints.Manifest, error)
 	return agents.LoadSigned(dir, f.Key)
 }
 
-// UsualFallback decides where a policy has no prior.
+// UsualFallback is the baseline that decides instead of a policy without a prior.
 const UsualFallback = "srsf"
 
-// Fallback finds who decides instead of a policy, by name: its prior, else UsualFallback, for "". The name prior is the policy's
-// own prior, if it has one.
+// Fallback returns a function that finds the policy that decides instead of a given one. The name "" stands for the given
+// policy's prior, or for UsualFallback if it has none. The name "prior" stands for the given policy's own prior, if it has one.
 func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
 	return func(of *Policy) (*Policy, error) {
 		if (name == "" || name == Prior) && of.Prior != nil {
@@ -180,7 +182,7 @@ func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
 	}
 }
 
-// baseline is a baseline by name, with options.
+// baseline returns the baseline of that name, which may include options.
 func baseline(name string) (*Policy, error) {
 	digest, err := optionFiles(name)
 	if err != nil {
@@ -189,7 +191,7 @@ func baseline(name string) (*Policy, error) {
 	return &Policy{Name: name, Digest: digest, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}, nil
 }
 
-// optionFiles is a digest of the files that the options of a baseline name, "" if there are none.
+// optionFiles returns a digest of the files that the options of a baseline refer to, or "" if there are none.
 func optionFiles(name string) (string, error) {
 	h := sha256.New()
 	any := false

@@ -10,23 +10,23 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Policy makes schedulers that decide. New may be called concurrently, and each scheduler decides once.
+// Policy makes schedulers. New may be called concurrently. Each scheduler is for one use.
 type Policy struct {
 	Name   string
-	Digest string // of what the name does not say, such as weights
+	Digest string // of what the name leaves open, such as weights
 	New    func() (cluster.Scheduler, error)
-	Prior  *Policy // that a learned policy started from, nil for others
+	Prior  *Policy // that a learned policy reviews; nil for others
 
 	Learned  *agents.Policy         // nil for a baseline
-	Training checkpoints.Provenance // of a learned one
-	Folder   string                 // that it was read from, "" for what comes with the program
-	Run      string                 // folder of the run that trained it, "" where that is not known
+	Training checkpoints.Provenance // of a learned policy
+	Folder   string                 // that the policy was read from; "" for a policy that comes with the program
+	Run      string                 // folder of the run that trained it; "" if unknown
 }
 
-// Prior is the name of what a learned policy starts from; as a name of its own it is the usual one.
+// Prior is the name of the base policy that a learned policy reviews. On its own it stands for the prior of an untrained policy.
 const Prior = "prior"
 
-// team is a learned policy with its prior.
+// team returns a learned policy with its prior.
 func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Policy {
 	from := priorOf(p)
 	return &Policy{
@@ -35,14 +35,14 @@ func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Pol
 	}
 }
 
-// priorOf is the prior of a learned policy.
+// priorOf returns the prior of a learned policy.
 func priorOf(p *agents.Policy) *Policy {
 	return &Policy{
 		Name: Prior, Digest: p.Digest(), New: func() (cluster.Scheduler, error) { return agents.NewPrior(p), nil },
 	}
 }
 
-// usualPrior is the prior of an untrained policy.
+// usualPrior returns the prior of an untrained policy with default settings.
 func usualPrior() (*Policy, error) {
 	p, err := agents.NewPolicy(Prior, agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, rng.Stream(0, Prior))
 	if err != nil {
@@ -51,7 +51,7 @@ func usualPrior() (*Policy, error) {
 	return priorOf(p), nil
 }
 
-// releasedPolicy is the policy that comes with the program.
+// releasedPolicy returns the policy that comes with the program.
 func releasedPolicy() (*Policy, error) {
 	p, m, err := agents.LoadFS(released.FS())
 	if err != nil {
@@ -61,15 +61,15 @@ func releasedPolicy() (*Policy, error) {
 	return team(p, m.Training, ""), nil
 }
 
-// named gives a policy another name.
+// named gives the policy another name.
 func (p *Policy) named(name string) {
 	p.Name = name
 	if p.Learned != nil {
-		p.Learned.Name = name // so the log of an episode, and what is drawn from it, says the same
+		p.Learned.Name = name // so that the event log of an episode, and plots of it, show the same name
 	}
 }
 
-// lend makes a policy borrow from the inference pool too.
+// lend makes the policy also borrow servers from the inference pool, and adds suffix to its name.
 func (p *Policy) lend(suffix string, borrow func(cluster.Scheduler) cluster.Scheduler) {
 	inner := p.New
 	p.Name += suffix

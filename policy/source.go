@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// Source is where a policy comes from.
+// Source is where a policy comes from. Load reads the policy.
 type Source struct {
-	Load func() (*Policy, error) // verified; the caller's own
-	// Stamp changes when Load would give something else; nil for a policy that stays.
+	Load func() (*Policy, error) // Load verifies the policy; the caller owns the result
+	// Stamp returns a text that changes when Load would return another policy. It is nil for a policy that never changes.
 	Stamp func() (string, error)
 }
 
-// with is the source with something done to what it loads.
+// with returns a source that applies change to every policy that it loads.
 func (s Source) with(change func(*Policy)) Source {
 	load := s.Load
 	s.Load = func() (*Policy, error) {
@@ -30,8 +30,9 @@ func (s Source) with(change func(*Policy)) Source {
 	return s
 }
 
-// folderStamp is the stamp of a bundle's folder: its manifest, which has checksums of the rest, and the size and age of every
-// file, so that a bundle that was caught half copied is read again.
+// folderStamp returns the stamp of a bundle's folder: a digest of the manifest, which has checksums of the other files, and of
+// the size and modification time of every file. A bundle that was read while it was being copied therefore gets a new stamp
+// later.
 func folderStamp(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if err != nil {
@@ -46,12 +47,12 @@ func folderStamp(dir string) (string, error) {
 	for _, f := range files {
 		info, err := f.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just gone: the next stamp is another
+			continue // somebody has just deleted the file: the next stamp differs
 		}
 		if err != nil {
 			return "", fmt.Errorf("read policy: %w", err)
 		}
-		_, _ = fmt.Fprintf(h, "%q %d %d\n", f.Name(), info.Size(), info.ModTime().UnixNano()) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%q %d %d\n", f.Name(), info.Size(), info.ModTime().UnixNano()) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
