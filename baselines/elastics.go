@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// elastics returns the schedulers that choose how many workers elastic jobs run with: Lyra and its rivals.
+// elastics returns the schedulers that choose the number of workers of elastic jobs: Lyra and the schedulers it is compared
+// with.
 func elastics() []Baseline {
 	return []Baseline{
 		{
@@ -79,7 +80,7 @@ func elastics() []Baseline {
 	}
 }
 
-// elastic declares the options of carrying out what a policy decides.
+// elastic declares the options that every elastic policy shares: those of the scheduler that carries out its decisions.
 func (s *Settings) elastic(epoch time.Duration, policy func() elastic.Policy) maker {
 	c := elastic.Default()
 	c.Epoch, c.Pause, c.Gather, c.Slowest = epoch, time.Minute, true, 0.5

@@ -6,7 +6,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// field returns the other schedulers of the field that placers or packages of their own make.
+// field returns the other published schedulers, which placers or packages of their own implement.
 func field() []Baseline {
 	return []Baseline{
 		{

@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all behind it, or, with skip,
-// is passed over.
+// list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all jobs behind it; with skip,
+// it is passed over instead.
 //
 //	fifo                   submit, id              blocks
 //	fjf, fgd               submit, id              skips (first job that fits)
@@ -22,30 +22,30 @@ import (
 type list struct {
 	name    string
 	skip    bool
-	hold    float64 // 0 holds nothing back
+	hold    float64 // factor on the duration of the held job; 0 holds nothing
 	order   func(*cluster.View, cluster.JobID) (time.Duration, error)
-	all     queue   // without skip
-	some    waiting // with skip
-	running roster  // kept with hold alone
-	learn   Learner // nil where the order learns nothing
+	all     queue   // used without skip
+	some    waiting // used with skip
+	running roster  // used only with hold
+	learn   Learner // nil if the order learns nothing
 	place   placement.Placer
 }
 
-// Order says which waiting job starts next.
+// Order decides which waiting job starts next.
 type Order struct {
-	// Key is least of the job that is next; among equals it is the one submitted first.
+	// Key returns the key of a job. The job with the least key is next; among equals, the one submitted first.
 	Key   func(*cluster.View, cluster.JobID) (time.Duration, error)
-	Skip  bool    // whether a job that does not fit is passed over; else it blocks all behind it
-	Learn Learner // what the keys follow from, nil for nothing that is learned
+	Skip  bool    // whether a job that does not fit is passed over; otherwise it blocks all jobs behind it
+	Learn Learner // what the keys depend on; nil if the order learns nothing
 }
 
-// Learner is what an order learns from the jobs that end.
+// Learner learns from the jobs that end; the keys of an order may depend on it.
 type Learner interface {
 	Reset(seed uint64)
 	Note(s *cluster.View, e cluster.Event)
 }
 
-// New returns a scheduler that starts jobs in the order, where the placer says. It never stops one.
+// New returns a scheduler that starts jobs in this order. The placer decides where. The scheduler never stops a job.
 func (o Order) New(name string, place placement.Placer) cluster.Scheduler {
 	return &list{name: name, skip: o.Skip, order: o.Key, learn: o.Learn, place: place}
 }
@@ -54,7 +54,8 @@ func bySubmit(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
 }
 
-// byEstimate is what is left to do, by the estimate: all of it, but for a job that was interrupted.
+// byEstimate returns the estimated time that a job still needs: all of its estimate, or less for a job that was interrupted. It
+// returns an error if the job has no estimate.
 func byEstimate(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, known := s.Remaining(id)
 	if !known {
@@ -90,7 +91,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	return placement.Finish(l.place, tx)
 }
 
-// observe queues the jobs that wait anew.
+// observe puts the jobs that arrived or were interrupted into the queue.
 func (l *list) observe(tx *cluster.Txn) error {
 	s := tx.View()
 	for _, e := range tx.Events() {
@@ -137,14 +138,15 @@ func (l *list) block(tx *cluster.Txn) error {
 	return nil
 }
 
-// again looks a waiting job's key up anew: a job that lost its work when it was stopped was queued before it had lost it.
+// again computes a waiting job's key again and reports whether it has changed: if a job lost its work when it was stopped, it
+// entered the queue before it had lost it.
 func (l *list) again(s *cluster.View, t ticket) (now ticket, stale bool, err error) {
 	now = t
 	now.key, err = l.order(s, t.job)
 	return now, now.key != t.key, err
 }
 
-// follow keeps the running jobs in order of their expected finish.
+// follow keeps the running jobs ordered by their expected finish.
 func (l *list) follow(s *cluster.View, e cluster.Event) {
 	switch e.Kind {
 	case cluster.Finished, cluster.Interrupted:
@@ -156,7 +158,7 @@ func (l *list) follow(s *cluster.View, e cluster.Event) {
 	}
 }
 
-// fill starts the jobs that fit.
+// fill starts the jobs that fit, in order. With hold, it skips the jobs that would delay the first that did not fit too much.
 func (l *list) fill(tx *cluster.Txn) error {
 	l.some.pass()
 	held := ticket{job: -1}
@@ -183,7 +185,7 @@ func (l *list) fill(tx *cluster.Txn) error {
 				held = next
 			}
 		}
-		if l.hold > 0 && held.job >= 0 && (started || held == next) { // a start may delay the held job
+		if l.hold > 0 && held.job >= 0 && (started || held == next) { // a start may delay the held job further
 			bound = max(l.hold*float64(held.key), float64(l.running.wait(tx.View(), held.job)))
 		}
 	}

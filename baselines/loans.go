@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// CutLoan cuts LoanSuffix and its options off a name and returns what lets a scheduler borrow so, nil where the name has no such
-// end.
+// CutLoan cuts LoanSuffix and its options off a name. It returns the rest of the name and a function that makes a scheduler
+// borrow servers with these options; the function is nil if the name has no such suffix.
 func CutLoan(name string) (inner string, borrow func(cluster.Scheduler) cluster.Scheduler, err error) {
 	inner, options, found := cutSuffix(name, LoanSuffix)
 	if !found {
@@ -40,7 +40,7 @@ func borrowers() Baseline {
 	}
 }
 
-// loans declares the options of borrowing and giving back.
+// loans declares the options of borrowing servers and returning them.
 func loans(s *option.Set, c *loan.Config) {
 	option.Choice(s, &c.Policy, "reclaim", []loan.Policy{loan.Lyra, loan.SCF, loan.Random, loan.Optimal},
 		"which servers go back where jobs must be stopped: least preemption cost, fewest jobs, any, or the optimum by search",

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// MoveSuffix behind a name lets running jobs move.
+// MoveSuffix behind the name of a baseline makes running jobs move to where they would run faster.
 const MoveSuffix = "+move"
 
 // movers describes MoveSuffix.
@@ -37,7 +37,7 @@ func moves(s *option.Set) *candidates.Mover {
 	return m
 }
 
-// cutMove cuts MoveSuffix and its options off a name without LoanSuffix; m is nil without it.
+// cutMove cuts MoveSuffix and its options off a name that has no LoanSuffix; m is nil if the name has no MoveSuffix.
 func cutMove(name string) (inner string, m *candidates.Mover, err error) {
 	inner, options, found := cutSuffix(name, MoveSuffix)
 	if !found {
@@ -51,16 +51,16 @@ func cutMove(name string) (inner string, m *candidates.Mover, err error) {
 	return inner, m, nil
 }
 
-// Review is how a baseline is reviewed.
+// Review describes how a judge or a learned team reviews the decisions of a baseline.
 type Review struct {
 	candidates.Config
-	// Rule is what the baseline itself would choose among candidates, nil for always its own: see MoveSuffix.
+	// Rule is the baseline's own rule for choosing among candidates (see MoveSuffix). nil always keeps the baseline's own proposal.
 	Rule candidates.Judge
-	// Play makes the baseline where it is to be played on: the same, but that it looks at fewer partners.
+	// Play makes the scheduler that plays the baseline on in simulations. It is the same baseline, but it looks at fewer partners.
 	Play func() cluster.Scheduler
 }
 
-// always makes schedulers of a name that was checked.
+// always returns a function that makes schedulers of a name that has been checked.
 func always(name string) func() cluster.Scheduler {
 	return func() cluster.Scheduler {
 		s, err := New(name)
@@ -71,7 +71,7 @@ func always(name string) func() cluster.Scheduler {
 	}
 }
 
-// Reviewed returns the usual review of a baseline, named as in New, with changes to running jobs.
+// Reviewed returns the default review of a baseline, named as in New. Its candidates include changes to running jobs.
 func Reviewed(name string) (r Review, err error) {
 	if _, err := New(name); err != nil {
 		return r, err
@@ -111,8 +111,8 @@ func Reviewed(name string) (r Review, err error) {
 	return r, nil
 }
 
-// Wide returns the wide candidates beside a baseline, named as in New: as many as items beside its own proposal, and what the
-// rivals propose among them.
+// Wide returns the settings of wide lists of candidates for a baseline, named as in New: besides the baseline's own proposal the
+// number items of candidates, among them what the rivals (other baselines) propose.
 func Wide(name string, items int, rivals ...string) (candidates.Config, error) {
 	r, err := Reviewed(name)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// All returns the baselines of this program in the order in which tables list them, those that a main added itself last.
+// All returns the baselines of this program in the order of tables. Those that the program's main function added come last.
 func All() []Baseline {
 	return slices.Concat(orders(), field(), linked(predicted), elastics(), linked(looking),
 		slices.DeleteFunc(own.All(), func(b Baseline) bool { return apart(b.Name) }))
 }
 
-// What schedulers need to know.
+// What schedulers need to know about jobs.
 const (
 	needsNothing   = "nothing of a job but its request"
 	needsEstimates = "an estimate of every job's duration"
 )
 
-// orders returns the heuristics that everyone knows.
+// orders returns the common heuristics.
 func orders() []Baseline {
 	return []Baseline{
 		{
@@ -122,7 +122,7 @@ func orders() []Baseline {
 	}
 }
 
-// listOf declares a list with that placer by default.
+// listOf declares a list that uses the given placer by default.
 func listOf(l *list, placer string) func(*Settings) maker {
 	return func(s *Settings) maker { return s.list(l, placer) }
 }
@@ -137,7 +137,7 @@ func (s *Settings) list(l *list, byDefault string) maker {
 	}
 }
 
-// preemptiveOf declares a preemptive order with that placer by default.
+// preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {
 		placer := s.Placer(placer)

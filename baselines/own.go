@@ -8,22 +8,22 @@ import (
 	"github.com/clustergym/clustergym/internal/registry"
 )
 
-// own are the schedulers that a main has added.
+// own contains the schedulers that the program's main function has added.
 var own = registry.New[Baseline]("scheduler")
 
-// The baselines apart from this package: package baselines/all adds them. What production runs need not link the simulator that
-// rollout plays, nor the forests that predict.
+// The names of the baselines that this package does not contain. Package baselines/all adds them. A program in production then
+// need not link the simulator, which rollout uses, nor the forests that predict.
 var (
 	predicted = []string{"a-srpt", "spjf", "spwf", "wcs-duration", "wcs-workload", "wcs-subtime"}
 	looking   = []string{"rollout"}
 )
 
-// apart reports whether a baseline of that name is apart from this package.
+// apart reports whether the baseline of that name is one that package baselines/all adds.
 func apart(name string) bool {
 	return slices.Contains(predicted, name) || slices.Contains(looking, name)
 }
 
-// linked returns those of the baselines apart that the program has.
+// linked returns those of the named baselines that the program contains.
 func linked(names []string) (found []Baseline) {
 	for _, name := range names {
 		if b, err := own.Get(name); err == nil {
@@ -33,27 +33,28 @@ func linked(names []string) (found []Baseline) {
 	return found
 }
 
-// reserved are what a learned team starts from and the policy that comes with the program, wherever a policy is asked for.
+// reserved are names of policies that are no baselines: the prior of a learned team and the policy released with the program.
 var reserved = []string{"prior", "released"}
 
-// mustBeFree panics where a policy of the name exists.
+// mustBeFree panics if a policy of the name exists.
 func mustBeFree(name string) {
 	if _, taken := Find(name); taken || slices.Contains(reserved, name) {
 		panic(fmt.Sprintf("scheduler %q: the program already has a policy of that name", name))
 	}
 }
 
-// Add adds a baseline that declares options, before anything uses it. A name that is taken panics.
+// Add adds a baseline that declares options. Call it before anything uses baselines. It panics if the name is taken.
 func Add(b Baseline) {
 	mustBeFree(b.Name)
 	own.Add(b.Name, b)
 }
 
-// Register adds a scheduler of one's own, before anything uses it, as in the first lines of main. Its name then stands wherever
-// that of a baseline does, in New and on the command line: as a policy, with MoveSuffix and LoanSuffix behind it or neither, as a
-// prior and as a rival. It takes no MenuSuffix, as it chooses amounts itself, and no options: Add takes one that does, or
-// register two settings under two names. create makes a fresh scheduler, which calls itself by that name; several goroutines may
-// call it at a time. A name that is taken panics, and so does that of a baseline that clustergym has and this program does not.
+// Register adds a scheduler of your own. Call it in the first lines of main, before anything uses baselines. Its name can then
+// be used wherever a baseline's can, in New and on the command line: as a policy, with or without MoveSuffix and LoanSuffix, as
+// a prior and as a rival. It takes no MenuSuffix, because it chooses amounts itself, and no options: use Add for a scheduler
+// with options, or register two settings under two names. create makes a fresh scheduler, whose method Name must return the same
+// name; several goroutines may call create at once. Register panics if the name is taken, or if a baseline of clustergym that
+// this program does not contain has it.
 func Register(b Baseline, create func() cluster.Scheduler) {
 	mustBeFree(b.Name)
 	if apart(b.Name) {

@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// placer says what a placer is, and makes it.
+// placer describes a placer and makes it.
 type placer struct {
 	name, about string
-	amounts     bool // it may give other amounts than a job asks for
+	amounts     bool // it may give jobs other amounts than they ask for
 	new         func() placement.Placer
 }
 
-// bestFit is the placer that is the default of most.
+// bestFit is the default placer of most baselines.
 const bestFit = "bestfit"
 
 var placers = []placer{
@@ -47,8 +47,9 @@ var placers = []placer{
 	}},
 }
 
-// Placer declares the option that chooses a placer, and returns what makes the chosen one; amounts says whether that may give
-// other amounts than a job asks for. The baseline then takes MenuSuffix, which puts the menu in the placer's place.
+// Placer declares the option that chooses a placer. It returns a function that makes the chosen one and reports whether that
+// placer may give jobs other amounts than they ask for. A baseline that calls Placer takes MenuSuffix, which replaces the placer
+// by the menu.
 func (s *Settings) Placer(byDefault string) func() (p placement.Placer, amounts bool) {
 	s.orders = true
 	name := byDefault
@@ -62,7 +63,7 @@ func (s *Settings) Placer(byDefault string) func() (p placement.Placer, amounts 
 		if s.menu != "" {
 			menu, err := parseMenu(strings.TrimPrefix(strings.TrimPrefix(s.menu, MenuSuffix), ":"))
 			if err != nil {
-				panic("baselines: " + err.Error()) // it was checked
+				panic("baselines: " + err.Error()) // New has checked it
 			}
 			return menu(), true
 		}
@@ -115,7 +116,7 @@ func menu(s *option.Set) *placement.MenuConfig {
 	return &c
 }
 
-// parseMenu reads the options of MenuSuffix.
+// parseMenu reads the options of MenuSuffix and returns a function that makes the placer.
 func parseMenu(options string) (func() placement.Placer, error) {
 	var s option.Set
 	c := menu(&s)

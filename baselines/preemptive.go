@@ -9,8 +9,9 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// preemptive gives the cluster to the live jobs, waiting or running, first in order: those that fit the cluster's totals in
-// turn run, the others wait, whether they ran or not. A running job that stays is not moved.
+// preemptive gives the cluster to the first of the live jobs (waiting or running) in an order. It goes through all of them: a
+// job that still fits into the cluster's totals runs, any other waits, even if it was running. A running job that goes on
+// running does not move.
 //
 //	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
 //	srsf           remaining time x GPUs, submit, id
@@ -19,9 +20,9 @@ import (
 type preemptive struct {
 	name  string
 	order func(*cluster.View, cluster.JobID) (time.Duration, error)
-	// alarm returns when the order of a running job will change by itself, if it will.
+	// alarm returns when a running job's key will change although nothing else happens, and false if it will not.
 	alarm   func(*cluster.View, cluster.JobID) (time.Duration, bool)
-	learn   Learner // nil where the order learns nothing
+	learn   Learner // nil if the order learns nothing
 	quantum quantum
 	plan    plan
 }
@@ -61,7 +62,7 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// turn is the order, with the running jobs that may not be stopped yet before all others.
+// turn returns the job's key in the order. A running job that may not be stopped yet goes before all others.
 func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	if s.Phase(id) == cluster.Running && s.Now() < p.quantum.until(s, id) {
 		return math.MinInt64, nil
@@ -69,7 +70,8 @@ func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, err
 	return p.order(s, id)
 }
 
-// timeLeft is the time a job still needs at its present speed, by its estimate; less than 0 for one that outlived it.
+// timeLeft returns the time that a job still needs, by its estimate and at its present speed. It is negative for a job that has
+// outlived its estimate.
 func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := byEstimate(s, id)
 	if err == nil && s.Phase(id) == cluster.Running {
@@ -78,7 +80,7 @@ func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return left, err
 }
 
-// serviceLeft is the time left times the GPUs asked for.
+// serviceLeft returns the time left times the number of GPUs requested.
 func serviceLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := timeLeft(s, id)
 	spec := s.Spec(id)
@@ -90,9 +92,9 @@ type plan struct {
 	tickets []ticket
 	stop    []cluster.JobID
 	start   []cluster.JobID
-	barred  map[cluster.JobID]bool // fits the totals, but no set of servers, in this pass
+	barred  map[cluster.JobID]bool // jobs that fit the totals but found no servers in this pass
 	place   placement.Placer
-	amounts bool                    // the placer may give other amounts than a job asks for
+	amounts bool                    // the placer may give jobs other amounts than they ask for
 	refused map[placement.Kind]bool // scratch of fill
 }
 
@@ -101,8 +103,8 @@ func (p *plan) reset(seed uint64) {
 	p.barred, p.refused = map[cluster.JobID]bool{}, map[placement.Kind]bool{}
 }
 
-// run plans on the cluster's totals, then stops and starts jobs. Where a start finds no room, although the totals have it
-// (fragments), everything is rolled back and planned again without that job: nobody is stopped in vain.
+// run chooses jobs by the cluster's totals, then stops and starts jobs. If a job finds no servers although it fits the totals
+// (because of fragmentation), run rolls everything back and plans again without that job, so that no job is stopped in vain.
 func (p *plan) run(tx *cluster.Txn, order func(*cluster.View, cluster.JobID) (time.Duration, error)) error {
 	s := tx.View()
 	p.tickets = p.tickets[:0]
@@ -129,7 +131,7 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.View, cluster.JobID) (ti
 	}
 }
 
-// choose fills stop and start by the totals.
+// choose fills stop and start by the cluster's totals.
 func (p *plan) choose(s *cluster.View) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
 	room := room{Total: s.Total()}
@@ -146,9 +148,9 @@ func (p *plan) choose(s *cluster.View) {
 	}
 }
 
-// apply stops and starts jobs. One that finds no room is barred from the next plan of this pass; missed says that there was
-// one. A placer that may ask profiles takes long: then apply goes on, a kind of jobs that was refused once stays refused, and
-// all that have not started are barred.
+// apply stops and starts jobs. It bars a job that finds no servers from the next plan of this pass, and then returns missed =
+// true. A placer that may ask profiles is slow. With such a placer, apply goes on after a miss, does not try a kind of jobs
+// again that was refused once, and bars all jobs that have not started.
 func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 	for _, id := range p.stop {
 		if err := tx.Preempt(id); err != nil {
@@ -183,7 +185,8 @@ func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 	return missed, nil
 }
 
-// fill starts what a placer finds room for although the totals have none: beside other jobs, or with less than it asks for.
+// fill starts further jobs that the placer finds room for although they do not fit the totals: beside other jobs, or with less
+// than they ask for.
 func (p *plan) fill(tx *cluster.Txn) error {
 	if p.amounts {
 		s := tx.View()
@@ -206,11 +209,12 @@ func (p *plan) fill(tx *cluster.Txn) error {
 // room is what is left of the cluster's totals while a plan fills them.
 type room struct {
 	cluster.Total
-	tenants map[string]int64 // of those with a quota, what the jobs taken so far hold
+	tenants map[string]int64 // for each tenant with a quota: what the jobs chosen so far hold
 }
 
-// needs is what a job holds of the totals, or would hold. A share of a GPU that nobody else uses counts as all of it where
-// placers give shares to jobs that asked for whole GPUs: such a job is in the way of others as if it held the GPU.
+// needs returns what a job holds of the totals, or would hold. If the placer gives shares to jobs that asked for whole GPUs, a
+// share of a GPU that no other job uses counts as the whole GPU, because the job is in the way of others as if it held all of
+// it.
 func (p *plan) needs(s *cluster.View, id cluster.JobID, runs bool) (u use) {
 	want := s.Spec(id).Request
 	switch {
@@ -255,8 +259,8 @@ func (r *room) take(s *cluster.View, id cluster.JobID, u use) bool {
 	return true
 }
 
-// use is a part of a room.
+// use is what a job takes of a room.
 type use struct {
 	cluster.Total
-	held int64 // of GPUs, as a tenant's quota counts it
+	held int64 // GPUs as a tenant's quota counts them
 }

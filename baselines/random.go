@@ -8,7 +8,8 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// random starts the waiting jobs that fit in an order drawn anew at every decision point: the floor of every comparison.
+// random starts the waiting jobs that fit, in an order drawn again at every decision point. It is the lower bound of every
+// comparison.
 type random struct {
 	name  string
 	draw  *rand.Rand

@@ -9,41 +9,41 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Baseline says what a scheduler is, and makes it.
+// Baseline describes a scheduler and makes it.
 type Baseline struct {
 	Name   string
 	About  string // a line for lists
 	Rule   string // how it decides, in two sentences
-	Source string // what it follows, and what of that is reconstructed
-	Needs  string // what it needs to know
+	Source string // the source it follows, and which parts are reconstructed
+	Needs  string // what it needs to know about jobs
 
-	// Declare declares the options and returns what makes a scheduler of that name once they are set.
+	// Declare declares the options in s. It returns a function that makes a scheduler of the given name once the options are set.
 	Declare func(s *Settings) (create func(name string) cluster.Scheduler)
 }
 
 type maker = func(name string) cluster.Scheduler
 
-// Settings are the options of a baseline, and what stands behind its name.
+// Settings are the options of a baseline and the suffixes of its name.
 type Settings struct {
 	option.Set
-	menu   string // MenuSuffix with its options, "" without
-	orders bool   // it takes MenuSuffix
+	menu   string // MenuSuffix with its options; "" without
+	orders bool   // the baseline takes MenuSuffix
 }
 
-// Menu returns MenuSuffix with its options if that stands behind the name, else "". The baseline then takes that suffix.
+// Menu returns MenuSuffix with its options if the name has it, otherwise "". A baseline that calls Menu takes that suffix.
 func (s *Settings) Menu() string {
 	s.orders = true
 	return s.menu
 }
 
-// Options lists the baseline's options.
+// Options returns the baseline's options.
 func (b Baseline) Options() []option.Option {
 	var s Settings
 	b.Declare(&s)
 	return s.All()
 }
 
-// Orders reports whether the baseline says who starts and when and leaves the rest to a placer, so that it takes MenuSuffix.
+// Orders reports whether the baseline only orders jobs and leaves the placement to a placer, so that it takes MenuSuffix.
 func (b Baseline) Orders() bool {
 	var s Settings
 	b.Declare(&s)
@@ -71,10 +71,10 @@ func (b Baseline) make(name, options, menu string) (cluster.Scheduler, error) {
 	return build(name), nil
 }
 
-// What may stand behind a name.
+// Suffixes of the names of baselines. See also MoveSuffix.
 const (
-	LoanSuffix = "+loan" // it borrows servers of the inference pool
-	MenuSuffix = "+menu" // it gives jobs amounts and workers from a menu instead of what they ask for
+	LoanSuffix = "+loan" // the scheduler borrows servers of the inference pool
+	MenuSuffix = "+menu" // jobs get amounts and workers from a menu and not as requested
 )
 
 // New returns a fresh scheduler by name:
@@ -126,7 +126,8 @@ func New(name string) (cluster.Scheduler, error) {
 	return s, nil
 }
 
-// Known reports whether the name starts with that of a baseline, of this program or apart, so that New says what may be wrong.
+// Known reports whether the name begins with that of a baseline, of this program or of package baselines/all. The error of New
+// then tells what is wrong with the name.
 func Known(name string) bool {
 	if at := strings.IndexAny(name, ":+"); at >= 0 {
 		name = name[:at]
@@ -135,7 +136,7 @@ func Known(name string) bool {
 	return ok || apart(name)
 }
 
-// Find returns the baseline of that name, without options.
+// Find returns the baseline of that name; the name must contain no options.
 func Find(name string) (Baseline, bool) {
 	for _, b := range All() {
 		if b.Name == name {
@@ -145,7 +146,7 @@ func Find(name string) (Baseline, bool) {
 	return Baseline{}, false
 }
 
-// Describe returns the baseline of that name, or what LoanSuffix, MenuSuffix or MoveSuffix stand for.
+// Describe returns the baseline of that name, or a description of LoanSuffix, MenuSuffix or MoveSuffix.
 func Describe(name string) (Baseline, bool) {
 	for _, b := range []Baseline{borrowers(), menus(), movers()} {
 		if b.Name == name {
@@ -155,7 +156,7 @@ func Describe(name string) (Baseline, bool) {
 	return Find(name)
 }
 
-// Names lists the baselines in the order of All.
+// Names returns the names of the baselines in the order of All.
 func Names() []string {
 	var names []string
 	for _, b := range All() {

@@ -7,16 +7,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// roster holds the running jobs in order of their expected finish, then submit, then id. An expected finish stays what it is
-// while the job's rate does, so the order keeps itself; a Respeed event calls for another put.
+// roster holds the running jobs in order of expected finish, then submit, then id. A job's expected finish does not change while
+// its speed does not, so the order stays valid; after a Respeed event the caller must put the job again.
 type roster struct {
 	order []ticket
-	key   []ticket // of each job by id, as it stands in order
+	key   []ticket // by job id: the job's ticket in order
 }
 
 func (r *roster) reset() { r.order, r.key = r.order[:0], r.key[:0] }
 
-// put adds a job or moves it.
+// put adds a job, or moves it to its new place.
 func (r *roster) put(s *cluster.View, id cluster.JobID, finish time.Duration) {
 	r.drop(id)
 	t := ticket{finish, s.Spec(id).Submit, id}
@@ -28,7 +28,7 @@ func (r *roster) put(s *cluster.View, id cluster.JobID, finish time.Duration) {
 	r.order = slices.Insert(r.order, at, t)
 }
 
-// drop removes a job, if it is there.
+// drop removes a job, if the roster holds it.
 func (r *roster) drop(id cluster.JobID) {
 	if int(id) >= len(r.key) || r.key[id].job != id {
 		return
@@ -38,8 +38,8 @@ func (r *roster) drop(id cluster.JobID) {
 	}
 }
 
-// wait is how long it takes until as many GPUs are free as a job asks for, as cluster.Shadow finds it, and 0 where that is never,
-// without looking at all running jobs.
+// wait returns the time until as many GPUs are free as the job asks for, 0 if that never happens. The result equals that of
+// cluster.Shadow, but wait need not look at all running jobs.
 func (r *roster) wait(s *cluster.View, id cluster.JobID) time.Duration {
 	spec := s.Spec(id)
 	need := spec.GPUMilli()

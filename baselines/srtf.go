@@ -8,19 +8,20 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// srtf runs the live jobs with the shortest time left, by (time left, submit, id), greedily with skip, and preempts for them.
+// srtf runs the live jobs with the shortest time left, in the order (time left, submit, id). It skips jobs that do not fit, and
+// preempts running jobs for shorter ones.
 //
-// The instant at which a running job will finish does not change while its speed does not, so the running jobs stay sorted by
-// themselves, and a pass needs only the first waiting job of every shape and the running jobs last in order: it costs as much
-// as changes, not as many as live. Where room is more than a count of GPUs (shares, CPU, memory), plan takes over; both give
-// the same schedule where both apply.
+// The expected finish of a running job does not change while its speed does not, so the running jobs stay sorted. A pass looks
+// only at the first waiting job of every shape and at the last running jobs, so its cost grows with the number of changes, not
+// with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), plan takes over.
+// Where both apply, both give the same schedule.
 type srtf struct {
 	name    string
 	wait    waiting
 	running roster          // by expected finish
-	stop    []cluster.JobID // of the last pass, to wait from the next one on
-	start   []cluster.JobID // of this pass
-	plan    plan            // for what a count cannot decide
+	stop    []cluster.JobID // jobs stopped in the last pass; the next pass puts them into the queue
+	start   []cluster.JobID // jobs to start in this pass
+	plan    plan            // for clusters and jobs where a count of GPUs does not decide what fits
 	planned bool            // plan has taken over
 }
 
@@ -41,7 +42,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 	if p.planned {
 		return p.plan.run(tx, timeLeft)
 	}
-	// What a stopped job has left is known only after the stop: it may have lost its work.
+	// The time left of a stopped job is known only after the stop, because the stop may cost it its work.
 	for _, id := range p.stop {
 		if err := p.queue(s, id); err != nil {
 			return err
@@ -70,7 +71,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// countable reports whether the event's job needs nothing but whole GPUs, of which any will do, and holds no others.
+// countable reports whether the event's job needs nothing but whole GPUs of any type, and holds nothing else.
 func countable(s *cluster.View, e cluster.Event) bool {
 	if e.Kind != cluster.Arrived && e.Kind != cluster.Found {
 		return true
@@ -105,8 +106,8 @@ func (p *srtf) queue(s *cluster.View, id cluster.JobID) error {
 	return err
 }
 
-// choose decides in order of time left who starts and who stops. free may fall below 0: then running jobs last in order hold
-// GPUs that jobs before them have been promised, and the first of them that no longer fits is stopped when its turn comes.
+// choose decides, in order of time left, which jobs start and which stop. free may fall below 0: choose has then given GPUs to
+// jobs that the last running jobs still hold, and stops the first of these that no longer fits when its turn comes.
 func (p *srtf) choose(s *cluster.View) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
 	p.wait.pass()
@@ -139,7 +140,7 @@ func (p *srtf) choose(s *cluster.View) {
 	}
 }
 
-// victim returns the first running job in order that no longer fits, or -1 if all do.
+// victim returns the index of the first running job in order that no longer fits, or -1 if all fit.
 func (p *srtf) victim(s *cluster.View, free int64) int {
 	at := -1
 	for i := len(p.running.order) - 1; i >= 0 && free < 0; i-- {
@@ -149,7 +150,7 @@ func (p *srtf) victim(s *cluster.View, free int64) int {
 	return at
 }
 
-// room reports whether n GPUs are free or held by jobs after t in order.
+// room reports whether n GPUs are free or held by running jobs that come after t in the order.
 func (p *srtf) room(s *cluster.View, free int64, t ticket, n int32) bool {
 	for i := len(p.running.order) - 1; i >= 0 && free < int64(n) && t.before(p.running.order[i]); i-- {
 		free += int64(workersOf(s, p.running.order[i].job))
@@ -157,7 +158,7 @@ func (p *srtf) room(s *cluster.View, free int64, t ticket, n int32) bool {
 	return free >= int64(n)
 }
 
-// workersOf counts the GPUs of a job that runs or is about to.
+// workersOf returns the number of workers of a job that runs or is about to.
 func workersOf(s *cluster.View, id cluster.JobID) int32 {
 	if s.Phase(id) == cluster.Running {
 		return s.Placement(id).Workers()

@@ -73,8 +73,8 @@ func (l *queue) pop() ticket {
 	return top
 }
 
-// waiting holds the waiting jobs in order, apart by kind, so that one refusal answers for all jobs of a kind. Within a pass
-// that only places jobs, room shrinks, so a kind that was refused once stays refused.
+// waiting holds the waiting jobs in order, in one queue for each kind, so that one refusal counts for all jobs of a kind. In a
+// pass that only starts jobs, free capacity shrinks, so a kind that was refused once stays refused.
 type waiting struct {
 	queues  []queue
 	kinds   []placement.Kind
@@ -101,10 +101,10 @@ func (w *waiting) queue(k placement.Kind) int {
 	return i
 }
 
-// pass starts a pass: no kind is refused yet.
+// pass begins a pass, in which no kind has been refused yet.
 func (w *waiting) pass() { clear(w.refused) }
 
-// first returns the queue of the first job in order whose kind is not refused, or -1.
+// first returns the queue whose first job is next in order, among the kinds that are not refused; -1 if there is none.
 func (w *waiting) first() int {
 	best := -1
 	for i := range w.queues {

@@ -1,6 +1,6 @@
-// Package all adds to package baselines those that it does not link itself: rollout, which looks ahead in the simulator, and
-// A-SRPT with the orders that it is held against, which predict with random forests. A program that decides in production does
-// without them, and links neither simulator nor forests.
+// Package all adds to package baselines the baselines that it does not link itself: rollout, which looks ahead in the simulator,
+// and A-SRPT with the orders that its paper compares it with, which predict with random forests. A program that decides in
+// production leaves them out and links neither the simulator nor the forests.
 package all
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Register adds them, so that package baselines finds them by name like its own. Call it first in main, or before the first
-// policy is asked for; every call but the first does nothing. The command line does so by itself.
+// Register adds these baselines, so that package baselines finds them by name like its own. Call it first in main, before
+// anything asks for a policy. All calls after the first do nothing. The command line calls it itself.
 func Register() { register() }
 
 var register = sync.OnceFunc(func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// heavyEdge is A-SRPT's placer.
+// heavyEdge is the name of A-SRPT's placer.
 const heavyEdge = "heavy-edge"
 
 const (
@@ -20,7 +20,7 @@ const (
 	sourceASRPTRule = sourceASRPT + "; the comparison set's names are the paper's, their meaning is reconstructed (75 to 80 %)"
 )
 
-// predicted returns A-SRPT and the orders that it is held against; all predict with the same predictors and map with the same
+// predicted returns A-SRPT and the orders that it is compared with. All of them take the same predictors and by default the same
 // placer.
 func predicted() []baselines.Baseline {
 	return []baselines.Baseline{
@@ -71,7 +71,7 @@ func predicted() []baselines.Baseline {
 	}
 }
 
-// predictor declares the option that chooses a predictor of iterations, and returns what gives the chosen one.
+// predictor declares the option that chooses a predictor of iterations. It returns a function that returns the chosen one.
 func predictor(s *baselines.Settings) func() predict.Predictor {
 	kind, p := "forest", predict.NewForest(predict.DefaultForest())
 	s.Text(&kind, "predictor", strings.Join(predict.Kinds(), ", "), func(text string) (err error) {
@@ -81,12 +81,12 @@ func predictor(s *baselines.Settings) func() predict.Predictor {
 	return func() predict.Predictor { return p }
 }
 
-// submission is when a job came.
+// submission returns the time at which a job was submitted.
 func submission(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
 }
 
-// predictedOf declares an order by what is predicted of a job.
+// predictedOf declares an order by a predicted property of jobs.
 func predictedOf(
 	key func(*asrpt.Durations, *cluster.View, cluster.JobID) time.Duration, skip bool,
 ) func(*baselines.Settings) maker {

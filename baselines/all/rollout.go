@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// looking returns the schedulers that look ahead.
+// looking returns the baselines that look ahead in the simulator.
 func looking() []baselines.Baseline {
 	return []baselines.Baseline{{
 		Name:  "rollout",
@@ -45,7 +45,7 @@ func declareRollout(s *baselines.Settings) maker {
 	return func(name string) cluster.Scheduler {
 		r, err := baseOf(base, menu)
 		if err != nil {
-			panic(fmt.Sprintf("baselines: %s: base %v", name, err)) // the option was checked
+			panic(fmt.Sprintf("baselines: %s: base %v", name, err)) // cannot happen: the option was checked
 		}
 		made := c
 		made.Base = r.Base
@@ -56,7 +56,8 @@ func declareRollout(s *baselines.Settings) maker {
 	}
 }
 
-// baseOf returns the usual review of what a rollout improves on, with the menu behind it that stands behind rollout.
+// baseOf returns the default review of the baseline that a rollout improves on. If rollout's name has MenuSuffix, the baseline
+// gets it too.
 func baseOf(text, menu string) (baselines.Review, error) {
 	name, options, _ := strings.Cut(strings.ReplaceAll(text, "/", ":"), ":")
 	if _, ok := baselines.Find(name); !ok || name == "rollout" {
