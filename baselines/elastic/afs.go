@@ -6,44 +6,45 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// AFSRule says which job of two deserves the next worker more.
+// AFSRule decides which of two jobs gets the next worker.
 type AFSRule string
 
-// The rules.
+// The values of AFSRule.
 const (
-	// Pairwise is AFS's: between two jobs, of which a would end first, b gets the worker if (p'b-pb)/p'b > (p'a-pa)/pa, where p
-	// is the throughput with the workers that a job has and p' that with one more. For it minimises the sum of their completion
-	// times if nothing else ever happens and a hands on the worker when it ends. Gains count for each GPU of a worker.
+	// Pairwise is the rule of AFS. Let p be a job's throughput with its present workers and p' that with one more. Of two jobs, of
+	// which a would end first, b gets the worker if (p'b-pb)/p'b > (p'a-pa)/pa. This minimises the sum of their completion times if
+	// nothing else happens and a passes its workers on when it ends. Gains are per GPU of a worker.
 	Pairwise AFSRule = "pairwise"
-	// Gain is Lyra's description of AFS: the larger gain p'-p for each GPU.
+	// Gain is Lyra's description of AFS: the job with the larger gain p'-p per GPU gets the worker.
 	Gain AFSRule = "gain"
 )
 
 // AFSConfig are the options of AFS.
 type AFSConfig struct {
 	// Rule is reconstructed: the inequality follows from the assumption of AFS (NSDI 2021) on two jobs, and public
-	// re-implementations have it; the paper's text was not at hand. Gain is Lyra (EuroSys 2023), §7.1.
+	// re-implementations use it; the paper's text was not available. Gain is from Lyra (EuroSys 2023), §7.1.
 	Rule AFSRule
-	// Submission hands out the base demand in the order of submission instead of shortest remaining time first; where nobody
-	// has an estimate the two are one. Own choice: Lyra §7.1 says that every job gets its base, not in which order.
+	// Submission gives jobs their base demand (their least workers) in the order of submission; false gives it to the job with the
+	// shortest remaining time first. Without any estimates both are the same. Own choice: Lyra §7.1 says that every job gets its
+	// base, but not in which order.
 	Submission bool
-	// Scaling is the throughput that gains are taken from. Own choice.
+	// Scaling predicts the throughput from which gains are computed. Own choice.
 	Scaling Scaling
 }
 
-// DefaultAFS returns the defaults.
+// DefaultAFS returns the default options of AFS.
 func DefaultAFS() AFSConfig { return AFSConfig{Rule: Pairwise, Scaling: Profiled} }
 
-// afs is AFS-style (Hwang et al., NSDI 2021, as Lyra, EuroSys 2023, §7.1, compares with it): base demand for every job, then
-// again and again one worker for the job that deserves it more than any other.
+// afs is AFS-style (Hwang et al., NSDI 2021, as Lyra, EuroSys 2023, §7.1, compares with it). Every job gets its base demand;
+// then afs gives single workers to the job that wins against all others, one worker after the other.
 //
-// The pairwise rule is not transitive, and public versions of AFS go once through the jobs in any order; here they meet in
-// a knock-out tournament, so that handing out a worker costs the logarithm of the number of jobs and not their number. A
-// job that one more worker would not speed up, gets none; one without an estimate counts as longer than those with one,
-// and as long as others without.
+// The pairwise rule is not transitive, and public versions of AFS compare the jobs once, in any order. Here they meet in a
+// knock-out tournament, so that the cost of giving out a worker grows with the logarithm of the number of jobs. A job that one
+// more worker would not speed up gets none. A job without an estimate counts as longer than every job with one, and as long as
+// other jobs without.
 type afs struct{ AFSConfig }
 
-// NewAFS returns the policy.
+// NewAFS returns the policy AFS.
 func NewAFS(c AFSConfig) Policy {
 	c.Scaling.check()
 	if c.Rule != Pairwise && c.Rule != Gain {
@@ -55,12 +56,12 @@ func NewAFS(c AFSConfig) Policy {
 func (*afs) Name() string { return "afs" }
 func (*afs) Reset(uint64) {}
 
-// deserves is what the rules look at in a job.
+// deserves contains the values of a job that the rules compare.
 type deserves struct {
-	ends   float64 // time left with the workers that it has
-	gain   float64 // p'-p for each GPU
-	before float64 // (p'-p)/p for each GPU
-	after  float64 // (p'-p)/p' for each GPU
+	ends   float64 // time left with the present workers
+	gain   float64 // p'-p per GPU
+	before float64 // (p'-p)/p per GPU
+	after  float64 // (p'-p)/p' per GPU
 }
 
 func (a *afs) standing(t throughput, j *Job) (d deserves) {
@@ -89,7 +90,7 @@ func (a *afs) Allocate(s *cluster.View, jobs []Job) {
 	}, func(i, k int32) bool { return a.beats(&standings[i], &standings[k]) })
 }
 
-// beats reports whether the first deserves a worker as much as the second or more.
+// beats reports whether x deserves a worker at least as much as y.
 func (a *afs) beats(x, y *deserves) bool {
 	switch {
 	case a.Rule == Gain:

@@ -9,15 +9,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// budget is what the cluster's totals leave for the jobs of one allocation: GPUs in order on open servers, and what their
-// tenants' quotas allow. It knows neither GPU types nor fragments; both show when the jobs are placed.
+// budget is what one allocation can still give to jobs: the GPUs of open servers that work, within the quotas of tenants. It
+// ignores GPU types and fragmentation; both matter only when the scheduler places the jobs.
 type budget struct {
 	state    *cluster.View
 	gpuMilli int64
 	tenants  allowance
 }
 
-// newBudget counts what is left beside running jobs that are not among these, as if these ran with nothing.
+// newBudget counts what is left beside running jobs that are not in the parameter jobs. The running jobs in it count as if they
+// held nothing.
 func newBudget(s *cluster.View, jobs []Job) *budget {
 	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: allowance{}}
 	for _, id := range s.Running() {
@@ -36,13 +37,13 @@ func (b *budget) add(id cluster.JobID, milli int64) {
 	b.tenants.take(b.state, id, -milli)
 }
 
-// fits counts the workers of the job that are left.
+// fits returns how many more workers the job can get.
 func (b *budget) fits(j *Job) int32 {
 	left := min(b.gpuMilli, b.tenants.left(b.state, j.ID))
 	return int32(min(max(left, 0)/max(j.GPUMilli, 1), math.MaxInt32))
 }
 
-// give hands out workers to the job beyond those that it has, if there are as many.
+// give adds workers to the job's Want and reports true if the budget has that many; otherwise it changes nothing.
 func (b *budget) give(j *Job, workers int32) bool {
 	if b.fits(j) < workers {
 		return false
@@ -51,13 +52,13 @@ func (b *budget) give(j *Job, workers int32) bool {
 	return true
 }
 
-// must hands out workers that the job cannot be denied.
+// must adds workers to the job's Want even if the budget does not have them.
 func (b *budget) must(j *Job, workers int32) {
 	j.Want += workers
 	b.add(j.ID, -int64(workers)*j.GPUMilli)
 }
 
-// keep lets running jobs have their base and takes everything else away.
+// keep sets Want to the base of every running job and to 0 of every other job.
 func (b *budget) keep(jobs []Job) {
 	for i := range jobs {
 		jobs[i].Want = 0
@@ -67,8 +68,8 @@ func (b *budget) keep(jobs []Job) {
 	}
 }
 
-// bases lets running jobs have their base, then waiting ones in order, as long as it is there; who does not fit is passed
-// over.
+// bases gives running jobs their base, then waiting jobs in order while the budget lasts. It passes over a waiting job that does
+// not fit.
 func (b *budget) bases(jobs []Job) {
 	b.keep(jobs)
 	for i := range jobs {
@@ -78,13 +79,13 @@ func (b *budget) bases(jobs []Job) {
 	}
 }
 
-// grow hands out single workers to jobs that have their base and may have more, always to the one that beats the others,
-// until none is left that a job could use. rank takes note of where job i stands with its present Want and reports whether
-// it should have one more at all; beats(i, k) is asked of jobs that have been ranked, i < k.
+// grow gives single workers to jobs that have their base and may have more, each to the job that beats all others, until no job
+// can use another. rank records the standing of job i with its present Want, and reports whether the job should get one more at
+// all. beats(i, k) compares two jobs that have been ranked, i < k.
 func (b *budget) grow(s *cluster.View, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
 	beats func(i, k int32) bool) {
 	curves := make([]throughput, len(jobs))
-	var open []int32 // the contestants, by their index in jobs
+	var open []int32 // the contestants, as indexes into jobs
 	for i := range jobs {
 		if j := &jobs[i]; j.Want > 0 && j.Want < j.Most {
 			curves[i] = scaling.of(s, j.ID)
@@ -104,7 +105,7 @@ func (b *budget) grow(s *cluster.View, jobs []Job, scaling Scaling, rank func(i 
 	}
 }
 
-// byWorkLeft puts the jobs with the least work left first, those without an estimate last; equals stay in their order.
+// byWorkLeft sorts jobs by work left, least first and jobs without an estimate last. Equal jobs keep their order.
 func byWorkLeft(jobs []Job) {
 	left := func(j *Job) time.Duration {
 		if j.Left <= 0 {

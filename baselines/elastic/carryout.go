@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// carryOut does what the policy wants as far as there is room; missed says that a gang found none.
+// carryOut carries out what the policy wants as far as there is room. missed reports that a gang found no servers.
 func (e *scheduler) carryOut(tx *cluster.Txn) (missed bool, err error) {
 	s := tx.View()
 	e.layout.survey(s)
@@ -56,7 +56,7 @@ func (e *scheduler) carryOut(tx *cluster.Txn) (missed bool, err error) {
 	return missed, nil
 }
 
-// donate takes workers from the last job that is to have fewer.
+// donate takes workers from the last of the donors, the jobs that are to have fewer workers.
 func (e *scheduler) donate(tx *cluster.Txn) error {
 	last := len(e.donors) - 1
 	j := &e.jobs[e.donors[last]]
@@ -64,8 +64,8 @@ func (e *scheduler) donate(tx *cluster.Txn) error {
 	return e.resize(tx, j.ID, e.layout.without(tx.View(), j.ID, j.Now-j.Want))
 }
 
-// order puts the starts in the order in which they are placed: those with the largest workers first, where a worker is all
-// that must stand together, and jobs that take GPUs of any types at once last, for they take what is left [L §5.3].
+// order sorts the starts into the order in which they are placed: those with the largest workers first, where a worker is all
+// that must be together on one server. Jobs that may mix GPU types come last, because they can take whatever is left [L §5.3].
 func (e *scheduler) order(s *cluster.View) {
 	if !e.cfg.Decreasing {
 		return
@@ -82,8 +82,7 @@ func (e *scheduler) order(s *cluster.View) {
 	})
 }
 
-// start places a gang with its base. Where it finds no servers and resizes cost time, jobs that are to have fewer workers give
-// them up only now.
+// start places a gang with its base. If it finds no servers and resizes cost time, the donors give up their workers only now.
 func (e *scheduler) start(tx *cluster.Txn, j *Job) (bool, error) {
 	s := tx.View()
 	p, found := e.layout.gang(s, j.ID, j.Base)
@@ -112,8 +111,8 @@ func (e *scheduler) start(tx *cluster.Txn, j *Job) (bool, error) {
 	return true, nil
 }
 
-// scattered reports whether a gang that has just been placed had better wait, because the profiles promise it too small a part
-// of the speed in proportion to its workers. Where nothing else runs there is nothing to wait for.
+// scattered reports whether a gang that has just been placed should rather wait, because profiles predict less than the fraction
+// Slowest of the speed in proportion to its workers. If nothing else runs, waiting would not help, and the result is false.
 func (e *scheduler) scattered(s *cluster.View, j *Job) bool {
 	p := s.Placement(j.ID)
 	if e.cfg.Slowest == 0 || len(p) == 1 || len(s.Running()) == 1 {
@@ -127,8 +126,8 @@ func (e *scheduler) scattered(s *cluster.View, j *Job) bool {
 	return placement.Profile(s).Speed(s, j.ID) < e.cfg.Slowest*fair
 }
 
-// grow gives a running job up to n more workers, beside those that it has or, if it gathers, also somewhere else together with
-// them, whichever is faster.
+// grow gives a running job up to n more workers. It adds them to those that the job has, or, with Gather, also tries to place
+// the whole job elsewhere, and takes the faster placement.
 func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 	s, id := tx.View(), j.ID
 	p, more := e.layout.with(s, id, n)
@@ -173,7 +172,7 @@ func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 	return e.resize(tx, id, e.best)
 }
 
-// afresh proposes a placement of a running job with n workers as if it did not run yet.
+// afresh proposes a placement of a running job with n workers as if the job were not running yet.
 func (e *scheduler) afresh(tx *cluster.Txn, id cluster.JobID, n int32) (cluster.Placement, bool, error) {
 	s, mark := tx.View(), tx.Mark()
 	e.layout.label(s, id, -1)
@@ -189,8 +188,8 @@ func (e *scheduler) afresh(tx *cluster.Txn, id cluster.JobID, n int32) (cluster.
 	return e.moved, found, nil
 }
 
-// pays reports whether a change of speed saves a job more time than it costs. Of a job without an estimate it expects that it
-// runs as long again as it has, which is what heavy tails suggest.
+// pays reports whether a change of speed saves a job more time than Pause, the cost of a resize. It expects that a job without
+// an estimate runs as long again as it has run so far, which fits heavy-tailed run times.
 func (e *scheduler) pays(s *cluster.View, j *Job, before, after float64) bool {
 	if e.cfg.Pause == 0 || j.Now == 0 {
 		return true

@@ -1,14 +1,15 @@
 package elastic
 
-// contest finds the contestant that beats the others, again and again while their standings change one at a time, each in
-// time of the logarithm of their number: a knock-out tournament that replays only the matches of who has changed.
+// contest finds the contestant that beats all others, repeatedly, while the standing of one contestant at a time changes. It is
+// a knock-out tournament that replays only the matches of the contestant that changed, so a change takes time logarithmic in the
+// number of contestants.
 //
-// Who beats all others wins, whatever the draw. Where nobody does, as a relation that is not transitive allows, the draw
-// decides: contestants meet in the order of their numbers, as a binary tree pairs them.
+// A contestant that beats all others always wins. If there is none, because the relation is not transitive, the draw decides:
+// contestants meet in the order of their numbers, paired as in a binary tree.
 type contest struct {
 	beats  func(a, b int32) bool // a has the smaller number
 	n      int32
-	winner []int32 // of match i between the winners of 2i and 2i+1; n+k is contestant k alone; -1 if both are out
+	winner []int32 // winner[i] won match i between winner[2i] and winner[2i+1]; winner[n+k] is contestant k; -1: both are out
 }
 
 func newContest(n int, beats func(a, b int32) bool) *contest {
@@ -34,17 +35,17 @@ func (c *contest) play(i int32) {
 	c.winner[i] = a
 }
 
-// first returns the contestant that wins, -1 if all are out.
+// first returns the contestant that wins, or -1 if all are out.
 func (c *contest) first() int32 { return c.winner[1] }
 
-// changed replays the matches of a contestant whose standing has changed.
+// changed replays the matches of contestant k after its standing has changed.
 func (c *contest) changed(k int32) {
 	for i := (c.n + k) / 2; i > 0; i /= 2 {
 		c.play(i)
 	}
 }
 
-// out takes a contestant out of the contest.
+// out removes contestant k from the contest.
 func (c *contest) out(k int32) {
 	c.winner[c.n+k] = -1
 	c.changed(k)

@@ -1,5 +1,6 @@
-// Package elastic schedules jobs whose number of workers may change while they run. A Policy says who runs with how many
-// workers; Scheduler carries that out.
+// Package elastic schedules elastic jobs, whose number of workers may change while they run. A Policy decides which jobs run
+// with how many workers; the scheduler of New carries the decisions out. The base of a job is the least number of workers with
+// which it can run; workers beyond the base are flexible.
 package elastic
 
 import (
@@ -11,18 +12,18 @@ import (
 // Policy decides how many workers every job gets.
 type Policy interface {
 	Name() string
-	// Reset forgets everything but the policy's options; all that it draws follows from the seed.
+	// Reset restores the state after creation; the options stay. All random choices follow from the seed.
 	Reset(seed uint64)
-	// Allocate sets Want of every job, and may reorder jobs: those that are to start are placed in the order in which they then
-	// stand. A running job keeps at least Base. What it hands out should fit the cluster's totals; a gang for which no set
-	// of servers is found waits for the next epoch, and Allocate is asked again without it and its like.
+	// Allocate sets Want of every job. It may reorder the jobs: the scheduler places those that start in the new order. A running
+	// job keeps at least Base. The sum should fit the cluster's totals. A gang for which the scheduler finds no servers waits for
+	// the next epoch; the scheduler then calls Allocate again without this gang and without others of its kind.
 	//
 	// Jobs come in the order of their submission, then id, with Want 0.
 	Allocate(s *cluster.View, jobs []Job)
 }
 
-// informed is a Policy that cannot do without estimates of durations if NeedsEstimates says so: a job that has none is then
-// an error, and Left is above 0 in all that it is given.
+// informed is a Policy that may need estimates of durations. If NeedsEstimates returns true, the scheduler returns an error for
+// a job without an estimate, so that Left is above 0 in all jobs that the policy gets.
 type informed interface {
 	Policy
 	NeedsEstimates() bool
@@ -31,11 +32,11 @@ type informed interface {
 // Job is a waiting job, or a running elastic one.
 type Job struct {
 	ID         cluster.JobID
-	Base, Most int32         // workers: its least and its most, equal for a job that is not elastic
-	Now        int32         // workers that run, 0 while it waits
-	Want       int32         // workers that it gets: 0, to wait, or Base to Most; Allocate sets it
+	Base, Most int32         // least and most workers; equal for a job that is not elastic
+	Now        int32         // workers that run; 0 while the job waits
+	Want       int32         // workers that it is to get: 0 to wait, or Base to Most; Allocate sets it
 	GPUMilli   int64         // of one worker
-	Left       time.Duration // work left by the estimate, in isolated time with Workers workers; 0 if not known
-	Workers    int32         // that it asked for
-	Loan       bool          // servers on loan are looked at first for it
+	Left       time.Duration // work left by the estimate, as run time alone with Workers workers; 0 if unknown
+	Workers    int32         // number of workers that it asked for
+	Loan       bool          // the scheduler tries servers on loan first
 }

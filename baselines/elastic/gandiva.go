@@ -8,26 +8,25 @@ import (
 
 // GandivaConfig are the options of Gandiva.
 type GandivaConfig struct {
-	// Shrink takes workers beyond the base back from running jobs, as many as waiting jobs need to start with their base.
-	// Reconstructed: Gandiva (OSDI 2018) shrinks jobs that have grown when others come; Lyra (EuroSys 2023), §7.1, speaks of
-	// scaling out alone.
+	// Shrink takes flexible workers back from running jobs, as many as waiting jobs need to start with their base. Reconstructed:
+	// Gandiva (OSDI 2018) shrinks jobs that have grown when other jobs come; Lyra (EuroSys 2023), §7.1, mentions only scaling out.
 	Shrink bool
-	// Skip passes over a waiting job that does not fit, instead of letting it block those behind it. Own choice: blocking, as
-	// in fifo, because in Lyra's table 5 jobs wait about as long under Gandiva as under its FIFO baseline.
+	// Skip passes over a waiting job that does not fit; false lets it block the jobs behind it. Own choice: blocking, as in fifo,
+	// because in Lyra's table 5 jobs wait about as long under Gandiva as under its FIFO baseline.
 	Skip bool
-	// Even hands out free workers one at a time in turns instead of filling up one job after the other. Own choice.
+	// Even gives free workers to jobs one at a time in turn; false fills up one job after the other. Own choice.
 	Even bool
 }
 
-// DefaultGandiva returns the defaults.
+// DefaultGandiva returns the default options of Gandiva.
 func DefaultGandiva() GandivaConfig { return GandivaConfig{Shrink: true} }
 
-// gandiva is Gandiva-style (Xiao et al., OSDI 2018, as Lyra, EuroSys 2023, §7.1, compares with it): jobs start with their
-// base in the order of submission, and only when nobody waits do elastic jobs take the GPUs that are free, in the same
-// order. It needs no estimates.
+// gandiva is Gandiva-style (Xiao et al., OSDI 2018, as Lyra, EuroSys 2023, §7.1, compares with it). Jobs start with their base
+// in the order of submission. Only when no job waits do elastic jobs take the free GPUs, in the same order. It needs no
+// estimates.
 type gandiva struct{ GandivaConfig }
 
-// NewGandiva returns the policy.
+// NewGandiva returns the policy Gandiva.
 func NewGandiva(c GandivaConfig) Policy { return &gandiva{c} }
 
 func (*gandiva) Name() string { return "gandiva" }
@@ -54,8 +53,9 @@ func (g *gandiva) Allocate(s *cluster.View, jobs []Job) {
 	}
 }
 
-// admit starts waiting jobs in order and reports whether one is left. A job never blocks others that no end of jobs could
-// let start, or that only its tenant's quota keeps out.
+// admit starts waiting jobs in order, stops at the first that does not fit unless Skip is set, and reports whether a job is left
+// waiting. Two kinds of jobs never block those behind them: jobs larger than the whole cluster, and jobs that only their
+// tenant's quota keeps from starting.
 func (g *gandiva) admit(left *budget, jobs []Job) (waits bool) {
 	total := left.state.Total().GPUMilli
 	for i := range jobs {
@@ -72,7 +72,7 @@ func (g *gandiva) admit(left *budget, jobs []Job) (waits bool) {
 	return waits
 }
 
-// regain gives running jobs back what they run with, as far as it is there.
+// regain gives running jobs back the workers that they run with, as far as the budget has them.
 func (b *budget) regain(jobs []Job) {
 	for i := range jobs {
 		if j := &jobs[i]; j.Now > j.Want {
@@ -81,7 +81,7 @@ func (b *budget) regain(jobs []Job) {
 	}
 }
 
-// even gives jobs that run or start one worker after the other in turns.
+// even gives single workers in turn to the jobs that run or start.
 func (b *budget) even(jobs []Job) {
 	var open []*Job
 	for i := range jobs {

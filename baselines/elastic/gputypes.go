@@ -4,8 +4,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// gpuTypes are the types of a cluster's GPUs, by their place in cluster.View.Types, and the orders in which jobs try them:
-// those of the training pool first, or those of the inference pool first, and else as they come among the servers.
+// gpuTypes are the GPU types of a cluster, by their index in cluster.View.Types, and the orders in which jobs try them. The
+// types of the training pool, or those of the inference pool, come first; within these, types are in the order of the servers.
 type gpuTypes struct {
 	of       []int8 // by server
 	training []int8 // training servers first
@@ -14,7 +14,7 @@ type gpuTypes struct {
 
 func newGPUTypes(s *cluster.View) gpuTypes {
 	t := gpuTypes{of: make([]int8, s.Servers())}
-	var pools [2]uint16 // the types in each
+	var pools [2]uint16 // bit sets of the types in each pool
 	for i := range t.of {
 		id := cluster.ServerID(i)
 		t.of[i] = int8(s.TypeOf(id))
@@ -34,14 +34,14 @@ func newGPUTypes(s *cluster.View) gpuTypes {
 	return t
 }
 
-// oneType takes all GPUs for one type.
+// oneType treats all GPUs as one type.
 func oneType(s *cluster.View) gpuTypes {
 	return gpuTypes{of: make([]int8, s.Servers()), training: []int8{0}, loan: []int8{0}}
 }
 
 func (t *gpuTypes) count() int { return len(t.training) }
 
-// allowed returns the bits of the types that will do for a job.
+// allowed returns the bit set of the types that a job can run on.
 func (t *gpuTypes) allowed(s *cluster.View, id cluster.JobID) uint16 {
 	if t.count() == 1 {
 		return 1
@@ -49,5 +49,5 @@ func (t *gpuTypes) allowed(s *cluster.View, id cluster.JobID) uint16 {
 	return s.TypesFor(id)
 }
 
-// mixes reports whether the job may hold GPUs of several types at once: it is heterogeneous, in Lyra's words.
+// mixes reports whether the job may hold GPUs of several types at once; Lyra calls such a job heterogeneous.
 func (t *gpuTypes) mixes(spec *cluster.JobSpec) bool { return spec.Mixed && t.count() > 1 }

@@ -1,12 +1,12 @@
 package elastic
 
-// heap gives up its items one by one, the first in order first. It takes time for those that are asked for, not for all.
+// heap returns its items one by one in order. It takes time only for the items that are asked for.
 type heap[T any] struct {
 	items  []T
 	before func(a, b *T) bool
 }
 
-// heapify orders the items, which the heap then owns.
+// heapify makes a heap of the items, which the heap then owns.
 func heapify[T any](items []T, before func(a, b *T) bool) heap[T] {
 	h := heap[T]{items, before}
 	for i := len(items)/2 - 1; i >= 0; i-- {
@@ -25,7 +25,7 @@ func (h *heap[T]) pop() T {
 	return top
 }
 
-// sink moves item i, which may have become a later one, to its place.
+// sink moves item i down to its place, after it may have become a later one.
 func (h *heap[T]) sink(i int) {
 	for {
 		child := 2*i + 1

@@ -2,45 +2,45 @@ package elastic
 
 import "slices"
 
-// group is an elastic job in the knapsack: at most one of its items is chosen, and item k, of 1 to extra, stands for k
-// workers beyond the base.
+// group is an elastic job in the knapsack. At most one of its items is chosen; item k, from 1 to extra, stands for k flexible
+// workers.
 type group struct {
 	weight int64   // of one worker
 	base   int32   // workers
-	extra  int32   // the most workers beyond
-	work   float64 // left, in worker-nanoseconds
+	extra  int32   // most flexible workers
+	work   float64 // work left, in worker-nanoseconds
 }
 
-// gain is by how many nanoseconds worker k beyond the base shortens the job [L §5.2]; it falls with k.
+// gain returns by how many nanoseconds the k-th flexible worker shortens the job [L §5.2]. It falls with k.
 func (g *group) gain(k int32) float64 {
 	return g.work / (float64(g.base+k-1) * float64(g.base+k))
 }
 
-// knapsack solves the multiple-choice knapsack problem of [L §5.2] exactly (to the rounding of sums): of all choices that
-// fit, the one with the largest sum of values. Of equal ones it takes one of the least weight, and where workers of equal
-// weight compete for that, the earlier group comes first.
+// knapsack solves the multiple-choice knapsack problem of [L §5.2] exactly, up to rounding of sums. Of all choices that fit it
+// takes one with the largest sum of values, of these one with the least weight. If workers of equal weight compete for that, the
+// earlier group comes first.
 //
-// The paper's dynamic program goes over capacities group by group and item by item. As gains fall within a group, workers
-// of equal weight are best handed out one by one to where they gain most, and what n of them are worth rises ever slower
-// with n. So the program needs one step for each weight instead of each group, and a step need not try every number of
-// workers: the best one moves in one direction as the capacity grows.
+// The paper's dynamic program goes over capacities, groups and items. Because gains fall within a group, it is optimal to give
+// out workers of equal weight one by one to the group that gains most, and the value of n of them is concave in n. The program
+// here therefore needs one step per weight, not per group. A step need not try every number of workers, because the best number
+// moves in one direction as the capacity grows.
 type knapsack struct {
 	chosen  []int32
 	classes []class // one for each weight
 	heap    []marginal
-	best    []float64 // by capacity
-	before  []float64 // the same without the class at hand
+	best    []float64 // value, by capacity
+	before  []float64 // the same without the present class
 }
 
-// class is the workers of equal weight.
+// class is the set of workers of equal weight.
 type class struct {
 	weight int64
-	order  []int32   // whom the next worker goes to: groups
-	worth  []float64 // of the first n workers
-	taken  []int32   // by capacity: how many workers of the class are best
+	order  []int32   // groups in the order in which they get workers
+	worth  []float64 // value of the first n workers
+	taken  []int32   // by capacity: the best number of workers of the class
 }
 
-// marginal is the next worker that a group could have.
+// marginal is the next worker that a group could get.
 type marginal struct {
 	group, k int32
 	gain     float64
@@ -53,7 +53,7 @@ func (m *marginal) ahead(n *marginal) bool {
 	return m.group < n.group
 }
 
-// solve returns how many workers beyond its base each group gets; valid until the next call. Weights are above 0.
+// solve returns the number of flexible workers of each group; the result is valid until the next call. Weights must be above 0.
 func (z *knapsack) solve(groups []group, capacity int64) []int32 {
 	z.chosen = slices.Grow(z.chosen[:0], len(groups))[:len(groups)]
 	all := int64(0)
@@ -84,7 +84,7 @@ func (z *knapsack) solve(groups []group, capacity int64) []int32 {
 		z.best, z.before = z.before, z.best
 		z.add(&z.classes[i], int(z.classes[i].weight/unit))
 	}
-	c, _ := slices.BinarySearch(z.best, z.best[full]) // the least capacity that is worth as much
+	c, _ := slices.BinarySearch(z.best, z.best[full]) // least capacity with the same value
 	for i := len(z.classes) - 1; i >= 0; i-- {
 		n := int(z.classes[i].taken[c])
 		z.hand(&z.classes[i], n)
@@ -112,7 +112,7 @@ func (z *knapsack) sort(groups []group, capacity int64) {
 	}
 }
 
-// rank hands out up to so many workers of a class one by one to where they gain most.
+// rank gives out up to the parameter workers of a class, one by one to the group that gains most.
 func (z *knapsack) rank(c *class, groups []group, workers int64) {
 	z.heap = z.heap[:0]
 	for i := range groups {
@@ -141,17 +141,17 @@ func (z *knapsack) hand(c *class, workers int) {
 	}
 }
 
-// add makes best what is best with the workers of a class, of so many units each, added to what is in before.
+// add updates best: from before, the best values without the class, to those with it. Each of its workers weighs weight units.
 func (z *knapsack) add(c *class, weight int) {
 	c.taken = slices.Grow(c.taken[:0], len(z.best))[:len(z.best)]
-	for r := range min(weight, len(z.best)) { // capacities that differ by whole workers
+	for r := range min(weight, len(z.best)) { // treat capacities that differ by whole workers together
 		rows := (len(z.best) - r + weight - 1) / weight
 		z.split(c, weight, r, 0, rows, 0, rows-1)
 	}
 }
 
-// split fills best for the capacities r + m·weight, m from low to below high, given that the workers that are not taken, m
-// - n, are from least to most there.
+// split fills best for the capacities r + m·weight, for m from low to below high. If n of m workers are taken, m - n is known to
+// be between least and most.
 func (z *knapsack) split(c *class, weight, r, low, high, least, most int) {
 	if low >= high {
 		return

@@ -4,15 +4,15 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// layout finds servers for workers: best fit, by what kind of worker wants what kind of server first [L §5.3].
+// layout finds servers for workers: best fit, with an order of servers that depends on the kind of worker [L §5.3].
 //
-// The first workers of a running job, piece after piece, are its base, as many as it needs at least; those behind are
-// flexible. A server on loan with base workers is of the base group, one with flexible workers alone of the flexible group,
-// and one without workers of neither. So the groups follow from where jobs run, whoever placed them.
+// The first workers of a running job, in the order of its pieces, are its base; the others are flexible. A server on loan that
+// has base workers belongs to the base group, one that has only flexible workers to the flexible group, and one without workers
+// to neither. The groups therefore follow from where jobs run, whoever placed them.
 type layout struct {
 	cfg   Config
 	types gpuTypes
-	based []int32            // by server: how many jobs have base workers there
+	based []int32            // by server: number of jobs with base workers there
 	some  []cluster.ServerID // open servers with a free GPU
 	all   []cluster.ServerID // open servers
 	list  []spot
@@ -25,29 +25,29 @@ type layout struct {
 // spot is a server that may take workers of a job.
 type spot struct {
 	server cluster.ServerID
-	rank   int8  // the less the better
-	mixes  bool  // base with flexible workers: the last resort
-	gpu    int8  // its type
-	free   int32 // GPUs that nobody uses
+	rank   int8  // the smaller the better
+	mixes  bool  // would mix base with flexible workers: the last resort
+	gpu    int8  // its GPU type
+	free   int32 // unused GPUs
 }
 
 // part is the kind of workers that look for servers.
 type part uint8
 
 const (
-	rigid    part = iota // all workers of a job that is not elastic, and the base of one that mixes GPU types
-	base                 // of an elastic job
-	flexible             // beyond the base
+	rigid    part = iota // all workers of a job that is not elastic, or the base of one that mixes GPU types
+	base                 // the base of an elastic job
+	flexible             // workers beyond the base
 )
 
-// learn takes note of what does not change.
+// learn records what does not change: the options and the cluster's GPU types.
 func (l *layout) learn(s *cluster.View, c Config) {
 	if l.cfg = c; len(l.based) == 0 {
 		l.types, l.based = newGPUTypes(s), make([]int32, s.Servers())
 	}
 }
 
-// wants returns what the first workers of such a job are.
+// wants returns the part that the first workers of such a job are.
 func (l *layout) wants(spec *cluster.JobSpec) part {
 	if l.cfg.Special && l.least(spec) < spec.Most() && !l.types.mixes(spec) {
 		return base
@@ -55,7 +55,7 @@ func (l *layout) wants(spec *cluster.JobSpec) part {
 	return rigid
 }
 
-// survey learns where base workers run.
+// survey counts on each server the jobs with base workers there.
 func (l *layout) survey(s *cluster.View) {
 	clear(l.based)
 	for _, id := range s.Running() {
@@ -63,7 +63,7 @@ func (l *layout) survey(s *cluster.View) {
 	}
 }
 
-// label counts a running job's base workers in (1) or out (-1).
+// label adds a running job's base workers to the counts (sign 1) or removes them (sign -1).
 func (l *layout) label(s *cluster.View, id cluster.JobID, sign int32) {
 	left := l.least(s.Spec(id))
 	for _, p := range s.Placement(id) {
@@ -82,7 +82,7 @@ func (l *layout) least(spec *cluster.JobSpec) int32 {
 	return spec.Least()
 }
 
-// open learns which servers have room. What a job leaves that moves is not seen before the next call.
+// open lists the servers with room. It sees the room that a moving job has left only when it is called again.
 func (l *layout) open(s *cluster.View) {
 	l.some, l.all = l.some[:0], l.all[:0]
 	for i := range s.Servers() {
@@ -95,7 +95,8 @@ func (l *layout) open(s *cluster.View) {
 	}
 }
 
-// rank says how much such workers want a server; mixes that it would join base and flexible workers.
+// rank returns how suitable a server is for such workers, smaller is better. mixes reports that they would bring base and
+// flexible workers together.
 func (l *layout) rank(s *cluster.View, v cluster.ServerID, p part) (rank int8, mixes bool) {
 	used, onLoan := len(s.Residents(v)) > 0, s.OnLoan(v)
 	if l.cfg.Special && onLoan && used && (p == flexible) == (l.based[v] > 0) {

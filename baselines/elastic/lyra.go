@@ -7,45 +7,47 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// LyraConfig holds the options of Lyra's allocation. [L] is Lyra (EuroSys 2023).
+// LyraConfig are the options of Lyra's allocation. [L] is Lyra (EuroSys 2023).
 type LyraConfig struct {
-	// Longest sorts waiting elastic jobs by their time with the least workers. The default, by that with the most, is
-	// reconstructed: [L §5.2] sorts by running time and knows of elastic jobs the minimum.
+	// Longest sorts waiting elastic jobs by their run time with the least workers. By default they are sorted by their run time
+	// with the most. The default is reconstructed: [L §5.2] sorts by running time and gives only the minimum for elastic jobs.
 	Longest bool
-	// Together counts all free GPUs in one number, one on a server on loan as Loaned of those of the training pool, which is
-	// the letter of [L §5.2]. By default each type of GPUs is counted by itself and a job takes of one; own choice, because
-	// jobs that must have V100s would otherwise use up the room that T4s give, and a worker takes one GPU of whichever type.
+	// Together counts all free GPUs in one number, in which a GPU on a server on loan counts as Loaned of a GPU of the training
+	// pool; this is the letter of [L §5.2]. By default Lyra counts each GPU type separately and a job takes GPUs of one type. Own
+	// choice: otherwise jobs that must have V100s would use up the count that T4s add, although a worker takes one GPU of either
+	// type.
 	Together bool
-	// Loaned is 1/3 in the paper [L §7.5: three servers with T4s are worth one with V100s]. With Together alone.
+	// Loaned is 1/3 in the paper [L §7.5: three servers with T4s are worth one with V100s]. It only applies with Together.
 	Loaned float64
 }
 
-// DefaultLyra returns the defaults.
+// DefaultLyra returns the default options of Lyra.
 func DefaultLyra() LyraConfig { return LyraConfig{Loaned: 1.0 / 3} }
 
-// NewLyra returns the allocation of Lyra (Li et al., EuroSys 2023, §5.2), in two phases. First waiting jobs that are not
-// elastic and the base of those that are, shortest first; one that does not fit is passed over. GPUs of workers beyond the
-// base of running jobs count as free, so these shrink. Then what is left goes to workers beyond the base, so that the sum
-// of the times that it saves is the largest: a multiple-choice knapsack. It needs estimates.
+// NewLyra returns the allocation of Lyra (Li et al., EuroSys 2023, §5.2), which has two phases. The first phase gives GPUs to
+// waiting jobs, shortest first: all workers of a job that is not elastic, the base of one that is. It passes over a job that
+// does not fit. The flexible workers of running jobs count as free, so running jobs shrink for waiting ones. The second phase
+// gives what is left to flexible workers so that the sum of the times saved is the largest: a multiple-choice knapsack. Lyra
+// needs estimates.
 //
-// Reconstructed are: work left, not all work, as what a running job saves time on; ties, for fewer GPUs, then lower ids;
-// that jobs that may mix GPU types come last, for which the paper has a sentence alone [L §5.3].
+// Reconstructed: the time saved of a running job refers to the work left, not to all of its work; ties go to fewer GPUs, then
+// lower ids; jobs that may mix GPU types come last, about which the paper has only one sentence [L §5.3].
 func NewLyra(c LyraConfig) Policy { return &lyra{LyraConfig: c} }
 
 type lyra struct {
 	LyraConfig
 	stock    stock
 	queue    []entrant
-	admitted []int32 // into jobs
+	admitted []int32 // indexes into jobs
 	groups   []group
-	of       []int32 // groups' jobs
+	of       []int32 // the job of each group
 	moved    []Job
 	knapsack knapsack
 }
 
 // entrant is a waiting job in the first phase.
 type entrant struct {
-	last bool // it mixes GPU types
+	last bool // the job mixes GPU types
 	time float64
 	id   cluster.JobID
 	job  int32
@@ -72,7 +74,7 @@ func (l *lyra) Allocate(s *cluster.View, jobs []Job) {
 	l.reorder(jobs)
 }
 
-// admit is the first phase.
+// admit is the first phase: it gives running jobs their base and decides which waiting jobs start.
 func (l *lyra) admit(s *cluster.View, jobs []Job) {
 	l.queue, l.admitted = l.queue[:0], l.admitted[:0]
 	smallest := int64(1) << 62
@@ -99,7 +101,7 @@ func (l *lyra) admit(s *cluster.View, jobs []Job) {
 	}
 }
 
-// extend is the second phase: one knapsack for each type of GPUs, then one for the jobs that mix types.
+// extend is the second phase: one knapsack for each GPU type, then one for the jobs that mix types.
 func (l *lyra) extend(s *cluster.View, jobs []Job) {
 	for t := range l.stock.whole {
 		l.pack(s, jobs, int8(t))
@@ -107,7 +109,7 @@ func (l *lyra) extend(s *cluster.View, jobs []Job) {
 	l.pack(s, jobs, mixed)
 }
 
-// pack solves the knapsack of the jobs with GPUs of one kind.
+// pack solves the knapsack of the jobs whose GPUs are of one kind.
 func (l *lyra) pack(s *cluster.View, jobs []Job, kind int8) {
 	l.of, l.groups = l.of[:0], l.groups[:0]
 	for i := range jobs {
@@ -130,7 +132,7 @@ func (l *lyra) pack(s *cluster.View, jobs []Job, kind int8) {
 	}
 }
 
-// reorder puts the admitted jobs in the order of their admission, where they stand among the others.
+// reorder sorts the admitted jobs in the order of their admission. Together they keep their places among the other jobs.
 func (l *lyra) reorder(jobs []Job) {
 	l.moved = l.moved[:0]
 	for _, i := range l.admitted {

@@ -9,9 +9,9 @@ import (
 // anyType stands for GPUs of all types together.
 const anyType = -1
 
-// gang proposes where the waiting job starts with n workers: on one type of GPUs, the types that such jobs want first first,
-// and with base and flexible workers apart if that is possible on any type. A job that may mix types does so where no type
-// holds it. The placement is valid until the next call.
+// gang proposes a placement of the waiting job with n workers. It tries the GPU types one by one, in the order that suits the
+// job, first keeping base and flexible workers on separate servers and then without that. A job that may mix types does so if no
+// single type can hold it. The placement is valid until the next call.
 func (l *layout) gang(s *cluster.View, id cluster.JobID, n int32) (cluster.Placement, bool) {
 	spec := s.Spec(id)
 	if spec.Request.GPUMilli == cluster.WholeGPU && int64(n) > s.FreeTotal() {
@@ -38,7 +38,7 @@ func (l *layout) gang(s *cluster.View, id cluster.JobID, n int32) (cluster.Place
 	return nil, false
 }
 
-// fill lists up to n more workers of a job in fit, on the candidates with such GPUs, and returns how many found room.
+// fill writes up to n more workers of a job into fit, on the listed servers with GPUs of the type, and returns how many fit.
 func (l *layout) fill(s *cluster.View, id cluster.JobID, n int32, gpu int8, apart bool) int32 {
 	l.heap = l.heap[:0]
 	for _, c := range l.list {
@@ -67,8 +67,8 @@ func (l *layout) add(s *cluster.View, id cluster.JobID, v cluster.ServerID, fits
 	}
 }
 
-// gather takes, as long as workers are left, the first spot that takes all of them, else the one that takes most. A job's
-// own servers come before all others.
+// gather repeatedly takes the first spot that can hold all workers left, or if there is none, the spot that can hold most.
+// Servers on which the job already runs come first.
 func (l *layout) gather(s *cluster.View, id cluster.JobID, left *int32) {
 	l.rooms = l.rooms[:0]
 	for i := range l.heap {
@@ -91,10 +91,10 @@ func (l *layout) gather(s *cluster.View, id cluster.JobID, left *int32) {
 	}
 }
 
-// room is a spot that takes so many workers of a job.
+// room is a spot with the number of workers of a job that fit on it.
 type room struct {
 	spot
-	own  bool // the job runs there
+	own  bool // the job already runs there
 	fits int32
 }
 
@@ -111,8 +111,7 @@ func (o *room) beats(p *room, left int32) bool {
 	return o.before(&p.spot)
 }
 
-// more counts the workers of a job that a server takes beside those that it may have there already, each on a GPU of its
-// own.
+// more returns how many workers of a job a server can take, besides those that it may already have, each on a GPU of its own.
 func (l *layout) more(s *cluster.View, id cluster.JobID, v cluster.ServerID) int32 {
 	amount := s.Spec(id).Request
 	if i := pieceOn(s.Placement(id), v); i >= 0 {
@@ -122,7 +121,7 @@ func (l *layout) more(s *cluster.View, id cluster.JobID, v cluster.ServerID) int
 	if amount.GPUMilli == cluster.WholeGPU || n == 0 {
 		return n
 	}
-	for _, g := range s.GPUsOn(id, v) { // where another share would fit, but not of this job
+	for _, g := range s.GPUsOn(id, v) { // Fits counts these GPUs, but a job uses each only once
 		if int32(s.GPUUse(v)[g])+amount.GPUMilli <= cluster.WholeGPU {
 			n--
 		}
@@ -135,7 +134,8 @@ func pieceOn(p cluster.Placement, v cluster.ServerID) int {
 	return slices.IndexFunc(p, func(q cluster.Piece) bool { return q.Server == v })
 }
 
-// with proposes a running job's placement with up to n more workers, and says how many. It is valid until the next call.
+// with proposes a running job's placement with up to n more workers, and returns how many it adds. The placement is valid until
+// the next call.
 func (l *layout) with(s *cluster.View, id cluster.JobID, n int32) (p cluster.Placement, more int32) {
 	spec, now := s.Spec(id), s.Placement(id)
 	if milli, limited := s.QuotaLeft(id); limited {
@@ -163,15 +163,15 @@ func (l *layout) with(s *cluster.View, id cluster.JobID, n int32) (p cluster.Pla
 	return l.grown, more
 }
 
-// without proposes a running job's placement with n workers fewer, all of them flexible: first those on servers on loan that
-// no base holds, then others on loan, then those in the smallest pieces, and of equal ones the last. It is valid until the
-// next call.
+// without proposes a running job's placement with n fewer flexible workers. It removes workers first from servers on loan
+// without base workers, then from other servers on loan, then from the smallest pieces, and among equal ones from the last. The
+// placement is valid until the next call.
 func (l *layout) without(s *cluster.View, id cluster.JobID, n int32) cluster.Placement {
 	l.grown = append(l.grown[:0], s.Placement(id)...)
 	p := l.grown
 	for n > 0 {
 		best, bestRank, bestSpare := -1, 0, int32(0)
-		left := l.least(s.Spec(id)) // of the base
+		left := l.least(s.Spec(id)) // base workers not yet counted
 		for i := range p {
 			spare := p[i].Workers - min(left, p[i].Workers)
 			left -= p[i].Workers - spare

@@ -11,28 +11,28 @@ import (
 
 // PolluxConfig are the options of Pollux. [C] is public code of Pollux: AdaptDL, and an older version of its policy.
 type PolluxConfig struct {
-	Population  int // allocations that live at a time: 100 [C]
+	Population  int // number of allocations kept: 100 [C]
 	Generations int // 250, as Lyra (EuroSys 2023), §7.1, chose for more than 3,500 GPUs; Pollux's preset is 100
-	// Patience ends the search after so many generations without a better allocation, 0 never. Own choice: 50.
+	// Patience ends the search after that many generations without a better allocation; 0 never does. Own choice: 50.
 	Patience int
-	// Jobs bounds how many jobs one search decides on, running ones first, then waiting ones in the order of submission that
-	// fit at all. Of the others, running ones keep what they have and waiting ones get their base from what is left. Own
-	// choice: 2,000, which bounds the time of an allocation.
+	// Jobs is the largest number of jobs that one search decides on: running jobs first, then waiting jobs that fit, in the order
+	// of submission. Of the other jobs, the running ones keep what they have, and the waiting ones get their base from what is
+	// left. Own choice: 2,000, which bounds the time of an allocation.
 	Jobs int
-	// Power is the exponent p of the generalised mean of speedups over jobs: -1 [C]. The less, the fairer.
+	// Power is the exponent p of the generalised mean of speedups over jobs: -1 [C]. A smaller exponent is fairer.
 	Power float64
-	// Floor is added to every speedup, so that the mean tells allocations apart in which jobs wait: 0.001 [C].
+	// Floor is added to every speedup, so that allocations in which jobs wait have different means: 0.001 [C].
 	Floor float64
-	// Delay is what a change of allocation costs a running job: its speedup counts (age-changes·delay)/(age+delay) of itself.
-	// 30s [C]; today's AdaptDL takes off a tenth instead.
+	// Delay is the cost of a change of allocation for a running job. Its speedup is multiplied by (age-changes·delay)/(age+delay).
+	// 30s [C]; today's AdaptDL subtracts a tenth instead.
 	Delay time.Duration
-	// Mutations is the share of jobs whose workers are drawn anew in each child, at least one job. Own choice: 0.01.
+	// Mutations is the fraction of jobs whose workers are drawn again in each child, at least one job. Own choice: 0.01.
 	Mutations float64
-	// Scaling is the goodput. Own choice: Pollux fits it to the running job.
+	// Scaling predicts the goodput. Own choice: the published Pollux fits it to the running job.
 	Scaling Scaling
 }
 
-// DefaultPollux returns the defaults.
+// DefaultPollux returns the default options of Pollux.
 func DefaultPollux() PolluxConfig {
 	return PolluxConfig{
 		Population: 100, Generations: 250, Patience: 50, Jobs: 2000,
@@ -40,24 +40,24 @@ func DefaultPollux() PolluxConfig {
 	}
 }
 
-// pollux is Pollux-style (Qiao et al., OSDI 2021): a genetic search for the numbers of workers with the highest fitness,
-// which is the generalised mean of the jobs' speedups over an equal share of the cluster for each. It has no clock: Pollux
-// searches every 60 s, which is Config.Epoch of the Scheduler that asks it.
+// pollux is Pollux-style (Qiao et al., OSDI 2021): a genetic search for the numbers of workers with the highest fitness, the
+// generalised mean of the jobs' speedups. A job's speedup is relative to its speed with an equal share of the cluster. The
+// policy has no clock of its own; Pollux searches every 60 s, which is Config.Epoch of the scheduler.
 //
-// What differs: goodput is throughput here, at a fixed batch a worker, because no trace carries the noise of gradients from
-// which Pollux tells statistical efficiency, so batch sizes are not tuned. The search is over numbers of workers and not
-// over servers, which the Scheduler chooses, and starts from what runs now instead of from the last search's population.
-// Running jobs keep at least their base. A waiting job that starts pays no delay, although the artifact charges it.
+// Differences from the source: goodput is throughput at a fixed batch size per worker. Pollux derives statistical efficiency
+// from gradient noise, which no trace contains, so batch sizes are not tuned. The search is over numbers of workers, not over
+// servers, which the scheduler chooses, and it begins with what runs now and not with the population of the last search. Running
+// jobs keep at least their base. A waiting job that starts pays no delay, although the artifact charges it.
 type pollux struct {
 	PolluxConfig
 	draw    *rand.Rand
 	history []changes // by job
 }
 
-// changes is how often a job's workers have changed while it ran.
+// changes is how often a job's number of workers has changed while it ran; now is its number of workers when last seen.
 type changes struct{ now, count int32 }
 
-// NewPollux returns the policy.
+// NewPollux returns the policy Pollux. It panics if an option is out of range.
 func NewPollux(c PolluxConfig) Policy {
 	c.Scaling.check()
 	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 || !(c.Floor > 0) || math.IsNaN(c.Power) {
@@ -86,7 +86,7 @@ func (p *pollux) Allocate(s *cluster.View, jobs []Job) {
 		}
 	}
 	newSearch(p, s, left, chosen).run()
-	for i := range jobs { // whatever starts makes the fitness better
+	for i := range jobs { // every job that starts increases the fitness
 		if j := &jobs[i]; j.Want == 0 {
 			left.give(j, j.Base)
 		}
@@ -107,7 +107,7 @@ func (p *pollux) follow(s *cluster.View, jobs []Job) {
 	}
 }
 
-// choose parts the jobs that the search decides on from the others, both in the order of jobs.
+// choose separates the jobs that the search decides on from the others, both in the order of jobs.
 func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
 	picked := make([]bool, len(jobs))
 	n := 0
@@ -130,7 +130,7 @@ func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
 	return chosen, others
 }
 
-// penalty is the factor on the speedup of a running job whose workers change.
+// penalty returns the factor on the speedup of a running job whose number of workers changes.
 func (p *pollux) penalty(s *cluster.View, id cluster.JobID) float64 {
 	age := (s.Now() - s.Spec(id).Submit).Seconds()
 	count := float64(p.history[id].count) + float64(max(s.Starts(id)-1, 0))
@@ -138,7 +138,7 @@ func (p *pollux) penalty(s *cluster.View, id cluster.JobID) float64 {
 	return max(age-count*delay, 0) / max(age+delay, 1e-9)
 }
 
-// term is what a speedup adds to the mean; more is better.
+// term returns what a speedup adds to the mean; more is better.
 func (p *pollux) term(speedup float64) float64 {
 	speedup += p.Floor
 	switch {

@@ -7,35 +7,35 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// search is the genetic search of one allocation. A gene is the step of a job: 0 to wait, else base+step-1 workers; a
-// running job never goes below 1.
+// search is the genetic search of one allocation. A gene is the step of a job: step 0 is to wait, step k is to run with base+k-1
+// workers. A running job never goes below step 1.
 type search struct {
 	*pollux
 	jobs  []*Job
 	genes []gene
-	at    []int32 // of each job: its step 0 in steps
+	at    []int32 // index in steps of each job's step 0
 	steps []step
 	left  *budget
-	room  int64   // thousandths of GPUs that the jobs share
-	quota []int64 // the same for each tenant that has a quota
+	room  int64   // thousandths of GPUs for all jobs together
+	quota []int64 // thousandths of GPUs for each tenant that has a quota
 	alive []allotment
 }
 
-// gene is what the search looks at in a job.
+// gene contains what the search needs to know about a job.
 type gene struct {
-	least, most int32 // steps
+	least, most int32 // in steps
 	now         int32 // step before the search
-	base, owner int32 // owner: into quota, -1 without
-	milli       int64 // of a worker
+	base, owner int32 // owner: index into quota, -1 for none
+	milli       int64 // thousandths of a GPU per worker
 }
 
-// step is what a number of workers adds to the sum of terms and to the GPUs that are held.
+// step is what a number of workers contributes to the sum of terms and to the GPUs that are held.
 type step struct {
 	term  float64
 	milli int64
 }
 
-// allotment is an allocation: its genes, the sum of their terms, and what they leave of room and quotas.
+// allotment is an allocation: its genes, the sum of their terms, and what it leaves of room and quotas.
 type allotment struct {
 	genes []int32
 	sum   float64
@@ -43,7 +43,7 @@ type allotment struct {
 	quota []int64
 }
 
-// newSearch prepares the search. left holds what there is beside the base of the running jobs.
+// newSearch prepares the search. The budget left contains what there is beside the base of the running jobs.
 func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*Job) *search {
 	g := &search{pollux: p, jobs: jobs, left: left, room: left.gpuMilli}
 	owners := map[string]int32{}
@@ -71,7 +71,7 @@ func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*Job) *search {
 	return g
 }
 
-// weigh lists the steps of a job.
+// weigh computes the steps of a job.
 func (g *search) weigh(s *cluster.View, i int) {
 	j, e := g.jobs[i], &g.genes[i]
 	t := g.Scaling.of(s, j.ID)
@@ -99,7 +99,7 @@ func (e *gene) workers(step int32) int32 {
 	return e.base + step - 1
 }
 
-// run sets Want of the jobs, and takes it from the budget.
+// run sets Want of the jobs and subtracts what they get from the budget.
 func (g *search) run() {
 	if len(g.jobs) == 0 {
 		return
@@ -121,8 +121,8 @@ func (g *search) run() {
 	}
 }
 
-// populate makes the first allotments: what runs now, base demand in order, and mutants of the two. The second half is for
-// the children of a generation.
+// populate makes the first allotments: what runs now, least demand, and mutants of the two. The second half of alive has room
+// for the children of a generation.
 func (g *search) populate() {
 	n, q := len(g.jobs), len(g.quota)
 	genes, quotas := make([]int32, 2*g.Population*n), make([]int64, 2*g.Population*q)
@@ -149,7 +149,7 @@ func (g *search) populate() {
 	best(g.alive[:g.Population])
 }
 
-// generation replaces the allotments by the best of themselves and of as many children.
+// generation makes as many children as there are allotments, and keeps the better half of all.
 func (g *search) generation() {
 	for k := range g.Population {
 		child, mother, father := &g.alive[g.Population+k], g.parent(), g.parent()
@@ -166,17 +166,17 @@ func (g *search) generation() {
 	best(g.alive)
 }
 
-// best puts the best first; of equals those that live longer.
+// best sorts the allotments, best first; among equals the older one is first.
 func best(c []allotment) {
 	slices.SortStableFunc(c, func(a, b allotment) int { return cmp.Compare(b.sum, a.sum) })
 }
 
-// parent is the better of two allotments drawn at random.
+// parent returns the better of two allotments drawn at random.
 func (g *search) parent() *allotment {
 	return &g.alive[min(g.draw.IntN(g.Population), g.draw.IntN(g.Population))]
 }
 
-// rate adds up what the genes come to.
+// rate computes the sum of terms of the genes, and what they leave free.
 func (g *search) rate(c *allotment) {
 	c.sum, c.free = 0, g.room
 	for i, k := range c.genes {
@@ -195,7 +195,7 @@ func (g *search) rate(c *allotment) {
 	}
 }
 
-// set changes a gene.
+// set changes gene i to the step to.
 func (g *search) set(c *allotment, i int, to int32) {
 	e := &g.genes[i]
 	was, is := &g.steps[g.at[i]+c.genes[i]], &g.steps[g.at[i]+to]
@@ -207,7 +207,7 @@ func (g *search) set(c *allotment, i int, to int32) {
 	}
 }
 
-// mutate draws the steps of a few jobs anew; one in ten of these goes back to what it runs with.
+// mutate draws the steps of a few jobs again. With a probability of one in ten, such a job goes back to its present step.
 func (g *search) mutate(c *allotment) {
 	n := len(g.jobs)
 	for range 1 + g.draw.IntN(1+int(2*g.Mutations*float64(n))) {
@@ -220,8 +220,8 @@ func (g *search) mutate(c *allotment) {
 	}
 }
 
-// trim makes an allotment feasible: from a random job on, it takes workers beyond the base, then from another waiting jobs
-// whole, until the rest fits.
+// trim makes an allotment feasible. Beginning at a random job, it takes flexible workers away; if that is not enough, it begins
+// at another job and makes waiting jobs wait, until the rest fits.
 func (g *search) trim(c *allotment) {
 	n := len(g.jobs)
 	for floor := int32(1); floor >= 0 && c.exceeds(); floor-- {
@@ -231,12 +231,12 @@ func (g *search) trim(c *allotment) {
 	}
 }
 
-// exceeds reports whether more is handed out than there is, also to a tenant.
+// exceeds reports whether the allotment gives out more than there is, in total or to one tenant.
 func (c *allotment) exceeds() bool {
 	return c.free < 0 || slices.ContainsFunc(c.quota, func(milli int64) bool { return milli < 0 })
 }
 
-// cut takes from a job what is handed out too much, down to the step.
+// cut takes from a job what the allotment gives out too much, but not below the step floor.
 func (g *search) cut(c *allotment, i int, floor int32) {
 	e, over := &g.genes[i], -c.free
 	if e.owner >= 0 {
@@ -252,7 +252,7 @@ func (g *search) cut(c *allotment, i int, floor int32) {
 	}
 }
 
-// fill raises jobs, from one on, to the step that want says, or as far as there is room.
+// fill raises the jobs from the one at index from on, each to the step that want returns or as far as there is room.
 func (g *search) fill(c *allotment, from int, want func(i int) int32) {
 	n := len(g.jobs)
 	for k, i := 0, from; k < n && c.free > 0; k, i = k+1, (i+1)%n {

@@ -5,19 +5,19 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// refusals remembers who found no servers. Of one kind of jobs either all find servers or none, so in a pass one refusal
-// answers for all of the kind that come after. Those of the kind are then out of the epoch, but for the ones that had
-// started.
+// refusals remembers the jobs that found no servers. Within a pass, jobs of one kind either all find servers or all find none,
+// so one refusal counts for all later jobs of the kind. Jobs of the kind are then out for the rest of the epoch, except those
+// that had already started.
 type refusals struct {
 	find   map[placement.Kind]int32
-	kind   []int32 // by job: its kind + 1, 0 if it was not asked for yet
+	kind   []int32 // by job: its kind + 1; 0 if unknown
 	byKind []refusal
 	starts []int32 // by job: the epoch in which it last started
 	epoch  int32
 	passes int32
 }
 
-type refusal struct{ epoch, pass int32 } // the last
+type refusal struct{ epoch, pass int32 } // of the last refusal
 
 // begin begins an epoch.
 func (r *refusals) begin() { r.epoch++ }
@@ -25,7 +25,7 @@ func (r *refusals) begin() { r.epoch++ }
 // pass begins a pass.
 func (r *refusals) pass() { r.passes++ }
 
-// out reports whether the job is out of this epoch.
+// out reports whether the job is out for the rest of this epoch.
 func (r *refusals) out(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].epoch == r.epoch && r.starts[id] != r.epoch
 }
@@ -35,7 +35,7 @@ func (r *refusals) known(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].pass == r.passes
 }
 
-// note takes note of whether a job found servers.
+// note records whether a job found servers.
 func (r *refusals) note(s *cluster.View, id cluster.JobID, started bool) {
 	if started {
 		r.starts[id] = r.epoch
@@ -45,7 +45,7 @@ func (r *refusals) note(s *cluster.View, id cluster.JobID, started bool) {
 	r.byKind[r.of(s, id)] = refusal{r.epoch, r.passes}
 }
 
-// of returns the job's kind.
+// of returns the index of the job's kind.
 func (r *refusals) of(s *cluster.View, id cluster.JobID) int32 {
 	if n := s.Jobs() - len(r.kind); n > 0 {
 		r.kind = append(r.kind, make([]int32, n)...)

@@ -5,17 +5,17 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Scaling says how a policy takes the throughput of a job to grow with its workers.
+// Scaling is how a policy predicts the throughput of a job from its number of workers.
 type Scaling string
 
-// The scalings.
+// The values of Scaling.
 const (
 	Linear   Scaling = "linear"  // in proportion to the workers
-	Profiled Scaling = "profile" // as the model's profile says, on as few servers as hold them; linear for an unknown model
+	Profiled Scaling = "profile" // as in the profile of the job's model, on as few servers as possible; linear for an unknown model
 )
 
-// throughput is that of a job by its number of workers, at a fixed batch a worker, relative to 1 for one worker. Statistical
-// efficiency, which larger batches lower, is not modelled: no trace carries it.
+// throughput predicts the throughput of a job with a number of workers, relative to that with one worker, at a fixed batch size
+// per worker. It does not model statistical efficiency, which larger batches lower, because no trace contains it.
 type throughput struct {
 	family    *profile.Family // nil if linear
 	perServer int32

@@ -9,47 +9,47 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Config holds the options of Scheduler. [L] is Lyra (EuroSys 2023).
+// Config are the options of the scheduler of New. [L] is Lyra (EuroSys 2023).
 type Config struct {
-	// Epoch makes the policy reallocate at its multiples alone, where something has happened since. 0, the default: whenever a
-	// job comes or ends or the cluster changes. Lyra is periodic, with a period that [L §3] does not tell: 30 s to 60 s is a
-	// reconstruction.
+	// Epoch makes the policy reallocate only at multiples of Epoch, and only if something has happened since. With 0, the default,
+	// it reallocates whenever a job comes or ends or the cluster changes. Lyra is periodic; [L §3] does not give its period, and 30
+	// s to 60 s is a reconstruction.
 	Epoch time.Duration
 	// Elastic lets jobs run with other numbers of workers than they asked for; false is the ablation "loaning only" [L §7.4].
 	Elastic bool
-	// Special places elastic jobs on servers on loan first, and their base and flexible workers apart there [L §5.3]; false
-	// is the ablation that treats them like all others [L Table 6].
+	// Special places elastic jobs first on servers on loan, with base and flexible workers on separate servers [L §5.3]; false is
+	// the ablation that treats elastic jobs like all others [L Table 6].
 	Special bool
 	// Decreasing starts the jobs with the largest workers first [L §5.3]; false starts them in the policy's order.
 	Decreasing bool
-	// Gather places a gang on as few servers as it finds, as cluster.View.BestFit does, instead of every worker where it
-	// fits best [L §5.3]. Own choice, for physics in which distance matters.
+	// Gather places a gang on as few servers as it finds, as cluster.View.BestFit does; false places every worker where it fits
+	// best [L §5.3]. Own choice, for physics in which distance matters.
 	Gather bool
-	// Faster leaves out growth by which the profiles promise no speed. Own choice: [L §5.2] takes scaling to be linear, where
-	// this changes nothing.
+	// Faster prevents a job from growing if profiles predict that it would not run faster. Own choice: [L §5.2] assumes linear
+	// scaling, for which this changes nothing.
 	Faster bool
-	// Pause is what a resize costs a job, for which it must make up: a running job grows only where the profiles say that it saves
-	// more than that, and gives workers up only where a gang that starts finds no other room. 0, the default, is [L §7.2], whose
-	// simulator charges nothing for a resize. Own choice: where resizes do cost, allocations that change a little with every
-	// event keep jobs restarting.
+	// Pause is what a resize costs a job. A running job grows only if profiles predict that it saves more than Pause, and it gives
+	// up workers only if a gang that starts finds no other room. The default 0 is [L §7.2], whose simulator does not charge for a
+	// resize. Own choice: where resizes do cost time, allocations that change a little with every event would restart jobs again
+	// and again.
 	Pause time.Duration
-	// Slowest makes a gang wait while the profiles promise it less than this part of the speed in proportion to its workers,
-	// scattered as it would be. 0, the default, is [L], which knows no distance. Own choice.
+	// Slowest makes a gang wait if, on the servers found, profiles predict less than this fraction of the speed in proportion to
+	// its workers. The default 0 is [L], which does not model distance. Own choice.
 	Slowest float64
-	// Looks is how often the policy is asked in an epoch, without the gangs that found no servers the times before, at least
-	// 1. Own choice: [L] does not say what becomes of the room of such a gang.
+	// Looks is the largest number of times that the scheduler asks the policy in an epoch, each time without the gangs that found
+	// no servers before; at least 1. Own choice: [L] does not say what happens to the room of such a gang.
 	Looks int
 }
 
-// Default returns what the paper does, and the own choices that cost it nothing.
+// Default returns the options of the paper, with those of our own choices that cost nothing in it.
 func Default() Config {
 	return Config{Elastic: true, Special: true, Decreasing: true, Faster: true, Looks: 4}
 }
 
-// New returns a scheduler that carries out what the policy decides. It stops no running job and leaves none with fewer
-// workers than its least: first it takes workers from running jobs, then it starts gangs with their base, then running jobs
-// grow, each as far as there is room. A pass in which gangs found no servers is undone and planned anew without them, so
-// that nobody shrinks in vain.
+// New returns a scheduler that carries out the decisions of the policy. It stops no running job and leaves none with fewer
+// workers than its least. In each pass it first takes workers from running jobs, then starts gangs with their base, then lets
+// running jobs grow, as far as there is room. If gangs found no servers, it undoes the pass and plans again without them, so
+// that no job shrinks in vain.
 func New(name string, p Policy, c Config) cluster.Scheduler {
 	e := &scheduler{name: name, policy: p, cfg: c}
 	if i, ok := p.(informed); ok {
@@ -66,22 +66,22 @@ type scheduler struct {
 	memory
 }
 
-// memory is what Reset forgets. All of it follows from the state but when the next epoch is due.
+// memory is what Reset clears. All of it follows from the state, except the time of the next epoch.
 type memory struct {
-	fresh   bool // no epoch yet
+	fresh   bool // there was no epoch yet
 	changed bool // since the last epoch
 	due     time.Duration
-	lent    int32 // servers on loan at the last epoch
+	lent    int32 // number of servers on loan at the last epoch
 	live    []cluster.JobID
-	listed  []bool // by id: in live
+	listed  []bool // by job id: whether the job is in live
 	refused refusals
 	jobs    []Job
-	starts  []int32 // into jobs
-	donors  []int32 // into jobs: those that are to have fewer workers
+	starts  []int32 // indexes into jobs
+	donors  []int32 // indexes into jobs: those that are to have fewer workers
 	best    cluster.Placement
 	moved   cluster.Placement
 	changes []change
-	last    map[cluster.JobID]int // into changes
+	last    map[cluster.JobID]int // indexes into changes
 	layout  layout
 }
 
@@ -119,7 +119,7 @@ func (e *scheduler) Schedule(tx *cluster.Txn) error {
 	}
 }
 
-// begins reports whether an epoch begins now; if not, but one should, it asks to be called.
+// begins reports whether an epoch begins now. If one is due later, it asks to be called then.
 func (e *scheduler) begins(tx *cluster.Txn) bool {
 	s, now := tx.View(), tx.Now()
 	e.changed = e.changed || e.fresh || s.Lent() != e.lent ||
@@ -148,7 +148,7 @@ func (e *scheduler) bounds(spec *cluster.JobSpec) (base, most int32) {
 	return spec.Least(), spec.Most()
 }
 
-// list brings live up to date: the waiting jobs and the running elastic ones, by submission, then id.
+// list updates live: the waiting jobs and the running elastic ones, by submission, then id.
 func (e *scheduler) list(s *cluster.View) {
 	if n := s.Jobs() - len(e.listed); n > 0 {
 		e.listed = append(e.listed, make([]bool, n)...)
@@ -186,7 +186,7 @@ func (e *scheduler) list(s *cluster.View) {
 	}
 }
 
-// describe fills jobs with all that live but those that are out of this epoch.
+// describe fills jobs with all live jobs except those that are out for the rest of this epoch.
 func (e *scheduler) describe(s *cluster.View) error {
 	e.jobs = e.jobs[:0]
 	for _, id := range e.live {

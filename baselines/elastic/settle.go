@@ -6,16 +6,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// change is what becomes of a job in an epoch.
+// change is a job's last placement in an epoch.
 type change struct {
 	job cluster.JobID
 	to  cluster.Placement
 }
 
-// settle rewrites what was done since the mark as one operation a job, so that one that starts and grows in an epoch starts
-// with all its workers. Every job gets its last placement, in the order of these. In that order each fits, since the others
-// then hold no more than they did when it was found, save for shares of GPUs, whose places the transaction chooses: if one does
-// not, all stays as it was.
+// settle replaces the operations since the mark by one operation per job, so that a job that starts and grows in the same epoch
+// starts with all its workers. Every job gets its last placement, and the jobs go in the order of these. In that order each
+// placement fits, because the other jobs then hold no more than when the placement was found. The exception are shares of GPUs,
+// because the transaction chooses their GPUs: if one does not fit, settle restores the original operations.
 func (e *scheduler) settle(tx *cluster.Txn, mark int) error {
 	ops := tx.Ops()[mark:]
 	clear(e.last)
@@ -42,7 +42,7 @@ func (e *scheduler) settle(tx *cluster.Txn, mark int) error {
 	return nil
 }
 
-// repeat does all changes as they were done.
+// repeat carries out all changes in their original order.
 func (e *scheduler) repeat(tx *cluster.Txn) error {
 	for _, c := range e.changes {
 		if err := e.put(tx, c); err != nil {

@@ -4,25 +4,25 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// stock is what Lyra hands out: GPUs that nobody uses, and those of workers beyond the base of running jobs. It is counted
-// by type of GPU, or all together. It knows no fragments; these show when jobs are placed.
+// stock is what Lyra can give out: unused GPUs, and the GPUs of the flexible workers of running jobs. It counts them by GPU
+// type, or all together. It ignores fragmentation, which matters only when the scheduler places jobs.
 type stock struct {
 	types   gpuTypes
-	whole   []int64 // GPUs, by type
-	part    []int64 // thousandths of GPUs of which others hold a part, by type
+	whole   []int64 // free whole GPUs, by type
+	part    []int64 // free thousandths of GPUs that are partly used, by type
 	tenants allowance
-	kind    []int8  // of the GPUs that a job holds or is promised, by its index: a type, or mixed
-	lent    float64 // GPUs on loan, counted together with the others
+	kind    []int8  // by job index: the type of the GPUs that the job holds or is promised, or mixed, or untold
+	lent    float64 // GPUs on loan, if all are counted together
 	cfg     LyraConfig
 }
 
-// mixed stands for GPUs of any types at once, untold for those of a job that has none yet.
+// mixed stands for GPUs of any types at once; untold is the kind of a job that has no GPUs yet.
 const (
 	mixed  = -1
 	untold = -2
 )
 
-// count takes stock.
+// count counts what is free.
 func (k *stock) count(s *cluster.View, jobs []Job, c LyraConfig) {
 	if k.cfg = c; len(k.whole) == 0 {
 		if k.types = newGPUTypes(s); c.Together {
@@ -58,7 +58,7 @@ func (k *stock) count(s *cluster.View, jobs []Job, c LyraConfig) {
 	k.whole[0] += int64(k.lent * k.cfg.Loaned)
 }
 
-// occupied returns the kind of a running job's GPUs and puts those beyond its base into stock.
+// occupied returns the kind of a running job's GPUs, and adds the GPUs of its flexible workers to the stock.
 func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 	if j.Now == 0 {
 		return untold
@@ -76,7 +76,7 @@ func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 	return k.types.of[p[0].Server]
 }
 
-// put adds n shares of GPUs of a server.
+// put adds n shares of the given size, on GPUs of a server, to the stock.
 func (k *stock) put(s *cluster.View, v cluster.ServerID, milli, n int64) {
 	switch t := k.types.of[v]; {
 	case milli < cluster.WholeGPU:
@@ -88,10 +88,10 @@ func (k *stock) put(s *cluster.View, v cluster.ServerID, milli, n int64) {
 	}
 }
 
-// quota is how many thousandths of GPUs the job's tenant may still take.
+// quota returns how many thousandths of GPUs the job's tenant may still take.
 func (k *stock) quota(s *cluster.View, j *Job) int64 { return max(k.tenants.left(s, j.ID), 0) }
 
-// milli counts all that is left.
+// milli returns the sum of all that is left, in thousandths of GPUs.
 func (k *stock) milli() (total int64) {
 	for t := range k.whole {
 		total += k.whole[t]*cluster.WholeGPU + k.part[t]
@@ -99,7 +99,7 @@ func (k *stock) milli() (total int64) {
 	return total
 }
 
-// fits counts the workers that GPUs of the type take.
+// fits returns how many workers fit on the GPUs of the type.
 func (k *stock) fits(t int8, milli int64) int64 {
 	if milli >= cluster.WholeGPU {
 		return k.whole[t] * cluster.WholeGPU / milli
@@ -107,7 +107,7 @@ func (k *stock) fits(t int8, milli int64) int64 {
 	return (k.whole[t]*cluster.WholeGPU + k.part[t]) / milli
 }
 
-// deduct takes n such workers' GPUs out of stock: parts of GPUs first, for those who can use them.
+// deduct removes the GPUs of n such workers from the stock. Workers that take shares use up partly used GPUs first.
 func (k *stock) deduct(t int8, milli, n int64) {
 	if milli >= cluster.WholeGPU {
 		k.whole[t] -= n * milli / cluster.WholeGPU
@@ -121,8 +121,8 @@ func (k *stock) deduct(t int8, milli, n int64) {
 	}
 }
 
-// admit takes a waiting job's base out of stock and reports true, if it is there: on the first type that has it, as the job
-// will be placed. A job that mixes types takes what is there of each.
+// admit takes a waiting job's base out of the stock and returns true if there is enough. It takes the first type that has
+// enough, as the later placement will. A job that mixes types takes what there is of each.
 func (k *stock) admit(s *cluster.View, j *Job, index int32) bool {
 	spec, n := s.Spec(j.ID), int64(j.Base)
 	if n*j.GPUMilli > k.quota(s, j) {
@@ -154,7 +154,8 @@ func (k *stock) admit(s *cluster.View, j *Job, index int32) bool {
 	return true
 }
 
-// extend gives a job up to n more workers and returns how many: its tenant may have given its GPUs to others meanwhile.
+// extend gives a job up to n more workers and returns how many. It may be fewer, because the tenant may meanwhile have given its
+// quota to other jobs.
 func (k *stock) extend(s *cluster.View, j *Job, index, n int32) int32 {
 	n = int32(min(int64(n), k.quota(s, j)/j.GPUMilli))
 	if t := k.kind[index]; t == mixed {
@@ -166,7 +167,7 @@ func (k *stock) extend(s *cluster.View, j *Job, index, n int32) int32 {
 	return n
 }
 
-// sum counts the workers that GPUs of all these types take.
+// sum returns how many workers fit on the GPUs of all these types.
 func (k *stock) sum(milli int64, types uint16) (n int64) {
 	for t := range k.whole {
 		if types>>t&1 == 1 {
@@ -187,7 +188,7 @@ func (k *stock) deductMixed(s *cluster.View, j *Job, n int64) {
 	}
 }
 
-// room is the capacity of the knapsack for GPUs of a kind, in thousandths; parts of GPUs count where some job can use them.
+// room returns the capacity of the knapsack for GPUs of a kind, in thousandths. Partly used GPUs count if a job can use them.
 func (k *stock) room(kind int8, shares bool) (milli int64) {
 	for t := range k.whole {
 		if kind == mixed || int(kind) == t {
