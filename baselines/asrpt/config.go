@@ -5,70 +5,70 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// StartRule says when a job may start.
+// StartRule decides when a job may start.
 type StartRule string
 
-// The start rules.
+// The values of StartRule.
 const (
-	// atVirtualCompletion: once it has completed on the virtual machine. An empty cluster idles until then. Reconstructed: 70
-	// %.
+	// atVirtualCompletion: once the job has completed on the virtual machine. Until then even an empty cluster stays idle.
+	// Reconstructed: 70 %.
 	atVirtualCompletion StartRule = "completion"
-	// projectedOrder: from its arrival on, in the order in which jobs complete on the virtual machine if no other arrives.
-	// Reconstructed: 30 %.
+	// projectedOrder: from its arrival on, in the order in which jobs would complete on the virtual machine if no other job
+	// arrived. Reconstructed: 30 %.
 	projectedOrder StartRule = "projected"
 )
 
-// StartRules lists them, the default first.
+// StartRules returns the values of StartRule, the default first.
 func StartRules() []StartRule { return []StartRule{atVirtualCompletion, projectedOrder} }
 
-// Work says by which time of an iteration the work on the virtual machine is computed.
+// Work decides which time of an iteration determines a job's work on the virtual machine.
 type Work string
 
-// The times of an iteration. Reconstructed: α_min 65 %, the one that the guarantee needs.
+// The values of Work. Reconstructed: 65 % for α_min, the one that the guarantee needs.
 const (
-	workMin  Work = "min"  // α_min, of the best placement
-	workMax  Work = "max"  // α_max, of the most scattered one
+	workMin  Work = "min"  // α_min, the time on the best placement
+	workMax  Work = "max"  // α_max, the time on the most scattered placement
 	workMean Work = "mean" // the mean of both
 )
 
-// Works lists them, the default first.
+// Works returns the values of Work, the default first.
 func Works() []Work { return []Work{workMin, workMax, workMean} }
 
-// Predictor foresees the iterations of jobs, as the predictors of package predict do.
+// Predictor predicts the number of iterations of jobs. The predictors of package predict implement it.
 type Predictor interface {
-	// Reset goes back to what the predictor was when it was made; all that it draws follows from the seed.
+	// Reset restores the predictor's state after creation. All random choices follow from the seed.
 	Reset(seed uint64)
-	// Predict returns how many iterations a job will take. cold says that nothing like the job was seen.
+	// Predict returns how many iterations a job will take. cold reports that the predictor has seen nothing like the job.
 	Predict(spec *cluster.JobSpec) (iterations float64, cold bool)
 	// Observe learns from a job that has ended.
 	Observe(spec *cluster.JobSpec, iterations float64)
 }
 
-// Config is the scheduler's options.
+// Config are the options of the scheduler.
 type Config struct {
 	Start StartRule
 	// Backfill lets later jobs start when one does not fit. Reconstructed: 60 % that the first in the queue blocks the others.
 	Backfill bool
 	Work     Work
 
-	// The delay rule holds a job that found GPUs where it would run slowly: where α_max / α_min is at least Theta and α of the
-	// placement above 1 + Epsilon times α_min, until it has waited Tau times its predicted duration, n·α_min, since it entered
-	// the queue. Tau 0 switches the rule off. That there is a rule is the paper's, its form is reconstructed (45 %), the
-	// defaults are this project's own.
+	// The delay rule holds a job back if the GPUs found for it would make it slow: if α_max / α_min is at least Theta and α of the
+	// placement exceeds (1 + Epsilon) times α_min. It holds the job until it has been in the queue for Tau times its predicted
+	// duration n·α_min. With Tau 0 there is no delay rule. The paper has such a rule; its form is reconstructed (45 %), and the
+	// defaults are our own.
 	Theta, Epsilon, Tau float64
-	// Overtake lets later jobs start while the rule holds one. Reconstructed: 55 %.
+	// Overtake lets later jobs start while the delay rule holds one back. Reconstructed: 55 %.
 	Overtake bool
 
-	// Comm is what the delay rule believes of communication; NewHeavyEdge has its own.
+	// Comm is the model of communication that the delay rule uses. NewHeavyEdge takes its own.
 	Comm Comm
-	// Predictor predicts iterations. It must not be nil, and is the scheduler's from then on. From the source: a random forest over
-	// recurring jobs, which package predict has.
+	// Predictor predicts iterations. It must not be nil; the scheduler owns it. From the source: a random forest over recurring
+	// jobs, as in package predict.
 	Predictor Predictor
-	// Placer starts jobs, nil for that of NewHeavyEdge with Comm. It is the scheduler's from then on.
+	// Placer starts jobs; nil stands for NewHeavyEdge with Comm. The scheduler owns it.
 	Placer placement.Placer
 }
 
-// Default returns the defaults, without a predictor.
+// Default returns the default options, without a predictor.
 func Default() Config {
 	return Config{
 		Start: atVirtualCompletion, Work: workMin,

@@ -8,15 +8,15 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// Durations predicts how long jobs take, and learns from those that end: each job is predicted once, when first asked
-// about, and observed when it has finished. Orders that are compared with A-SRPT share it with A-SRPT. It is used by one
-// scheduler at a time.
+// Durations predicts how long jobs take and learns from the jobs that end. It predicts each job once, when first asked about it,
+// and observes it when it has finished. A-SRPT and the orders that it is compared with use Durations. One scheduler at a time
+// may use a Durations.
 type Durations struct {
 	predictor Predictor
 	known     map[cluster.JobID]time.Duration
 }
 
-// NewDurations returns Durations that ask the predictor, which is theirs from then on.
+// NewDurations returns Durations that use the predictor and own it.
 func NewDurations(p Predictor) *Durations {
 	return &Durations{predictor: p, known: map[cluster.JobID]time.Duration{}}
 }
@@ -27,8 +27,8 @@ func (d *Durations) Reset(seed uint64) {
 	d.predictor.Reset(seed)
 }
 
-// Note learns from a job that has finished; other events tell it nothing. Note events before asking about jobs that arrive
-// at the same instant: the drivers order them so.
+// Note learns from a job that has finished and ignores other events. Call Note with all events of an instant before asking about
+// jobs that arrive at that instant; drivers order events so that this works.
 func (d *Durations) Note(s *cluster.View, e cluster.Event) {
 	if e.Kind != cluster.Finished {
 		return
@@ -38,8 +38,8 @@ func (d *Durations) Note(s *cluster.View, e cluster.Event) {
 	delete(d.known, e.Job)
 }
 
-// Predicted is n·α_min: how long the job, in whole, takes alone and well placed, by the iterations predicted for it when it
-// was first asked about. It is above 0.
+// Predicted returns n·α_min: the whole duration of the job if it runs alone and well placed. n is the number of iterations
+// predicted when a caller first asked about the job. The result is above 0.
 func (d *Durations) Predicted(s *cluster.View, id cluster.JobID) time.Duration {
 	if t, ok := d.known[id]; ok {
 		return t
@@ -51,12 +51,12 @@ func (d *Durations) Predicted(s *cluster.View, id cluster.JobID) time.Duration {
 	return t
 }
 
-// Workload is the predicted GPU-time: Predicted times the GPUs that the job asks for.
+// Workload returns the predicted GPU-time: Predicted times the number of GPUs that the job asks for.
 func (d *Durations) Workload(s *cluster.View, id cluster.JobID) time.Duration {
 	return duration(d.Predicted(s, id).Seconds() * s.Spec(id).GPUs())
 }
 
-// duration is a number of seconds, at least a nanosecond and at most 36 years, so that sums of a few stay in range.
+// duration converts seconds. The result is at least a nanosecond and at most 36 years, so that sums of a few do not overflow.
 func duration(seconds float64) time.Duration {
 	const most = 1 << 60
 	ns := math.Round(seconds * float64(time.Second))

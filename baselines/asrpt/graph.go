@@ -6,38 +6,40 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// Comm is what the scheduler believes of communication. The truth may differ from it.
+// Comm is the scheduler's model of communication. The simulated physics may differ from it.
 type Comm struct {
-	Intra float64 // GB/s of each GPU to the others of its server; as the built-in scenarios have it
-	NIC   float64 // GB/s of each server; the same
-	// FullNIC gives each stage the whole NIC of a server instead of its GPUs' share. Reconstructed: 45 % against 55 %.
+	Intra float64 // GB/s of each GPU to the others on its server; the default is that of the built-in scenarios
+	NIC   float64 // GB/s of each server; likewise
+	// FullNIC gives each stage the whole NIC of a server; false gives it the fraction that belongs to its GPUs. Reconstructed: 45 %
+	// for true, 55 % for false.
 	FullNIC bool
-	// Sum adds the times of the stages up instead of letting the slowest set the pace. Reconstructed: 20 % against 55 %.
+	// Sum adds up the times of the stages; with false the slowest stage sets the pace. Reconstructed: 20 % for true, 55 % for
+	// false.
 	Sum bool
 }
 
-// DefaultComm returns links of 12.5 GB/s inside servers and 1.25 GB/s between them, shares of NICs in proportion to GPUs,
-// and pipelines in which the slowest stage sets the pace.
+// DefaultComm returns links of 12.5 GB/s inside servers and 1.25 GB/s between them, NICs divided in proportion to GPUs, and
+// pipelines in which the slowest stage sets the pace.
 func DefaultComm() Comm { return Comm{Intra: 12.5, NIC: 1.25} }
 
-// pattern is all that a job's communication depends on beside its placement.
+// pattern is everything except the placement that a job's communication depends on.
 type pattern struct {
 	model                   string
 	workers, stages, tensor int32
-	on                      int32 // GPUs of the largest server
+	on                      int32 // number of GPUs of the largest server
 }
 
 func patternOf(s *cluster.View, spec *cluster.JobSpec, workers int32) pattern {
 	return pattern{spec.Model, workers, max(spec.Stages, 1), spec.Together(), s.MostGPUs()}
 }
 
-// alphas is what is believed of a pattern. Where nothing is sent, best is 0.
+// alphas contains the modelled times of an iteration for a pattern. If the job sends nothing, best is 0.
 type alphas struct {
 	job         comm.Job
-	best, worst float64 // α_min and α_max, seconds
+	best, worst float64 // α_min and α_max, in seconds
 }
 
-// stretch is α_max / α_min: how much slower the most scattered placement is than the best.
+// stretch returns α_max / α_min: how many times slower the most scattered placement is than the best.
 func (a *alphas) stretch() float64 {
 	if a.best == 0 {
 		return 1
@@ -45,7 +47,7 @@ func (a *alphas) stretch() float64 {
 	return a.worst / a.best
 }
 
-// beliefs remembers alphas by pattern, and has scratch space to compute them. Keep one for one scheduler.
+// beliefs computes alphas by Comm and caches them by pattern. Use one for each scheduler.
 type beliefs struct {
 	Comm
 	links         comm.Links
@@ -63,7 +65,7 @@ func newBeliefs(c Comm) *beliefs {
 	return b
 }
 
-// of returns what is believed of a job that runs with so many workers.
+// of returns the alphas of a job that runs with the given number of workers.
 func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alphas {
 	key := patternOf(s, spec, workers)
 	if a, ok := b.known[key]; ok {
@@ -80,7 +82,7 @@ func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alp
 	}
 	best, err := comm.Best(job, key.on, b.links)
 	if err != nil {
-		return a // no server holds a replica, so the job cannot run here
+		return a // no server can hold a replica, so the job cannot run here
 	}
 	worst, err := comm.Worst(job, key.on, b.links)
 	if err != nil {
@@ -90,7 +92,7 @@ func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alp
 	return a
 }
 
-// slowdown is α(map) / α_min of a job that runs with the placement, α_min with as many workers.
+// slowdown returns α of the placement divided by α_min, both for the number of workers that the placement has.
 func (b *beliefs) slowdown(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement) float64 {
 	if len(p) == 1 {
 		return 1
@@ -106,7 +108,7 @@ func (b *beliefs) slowdown(s *cluster.View, spec *cluster.JobSpec, p cluster.Pla
 	}
 	x, err := comm.Ranks(b.mapping, a.job, b.workers)
 	if err != nil {
-		panic("asrpt: " + err.Error()) // the transaction admits no such placement
+		panic("asrpt: " + err.Error()) // cannot happen: the transaction allows no such placement
 	}
 	b.mapping = x
 	return comm.Alpha(a.job, x, b.links, b.gpus, nil) / a.best

@@ -10,27 +10,29 @@ import (
 )
 
 // heavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy
-// edges ([comm.HeavyEdge]), the servers filled in the order in which they were chosen. They are those of
-// [cluster.View.BestFit]: the server with the fewest free GPUs that still takes all workers left, else the one with the most.
-// Reconstructed: 65 % that as few servers as possible are used, 45 % that the tightest is where one suffices.
+// edges ([comm.HeavyEdge]), which fills the servers in the order in which they were chosen. It takes the servers of
+// [cluster.View.BestFit]: the server with the fewest free GPUs that can take all workers left, or if there is none, the server
+// that can take most. Reconstructed: 65 % that it uses as few servers as possible, 45 % that it uses the fullest if one
+// suffices.
 //
-// A placement says how many workers stand on each server, and the order of its pieces says which: they are laid out stage
-// by stage over the pieces ([comm.Ranks]). A mapping by heavy edges that mixes stages on its servers in another way cannot
-// be said. The workers of each server are then kept, and the order is the better one of that by the stages that the mapping
-// puts on the servers and that of their choice, with pairs of up to 16 pieces swapped while that is better: less time of an
-// iteration, then a smaller cut. That is an own choice.
+// A placement gives the number of workers on each server. The order of its pieces determines which workers these are, because
+// [comm.Ranks] lays the stages out over the pieces one after the other. No order of pieces expresses a mapping by heavy edges
+// that mixes stages on its servers in another way. heavyEdge then keeps the number of workers of each server and takes the
+// better of two orders: that by the stages that the mapping puts on the servers, and that in which the servers were chosen. With
+// up to 16 pieces it also swaps pairs while that is better: less time of an iteration, then a smaller cut. This is an own
+// choice.
 //
-// Of the gangs in stages that generated workloads of language models put on several of 32 servers of 8 GPUs, 99 % are
-// mapped by heavy edges exactly. Of random graphs of up to 5 stages on up to 5 servers 76 % are, and where they are not, an
-// iteration takes 1.03 times as long as in the fastest of all orders. TestHowOftenHeavyEdgesCanBeSaid and
-// TestOrderSaysHeavyEdges print these.
+// Of the gangs in stages that generated workloads of language models put on several of 32 servers of 8 GPUs, an order of pieces
+// expresses the mapping by heavy edges exactly for 99 %. Of random graphs of up to 5 stages on up to 5 servers it does for 76 %;
+// for the others an iteration takes 1.03 times as long as in the fastest of all orders. TestHowOftenHeavyEdgesCanBeSaid and
+// TestOrderSaysHeavyEdges print these numbers.
 type heavyEdge struct {
 	beliefs *beliefs
 	fit     cluster.Placement
 	arranger
 }
 
-// NewHeavyEdge returns the placer.
+// NewHeavyEdge returns the placer heavyEdge.
 func NewHeavyEdge(c Comm) placement.Placer { return newHeavyEdge(c) }
 
 func newHeavyEdge(c Comm) *heavyEdge { return &heavyEdge{beliefs: newBeliefs(c)} }
@@ -55,10 +57,10 @@ func (h *heavyEdge) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return true, tx.Place(id, h.fit)
 }
 
-// arrange orders the pieces of fit.
+// arrange sorts the pieces of fit into the best order.
 func (h *heavyEdge) arrange(s *cluster.View, spec *cluster.JobSpec) {
 	if len(h.fit) == 1 || spec.Stages <= 1 {
-		return // every order is one mapping
+		return // every order gives the same mapping
 	}
 	a := h.beliefs.of(s, spec, spec.Workers)
 	if a.best == 0 {
@@ -77,10 +79,10 @@ func (h *heavyEdge) arrange(s *cluster.View, spec *cluster.JobSpec) {
 	h.fit, h.ordered = h.ordered, h.fit
 }
 
-// arranger finds the order of pieces that says a mapping by heavy edges, or comes near it.
+// arranger finds the order of pieces that expresses a mapping by heavy edges, or comes close to it.
 type arranger struct {
-	workers, gpus   []int32 // by piece: workers, and all GPUs of the server
-	best            []int   // by rank: the piece
+	workers, gpus   []int32 // by piece: its workers, and the number of GPUs of its server
+	best            []int   // index of the piece at each place of the best order
 	heavy           comm.Mapping
 	tried           comm.Mapping
 	try             []int
@@ -92,17 +94,17 @@ type arranger struct {
 // span is the first and the last stage that a mapping puts on a piece.
 type span struct{ first, last int }
 
-// mostSwapped is the most pieces of which pairs are swapped: the time for that grows with the cube of their number.
+// mostSwapped is the largest number of pieces with which pairs are swapped. The time for swaps grows with its cube.
 const mostSwapped = 16
 
-// order sets best, and reports whether it says the mapping by heavy edges exactly. In an order that does, the first stages
-// of the pieces rise and so do the last ones, and pieces with the same of both hold one and the same stage: so the order by
-// both does if any does.
+// order sets best and reports whether it expresses the mapping by heavy edges exactly. In an order that does, the first stages
+// of the pieces ascend, the last stages ascend, and pieces with the same first and last stage contain only that one stage.
+// Therefore the order by first and last stage expresses the mapping if any order does.
 func (a *arranger) order(job comm.Job, links comm.Links) (exact bool) {
 	n := len(a.workers)
 	var err error
 	if a.heavy, err = comm.HeavyEdge(a.heavy, job, a.workers); err != nil {
-		panic("asrpt: " + err.Error()) // pieces hold whole replicas of all stages
+		panic("asrpt: " + err.Error()) // cannot happen: pieces contain whole replicas of all stages
 	}
 	a.spans = a.spans[:0]
 	for m := range n {
@@ -156,7 +158,7 @@ func (a *arranger) order(job comm.Job, links comm.Links) (exact bool) {
 	return false
 }
 
-// judge lays ranks out over the order to try, and returns the time of an iteration and the cut.
+// judge lays ranks out over the order in try and returns the time of an iteration and the cut.
 func (a *arranger) judge(job comm.Job, links comm.Links) (alpha, cut float64) {
 	a.tryWorkers, a.its = a.tryWorkers[:0], a.its[:0]
 	for _, i := range a.try {
@@ -164,12 +166,12 @@ func (a *arranger) judge(job comm.Job, links comm.Links) (alpha, cut float64) {
 	}
 	var err error
 	if a.tried, err = comm.Ranks(a.tried, job, a.tryWorkers); err != nil {
-		panic("asrpt: " + err.Error()) // pieces hold whole replicas of all stages
+		panic("asrpt: " + err.Error()) // cannot happen: pieces contain whole replicas of all stages
 	}
 	return comm.Alpha(job, a.tried, links, a.its, nil), comm.Cut(job, a.tried)
 }
 
-// says reports whether the order to try, as judged last, is the mapping by heavy edges.
+// says reports whether the order in try, as last judged, gives exactly the mapping by heavy edges.
 func (a *arranger) says(stages int) bool {
 	n := len(a.try)
 	for s := range stages {

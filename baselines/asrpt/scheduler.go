@@ -11,25 +11,27 @@ import (
 
 // New returns the scheduler.
 //
-// A job that arrives is predicted and released on a virtual machine with the work g/G·n·α: g the GPUs it asks for, a
-// share of a GPU counting as such, G those of the training pool, n its predicted iterations. When it completes there it
-// enters the queue, which it leaves in order when the placer starts it and the delay rule does not object.
+// When a job arrives, the scheduler predicts it and releases it on a virtual machine with the work g/G·n·α. g is the number of
+// GPUs that the job asks for (a share of a GPU counts as a fraction), G the number of GPUs of the training pool, and n the
+// predicted number of iterations. When the job completes on the virtual machine it enters the queue. Jobs leave the queue in
+// order, when the placer can start them and the delay rule does not hold them back.
 //
-// With exact predictions, atVirtualCompletion, no backfill and no delay, for jobs of whole GPUs of which any will do, and
-// V_i the completions on the virtual machine, g_max the most GPUs of a job and ρ the most α_max/α_min of one,
+// Let predictions be exact, the start rule atVirtualCompletion, without backfill and delay rule, and let all jobs ask for whole
+// GPUs of any type. Let V_i be the completions on the virtual machine, g_max the largest number of GPUs of a job and ρ the
+// largest α_max/α_min of a job. Then
 //
 //	start_i <= V_i + ρ·G·V_i / (G - g_max + 1)
 //	Σ C_i   <= [1 + ρ·(1 + G/(G - g_max + 1))] · Σ C_i of the best schedule
 //
 // A job that is interrupted or preempted enters the queue again, in the order of V, and does not run on the virtual machine
-// again. A job that already runs when the scheduler first looks is taken to have completed there at that instant; one that
-// waits then is taken to arrive.
+// again. A job that is already running when the scheduler first sees the cluster counts as completed there at that instant; a
+// job that is waiting then counts as arriving.
 //
-// The α of a placement that was tried is that of env/physics/comm by Config.Comm, not that of the state's profile, so that
-// it depends on the job and its servers alone: not on other jobs, nor on types of GPUs and amounts, against which waiting
-// does not help. It is compared with α_min of as many workers as were placed. Jobs of unknown model do not communicate.
+// α of a placement is that of env/physics/comm with Config.Comm, not that of the state's profile. It therefore depends only on
+// the job and its servers, and not on other jobs, GPU types and amounts, which waiting does not change. It is compared with
+// α_min for the number of workers placed. Jobs of unknown models do not communicate.
 //
-// The scheduler is deterministic if predictor and placer are.
+// The scheduler is deterministic if the predictor and the placer are.
 func New(name string, c Config) cluster.Scheduler {
 	if c.Placer == nil {
 		c.Placer = newHeavyEdge(c.Comm)
@@ -43,29 +45,29 @@ type scheduler struct {
 	beliefs   *beliefs
 	durations *Durations
 	virtual   virtual
-	gpus      float64 // of the training pool, 0 before the first decision
-	jobs      []job   // by id
+	gpus      float64 // number of GPUs of the training pool; 0 before the first decision
+	jobs      []job   // by job id
 	queue     []cluster.JobID
-	last      int64 // rank given
+	last      int64 // last rank given
 	classes   []class
 	classOf   map[classKey]int32
-	pass      int64 // decision
-	changes   int64 // decisions and starts
+	pass      int64 // number of the present decision
+	changes   int64 // counts decisions and starts
 }
 
-// job is what is kept of a job.
+// job is what the scheduler remembers of a job.
 type job struct {
 	class   int32
-	waiting bool  // in the queue, or on the virtual machine to enter it
-	rank    int64 // in the order of completion on the virtual machine, 0 before that
+	waiting bool  // it is in the queue, or on the virtual machine to enter it later
+	rank    int64 // place in the order of completion on the virtual machine; 0 before the completion
 	entered time.Duration
 }
 
-// class is what jobs have in common that fit the same places and run equally fast there.
+// class is a set of jobs that fit in the same places and run equally fast there.
 type class struct {
 	stretch float64 // α_max / α_min
-	refused int64   // in that pass the placer found no room
-	slow    int64   // at that number of changes the placer found a place where it runs slowly
+	refused int64   // the pass in which the placer last found no room
+	slow    int64   // the value of changes at which the placer last found only a place where the job runs slowly
 }
 
 type classKey struct {
@@ -103,7 +105,7 @@ func (a *scheduler) Schedule(tx *cluster.Txn) error {
 	return placement.Finish(a.Placer, tx)
 }
 
-// meet looks at a cluster for the first time.
+// meet records the size of the cluster at the first decision.
 func (a *scheduler) meet(s *cluster.View) {
 	gpus := int32(0)
 	for i := range s.Servers() {
@@ -116,7 +118,7 @@ func (a *scheduler) meet(s *cluster.View) {
 	clear(a.jobs)
 }
 
-// complete moves the virtual machine to the present.
+// complete runs the virtual machine up to the present.
 func (a *scheduler) complete(now time.Duration) {
 	for _, c := range a.virtual.Advance(now) {
 		a.rank(c.Job)
@@ -153,7 +155,7 @@ func (a *scheduler) note(s *cluster.View, e cluster.Event) {
 	}
 }
 
-// wait notes that a job is to start.
+// wait records that a job is to start.
 func (a *scheduler) wait(s *cluster.View, id cluster.JobID) {
 	spec := s.Spec(id)
 	key := classKey{a.Placer.Kind(s, id), patternOf(s, spec, spec.Workers)}
@@ -167,7 +169,7 @@ func (a *scheduler) wait(s *cluster.View, id cluster.JobID) {
 	j.class, j.waiting, j.entered = c, true, s.Now()
 }
 
-// work is the job's time on the virtual machine.
+// work returns the job's time on the virtual machine.
 func (a *scheduler) work(s *cluster.View, id cluster.JobID) time.Duration {
 	alphas := 1.0 // in units of α_min
 	switch stretch := a.classes[a.jobs[id].class].stretch; a.Work {
@@ -179,7 +181,7 @@ func (a *scheduler) work(s *cluster.View, id cluster.JobID) time.Duration {
 	return duration(a.durations.Predicted(s, id).Seconds() * alphas * s.Spec(id).GPUs() / a.gpus)
 }
 
-// start starts jobs in order.
+// start starts jobs in the order of the queue.
 func (a *scheduler) start(tx *cluster.Txn) error {
 	a.pass++
 	a.changes++
@@ -194,7 +196,7 @@ func (a *scheduler) start(tx *cluster.Txn) error {
 		}
 		if !started {
 			if !goOn && kept == i {
-				return nil // the rest stays as it is
+				return nil // the rest of the queue does not change
 			}
 			a.queue[kept] = id
 			kept++
@@ -215,7 +217,7 @@ func (a *scheduler) start(tx *cluster.Txn) error {
 	return nil
 }
 
-// try starts a job if it fits and the delay rule does not object, and says whether to go on with those behind it.
+// try starts a job if it fits and the delay rule does not hold it back. goOn reports whether later jobs may start.
 func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, err error) {
 	s := tx.View()
 	j := &a.jobs[id]
@@ -247,10 +249,11 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 	return true, true, nil
 }
 
-// rounding is by how much times of iterations may differ that should be equal.
+// rounding is a relative difference of times of iterations that counts as none.
 const rounding = 1e-9
 
-// until is when the delay rule no longer holds the job wherever it would run: the present or earlier if it never does.
+// until returns the time from which on the delay rule does not hold the job back, wherever it would run. The result is not later
+// than now if the rule does not apply.
 func (a *scheduler) until(s *cluster.View, id cluster.JobID) time.Duration {
 	j := &a.jobs[id]
 	if a.Tau <= 0 || a.classes[j.class].stretch < a.Theta {

@@ -8,27 +8,27 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// virtual is a single machine of unit speed that runs jobs by preemptive shortest remaining processing time. Ties go to the
-// job released first, then to the lower id. Time is exact. Releasing a job and completing one take logarithmic time.
+// virtual is a single machine of unit speed that runs jobs by preemptive shortest remaining processing time. Ties go to the job
+// released first, then to the lower id. Times are exact. Releasing and completing a job take logarithmic time.
 //
-// The machine knows nothing of the cluster and is never corrected by it: a job that really ends before it completes here
-// goes on here and delays those behind it, and one that really takes longer ends here all the same. The zero value is an
-// idle machine at time 0. Not safe for concurrent use.
+// The machine does not observe the cluster. A job that really ends before it completes here goes on here and delays the jobs
+// behind it; a job that really takes longer completes here all the same. The zero value is an idle machine at time 0. It is not
+// safe for concurrent use.
 type virtual struct {
 	now  time.Duration
-	jobs []virtualJob // binary heap; the job that runs is on top
-	done []completion // not yet returned by Advance
+	jobs []virtualJob // binary heap; the running job is on top
+	done []completion // completions that Advance has not yet returned
 	rest []virtualJob // scratch of Projected
 }
 
-// completion is the end of a job on a virtual machine.
+// completion is the completion of a job on a virtual machine.
 type completion struct {
 	Job cluster.JobID
 	At  time.Duration
 }
 
 type virtualJob struct {
-	left     time.Duration // of the job on top as of now; of the others it does not change
+	left     time.Duration // of the job on top: at time now; the others' does not change
 	released time.Duration
 	id       cluster.JobID
 }
@@ -46,8 +46,8 @@ func (a *virtualJob) before(b *virtualJob) bool {
 // Reset makes the machine idle at time 0.
 func (v *virtual) Reset() { *v = virtual{jobs: v.jobs[:0], done: v.done[:0], rest: v.rest} }
 
-// Add releases a job of that much work, 0 or more, at an instant up to which the machine then runs. An instant in the
-// machine's past counts as its present.
+// Add runs the machine up to the time release and then releases a job with the given work, 0 or more. A time in the machine's
+// past counts as its present.
 func (v *virtual) Add(id cluster.JobID, release, work time.Duration) {
 	v.run(release)
 	v.jobs = append(v.jobs, virtualJob{max(work, 0), v.now, id})
@@ -63,8 +63,8 @@ func (v *virtual) Add(id cluster.JobID, release, work time.Duration) {
 	}
 }
 
-// Advance runs the machine up to an instant, that instant included, and returns the completions since the last call, in
-// order. Read only; valid until the next call of Add or Advance.
+// Advance runs the machine up to and including the time to. It returns the completions since the last call, in order. The result
+// is read only and valid until the next call of Add or Advance.
 func (v *virtual) Advance(to time.Duration) []completion {
 	v.run(to)
 	done := v.done
@@ -90,8 +90,8 @@ func (v *virtual) run(to time.Duration) {
 	}
 }
 
-// Next returns when the next job completes if no other is released; ok is false if the machine is idle. Completions that
-// Advance is yet to return do not count. An instant past the end of time is that end.
+// Next returns when the next job completes if no other is released; ok is false if the machine is idle. It ignores completions
+// that Advance has not yet returned. The result is at most the largest time.Duration.
 func (v *virtual) Next() (at time.Duration, ok bool) {
 	if len(v.jobs) == 0 {
 		return 0, false
@@ -99,11 +99,11 @@ func (v *virtual) Next() (at time.Duration, ok bool) {
 	return later(v.now, v.jobs[0].left), true
 }
 
-// Len counts the jobs that have not completed.
+// Len returns the number of jobs that have not completed.
 func (v *virtual) Len() int { return len(v.jobs) }
 
-// Projected yields the completions of the jobs that have not completed, in order, if no other is released. It copies the
-// machine first, and each completion then takes logarithmic time. Only one may be under way.
+// Projected yields, in order, the completions of the unfinished jobs if no other is released. It works on a copy of the machine;
+// each completion takes logarithmic time. Only one iteration at a time may be in progress.
 func (v *virtual) Projected() iter.Seq[completion] {
 	return func(yield func(completion) bool) {
 		at := v.now
@@ -117,7 +117,7 @@ func (v *virtual) Projected() iter.Seq[completion] {
 	}
 }
 
-// pop takes the top off a heap.
+// pop removes the top of a heap.
 func pop(h []virtualJob) []virtualJob {
 	last := len(h) - 1
 	h[0] = h[last]
@@ -137,7 +137,7 @@ func pop(h []virtualJob) []virtualJob {
 	}
 }
 
-// later is an instant after another, at most the end of time.
+// later returns at + by, at most the largest time.Duration.
 func later(at, by time.Duration) time.Duration {
 	if by > math.MaxInt64-at {
 		return math.MaxInt64
