@@ -1,6 +1,6 @@
-// Package gittins orders jobs of unknown size by the Gittins index of the service they have attained, learned from the jobs
-// that have ended: the discretised 2D-Gittins of Tiresias (Gu et al., NSDI 2019, §3.2 and §3.3). It knows nothing of
-// placements: package baselines makes a preemptive scheduler of it.
+// Package gittins orders jobs of unknown size by the Gittins index of the service that they have attained. It learns the
+// distribution of service from the jobs that have ended: the discretised 2D-Gittins of Tiresias (Gu et al., NSDI 2019, §3.2 and
+// §3.3). It does not place jobs: package baselines makes a preemptive scheduler of it.
 package gittins
 
 import (
@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Config is the options of an index.
+// Config are the options of an index.
 type Config struct {
-	// Bound is the GPU-time at which a job sinks from the first queue into the second. 3,200 GPU-seconds are of the source
-	// (§6). 0 is one queue for all.
+	// Bound is the GPU-time at which a job sinks from the first queue into the second. 3,200 GPU-seconds are from the source (§6).
+	// With 0 there is one queue for all jobs.
 	Bound time.Duration
-	// Queues puts jobs of the first queue before those of the second and orders by the index within a queue, as the simulator
-	// that the authors published does. Otherwise the index alone counts.
+	// Queues puts jobs of the first queue before those of the second and orders by the index within a queue, as the simulator that
+	// the authors published does. With false only the index counts.
 	Queues bool
-	// Unit and Growth say at which attained services the index is worked out: 0, Unit, Unit·Growth, Unit·Growth² and so on.
-	// In between it stays what it was. Own choice: the source works it out anew at every event.
+	// Unit and Growth determine the attained services at which the index is computed: 0, Unit, Unit·Growth, Unit·Growth² and so on.
+	// Between them it does not change. Own choice: the source computes it again at every event.
 	Unit   time.Duration
 	Growth float64
-	// Least is how many jobs must have ended, History included, before the index is used; until then a job's queue is its
-	// rank, which is least attained service. Own choice: the source takes the distribution as given.
+	// Least is the number of jobs, including History, that must have ended before the index is used. Until then the number of a
+	// job's queue is its rank, which is least attained service. Own choice: the source assumes a known distribution.
 	Least int
-	// Window is how many jobs that ended last are remembered, up to 65,536. Own choice.
+	// Window is the number of the latest ended jobs that the index remembers, up to 65,536. Own choice.
 	Window int
-	// History is the GPU-time of jobs that ended before the episode.
+	// History contains the GPU-times of jobs that ended before the episode.
 	History []time.Duration
 }
 
@@ -34,30 +34,30 @@ func Default() Config {
 	return Config{Bound: 3200 * time.Second, Queues: true, Unit: time.Minute, Growth: 1.25, Least: 50, Window: 2000}
 }
 
-// index ranks attained service by the Gittins index of what the total may be. The index of a job that attained a is
+// index ranks attained service by the Gittins index. The index of a job that has attained a is
 //
 //	max over Δ of P(S - a ≤ Δ | S > a) / E[min(S - a, Δ) | S > a]
 //
-// where S is distributed as the total service of the jobs that were observed: the best rate of completions per service that
-// can be had from going on with the job for some Δ. Its inverse, the rank, is a time: the expected service per completion.
-// What no observed job has exceeded ranks last.
+// where S is distributed like the total service of the jobs observed. It is the best rate of completions per service that one
+// can have by going on with the job for some Δ. The rank is its inverse, a time: the expected service per completion. If a
+// exceeds the service of all observed jobs, the job ranks last.
 //
-// Both a and a + Δ are among the points of Config, a + Δ also without end. If any Δ were allowed, jobs that by chance were
-// seen to end right after a point would make it look good; the simulator that the authors published has one fixed Δ. All
+// Both a and a + Δ are points determined by Config; a + Δ may also be infinite. If Δ were arbitrary, a few jobs that happened to
+// end right after a point would make that point look good; the simulator that the authors published uses one fixed Δ. All
 // arithmetic is in whole milliseconds, so that ranks do not depend on the machine.
 type index struct {
 	c      Config
-	points []time.Duration // attained services at which ranks are worked out, ascending from 0
-	ranks  []time.Duration // at points, of the queue that starts there or lies around
-	ring   []int64         // total services that were observed, ms
-	next   int             // in ring, once it is full
-	stale  int             // observations since ranks were worked out
+	points []time.Duration // attained services at which ranks are computed, ascending from 0
+	ranks  []time.Duration // by point; in the queue that begins at the point or contains it
+	ring   []int64         // observed total services, in ms
+	next   int             // place of the oldest in ring, once it is full
+	stale  int             // number of observations since ranks were computed
 	sorted []int64
-	sum    []int64 // of the first so many of sorted
-	ended  []int   // by point, how many of sorted it reaches
+	sum    []int64 // prefix sums of sorted
+	ended  []int   // by point: the number of elements of sorted up to it
 }
 
-// Ranks of the index lie below span in the first queue and below twice that in the second.
+// span separates the queues: ranks are below span in the first queue and below twice span in the second.
 const span = time.Duration(1) << 60
 
 // newIndex returns an index that has observed the history.
@@ -78,7 +78,7 @@ func newIndex(c Config) *index {
 	return x
 }
 
-// Reset forgets all but the history.
+// Reset forgets everything except the history.
 func (x *index) Reset() {
 	x.ring, x.next, x.stale, x.ranks = x.ring[:0], 0, 0, x.ranks[:0]
 	for _, s := range x.c.History {
@@ -86,7 +86,7 @@ func (x *index) Reset() {
 	}
 }
 
-// Observe learns the total service of a job that has ended, as GPU-time.
+// Observe learns the total service, as GPU-time, of a job that has ended.
 func (x *index) Observe(service time.Duration) {
 	ms := max(service, 0).Milliseconds()
 	x.stale++
@@ -98,8 +98,8 @@ func (x *index) Observe(service time.Duration) {
 	x.next = (x.next + 1) % len(x.ring)
 }
 
-// Rank returns the rank of a job that has attained so much service; smaller ranks go first. It changes only when more jobs
-// are observed, and then only now and again, and where Next says.
+// Rank returns the rank of a job with the given attained service; smaller ranks go first. The rank changes where Next says, and
+// from time to time after further jobs have been observed.
 func (x *index) Rank(attained time.Duration) time.Duration {
 	if !x.learn() {
 		return x.queue(attained)
@@ -107,7 +107,7 @@ func (x *index) Rank(attained time.Duration) time.Duration {
 	return x.ranks[x.at(attained)]
 }
 
-// Next returns the attained service at which the rank changes, if it will.
+// Next returns the attained service at which the rank changes next, and false if it will not change.
 func (x *index) Next(attained time.Duration) (time.Duration, bool) {
 	if !x.learn() {
 		return x.c.Bound, attained < x.c.Bound
@@ -121,7 +121,7 @@ func (x *index) Next(attained time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// queue is 0 for the first queue and 1 for the second.
+// queue returns 0 for the first queue and 1 for the second.
 func (x *index) queue(attained time.Duration) time.Duration {
 	if x.c.Bound > 0 && attained >= x.c.Bound {
 		return 1
@@ -129,7 +129,7 @@ func (x *index) queue(attained time.Duration) time.Duration {
 	return 0
 }
 
-// at returns the last point that the attained service has reached.
+// at returns the index of the last point that the attained service has reached.
 func (x *index) at(attained time.Duration) int {
 	i, found := slices.BinarySearch(x.points, max(attained, 0))
 	if !found {
@@ -138,8 +138,8 @@ func (x *index) at(attained time.Duration) int {
 	return i
 }
 
-// learn works the ranks out where enough jobs were observed to do it, and enough since the last time to do it again: a
-// sixteenth of those remembered. It reports whether there are ranks.
+// learn computes the ranks if enough jobs have been observed, and computes them again after further observations: a sixteenth of
+// those remembered. It reports whether there are ranks.
 func (x *index) learn() bool {
 	n := len(x.ring)
 	if n < max(x.c.Least, 1) {
@@ -174,7 +174,7 @@ func (x *index) learn() bool {
 	return true
 }
 
-// perCompletion returns the least expected service per completion that going on from a point can have.
+// perCompletion returns the least expected service per completion over all ways to go on from a point.
 func (x *index) perCompletion(from int) time.Duration {
 	n, before, a := len(x.sorted), x.ended[from], x.points[from].Milliseconds()
 	best := int64(span/time.Millisecond) - 1
