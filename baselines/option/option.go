@@ -1,5 +1,5 @@
-// Package option declares, lists and parses the options of a scheduler as package flag does those of a command: each option is
-// bound to a variable, whose value before is the default.
+// Package option declares, lists and parses the options of a scheduler, as package flag does for a command. Each option is bound
+// to a variable, whose value at the declaration is the default.
 package option
 
 import (
@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// FileExtension ends the names of the files that options may name: those of trained predictors.
+// FileExtension is the extension of the files of trained predictors, which options may refer to.
 const FileExtension = ".predictor"
 
-// Option says what an option is.
+// Option describes an option.
 type Option struct {
 	Name    string `json:"name"`
 	Default string `json:"default"`
-	Values  string `json:"values"` // what may be given
+	Values  string `json:"values"` // the values that are allowed
 	About   string `json:"about"`
-	Source  string `json:"source"` // where the default comes from: a paper's section, a reconstruction, an own choice
+	Source  string `json:"source"` // where the default comes from: a paper's section, a reconstruction, or an own choice
 
 	set func(value string) error
 }
 
-// Set is the options of one scheduler, in the order in which they were declared. The zero value is empty and ready.
+// Set is the set of options of one scheduler, in the order of declaration. The zero value is empty and ready to use.
 type Set struct{ all []Option }
 
 // All returns the options declared so far.
@@ -32,7 +32,7 @@ func (s *Set) All() []Option { return slices.Clone(s.all) }
 
 func (s *Set) add(o Option) { s.all = append(s.all, o) }
 
-// Float declares a number from low to high.
+// Float declares an option whose value is a number from low to high.
 func (s *Set) Float(p *float64, name string, low, high float64, about, source string) {
 	values := fmt.Sprintf("%g to %g", low, high)
 	s.add(Option{name, fmt.Sprint(*p), values, about, source, func(text string) error {
@@ -45,7 +45,7 @@ func (s *Set) Float(p *float64, name string, low, high float64, about, source st
 	}})
 }
 
-// Int declares a whole number from low to high.
+// Int declares an option whose value is a whole number from low to high.
 func (s *Set) Int(p *int, name string, low, high int, about, source string) {
 	values := fmt.Sprintf("%d to %d", low, high)
 	s.add(Option{name, strconv.Itoa(*p), values, about, source, func(text string) error {
@@ -58,7 +58,7 @@ func (s *Set) Int(p *int, name string, low, high int, about, source string) {
 	}})
 }
 
-// Duration declares a time of 0 or more.
+// Duration declares an option whose value is a time of 0 or more.
 func (s *Set) Duration(p *time.Duration, name, about, source string) {
 	s.add(Option{name, p.String(), "a time, for example 90s or 5m", about, source, func(text string) error {
 		v, err := time.ParseDuration(text)
@@ -70,7 +70,7 @@ func (s *Set) Duration(p *time.Duration, name, about, source string) {
 	}})
 }
 
-// Bool declares true or false.
+// Bool declares an option whose value is true or false.
 func (s *Set) Bool(p *bool, name, about, source string) {
 	s.add(Option{name, strconv.FormatBool(*p), "true, false", about, source, func(text string) error {
 		v, err := strconv.ParseBool(text)
@@ -82,7 +82,7 @@ func (s *Set) Bool(p *bool, name, about, source string) {
 	}})
 }
 
-// Choice declares one of several texts.
+// Choice declares an option whose value is one of the texts in the parameter of.
 func Choice[T ~string](s *Set, p *T, name string, of []T, about, source string) {
 	names := make([]string, len(of))
 	for i, v := range of {
@@ -98,7 +98,7 @@ func Choice[T ~string](s *Set, p *T, name string, of []T, about, source string) 
 	}})
 }
 
-// Text declares what check accepts; values says what that is.
+// Text declares an option whose value is any text for which check returns no error; values describes these texts.
 func (s *Set) Text(p *string, name, values string, check func(string) error, about, source string) {
 	s.add(Option{name, *p, values, about, source, func(text string) error {
 		if err := check(text); err != nil {
@@ -109,7 +109,8 @@ func (s *Set) Text(p *string, name, values string, check func(string) error, abo
 	}})
 }
 
-// Parse sets options from "name=value:name=value"; an empty text sets none.
+// Parse sets options from "name=value:name=value"; the empty text sets none. It returns an error for an unknown option, a bad
+// value, or an option given twice.
 func (s *Set) Parse(text string) error {
 	if text == "" {
 		return nil
