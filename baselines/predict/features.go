@@ -7,10 +7,11 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// levels are the sets of earlier jobs that the forest compares a job with, the narrowest first. Logarithms of the
-// iterations of a recurring job's runs are kept; of all others, which train different models, those of isolated run times.
+// The levels are the sets of earlier jobs that the forest compares a job with, the narrowest first. For the runs of a recurring
+// job the sets contain logarithms of iterations. For the other levels, whose jobs train different models, they contain
+// logarithms of run times alone on the cluster.
 const (
-	ofKey = iota // runs of the recurring job
+	ofKey = iota // the runs of the recurring job
 	ofUserSize
 	ofUserModel
 	ofUser
@@ -21,7 +22,7 @@ const (
 	levels
 )
 
-// levelKey names the set of one level. Only what its level goes by is set.
+// levelKey identifies one set of a level. Only the fields that its level uses are set.
 type levelKey struct {
 	level      uint8
 	key        Key
@@ -29,7 +30,7 @@ type levelKey struct {
 	size       int64
 }
 
-// levelOf returns the set of that level that a job belongs to; not ok where the job says nothing of it.
+// levelOf returns the set of a level that a job belongs to. ok is false if the job lacks the fields that the level uses.
 func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
 	k.level = uint8(level)
 	switch level {
@@ -57,23 +58,23 @@ func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
 	return k, true
 }
 
-// level is what is known of a set of jobs.
+// level is what the predictor knows of a set of jobs.
 type level struct {
 	runs  // the latest logarithms
 	count int
 }
 
-// A row of features is: the logarithm of the run time that the group median, or a cold start, comes to; what an iteration
-// takes; the job's GPUs, workers, request and roles; and of each level how many jobs it has had, and the median, mean,
-// last, mean of the last three and deviation of its latest logarithms. Where a level knows nothing its logarithms are the
-// first feature.
+// A row of features consists of: the logarithm of the run time that the group median or a cold start predicts; the logarithm of
+// the time of an iteration; the job's GPUs, workers, request and roles; and for each level the number of jobs so far and the
+// median, mean, last, mean of the last three and deviation of its latest logarithms. A level without jobs uses the first feature
+// in place of its logarithms.
 const (
 	jobFeatures   = 8
 	levelFeatures = 6
 	features      = jobFeatures + levels*levelFeatures
 )
 
-// row computes the features of a job, as of now, appending them to dst.
+// row computes the features of a job at present and appends them to dst.
 func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
 	pace := math.Log(physics.IterationSeconds(s))
 	guess := math.Log(f.past.guess(s)) + pace
@@ -101,7 +102,7 @@ func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
 	return dst
 }
 
-// learn takes the run time of a job that has ended into its levels.
+// learn adds the run time of a job that has ended to its levels.
 func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
 	log, pace := math.Log(iterations), math.Log(physics.IterationSeconds(s))
 	for l := range levels {
@@ -123,8 +124,8 @@ func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
 	}
 }
 
-// mostCount is where counts stop, so that one that a file holds cannot overflow.
+// mostCount is the largest count, so that a count read from a file cannot overflow.
 const mostCount = 1 << 53
 
-// more is the next count.
+// more returns n+1, at most mostCount.
 func more(n int) int { return min(n+1, mostCount) }

@@ -13,31 +13,31 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// ForestConfig is the settings of the forest predictor. A-SRPT's predictor is a random-forest regression of the iterations
-// of recurring jobs (abstract of arXiv:2501.05563); its features, parameters and schedule of training are not known. Every
-// value here, and its default, is a choice of this package, made by a comparison (clustergym-studies predictor compare) on two
-// public traces and on generated workloads.
+// ForestConfig are the settings of the forest predictor. A-SRPT's predictor is a random-forest regression of the iterations of
+// recurring jobs (abstract of arXiv:2501.05563); its features, parameters and training schedule are not known. Every setting
+// here and its default are our choices, after a comparison (clustergym-studies predictor compare) on two public traces and on
+// generated workloads.
 type ForestConfig struct {
-	Forest forest.Config // how each forest is grown; its Seed is replaced by one that follows Reset's
-	First  int           // observations before the first training, at least 2
-	Every  int           // observations between two trainings; the early ones are no further apart than half of what there is
-	Window int           // latest observations that a forest is trained on
-	Runs   int           // latest jobs of a set whose run times its features are taken from
-	// Trials is how many runs of a recurring job the forest and the group median are both held against, before the one is asked
-	// for the job that did better; until then it is the forest. 0: always the forest.
+	Forest forest.Config // how each forest is grown; Seed is replaced by a seed derived from that of Reset
+	First  int           // number of observations before the first training, at least 2
+	Every  int           // number of observations between two trainings; early on half of those so far, if that is less
+	Window int           // number of the latest observations that a forest is trained on
+	Runs   int           // number of the latest jobs of a set from whose run times the features are computed
+	// Trials is the number of runs of a recurring job on which the predictor compares the forest with the group median. After that
+	// it uses the better one for this recurring job; before, the forest. With 0 it always uses the forest.
 	Trials int
-	Decay  float64 // weight of the latest run in the mean absolute log error by which they are held against each other
+	Decay  float64 // weight of the latest run in the mean absolute log error of this comparison
 }
 
-// DefaultForest returns 50 trees of medians, of depth 10, with at least 30 observations in a leaf and √p features a split,
-// trained after 100 observations and then every 1000, on the latest 20,000.
+// DefaultForest returns settings for 50 trees of medians, of depth 10, with at least 30 observations in a leaf and √p features
+// per split. The forest is trained after 100 observations and then after every 1000, on the latest 20,000.
 func DefaultForest() ForestConfig {
 	c := forest.Default()
 	c.Trees, c.Depth, c.MinLeaf, c.Median = 50, 10, 30, true
 	return ForestConfig{Forest: c, First: 100, Every: 1000, Window: 20_000, Runs: 32, Trials: 3, Decay: .1}
 }
 
-// validate reports the first field that is not usable.
+// validate returns an error about the first field that is out of range.
 func (c ForestConfig) validate() error {
 	if err := c.Forest.Validate(); err != nil {
 		return err
@@ -62,19 +62,19 @@ func (c ForestConfig) validate() error {
 	return nil
 }
 
-// Limits of a predictor, also of one in a file.
+// Limits of a predictor, also of one read from a file.
 const (
 	maxWindow = 200_000
 	maxRuns   = 4096
 )
 
-// forestPredictor is what NewForest returns.
+// forestPredictor is the predictor that NewForest returns.
 type forestPredictor struct {
 	config ForestConfig
 	seed   uint64
-	loaded *forestState // what Reset goes back to, nil for nothing; never changed
+	loaded *forestState // the state that Reset restores; nil for an untrained one; never changed
 	forestState
-	asked map[string]*answer // jobs that were asked for and have not ended, by name
+	asked map[string]*answer // by name: jobs that were predicted and have not ended
 }
 
 // forestState is what the predictor has learned.
@@ -82,38 +82,37 @@ type forestState struct {
 	past    *history
 	levels  map[levelKey]*level
 	contest map[Key]contest
-	rows    []float32 // [observation][feature], the latest Window of them
+	rows    []float32 // [observation][feature], the latest Window observations
 	targets []float64 // log seconds, by observation
-	seen    int       // observations in all
-	fresh   int       // observations since the last training
+	seen    int       // number of observations in all
+	fresh   int       // number of observations since the last training
 	forest  *forest.Forest
 }
 
-// contest is how the forest and the group median do on one recurring job.
+// contest compares the forest with the group median on one recurring job.
 type contest struct {
 	trials         int
 	forest, median float64 // decayed mean absolute log errors
 }
 
-// answer is what was said of a job when it was asked for first.
+// answer is the first prediction for a job.
 type answer struct {
 	row            []float32
-	trial          bool    // whether both could answer
+	trial          bool    // the forest and the group median both had an answer
 	forest, median float64 // log iterations
 }
 
-// maxAsked bounds the memory of jobs that never end.
+// maxAsked is the largest number of unfinished jobs in memory, in case jobs never end.
 const maxAsked = 1 << 17
 
-// NewForest returns an untrained predictor that asks a random forest what jobs like the one in question say of it. A
-// configuration that is not valid panics.
+// NewForest returns an untrained predictor that uses a random forest. It panics if the configuration is not valid.
 //
-// The forest learns the logarithm of isolated run time, iterations times what an iteration takes, from features of the job
-// and of the jobs that had ended when it was first asked for; names of jobs must be unique in an episode. Categories (user,
-// tenant, model, recurring job) enter as statistics of their earlier jobs. The hour of the day is left out: windows of a
-// scenario count time from their first arrival, so an hour that was learned says nothing in another window. Estimates are
-// left out, too. Until it has trained for the first time it answers as the group median, and afterwards for a recurring job
-// for which that has done better: see ForestConfig.Trials.
+// The forest learns the logarithm of the isolated run time (iterations times the time of an iteration) from features of the job
+// and of the jobs that had ended when the job was first predicted; names of jobs must be unique in an episode. Categories (user,
+// tenant, model, recurring job) enter as statistics of their earlier jobs. The hour of the day is not a feature, because the
+// windows of a scenario count time from their first arrival, so that an hour learned in one window means nothing in another.
+// Estimates are not features either. Before its first training the predictor answers with the group median. Afterwards it does
+// so for a recurring job for which the group median was better: see ForestConfig.Trials.
 func NewForest(c ForestConfig) Predictor {
 	if err := c.validate(); err != nil {
 		panic("predict: " + err.Error())
@@ -141,7 +140,7 @@ func (f *forestState) clone() forestState {
 	for k, l := range f.levels {
 		c.levels[k] = &level{*l.runs.clone(), l.count}
 	}
-	// Observations are never changed in place, and what is appended to a clipped slice goes elsewhere.
+	// sharing is safe: observations never change, and appending to a clipped slice allocates a new one
 	c.rows, c.targets = slices.Clip(f.rows), slices.Clip(f.targets)
 	return c
 }
@@ -192,7 +191,7 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 	f.train()
 }
 
-// train grows a forest if it is time.
+// train grows a forest if enough observations have come since the last training.
 func (f *forestPredictor) train() {
 	n := len(f.targets)
 	due := f.config.First
@@ -206,7 +205,7 @@ func (f *forestPredictor) train() {
 	c.Seed = rng.Derive(f.seed, "predict", "forest", strconv.Itoa(f.seen))
 	grown, err := forest.Train(f.rows, f.targets, c)
 	if err != nil {
-		panic("predict: " + err.Error()) // features and targets are finite, and the configuration is valid
+		panic("predict: " + err.Error()) // cannot happen: features and targets are finite, and the configuration is valid
 	}
 	f.forest, f.fresh = grown, 0
 }

@@ -2,24 +2,24 @@ package predict
 
 import "github.com/clustergym/clustergym/env/cluster"
 
-// grouped answers by one rule about the history, or by the typical job where the rule has no answer.
+// grouped predicts by one rule about the history, or predicts the typical job if the rule has no answer.
 type grouped struct {
 	kind   string
 	rule   func(h *history, s *cluster.JobSpec) (iterations float64, ok bool)
-	loaded *history // what Reset goes back to, nil for nothing; never changed
+	loaded *history // the state that Reset restores; nil for none; never changed
 	past   *history
 }
 
-// newGranted returns the predictor of what the scenario grants: iterations by JobSpec.Estimate. Under oracle estimates it
-// knows the truth. A job without an estimate is a cold start: see Predictor.
+// newGranted returns the predictor that converts the scenario's estimate (JobSpec.Estimate) to iterations. With oracle estimates
+// it is exact. A job without an estimate is a cold start: see Predictor.
 func newGranted() Predictor {
 	return newGrouped(kindGranted, func(_ *history, s *cluster.JobSpec) (float64, bool) { return granted(s) })
 }
 
-// newGroupMean returns the predictor of the mean iterations of the latest 256 runs of a recurring job.
+// newGroupMean returns the predictor that predicts the mean iterations of the latest 256 runs of a recurring job.
 func newGroupMean() Predictor { return newGrouped(kindMean, ofRuns((*runs).mean)) }
 
-// newGroupMedian returns the predictor of their median.
+// newGroupMedian returns the predictor that predicts their median.
 func newGroupMedian() Predictor { return newGrouped(kindMedian, ofRuns((*runs).median)) }
 
 func ofRuns(of func(*runs) float64) func(*history, *cluster.JobSpec) (float64, bool) {

@@ -8,25 +8,25 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// How much of the past counts. Both are choices of this package.
+// How much of the past is used: our own choices.
 const (
-	runsKept   = 256  // latest runs of a recurring job
-	typicalOf  = 4096 // latest jobs that the typical job is taken from, of all and of each number of GPUs
-	enoughJobs = 5    // jobs of as many GPUs, below which the typical job of all sizes is taken
+	runsKept   = 256  // number of the latest runs of a recurring job
+	typicalOf  = 4096 // number of the latest jobs from which the typical job is computed, over all sizes and for each number of GPUs
+	enoughJobs = 5    // with fewer jobs of the same number of GPUs, the typical job of all sizes is used
 )
 
-// firstGuess is the isolated run time of a job before any other has ended.
+// firstGuess is the predicted isolated run time of a job before any job has ended.
 const firstGuess = trace.FirstGuess
 
-// Key names a recurring job: its Group where it has one, else who submits it, how many workers of what request, and what
-// they train how. The zero Key is that of a job of which nothing tells whose it is: it recurs with no other.
+// Key identifies a recurring job: by its Group if it has one, otherwise by who submits it, its number of workers, its request
+// and how it trains which model. The zero Key stands for a job without group, user and tenant, which recurs with no other job.
 type Key struct {
 	group, user, model      string
 	workers, stages, tensor int32
 	request                 cluster.Amount
 }
 
-// KeyOf returns the Key of the recurring job that a job is a run of.
+// KeyOf returns the key of the recurring job that a job is a run of.
 func KeyOf(s *cluster.JobSpec) Key {
 	if s.Group != "" {
 		return Key{group: s.Group}
@@ -42,14 +42,14 @@ func KeyOf(s *cluster.JobSpec) Key {
 	}
 }
 
-// runs is the latest numbers of something, such as the iterations of a recurring job's runs.
+// runs contains the latest of a series of numbers, such as the iterations of a recurring job's runs.
 type runs struct {
 	latest []float64 // a ring once it is full
-	next   int       // where the ring goes on
+	next   int       // place of the oldest in the ring
 	sorted []float64 // the same numbers, ascending
 }
 
-// add takes one more number and forgets the oldest of more than most.
+// add adds a number and drops the oldest if there are then more than most.
 func (r *runs) add(x float64, most int) {
 	if len(r.latest) < most {
 		r.latest = append(r.latest, x)
@@ -83,7 +83,7 @@ func (r *runs) median() float64 {
 	return (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
 }
 
-// last is the mean of the n numbers added last, or of all where there are fewer.
+// last returns the mean of the n numbers added last, or of all if there are fewer.
 func (r *runs) last(n int) float64 {
 	n = min(n, len(r.latest))
 	sum := 0.0
@@ -97,11 +97,11 @@ func (r *runs) clone() *runs {
 	return &runs{slices.Clone(r.latest), r.next, slices.Clone(r.sorted)}
 }
 
-// history is the jobs that have ended.
+// history summarises the jobs that have ended.
 type history struct {
 	alike map[Key]*runs   // iterations, by recurring job
-	sizes map[int64]*runs // seconds of isolated run time, by thousandths of GPUs
-	all   runs            // the same of all jobs
+	sizes map[int64]*runs // isolated run times in seconds, by thousandths of GPUs
+	all   runs            // isolated run times of all jobs
 }
 
 func newHistory() *history {
@@ -120,7 +120,7 @@ func (h *history) clone() *history {
 	return c
 }
 
-// add takes a job that has ended.
+// add adds a job that has ended.
 func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	iterations = believed(iterations)
 	if k := KeyOf(s); k != (Key{}) {
@@ -131,10 +131,10 @@ func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	h.all.add(seconds, typicalOf)
 }
 
-// mostIterations bounds what is believed of a job: far above any, and finite.
+// mostIterations is the largest number of iterations that is accepted: far above any real one, and finite.
 const mostIterations = 1e18
 
-// believed brings a number of iterations into range; NaN is the least.
+// believed clamps a number of iterations to its range; NaN becomes the least.
 func believed(iterations float64) float64 {
 	if !(iterations > 1) {
 		return 1
@@ -151,10 +151,10 @@ func entry[K comparable](m map[K]*runs, k K) *runs {
 	return r
 }
 
-// runs returns those of the recurring job that the job is a run of, nil if none has ended.
+// runs returns the runs of the job's recurring job, nil if none has ended.
 func (h *history) runs(s *cluster.JobSpec) *runs { return h.alike[KeyOf(s)] }
 
-// guess is the group median, or the answer of a cold start.
+// guess returns the prediction of the group median, or that of a cold start.
 func (h *history) guess(s *cluster.JobSpec) float64 {
 	if r := h.runs(s); r.count() > 0 {
 		return r.median()
@@ -162,9 +162,9 @@ func (h *history) guess(s *cluster.JobSpec) float64 {
 	return h.typical(s)
 }
 
-// typical is the answer of a cold start: the iterations of a job that runs as long as the median job of as many GPUs, or,
-// where few such jobs have ended, of all. Run times and not iterations are what such jobs have in common, for they train
-// other models.
+// typical returns the prediction of a cold start: the iterations of a job that runs as long as the median job with the same
+// number of GPUs, or the median of all jobs if few such jobs have ended. The median is over run times and not over iterations,
+// because these jobs train different models.
 func (h *history) typical(s *cluster.JobSpec) float64 {
 	guess := firstGuess.Seconds()
 	if r := h.sizes[s.GPUMilli()]; r.count() >= enoughJobs {
@@ -175,7 +175,7 @@ func (h *history) typical(s *cluster.JobSpec) float64 {
 	return believed(guess / physics.IterationSeconds(s))
 }
 
-// granted is what the scenario's estimate comes to in iterations.
+// granted converts the scenario's estimate to iterations; ok is false without an estimate.
 func granted(s *cluster.JobSpec) (iterations float64, ok bool) {
 	if s.Estimate <= 0 {
 		return 0, false

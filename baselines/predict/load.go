@@ -14,12 +14,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// ErrFormat is wrapped by errors of load about a file that is none of Save's, damaged, of another version or past a limit.
+// ErrFormat is wrapped by the errors of load about a file that Save did not write, or that is damaged, of another version, or
+// beyond a limit.
 var ErrFormat = errors.New("not a predictor that can be read")
 
-// load reads what Save wrote, to the end of r. The predictor is as if Reset(0) had been called, and every Reset goes back
-// to what was loaded. The file is untrusted: errors wrap ErrFormat and say what is wrong, and memory is taken in proportion
-// to what the file holds.
+// load reads what Save wrote, to the end of r. The predictor is as after Reset(0); every Reset restores the state loaded. The
+// file is untrusted: errors wrap ErrFormat and say what is wrong, and load allocates memory only in proportion to the file.
 func load(r io.Reader) (Predictor, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -57,7 +57,7 @@ func parse(b []byte) (Predictor, error) {
 	return p, nil
 }
 
-// decoder takes from b. After the first error it returns zero values.
+// decoder reads from b. After the first error it returns zero values.
 type decoder struct {
 	b   []byte
 	err error
@@ -125,7 +125,7 @@ func (d *decoder) forest() *forestPredictor {
 	return &forestPredictor{config: c, loaded: s}
 }
 
-// mostLog bounds logarithms of iterations and seconds.
+// mostLog is the largest absolute logarithm of iterations or seconds.
 const mostLog = 1000
 
 func (d *decoder) levels(s *forestState, most int) {
@@ -219,10 +219,10 @@ func (d *decoder) history() *history {
 	return h
 }
 
-// mostSeconds bounds run times.
+// mostSeconds is the largest run time.
 const mostSeconds = 1e30
 
-// runs takes at most most numbers, within bounds.
+// runs reads at most the parameter most numbers, each between from and to.
 func (d *decoder) runs(what string, most int, from, to float64) runs {
 	var r runs
 	n := d.size(what, 8)
@@ -249,7 +249,7 @@ func (d *decoder) key() Key {
 	return k
 }
 
-// take returns the next n bytes, nil where there are fewer.
+// take returns the next n bytes, nil if there are fewer.
 func (d *decoder) take(n int) []byte {
 	if d.err != nil || len(d.b) < n {
 		d.fail("it ends too early")
@@ -274,7 +274,7 @@ func (d *decoder) uint64() uint64 {
 	return 0
 }
 
-// size takes a length of a list whose elements take at least so many bytes each.
+// size reads the length of a list whose elements take at least the parameter each bytes.
 func (d *decoder) size(what string, each int) int {
 	n := int64(d.uint32())
 	if n*int64(each) > int64(len(d.b)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/option"
 )
 
-// The kinds of predictors, in options and in files.
+// The kinds of predictors, as options and files name them.
 const (
 	kindGranted = "granted"
 	kindMean    = "group-mean"
@@ -19,13 +19,13 @@ const (
 	kindNoisy   = "noisy"
 )
 
-// Kinds lists what New makes: granted, group-mean, group-median, forest, noisy(SIGMA) and a file.
+// Kinds returns the kinds that New accepts: granted, group-mean, group-median, forest, noisy(SIGMA) and a file.
 func Kinds() []string {
 	return []string{kindGranted, kindMean, kindMedian, kindForest, "noisy(SIGMA)", "FILE" + option.FileExtension}
 }
 
-// New returns an untrained predictor of a kind with its defaults, granted estimates with noise for noisy(SIGMA), such as
-// noisy(0.5), or, for a path that ends in ".predictor", the trained one that the file holds.
+// New returns an untrained predictor of a kind with its defaults. "noisy(SIGMA)", such as noisy(0.5), stands for granted
+// estimates with noise. For a path that ends in ".predictor" New returns the trained predictor in that file.
 func New(kind string) (Predictor, error) {
 	switch kind {
 	case kindGranted:

@@ -8,19 +8,19 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// noisy distorts what another predictor says.
+// noisy adds noise to the predictions of another predictor.
 type noisy struct {
 	Predictor
 	sigma float64
 	seed  uint64
 }
 
-// maxSigma bounds the noise of newNoisy.
+// maxSigma is the largest sigma of newNoisy.
 const maxSigma = 10
 
-// newNoisy returns inner with each answer multiplied by exp(sigma·z), z normal, decided by the seed of Reset (0 before it)
-// and the job's Name alone: one job meets the same noise whenever it is asked for. It takes inner over. A sigma outside 0
-// to maxSigma panics.
+// newNoisy returns a predictor that multiplies each prediction of inner by exp(sigma·z), z normal. z depends only on the seed of
+// Reset (0 before) and the job's Name, so that a job always gets the same noise. The new predictor owns inner. newNoisy panics
+// if sigma is not between 0 and maxSigma.
 func newNoisy(inner Predictor, sigma float64) Predictor {
 	if !(sigma >= 0 && sigma <= maxSigma) {
 		panic(fmt.Sprintf("predict: sigma %v, want 0 to %v", sigma, maxSigma))
@@ -42,7 +42,7 @@ func (n *noisy) Reset(seed uint64) {
 
 func (n *noisy) Predict(s *cluster.JobSpec) (iterations float64, cold bool) {
 	x, cold := n.Predictor.Predict(s)
-	// A uniform number strictly within (0, 1), and the normal one at that quantile.
+	// u is uniform strictly within (0, 1); the noise is the normal quantile at u.
 	u := (float64(rng.Derive(n.seed, "predict", "noise", s.Name)>>11) + .5) / (1 << 53)
 	return believed(x * math.Exp(n.sigma*math.Sqrt2*math.Erfinv(2*u-1))), cold
 }

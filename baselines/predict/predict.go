@@ -1,34 +1,34 @@
-// Package predict foresees how many iterations a job will take from the jobs like it that have ended.
+// Package predict predicts how many iterations a job will take from similar jobs that have ended.
 //
 // # Source
 //
 // A-SRPT (Luo, Liu, Lee, Shroff, IEEE INFOCOM 2025, arXiv:2501.05563) predicts the training iterations of recurring jobs by
-// random-forest regression. That is from its abstract; the rest of the paper could not be read, and everything beyond it
-// here, every parameter and the answer to a cold start among them, is a choice of this package.
+// random-forest regression. Its abstract says so; the rest of the paper could not be read. Everything else here, including every
+// parameter and the prediction of a cold start, is our choice.
 //
 // # Recurring jobs
 //
-// Two jobs are runs of one recurring job if they have the same Group, or, without one, the same User (Tenant, where no user
-// is known), Workers, Request, Model, Stages and Tensor. The public traces name no groups.
+// Two jobs are runs of one recurring job if they have the same Group. Without a Group, they must have the same User (or Tenant
+// if the user is unknown), Workers, Request, Model, Stages and Tensor. The public traces have no groups.
 //
 // # Cold starts
 //
-// A job of which no run has ended is a cold start. It is taken to run as long as the median of the latest jobs of as many
-// GPUs, if at least five have ended, else of all; before any has, firstGuess. Forest answers cold starts like other jobs,
-// by what else it knows of them, and counts them as cold all the same.
+// A job is a cold start if no run of its recurring job has ended. Its predicted run time is the median of the latest jobs with
+// the same number of GPUs if at least five have ended, otherwise of all jobs, and firstGuess before any job has ended. The
+// forest predicts cold starts like other jobs, from the other features, but still reports them as cold.
 package predict
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Predictor predicts iterations of jobs. Ask it about a job before it observes the job. All methods are deterministic; not
-// safe for concurrent use.
+// Predictor predicts the iterations of jobs. Call Predict for a job before Observe. All methods are deterministic. Not safe for
+// concurrent use.
 type Predictor interface {
 	Name() string
-	// Reset goes back to what the predictor was when it was made or loaded; all that it draws follows from the seed.
+	// Reset restores the state after creation or loading. All random choices follow from the seed.
 	Reset(seed uint64)
-	// Predict returns at least 1. cold says that nothing like the job was seen, so that the answer is that of a typical job.
+	// Predict returns at least 1. cold reports that no run of the job's recurring job has ended.
 	Predict(spec *cluster.JobSpec) (iterations float64, cold bool)
 	// Observe learns from a job that has ended.
 	Observe(spec *cluster.JobSpec, iterations float64)

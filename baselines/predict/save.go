@@ -13,16 +13,17 @@ import (
 	"strings"
 )
 
-// magic begins a file, and names its version. The kind of the predictor follows, then what it has learned, tables in
-// ascending order of their keys, and last the SHA-256 of all that. Numbers are little endian and of fixed size, strings and
-// lists begin with their length.
+// magic begins a file and contains its version. After it come the kind of the predictor, what it has learned (tables in
+// ascending order of their keys), and the SHA-256 of all that. Numbers are little endian and of fixed size; strings and lists
+// begin with their length.
 const magic = "clustergym predictor 1\n"
 
-// maxBytes is the size above which a file is neither written nor read.
+// maxBytes is the largest size of a file to write or read.
 const maxBytes = 128 << 20
 
-// Save writes a predictor with all that it has learned, for load. What it was asked and has not observed is left out: such
-// jobs should have ended. A predictor of another package is an error. Equal predictors give equal bytes.
+// Save writes a predictor with everything that it has learned, for load. It leaves out jobs that were predicted and not yet
+// observed; such jobs should have ended. It returns an error for a predictor of another package. Equal predictors give equal
+// bytes.
 func Save(w io.Writer, p Predictor) error {
 	e := &encoder{b: []byte(magic)}
 	if err := e.predictor(p); err != nil {
@@ -157,7 +158,7 @@ func (e *encoder) yes(b bool) {
 	}
 }
 
-// numbers are the fields of a key that are no names.
+// numbers returns the numeric fields of a key.
 func (k Key) numbers() []int32 {
 	return []int32{k.workers, k.stages, k.tensor, k.request.GPUMilli, k.request.CPUMilli, k.request.MemMiB, k.request.GPUMemMiB}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// Teach resets a predictor with the seed and plays jobs to it in order of time: it asks about each job when the job is
-// submitted, and tells of each job when the job ends, at submit + work, as if none ever queued. A job that ends at the instant
-// of a submission ends first. The specs that the predictor gets are those in jobs, not copies. done, if not nil, is told now
-// and then how many questions were asked.
+// Teach resets a predictor with the seed and trains it on jobs in order of time. It calls Predict when a job is submitted and
+// Observe when it ends, at submit + work, as if no job ever waited. If a job ends when another is submitted, Observe comes
+// first. The predictor gets pointers into jobs, not copies. Teach calls done, if not nil, from time to time with the number of
+// predictions.
 func Teach(ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done func(n int)) error {
 	p.Reset(seed)
 	n := 0
@@ -27,13 +27,13 @@ func Teach(ctx context.Context, jobs []trace.Job, p Predictor, seed uint64, done
 	})
 }
 
-// trueIterations is the iterations of a job by its isolated run time, at least 1.
+// trueIterations returns the number of iterations that corresponds to a job's isolated run time, at least 1.
 func trueIterations(j *trace.Job) float64 {
 	return max(1, j.Work.Seconds()/physics.IterationSeconds(&j.JobSpec))
 }
 
-// inTime goes through submissions and ends in order of time, an end before a submission at the same instant. Ends after the
-// last submission come last.
+// inTime calls submitted and ended in order of time; at the same instant, ends come first. Ends after the last submission come
+// last.
 func inTime(ctx context.Context, jobs []trace.Job, submitted, ended func(i int32)) error {
 	end := func(i int32) time.Duration { return jobs[i].Submit + jobs[i].Work }
 	ends := make([]int32, len(jobs))
