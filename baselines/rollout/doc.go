@@ -1,9 +1,9 @@
-// Package rollout schedules by looking ahead: it reviews a base scheduler and judges what could be done by playing the base on
-// to the end from each, over futures drawn from what has been seen so far. It is one step of policy improvement (the rollout
-// policies of Bertsekas and Castanon, Journal of Heuristics 5, 1999) and knows nothing of the future.
+// Package rollout schedules by looking ahead. It reviews the decisions of a base scheduler: it plays each candidate decision on
+// with the base to the end, over futures drawn from what it has seen so far, and compares the costs. This is one step of policy
+// improvement (the rollout policies of Bertsekas and Castanon, Journal of Heuristics 5, 1999). It does not see the true future.
 //
-// All candidates meet the same futures (common random numbers), and one is taken only if it saves more than so many standard errors
-// over these: where it cannot tell, it is the base.
+// All candidates are played over the same futures (common random numbers). A candidate is taken only if it saves more than a
+// given number of standard errors; otherwise the base's own decision stands.
 //
-// The files: past.go and future.go draw futures, and judge.go plays and compares.
+// past.go and future.go draw futures; judge.go plays and compares candidates.
 package rollout

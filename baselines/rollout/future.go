@@ -9,10 +9,11 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// row is how many jobs in a row are drawn together, so that bursts stay bursts.
+// row is the number of consecutive jobs that are drawn together, so that bursts of arrivals stay together.
 const row = 8
 
-// draw returns one future as seen from the state: the work of every job that is there, and the jobs that come until ahead.
+// draw returns one future, as seen from the state: the work of every present job, and the jobs that arrive within the time
+// ahead.
 func (p *past) draw(s *cluster.View, ahead time.Duration, random *rand.Rand) sim.Rest {
 	works := make([]time.Duration, s.Jobs())
 	for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
@@ -26,8 +27,8 @@ func (p *past) draw(s *cluster.View, ahead time.Duration, random *rand.Rand) sim
 	}
 }
 
-// work draws what a job that is there turns out to take, more than it has done: its estimate times an error that was seen, or,
-// without an estimate, what one of its kin took.
+// work draws the total work of a present job, more than it has done: its estimate times an error seen before, or, without an
+// estimate, the work of a similar job.
 func (p *past) work(s *cluster.View, id cluster.JobID, random *rand.Rand) time.Duration {
 	spec, done := s.Spec(id), s.Progress(id)
 	if spec.Estimate > 0 {
@@ -44,7 +45,8 @@ func (p *past) work(s *cluster.View, id cluster.JobID, random *rand.Rand) time.D
 	return beyond(done)
 }
 
-// scaled draws an error from those under which the job still runs; without any that was seen, the estimate is right.
+// scaled draws an error among those with which the job is still unfinished. If no errors have been seen, it takes the estimate
+// as exact.
 func (p *past) scaled(estimate, done time.Duration, random *rand.Rand) (time.Duration, bool) {
 	if len(p.ratios) == 0 {
 		return estimate, estimate > done
@@ -59,7 +61,7 @@ func (p *past) scaled(estimate, done time.Duration, random *rand.Rand) (time.Dur
 	return 0, false
 }
 
-// longer draws from those that took longer than the job has run.
+// longer draws among the seen works that are longer than what the job has done.
 func longer(seen []time.Duration, done time.Duration, random *rand.Rand) (time.Duration, bool) {
 	if len(seen) == 0 {
 		return 0, false
@@ -73,10 +75,10 @@ func longer(seen []time.Duration, done time.Duration, random *rand.Rand) (time.D
 	return 0, false
 }
 
-// beyond is the guess for a job that outlives all that was seen.
+// beyond guesses the work of a job that has done more than all seen before.
 func beyond(done time.Duration) time.Duration { return done + max(done/4, time.Minute) }
 
-// arrivals draws jobs, as they came, with the time between them, from the past in blocks.
+// arrivals draws blocks of past jobs with the times between their arrivals.
 func (p *past) arrivals(s *cluster.View, until time.Duration, random *rand.Rand) []trace.Job {
 	if len(p.came) < least {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// New returns the scheduler.
+// New returns a scheduler that reviews the base of c by rollouts.
 func New(name string, c Config) *candidates.Scheduler {
 	j := &judge{Config: c}
 	if c.Play == nil {
@@ -23,13 +23,13 @@ func New(name string, c Config) *candidates.Scheduler {
 	return candidates.New(name, c.Config, j)
 }
 
-// judge plays candidates on. It implements candidates.Judge.
+// judge plays candidates on and compares them. It implements candidates.Judge.
 type judge struct {
 	Config
-	back    *candidates.Guard // the base as it is played on
+	back    *candidates.Guard // the scheduler that plays on
 	past    past
 	seed    uint64
-	round   uint64 // decisions so far
+	round   uint64 // number of decisions so far
 	futures []sim.Rest
 	play    sim.Sim
 	rules   sim.Config
@@ -54,13 +54,13 @@ func (j *judge) Observe(tx *cluster.Txn) {
 	j.left, j.futures = j.Budget, j.futures[:0]
 }
 
-// known is what profiles say of speed, as physics.
+// known is a physics model that takes its speeds from a profile.
 type known struct{ cluster.Profile }
 
 // Name implements physics.Model.
 func (known) Name() string { return "profile" }
 
-// foresee returns the k-th future of this decision.
+// foresee returns the k-th future of the present decision.
 func (j *judge) foresee(s *cluster.View, k int) *sim.Rest {
 	if j.Oracle != nil && len(j.futures) == 0 {
 		j.futures = append(j.futures, j.Oracle(s.Now()))
@@ -72,14 +72,14 @@ func (j *judge) foresee(s *cluster.View, k int) *sim.Rest {
 	return &j.futures[k]
 }
 
-// Choose implements candidates.Judge. It plays the base's own and the others over the same futures and takes the one that saves
-// most: the base's where none saves more than so many standard errors, or the budget does not suffice to tell.
+// Choose implements candidates.Judge. It plays the base's own candidate and the others over the same futures and returns the one
+// that saves most. It returns the base's own if no other saves more than Errors standard errors, or if the budget runs out.
 func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
 	number := j.Futures
 	if j.Oracle != nil {
 		number = 1
 	}
-	saved := make([][]float64, len(list)) // by candidate and future, nil for one that is out or gone
+	saved := make([][]float64, len(list)) // by candidate and future; nil for a candidate that is out or no longer possible
 	left := 0
 	for i := 1; i < len(list); i++ {
 		if !list[i].Gone {
@@ -101,7 +101,7 @@ func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error
 				return 0, unlessSpent(err)
 			}
 			saved[i] = append(saved[i], own-cost)
-			if mean, _ := spread(saved[i]); mean <= 0 { // it would have to make up for that first
+			if mean, _ := spread(saved[i]); mean <= 0 { // it is behind already: drop it
 				saved[i] = nil
 				left--
 			}
@@ -126,7 +126,7 @@ func unlessSpent(err error) error {
 	return err
 }
 
-// spread returns the mean and its standard error, 0 for one value.
+// spread returns the mean and its standard error; the error of one value is 0.
 func spread(v []float64) (mean, se float64) {
 	n := float64(len(v))
 	for _, x := range v {
@@ -141,15 +141,15 @@ func spread(v []float64) (mean, se float64) {
 	return mean, math.Sqrt(se / (n - 1) / n)
 }
 
-// stuck is what a job costs that cannot end in a play, in seconds.
+// stuck is the cost, in seconds, of a job that never ends in a rollout.
 const stuck = 24 * 3600.0
 
-// cost plays the base to the end of the k-th future after a choice and returns the job-seconds until there: the sum of the
-// jobs' times to go. The transaction is left as it was.
+// cost plays the base to the end of the k-th future after a choice. It returns the job-seconds until the end: the sum of the
+// remaining times of the jobs. It restores the transaction.
 func (j *judge) cost(tx *cluster.Txn, o *candidates.Candidate, k int) (float64, error) {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
-	if !o.Gone { // of the base's own nothing may be left
+	if !o.Gone { // nothing may be left of the base's own candidate
 		if err := o.Apply(tx); err != nil {
 			return 0, err
 		}

@@ -6,37 +6,39 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// past is what has been seen so far: when which jobs came, and how long those that ended took. The zero value has seen nothing.
+// past is what the scheduler has seen so far: which jobs came when, and how long the jobs took that ended. The zero value has
+// seen nothing.
 type past struct {
 	began  bool
-	first  time.Duration // of the decisions
-	last   time.Duration // an arrival
+	first  time.Duration // time of the first decision
+	last   time.Duration // time of the last arrival
 	came   []arrival
-	ratios []float64 // of jobs that ended: work over estimate
+	ratios []float64 // work / estimate of jobs that ended
 	works  map[kin][]time.Duration
 	all    []time.Duration
 }
 
-// arrival is a job and how long after the one before it came.
+// arrival is a job, and the time since the arrival before it.
 type arrival struct {
 	gap time.Duration
 	job cluster.JobID
 }
 
-// kin is what jobs that take about as long have in common.
+// kin is what similar jobs, which take about as long, have in common.
 type kin struct {
 	user, group string
 	workers     int32
 }
 
 const (
-	memory = 512 // arrivals and ends that are remembered
-	least  = 20  // arrivals before any are expected
+	memory = 512 // number of arrivals and ends that are remembered
+	least  = 20  // with fewer arrivals, a future has none
 )
 
 func kinOf(spec *cluster.JobSpec) kin { return kin{spec.User, spec.Group, spec.Workers} }
 
-// note takes in what a scheduler is told. Jobs that wait when it first looks tell nothing of how jobs come.
+// note learns from an event. It ignores jobs that are already waiting when the scheduler first looks, because they do not show
+// how jobs arrive.
 func (p *past) note(s *cluster.View, e cluster.Event) {
 	if !p.began {
 		p.began, p.first, p.last, p.works = true, s.Now(), s.Now(), map[kin][]time.Duration{}
@@ -59,7 +61,7 @@ func (p *past) note(s *cluster.View, e cluster.Event) {
 	}
 }
 
-// remember appends and forgets the oldest.
+// remember appends v and drops the oldest element if the list is full.
 func remember[T any](list []T, v T) []T {
 	if len(list) < memory {
 		return append(list, v)
