@@ -6,24 +6,25 @@ import (
 	"slices"
 )
 
-// jobClass is a number of equal jobs, which get equal shares.
+// jobClass is a number of equal jobs, which get equal shares of time.
 type jobClass struct {
 	Jobs float64
-	GPUs float64 // that each job holds while it runs
-	// Speed of each job by option, 0 where it cannot run. Options are GPU types, or mixtures of them: see classMarket.
+	GPUs float64 // GPUs that each job holds while it runs
+	// Speed is the speed of each job, by option; 0 where the job cannot run. An option is a GPU type or a mixture of types: see
+	// classMarket.
 	Speed []float64
 	// Norm is the speed that counts as 1: that of a job with an equal share of every GPU.
 	Norm float64
 }
 
-// classMarket is what is shared: GPUs of several types.
+// classMarket describes the GPUs of several types that are divided among jobs, and how options use them.
 type classMarket struct {
 	GPUs []float64 // of each type
-	// Uses says how many GPUs of each type an option takes for one GPU of a job: [option][type].
+	// Uses is how many GPUs of each type an option takes for one GPU of a job: [option][type].
 	Uses [][]float64
 }
 
-// typesOf returns the market whose options are its types.
+// typesOf returns the market in which each type is one option.
 func typesOf(gpus ...float64) classMarket {
 	m := classMarket{GPUs: gpus}
 	for i := range gpus {
@@ -34,23 +35,22 @@ func typesOf(gpus ...float64) classMarket {
 	return m
 }
 
-// Tolerances of quantities that are about 1.
+// Tolerances for quantities of magnitude 1.
 const (
 	priceTol = 1e-9
 	levelTol = 1e-7
 )
 
-// allocate returns for every class the share of time that each of its jobs gets with each option, [class][option]: that
-// which is max-min fair in GPUs · speed / Norm, weighted as in Gavel (§4.1), within the time of every job and the GPUs of
-// every type.
+// allocate returns for every class the share of time that each of its jobs gets with each option, as [class][option]. The shares
+// are max-min fair in GPUs · speed / Norm, weighted as in Gavel (§4.1), within the time of every job and the GPUs of every type.
 //
-// The least served classes get as much as can be, in the first of at most the given number of linear programs. Of the
-// classes that could get more without harm to them, the next makes the least served as well off as can be, and so on (water
-// filling, §4.3). One level is the linear program of §4.1; what it leaves over is then of no plan.
+// The first linear program gives the least served classes as much as possible. The next one does the same for the classes that
+// could get more without harm to those, and so on (water filling, §4.3), for at most the parameter levels programs. One level is
+// the linear program of §4.1; it assigns nothing of what is left over.
 //
-// Every program has as many rows as there are types, and one: prices of the types decide what each class wants, and the
-// simplex method mixes the answers (column generation after Dantzig and Wolfe, 1960). So the effort grows with the classes,
-// not with their square. The result is exact but for rounding.
+// Every program has one row more than there are types. Prices of the types determine what each class wants, and the simplex
+// method mixes these answers (column generation after Dantzig and Wolfe, 1960). The effort therefore grows with the number of
+// classes and not with its square. The result is exact up to rounding.
 func allocate(m classMarket, classes []jobClass, levels int) [][]float64 {
 	f := fair{m: m}
 	for i := range classes {
@@ -72,26 +72,27 @@ func allocate(m classMarket, classes []jobClass, levels int) [][]float64 {
 type fair struct {
 	m       classMarket
 	wants   []want
-	settled int       // classes that get no more
-	price   []float64 // of a GPU of each type, after raise
-	cost    []float64 // scratch: of an option for one GPU
+	settled int       // number of classes that get no more
+	price   []float64 // of a GPU of each type, set by raise
+	cost    []float64 // scratch: price of an option for one GPU
 	kinks   []kink    // scratch
 }
 
-// want is a class as the prices see it: the cheapest way to every level is along the lower hull of its options.
+// want is a class with the data that determine its demand at given prices. The cheapest way to every level is along the lower
+// convex hull of its options.
 type want struct {
 	gpus   float64   // of all its jobs together
-	value  []float64 // level that an option gives, by option
+	value  []float64 // level of a job that uses an option all the time, by option
 	order  []int     // options that can run, by value
-	hull   []int     // of order, at the present prices
+	hull   []int     // options on the hull, a part of order, at the present prices
 	frozen bool
-	level  float64 // that a frozen class keeps
+	level  float64 // level at which a frozen class stays
 }
 
-// kink is a level at which the price of more grows.
+// kink is a level at which the price of a further unit increases.
 type kink struct{ level, slope float64 }
 
-// column is an allocation: what it uses of every type and gives every class.
+// column is an allocation: its level, what it uses of every type and what it gives to every class.
 type column struct {
 	level float64
 	uses  []float64
@@ -116,7 +117,7 @@ func (f *fair) add(c *jobClass) {
 	f.wants = append(f.wants, w)
 }
 
-// bend finds the hull of every class at the prices.
+// bend computes the hull of every class at the present prices.
 func (f *fair) bend() {
 	f.cost = f.cost[:0]
 	for _, use := range f.m.Uses {
@@ -140,7 +141,7 @@ func (f *fair) bend() {
 	}
 }
 
-// above reports whether the last option of the hull is not below the line from the one before to o.
+// above reports whether the last option of the hull is on or above the line from the one before it to o.
 func (f *fair) above(w *want, o int) bool {
 	last := w.hull[len(w.hull)-1]
 	if w.value[o] == w.value[last] {
@@ -153,7 +154,7 @@ func (f *fair) above(w *want, o int) bool {
 	return (f.cost[last]-c)*(w.value[o]-v) >= (f.cost[o]-c)*(w.value[last]-v)
 }
 
-// slopes calls yield with the levels between which a further unit costs the class the same, and that cost.
+// slopes calls yield for each range of levels in which a further unit costs the class the same, with that cost.
 func (f *fair) slopes(w *want, yield func(from, to, slope float64)) {
 	v, c := 0.0, 0.0
 	for _, o := range w.hull {
@@ -162,8 +163,8 @@ func (f *fair) slopes(w *want, yield func(from, to, slope float64)) {
 	}
 }
 
-// answer returns what the open classes take at the prices: the level at which a further unit for all costs more than it
-// is worth, which is 1, or beyond which some class cannot get.
+// answer returns the demand of the open classes at the present prices. Its level is the one beyond which a further unit for all
+// costs more than its value, which is 1, or the highest that all classes can reach.
 func (f *fair) answer() column {
 	f.bend()
 	f.kinks = f.kinks[:0]
@@ -193,7 +194,7 @@ func (f *fair) answer() column {
 	return col
 }
 
-// take fills in what a level takes.
+// take sets the shares and uses of a column from its level.
 func (f *fair) take(col *column) {
 	options := len(f.m.Uses)
 	col.uses = make([]float64, len(f.m.GPUs))
@@ -226,9 +227,9 @@ func (f *fair) take(col *column) {
 	}
 }
 
-// freeze settles the classes that cannot get beyond the level, given prices that prove it the highest, and returns how many
-// are left. A class that has a weight in such a proof can get no more in any allocation that reaches the level: at least one
-// has.
+// freeze settles the classes that cannot exceed the level, given prices that prove it the highest, and returns how many are
+// left. A class with a positive weight in such a proof can get no more in any allocation that reaches the level; at least one
+// class has such a weight.
 func (f *fair) freeze(level float64) (open int) {
 	proof, full := 0.0, false
 	jump := make([]float64, len(f.wants))

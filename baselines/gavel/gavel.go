@@ -1,6 +1,6 @@
-// Package gavel schedules jobs on GPUs of several types by heterogeneity-aware max-min fairness, in rounds: Gavel (Narayanan
-// et al., OSDI 2020, §4.1 and §5). A linear program says which share of its time every job should spend on which type, and
-// rounds come near to that.
+// Package gavel schedules jobs on GPUs of several types by heterogeneity-aware max-min fairness, in rounds: Gavel (Narayanan et
+// al., OSDI 2020, §4.1 and §5). A linear program computes the share of its time that every job should spend on each type, and
+// the rounds approximate these shares.
 package gavel
 
 import (
@@ -9,19 +9,19 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Config is the options of the scheduler.
+// Config are the options of the scheduler.
 type Config struct {
-	// Round is the time after which it is decided anew who runs where: 6 minutes as in the source's experiments (§7).
+	// Round is the time between two decisions about which jobs run where: 6 minutes as in the source's experiments (§7).
 	Round time.Duration
-	// Aware lets it know how fast models are on GPU types. Otherwise all types count alike, as to the source's agnostic
+	// Aware lets the scheduler use the speeds of models on GPU types. With false all types count alike, as in the source's agnostic
 	// baseline.
 	Aware bool
-	// Levels is how many linear programs share out the GPUs: 1 is that of §4.1, which looks at the least served jobs alone,
-	// more are water filling (§4.3). The number is an own choice: where the GPUs suffice for most jobs, every class has a
+	// Levels is the largest number of linear programs that divide the GPUs. 1 is the program of §4.1, which looks only at the least
+	// served jobs; more are water filling (§4.3). The number is an own choice: if the GPUs suffice for most jobs, every class has a
 	// level of its own.
 	Levels int
-	// Backfill starts waiting jobs also between rounds, on GPUs that came free. Own choice: the source leaves them idle until
-	// the round ends.
+	// Backfill also starts waiting jobs between rounds, on GPUs that became free. Own choice: the source leaves such GPUs idle
+	// until the round ends.
 	Backfill bool
 }
 
@@ -32,22 +32,22 @@ func Default() Config {
 
 // New returns the scheduler.
 //
-// From the source: the linear program, see allocate, over types of GPUs, with speeds that are known beforehand (here those
-// of env/physics/profile; it also describes an estimator); a job's priority on a type, which is its share there over the
-// part of its time that it got there; the greedy choice by priority, each job once, at the beginning of every round; jobs
-// that never ran come first. With one type of GPUs this is max-min fair sharing over time.
+// From the source: the linear program over GPU types (see allocate), with speeds that are known beforehand; they are those of
+// env/physics/profile, while the source also describes an estimator. A job's priority on a type is its share there divided by
+// the fraction of its time that it has run there. Every round begins with a greedy choice by priority, each job once; jobs that
+// have never run come first. With one GPU type this is max-min fair sharing over time.
 //
-// Reconstructed or own: equal jobs are one variable of the program; a job's own time counts, not that since the last
-// allocation, and half a round is added to what it got somewhere, so that it does not move for a sliver; a gang that no type
-// alone holds, and that may be of several, is spread over all in proportion; what is left when all have got a place that
-// wanted one goes to any job, running ones first; a job that a turn brought nothing, because restarting ate it or its work
-// was lost with it, gets turns that are twice as long, or it might never end. Quotas and CPU and memory bound who is chosen,
-// but are no part of the program, except that it knows which types can hold a gang at all.
+// Reconstructed or own: equal jobs are one variable of the program. The time that counts is the job's whole time, not that since
+// the last allocation, and half a round is added to the time that it has run on each type, so that it does not move for a tiny
+// difference. A gang that fits on no single type, and that may mix types, is spread over all types in proportion. When all jobs
+// that were due have a place, what is left goes to any job, running ones first. A job that made no progress in a turn, because
+// the restart took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Quotas, CPU
+// and memory limit the choice of jobs but are not part of the program, except that it knows which types can hold a gang at all.
 //
-// Space sharing is left out: to share a GPU is up to what jobs ask for.
+// Space sharing is left out: jobs share a GPU only if they ask for shares.
 //
-// A job that goes on with the same type is not moved. A job that changes types migrates if there is room for it, and else is
-// preempted and placed.
+// A job that keeps its type is not moved. A job that changes types migrates if there is room, and otherwise is preempted and
+// placed again.
 func New(name string, c Config) cluster.Scheduler {
 	c.Round = max(c.Round, time.Second)
 	p := &gavel{name: name, c: c}
@@ -55,33 +55,33 @@ func New(name string, c Config) cluster.Scheduler {
 	return p
 }
 
-// gavel is the scheduler.
+// gavel is the scheduler of New.
 type gavel struct {
 	name string
 	c    Config
 	next time.Duration // when the next round begins
-	jobs []*turn       // by JobID, nil for those that do not live
+	jobs []*turn       // by job id; nil for jobs that are not live
 	market
 	round
-	waiting []cluster.JobID   // to start between rounds, in order: those of the last round, then those that came
+	waiting []cluster.JobID   // jobs to start between rounds, in order: those that the last round left, then those that came later
 	refused []bool            // by kind
-	fit     cluster.Placement // what search found
+	fit     cluster.Placement // placement that search found
 	fits    []host
 }
 
 // turn is what the scheduler remembers of a live job.
 type turn struct {
 	kind    int
-	seen    time.Duration   // when it was first seen
-	got     []time.Duration // by option, up to from
+	seen    time.Duration   // time at which the scheduler first saw it
+	got     []time.Duration // run time by option, until from
 	total   time.Duration
-	on      int           // the option that it runs with, -1 while it waits
-	from    time.Duration // counted up to then
-	until   time.Duration // it is left alone until then
-	rounds  int           // of its turns
+	on      int           // the option with which it runs; -1 while it waits
+	from    time.Duration // got and total count the time until then
+	until   time.Duration // the scheduler does not change the job before then
+	rounds  int           // length of its turns, in rounds
 	before  time.Duration // its progress when its last turn began
 	started bool
-	pick    int // the option chosen for this round, -1 for none
+	pick    int // the option chosen for this round; -1 for none
 }
 
 func (p *gavel) Name() string { return p.name }
@@ -121,8 +121,8 @@ func (p *gavel) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// restless reports whether the next round may bring a change by itself: a job waits that some type could hold, or runs where
-// it is not as fast as elsewhere.
+// restless reports whether the next round may bring a change although nothing happens: a job waits that some type could hold, or
+// a job runs where it is slower than elsewhere.
 func (p *gavel) restless(s *cluster.View) bool {
 	for _, id := range s.Pending() {
 		if p.kinds[p.know(s, id).kind].mask != 0 {
@@ -144,8 +144,8 @@ func (p *gavel) restless(s *cluster.View) bool {
 	return false
 }
 
-// know returns what is remembered of a live job, also of one that it sees for the first time, after a look at whether it
-// runs and with what.
+// know returns what the scheduler remembers of a live job, and creates it for a new job. It first updates whether the job runs,
+// and with which option.
 func (p *gavel) know(s *cluster.View, id cluster.JobID) *turn {
 	if int(id) >= len(p.jobs) {
 		p.jobs = append(p.jobs, make([]*turn, s.Jobs()-len(p.jobs))...)
@@ -189,7 +189,7 @@ func (p *gavel) leave(id cluster.JobID) {
 	}
 }
 
-// count adds the time up to now with the option that the job ran with.
+// count adds the time up to now to the option with which the job ran.
 func (j *turn) count(now time.Duration) {
 	if j.on >= 0 {
 		j.got[j.on] += now - j.from

@@ -5,52 +5,52 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// market is what the scheduler knows of the cluster and of the kinds of jobs that ask for it. A job's options are the GPU
-// types, in the order of the servers, and where there are several, all of them mixed, as the last.
+// market is what the scheduler knows of the cluster and of the kinds of jobs. A job's options are the GPU types, in the order of
+// the servers; if there are several types, the last option is all of them mixed.
 type market struct {
 	aware   bool
 	types   []string
 	servers [][]cluster.ServerID // by type
-	ready   []int32              // by server, GPUs in order if it is open
-	gpus    []float64            // by type, of ready
+	ready   []int32              // by server: GPUs that work, 0 if the server is not open
+	gpus    []float64            // by type: sum of ready
 	stocks  []stock
-	stockOf []int // by server, its place in stocks, -1 if it is not open
+	stockOf []int // by server: its index in stocks, -1 if it is not open
 	kinds   []kind
 	find    map[key]int
-	stale   bool        // share
-	share   [][]float64 // by class of kinds and option
+	stale   bool        // share must be computed again
+	share   [][]float64 // by class of kinds, and by option
 }
 
-// stock is what equal open servers have.
+// stock describes a set of equal open servers.
 type stock struct {
-	at       int // type
+	at       int // GPU type
 	gpus     int32
 	gpuMem   int32
 	cpu, mem int64
 	servers  int64
 }
 
-// key tells jobs apart that differ in what holds them or in speed.
+// key distinguishes jobs that differ in where they fit or in speed.
 type key struct {
 	shape cluster.Shape
 	model string
 }
 
-// kind is jobs that are equal to the scheduler.
+// kind is a set of jobs that the scheduler treats alike.
 type kind struct {
-	spec  *cluster.JobSpec // of one of them
-	limit int64            // of their tenant, thousandths of GPUs, -1 without bound
-	milli int64            // of each, thousandths of GPUs
-	speed []float64        // by option, also of those that will not do
-	live  int              // jobs
+	spec  *cluster.JobSpec // of one of the jobs
+	limit int64            // quota of their tenant in thousandths of GPUs; -1: none
+	milli int64            // thousandths of GPUs of each job
+	speed []float64        // by option, also of options that the jobs cannot use
+	live  int              // number of live jobs
 	mask  uint32           // options that could hold the gang if nothing else ran
-	class int              // in share, -1 before it is part of it
+	class int              // index in share; -1 if it has none yet
 }
 
-// mixed is the option of a gang on several types.
+// mixed returns the option of a gang on several types.
 func (m *market) mixed() int { return len(m.types) }
 
-// survey looks at the servers, and at what holds every kind of jobs if they have changed.
+// survey updates the servers that are open and, if they have changed, the options of every kind of jobs.
 func (m *market) survey(s *cluster.View) {
 	if len(m.ready) != s.Servers() {
 		m.build(s)
@@ -106,7 +106,7 @@ func (m *market) build(s *cluster.View) {
 	}
 }
 
-// kindOf returns the kind of a job.
+// kindOf returns the index of a job's kind.
 func (m *market) kindOf(s *cluster.View, id cluster.JobID) int {
 	spec := s.Spec(id)
 	k := key{s.Shape(id), spec.Model}
@@ -133,7 +133,7 @@ func (m *market) kindOf(s *cluster.View, id cluster.JobID) int {
 	return i
 }
 
-// measure finds the options that could hold a gang of the kind. Mixed is one where no type alone is.
+// measure computes which options could hold a gang of the kind. Mixed is an option only if no single type is.
 func (m *market) measure(d *kind) {
 	d.mask = 0
 	if d.limit >= 0 && d.milli > d.limit {
@@ -167,7 +167,7 @@ func (m *market) measure(d *kind) {
 	}
 }
 
-// holds counts the workers that one of the servers takes when it is empty.
+// holds returns how many workers one of the servers can hold when it is empty.
 func (v *stock) holds(spec *cluster.JobSpec) int64 {
 	a := spec.Request
 	if v.gpuMem > 0 && a.GPUMemMiB > v.gpuMem {
@@ -183,7 +183,7 @@ func (v *stock) holds(spec *cluster.JobSpec) int64 {
 	return n - n%int64(spec.Together())
 }
 
-// optionOf returns the option that a running job runs with.
+// optionOf returns the option with which a running job runs.
 func (m *market) optionOf(s *cluster.View, id cluster.JobID) int {
 	p := s.Placement(id)
 	at := s.TypeOf(p[0].Server)
@@ -195,13 +195,13 @@ func (m *market) optionOf(s *cluster.View, id cluster.JobID) int {
 	return at
 }
 
-// join counts a job that comes (1) or goes (-1).
+// join adds a job to the kind (n is 1) or removes one (-1).
 func (m *market) join(kind, n int) {
 	m.kinds[kind].live += n
 	m.stale = true
 }
 
-// allocate shares the GPUs out anew.
+// allocate computes the shares again.
 func (m *market) allocate(levels int) {
 	type same struct {
 		model string

@@ -2,10 +2,10 @@ package gavel
 
 import "github.com/clustergym/clustergym/env/cluster"
 
-// room is what is left of the totals of every type while a round is planned.
+// room is what is left of the totals of every type while the scheduler plans a round.
 type room struct {
 	of      []cluster.Total  // by type
-	tenants map[string]int64 // of those with a quota, thousandths of GPUs that are taken
+	tenants map[string]int64 // by tenant with a quota: thousandths of GPUs that are taken
 }
 
 func (r *room) open(s *cluster.View, m *market) {
@@ -25,7 +25,7 @@ func (r *room) open(s *cluster.View, m *market) {
 	}
 }
 
-// take takes what a job holds where it stays, or what it asks for, if that is left.
+// take subtracts what a job holds, if it stays, or what it asks for, and reports true if that much is left.
 func (r *room) take(s *cluster.View, m *market, id cluster.JobID, option int, stays bool) bool {
 	spec := s.Spec(id)
 	var all cluster.Total
@@ -66,7 +66,7 @@ func (r *room) take(s *cluster.View, m *market, id cluster.JobID, option int, st
 	return true
 }
 
-// spread takes from all types in proportion to the GPUs that they have left.
+// spread subtracts from all types in proportion to the GPUs that they have left.
 func (r *room) spread(all cluster.Total) bool {
 	var left cluster.Total
 	for _, of := range r.of {
@@ -85,8 +85,8 @@ func (r *room) spread(all cluster.Total) bool {
 	return true
 }
 
-// search looks for servers for the job with an option, as few as cluster.View.BestFit would: again and again the one with
-// the fewest free GPUs that takes all workers left, else the one that takes most. It leaves them in fit.
+// search finds servers for the job with an option, as few as cluster.View.BestFit would: it repeatedly takes the server with the
+// fewest free GPUs that can take all workers left, or if there is none, the server that can take most. It stores them in fit.
 func (p *gavel) search(s *cluster.View, id cluster.JobID, option int) (fits bool) {
 	p.fit = p.fit[:0]
 	if len(p.types) == 1 || option == p.mixed() {
@@ -127,14 +127,14 @@ func (p *gavel) search(s *cluster.View, id cluster.JobID, option int) (fits bool
 	return true
 }
 
-// host is a server that takes some workers.
+// host is a server with the number of workers that it can take.
 type host struct {
 	server  cluster.ServerID
 	workers int32
-	free    int32 // GPUs
+	free    int32 // free GPUs
 }
 
-// better reports whether a is rather taken than b, which comes before it, for the workers left.
+// better reports whether search prefers a to b, which comes before it, when the parameter left workers are left.
 func (a *host) better(b *host, left int32) bool {
 	switch {
 	case a.workers >= left && b.workers >= left:

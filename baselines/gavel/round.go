@@ -9,24 +9,24 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// attempts is how often a round is planned anew because a gang that fits the totals of a type finds no set of servers there.
-// After that it waits, whoever has been stopped for it. Own choice.
+// attempts is how often the scheduler plans a round because gangs that fit the totals of a type found no servers there. After
+// that such a gang waits, even if other jobs were stopped for it. Own choice.
 const attempts = 4
 
 // round is the plan of one round.
 type round struct {
 	live   []cluster.JobID
 	wants  []claim
-	order  []cluster.JobID // those that are to run, as they were chosen
-	barred map[bar]bool    // claims for which no set of servers was found
+	order  []cluster.JobID // the jobs that are to run, in the order in which they were chosen
+	barred map[bar]bool    // claims for which search found no servers
 	room   room
 }
 
-// claim is a job's wish for an option.
+// claim is the claim of a job to run with an option.
 type claim struct {
 	job      cluster.JobID
 	option   int
-	fresh    bool // the job never ran
+	fresh    bool // the job has never run
 	priority float64
 	share    float64
 	submit   time.Duration
@@ -37,7 +37,7 @@ type bar struct {
 	option int
 }
 
-// compare orders claims: jobs that never ran come first, by submission, then the others by priority.
+// compare orders claims: first jobs that have never run, by submission, then the others by priority.
 func (a claim) compare(b claim) int {
 	switch {
 	case a.fresh != b.fresh:
@@ -53,7 +53,7 @@ func (a claim) compare(b claim) int {
 		cmp.Compare(a.option, b.option))
 }
 
-// slivers are shares that are no more than rounding.
+// slivers is the share below which a share is only rounding.
 const slivers = 1e-6
 
 // decide plans a round and carries it out.
@@ -74,7 +74,7 @@ func (p *gavel) decide(tx *cluster.Txn) error {
 		}
 		break
 	}
-	// The longest deprived first among those that still wait.
+	// Among the jobs that still wait, the one that has run the least part of its time comes first.
 	p.waiting = append(p.waiting[:0], s.Pending()...)
 	slices.SortFunc(p.waiting, func(a, b cluster.JobID) int {
 		return cmp.Or(cmp.Compare(p.served(s, a), p.served(s, b)), cmp.Compare(s.Spec(a).Submit, s.Spec(b).Submit),
@@ -89,13 +89,13 @@ func (p *gavel) decide(tx *cluster.Txn) error {
 	return nil
 }
 
-// served is the part of its time that a job ran.
+// served returns the fraction of its time that a job has run.
 func (p *gavel) served(s *cluster.View, id cluster.JobID) float64 {
 	j := p.jobs[id]
 	return float64(j.total) / float64(s.Now()-j.seen+1)
 }
 
-// claim lists what live jobs are due.
+// claim lists the claims of all live jobs.
 func (p *gavel) claim(s *cluster.View) {
 	p.live = append(append(p.live[:0], s.Pending()...), s.Running()...)
 	for _, id := range p.live {
@@ -158,7 +158,7 @@ func (p *gavel) pick(s *cluster.View, id cluster.JobID, option int) {
 	}
 }
 
-// apply stops, moves and starts jobs as chosen, and reports whether one found no room.
+// apply stops, moves and starts jobs as chosen, and reports whether a job found no servers.
 func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
 	s := tx.View()
 	for _, id := range p.live {
@@ -201,7 +201,7 @@ func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
 	return missed, nil
 }
 
-// fill starts waiting jobs on GPUs that nobody uses, on the type where they are fastest that has room.
+// fill starts waiting jobs on unused GPUs, each on the type with room where it is fastest.
 func (p *gavel) fill(tx *cluster.Txn) error {
 	s := tx.View()
 	p.refused = append(p.refused[:0], make([]bool, len(p.kinds))...)
@@ -232,7 +232,7 @@ func (p *gavel) fill(tx *cluster.Txn) error {
 	return nil
 }
 
-// somewhere searches for room with any option, the fastest first.
+// somewhere searches for servers with any option, the fastest first.
 func (p *gavel) somewhere(s *cluster.View, id cluster.JobID) bool {
 	k := &p.kinds[p.jobs[id].kind]
 	for tried := uint32(0); ; {

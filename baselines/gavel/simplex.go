@@ -2,18 +2,18 @@ package gavel
 
 import "slices"
 
-// maxPivots bounds the work where rounding keeps the simplex method from seeing that it has arrived; what it has then is
-// feasible. Few dozens are usual.
+// maxPivots is the largest number of pivots, in case rounding keeps the simplex method from ending. The solution is then still
+// feasible. A few dozen are usual.
 const maxPivots = 2000
 
-// raise returns the allocation that gives the open classes the highest level, starting from one that gives them some. It
-// leaves the prices that prove it.
+// raise returns the allocation that gives the open classes the highest level. It begins with the allocation start, which gives
+// them some level, and sets price to the prices that prove the result optimal.
 //
-// It is the revised simplex method on the program that mixes allocations k by weights θ:
+// It is the revised simplex method on the program that mixes allocations k with weights θ:
 //
 //	maximise Σ θ_k level_k   subject to   Σ θ_k uses_k ≤ GPUs of every type,   Σ θ_k = 1,   θ ≥ 0.
 //
-// Its columns are not listed but answered, by the prices. The last row is that of Σ θ = 1.
+// The columns are not listed: answer computes the best one for given prices. The last row is that of Σ θ = 1.
 func (f *fair) raise(start column) column {
 	b := newBasis(f.m.GPUs, start)
 	f.price = make([]float64, len(f.m.GPUs))
@@ -22,7 +22,7 @@ func (f *fair) raise(start column) column {
 		value := b.prices(f.price)
 		clear(enter)
 		if cheap := slices.Index(f.price, slices.Min(f.price)); f.price[cheap] < -priceTol {
-			enter[cheap] = 1 // GPUs that are left over
+			enter[cheap] = 1 // the slack column: GPUs that are left over
 			b.pivot(enter, nil)
 			continue
 		}
@@ -46,9 +46,9 @@ func (f *fair) raise(start column) column {
 
 // basis is a vertex of the program: as many columns as rows, and the inverse of their matrix.
 type basis struct {
-	columns []*column // by row; nil is what is left over of some type
+	columns []*column // by row; nil is the slack column of a type
 	inverse [][]float64
-	weight  []float64 // θ by row
+	weight  []float64 // θ, by row
 	move    []float64 // scratch
 }
 
@@ -69,7 +69,7 @@ func newBasis(gpus []float64, start column) *basis {
 	return b
 }
 
-// prices fills in the price of every type and returns that of the last row.
+// prices sets the price of every type and returns that of the last row.
 func (b *basis) prices(types []float64) (last float64) {
 	clear(types)
 	for r, col := range b.columns {
@@ -84,7 +84,7 @@ func (b *basis) prices(types []float64) (last float64) {
 	return last
 }
 
-// pivot brings a column in for the first that its growth drives to 0.
+// pivot brings the column in and removes the one that first becomes 0 as its weight grows.
 func (b *basis) pivot(enter []float64, col *column) {
 	out := -1
 	for r, row := range b.inverse {
@@ -100,7 +100,7 @@ func (b *basis) pivot(enter []float64, col *column) {
 		}
 	}
 	if out < 0 {
-		return // only rounding: every column is bounded by the last row
+		return // only through rounding: the last row bounds every column
 	}
 	step := b.weight[out] / b.move[out]
 	for i := range b.inverse[out] {
@@ -118,7 +118,7 @@ func (b *basis) pivot(enter []float64, col *column) {
 	b.columns[out], b.weight[out] = col, step
 }
 
-// mix returns the allocation of the vertex.
+// mix returns the allocation at the vertex.
 func (b *basis) mix() column {
 	var all column
 	for r, col := range b.columns {
