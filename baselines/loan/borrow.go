@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// wanted returns the servers to borrow now, in order. It is valid until the next call.
+// wanted returns the servers to borrow now, in order. The result is valid until the next call.
 func (o *orchestrator) wanted(s *cluster.View) []cluster.ServerID {
 	room := int(s.Offer() - s.Lent())
 	if room <= 0 {
@@ -32,8 +32,8 @@ func (o *orchestrator) wanted(s *cluster.View) []cluster.ServerID {
 	return some
 }
 
-// needed returns how many of the servers waiting jobs have use for, by sums of GPUs. Sums overlook gangs and fragments; so
-// that no job waits for ever, it takes all where nothing runs and some job does not fit.
+// needed returns how many of the servers the waiting jobs can use, judged by sums of GPUs. Sums ignore gangs and fragmentation.
+// Therefore, so that no job waits for ever, it returns all servers if nothing runs and some job does not fit.
 func (o *orchestrator) needed(s *cluster.View, servers []cluster.ServerID) int {
 	waiting := s.Pending()
 	if len(s.Running()) == 0 && slices.ContainsFunc(waiting, func(id cluster.JobID) (fits bool) {
@@ -58,7 +58,7 @@ func (o *orchestrator) needed(s *cluster.View, servers []cluster.ServerID) int {
 	return len(servers)
 }
 
-// typesOf lists the GPU types of servers, each once.
+// typesOf returns the GPU types of servers, each once.
 func typesOf(s *cluster.View, servers []cluster.ServerID) (types []string) {
 	for _, id := range servers {
 		if t := s.Server(id).GPUType; !slices.Contains(types, t) {

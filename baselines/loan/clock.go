@@ -9,15 +9,15 @@ import (
 
 const never = time.Duration(1<<63 - 1)
 
-// clock divides time into rounds and hides from the inner scheduler the calls that it asks for itself. With a period of 0
-// every call is a round, and it asks for none.
+// clock divides time into rounds. It requests a call at the start of a round, and hides these calls from the inner scheduler.
+// With period 0 every call is a round, and clock requests none.
 type clock struct {
 	period time.Duration
 	next   time.Duration // when the next round begins
-	asked  time.Duration // when the inner scheduler wants to be called, never if it does not
+	asked  time.Duration // when the inner scheduler wants to be called; never if it does not
 }
 
-// observe takes the event out by which a call of the clock's own shows.
+// observe removes the Woke event from events if the clock itself requested the call.
 func (c *clock) observe(now time.Duration, events []cluster.Event) []cluster.Event {
 	if now >= c.asked {
 		c.asked = never
@@ -27,7 +27,7 @@ func (c *clock) observe(now time.Duration, events []cluster.Event) []cluster.Eve
 	return events
 }
 
-// due reports whether to act now: a round has begun, or the next would come too late for what is owed.
+// due reports whether to act now: a round has begun, or the deadline for servers owed is not after the next round.
 func (c *clock) due(s *cluster.View) bool {
 	now := s.Now()
 	if c.period == 0 {
@@ -41,8 +41,8 @@ func (c *clock) due(s *cluster.View) bool {
 	return owed > 0 && deadline <= c.next
 }
 
-// wake asks for the calls that the inner scheduler and, if there is something to do, the next round need. A driver forgets a
-// request once an earlier one is met, so the inner scheduler's is repeated.
+// wake requests the calls that the inner scheduler needs and, if something is true, a call at the next round. Because a driver
+// drops a request when an earlier one is met, wake repeats that of the inner scheduler.
 func (c *clock) wake(tx *cluster.Txn, something bool) {
 	if at, ok := tx.Wake(); ok {
 		c.asked = min(c.asked, at)

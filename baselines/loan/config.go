@@ -6,79 +6,80 @@ import (
 	"time"
 )
 
-// Config is the orchestrator's options.
+// Config are the options of the orchestrator.
 type Config struct {
-	// Policy chooses among the servers that cannot go back without a job being stopped. Lyra's by default (EuroSys 2023, §4).
+	// Policy chooses among the servers that cannot go back unless a job is stopped. The default is Lyra's (EuroSys 2023, §4).
 	Policy Policy
-	// Cost is what Lyra's policy minimises. ServerFractions by default (§4); the others are those that the paper rejects.
+	// Cost is what Lyra's policy minimises. The default is ServerFractions (§4); the paper rejects the others.
 	Cost Cost
-	// Flexible scales jobs in where that spares them a stop, and gives servers back first from which that suffices. On by
-	// default (§5.3). That servers with the fewest such workers go first is reconstructed. Off, every job is stopped: loaning
-	// alone.
+	// Flexible scales jobs in if that keeps them from being stopped, and first returns the servers for which scaling in suffices.
+	// The default is true (§5.3). That servers with the fewest such workers go first is reconstructed. With false every job on a
+	// returned server is stopped: loaning only.
 	Flexible bool
-	// Limit bounds Optimal: so many nodes of its search, beyond which the best found so far counts. Own choice.
+	// Limit is the largest number of nodes that the search of Optimal visits; after that it takes the best choice so far. Own
+	// choice.
 	Limit int
-	// Borrow says how many of the servers that are offered to take. All by default (§6).
+	// Borrow decides how many of the servers offered to borrow. The default is All (§6).
 	Borrow Borrow
-	// First says which servers to borrow first. The paper is silent; Lowest by default, own choice.
+	// First decides which servers to borrow first. The paper does not say; Lowest is the default and an own choice.
 	First Order
-	// Period is the time between two rounds of borrowing and giving back, which take place at its multiples. 0, the default and
-	// an own choice, is every decision point; the paper's orchestrator acts every 5 minutes (§7.1). What would be overdue
-	// before the next round goes back at once.
+	// Period is the time between two rounds of borrowing and returning servers, which take place at its multiples. The default 0,
+	// an own choice, is a round at every decision point; the paper's orchestrator acts every 5 minutes (§7.1). Servers that would
+	// be overdue before the next round go back at once.
 	Period time.Duration
 }
 
-// Policy names who chooses the servers that go back.
+// Policy decides which servers go back.
 type Policy string
 
-// The policies.
+// The values of Policy.
 const (
-	Lyra    Policy = "lyra"    // the least preemption cost first; each choice changes the costs of the others (§4)
+	Lyra    Policy = "lyra"    // the least preemption cost first; each choice changes the costs of the other servers (§4)
 	SCF     Policy = "scf"     // the servers with the fewest jobs (§7.1)
 	Random  Policy = "random"  // any servers (§7.1)
 	Optimal Policy = "optimal" // the fewest jobs stopped, then the least collateral damage, by search: for small cases (§7.3)
 )
 
-// Cost defines what it costs to give a server back: a sum over the jobs that would be stopped for it.
+// Cost is a definition of the cost of returning a server: a sum over the jobs that this would stop.
 type Cost string
 
-// The definitions of preemption cost (Lyra, §4, table 1).
+// The values of Cost (Lyra, §4, table 1).
 const (
-	ServerFractions Cost = "servers" // of each job, 1 / the servers that host it
-	JobCount        Cost = "jobs"    // of each job, 1
-	GPUFractions    Cost = "gpus"    // of each job, the fraction of its GPUs that is on the server
+	ServerFractions Cost = "servers" // for each job, 1 / number of servers that host it
+	JobCount        Cost = "jobs"    // for each job, 1
+	GPUFractions    Cost = "gpus"    // for each job, the fraction of its GPUs that is on the server
 )
 
-// Borrow says how much to borrow.
+// Borrow decides how many servers to borrow.
 type Borrow string
 
-// How much to borrow.
+// The values of Borrow.
 const (
-	All Borrow = "all" // all that is offered
-	// Needed is as many servers as hold the GPUs that waiting jobs ask for, of those that may run there, beyond the GPUs that
-	// are free; and all, where nothing runs and some job does not fit. What is on loan stays there until it is owed. Own
-	// choice.
+	All Borrow = "all" // all that are offered
+	// Needed borrows as many servers as contain the GPUs that waiting jobs ask for beyond the free ones; it counts only jobs that
+	// may run on these servers. It borrows all servers if nothing runs and some job does not fit. A server on loan stays on loan
+	// until it is owed. Own choice.
 	Needed Borrow = "needed"
 )
 
-// Order says which servers to borrow first.
+// Order decides which servers to borrow first.
 type Order string
 
-// The orders.
+// The values of Order.
 const (
 	Lowest  Order = "lowest"  // ids ascending
 	Highest Order = "highest" // ids descending
 	Largest Order = "largest" // by GPUs, most first, then ids ascending
 )
 
-// Default returns Lyra's orchestrator, at every decision point.
+// Default returns the options of Lyra's orchestrator, with a round at every decision point.
 func Default() Config {
 	return Config{
 		Policy: Lyra, Cost: ServerFractions, Flexible: true, Limit: 10_000, Borrow: All, First: Lowest,
 	}
 }
 
-// validate reports the first field that is out of range.
+// validate returns an error about the first field that is out of range.
 func (c Config) validate() error {
 	switch {
 	case !slices.Contains([]Policy{Lyra, SCF, Random, Optimal}, c.Policy):

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// orchestrator borrows and gives back before the scheduler that it wraps decides.
+// orchestrator borrows and returns servers before the scheduler that it wraps decides.
 type orchestrator struct {
 	name   string
 	inner  cluster.Scheduler
@@ -17,23 +17,24 @@ type orchestrator struct {
 	draw   *rand.Rand
 	clock  clock
 	events []cluster.Event
-	scaled []cluster.JobID // at the last call
+	scaled []cluster.JobID // jobs that were scaled in at the last call
 	census census
 	some   []cluster.ServerID // scratch
 	fit    cluster.Placement
 }
 
-// New lets a scheduler use the inference pool, under the given name. An option out of range is an error of Reset.
+// New returns a scheduler of the given name that lets the scheduler inner use the inference pool. If an option is out of range,
+// Reset returns an error.
 //
-// At every decision point, or by Config.Period, it first gives back what is owed and then borrows; the inner scheduler
-// decides after that and needs to know nothing of loans. What was done to its jobs it is told by events behind those that
-// came in:
+// At every decision point, or as often as Config.Period says, the orchestrator first returns the servers that are owed and then
+// borrows. The inner scheduler decides after that and needs no code for loans. Additional events, after those of the driver,
+// tell it what happened to its jobs:
 //
-//   - Interrupted for a job that was stopped: it waits again and may be started in the same transaction. What it keeps of
-//     its work is known only after that: until then its progress is what it was.
-//   - Respeed for a job that was scaled in, at once, when its placement is already smaller but its rate still the old one,
-//     and again at the next decision point, when the rate is known. So schedulers that keep rates or finishes in mind learn
-//     of both changes, by the event that they know.
+//   - Interrupted for a job that was stopped. The job waits again, and the scheduler may start it in the same transaction. How
+//     much of its work it keeps is known only after the transaction; until then its progress does not change.
+//   - Respeed for a job that was scaled in: once immediately, when its placement is already smaller and its rate still the old
+//     one, and again at the next decision point, when the new rate is known. Schedulers that remember rates or finishes thus
+//     learn of both changes.
 func New(name string, inner cluster.Scheduler, c Config) cluster.Scheduler {
 	return &orchestrator{name: name, inner: inner, c: c}
 }
@@ -75,8 +76,8 @@ func (o *orchestrator) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// recall tells of the jobs that were scaled in at the last call and still run: now they progress at their new rates, which
-// the driver tells of only where they are not 1.
+// recall adds a Respeed event for each running job that was scaled in at the last call. Such jobs now progress at their new
+// rates; the driver reports a new rate only if it is not 1.
 func (o *orchestrator) recall(s *cluster.View) {
 	for _, id := range o.scaled {
 		if e := (cluster.Event{Kind: cluster.Respeed, Job: id}); s.Phase(id) == cluster.Running && !slices.Contains(o.events, e) {
@@ -86,7 +87,7 @@ func (o *orchestrator) recall(s *cluster.View) {
 	o.scaled = o.scaled[:0]
 }
 
-// giveBack returns n servers on loan, cleared of their jobs.
+// giveBack returns n servers on loan after removing their jobs.
 func (o *orchestrator) giveBack(tx *cluster.Txn, n int) error {
 	s := tx.View()
 	lent, ids, jobs := o.census.take(s)
@@ -127,14 +128,14 @@ func (o *orchestrator) giveBack(tx *cluster.Txn, n int) error {
 	return nil
 }
 
-// census describes what is on loan by numbers.
+// census describes the servers on loan, and the jobs there, by numbers.
 type census struct {
-	lent   []cluster.ServerID // on loan
-	leaves []bool             // of those, which are to go back
-	at     []int              // of each server in lent, -1 if it is not on loan
-	ids    []cluster.JobID    // with workers on those, ascending
-	jobs   []job              // of the same
-	pieces []piece            // of all of them
+	lent   []cluster.ServerID // servers on loan
+	leaves []bool             // by index in lent: whether the server is to go back
+	at     []int              // by server: its index in lent, -1 if it is not on loan
+	ids    []cluster.JobID    // jobs with workers on lent servers, ascending
+	jobs   []job              // the same jobs as numbers
+	pieces []piece            // pieces of all these jobs
 }
 
 func (c *census) take(s *cluster.View) (lent []cluster.ServerID, ids []cluster.JobID, jobs []job) {
@@ -157,7 +158,8 @@ func (c *census) take(s *cluster.View) (lent []cluster.ServerID, ids []cluster.J
 	return c.lent, c.ids, c.jobs
 }
 
-// describe tells of one job. A job whose workers have roles is rigid, so its least is what runs: it is never flexible.
+// describe returns the numbers of one job. If a job's workers have roles, the job is rigid and its least equals what runs, so it
+// is never flexible.
 func (c *census) describe(s *cluster.View, id cluster.JobID) job {
 	placement, from := s.Placement(id), len(c.pieces)
 	j := job{Flexible: max(placement.Workers()-s.Spec(id).Least(), 0)}

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// job is a job with workers on servers on loan, as numbers alone. Servers on loan are numbered from 0.
+// job is a job with workers on servers on loan, in numbers. Servers on loan are numbered from 0.
 type job struct {
-	Pieces []piece // at most one a server
-	// Elsewhere counts the servers that host it besides, ElsewhereMilli the thousandths of GPUs that it holds there.
+	Pieces []piece // at most one per server
+	// Elsewhere is the number of its servers that are not on loan; ElsewhereMilli the thousandths of GPUs that it holds there.
 	Elsewhere      int
 	ElsewhereMilli int64
-	// Flexible is how many workers it can lose without being stopped, less than it has.
+	// Flexible is how many workers it can lose without being stopped; it is less than its number of workers.
 	Flexible int32
 }
 
@@ -22,24 +22,24 @@ type piece struct {
 	GPUMilli int64 // of all its workers there
 }
 
-// tied is the difference up to which costs are equal. They are sums of few fractions.
+// tied is the largest difference between costs that count as equal. Costs are sums of few fractions.
 const tied = 1e-9
 
-// ledger is who is still where while servers go back one by one, and what each server would cost.
+// ledger keeps track of which jobs are still where while servers go back one by one, and of the cost of returning each server.
 type ledger struct {
 	by       Cost
 	jobs     []job
 	on       [][]resident // by server
 	slack    []int32      // by job: workers that it can still lose
-	hosts    []int        // by job: servers of the workers that it cannot lose
-	milli    []int64      // by job: what it holds everywhere
+	hosts    []int        // by job: number of servers with workers that it cannot lose
+	milli    []int64      // by job: thousandths of GPUs that it holds everywhere
 	gone     []bool       // by job: it is stopped
 	back     []bool       // by server
 	returned []int        // servers in the order in which they went back
 
 	cost []float64 // by server
-	hard []int32   // by server: jobs that are stopped if it goes back
-	soft []int32   // by server: workers that are scaled in then
+	hard []int32   // by server: number of jobs that returning it would stop
+	soft []int32   // by server: number of workers that returning it would scale in
 
 	sizes   []int32 // scratch
 	touched []int
@@ -47,13 +47,13 @@ type ledger struct {
 	freed   []int64
 }
 
-// resident is a piece of a job, on whose server it is listed.
+// resident is a piece of a job, in the list of the piece's server.
 type resident struct{ job, piece int }
 
-// newLedger reckons the preemption cost of each of so many servers on loan: the sum over the jobs that would be stopped, if the
-// server went back, of what the definition says. Flexible workers do not count: a job that can lose all its workers on the
-// server is not stopped, and the servers that host a job are those that it has left when it has lost as many pieces as it
-// can, small ones first (that Lyra ignores flexible workers is reconstructed; §5.3 releases them before).
+// newLedger computes the preemption cost of each of the servers on loan: the sum, over the jobs that returning the server would
+// stop, of what the parameter by defines. Flexible workers do not count: a job that can lose all its workers on the server is
+// not stopped. The servers that host a job are those that remain after it has lost as many pieces as it can, small ones first.
+// That Lyra ignores flexible workers is reconstructed; §5.3 releases them before.
 func newLedger(by Cost, servers int, jobs []job, flexible bool) *ledger {
 	l := &ledger{
 		by: by, jobs: jobs, on: make([][]resident, servers),
@@ -77,7 +77,7 @@ func newLedger(by Cost, servers int, jobs []job, flexible bool) *ledger {
 	return l
 }
 
-// count brings up to date what costs know of a job.
+// count updates the numbers of a job that costs depend on.
 func (l *ledger) count(j int) {
 	job := &l.jobs[j]
 	n, milli, spare := job.Elsewhere, job.ElsewhereMilli, l.slack[j]
@@ -100,7 +100,7 @@ func (l *ledger) count(j int) {
 	l.hosts[j], l.milli[j] = n, milli
 }
 
-// price brings up to date what a server costs.
+// price updates the cost of a server.
 func (l *ledger) price(s int) {
 	l.cost[s], l.hard[s], l.soft[s] = 0, 0, 0
 	for _, r := range l.on[s] {
@@ -124,7 +124,7 @@ func (l *ledger) price(s int) {
 	}
 }
 
-// giveBack lets a server go back. Each job on it is scaled in, or, if it cannot be, stopped on all its servers.
+// giveBack returns a server. Each job on it is scaled in or, if it cannot be, stopped on all its servers.
 func (l *ledger) giveBack(s int) {
 	l.back[s] = true
 	l.returned = append(l.returned, s)
@@ -147,9 +147,9 @@ func (l *ledger) giveBack(s int) {
 	}
 }
 
-// cheapest returns the server that goes back next if so many are still to go: the one with the least cost, then the least
-// collateral damage, then the fewest workers to scale in, then the lowest number. Servers that stop nobody thus come first,
-// and idle ones first of them.
+// cheapest returns the server that goes back next if the parameter left servers are still to go: the one with the least cost,
+// then the least collateral damage, then the fewest workers to scale in, then the lowest number. Servers that stop no job
+// therefore come first, and idle ones first among them.
 func (l *ledger) cheapest(left int) int {
 	least := math.Inf(1)
 	for s, c := range l.cost {
@@ -169,11 +169,10 @@ func (l *ledger) cheapest(left int) int {
 	return best
 }
 
-// collateral is the collateral damage of giving a server back when so many are still to go, itself included, in thousandths
-// of GPUs: what the jobs that it stops hold on servers that do not go back. Servers that it leaves without a job that would
-// have to be stopped count as going back next, lower numbers first, as long as there is demand. (Lyra, §7.3, defines
-// collateral damage for the whole decision only; this reading for one server is reconstructed, and finds the optimum of its
-// figure 5.)
+// collateral returns the collateral damage of returning server s when the parameter left servers, s included, are still to go:
+// the thousandths of GPUs that the jobs that it stops hold on servers that stay. Servers on which no job would then have to be
+// stopped count as the next to go back, lower numbers first, as many as are still to go. Lyra, §7.3, defines collateral damage
+// only for the whole decision; this definition for one server is reconstructed, and finds the optimum of its figure 5.
 func (l *ledger) collateral(s, left int) (milli int64) {
 	l.touched = l.touched[:0]
 	for _, r := range l.on[s] {
@@ -207,7 +206,7 @@ func (l *ledger) collateral(s, left int) (milli int64) {
 	return milli
 }
 
-// stopped lists the jobs that are gone, ascending.
+// stopped returns the jobs that are stopped, ascending.
 func (l *ledger) stopped() (jobs []int) {
 	for j, gone := range l.gone {
 		if gone {

@@ -7,35 +7,36 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// DefaultOpportunistic is what Opportunistic does with servers: all that are offered are used, and the inference pool takes
-// any of them back (Random; idle ones first, as it sees which they are), stopping the jobs there. How it chooses is not in
-// the paper.
+// DefaultOpportunistic returns the options of Opportunistic: it uses all servers offered, and the inference pool takes back any
+// of them and stops the jobs there. It takes idle ones first, because it sees which are idle, and then random ones. The paper
+// does not say how it chooses.
 func DefaultOpportunistic() Config {
 	c := Default()
 	c.Policy, c.Flexible = Random, false
 	return c
 }
 
-// Opportunistic is Lyra's rival without loans (EuroSys 2023, §7.1): fungible jobs queue for the idle servers of the
-// inference pool, at a lower priority than inference, so that they are stopped when inference needs their server; the other
-// jobs queue for the training cluster. Both queues are in order of submission, and a job that does not fit blocks its queue.
+// Opportunistic is the scheme without loans that Lyra is compared with (EuroSys 2023, §7.1). Fungible jobs queue for the idle
+// servers of the inference pool. They have a lower priority than inference, which stops them when it needs their server. The
+// other jobs queue for the training cluster. Both queues are in the order of submission, and a job that does not fit blocks its
+// queue.
 //
-// In terms of this project inference's idle servers are those that it offers, and using them is a loan; the options say how
-// they are borrowed and given back. A job is fungible if it may run on a GPU type of the inference pool, which every job may
-// where types are not known, and the empty pool holds it as requested. Reconstructed: that no fungible job runs on the
-// training cluster, and its one exception, so that no job waits for ever: when nothing runs anywhere, the first of the two
-// queues' heads that fits starts wherever there is room.
+// In terms of this project, the idle servers of inference are those that it offers, and using them is a loan; the options
+// determine how servers are borrowed and returned. A job is fungible if it may run on a GPU type of the inference pool (every
+// job may if types are unknown) and the empty pool can hold it as requested. Reconstructed: no fungible job runs on the training
+// cluster. There is one exception, so that no job waits for ever: if nothing runs anywhere, the earlier of the two queues' first
+// jobs that fits starts wherever there is room.
 func Opportunistic(name string, c Config) cluster.Scheduler {
 	return New(name, &opportunist{name: name}, c)
 }
 
-// opportunist places jobs in one pool or the other, whose servers are borrowed for it.
+// opportunist places each job in one of the two pools. The orchestrator borrows the inference servers for it.
 type opportunist struct {
 	name   string
 	known  bool
 	pools  [2][]cluster.ServerID // by cluster.Pool
 	holds  func(*cluster.JobSpec) int64
-	queues [2][]cluster.JobID // by cluster.Pool, by submission
+	queues [2][]cluster.JobID // by cluster.Pool, in the order of submission
 	fit    fitter
 }
 
@@ -75,13 +76,13 @@ func (o *opportunist) Schedule(tx *cluster.Txn) error {
 	return o.anywhere(tx)
 }
 
-// first reports whether the first fungible job was submitted before all that wait for the training cluster.
+// first reports whether the first fungible job was submitted before all jobs that wait for the training cluster.
 func (o *opportunist) first(s *cluster.View) bool {
 	other := o.queues[cluster.Training]
 	return len(other) == 0 || bySubmit(s, o.queues[cluster.Inference][0], other[0]) < 0
 }
 
-// look notes the servers of each pool, once.
+// look records the servers of each pool once.
 func (o *opportunist) look(s *cluster.View) {
 	if o.known {
 		return
@@ -99,7 +100,7 @@ func (o *opportunist) look(s *cluster.View) {
 	o.holds = pool.Rooms()
 }
 
-// queue puts a job in its queue.
+// queue adds a job to its queue.
 func (o *opportunist) queue(s *cluster.View, id cluster.JobID) {
 	spec := s.Spec(id)
 	q := &o.queues[cluster.Training]
@@ -121,7 +122,7 @@ func (o *opportunist) start(tx *cluster.Txn, pool int, p cluster.Placement) erro
 	return tx.Place(id, p)
 }
 
-// anywhere starts the first of the queues' heads that fits.
+// anywhere starts the first job of one of the queues, whichever was submitted earlier and fits.
 func (o *opportunist) anywhere(tx *cluster.Txn) error {
 	s := tx.View()
 	order := []int{0, 1}
@@ -139,17 +140,17 @@ func (o *opportunist) anywhere(tx *cluster.Txn) error {
 	return nil
 }
 
-// fitter places a job as cluster.View.BestFit does, but on some servers alone: again and again the server with the least
-// room that takes all workers left, else the one with the most, among equals the lowest id; of the first GPU type that takes
-// the gang.
+// fitter places a job as cluster.View.BestFit does, but only on given servers. It repeatedly takes the server with the least
+// room that can take all workers left, or if there is none, the one with the most room; among equals the lowest id. It uses the
+// first GPU type that can hold the gang.
 type fitter struct {
-	room  []int32 // by server of those looked at
+	room  []int32 // by index in the given servers
 	order []int
 	types []string
 	fit   cluster.Placement
 }
 
-// in returns a placement of the waiting job on the servers, valid until the next call.
+// in returns a placement of the waiting job on the given servers. The result is valid until the next call.
 func (f *fitter) in(s *cluster.View, id cluster.JobID, servers []cluster.ServerID) (p cluster.Placement, fits bool) {
 	spec := s.Spec(id)
 	if milli, ok := s.QuotaLeft(id); ok && int64(spec.Workers)*int64(spec.Request.GPUMilli) > milli {
@@ -173,7 +174,7 @@ func (f *fitter) in(s *cluster.View, id cluster.JobID, servers []cluster.ServerI
 	return nil, false
 }
 
-// some places the gang on the servers of the types that will do.
+// some places the gang on servers with the GPU types for which will returns true.
 func (f *fitter) some(s *cluster.View, spec *cluster.JobSpec, servers []cluster.ServerID, will func(string) bool) (
 	cluster.Placement, bool,
 ) {

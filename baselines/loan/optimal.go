@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// search returns the choice of n servers that stops the fewest jobs, of those the one with the least collateral damage: the
-// GPUs that the stopped jobs held on servers that do not go back. It is branch and bound over the servers in order; it
-// begins with what Lyra's policy chooses and keeps that unless another choice is better. exact is false if the search was
-// cut off after Config.Limit nodes: the choice is then the best seen, and at least as good as Lyra's. The time grows with
-// the number of choices, of which there are too many beyond some 25 servers.
+// search returns the n servers whose return stops the fewest jobs, and among such choices does the least collateral damage: the
+// GPUs that the stopped jobs held on servers that stay. It is branch and bound over the servers in order. It begins with the
+// choice of Lyra's policy and keeps it unless another is better. exact is false if the search was cut off after Config.Limit
+// nodes; the result is then the best choice seen, at least as good as Lyra's. The time grows with the number of choices, which
+// is too large beyond some 25 servers.
 func (c Config) search(servers int, jobs []job, n int) (returned, preempted []int, exact bool) {
 	n = min(n, servers)
 	greedy := c
@@ -24,7 +24,7 @@ func (c Config) search(servers int, jobs []job, n int) (returned, preempted []in
 	return returned, preempted, o.nodes >= 0
 }
 
-// damage is what the stopped jobs held on servers that do not go back, in thousandths of GPUs.
+// damage returns the thousandths of GPUs that the stopped jobs held on servers that stay.
 func damage(servers int, jobs []job, returned, preempted []int) (milli int64) {
 	back := make([]bool, servers)
 	for _, s := range returned {
@@ -41,7 +41,7 @@ func damage(servers int, jobs []job, returned, preempted []int) (milli int64) {
 	return milli
 }
 
-// score is how good a choice is: less is better.
+// score is the quality of a choice; smaller is better.
 type score struct {
 	jobs  int
 	milli int64
@@ -49,13 +49,14 @@ type score struct {
 
 func (a score) better(b score) bool { return a.jobs < b.jobs || a.jobs == b.jobs && a.milli < b.milli }
 
-// search walks the choices. Of the ledger it uses who is where, and undoes what it enters there.
+// search is the state of the branch and bound. It uses only the part of the ledger that says which jobs are where, and undoes
+// its changes there.
 type search struct {
 	*ledger
-	nodes        int // left to visit
-	stops        int // jobs gone
+	nodes        int // number of nodes left to visit
+	stops        int // number of jobs stopped
 	best         score
-	chosen, lost []int // nil until something better than the first choice is found
+	chosen, lost []int // nil unless better than the first choice
 	fresh        []int
 	share        []float64
 }
@@ -80,7 +81,7 @@ func (o *search) visit(s, n int) {
 	o.visit(s+1, n)
 }
 
-// enter lets a server go back and returns what leave needs.
+// enter returns server s and yields what leave needs to undo that.
 func (o *search) enter(s int) (slack []int32, gone []bool) {
 	o.back[s], o.returned = true, append(o.returned, s)
 	for _, r := range o.on[s] {
@@ -107,7 +108,7 @@ func (o *search) leave(s int, slack []int32, gone []bool) {
 	}
 }
 
-// damageBefore is the collateral damage done by now on servers below s that stay, and elsewhere.
+// damageBefore returns the collateral damage so far on servers below s that stay, and on servers not on loan.
 func (o *search) damageBefore(s int) (milli int64) {
 	for j, gone := range o.gone {
 		if !gone {
@@ -123,9 +124,9 @@ func (o *search) damageBefore(s int) (milli int64) {
 	return milli
 }
 
-// bound is at most the score of every choice of n among the servers from s on. Each of them stops the jobs that cannot be
-// scaled in now, so the n-th fewest of these is a bound, and, as a job adds up to 1 over all its servers, so are their least
-// shares.
+// bound returns a lower bound on the score of every choice of n among the servers from s on. Each server stops the jobs that
+// cannot be scaled in now, so the n-th smallest number of these is a bound. If a job adds 1/k to each of the k servers that stop
+// it, the sum of the n smallest totals is a bound too.
 func (o *search) bound(s, n int) score {
 	o.fresh, o.share = o.fresh[:0], o.share[:0]
 	for t := s; t < len(o.back); t++ {
@@ -148,7 +149,7 @@ func (o *search) bound(s, n int) score {
 	return score{o.stops + max(o.fresh[n-1], int(math.Ceil(sum-tied))), o.damageBefore(s)}
 }
 
-// ahead counts the servers from s on that stop the job now.
+// ahead returns the number of servers from s on that stop the job now.
 func (o *search) ahead(j, s int) (n int) {
 	for _, p := range o.jobs[j].Pieces {
 		if p.Server >= s && p.Workers > o.slack[j] {

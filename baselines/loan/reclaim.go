@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// reclaim chooses n of so many servers on loan, or all if there are fewer: it returns their numbers in the order in which
-// they were chosen, and the jobs that have to be stopped for that, ascending. Every other job loses its workers on them and
-// keeps running. It takes only what the policy and the options about reclaiming say; draw is read by Random alone.
+// reclaim chooses n of the servers on loan, or all if there are fewer. It returns their numbers in the order of choice, and the
+// jobs that must be stopped for that, ascending. Every other job loses its workers on these servers and keeps running. Of the
+// options it uses only those about returning servers; only Random uses draw.
 //
-// All policies but Optimal begin with the servers that stop nobody, idle ones first, then those with the fewest workers to
-// scale in. Which servers qualify depends on those chosen before: a job loses no more than job.Flexible workers in all.
-// Optimal looks at all servers at once.
+// All policies except Optimal begin with the servers that stop no job: idle ones first, then those with the fewest workers to
+// scale in. Which servers these are depends on the servers chosen before, because a job loses at most job.Flexible workers in
+// all. Optimal considers all servers at once.
 func (c Config) reclaim(servers int, jobs []job, n int, draw *rand.Rand) (returned, preempted []int) {
 	n = min(n, servers)
 	if c.Policy == Optimal {
@@ -31,7 +31,7 @@ func (c Config) reclaim(servers int, jobs []job, n int, draw *rand.Rand) (return
 	return l.returned, l.stopped()
 }
 
-// rest completes the choice of a policy that chooses all at once.
+// rest completes the choice of a policy that chooses all remaining servers at once.
 func (l *ledger) rest(p Policy, n int, draw *rand.Rand) {
 	var left []int
 	for s, back := range l.back {
