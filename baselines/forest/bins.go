@@ -5,15 +5,15 @@ import (
 	"sort"
 )
 
-// column is one feature as bins: row i is in the first bin whose edge is not below its value, or in the last.
+// column is one feature, divided into bins: row i is in the first bin whose edge is not below its value, or in the last.
 type column struct {
 	feature int32
-	edges   []float32 // ascending; bins are one more
+	edges   []float32 // ascending; there is one more bin than edges
 	bins    []uint8   // by row
 }
 
-// binned cuts every feature into at most most bins of about equally many rows. Features that are the same in all rows are
-// left out. rows is row by row.
+// binned divides every feature into at most the parameter most bins with about equal numbers of rows. It leaves out features
+// that are the same in all rows. rows contains the rows one after the other.
 func binned(rows []float32, features, most int) []column {
 	n := len(rows) / features
 	values, sorted := make([]float32, n), make([]float32, n)
@@ -37,8 +37,8 @@ func binned(rows []float32, features, most int) []column {
 	return columns
 }
 
-// quantiles returns edges that part sorted values into at most most bins. Every edge lies between two values that differ.
-// Where all distinct values have room for a bin of their own, each has one.
+// quantiles returns edges that divide sorted values into at most the parameter most bins. Every edge lies between two different
+// values. If there are no more distinct values than bins, each has its own bin.
 func quantiles(sorted []float32, most int) []float32 {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {
@@ -55,10 +55,10 @@ func quantiles(sorted []float32, most int) []float32 {
 		}
 		return edges
 	}
-	last := 0 // first row of the bin
+	last := 0 // first row of the present bin
 	for k := 1; k < most; k++ {
 		at := k * len(sorted) / most
-		for at < len(sorted) && at > 0 && sorted[at] == sorted[at-1] { // equal values stay together
+		for at < len(sorted) && at > 0 && sorted[at] == sorted[at-1] { // equal values stay in one bin
 			at++
 		}
 		if at > last && at < len(sorted) {
@@ -69,7 +69,7 @@ func quantiles(sorted []float32, most int) []float32 {
 	return edges
 }
 
-// between returns the middle of a < b, or a where no number lies between.
+// between returns the middle of a < b, or a if no float32 lies between them.
 func between(a, b float32) float32 {
 	if m := a/2 + b/2; a <= m && m < b {
 		return m

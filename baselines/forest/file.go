@@ -10,16 +10,17 @@ import (
 	"slices"
 )
 
-// errFormat is wrapped by errors of Read about a file that is none of Write's, damaged, of another version or past a limit.
+// errFormat is wrapped by the errors of Read about a file that Write did not write, or that is damaged, of another version, or
+// beyond a limit.
 var errFormat = errors.New("not a forest that can be read")
 
-// magic begins a file, and names its version.
+// magic begins a file and contains its version.
 const magic = "clustergym forest 1\n"
 
-// A file is, in little endian: magic; features, flags (1: median) and trees as uint32; base as float64; of each tree its
-// number of nodes as uint32; of each node, all trees one after another and each in preorder, its feature as int16 (-1 for a
-// leaf) and its value as float32; and the SHA-256 of all that. Preorder tells which child is which, so that no file can say
-// otherwise.
+// A file contains, in little endian: magic; features, flags (1: median) and trees as uint32; base as float64; for each tree its
+// number of nodes as uint32; for each node, tree after tree and each tree in preorder, its feature as int16 (-1 for a leaf) and
+// its value as float32; and the SHA-256 of all that. Preorder determines the children of each node, so no file can contain
+// inconsistent links.
 const (
 	headBytes = 3*4 + 8
 	nodeBytes = 2 + 4
@@ -55,9 +56,8 @@ func (f *Forest) Write(w io.Writer) error {
 	return nil
 }
 
-// Read reads what Write wrote, to the end of r. The file is untrusted: errors say what is wrong, and
-// memory is taken in proportion to what the file holds. A forest that was read predicts what the one that was written does,
-// bit for bit.
+// Read reads what Write wrote, to the end of r. The file is untrusted: errors say what is wrong, and Read allocates memory only
+// in proportion to the file. The forest predicts exactly, bit for bit, what the written one does.
 func Read(r io.Reader) (*Forest, error) {
 	b, err := io.ReadAll(io.LimitReader(r, int64(maxBytes)+1))
 	if err != nil {
@@ -84,7 +84,7 @@ func parse(b []byte) (*Forest, error) {
 	return parseBody(body[len(magic):])
 }
 
-// parseBody reads what stands between magic and checksum, of which the head is there.
+// parseBody reads what is between magic and checksum; b contains at least the head.
 func parseBody(b []byte) (*Forest, error) {
 	le := binary.LittleEndian
 	features, flags, trees := le.Uint32(b), le.Uint32(b[4:]), le.Uint32(b[8:])
@@ -122,9 +122,9 @@ func parseBody(b []byte) (*Forest, error) {
 	return f, nil
 }
 
-// parseTree appends one tree, all of b.
+// parseTree appends one tree, which takes all of b.
 func (f *Forest) parseTree(b []byte) error {
-	var splits []int32 // that wait for their right child, which comes after the left one and all below it
+	var splits []int32 // nodes that wait for their right child, which comes after the left child and all nodes below that
 	done := false
 	for ; len(b) > 0; b = b[nodeBytes:] {
 		if done {

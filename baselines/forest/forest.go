@@ -1,9 +1,9 @@
-// Package forest is random-forest regression: the mean of many regression trees (CART; Breiman, "Random Forests", 2001),
-// each grown on a bootstrap sample and choosing every split among a few features drawn for it. Splits are searched over
-// histograms of at most 256 quantile bins a feature. It knows numbers only: whoever has categories encodes them first.
+// Package forest is random-forest regression: the mean of many regression trees (CART; Breiman, "Random Forests", 2001). Each
+// tree is grown on a bootstrap sample and chooses every split among a few features drawn for it. Splits are searched over
+// histograms of at most 256 quantile bins per feature. Features are numbers; the caller encodes categories.
 //
-// Equal arguments give equal forests, bit for bit, whatever the number of workers. No forest, trained or read from a file,
-// can loop or reach outside its arrays.
+// Equal arguments give equal forests, bit for bit, whatever the number of workers. No forest, trained or read from a file, can
+// loop or access memory outside its arrays.
 package forest
 
 import (
@@ -12,24 +12,24 @@ import (
 	"slices"
 )
 
-// Config says how to grow a forest. All values are choices of this package.
+// Config are the settings for growing a forest. All values are choices of this package.
 type Config struct {
 	Trees   int // 1 to 1024
-	Depth   int // splits between root and leaf at most, 1 to 64
-	MinLeaf int // rows of a bootstrap sample in a leaf, at least 1
-	// Features is how many features each split draws, 0 for their square root, rounded up. Where none of them tells rows apart,
-	// it draws on.
+	Depth   int // largest number of splits between root and leaf, 1 to 64
+	MinLeaf int // least number of rows of the bootstrap sample in a leaf, at least 1
+	// Features is the number of features drawn for each split; 0 means the square root of the number of all features, rounded up.
+	// If none of the features drawn can split the rows, more are drawn.
 	Features int
-	Bins     int // of a feature, 2 to 256
-	// Median makes the forest answer with the median of its trees' answers, each the median of the targets in a leaf, instead
-	// of means: nearer to most targets where their distribution is skewed or has several peaks. Splits minimise squared errors
-	// either way.
+	Bins     int // largest number of bins of a feature, 2 to 256
+	// Median makes the forest predict the median of its trees' answers, each the median of the targets in a leaf, instead of means.
+	// The median is closer to most targets if their distribution is skewed or has several peaks. Splits minimise squared errors in
+	// both cases.
 	Median  bool
 	Seed    uint64 // of bootstrap samples and drawn features
-	Workers int    // trees grown at once, 0 for one each processor; it changes no bit of the result
+	Workers int    // number of trees grown at once; 0: one per processor; it does not change the result
 }
 
-// Limits of a forest, also of one in a file.
+// Limits of a forest, also of one read from a file.
 const (
 	maxTrees    = 1024
 	maxDepth    = 64
@@ -37,12 +37,12 @@ const (
 	maxNodes    = 1 << 24 // of all trees together
 )
 
-// Default returns 100 trees of depth 16 with at least 5 rows in a leaf, √p features a split and 256 bins.
+// Default returns settings for 100 trees of depth 16 with at least 5 rows in a leaf, √p features per split and 256 bins.
 func Default() Config {
 	return Config{Trees: 100, Depth: 16, MinLeaf: 5, Bins: 256}
 }
 
-// Validate reports the first field that no forest can be grown with.
+// Validate returns an error about the first field that is out of range.
 func (c Config) Validate() error {
 	for _, f := range []struct {
 		name            string
@@ -62,29 +62,29 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// node is one of a tree, whose nodes stand in preorder: the left child of a split is the next node.
+// node is a node of a tree. The nodes of a tree are in preorder: the left child of a split is the next node.
 type node struct {
-	feature int32   // of a split; leaf for a leaf
+	feature int32   // on which a split is made; leaf for a leaf
 	right   int32   // index of the right child
-	value   float32 // of a split: rows with the feature up to it go left; of a leaf: what is added to the base
+	value   float32 // of a split: rows whose feature is at most value go left; of a leaf: what it adds to the base
 }
 
 const leaf = -1
 
-// Forest is a trained forest. It is immutable: safe for concurrent use.
+// Forest is a trained forest. It is immutable and safe for concurrent use.
 type Forest struct {
 	features int
-	median   bool    // of the trees' answers instead of the mean
+	median   bool    // predict the median of the trees' answers instead of their mean
 	base     float64 // mean of the targets
 	roots    []int32
 	nodes    []node
 }
 
-// Features returns how many features a row has.
+// Features returns the number of features of a row.
 func (f *Forest) Features() int { return f.features }
 
-// Predict returns the mean of the trees' answers for a row of Features values, or their median: see Config. A NaN goes right
-// at every split. It does not allocate, and panics if the row has another length.
+// Predict returns the mean of the trees' answers for a row of Features values, or their median (see Config). At every split a
+// NaN goes right. Predict does not allocate. It panics if the row has another length.
 func (f *Forest) Predict(row []float32) float64 {
 	if len(row) != f.features {
 		panic(fmt.Sprintf("forest: row of %d features, want %d", len(row), f.features))
@@ -99,7 +99,7 @@ func (f *Forest) Predict(row []float32) float64 {
 	return f.base + sum/float64(len(f.roots))
 }
 
-// answer returns what one tree says.
+// answer returns the answer of one tree.
 func (f *Forest) answer(root int32, row []float32) float32 {
 	i := root
 	n := &f.nodes[i]
@@ -114,7 +114,7 @@ func (f *Forest) answer(root int32, row []float32) float32 {
 	return n.value
 }
 
-// middle returns the median of what the trees say.
+// middle returns the median of the trees' answers.
 func (f *Forest) middle(row []float32) float64 {
 	var all [maxTrees]float32
 	answers := all[:len(f.roots)]

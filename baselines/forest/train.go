@@ -15,9 +15,9 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Train grows a forest on rows, [row][feature] in one slice, and a target for each row. Every number must be finite. It is
-// an error if one is not, if the configuration is not valid, or if the forest would have more than maxNodes nodes; slices
-// that do not fit each other panic. Neither slice is kept.
+// Train grows a forest on rows, [row][feature] in one slice, with a target for each row. It returns an error if a number is not
+// finite, if the configuration is not valid, or if the forest would have more than maxNodes nodes. It panics if the lengths of
+// the slices do not match. It keeps neither slice.
 func Train(rows []float32, targets []float64, c Config) (*Forest, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Train(rows []float32, targets []float64, c Config) (*Forest, error) {
 	return f, nil
 }
 
-// checked returns the mean target.
+// checked returns the mean target, or an error if a number is not finite or too large.
 func checked(rows []float32, targets []float64) (float64, error) {
 	features := len(rows) / len(targets)
 	for i, v := range rows {
@@ -75,14 +75,14 @@ func checked(rows []float32, targets []float64) (float64, error) {
 	return sum / float64(len(targets)), nil
 }
 
-// maxTarget keeps squares of sums finite, and leaves within float32.
+// maxTarget is the largest absolute target. It keeps squares of sums finite, and leaves within float32.
 const maxTarget = 1e30
 
-// training is what all trees share, read only.
+// training is the read-only data that all trees share.
 type training struct {
 	config  Config
 	columns []column
-	targets []float64 // less their mean
+	targets []float64 // minus their mean
 }
 
 // grow returns all trees, each with the indices of its own nodes.
@@ -110,27 +110,27 @@ func (t *training) grow() [][]node {
 	return trees
 }
 
-// grower grows one tree at a time. Its memory is used again for the next.
+// grower grows one tree at a time and reuses its memory for the next.
 type grower struct {
 	*training
 	rand *rand.Rand
 
-	// The bootstrap sample holds each row that was drawn once.
-	drawn  []uint16  // by row of the training data: how often
+	// The bootstrap sample contains each drawn row once, with its weight.
+	drawn  []uint16  // by row of the training data: how often it was drawn
 	bins   [][]uint8 // [column][row of the sample]
 	rows   []weighted
-	order  []int32 // rows of the sample; those of a node stand together, ascending
+	order  []int32 // rows of the sample; those of a node are adjacent and ascending
 	spare  []int32
-	choice []int32 // columns, in an order drawn anew for each split
+	choice []int32 // columns, in an order drawn again for each split
 	bars   [256]weighted
-	sorted []weighted // rows of a leaf
+	sorted []weighted // rows of the present leaf
 	nodes  []node
 }
 
-// weighted is a row of the sample, or the sum of some.
+// weighted is a row of the sample, or the sum of several rows.
 type weighted struct {
-	sum    float64 // of the targets, as often as drawn
-	weight float64 // how often
+	sum    float64 // target times weight
+	weight float64 // how often it was drawn
 }
 
 func newGrower(t *training) *grower {
@@ -161,7 +161,7 @@ func (g *grower) tree(r *rand.Rand) []node {
 	return append([]node(nil), g.nodes...)
 }
 
-// take makes the sample of what was drawn.
+// take makes the sample from drawn.
 func (g *grower) take() {
 	g.rows, g.order = g.rows[:0], g.order[:0]
 	for k := range g.bins {
@@ -183,7 +183,7 @@ func (g *grower) take() {
 	}
 }
 
-// node appends the subtree of some rows.
+// node appends the subtree for the given rows.
 func (g *grower) node(rows []int32, depth int) {
 	var all weighted
 	same := true
@@ -223,7 +223,7 @@ func (g *grower) node(rows []int32, depth int) {
 	g.node(rows[left:], depth-1)
 }
 
-// answer is what a leaf says of its rows, all being their sum.
+// answer returns the answer of a leaf for its rows, whose sum is all.
 func (g *grower) answer(rows []int32, all weighted) float64 {
 	if !g.config.Median {
 		return all.sum / all.weight
@@ -247,15 +247,15 @@ func (g *grower) answer(rows []int32, all weighted) float64 {
 	panic("forest: rows weigh less than their sum")
 }
 
-// split is where a node parts: rows in bins up to bin go left.
+// split is a split of a node: rows in bins up to bin go left.
 type split struct {
 	column int32
 	bin    uint8
-	score  float64 // sum²/weight of the left rows and of the right ones, added: the squared error falls as it rises
+	score  float64 // sum²/weight of the left rows plus that of the right rows; the higher it is, the smaller is the squared error
 }
 
-// split returns the best split among the features drawn for it, all being the sum of the rows. Of equals the first in the
-// order of the draw wins, and the lowest bin.
+// split returns the best split among the features drawn for it; all is the sum of the rows. Among equal splits, the feature
+// drawn first and the lowest bin win.
 func (g *grower) split(rows []int32, all weighted) (split, bool) {
 	best := split{score: all.sum * all.sum / all.weight * (1 + rounding)}
 	found := false
@@ -270,7 +270,7 @@ func (g *grower) split(rows []int32, all weighted) (split, bool) {
 	return best, found
 }
 
-// rounding is the gain, relative to what the node has, below which a split is one of rounding errors.
+// rounding is the relative gain below which a split counts as a rounding error.
 const rounding = 1e-12
 
 // scan tries all splits by one column, and reports whether one was better than best.
@@ -287,14 +287,14 @@ func (g *grower) scan(column int32, rows []int32, all weighted, best *split) boo
 	least := float64(g.config.MinLeaf)
 	var left weighted
 	better := false
-	last := -1 // the bin before
+	last := -1 // the bin before b that has rows
 	for w, word := range touched {
 		for ; word != 0; word &= word - 1 {
 			b := w<<6 + bits.TrailingZeros64(word)
 			right := weighted{all.sum - left.sum, all.weight - left.weight}
 			if left.weight >= least && right.weight >= least {
 				if score := left.sum*left.sum/left.weight + right.sum*right.sum/right.weight; score > best.score {
-					// Bins between the two are empty here: the middle edge is as good as any for what was not drawn.
+					// The bins between the two are empty here. For rows outside the sample, the middle edge is as good as any.
 					*best = split{column, uint8((last + b - 1) / 2), score}
 					better = true
 				}
