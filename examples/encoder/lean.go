@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Lean shows a server by one number, a job by three and a candidate by two, and nothing of the cluster. The jobs that it shows
-// are those that candidates are about.
+// Lean is an encoder that describes a server by one number, a job by three and a candidate by two, and the cluster as a whole by
+// none. It describes only the jobs that candidates refer to.
 type Lean struct{}
 
 var _ observe.Encoder = Lean{}
@@ -32,7 +32,7 @@ func (Lean) Spec() observe.Spec {
 	}
 }
 
-// Encode implements observe.Encoder. It depends on the state and the list alone.
+// Encode implements observe.Encoder. Its result depends only on the state and the list.
 func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Observation) error {
 	s := tx.View()
 	o.Servers, o.Jobs, o.Global, o.Candidates = o.Servers[:0], o.Jobs[:0], o.Global[:0], o.Candidates[:0]
@@ -49,7 +49,7 @@ func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Obse
 	return nil
 }
 
-// row returns the row of a job, which it adds if there is none, or -1 for no job.
+// row returns the index of a job's row and adds the row if there is none; -1 for no job.
 func row(s *cluster.View, id cluster.JobID, o *observe.Observation) int32 {
 	if id < 0 {
 		return -1
@@ -64,7 +64,7 @@ func row(s *cluster.View, id cluster.JobID, o *observe.Observation) int32 {
 	return int32(len(o.Ids) - 1)
 }
 
-// flag tells whether a candidate does an operation of that kind.
+// flag returns 1 if the candidate has an operation of that kind, otherwise 0.
 func flag(c *candidates.Candidate, kind cluster.OpKind) float32 {
 	if slices.ContainsFunc(c.Ops, func(o cluster.Proposal) bool { return o.Kind == kind }) {
 		return 1

@@ -1,4 +1,4 @@
-// Command encoder is clustergym with one encoder more, by which agents see little.
+// Command encoder is clustergym with one more encoder, which gives agents small observations.
 //
 //	go run ./encoder env describe --scenario embedded-small-v1 --encoder lean
 //	go run ./encoder train --scenario embedded-small-v1 --set train.encoder=lean --updates 20 --dir runs/lean

@@ -1,4 +1,4 @@
-// Package maintest lets the test of a command run its main as a process, as a user does.
+// Package maintest lets the test of a command run the command's main function as a process, as a user would.
 package maintest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// asked is the variable by which the binary of a test knows that it is to be the command.
+// asked is the environment variable that tells the test binary to run as the command.
 const asked = "CLUSTERGYM_EXAMPLE_MAIN"
 
-// Main runs main if Run has started the process, else the tests: call it from TestMain.
+// Main runs main if Run or Fail has started the process, otherwise the tests. Call it from TestMain.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(asked) != "" {
 		main()
@@ -21,7 +21,7 @@ func Main(m *testing.M, main func()) {
 	m.Run()
 }
 
-// Run runs a command line, which has to succeed, and returns what it prints.
+// Run runs a command line and returns its standard output. If the command fails, the test fails.
 func Run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, talk, err := start(t, args)
@@ -31,7 +31,7 @@ func Run(t *testing.T, args ...string) string {
 	return out
 }
 
-// Fail runs a command line, which has to fail, and returns what it complains of.
+// Fail runs a command line that must fail, and returns its standard error. If the command succeeds, the test fails.
 func Fail(t *testing.T, args ...string) string {
 	t.Helper()
 	out, talk, err := start(t, args)
@@ -50,7 +50,7 @@ func start(t *testing.T, args []string) (out, talk string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// Holds reports each part that a text lacks.
+// Holds reports an error for each part that the text does not contain.
 func Holds(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// settings are what the command has beside the flags of every learner.
+// settings are the settings of the command besides the flags of every learner.
 type settings struct {
 	who, toy string
 	updates  int
@@ -26,13 +26,13 @@ func (s *settings) flags(f *flag.FlagSet) {
 		" toy's, in which the lead server carries a candidate out")
 }
 
-// course is an environment to learn in and one to be judged in, which may be the same.
+// course is an environment to learn in and one to evaluate in; they may be the same.
 type course struct {
 	learn, judge env.Env
 	task
 }
 
-// open finds the course that a command line asks for: of a scenario training windows to learn in, and all test windows.
+// open returns the course for a command line. For a scenario it learns on training windows and evaluates on all test windows.
 func (s *settings) open(t *cli.Task) (c course, err error) {
 	if s.toy != "" {
 		if t.Source != nil {
@@ -58,7 +58,7 @@ func (s *settings) open(t *cli.Task) (c course, err error) {
 	return c, nil
 }
 
-// learn shows the learning curve, and prints what the policy gets without drawing.
+// learn prints the learning curve, and then the return of the policy when it takes its most likely choices.
 func (s *settings) learn(ctx context.Context, t *cli.Task) error {
 	c, err := s.open(t)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *settings) learn(ctx context.Context, t *cli.Task) error {
 	return c.compare(t, l)
 }
 
-// compare prints the return of the likeliest choices beside what it should be held against.
+// compare prints the return of the most likely choices with those of the prior and, if known, the optimum.
 func (c *course) compare(t *cli.Task, l *learner) error {
 	r := struct {
 		Episodes  int     `json:"episodes"`

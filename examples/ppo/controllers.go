@@ -7,21 +7,21 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// choice is what one decider sees of a round.
+// choice is what one decider sees in a round.
 type choice struct {
-	numbers []game.Action // that it may name, Pass first
-	rows    [][]float64   // of these, for the actor
+	numbers []game.Action // numbers of the candidates that it may name; Pass is the first
+	rows    [][]float64   // their rows, for the actor
 	state   []float64     // for the critic
 }
 
-// controller says who decides, what each decider sees, and what follows from what they choose.
+// controller determines who decides, what each decider sees, and which joint action follows from the choices.
 type controller interface {
 	deciders(s *game.Spec) int
-	// widths are the lengths of a row and of a state.
+	// widths returns the lengths of a row and of a state.
 	widths(s *game.Spec) (row, state int)
 	see(ts *env.TimeStep, decider int) choice
 	reward(ts *env.TimeStep, decider int) float64
-	// act fills the joint action, given the number that each decider has chosen.
+	// act fills the joint action from the number that each decider has chosen.
 	act(ts *env.TimeStep, chosen, joint []game.Action)
 }
 
@@ -35,8 +35,8 @@ func newController(name string) (controller, error) {
 	return nil, fmt.Errorf("learner %q, want ippo or central", name)
 }
 
-// independent lets every server decide for itself by what it sees of itself, of the candidates that it takes part in, and of the
-// cluster: independent PPO with shared weights (de Witt et al., 2020). It is told of others only by what becomes of its own
+// independent lets every server decide for itself, from what it sees of itself, of the candidates in whose coalition it is, and
+// of the cluster: independent PPO with shared weights (de Witt et al., 2020). It learns of other servers only through its
 // rewards.
 type independent struct{}
 
@@ -62,7 +62,8 @@ func (independent) reward(ts *env.TimeStep, i int) float64 { return ts.Rewards[i
 
 func (independent) act(_ *env.TimeStep, chosen, joint []game.Action) { copy(joint, chosen) }
 
-// central decides for all servers at once: it chooses one candidate, which its coalition then names, or Pass.
+// central decides for all servers at once. It chooses one candidate, which all members of the candidate's coalition then name,
+// or Pass.
 type central struct{}
 
 func (central) deciders(*game.Spec) int { return 1 }
@@ -78,9 +79,9 @@ func (central) see(ts *env.TimeStep, _ int) choice {
 	for n := range game.Action(s.Candidates) {
 		members := ts.Members(n)
 		if n != game.Pass && len(members) == 0 {
-			continue // nobody may name it
+			continue // no server may name it
 		}
-		part := make([]float32, len(s.Server)) // the mean of its servers
+		part := make([]float32, len(s.Server)) // the mean of the servers in its coalition
 		for _, m := range members {
 			for k, x := range ts.Server(int(m.Server)) {
 				part[k] += x / float32(len(members))
@@ -96,7 +97,7 @@ func (central) reward(ts *env.TimeStep, _ int) float64 { return ts.Reward }
 
 func (central) act(ts *env.TimeStep, chosen, joint []game.Action) { ts.Unanimous(chosen[0], joint) }
 
-// candidate returns the row of a number, 0 for Pass.
+// candidate returns the row of a candidate; for Pass it is zero.
 func candidate(ts *env.TimeStep, n game.Action) []float32 {
 	width := len(ts.Spec().Candidate)
 	return ts.Candidates[int(n)*width : (int(n)+1)*width]

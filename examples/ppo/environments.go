@@ -18,17 +18,17 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-const arrivals = 40 // jobs in an episode of the small cluster
+const arrivals = 40 // number of jobs in an episode of the small cluster
 
-// task is an environment and how to learn in it.
+// task is an environment with the settings for learning in it.
 type task struct {
 	config  env.Config
 	options options
-	test    []uint64 // seeds of the episodes that policies are compared in
-	optimum float64  // the best return of these, 0 if it is not known
+	test    []uint64 // seeds of the episodes on which policies are compared
+	optimum float64  // the best possible return on these; 0 if unknown
 }
 
-// find returns the task of a name: a toy, or small.
+// find returns the task of a name: a toy, agree-4 or small.
 func find(name string, agree game.Agreement) (t task, err error) {
 	toys := envtest.Toys()
 	i := slices.IndexFunc(toys, func(t envtest.Toy) bool { return t.Name == name })
@@ -46,7 +46,7 @@ func find(name string, agree game.Agreement) (t task, err error) {
 	return t, err
 }
 
-// toy has but one episode, whatever the seed.
+// toy returns the task of a toy, which has only one episode, whatever the seed.
 func toy(of *envtest.Toy) (task, error) {
 	cfg, err := of.Config()
 	return task{
@@ -55,11 +55,12 @@ func toy(of *envtest.Toy) (task, error) {
 	}, err
 }
 
-// wider is the toy agree over four servers. The gang first: 10 + 4 x 110. The prior gets 4 x 100 + 110.
+// wider returns the toy agree on four servers. The optimum starts the gang first and has the return -(10 + 4 x 110). The prior
+// has -(4 x 100 + 110).
 //
-// Servers that choose for themselves seldom all name a gang by chance. Of seeds 1 to 10, all ten find the optimum where the lead
-// server's word is enough unless another contradicts, and five where each server must name it: the others learn never to name the
-// gang, which gets them as much as the prior.
+// Servers that choose for themselves rarely all name the gang by chance. If the choice of the lead server suffices unless
+// another server contradicts, all of the seeds 1 to 10 find the optimum. If each server must name the gang, five of them do; the
+// others learn never to name it, with the same return as the prior.
 func wider(agree *envtest.Toy) (task, error) {
 	t, err := toy(agree)
 	t.config.Sim.Cluster, t.optimum = cluster.Uniform(4, 1), -450
@@ -70,7 +71,7 @@ func wider(agree *envtest.Toy) (task, error) {
 	return t, err
 }
 
-// small is a cluster of 4 servers of 4 GPUs. Its test episodes are none of those that are learned from.
+// small returns the task on a cluster of 4 servers of 4 GPUs. Its test episodes are not among the training episodes.
 func small() (task, error) {
 	fifo, ok := baselines.Find("fifo")
 	if !ok {
@@ -107,7 +108,7 @@ func job(submit time.Duration, workers int32, work time.Duration) trace.Job {
 	}}
 }
 
-// byPrior returns the mean return of those who name what the prior would do.
+// byPrior returns the mean return of agents that always name what the prior would do.
 func byPrior(e env.Env, seeds []uint64) (float64, error) {
 	var ts env.TimeStep
 	joint := make([]game.Action, e.Spec().Agents)

@@ -9,16 +9,16 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// learner plays episodes of an environment and learns from them. It knows the environment by its contract alone. Same
-// environment, same seed and same number of updates, same policy.
+// learner plays episodes of an environment and learns from them. It uses nothing of the environment but its interface. The same
+// environment, seed and number of updates give the same policy.
 type learner struct {
 	options
 	controller
 	policy
-	returns *env.Statistics       // the environment, with its rewards as they are
-	scaled  *env.NormalisedReward // the same, with rewards of a size that learners like
+	returns *env.Statistics       // the environment with its original rewards
+	scaled  *env.NormalisedReward // the same environment with rewards of a magnitude that suits the learner
 	seed    uint64
-	played  uint64 // episodes
+	played  uint64 // number of episodes
 	draw    *rand.Rand
 }
 
@@ -39,10 +39,10 @@ func newLearner(e env.Env, name string, o options, seed uint64) (*learner, error
 	return &learner{options: o, controller: c, policy: p, returns: returns, scaled: scaled, seed: seed, draw: draw}, nil
 }
 
-// progress is how the episodes of an update went.
+// progress is a summary of the episodes of an update.
 type progress struct {
-	mean    float64 // return
-	refused float64 // candidates that were named and not carried out, a round
+	mean    float64 // mean return
+	refused float64 // refused actions per round: candidates that agents named and that were not carried out
 }
 
 // update plays some episodes and learns from them.
@@ -70,7 +70,7 @@ func (l *learner) update() (progress, error) {
 	return sum, nil
 }
 
-// greedy returns the mean return of the likeliest choices in the episodes of some seeds.
+// greedy returns the mean return of the most likely choices over episodes with the given seeds.
 func (l *learner) greedy(e env.Env, seeds []uint64) (float64, error) {
 	returns := env.NewStatistics(e)
 	sum := 0.0
@@ -84,7 +84,7 @@ func (l *learner) greedy(e env.Env, seeds []uint64) (float64, error) {
 	return sum / float64(len(seeds)), nil
 }
 
-// play returns the decisions of an episode, by decider.
+// play plays an episode and returns its decisions, by decider.
 func (l *learner) play(e env.Env, seed uint64, choose func([]float64) int) ([][]decision, error) {
 	var ts env.TimeStep
 	if err := e.Reset(seed, &ts); err != nil {
@@ -118,14 +118,14 @@ func (l *learner) play(e env.Env, seed uint64, choose func([]float64) int) ([][]
 		for i, d := range deciders {
 			now := &d[len(d)-1]
 			now.reward = l.reward(&ts, i)
-			if !ts.Terminated { // a truncated episode would have gone on
+			if !ts.Terminated { // a truncated episode would have gone on, so its last value counts
 				now.discount = math.Exp(-float64(ts.Elapsed) / float64(l.memory))
 			}
 		}
 	}
 }
 
-// sample draws a place by its probability.
+// sample draws an index by its probability.
 func (l *learner) sample(probabilities []float64) int {
 	x := l.draw.Float64()
 	for k, p := range probabilities {
@@ -136,7 +136,7 @@ func (l *learner) sample(probabilities []float64) int {
 	return len(probabilities) - 1
 }
 
-// likeliest returns the place of the highest probability, the first of several.
+// likeliest returns the index of the highest probability, the first of several.
 func likeliest(probabilities []float64) int {
 	return slices.Index(probabilities, slices.Max(probabilities))
 }

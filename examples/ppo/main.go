@@ -1,6 +1,6 @@
-// Command ppo is clustergym with one command more, which learns to schedule by PPO in two ways: every server for itself (ippo),
-// or one controller for all (central). Both know the environment by its contract alone: rows of numbers, masks, rewards and the
-// time that passes.
+// Command ppo is clustergym with one more command, which learns to schedule by PPO in one of two ways: every server decides for
+// itself (ippo), or one controller decides for all (central). Both use nothing of the environment but its interface: rows of
+// numbers, masks, rewards and the time that passes.
 //
 //	go run ./ppo ppo --scenario embedded-small-v1 --prior fifo --agree lead
 //	go run ./ppo ppo --toy agree --who central

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-const hidden = 32 // units of a network
+const hidden = 32 // number of hidden units of a network
 
-// net maps a row of numbers to one number: a layer of tanh units and a linear one, with gradients by hand and Adam (Kingma and
-// Ba, ICLR 2015).
+// net maps a row of numbers to one number by a layer of tanh units and a linear layer. Its gradients are computed by hand, and
+// Adam (Kingma and Ba, ICLR 2015) trains it.
 type net struct {
 	in     int
 	params []float64 // hidden weights of each input, hidden biases, hidden weights of the output, its bias
-	grad   []float64 // like params: what backward has summed up since the last step
+	grad   []float64 // like params: gradients that backward has added up since the last step
 	m, v   []float64 // like params: Adam's means of the gradient and of its square
 	steps  float64
 }
 
-// newNet draws the weights. last scales those of the output.
+// newNet draws the weights. last is a factor on those of the output.
 func newNet(in int, last float64, draw *rand.Rand) *net {
 	size := in*hidden + 2*hidden + 1
 	n := &net{in: in}
@@ -34,13 +34,13 @@ func newNet(in int, last float64, draw *rand.Rand) *net {
 	return n
 }
 
-// layers cuts params, or something like it, into its parts.
+// layers divides params, or a slice of the same layout, into its parts.
 func (n *net) layers(p []float64) (weights, biases, out []float64, bias *float64) {
 	k := n.in * hidden
 	return p[:k], p[k : k+hidden], p[k+hidden : k+2*hidden], &p[k+2*hidden]
 }
 
-// forward returns the output for a row, and fills units with what backward needs of it.
+// forward returns the output for a row. It stores in units what backward needs.
 func (n *net) forward(row []float64, units *[hidden]float64) float64 {
 	weights, biases, out, bias := n.layers(n.params)
 	copy(units[:], biases)
@@ -60,7 +60,7 @@ func (n *net) forward(row []float64, units *[hidden]float64) float64 {
 	return y
 }
 
-// backward adds the gradient of a loss, given that of its output, to what the next step takes.
+// backward adds the gradient of a loss to grad; slope is the derivative of the loss with respect to the output.
 func (n *net) backward(row []float64, units *[hidden]float64, slope float64) {
 	_, _, out, _ := n.layers(n.params)
 	weights, biases, outs, bias := n.layers(n.grad)
@@ -82,7 +82,7 @@ func (n *net) backward(row []float64, units *[hidden]float64, slope float64) {
 	}
 }
 
-// step moves the parameters down the gradient, which is clipped to a length of at most most, and forgets it.
+// step moves the parameters down the gradient, whose length is clipped to the parameter most, and clears the gradient.
 func (n *net) step(rate, most float64) {
 	length := 0.0
 	for _, g := range n.grad {

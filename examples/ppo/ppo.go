@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// options are what tasks differ in.
+// options are the settings in which tasks differ.
 type options struct {
-	episodes int           // played before each update
-	batch    int           // decisions that a step of Adam is made of
-	rate     float64       // of Adam
+	episodes int           // number of episodes before each update
+	batch    int           // number of decisions in a step of Adam
+	rate     float64       // learning rate of Adam
 	entropy  float64       // weight of the entropy in the loss
-	memory   time.Duration // in which a reward falls to 1/e of its worth
+	memory   time.Duration // time in which a reward is discounted to 1/e
 }
 
-// These are the same for all tasks, as in most implementations of PPO (Schulman et al., 2017).
+// These settings are the same for all tasks, and common in implementations of PPO (Schulman et al., 2017).
 const (
-	epochs = 4    // passes over the decisions of an update
+	epochs = 4    // number of passes over the decisions of an update
 	lambda = 0.95 // of GAE, per decision
-	clip   = 0.2  // of the ratio of probabilities
-	norm   = 0.5  // of the gradient, at most
+	clip   = 0.2  // bound on the change of the ratio of probabilities
+	norm   = 0.5  // largest norm of the gradient
 )
 
-// decision is one choice of one decider, and what came of it.
+// decision is one choice of one decider, with its consequences.
 type decision struct {
 	choice
-	taken     int     // place in numbers
-	log       float64 // of the probability with which it was taken
-	value     float64 // of the state, as the critic saw it then
-	reward    float64 // until the decider's next decision
-	discount  float64 // of what came after that, 0 if nothing can
-	next      float64 // the value of the state after it
+	taken     int     // index in numbers
+	log       float64 // logarithm of the probability with which it was taken
+	value     float64 // of the state, as the critic then estimated it
+	reward    float64 // sum until the decider's next decision
+	discount  float64 // factor on what follows; 0 if nothing can follow
+	next      float64 // value of the next state
 	advantage float64
 }
 
-// estimate fills the advantages of one decider's decisions of an episode: GAE (Schulman et al., ICLR 2016) with a discount for
-// the time between two decisions.
+// estimate computes the advantages of one decider's decisions in an episode: GAE (Schulman et al., ICLR 2016) with a discount
+// that depends on the time between two decisions.
 func estimate(episode []decision) {
 	ahead := 0.0
 	for i := len(episode) - 1; i >= 0; i-- {
@@ -46,13 +46,13 @@ func estimate(episode []decision) {
 	}
 }
 
-// policy is an actor, which scores each number that may be named, and a critic. All deciders share both.
+// policy is an actor, which scores each candidate that a decider may name, and a critic. All deciders share both.
 type policy struct {
 	actor, critic *net
 	units         [hidden]float64 // scratch
 }
 
-// probabilities returns how likely each number is to be chosen: a softmax over those that may be named.
+// probabilities returns the probability of each candidate that may be named: a softmax over the actor's scores.
 func (p *policy) probabilities(c *choice) []float64 {
 	all := make([]float64, len(c.rows))
 	most := math.Inf(-1)
@@ -73,7 +73,7 @@ func (p *policy) probabilities(c *choice) []float64 {
 
 func (p *policy) value(state []float64) float64 { return p.critic.forward(state, &p.units) }
 
-// learn makes what turned out better than expected more likely, and the critic expect what came.
+// learn makes choices with positive advantage more likely, and fits the critic to the returns.
 func (p *policy) learn(all []decision, o *options, draw *rand.Rand) {
 	order := draw.Perm(len(all))
 	for range epochs {
@@ -84,9 +84,9 @@ func (p *policy) learn(all []decision, o *options, draw *rand.Rand) {
 	}
 }
 
-// descend takes one step of Adam.
+// descend makes one step of Adam.
 func (p *policy) descend(all []decision, batch []int, o *options) {
-	free, sum, squares := 0.0, 0.0, 0.0 // of the decisions that had a choice
+	free, sum, squares := 0.0, 0.0, 0.0 // of the decisions with more than one possible choice
 	for _, i := range batch {
 		if d := &all[i]; len(d.numbers) > 1 {
 			free++
@@ -108,7 +108,7 @@ func (p *policy) descend(all []decision, batch []int, o *options) {
 	p.critic.step(o.rate, norm)
 }
 
-// prefer adds the gradient of the clipped objective and of the entropy, by the numbers' scores.
+// prefer adds the gradient of the clipped objective and of the entropy with respect to the scores.
 func (p *policy) prefer(d *decision, advantage, entropy, weight float64) {
 	probabilities := p.probabilities(&d.choice)
 	ratio := math.Exp(math.Log(probabilities[d.taken]) - d.log)

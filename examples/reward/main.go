@@ -1,4 +1,4 @@
-// Command reward is clustergym with one reward more, in which a minute of waiting weighs most for short jobs.
+// Command reward is clustergym with one more reward, in which a minute of waiting costs most for short jobs.
 //
 //	go run ./reward train --scenario embedded-small-v1 --set train.reward=slowdown --updates 20 --dir runs/slowdown
 package main

@@ -8,11 +8,11 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Backfill starts the job that was submitted first. The first that does not fit gets a promise: the instant at which enough
-// GPUs will be free if running jobs end as estimated. Jobs behind it start out of turn only where they keep that promise,
-// because they end before it or use GPUs that it does not need (EASY backfilling, Lifka, JSSPP 1995).
+// Backfill starts jobs in the order of submission. The first job that does not fit gets a promise: the instant at which enough
+// GPUs will be free if running jobs end as estimated. A job behind it starts out of order only if it keeps the promise, because
+// it ends before that instant or uses GPUs that the promised job does not need (EASY backfilling, Lifka, JSSPP 1995).
 //
-// It counts whole GPUs and nothing else. A job without an estimate is taken to run for ever.
+// It counts only whole GPUs. It assumes that a job without an estimate runs for ever.
 type Backfill struct {
 	queue  []cluster.JobID // in order of submission
 	ending []ending        // scratch
@@ -65,7 +65,7 @@ func (b *Backfill) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// promise is when the first job that does not fit will start, and how many GPUs will be free beside it then.
+// promise is when the first job that does not fit will start, and how many GPUs will be free besides those that it takes.
 type promise struct {
 	made  bool
 	at    time.Duration
@@ -83,20 +83,20 @@ func (p *promise) before(s *cluster.View, id cluster.JobID) bool {
 	return estimate > 0 && s.Now()+estimate <= p.at
 }
 
-// use takes note of a job that has started out of turn.
+// use updates the promise after a job has started out of order.
 func (p *promise) use(s *cluster.View, id cluster.JobID) {
 	if !p.before(s, id) {
 		p.spare -= int64(s.Spec(id).Workers)
 	}
 }
 
-// ending is when a running job will give back its GPUs.
+// ending is when a running job will release its GPUs.
 type ending struct {
 	at   time.Duration
 	gpus int64
 }
 
-// promise looks ahead until the job fits.
+// promise computes the promise to a job from the expected ends of the running jobs.
 func (b *Backfill) promise(s *cluster.View, id cluster.JobID) promise {
 	b.ending = b.ending[:0]
 	for _, r := range s.Running() {

@@ -1,4 +1,4 @@
-// Command scheduler is clustergym with one policy more, a scheduler of one's own.
+// Command scheduler is clustergym with one more policy, a scheduler of your own.
 //
 //	go run ./scheduler eval --scenario embedded-small-v1 --policies fifo,sjfskip,backfill --baseline fifo --seeds 1
 package main
