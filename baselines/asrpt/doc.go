@@ -20,8 +20,8 @@
 //     see [StartRule]; the first job in the queue blocks the others (60 %), see Config.Backfill;
 //   - the delay rule for jobs that communicate much: the paper has one; its form: 45 %; other jobs may overtake a job that it
 //     holds back: 55 %; its constants are our own;
-//   - servers: as few as possible (65 %), the fullest if one can hold the job (45 %), see [NewHeavyEdge]; for the mapping by heavy
-//     edges, see env/physics/comm.
+//   - servers: as few as possible (65 %), the fullest if one can hold the job (45 %), see [NewHeavyEdge]; for the mapping by
+//     heavy edges, see env/physics/comm.
 //
 // The paper states a competitive guarantee, whose form we do not know. [New] states what holds for this code.
 package asrpt
