@@ -1,4 +1,4 @@
-// Command clustergym-studies fits, compares and reproduces: the studies behind clustergym.
+// Command clustergym-studies runs the studies behind clustergym: fits, comparisons of predictors, and reproductions of papers.
 package main
 
 import "github.com/clustergym/clustergym/studies/cli"

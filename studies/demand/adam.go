@@ -13,11 +13,12 @@ const (
 	eps   = 1e-8
 )
 
-// maxNorm bounds the gradient of a batch: a single burst shall not throw the weights far (Pascanu et al., ICML 2013).
+// maxNorm is the largest norm of the gradient of a batch, so that a single burst does not move the weights far (Pascanu et al.,
+// ICML 2013).
 const maxNorm = 1.0
 
-// adam holds the moments of the gradient, in the layout of the trained weights one after another. It is written out because
-// Gorgonia's solver bounds each number of a gradient instead of its norm, which turns it.
+// adam contains the moments of the gradient, in the layout of the trained weights one after another. This package implements
+// Adam itself because Gorgonia's solver bounds each component of a gradient and not its norm, which changes its direction.
 type adam struct {
 	m, v  []float64
 	steps int
@@ -25,7 +26,7 @@ type adam struct {
 
 func newAdam(size int) *adam { return &adam{m: make([]float64, size), v: make([]float64, size)} }
 
-// step moves the weights of n against the gradient, which it bounds.
+// step moves the weights of n against the gradient, after bounding its norm.
 func (a *adam) step(n *inference.LSTM, grad []float64, rate float64) {
 	square := 0.0
 	for _, g := range grad {

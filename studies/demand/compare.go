@@ -7,14 +7,14 @@ import (
 	"github.com/clustergym/clustergym/env/inference"
 )
 
-// Row is what a predictor comes to on the part of a series that nothing was fitted to.
+// Row contains the results of a predictor on the part of a series to which nothing was fitted.
 type Row struct {
 	Predictor string  `json:"predictor"`
-	MAE       float64 `json:"mae"`      // mean absolute error, in shares of the pool
+	MAE       float64 `json:"mae"`      // mean absolute error, in fractions of the pool
 	MSE       float64 `json:"mse"`      // mean squared error
-	Lent      float64 `json:"lent"`     // mean servers lent under the headroom alone
-	Unserved  float64 `json:"unserved"` // share of demand that then finds no server
-	// With the margin that the predictor needs on the days before: see inference.Calibrate.
+	Lent      float64 `json:"lent"`     // mean number of servers lent with the headroom only
+	Unserved  float64 `json:"unserved"` // fraction of demand that then finds no server
+	// The same with the margin that the predictor needs on the days before: see inference.Calibrate.
 	Margin         float64 `json:"margin"`
 	LentMargin     float64 `json:"lent_margin"`
 	UnservedMargin float64 `json:"unserved_margin"`
@@ -23,8 +23,8 @@ type Row struct {
 // ewmaWeight is the weight of the newest sample in the weighted mean.
 const ewmaWeight = 0.5
 
-// Predictors returns those that are compared: the last value, the weighted mean, the season, the autoregressive model,
-// fitted to the first steps of usage, the network, and the oracle.
+// Predictors returns the predictors to compare: the last value, the weighted mean, the season, the autoregressive model (fitted
+// to the first steps of usage), the network, and the oracle.
 func Predictors(usage inference.Series, fitted int, n *inference.LSTM) ([]inference.Predictor, error) {
 	if err := checkSplit(usage, fitted); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func Predictors(usage inference.Series, fitted int, n *inference.LSTM) ([]infere
 	}, nil
 }
 
-// Compare lets each predictor foresee all of usage and judges it by what comes after the first fitted steps. Margins are
-// calibrated on those, of which the first day only warms up. Steps that involve a filled value count neither way. The pool
+// Compare lets each predictor predict all of usage and evaluates it on the steps after the first fitted steps. It calibrates
+// margins on those first steps, of which the first day is only warm-up. Steps that involve a filled value do not count. The pool
 // has the given number of servers and keeps inference.DefaultHeadroom.
 func Compare(usage inference.Series, fitted int, predictors []inference.Predictor, servers int) ([]Row, error) {
 	if err := checkSplit(usage, fitted); err != nil {
@@ -72,7 +72,7 @@ func Compare(usage inference.Series, fitted int, predictors []inference.Predicto
 	return rows, nil
 }
 
-// Mean averages comparisons of the same predictors in the same order, each on another draw of a series. None give nil.
+// Mean averages comparisons of the same predictors in the same order, each on another draw of a series. It returns nil for none.
 func Mean(comparisons [][]Row) []Row {
 	if len(comparisons) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func Mean(comparisons [][]Row) []Row {
 	return mean
 }
 
-// checkSplit wants at least two days to fit to and something after them.
+// checkSplit returns an error unless there are at least two days to fit to and something after them.
 func checkSplit(usage inference.Series, fitted int) error {
 	if err := usage.Check(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func checkSplit(usage inference.Series, fitted int) error {
 	return nil
 }
 
-// misses returns the mean absolute and squared errors of what p says, over the steps that count.
+// misses returns the mean absolute and squared errors of p's predictions over the steps for which count returns true.
 func misses(usage inference.Series, p inference.Predictor, count func(i int) bool) (mae, mse float64) {
 	n := 0.0
 	for i, said := range inference.Forecast(p, usage.Values) {

@@ -11,23 +11,23 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// machine computes the mean squared error of a network, and its gradient, on batches of a fixed number of samples. Its graph
-// is the network unrolled over the window, with every step reading the same weights; it is built once and runs for all
-// batches. All numbers are float64, as those of inference.LSTM. Not safe for concurrent use.
+// machine computes the mean squared error of a network, and its gradient, on batches of a fixed number of samples. Its graph is
+// the network unrolled over the window, in which every step reads the same weights. It is built once and runs for all batches.
+// All numbers are float64, like those of inference.LSTM. Not safe for concurrent use.
 type machine struct {
 	rows   int
-	window [inference.LSTMWindow]*G.Node // [B,1] each, in units of the network
+	window [inference.LSTMWindow]*G.Node // each [B,1], in units of the network
 	target *G.Node                       // [B,1]
 	params []*G.Node                     // in the order of inference.LSTM.Params, without the scale
-	said   G.Value                       // [B,1]
+	said   G.Value                       // the network's prediction, [B,1]
 	cost   G.Value
 	vm     G.VM
 }
 
-// newMachine builds and compiles the graph for networks of the given width. Building is not safe to do twice at once.
+// newMachine builds and compiles the graph for networks of the given width. Two goroutines must not call it at once.
 func newMachine(width, rows int) (m *machine, err error) {
 	defer func() {
-		// Gorgonia panics on some mistakes in building; they end here as errors.
+		// Gorgonia panics on some mistakes in building; return them as errors.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("build demand graph: %v", r)
 		}
@@ -98,11 +98,11 @@ func (m *machine) unroll(named map[string]*G.Node, zero *G.Node) (*G.Node, error
 	return G.Mean(square)
 }
 
-// close releases the machine.
+// close releases the resources of the machine.
 func (m *machine) close() error { return m.vm.Close() }
 
-// run computes the mean squared error of n on exactly as many samples as the machine has rows, in units of the network, and
-// writes its gradient into grad, which has the layout of the trained weights one after another.
+// run computes the mean squared error of n, in units of the network, on a batch of exactly as many samples as the machine has
+// rows. It writes the gradient into grad, in the layout of the trained weights one after another.
 func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float64, error) {
 	if len(batch) != m.rows {
 		return 0, fmt.Errorf("run %d samples on a machine for %d", len(batch), m.rows)
@@ -129,21 +129,21 @@ func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float6
 		}
 		d := g.Data().([]float64)
 		at += copy(grad[at:], d)
-		clear(d) // Gorgonia adds to what is there
+		clear(d) // Gorgonia adds to the present content
 	}
 	return m.cost.Data().(float64), nil
 }
 
 func values(n *G.Node) []float64 { return n.Value().Data().([]float64) }
 
-// weight is a trained tensor of a network, sharing its memory.
+// weight is a trained tensor of a network; data is the network's own memory.
 type weight struct {
 	name  string
 	shape []int
 	data  []float64
 }
 
-// trained lists the weights that training moves: all but the scale.
+// trained returns the weights that training changes: all except the scale.
 func trained(n *inference.LSTM) []weight {
 	var ws []weight
 	for _, p := range n.Params() {
@@ -154,7 +154,7 @@ func trained(n *inference.LSTM) []weight {
 	return ws
 }
 
-// size is how many numbers training moves.
+// size returns how many numbers training changes.
 func size(n *inference.LSTM) int {
 	total := 0
 	for _, w := range trained(n) {

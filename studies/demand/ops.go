@@ -10,9 +10,9 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// gates adds x·w + h·u + b, the gates of a step before their nonlinearities, [B,4H], for x [B,in], h [B,H], w [in,4H],
-// u [H,4H] and b [4H]. The four blocks of columns are those of inference.LSTM. They stay in one matrix because Gorgonia
-// takes slices whose bounds agree modulo 256 for one and the same.
+// gates adds x·w + h·u + b to the graph: the gates of a step before their nonlinearities, [B,4H], for x [B,in], h [B,H], w
+// [in,4H], u [H,4H] and b [4H]. The four blocks of columns are those of inference.LSTM. They stay in one matrix because Gorgonia
+// treats slices whose bounds agree modulo 256 as identical.
 func gates(x, h, w, u, b *G.Node) (*G.Node, error) {
 	s := product{in: w.Shape()[0], hidden: u.Shape()[0], out: w.Shape()[1]}
 	grad := func(n G.Nodes, _, da *G.Node) (G.Nodes, error) {
@@ -42,7 +42,7 @@ func gates(x, h, w, u, b *G.Node) (*G.Node, error) {
 		[]bool{true, true, true, true, true}, x, h, w, u, b)
 }
 
-// product holds the widths of gates.
+// product contains the widths of gates.
 type product struct{ in, hidden, out int }
 
 func sums[T kernel.Float](s product) graphop.Body[T] {
@@ -78,7 +78,7 @@ const (
 	blocks
 )
 
-// cell adds the next cell state σ(f)*c + σ(i)*tanh(g), [B,H], for gates a [B,4H] and the state before, c [B,H].
+// cell adds the next cell state to the graph: σ(f)*c + σ(i)*tanh(g), [B,H], for gates a [B,4H] and the previous state c [B,H].
 func cell(a, c *G.Node) (*G.Node, error) {
 	width := c.Shape()[1]
 	grad := func(n G.Nodes, _, dy *G.Node) (G.Nodes, error) {
@@ -120,7 +120,7 @@ func cellBack[T kernel.Float](width int) graphop.Body[T] {
 	}
 }
 
-// hidden adds the output of a step, σ(o)*tanh(c), [B,H], for gates a [B,4H] and the cell state after it, c [B,H].
+// hidden adds the output of a step to the graph: σ(o)*tanh(c), [B,H], for gates a [B,4H] and the cell state after it, c [B,H].
 func hidden(a, c *G.Node) (*G.Node, error) {
 	width := c.Shape()[1]
 	grad := func(n G.Nodes, _, dy *G.Node) (G.Nodes, error) {
@@ -153,7 +153,7 @@ func hiddenBack[T kernel.Float](width int) graphop.Body[T] {
 	}
 }
 
-// outputGate is where in the gates [B,4H] the output gate of element k of a state [B,H] stands.
+// outputGate returns the index, in the gates [B,4H], of the output gate of element k of a state [B,H].
 func outputGate(k, width int) int { return k/width*blocks*width + blockO*width + k%width }
 
 func tanh[T kernel.Float](x T) T { return T(math.Tanh(float64(x))) }

@@ -8,17 +8,17 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// sample is a window of a series and what followed.
+// sample is a window of a series and the value after it.
 type sample struct {
-	window []float64 // [LSTMWindow], oldest first; the series' memory
+	window []float64 // [LSTMWindow], oldest first; a part of the series
 	next   float64
 }
 
-// cut lists the samples of a series whose next value stands in [lo,hi). Those that touch a filled value are left out: nobody
-// measured what they would teach.
+// cut returns the samples of a series whose next value has an index in [lo,hi). It leaves out samples with a filled value,
+// because filled values were not measured.
 func cut(u inference.Series, lo, hi int) []sample {
 	var samples []sample
-	clean := 0 // measured values before i, without interruption
+	clean := 0 // number of measured values directly before i
 	for i, v := range u.Values[:hi] {
 		if i >= lo && clean >= inference.LSTMWindow && !u.IsFilled(i) {
 			samples = append(samples, sample{u.Values[i-inference.LSTMWindow : i], v})
@@ -30,7 +30,7 @@ func cut(u inference.Series, lo, hi int) []sample {
 	return samples
 }
 
-// split cuts every series into samples to learn from and, from its end, samples that choose among the epochs' weights.
+// split cuts every series into samples to learn from and, at its end, validation samples that choose the epoch.
 func split(series []inference.Series, share float64) (learn, judge []sample, err error) {
 	for i, u := range series {
 		if err := u.Check(); err != nil {
@@ -50,7 +50,7 @@ func split(series []inference.Series, share float64) (learn, judge []sample, err
 	return learn, judge, nil
 }
 
-// scaleOf measures the network's units: mean and deviation of usage, and the deviation of its changes.
+// scaleOf computes the network's units: mean and deviation of usage, and the deviation of its changes.
 func scaleOf(samples []sample) ([]float64, error) {
 	var usage, change stats.Welford
 	for _, s := range samples {
@@ -65,7 +65,7 @@ func scaleOf(samples []sample) ([]float64, error) {
 	return scale, nil
 }
 
-// meanSquare is the mean squared error of n, in squared shares of the pool.
+// meanSquare returns the mean squared error of n, in squared fractions of the pool.
 func meanSquare(n *inference.LSTM, samples []sample) float64 {
 	sum := 0.0
 	for _, s := range samples {

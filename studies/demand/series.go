@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// Generated names the series that inference.DefaultCycle draws.
+	// Generated is the name of the series that inference.DefaultCycle draws.
 	Generated = "generated"
-	// Step is that of the predictors (Lyra, EuroSys 2023, §6).
+	// Step is the time between two samples of the predictors (Lyra, EuroSys 2023, §6).
 	Step = 5 * time.Minute
-	// Peak is the share of the pool that the peak of a series takes, as in Lyra's inference cluster (EuroSys 2023, Fig. 1).
+	// Peak is the fraction of the pool that the peak of a series uses, as in Lyra's inference cluster (EuroSys 2023, Fig. 1).
 	Peak = 0.95
 	// Day is the number of steps in a day.
 	Day = int(24 * time.Hour / Step)
@@ -21,8 +21,9 @@ const (
 	generatedDays = 14
 )
 
-// Open returns usage in steps of Step: of Generated, 14 days, or of an archive of ServeGen's request rates, whose bins of
-// ten minutes are halved. seed is that of the drawing, or of the halving: see inference.Series.Resample.
+// Open returns usage in steps of Step. The name Generated gives 14 generated days; other names are archives of ServeGen's
+// request rates, whose bins of ten minutes Open divides in two. seed determines the drawing, or the division: see
+// inference.Series.Resample.
 func Open(name string, seed uint64) (inference.Series, error) {
 	rates, err := open(name, seed)
 	if err != nil {
@@ -46,7 +47,7 @@ func open(name string, seed uint64) (inference.Series, error) {
 	return rates.Resample(Step, rng.Stream(seed, "resample"))
 }
 
-// TrainingPart is the first days of usage.
+// TrainingPart returns the first days of usage.
 func TrainingPart(usage inference.Series, days int) (inference.Series, error) {
 	if days < 1 || days > len(usage.Values)/Day {
 		return inference.Series{}, fmt.Errorf("take %d training days of %.1f, want 1 or more that are there",

@@ -1,6 +1,5 @@
-// Package demand trains the network that foresees the usage of an inference pool, and compares it with the other predictors
-// on days that none of them was fitted to. The network itself, and what it is used for, belong to env/inference, which runs
-// it without Gorgonia.
+// Package demand trains the network that predicts the usage of an inference pool, and compares it with the other predictors on
+// days to which none of them was fitted. The network itself and its use are in env/inference, which runs it without Gorgonia.
 package demand
 
 import (
@@ -13,24 +12,24 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Config is all that fixes a training's result, together with its series: the same of both give the same weights, byte for
-// byte, on one platform.
+// Config contains all that, together with the series, determines the result of a training. On one platform equal configurations
+// and series give equal weights, byte for byte.
 type Config struct {
 	Hidden     int     // width of both layers
-	Epochs     int     // at most
-	Batch      int     // samples a step; what is left of an epoch is dropped, others each time
-	Rate       float64 // Adam's step in the first epoch, falling linearly to a tenth in the last
-	Patience   int     // epochs in a row that may fail to improve on the best
-	Validation float64 // share of each series, at its end, that chooses among the epochs' weights
+	Epochs     int     // largest number of epochs
+	Batch      int     // number of samples per step; each epoch drops the remainder, other samples each time
+	Rate       float64 // Adam's step size in the first epoch; it falls linearly to a tenth in the last
+	Patience   int     // the training ends after that many epochs in a row without a better one
+	Validation float64 // fraction of each series, at its end, that chooses the epoch
 	Seed       uint64
 }
 
-// DefaultConfig returns the settings of the released weights. Lyra's paper names no width, rate or number of epochs.
+// DefaultConfig returns the settings of the released weights. Lyra's paper gives no width, rate or number of epochs.
 func DefaultConfig() Config {
 	return Config{Hidden: 24, Epochs: 60, Batch: 64, Rate: 3e-3, Patience: 12, Validation: 0.2, Seed: 1}
 }
 
-// Validate reports the first setting out of range.
+// Validate returns an error about the first setting out of range.
 func (c *Config) Validate() error {
 	for _, f := range []struct {
 		key      string
@@ -52,29 +51,29 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Epoch is what an epoch came to. Errors are mean squared ones of usage, in shares of the pool.
+// Epoch is the result of an epoch. Errors are mean squared errors of usage, in fractions of the pool.
 type Epoch struct {
 	Epoch      int     `json:"epoch"`      // from 1; 0 is before training
-	Train      float64 `json:"train"`      // while the weights moved; 0 before training
+	Train      float64 `json:"train"`      // while the weights changed; 0 before training
 	Validation float64 `json:"validation"` // of the weights at its end
 }
 
-// Report is what a training came to.
+// Report is the result of a training.
 type Report struct {
-	Samples    int   `json:"samples"`    // learned from
-	Validation int   `json:"validation"` // samples that chose the epoch
-	Epochs     int   `json:"epochs"`     // finished
+	Samples    int   `json:"samples"`    // number of training samples
+	Validation int   `json:"validation"` // number of validation samples
+	Epochs     int   `json:"epochs"`     // number of epochs finished
 	Start      Epoch `json:"start"`      // before training, when the network predicts the last value
-	Best       Epoch `json:"best"`       // whose weights the network has; that of 0 if none was better
-	Stopped    bool  `json:"stopped"`    // by the context
+	Best       Epoch `json:"best"`       // the epoch whose weights the network has; epoch 0 if none was better
+	Stopped    bool  `json:"stopped"`    // true if the context ended the training
 }
 
-// Train fits a network to series of usage, fractions of a pool in equal steps, by Adam on the mean squared error one step
-// ahead. It keeps the weights of the epoch that does best on the series' ends, which it does not learn from, and ends when
-// Patience runs out. Samples that touch filled values are left out.
+// Train fits a network to series of usage, fractions of a pool in equal steps, by Adam on the mean squared error one step ahead.
+// It validates each epoch on the ends of the series, which it does not train on, keeps the weights of the best epoch, and ends
+// when Patience runs out. It leaves out samples with filled values.
 //
-// progress, if not nil, is told every epoch when it ends. When ctx ends, the epoch in progress is finished, and Train
-// returns the best so far with Report.Stopped and no error.
+// Train calls progress, if not nil, at the end of every epoch. When ctx ends, Train finishes the present epoch and returns the
+// best weights so far with Report.Stopped and no error.
 func Train(
 	ctx context.Context, series []inference.Series, cfg Config, progress func(Epoch),
 ) (*inference.LSTM, Report, error) {
@@ -94,7 +93,7 @@ func Train(
 	if err != nil {
 		return nil, Report{}, err
 	}
-	defer func() { _ = m.close() }() // nothing is lost with a machine
+	defer func() { _ = m.close() }() // a machine contains nothing to save
 	r := Report{Samples: len(learn), Validation: len(judge), Start: Epoch{Validation: meanSquare(n, judge)}}
 	r.Best = r.Start
 	best, a := clone(n), newAdam(size(n))
@@ -118,8 +117,8 @@ func Train(
 	return best, r, nil
 }
 
-// epoch takes a step for every full batch of the samples in an order drawn anew, and returns the mean squared error on the
-// way.
+// epoch makes a step for every full batch of the samples, in a newly drawn order, and returns the mean squared error over the
+// batches.
 func (a *adam) epoch(m *machine, n *inference.LSTM, samples []sample, cfg *Config, epoch int) (float64, error) {
 	order := rng.Stream(cfg.Seed, "train demand", "order", strconv.Itoa(epoch)).Perm(len(samples))
 	rate := cfg.Rate * (1 - 0.9*float64(epoch-1)/float64(max(cfg.Epochs-1, 1)))

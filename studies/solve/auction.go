@@ -7,22 +7,22 @@ import (
 )
 
 // Auction assigns tasks to agents by Bertsekas' auction with epsilon scaling (Bertsekas, Annals of Operations Research 14,
-// 1988). It sees no payoffs; without them its value is at most Slack below the best, and the best itself if the utilities
-// are whole numbers and Slack is below 1. Equal agents, which max-product cannot tell apart, do it no harm; which of
-// them gets what is as prices have it.
+// 1988). It ignores payoffs; without payoffs its value is at most Slack below the best, and equals the best if the utilities are
+// whole numbers and Slack is below 1. It works with equal agents, between which max-product cannot decide; the prices decide
+// which of them gets what.
 //
-// Agents may stay idle and tasks open, so the auction runs on the symmetric problem of twice the size: every place of a
-// task has a twin that would leave it open, every agent a second object that leaves it idle, and twins may have those for
-// nothing.
+// Agents may stay idle and tasks may stay open. The auction therefore runs on a symmetric problem of twice the size: every place
+// of a task has a twin, a further bidder that would leave the place open, and every agent has a further object that leaves it
+// idle. Twins value these idle objects at 0.
 type Auction[T kernel.Float] struct {
-	Slack float64 // 0 means 1e-4 of the most that one agent can gain
+	Slack float64 // 0 stands for 1e-4 of the most that one agent can gain
 
 	view[T]
-	first   []int32   // [tasks+1] the places of a task: objects first[t]..first[t+1]
+	first   []int32   // [tasks+1] the places of task t are the objects first[t]..first[t+1]
 	price   []float64 // of places, then of the agents' idle objects
-	owner   []int32   // person per object, -1: none
-	holds   []int32   // object per person, agents first, then the twins of the places
-	slot    []int32   // [n] the slot that an agent wants its object for
+	owner   []int32   // by object: the person that has it; -1: none
+	holds   []int32   // by person (agents first, then the twins of the places): its object
+	slot    []int32   // [n] the slot for which an agent wants its object
 	outside []int32   // [n] best slot without a task
 	queue   []int32
 }
@@ -36,7 +36,8 @@ func (s *Auction[T]) Solve(p *Problem[T], choice []int) float64 {
 	if slack <= 0 {
 		slack = 1e-4 * span
 	}
-	// A result is within persons*epsilon of the best; half of it is left to rounding. Smaller steps would not show in prices.
+	// A result is within persons*epsilon of the best; half of Slack is reserved for rounding. Smaller steps would not change
+	// prices.
 	last := max(slack/float64(2*max(1, persons)), 1e-12*span)
 	for epsilon := max(span/2, last); span > 0; epsilon = max(epsilon/5, last) {
 		s.round(epsilon, span)
@@ -56,7 +57,7 @@ func (s *Auction[T]) Solve(p *Problem[T], choice []int) float64 {
 
 func (s *Auction[T]) places() int { return int(s.first[len(s.first)-1]) }
 
-// layOut lays out the objects and returns the most that any agent can gain by having a task.
+// layOut numbers the objects and returns the most that any agent can gain from a task.
 func (s *Auction[T]) layOut() float64 {
 	s.first = append(s.first[:0], 0)
 	for _, c := range s.p.Capacity {
@@ -82,7 +83,7 @@ func (s *Auction[T]) layOut() float64 {
 	return span
 }
 
-// round runs one auction from the prices of the one before.
+// round runs one auction, beginning with the prices of the one before.
 func (s *Auction[T]) round(epsilon, span float64) {
 	s.queue = s.queue[:0]
 	for i := range s.holds {
@@ -108,7 +109,7 @@ func (s *Auction[T]) round(epsilon, span float64) {
 	}
 }
 
-// bid returns the object that agent i profits from most, and by how much more than from the next.
+// bid returns the object that gives agent i the most profit, and by how much more than the second best.
 func (s *Auction[T]) bid(i int) (object int32, rise float64) {
 	w, places := s.row(s.w, i), s.places()
 	object = int32(places + i)
@@ -116,7 +117,7 @@ func (s *Auction[T]) bid(i int) (object int32, rise float64) {
 	best, second := -s.price[object], math.Inf(-1)
 	for a := 1; a < len(w); a++ {
 		t := s.task(i, int32(a))
-		if t < 0 || w[a] <= base { // a loss is in no best choice
+		if t < 0 || w[a] <= base { // an item that loses against being idle is in no best choice
 			continue
 		}
 		for c := s.first[t]; c < s.first[t+1]; c++ {
@@ -130,7 +131,7 @@ func (s *Auction[T]) bid(i int) (object int32, rise float64) {
 	return object, best - second
 }
 
-// bidTwin is bid for the twin of a place: it has the place itself, or any idle object, for nothing.
+// bidTwin does the same as bid for the twin of a place, which values its place and every idle object at 0.
 func (s *Auction[T]) bidTwin(place int32) (object int32, rise float64) {
 	object = place
 	best, second := -s.price[place], math.Inf(-1)

@@ -6,12 +6,12 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// BruteForce tries all joint choices without conflicts, and so finds the best: the oracle for small problems. It leaves out
-// what cannot beat the best so far even if every later agent had its best item and the best payoffs; still it takes up to
+// BruteForce tries all joint choices without conflicts and so finds the best: the oracle for small problems. It prunes choices
+// that cannot exceed the best so far even if every later agent had its best item and the best payoffs. It still takes up to
 // (K+1)^n steps.
 type BruteForce[T kernel.Float] struct {
 	view[T]
-	rest  []float64 // [n+1] at most so much is to come from agents i and later
+	rest  []float64 // [n+1] upper bound on what agents i and later add
 	trial []int
 	best  float64
 }
@@ -34,7 +34,7 @@ func (s *BruteForce[T]) Solve(p *Problem[T], choice []int) float64 {
 	return s.sum(choice)
 }
 
-// most returns the most that the payoffs of a slot with earlier agents can come to.
+// most returns an upper bound on the payoffs of a slot with earlier agents.
 func (s *BruteForce[T]) most(i, slot int) float64 {
 	if slot == 0 {
 		return 0

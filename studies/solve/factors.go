@@ -6,22 +6,22 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// TaskFactors is max-product with one factor per task: agents tell tasks how much they would lose without them, tasks tell
-// agents what they would displace, which is a price. It sees no payoffs; without them it finds the best choice if that is
-// unique (Bayati, Shah and Sharma, IEEE Transactions on Information Theory 54(3), 2008), after a number of iterations that
-// grows with the span of the utilities over the lead of the best choice. Equal agents have no unique best choice: they flip
-// together. What their claims leave open is then filled as Greedy does, so choices never conflict.
+// TaskFactors is max-product with one factor per task. Agents tell tasks how much they would lose without them; tasks tell
+// agents what they would displace, which is a price. It ignores payoffs; without payoffs it finds the best choice if that is
+// unique (Bayati, Shah and Sharma, IEEE Transactions on Information Theory 54(3), 2008), after a number of iterations that grows
+// with the span of the utilities divided by the lead of the best choice. With equal agents there is no unique best choice, and
+// they all change their minds together. It fills what the agents' claims leave open as Greedy does, so choices never conflict.
 type TaskFactors[T kernel.Float] struct {
-	Iterations int     // or until no message changes; 0 means 30
-	Damping    float64 // share of its last value that a price keeps, 0..1
+	Iterations int     // largest number; ends earlier when no message changes; 0 stands for 30
+	Damping    float64 // fraction of its last value that a price keeps, 0..1
 
 	view[T]
 	decoder
 	price []float64 // [n*slots] what tasks tell agents, at most 0
 	bids  []float64 // [n*slots] utilities and prices
-	first []int32   // [tasks+1] the most that agents would lose, for each task capacity+1 of them, falling
+	first []int32   // [tasks+1] range in loss of each task: the capacity+1 largest losses of agents, descending
 	loss  []float64
-	agent []int32 // whose loss that is
+	agent []int32 // by element of loss: the agent
 }
 
 // Solve implements Solver.
@@ -52,8 +52,8 @@ func (s *TaskFactors[T]) Solve(p *Problem[T], choice []int) float64 {
 	return s.readOff(choice)
 }
 
-// readOff lets agents claim what the messages say. Of too many claims those of highest utility hold; the losers, and who
-// claimed nothing, then choose from what is left as in Greedy.
+// readOff lets agents claim the tasks that the messages suggest. If too many claim a task, those of highest utility get it. The
+// losers, and the agents that claimed nothing, choose from what is left as in Greedy.
 func (s *TaskFactors[T]) readOff(choice []int) float64 {
 	s.argmax(choice, s.bids)
 	s.value(choice)
@@ -67,7 +67,7 @@ func (s *TaskFactors[T]) readOff(choice []int) float64 {
 	return s.sum(choice)
 }
 
-// tell lets agent i tell each task what it would lose without it: its utility less the best bid on anything else.
+// tell computes what agent i would lose without each task: its utility minus its best bid on anything else.
 func (s *TaskFactors[T]) tell(i int) {
 	w, bids := s.row(s.w, i), s.row(s.bids, i)
 	at := 0
@@ -95,7 +95,7 @@ func (s *TaskFactors[T]) tell(i int) {
 	}
 }
 
-// enter puts a loss of an agent among the largest of a task, once per agent.
+// enter puts a loss of an agent among the largest of a task, at most once per agent.
 func (s *TaskFactors[T]) enter(t, i int32, loss float64) {
 	losses, agents := s.loss[s.first[t]:s.first[t+1]], s.agent[s.first[t]:s.first[t+1]]
 	last := len(losses) - 1
@@ -117,7 +117,7 @@ func (s *TaskFactors[T]) enter(t, i int32, loss float64) {
 	losses[at], agents[at] = loss, i
 }
 
-// hear sets the prices: to have the task, an agent must displace the last of as many others as the task has places for.
+// hear sets the prices: to get a task with c places, an agent must displace the c-th of the others.
 func (s *TaskFactors[T]) hear() (changed bool) {
 	for i := range s.n {
 		w, price, bids := s.row(s.w, i), s.row(s.price, i), s.row(s.bids, i)

@@ -6,9 +6,10 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Greedy commits the (agent, item) pair of highest gain over NoOp in the whole problem, closes the task if that was its last
-// place, adds the payoffs to the bids of the neighbours, and repeats until no pair gains. Choices never conflict. It costs
-// O(n*K) for a start, and per commit O(K*rank) per neighbour and O(K) per agent whose best item went.
+// Greedy repeatedly commits the (agent, item) pair with the highest gain over NoOp in the whole problem, until no pair gains.
+// After each commit it closes the task if its last place is taken, and adds the payoffs to the bids of the neighbours. Choices
+// never conflict. It costs O(n*K) at the start and, per commit, O(K*rank) per neighbour and O(K) per agent whose best item is
+// gone.
 type Greedy[T kernel.Float] struct {
 	view[T]
 	decoder
@@ -22,18 +23,18 @@ func (s *Greedy[T]) Solve(p *Problem[T], choice []int) float64 {
 	return s.sum(choice)
 }
 
-// decoder is a heap of undecided agents by the gain of their best slot. A gain may be out of date when a task has closed
-// since; it is then too high, and set right when it comes up.
+// decoder is a heap of undecided agents by the gain of their best slot. A gain may be out of date because a task has closed
+// since. It is then too high, and is corrected when its agent comes to the top.
 type decoder struct {
 	bids []float64 // [n*slots]
 	slot []int32   // best slot per agent
-	gain []float64 // bid of the best item less that of NoOp; unless it is positive, the best slot is NoOp
+	gain []float64 // bid of the best item minus that of NoOp; if it is not positive, the best slot is NoOp
 	heap []int32
-	at   []int32 // place in heap per agent, -1 once it has decided
+	at   []int32 // by agent: its index in heap; -1 once it has decided
 }
 
-// decode commits slots by gain. With messages [edges*slots], a neighbour's bids count what the agent might have sent until
-// it decides, and what it did choose from then on.
+// decode commits slots by gain. messages, if not nil, is [edges*slots]; a neighbour's bids contain an agent's message until that
+// agent decides, and then the payoffs of its choice.
 func decode[T kernel.Float](v *view[T], d *decoder, choice []int, messages []T) {
 	v.reset()
 	d.slot, d.gain, d.at = grow(d.slot, v.n), grow(d.gain, v.n), grow(d.at, v.n)
@@ -75,7 +76,7 @@ func decode[T kernel.Float](v *view[T], d *decoder, choice []int, messages []T) 
 	}
 }
 
-// rate finds the best open slot of agent i.
+// rate finds the best open slot of agent i and its gain.
 func rate[T kernel.Float](v *view[T], d *decoder, i int) {
 	bids := v.row(d.bids, i)
 	at, bid := int32(0), math.Inf(-1)
@@ -91,7 +92,7 @@ func rate[T kernel.Float](v *view[T], d *decoder, i int) {
 	d.slot[i] = at
 }
 
-// before reports whether the agent at a comes up before that at b.
+// before reports whether the agent at index a of the heap comes before that at index b.
 func (d *decoder) before(a, b int) bool {
 	i, j := d.heap[a], d.heap[b]
 	return d.gain[i] > d.gain[j] || d.gain[i] == d.gain[j] && i < j
@@ -102,7 +103,7 @@ func (d *decoder) swap(a, b int) {
 	d.at[d.heap[a]], d.at[d.heap[b]] = int32(a), int32(b)
 }
 
-// pop removes the agent that comes up first.
+// pop removes the agent at the top.
 func (d *decoder) pop() {
 	last := len(d.heap) - 1
 	first := d.heap[0]

@@ -6,23 +6,23 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// MaxPlus sends messages along the edges: how much the sender can make of each choice of the receiver. Each agent then
-// chooses by its utility and the messages that it got. It is exact on trees after as many iterations as the tree is wide,
-// and without guarantee elsewhere (Kok and Vlassis, JMLR 7, 2006; in learned graphs: Boehmer et al., ICML 2020). Unless
-// Decode is set it sees no tasks, so agents may claim the same one.
+// MaxPlus sends messages along the edges: the most that the sender's side can gain with each choice of the receiver. Each agent
+// then chooses by its utility and the messages that it received. It is exact on trees after as many iterations as the tree's
+// diameter, and has no guarantee on other graphs (Kok and Vlassis, JMLR 7, 2006; in learned graphs: Boehmer et al., ICML 2020).
+// Unless Decode is set it ignores tasks, so agents may claim the same one.
 type MaxPlus[T kernel.Float] struct {
-	Iterations int     // every message is sent so often, or until none changes; 0 means 8
-	Damping    float64 // share of its last value that a message keeps, 0..1
-	Async      bool    // agents send in turn and use what arrived in this iteration; otherwise all send at once
-	Anytime    bool    // keep the best choice of all iterations, by Value, instead of the last
-	Normalise  bool    // subtract from a message its mean over the receiver's legal choices: no message grows in loops
-	Decode     bool    // read choices off one after another, as Greedy does, with the messages in its bids: no conflicts
+	Iterations int     // largest number of iterations; ends earlier when no message changes; 0 stands for 8
+	Damping    float64 // fraction of its last value that a message keeps, 0..1
+	Async      bool    // agents send in turn and use the messages of this iteration; otherwise all send at once
+	Anytime    bool    // keep the best choice of all iterations, by Value, not the last
+	Normalise  bool    // subtract from a message its mean over the receiver's legal choices, so that messages do not grow in loops
+	Decode     bool    // read choices off one after another, as Greedy does, with the messages in the bids: no conflicts
 
 	view[T]
 	decoder
 	messages []T       // [edges*slots]
 	total    []float64 // [n*slots] utilities and all messages
-	x        []float64 // [slots] what the sender's slots are worth without the receiver
+	x        []float64 // [slots] values of the sender's slots without the receiver
 	out      [2][]float64
 	kept     []int
 }
@@ -82,7 +82,7 @@ func (s *MaxPlus[T]) readOff(choice []int) float64 {
 	return value
 }
 
-// addUp brings the totals up to date with the messages.
+// addUp computes the totals from the messages.
 func (s *MaxPlus[T]) addUp() {
 	copy(s.total, s.w)
 	for i := range s.n {
@@ -98,8 +98,8 @@ func (s *MaxPlus[T]) addUp() {
 // sent returns the message along edge e.
 func (s *MaxPlus[T]) sent(e int32) []T { return s.messages[int(e)*s.slots:][:s.slots] }
 
-// together sends every message once, from the totals before. The two directions of an edge do not see each other, so both
-// are computed before either is stored.
+// together sends every message once, from the totals before. The messages in the two directions of an edge must not depend on
+// each other, so together computes both before it stores either.
 func (s *MaxPlus[T]) together() (changed bool) {
 	for i := range s.n {
 		for e, to := s.edges(i); e < to; e++ {
@@ -117,7 +117,7 @@ func (s *MaxPlus[T]) together() (changed bool) {
 	return changed
 }
 
-// inTurn sends every message once, from totals that are kept up to date.
+// inTurn sends every message once, from totals that it keeps up to date.
 func (s *MaxPlus[T]) inTurn() (changed bool) {
 	for i := range s.n {
 		for e, to := s.edges(i); e < to; e++ {
@@ -130,7 +130,7 @@ func (s *MaxPlus[T]) inTurn() (changed bool) {
 	return changed
 }
 
-// compute finds the message of agent i along edge e: from all that it knows but what came the other way.
+// compute computes the message of agent i along edge e, from all that i knows except the message in the opposite direction.
 func (s *MaxPlus[T]) compute(dst []float64, i int, e int32) {
 	back := s.sent(s.reverse[e])
 	for k, total := range s.row(s.total, i) {
@@ -139,7 +139,7 @@ func (s *MaxPlus[T]) compute(dst []float64, i int, e int32) {
 	s.message(dst, s.x, i, e)
 }
 
-// store puts a new message to agent j in its place, and adds the change to total unless that is nil.
+// store stores a new message to agent j, and adds the change to total unless that is nil.
 func (s *MaxPlus[T]) store(message []float64, j int, e int32, total []float64) (changed bool) {
 	mean := 0.0
 	if s.Normalise {
@@ -158,7 +158,7 @@ func (s *MaxPlus[T]) store(message []float64, j int, e int32, total []float64) (
 	return changed
 }
 
-// meanLegal is the mean of x over slots with a utility above -Inf. NoOp is one.
+// meanLegal returns the mean of x over slots with a utility above -Inf. The slot of NoOp is always one.
 func meanLegal(x, w []float64) float64 {
 	sum, count := 0.0, 0
 	for k, u := range w {

@@ -7,21 +7,21 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Pair gives payoffs of linked agents that low rank cannot hold.
+// Pair gives payoffs of linked agents that are not of low rank.
 type Pair[T kernel.Float] interface {
-	// Payoff returns what items a of agent i and b of agent j are worth together. It must be finite and symmetric,
-	// Payoff(i,a,j,b) == Payoff(j,b,i,a), and is not asked about illegal items.
+	// Payoff returns the joint value of item a of agent i and item b of agent j. It must be finite and symmetric, Payoff(i,a,j,b)
+	// == Payoff(j,b,i,a). Solvers do not call it for illegal items.
 	Payoff(i, a, j, b int) T
 }
 
-// PairFunc is a Pair by a function. One message costs K*K calls.
+// PairFunc is a function as a Pair. One message costs K*K calls.
 type PairFunc[T kernel.Float] func(i, a, j, b int) T
 
 // Payoff calls f.
 func (f PairFunc[T]) Payoff(i, a, j, b int) T { return f(i, a, j, b) }
 
-// Diagonal is a Pair of payoffs between equal items only: what item a, chosen by agents i and j both, is worth beyond the
-// utilities. Where there are no other payoffs one message costs K calls, not K*K.
+// Diagonal is a Pair with payoffs only between equal items: the value, beyond the utilities, of agents i and j both choosing
+// item a. If there are no other payoffs, one message costs K calls and not K*K.
 type Diagonal[T kernel.Float] func(i, j, a int) T
 
 // Payoff calls f if the items are equal.
@@ -32,8 +32,8 @@ func (f Diagonal[T]) Payoff(i, a, j, b int) T {
 	return f(i, j, a)
 }
 
-// link finds the opposite direction of each edge. It panics unless every edge is there in both directions, ascending within
-// an agent.
+// link finds the opposite direction of each edge. It panics unless every edge exists in both directions, ascending within an
+// agent.
 func (v *view[T]) link() {
 	v.same = nil
 	if v.p.Payoffs == nil {
@@ -44,7 +44,7 @@ func (v *view[T]) link() {
 		return
 	}
 	v.reverse = grow(v.reverse, len(g.To))
-	v.order = append(v.order[:0], g.Start[:v.n]...) // per agent, the edge that must lead back next
+	v.order = append(v.order[:0], g.Start[:v.n]...) // per agent: the next edge that must lead back
 	for i := range v.n {
 		for e := g.Start[i]; e < g.Start[i+1]; e++ {
 			j := int(g.To[e])
@@ -66,7 +66,7 @@ func (v *view[T]) edges(i int) (from, to int32) {
 	return 0, 0
 }
 
-// payoff returns what item a of agent i and item b at the other end of edge e are worth together.
+// payoff returns the joint value of item a of agent i and item b at the other end of edge e.
 func (v *view[T]) payoff(i int, e int32, a, b int) float64 {
 	j, sum := int(v.p.Graph.To[e]), 0.0
 	if f := v.p.Payoffs; f != nil {
@@ -83,8 +83,8 @@ func (v *view[T]) payoff(i int, e int32, a, b int) float64 {
 	return sum
 }
 
-// payoffRow returns the payoffs of item a of agent i with every item at the other end of edge e, 0 for the illegal ones. The
-// slice is reused.
+// payoffRow returns the payoffs of item a of agent i with every item at the other end of edge e, 0 for illegal ones. The next
+// call overwrites the slice.
 func (v *view[T]) payoffRow(i int, e int32, a int) []float64 {
 	dst, j := v.payoffs, int(v.p.Graph.To[e])
 	clear(dst)
@@ -111,7 +111,7 @@ func (v *view[T]) payoffRow(i int, e int32, a int) []float64 {
 	return dst
 }
 
-// addPayoffs adds to bids [n*slots] what a committed slot of agent i is worth along edge e.
+// addPayoffs adds the payoffs of a committed slot of agent i along edge e to bids [n*slots].
 func (v *view[T]) addPayoffs(bids []float64, i int, e, slot int32) {
 	if slot == 0 {
 		return
@@ -122,8 +122,8 @@ func (v *view[T]) addPayoffs(bids []float64, i int, e, slot int32) {
 	}
 }
 
-// message fills dst [slots] with the most that agent i can make of each slot at the other end of edge e, if its own slots
-// are worth x: dst[s'] = max_s x[s] + f(s,s'). x[0] must be finite. For illegal slots dst is finite and means nothing.
+// message fills dst [slots] with the most that agent i can gain for each slot at the other end of edge e, if its own slots have
+// the values x: dst[s'] = max_s x[s] + f(s,s'). x[0] must be finite. For illegal slots dst is finite and has no meaning.
 func (v *view[T]) message(dst, x []float64, i int, e int32) {
 	if v.same != nil {
 		v.messageSame(dst, x, i, int(v.p.Graph.To[e]))
@@ -139,7 +139,7 @@ func (v *view[T]) message(dst, x []float64, i int, e int32) {
 		}
 		item = max(item, x[s])
 		for b, f := range v.payoffRow(i, e, s-1) {
-			if y := x[s] + f; y > dst[b+1] { // max would look for NaN
+			if y := x[s] + f; y > dst[b+1] { // faster than max, which checks for NaN
 				dst[b+1] = y
 			}
 		}
@@ -147,7 +147,7 @@ func (v *view[T]) message(dst, x []float64, i int, e int32) {
 	dst[0] = max(idle, item)
 }
 
-// messageSame is message where only equal items have a payoff: the best slot serves all but itself.
+// messageSame is message for payoffs between equal items only: the best slot determines all elements except its own.
 func (v *view[T]) messageSame(dst, x []float64, i, j int) {
 	at, second := 0, math.Inf(-1)
 	for s := 1; s < len(x); s++ {

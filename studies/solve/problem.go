@@ -1,9 +1,9 @@
-// Package solve chooses one item for each of many agents at once. Agents value their items, linked agents share payoffs,
-// and items may stand for tasks that only so many agents can have. One interface holds the usual ways to choose: each for
-// itself, one after another, by auction, by messages, exactly on trees, and by trying everything.
+// Package solve chooses one item for each of many agents at once. Agents value their items, linked agents have joint payoffs,
+// and items may stand for tasks that only a limited number of agents can have. One interface contains the usual methods: each
+// agent for itself, one after another, by auction, by messages, exactly on trees, and by trying everything.
 //
-// The package is plain mathematics and knows nothing of clusters, and no policy uses it. It does not know gangs that take exactly g agents or none
-// either: a capacity is an upper bound. docs/coordination.md compares the solvers.
+// The package is plain mathematics and independent of clusters, and no policy uses it. It cannot express gangs that take exactly
+// g agents or none: a capacity is an upper bound. docs/coordination.md compares the solvers.
 package solve
 
 import (
@@ -18,10 +18,10 @@ import (
 // NoOp stands for an agent's choice of no item. It is always legal and has no payoff with anything.
 const NoOp = -1
 
-// Problem is what the agents choose from. The slices are borrowed and not written to.
+// Problem describes what the agents choose from. The slices are borrowed; solvers do not write to them.
 //
-// The value of a joint choice without conflicts is the sum of the utilities of the chosen items, of Idle for agents with
-// NoOp, and of the payoffs of linked agents, each edge counted once.
+// The value of a joint choice without conflicts is the sum of the utilities of the chosen items, of Idle for agents with NoOp,
+// and of the payoffs of linked agents, each edge counted once.
 type Problem[T kernel.Float] struct {
 	Agents, Items int
 	Utility       []T // [n*K] item a of agent i at i*K+a; -Inf or NaN: the item is illegal
@@ -31,20 +31,20 @@ type Problem[T kernel.Float] struct {
 	Payoffs *Payoffs[T] // payoffs of low rank on the edges of Graph; nil means none
 	Pair    Pair[T]     // payoffs on the edges of Graph that are not of low rank, not gated; nil means none
 
-	Task     []int32 // [n*K] the task that an item stands for, -1 for none; nil means none at all
-	Capacity []int32 // [tasks] how many agents may choose a task; its items are illegal at 0
+	Task     []int32 // [n*K] the task that an item stands for, -1 for none; nil: no item stands for a task
+	Capacity []int32 // [tasks] how many agents may choose a task; with 0 its items are illegal
 }
 
 // Solver finds a joint choice of high value.
 type Solver[T kernel.Float] interface {
-	// Solve writes an item or NoOp per agent to choice [n] and returns Value(p, choice). Illegal items are never chosen. It is
-	// deterministic; ties go to NoOp, then to the lower item, then to the lower agent, save in Auction. Its memory is kept for
-	// the next call, so a solver serves one goroutine at a time. It panics if the parts of p do not fit together.
+	// Solve writes an item or NoOp per agent to choice [n] and returns Value(p, choice). It never chooses illegal items. It is
+	// deterministic; ties go to NoOp, then to the lower item, then to the lower agent, except in Auction. It keeps its memory for
+	// the next call, so one goroutine at a time may use a solver. It panics if the parts of p do not match.
 	Solve(p *Problem[T], choice []int) float64
 }
 
-// Value returns what a joint choice is worth once its conflicts are settled: of the agents that claim one task, those of
-// highest utility get it, and the others are left with NoOp.
+// Value returns the value of a joint choice after settling its conflicts: of the agents that claim one task, those of highest
+// utility get it, and the others get NoOp.
 func Value[T kernel.Float](p *Problem[T], choice []int) float64 {
 	var v view[T]
 	v.look(p, choice)
@@ -52,7 +52,7 @@ func Value[T kernel.Float](p *Problem[T], choice []int) float64 {
 	return value
 }
 
-// Conflicts returns how many agents claim a task in vain: those beyond its capacity.
+// Conflicts returns how many agents claim a task beyond its capacity.
 func Conflicts[T kernel.Float](p *Problem[T], choice []int) int {
 	var v view[T]
 	v.look(p, choice)
@@ -60,21 +60,21 @@ func Conflicts[T kernel.Float](p *Problem[T], choice []int) int {
 	return conflicts
 }
 
-// view is a problem as solvers see it. Slot 0 of an agent is NoOp, slot a+1 is item a.
+// view is a problem in the form that solvers use. Slot 0 of an agent is NoOp, slot a+1 is item a.
 type view[T kernel.Float] struct {
 	p        *Problem[T]
 	n, slots int
 	w        []float64   // [n*slots] utilities, -Inf where illegal
 	reverse  []int32     // the opposite direction of each edge
-	same     Diagonal[T] // the payoffs, if they are all between equal items
+	same     Diagonal[T] // the payoffs, if all are between equal items
 
-	left    []int32 // what is left of each task
+	left    []int32 // places left of each task
 	order   []int32
 	settled []int
 	payoffs []float64 // [K] one row
 }
 
-// look takes in a problem. It panics unless its parts, and choice, fit together.
+// look prepares a problem. It panics unless the parts of the problem, and choice, match.
 func (v *view[T]) look(p *Problem[T], choice []int) {
 	n, k := p.Agents, p.Items
 	if len(p.Utility) != n*k || p.Idle != nil && len(p.Idle) != n || len(choice) != n || p.Task != nil && len(p.Task) != n*k {
@@ -114,7 +114,7 @@ func (v *view[T]) look(p *Problem[T], choice []int) {
 	v.link()
 }
 
-// finite returns x and panics unless it is finite.
+// finite returns x. It panics unless x is finite.
 func finite(x float64, name string) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		panic(fmt.Sprintf("solve: %s is %g, want a finite number", name, x))
@@ -133,10 +133,10 @@ func (v *view[T]) task(i int, slot int32) int32 {
 	return max(-1, v.p.Task[i*v.p.Items+int(slot)-1])
 }
 
-// reset gives every task back its capacity.
+// reset restores the capacity of every task.
 func (v *view[T]) reset() { v.left = append(v.left[:0], v.p.Capacity...) }
 
-// open reports whether the task of a slot, if any, can still be taken.
+// open reports whether an agent can still take the slot: it has no task, or its task has a place left.
 func (v *view[T]) open(i int, slot int32) bool {
 	t := v.task(i, slot)
 	return t < 0 || v.left[t] > 0
@@ -149,7 +149,7 @@ func (v *view[T]) take(i int, slot int32) {
 	}
 }
 
-// best returns the slot of highest bid that is open, the lowest on a tie.
+// best returns the open slot of highest bid, the lowest on a tie.
 func (v *view[T]) best(i int, bids []float64) int32 {
 	at := int32(0)
 	for s, b := range bids {
@@ -160,7 +160,7 @@ func (v *view[T]) best(i int, bids []float64) int32 {
 	return at
 }
 
-// value settles the conflicts of a choice in v.settled and returns its value and how many claimed in vain.
+// value settles the conflicts of a choice in v.settled. It returns the value, and how many agents claimed a task in vain.
 func (v *view[T]) value(choice []int) (value float64, conflicts int) {
 	v.settled = append(v.settled[:0], choice...)
 	if v.p.Task != nil {
@@ -189,7 +189,7 @@ func (v *view[T]) value(choice []int) (value float64, conflicts int) {
 // chosen returns the utility of agent i's choice.
 func (v *view[T]) chosen(i int32, choice []int) float64 { return v.w[int(i)*v.slots+choice[i]+1] }
 
-// sum returns the utilities and payoffs of a choice.
+// sum returns the sum of the utilities and payoffs of a choice.
 func (v *view[T]) sum(choice []int) float64 {
 	total := 0.0
 	for i, a := range choice {

@@ -9,8 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Independent lets each agent choose its best item for itself. It sees neither payoffs nor tasks, so agents may claim the
-// same task.
+// Independent lets each agent choose its best item for itself. It ignores payoffs and tasks, so agents may claim the same task.
 type Independent[T kernel.Float] struct{ view[T] }
 
 // Solve implements Solver.
@@ -21,7 +20,7 @@ func (s *Independent[T]) Solve(p *Problem[T], choice []int) float64 {
 	return value
 }
 
-// argmax chooses each agent's best slot of bids [n*slots], whether its task is taken or not.
+// argmax chooses each agent's best slot of bids [n*slots], whether or not its task is taken.
 func (v *view[T]) argmax(choice []int, bids []float64) {
 	for i := range choice {
 		at := 0
@@ -35,8 +34,8 @@ func (v *view[T]) argmax(choice []int, bids []float64) {
 	}
 }
 
-// Repair lets each agent choose for itself; the agents of highest utility keep a task that too many claim, and the others
-// choose again from what is left, until all have chosen. It sees no payoffs.
+// Repair lets each agent choose for itself. If too many agents claim a task, those of highest utility keep it; the others choose
+// again from what is left, until all have chosen. It ignores payoffs.
 type Repair[T kernel.Float] struct {
 	view[T]
 	undecided []int32
@@ -70,11 +69,11 @@ func (s *Repair[T]) Solve(p *Problem[T], choice []int) float64 {
 	return s.sum(choice)
 }
 
-// Sequential lets one agent after another choose the best of what the earlier ones left, with the payoffs that their choices
-// give it. Choices never conflict.
+// Sequential lets one agent after another choose the best of what the earlier ones left, counting the payoffs with their
+// choices. Choices never conflict.
 type Sequential[T kernel.Float] struct {
-	Order []int      // [n] who chooses when, a permutation; nil means by index
-	Rand  *rand.Rand // if not nil, shuffles the order anew for each call
+	Order []int      // [n] the agents in the order in which they choose; nil: by index
+	Rand  *rand.Rand // if not nil, shuffles the order for each call
 
 	view[T]
 	turn []int
@@ -101,7 +100,7 @@ func (s *Sequential[T]) Solve(p *Problem[T], choice []int) float64 {
 		s.take(i, slot)
 		choice[i] = int(slot) - 1
 		for e, to := s.edges(i); e < to; e++ {
-			s.addPayoffs(s.bids, i, e, slot) // to agents that have chosen too, where it changes nothing
+			s.addPayoffs(s.bids, i, e, slot) // without effect for agents that have already chosen
 		}
 	}
 	return s.sum(choice)

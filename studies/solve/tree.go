@@ -8,17 +8,17 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Tree finds the best choice on a graph without cycles by dynamic programming. Of any other graph it keeps the spanning
-// forest whose payoffs span most, highest less lowest, and drops the other edges (the class of trees of SOP-CG, Yang et al.,
-// 2021). It sees no tasks, so agents may claim the same one.
+// Tree finds the best choice on a graph without cycles by dynamic programming. Of any other graph it keeps the spanning forest
+// with the largest spans of payoffs (highest minus lowest) and drops the other edges (the class of trees of SOP-CG, Yang et al.,
+// 2021). It ignores tasks, so agents may claim the same one.
 type Tree[T kernel.Float] struct {
 	view[T]
 	span  []float64 // per edge
-	root  []int32   // of a partial tree, per agent
+	root  []int32   // by agent: parent in the forest of partial trees
 	keep  []bool    // per edge
-	up    []int32   // edge to the parent per agent, -1 at a root
+	up    []int32   // by agent: edge to the parent; -1 at a root
 	queue []int32   // agents, parents first
-	total []float64 // [n*slots] utilities and messages from below
+	total []float64 // [n*slots] utilities and messages of the children
 	out   []float64
 }
 
@@ -93,7 +93,7 @@ func (s *Tree[T]) find(i int32) int32 {
 	return i
 }
 
-// reach returns by how much the payoffs of legal choices differ along an edge. NoOp makes 0 one of them.
+// reach returns by how much the payoffs of legal choices along an edge differ. One of them is 0, because of NoOp.
 func (s *Tree[T]) reach(i int, e int32) float64 {
 	low, high := 0.0, 0.0
 	mine, theirs := s.row(s.w, i)[1:], s.row(s.w, int(s.p.Graph.To[e]))[1:]
@@ -115,7 +115,7 @@ func (s *Tree[T]) reach(i int, e int32) float64 {
 	return high - low
 }
 
-// plant roots each tree at its lowest agent and lists the agents, parents first.
+// plant roots each tree at its lowest agent and lists the agents so that parents come first.
 func (s *Tree[T]) plant() {
 	s.queue, s.up = s.queue[:0], grow(s.up, s.n)
 	for i := range s.up {
