@@ -1,4 +1,4 @@
-// Package cli is the command line of clustergym-studies. It only wires flags to the libraries: what a command does, they do.
+// Package cli is the command line of clustergym-studies. It only connects flags to the libraries, which do the work.
 package cli
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// Main runs the command line that the process was started with, and ends the process.
+// Main runs the command line with which the process was started, and ends the process.
 func Main() { cmdline.Main(run) }
 
 // run executes one command line and returns its exit code.
@@ -17,7 +17,7 @@ func run(ctx context.Context, a cmdline.App, args []string) int {
 	return a.Run(ctx, newRootCmd(&a), args, nil)
 }
 
-// newRootCmd builds the whole command tree.
+// newRootCmd builds the command tree.
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
 		"Studies behind clustergym: fits, comparisons of predictors, experiments of papers",

@@ -23,7 +23,7 @@ predictors and how well they do.`,
 		newDemandFitCmd(a), newDemandCompareCmd(a))
 }
 
-// demandSeries are the flags of both commands.
+// demandSeries are the flags that demand fit and demand compare share.
 type demandSeries struct {
 	names []string
 	days  int
@@ -141,7 +141,7 @@ func runDemandFit(ctx context.Context, a *cmdline.App, opts demandFitOptions) er
 	return nil
 }
 
-// demandTrain trains, showing how far it is.
+// demandTrain trains and shows its progress.
 func demandTrain(
 	ctx context.Context, a *cmdline.App, series []inference.Series, c demand.Config,
 ) (*inference.LSTM, demand.Report, error) {
@@ -156,7 +156,7 @@ func demandTrain(
 
 func (r *demandFitted) print(a *cmdline.App) error {
 	if r.Out == "-" {
-		return nil // what standard output holds are the weights
+		return nil // standard output contains the weights
 	}
 	if a.JSON {
 		return a.PrintJSON(r)
@@ -202,7 +202,7 @@ With several draws the figures are means.`, 100*inference.DefaultHeadroom)),
 	return cmd
 }
 
-// demandCompared is one series of the result of demand compare.
+// demandCompared is the result of demand compare for one series.
 type demandCompared struct {
 	Series     string       `json:"series"`
 	Draws      int          `json:"draws"`
@@ -246,7 +246,7 @@ func runDemandCompare(ctx context.Context, a *cmdline.App, opts demandCompareOpt
 	return printDemand(a, results)
 }
 
-// compare runs all predictors over one draw of a series.
+// compare compares all predictors on one draw of a series.
 func (o *demandCompareOptions) compare(name string, seed uint64, n *inference.LSTM) ([]demand.Row, error) {
 	u, err := demand.Open(name, seed)
 	if err != nil {
@@ -263,7 +263,7 @@ func (o *demandCompareOptions) compare(name string, seed uint64, n *inference.LS
 	return demand.Compare(u, len(part.Values), predictors, o.servers)
 }
 
-// readLSTM reads weights; without a path they are the released ones.
+// readLSTM reads weights from a file; without a path it returns the released ones.
 func readLSTM(path string) (*inference.LSTM, error) {
 	if path == "" {
 		return demand.Released(), nil

@@ -89,7 +89,7 @@ tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatc
 // predictorsCompared is the result of predictor compare.
 type predictorsCompared struct {
 	Workload  string                `json:"workload"`
-	Generated bool                  `json:"generated"` // drawn, with groups and models by construction
+	Generated bool                  `json:"generated"` // drawn, with generated groups and models
 	Jobs      int                   `json:"jobs"`
 	Seed      uint64                `json:"seed"`
 	Rows      []predictors.Accuracy `json:"predictors"`
@@ -123,12 +123,12 @@ func runPredictorCompare(ctx context.Context, a *cmdline.App, opts predictorComp
 	}
 	each := len(result.Rows) / len(list)
 	for i := range result.Rows {
-		result.Rows[i].Predictor = opts.predictors[i/each] // as it was asked for: two files may hold predictors of one kind
+		result.Rows[i].Predictor = opts.predictors[i/each] // the name the user gave: two files may contain predictors of one kind
 	}
 	return result.print(a)
 }
 
-// jobs reads, cuts or draws the jobs, and says in result what they are.
+// jobs reads or generates the jobs, selects the window, and describes them in result.
 func (o *predictorCompareOptions) jobs(a *cmdline.App, result *predictorsCompared) ([]trace.Job, error) {
 	if o.scenario.Name != "" {
 		if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {

@@ -22,7 +22,7 @@ order of the schemes, and ratios near theirs.`,
 		newReproduceArylCmd(a), newReproduceASRPTCmd(a))
 }
 
-// reproduceOptions are the flags of both commands.
+// reproduceOptions are the flags that both commands share.
 type reproduceOptions struct {
 	scale   float64
 	seed    uint64
@@ -131,7 +131,8 @@ settings A-SRPT comes first.`+reproduceLong, cmdline.CodeSomeFailed),
 	return cmd
 }
 
-// usagePredictors lists those of inference usage: those of the library, and the released LSTM, which is the paper's kind.
+// usagePredictors returns the predictors of inference usage: those of package reproduce, and the released LSTM, the kind that
+// the paper uses.
 func usagePredictors() []reproduce.Predictor {
 	return append(reproduce.Predictors(), reproduce.Predictor{
 		Name: "lstm", New: func(_, _ inference.Series) (inference.Predictor, error) {
@@ -208,7 +209,7 @@ func printReport(a *cmdline.App, r *reproduce.Report, out string) error {
 	return r.WriteText(io.Writer(a.Out))
 }
 
-// experimentRow is a row under --list.
+// experimentRow is a row of the output of --list.
 type experimentRow struct {
 	Key    string `json:"key"`
 	Table  string `json:"table"`

@@ -1,5 +1,5 @@
-// Package fit regenerates the coefficients of env/physics/profile from published measurements, and tells how well they fit.
-// It never runs in a simulation. Everything it draws comes from a fixed seed, so equal files give equal results.
+// Package fit computes the coefficients of env/physics/profile from published measurements, and reports how well they fit.
+// Simulations never run it. All its random numbers come from a fixed seed, so equal files give equal results.
 package fit
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Result is the fitted coefficients and their residuals.
+// Result contains the fitted coefficients and their residuals.
 type Result struct {
 	Coefficients *profile.Coefficients
 	Pairs        []PairFit    // by GPU type, in the order of profile.MeasuredGPUs
-	Memory       []MemoryFit  // the same
-	Surfaces     []SurfaceFit // by Synergy's models
-	Scalings     []ScalingFit // by Pollux's applications
+	Memory       []MemoryFit  // in the same order
+	Surfaces     []SurfaceFit // in the order of Synergy's models
+	Scalings     []ScalingFit // in the order of Pollux's applications
 }
 
-// Run fits everything to the profiles in dir, a folder that holds gavel/simulation_throughputs.json.gz and
-// pollux/APPLICATION/{placements,scalability}.csv as their repositories publish them; Synergy's tables are part of the
-// program. It takes some ten seconds, most of it for the held-out pairs. Errors name the file, the line or the key, the
-// value and what was expected.
+// Run fits everything to the profiles in the folder dir. It must contain gavel/simulation_throughputs.json.gz and
+// pollux/APPLICATION/{placements,scalability}.csv as their repositories publish them; Synergy's tables are part of the program.
+// Run takes about ten seconds, most of it for the held-out pairs. Errors contain the file, the line or the key, the value and
+// what was expected.
 func Run(dir string) (Result, error) {
 	r, gavel, err := fitAll(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func Run(dir string) (Result, error) {
 	return r, nil
 }
 
-// fitAll is Run without the held-out pairs.
+// fitAll does the same as Run, without the held-out pairs.
 func fitAll(dir string) (Result, [len(profile.MeasuredGPUs)]*gavel, error) {
 	r := Result{Coefficients: &profile.Coefficients{
 		Jobs: map[string]profile.Job{}, Surfaces: map[string]profile.Surface{}, Scalings: map[string]profile.Scaling{},

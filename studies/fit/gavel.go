@@ -16,21 +16,21 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// maxGavel bounds the unpacked size of Gavel's throughputs, which is 1.2 MB.
+// maxGavel is the largest accepted size of Gavel's unpacked throughputs, which take 1.2 MB.
 const maxGavel = 16 << 20
 
-// gavel is Gavel's measurements of single-GPU jobs on one GPU type.
+// gavel contains Gavel's measurements of single-GPU jobs on one GPU type.
 type gavel struct {
-	Jobs []string  // under the catalogue's names, in its order
+	Jobs []string  // by their names in the catalogue, in its order
 	Rate []float64 // [job] iterations per second alone
-	// Speed is [job][partner]: the job's speed beside the partner relative to alone, 0 if the two do not fit together, and
-	// NaN if they were not measured.
+	// Speed is [job][partner]: the job's speed beside the partner relative to its speed alone; 0 if the two do not fit together,
+	// and NaN if they were not measured.
 	Speed [][]float64
 }
 
 // gavelKey is a key of Gavel's file, a Python tuple such as ('LM (batch size 80)', 4).
 type gavelKey struct {
-	job     string // under the catalogue's name: lm-80
+	job     string // its name in the catalogue, such as lm-80
 	workers int
 }
 
@@ -63,8 +63,8 @@ func parseGavelKey(key string) (gavelKey, error) {
 	return gavelKey{name, n}, nil
 }
 
-// readGavel reads the uncompressed JSON of Gavel's throughputs and returns what it says of one GPU type, named as in the file.
-// It keeps the keys of one worker. Errors name the key and the value.
+// readGavel reads the uncompressed JSON of Gavel's throughputs and returns the part of one GPU type, named as in the file. It
+// uses only the keys of one worker. Errors contain the key and the value.
 func readGavel(r io.Reader, gpuType string) (*gavel, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxGavel+1))
 	if err != nil {
@@ -124,7 +124,7 @@ func gavelOf(rows map[string]map[string]json.RawMessage) (*gavel, error) {
 	return g, nil
 }
 
-// row reads the speeds of a job beside each partner.
+// row returns the speeds of a job beside each partner.
 func (g *gavel) row(pairs map[string]json.RawMessage, alone float64) ([]float64, error) {
 	row := make([]float64, len(g.Jobs))
 	for i := range row {
@@ -154,7 +154,7 @@ func (g *gavel) row(pairs map[string]json.RawMessage, alone float64) ([]float64,
 	return row, nil
 }
 
-// rates reads one number, or a list of n, none below 0.
+// rates reads one number, or a list of n numbers, from 0 to 1e9.
 func rates(raw json.RawMessage, n int) ([]float64, error) {
 	got := make([]float64, 1, 2)
 	var err error
@@ -173,7 +173,7 @@ func rates(raw json.RawMessage, n int) ([]float64, error) {
 	return got, nil
 }
 
-// inOrder returns the names as the catalogue orders them, then those that it lacks, sorted.
+// inOrder returns the names of the jobs: first those in the catalogue, in its order, then the others, sorted.
 func inOrder(jobs map[string]map[string]json.RawMessage) []string {
 	var names []string
 	known := profile.GavelJobs()

@@ -8,24 +8,25 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// PairError is how well speeds beside a partner are predicted: mean absolute error, and share of the variance explained.
+// PairError is the error of predicted speeds beside a partner: the mean absolute error, and the fraction of the variance
+// explained.
 type PairError struct {
-	Rank    int // 0: the mean speed of all pairs that were fitted
+	Rank    int // 0: the prediction is the mean speed of all fitted pairs
 	MAE, R2 float64
 }
 
 // PairFit is the fit of one GPU type.
 type PairFit struct {
 	GPU     string
-	Pairs   int         // measured that fit together, each direction for itself
-	HeldOut []PairError // of ranks 0 to 3 on pairs that were not fitted, the mean of several divisions into folds
-	Fitted  PairError   // of rank 2 on the pairs it was fitted to: what is committed
+	Pairs   int         // number of measured pairs that fit together; each direction counts
+	HeldOut []PairError // of ranks 0 to 3 on pairs that were not fitted: the mean over several divisions into folds
+	Fitted  PairError   // of rank 2, the committed fit, on the pairs to which it was fitted
 }
 
 const (
-	rank      = 2 // of what is committed
+	rank      = 2 // of the committed fit
 	folds     = 5
-	divisions = 4 // one division into folds moves R² by about 0.02
+	divisions = 4 // a single division into folds would change R² by about 0.02
 )
 
 func fitGPU(gpu string, g *gavel) (PairFit, vectors) {
@@ -54,7 +55,7 @@ func holdOut(g *gavel) []PairError {
 	return all
 }
 
-// judgeHeldOut predicts each pair from a fit to the pairs of the other folds.
+// judgeHeldOut predicts each pair from a fit to the pairs of the other folds, and returns the error.
 func judgeHeldOut(g *gavel, fold [][]int, rank int) PairError {
 	pairs := g.fitting()
 	predicted := make([]float64, len(pairs))
@@ -86,8 +87,8 @@ func predictor(train []pair, jobs []string, rank int) func(pair) float64 {
 	return func(pair) float64 { return sum / float64(len(train)) }
 }
 
-// drawFolds returns the fold of each pair, [job][partner]. Both directions of two jobs are in one fold, so that neither is
-// fitted when the other is predicted.
+// drawFolds returns the fold of each pair, [job][partner]. Both directions of two jobs are in the same fold, so that a fit never
+// contains the opposite direction of a pair that it predicts.
 func drawFolds(jobs int, random *rand.Rand) [][]int {
 	fold := make([][]int, jobs)
 	for i := range fold {

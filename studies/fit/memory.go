@@ -9,22 +9,23 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// What nvidia-smi reports for the cards that Gavel used, MiB, in the order of profile.MeasuredGPUs: 16, 16 and 12 GB.
+// The memory that nvidia-smi reports for the cards of Gavel, in MiB, in the order of profile.MeasuredGPUs: 16, 16 and 12 GB.
 var cardMiB = [len(profile.MeasuredGPUs)]float64{16160, 16280, 11441}
 
-// MemoryFit says how many pairs on one GPU type the estimated sizes judge as Gavel found them; both directions of two jobs
-// count as one pair.
+// MemoryFit reports for how many pairs on one GPU type the estimated sizes agree with Gavel's measurement; both directions of
+// two jobs count as one pair.
 type MemoryFit struct {
 	GPU                  string
-	Fit, FitRight        int // pairs that fit together, and of those the ones whose sizes add up to no more than the card
-	Refused, RefuseRight int // pairs that do not, and of those the ones whose sizes add up to more
+	Fit, FitRight        int // pairs that fit together; of those, the ones whose sizes add up to no more than the card
+	Refused, RefuseRight int // pairs that do not; of those, the ones whose sizes add up to more
 }
 
-// shape is the memory of one model: base + perSample·(batch size), MiB.
+// shape determines the memory of a model: base + perSample·(batch size), in MiB.
 type shape struct{ base, perSample float64 }
 
-// guesses are where the search starts and what it stays near where the pairs do not tell: a CUDA context with libraries, the
-// model's state, and activations per sample, from the sizes of the networks. A job type without batch sizes has one sample.
+// guesses are the starting points of the search, and the values near which it stays where the pairs give no information. They
+// are sums of a CUDA context with libraries, the model's state, and activations per sample, computed from the sizes of the
+// networks. A job type without batch sizes counts as one sample.
 var guesses = map[string]shape{
 	"resnet18":       {900, 6},
 	"resnet50":       {1200, 80},
@@ -35,10 +36,10 @@ var guesses = map[string]shape{
 	"cyclegan":       {4000, 0},
 }
 
-// sizes is the search for a shape of each model.
+// sizes is the problem of finding a shape for each model.
 type sizes struct {
-	models []string // in order
-	job    []int    // [job] index of its model
+	models []string // in the order of the jobs
+	job    []int    // [job] index of the job's model
 	batch  []float64
 	pairs  []sized
 }
@@ -74,7 +75,7 @@ func newSizes(all [len(profile.MeasuredGPUs)]*gavel) *sizes {
 	return z
 }
 
-// mib returns the size of every job; theta is [model][base, perSample] in logarithms relative to the guesses.
+// mib returns the size of every job. theta contains logarithms relative to the guesses: [model][base, perSample].
 func (z *sizes) mib(theta []float64) []float64 {
 	mib := make([]float64, len(z.job))
 	for i, m := range z.job {
@@ -87,8 +88,9 @@ func (z *sizes) mib(theta []float64) []float64 {
 	return mib
 }
 
-// loss counts the pairs on the wrong side of the card's size, with a ramp of half a GiB so that a search sees where to go, and
-// a little for leaving the guesses. A pair wrongly held to fit counts three times: it would crash, the other only waits.
+// loss counts the pairs on the wrong side of the card's size, with a ramp of half a GiB that gives the search a direction, and
+// adds a small penalty for leaving the guesses. A pair that is wrongly predicted to fit counts three times, because it would
+// crash; a pair in the other direction only waits.
 func (z *sizes) loss(theta []float64) float64 {
 	const ramp, crash = 512, 3
 	mib, sum := z.mib(theta), 0.0
@@ -106,7 +108,7 @@ func (z *sizes) loss(theta []float64) float64 {
 	return sum
 }
 
-// fitMemory searches by random steps along one or two parameters, ever shorter, and keeps what is better.
+// fitMemory searches by random steps along one or two parameters, which become shorter, and keeps each improvement.
 func fitMemory(all [len(profile.MeasuredGPUs)]*gavel) (mib []float64, fits []MemoryFit) {
 	const steps = 20_000
 	z := newSizes(all)

@@ -9,16 +9,16 @@ import (
 
 var notMeasured = math.NaN()
 
-// seed of everything random here: starting points and held-out parts.
+// seed is the seed of all random numbers of this package: starting points and held-out parts.
 const seed = 20
 
-// pair is one measured speed of a job beside a partner.
+// pair is a measured speed of a job beside a partner.
 type pair struct {
 	own, partner int
 	speed        float64
 }
 
-// fitting lists the pairs that were measured and fit together, by job and then partner.
+// fitting returns the pairs that were measured and fit together, by job and then partner.
 func (g *gavel) fitting() []pair {
 	var pairs []pair
 	for i, row := range g.Speed {
@@ -31,9 +31,9 @@ func (g *gavel) fitting() []pair {
 	return pairs
 }
 
-// interference is the problem of fitting speed = exp(-Σ_f s_f·p_f). The parameters are s of all jobs, [job][factor], then p.
-// Two small penalties stand for what is known beforehand: ridge pulls every component to 0, kin pulls those of neighbouring
-// batch sizes of one model together.
+// interference is the problem of fitting speed = exp(-Σ_f s_f·p_f), where s is the job's sensitivity and p the partner's
+// pressure. The parameters are s of all jobs, [job][factor], then p. Two small penalties express prior knowledge: ridge pulls
+// every component to 0, and kin pulls those of neighbouring batch sizes of one model together.
 type interference struct {
 	pairs      []pair
 	jobs, rank int
@@ -42,7 +42,7 @@ type interference struct {
 
 func (f *interference) size() int { return 2 * f.jobs * f.rank }
 
-// bounds keeps sensitivities and pressures at 0 or more.
+// bounds returns bounds that keep sensitivities and pressures non-negative.
 func (f *interference) bounds() box {
 	b := box{low: make([]float64, f.size()), high: make([]float64, f.size())}
 	for i := range b.high {
@@ -105,7 +105,8 @@ func (f *interference) normal(theta, h, g []float64) float64 {
 	return f.loss(theta)
 }
 
-// alike calls f with the parameters, i > j, that stand for the same component of neighbouring batch sizes of one model.
+// alike calls each with the indexes, i > j, of parameters that stand for the same component of neighbouring batch sizes of one
+// model.
 func (f *interference) alike(each func(i, j int)) {
 	for _, job := range f.after {
 		for side := range 2 {
@@ -117,17 +118,17 @@ func (f *interference) alike(each func(i, j int)) {
 	}
 }
 
-// Chosen once, by held-out pairs, for all GPU types and ranks.
+// We chose these values once, by the errors on held-out pairs, and use them for all GPU types and ranks.
 const (
 	ridge  = 0.003
 	kin    = 0.1
 	starts = 4
 )
 
-// vectors are fitted sensitivities and pressures, [job][factor].
+// vectors are fitted sensitivities s and pressures p, [job][factor].
 type vectors struct{ s, p [][]float64 }
 
-// fitPairs fits from several random starts; the best wins.
+// fitPairs fits from several random starting points and returns the best result.
 func fitPairs(pairs []pair, jobs []string, rank int, tolerance float64) vectors {
 	f := &interference{pairs: pairs, jobs: len(jobs), rank: rank, after: neighbours(jobs)}
 	random := rng.Stream(seed, "physics", "interference")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Applications are Pollux's, in the order of their fits.
+// applications are the applications of Pollux, in the order of the fits.
 var applications = []string{"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"}
 
 // stepTime is one measured training step of Pollux.
@@ -25,8 +25,8 @@ const (
 	maxPolluxLine = 4096 // bytes
 )
 
-// readPlacements reads Pollux's placements.csv: placement (replicas on each server, one digit each), local_bsz, step_time,
-// sync_time. readScalability reads the other form. Errors name the line, the field, the value and what was expected.
+// readPlacements reads Pollux's placements.csv: placement (the number of replicas on each server, one digit each), local_bsz,
+// step_time, sync_time. Errors contain the line, the field, the value and what was expected.
 func readPlacements(r io.Reader) ([]stepTime, error) {
 	return readSteps(r, []string{"placement", "local_bsz", "step_time", "sync_time"}, func(row []string) (s stepTime, err error) {
 		for _, digit := range row[0] {
@@ -43,8 +43,8 @@ func readPlacements(r io.Reader) ([]stepTime, error) {
 	})
 }
 
-// readScalability reads Pollux's scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time. Errors are those
-// of readPlacements.
+// readScalability reads Pollux's scalability.csv: num_nodes, num_replicas, local_bsz, step_time, sync_time. Its errors are like
+// those of readPlacements.
 func readScalability(r io.Reader) ([]stepTime, error) {
 	header := []string{"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}
 	return readSteps(r, header, func(row []string) (s stepTime, err error) {

@@ -15,15 +15,15 @@ type StepError struct {
 	P50, P90 float64
 }
 
-// StepErrors are those on one server and on several.
+// StepErrors are the errors of steps on one server and on several.
 type StepErrors struct{ One, Several StepError }
 
 // ScalingFit is the fit of one application of Pollux.
 type ScalingFit struct {
 	Application string
 	Scaling     profile.Scaling // fitted to all steps
-	Fitted      StepErrors      // of it, on the same steps
-	HeldOut     StepErrors      // of fits to four fifths of the placements, on the others
+	Fitted      StepErrors      // error of Scaling on the same steps
+	HeldOut     StepErrors      // errors of fits to four fifths of the placements, on the remaining fifth
 }
 
 func fitApplication(application string, steps []stepTime) ScalingFit {
@@ -53,8 +53,8 @@ func fitApplication(application string, steps []stepTime) ScalingFit {
 	return f
 }
 
-// stepFolds holds out whole shapes of gangs (servers and replicas), so that no fit has seen what it predicts with another
-// batch. One replica alone is the only shape without a network, so its steps are dealt out one by one.
+// stepFolds holds out whole shapes of gangs (servers and replicas), so that a fit never predicts a shape that it has seen with
+// another batch size. A single replica is the only shape without a network, so its steps are distributed over all folds.
 func stepFolds(steps []stepTime, random *rand.Rand) []int {
 	type shape struct{ nodes, replicas int32 }
 	var shapes []shape
@@ -74,15 +74,15 @@ func stepFolds(steps []stepTime, random *rand.Rand) []int {
 	return fold
 }
 
-// scalingBox bounds the parameters of scalingAt: what a replica adds to the network's time is at most half of that of the
-// first two, so more replicas on equally many servers never process less, as far as the model is extrapolated; and the network
-// of two replicas on one server takes no longer than on two.
+// scalingBox bounds the parameters of scalingAt. A further replica adds at most half of the network's time of the first two, so
+// more replicas on the same number of servers never process less, even where the model is extrapolated. The network of two
+// replicas on one server takes no longer than that on two.
 var scalingBox = box{
 	low:  []float64{-12, -12, 1e-3, 0, -12, 0, 1},
 	high: []float64{12, 12, 1, 0.5, 12, 0.5, 10},
 }
 
-// scalingAt maps parameters to a model whose times are multiples of unit, its compute per sample of unit/most.
+// scalingAt maps parameters to a model. Its times are multiples of unit, its compute time per sample a multiple of unit/most.
 func scalingAt(theta []float64, unit, most float64) profile.Scaling {
 	local, remote := unit*theta[2]*math.Exp(theta[4]), unit*math.Exp(theta[4])
 	return profile.Scaling{
@@ -92,8 +92,8 @@ func scalingAt(theta []float64, unit, most float64) profile.Scaling {
 	}
 }
 
-// fitSteps fits the logarithm of the step time, so that short steps count as much as long ones. It starts
-// from several points, a fast or a slow network within a server and less or more overlap, in case the loss has several minima.
+// fitSteps fits the logarithm of the step time, so that short steps count as much as long ones. Because the loss may have
+// several minima, it starts from several points: a fast or a slow network within a server, and less or more overlap.
 func fitSteps(steps []stepTime) profile.Scaling {
 	least, most, unit := math.Inf(1), 0.0, math.Inf(1)
 	for _, s := range steps {
@@ -140,7 +140,7 @@ func stepError(off []float64) StepError {
 	return StepError{Steps: len(off), P50: quantile(off, 0.5), P90: quantile(off, 0.9)}
 }
 
-// quantile interpolates between the sorted values.
+// quantile returns a quantile of sorted values, with interpolation.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)

@@ -2,27 +2,27 @@ package fit
 
 import "math"
 
-// problem is a sum of squared residuals over parameters.
+// problem is a sum of squared residuals to minimise over parameters.
 type problem interface {
-	// normal adds JᵀJ to h (row-major, lower triangle) and Jᵀr to g, both zero before, and returns Σr²/2.
+	// normal adds JᵀJ to h (row-major, lower triangle) and Jᵀr to g, which the caller has zeroed, and returns Σr²/2.
 	normal(theta, h, g []float64) float64
 	// loss returns Σr²/2.
 	loss(theta []float64) float64
 }
 
-// mostSteps ends a search that never settles.
+// mostSteps is the largest number of steps of a search.
 const mostSteps = 400
 
-// A search ends when the loss fell by less than its share of this, three times in a row.
+// A search ends when the loss has fallen by less than this fraction three times in a row.
 const (
-	fine   = 1e-14 // for what is committed
-	coarse = 1e-6  // for what is only predicted with
+	fine   = 1e-14 // for committed fits
+	coarse = 1e-6  // for fits that are only used to evaluate predictions
 )
 
-// box bounds parameters, [parameter] each; the zero box does not.
+// box contains bounds of the parameters; the zero box has none.
 type box struct{ low, high []float64 }
 
-// pinned says whether parameter i is at a bound and would leave it down the slope.
+// pinned reports whether parameter i is at a bound and would leave the box down the slope.
 func (b box) pinned(theta, slope []float64, i int) bool {
 	return b.low != nil && (theta[i] <= b.low[i] && slope[i] > 0 || theta[i] >= b.high[i] && slope[i] < 0)
 }
@@ -34,8 +34,8 @@ func (b box) clamp(x float64, i int) float64 {
 	return max(b.low[i], min(b.high[i], x))
 }
 
-// minimise moves theta, which lies in the box, to a local minimum there by Levenberg and Marquardt's damped Gauss-Newton steps
-// and returns the loss. Parameters that push against a bound stand still for the step. It is deterministic.
+// minimise moves theta, which must be in the box, to a local minimum in it by damped Gauss-Newton steps (Levenberg and
+// Marquardt) and returns the loss. Parameters that push against a bound do not move in that step. It is deterministic.
 func minimise(p problem, bounds box, theta []float64, tolerance float64) float64 {
 	n := len(theta)
 	h, g, l := make([]float64, n*n), make([]float64, n), make([]float64, n*n)
@@ -79,7 +79,7 @@ func minimise(p problem, bounds box, theta []float64, tolerance float64) float64
 	return loss
 }
 
-// pin takes parameter i out of the equations: its step will be 0.
+// pin removes parameter i from the equations, so that its step is 0.
 func pin(h, g []float64, n, i int) {
 	for k := range n {
 		h[max(i, k)*n+min(i, k)] = 0
@@ -87,7 +87,8 @@ func pin(h, g []float64, n, i int) {
 	h[i*n+i], g[i] = 1, 0
 }
 
-// damped puts into l the Cholesky factor of h with its diagonal raised; false if that is not positive definite.
+// damped computes into l the Cholesky factor of h with an increased diagonal. It returns false if the matrix is not positive
+// definite.
 func damped(h, l []float64, n int, damping float64) bool {
 	for i := range n {
 		for j := range i + 1 {
@@ -112,7 +113,7 @@ func damped(h, l []float64, n int, damping float64) bool {
 	return true
 }
 
-// solve puts into x the solution of l·lᵀ·x = b.
+// solve computes into x the solution of l·lᵀ·x = b.
 func solve(l, b, x []float64, n int) {
 	for i := range n {
 		sum := b[i]
@@ -130,7 +131,7 @@ func solve(l, b, x []float64, n int) {
 	}
 }
 
-// curve is a problem of few parameters with a residual function; its derivatives are central differences.
+// curve is a problem with few parameters and a residual function; its derivatives are central differences.
 type curve struct {
 	residuals func(theta, into []float64)
 	at        []float64   // [residual]
@@ -161,7 +162,7 @@ func (c *curve) normal(theta, h, g []float64) float64 {
 	for i, was := range theta {
 		theta[i] = was + step
 		c.residuals(theta, c.high)
-		theta[i] = was - step // may leave a box by a step: residuals must be defined there
+		theta[i] = was - step // may be outside the box by one step, so residuals must be defined there
 		c.residuals(theta, c.low)
 		theta[i] = was
 		for k := range c.slope[i] {

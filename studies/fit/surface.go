@@ -13,8 +13,8 @@ type SurfaceFit struct {
 	Max, Mean float64 // relative errors over the cells of the matrix
 }
 
-// fitSurface fits the logarithm of the speed over all cells. A rate that no cell shows (one that never limits) stays where
-// weak priors put it: without them it would drift for ever.
+// fitSurface fits the logarithm of the speed over all cells. Weak priors determine a rate that limits no cell; without them its
+// value would diverge.
 func fitSurface(m *matrix) SurfaceFit {
 	cells := len(synergyCores) * len(synergyMem)
 	c := newCurve(8, cells+8, func(theta, into []float64) {
@@ -45,10 +45,10 @@ func fitSurface(m *matrix) SurfaceFit {
 	return fit
 }
 
-// surfacePrior is where every search starts, in the parameters of surfaceAt.
+// surfacePrior is the prior of the parameters of surfaceAt, and the starting point of every search.
 var surfacePrior = []float64{0, 0, 1, -1, 3, 1, 0.5, 1}
 
-// surfaceAt maps parameters without bounds to a surface that is 1 at the fair share.
+// surfaceAt maps unbounded parameters to a surface that is 1 at the fair share.
 func surfaceAt(theta []float64) profile.Surface {
 	e := func(i int) float64 { return math.Exp(max(-8, min(8, theta[i]))) }
 	return profile.Surface{

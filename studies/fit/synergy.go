@@ -9,13 +9,13 @@ var (
 	synergyMem   = []float64{20.83, 62.5, 125, 187.5, 250}
 )
 
-// thrash is the speed of every sensitive model in the column of 20.83 GB, which its working set does not fit.
+// thrash is the speed of every memory-sensitive model in the column of 20.83 GB, in which its working set does not fit.
 const thrash = 0.1
 
-// matrix is one model's. A cell without an exception is thrash in the first column and by row in the others.
+// matrix is the matrix of one model. A cell without an exception is thrash in the first column and by row in the others.
 type matrix struct {
 	model  string
-	byRow  []float64                      // nil: 1 everywhere, a model that minds neither CPU nor memory
+	byRow  []float64                      // nil: 1 everywhere, for a model that depends on neither CPU nor memory
 	except func(float64, float64) float64 // from cores and GB to the speed, 0 for no exception; may be nil
 }
 

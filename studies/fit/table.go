@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// WriteTable writes the residuals as Markdown tables, the part of docs/physics-fit.md that is generated.
+// WriteTable writes the residuals as Markdown tables: the generated part of docs/physics-fit.md.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	r.pairTable(&b)

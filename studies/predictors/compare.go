@@ -1,4 +1,4 @@
-// Package predictors compares predictors of how many iterations jobs take.
+// Package predictors compares predictors of the number of iterations of jobs.
 package predictors
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// bucket is the jobs of which from to to runs of their recurring job had ended when they were submitted.
+// bucket is a set of jobs: those for which between from and to runs of their recurring job had ended when they were submitted.
 type bucket struct {
 	name     string
 	from, to int
 }
 
-// buckets are the rows of a comparison.
+// buckets returns the rows of a comparison.
 func buckets() []bucket {
 	return []bucket{{"all", 0, math.MaxInt}, {"0", 0, 0}, {"1-2", 1, 2}, {"3-9", 3, 9}, {"10+", 10, math.MaxInt}}
 }
 
-// EarlierRuns lists the values of Accuracy.Runs in the order of a comparison's rows.
+// EarlierRuns returns the values of Accuracy.Runs in the order of a comparison's rows.
 func EarlierRuns() []string {
 	var names []string
 	for _, b := range buckets() {
@@ -31,22 +31,22 @@ func EarlierRuns() []string {
 	return names
 }
 
-// Accuracy is how well a predictor foresaw some jobs.
+// Accuracy is the accuracy of a predictor on some jobs.
 type Accuracy struct {
 	Predictor string `json:"predictor"`
-	// Runs is how many runs of their recurring job had ended before: "0" for cold starts, "1-2", "3-9", "10+", or "all".
+	// Runs is the number of runs of their recurring job that had ended before: "0" for cold starts, "1-2", "3-9", "10+", or "all".
 	Runs string `json:"earlier_runs"`
 	Jobs int    `json:"jobs"`
-	Cold int    `json:"cold"` // that the predictor itself answered as cold starts
-	// Relative is the median of |predicted - true| / true, Log the mean of |ln predicted - ln true|, and R2 the share of the
-	// variance of ln true among these jobs that is explained: below 0 it is worse than their mean. NaN, null in JSON, without
-	// jobs or variance.
+	Cold int    `json:"cold"` // number of jobs that the predictor itself reported as cold starts
+	// Relative is the median of |predicted - true| / true, Log the mean of |ln predicted - ln true|, and R2 the fraction of the
+	// variance of ln true among these jobs that the predictor explains; below 0 it is worse than their mean. Each is NaN, null in
+	// JSON, if there are no jobs or no variance.
 	Relative Number `json:"median_relative_error"`
 	Log      Number `json:"mean_abs_log_error"`
 	R2       Number `json:"r2_log"`
 }
 
-// Number is a float64 whose NaN is null in JSON.
+// Number is a float64 that JSON shows as null if it is NaN.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -57,10 +57,10 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// Compare asks predictors for the iterations of jobs in order of submission, when they have observed the jobs that had
-// ended by then and no others: jobs end as if none ever queued, at submit + work. It resets the predictors with the seed,
-// and leaves them with all jobs observed. There are five rows for each predictor: all jobs, and those by Accuracy.Runs.
-// done, if not nil, is told now and then how many predictions were made.
+// Compare lets predictors predict the iterations of jobs in order of submission. At each prediction they have observed exactly
+// the jobs that had ended by then, if every job ends at submit + work, as if no job ever waited. Compare resets the predictors
+// with the seed, and leaves them with all jobs observed. It returns five rows for each predictor: all jobs, and the jobs by
+// Accuracy.Runs. It calls done, if not nil, from time to time with the number of predictions so far.
 func Compare(
 	ctx context.Context, jobs []trace.Job, list []predict.Predictor, seed uint64, done func(n int),
 ) ([]Accuracy, error) {
@@ -94,7 +94,7 @@ func Compare(
 	return rows, nil
 }
 
-// measure fills in the errors.
+// measure computes the errors.
 func (a *Accuracy) measure(truths, guesses []float64) {
 	a.Jobs = len(truths)
 	var relative, logs, off []float64

@@ -6,14 +6,14 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// answer is what a predictor said of a job, and what was true.
+// answer is a prediction for a job, with the truth.
 type answer struct {
-	told, truth float64 // iterations
-	cold        bool    // whether the predictor answered as at a cold start
-	earlier     int     // runs of the recurring job that had ended when the job was submitted
+	told, truth float64 // predicted and true iterations
+	cold        bool    // the predictor reported a cold start
+	earlier     int     // number of runs of the recurring job that had ended when the job was submitted
 }
 
-// recorder is a predictor of which all answers are written down.
+// recorder is a predictor that records all predictions of another.
 type recorder struct {
 	predict.Predictor
 	index   map[*cluster.JobSpec]int

@@ -7,13 +7,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// ASRPTOptions say how A-SRPT's experiments are run.
+// ASRPTOptions are the options of A-SRPT's experiments.
 type ASRPTOptions struct {
 	Scale Scale
 }
 
-// asrptSet is A-SRPT and its comparison set: first A-SRPT as reconstructed, then two less likely readings, with later jobs
-// that may start when the first of the queue does not fit, and with that and no wait for the end on the virtual machine.
+// asrptSet contains A-SRPT as reconstructed, then two less likely readings, then the comparison set. In both readings later jobs
+// may start when the first in the queue does not fit; in the second, jobs also need not wait for their end on the virtual
+// machine.
 var asrptSet = []string{"a-srpt", backfilling, projected, "spjf", "spwf", "wcs-duration", "wcs-workload", "wcs-subtime"}
 
 const (
@@ -21,19 +22,19 @@ const (
 	projected   = "a-srpt:backfill=true:start=projected"
 )
 
-// setting is what the experiments of A-SRPT vary.
+// setting is what A-SRPT's experiments vary.
 type setting struct {
-	load  float64 // GPU-time asked for over that of the cluster
-	heavy float64 // share of the jobs that train models that communicate much
+	load  float64 // GPU-time requested / GPU-time of the cluster
+	heavy float64 // fraction of the jobs that train models with much communication
 }
 
-// asrptBase is the setting from which each experiment departs.
+// asrptBase is the setting that each experiment varies.
 var asrptBase = setting{load: .7, heavy: .6}
 
-// ASRPT returns experiments in the style of A-SRPT (Luo et al., INFOCOM 2025, arXiv:2501.05563), of which the abstract alone
-// could be read: its comparison set over load, share of jobs that communicate much, prediction error and delay threshold.
-// There are no figures to compare with; claims are about order alone, and the paper's abstract claims no more than that A-SRPT
-// comes first.
+// ASRPT returns experiments in the style of A-SRPT (Luo et al., INFOCOM 2025, arXiv:2501.05563), of which only the abstract
+// could be read: its comparison set over load, fraction of jobs that communicate much, prediction error and delay threshold.
+// There are no published figures to compare with. The claims are only about order, and the paper's abstract claims no more than
+// that A-SRPT comes first.
 func ASRPT(o ASRPTOptions) (*Experiment, error) {
 	if err := o.Scale.Validate(); err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func ASRPT(o ASRPTOptions) (*Experiment, error) {
 	}
 	for _, p := range []string{"granted", "group-mean", "group-median", "noisy(0.5)", "noisy(1)", "noisy(2)"} {
 		var policies []string
-		for _, name := range asrptSet[:len(asrptSet)-1] { // the last asks no predictor
+		for _, name := range asrptSet[:len(asrptSet)-1] { // the last uses no predictor
 			policies = append(policies, name+":predictor="+p)
 		}
 		b.compare("predictor-"+p, fmt.Sprintf("Predictor %s, load %g", p, asrptBase.load), asrptBase, policies)
@@ -98,7 +99,7 @@ func ASRPT(o ASRPTOptions) (*Experiment, error) {
 	}, nil
 }
 
-// asrptBuilder gathers rows and claims.
+// asrptBuilder collects rows and claims.
 type asrptBuilder struct {
 	scale  Scale
 	rows   []Row
@@ -114,8 +115,8 @@ func (b *asrptBuilder) row(key, table string, s setting, policy string) string {
 	return key
 }
 
-// compare adds a row for each policy, and for each of the first three, which are A-SRPT, the claim that it is better than all
-// others.
+// compare adds a row for each policy. The first three are readings of A-SRPT; for each of them it adds the claim that it is
+// better than all policies of the comparison set.
 func (b *asrptBuilder) compare(key, table string, s setting, policies []string) {
 	var keys []string
 	for _, p := range policies {

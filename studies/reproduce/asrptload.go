@@ -13,27 +13,28 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// The size of A-SRPT's experiments: own choices, for the paper's are not known.
+// The size of A-SRPT's experiments: own choices, because the paper's sizes are unknown.
 const (
 	asrptServers = 64 // of 8 GPUs
 	asrptJobs    = 4000
-	asrptRack    = 8 // servers
+	asrptRack    = 8 // servers per rack
 	asrptIntra   = 12.5
 	asrptNIC     = 1.25
 	asrptUplink  = 40 // GB/s
 
-	asrptRecurring = .8 // of the jobs
-	asrptPerUser   = 6  // recurring jobs
+	asrptRecurring = .8 // fraction of the jobs
+	asrptPerUser   = 6  // number of recurring jobs per user
 	asrptVariation = .2 // standard deviation of the logarithm of their run times
 )
 
-// heavyModels communicate much: scattered over servers they take 4 to 20 times as long. lightModels take up to about 2 times.
+// Jobs of heavyModels communicate much: scattered over servers they take 4 to 20 times as long. Those of lightModels take up to
+// about 2 times as long.
 var (
 	heavyModels = []string{"bert-large", "gpt2-1.5b", "llama-7b", "transformer-64"}
 	lightModels = []string{"a3c", "recommendation-4096", "recommendation-8192"}
 )
 
-// asrptArrivals is the shape of the workload before jobs recur.
+// asrptArrivals returns the parameters of the workload before recur makes jobs recur.
 func asrptArrivals() trace.Params {
 	size := func(workers int32, share float64) trace.SizeParams {
 		return trace.SizeParams{Workers: workers, GPUMilli: cluster.WholeGPU, Share: share}
@@ -49,12 +50,12 @@ func asrptArrivals() trace.Params {
 		Durations: []trace.DurationClass{{
 			MaxWorkers: 32, Mixture: []trace.Lognormal{{Weight: 1, Mu: 7.6, Sigma: 1.3}}, Max: 3 * 86400, Passed: 1,
 		}},
-		Users: trace.UserParams{Count: 30, Zipf: 1, Sticky: .4}, // recur repeats their jobs
+		Users: trace.UserParams{Count: 30, Zipf: 1, Sticky: .4}, // recur makes the users' jobs recur
 	}
 }
 
-// recur makes most jobs runs of a recurring one, which is what the paper says of its jobs: its user's first run draws size and
-// run time, later ones have that size and about that run time. Group names the recurring job.
+// recur makes most jobs runs of recurring jobs, as the paper says of its jobs. The first run of a recurring job determines size
+// and run time; later runs have that size and about that run time. Group identifies the recurring job.
 func recur(jobs []trace.Job, seed uint64) {
 	draw := rng.Stream(seed, "reproduce", "a-srpt", "recur")
 	first := map[string]int{}
@@ -64,7 +65,7 @@ func recur(jobs []trace.Job, seed uint64) {
 			continue
 		}
 		j := &jobs[i]
-		// The square of a uniform number prefers low ones: some jobs run again and again, some seldom.
+		// The square of a uniform number favours low numbers: some jobs run often, others rarely.
 		j.Group = fmt.Sprintf("%s/%d", j.User, int(which*which*asrptPerUser))
 		k, again := first[j.Group]
 		if !again {
@@ -76,7 +77,7 @@ func recur(jobs []trace.Job, seed uint64) {
 	}
 }
 
-// asrptMix deals the models.
+// asrptMix returns the mix of models; heavy is the fraction of the jobs that train heavyModels.
 func asrptMix(heavy float64) trace.Mix {
 	var models []trace.Weighted
 	add := func(names []string, share float64, parallel bool) {
@@ -92,7 +93,7 @@ func asrptMix(heavy float64) trace.Mix {
 }
 
 func asrptEpisode(s setting, scale Scale, seed uint64) (sim.Episode, error) {
-	servers := max(4, scale.of(asrptServers)) // the largest gang takes 4
+	servers := max(4, scale.of(asrptServers)) // the largest gang needs 4
 	spec := cluster.Uniform(servers, perServer)
 	for i := range spec.Servers {
 		spec.Servers[i].Rack = int32(1 + i/asrptRack)
@@ -108,14 +109,14 @@ func asrptEpisode(s setting, scale Scale, seed uint64) (sim.Episode, error) {
 	mix := asrptMix(s.heavy)
 	mix.Apply(w.Jobs, rng.Derive(seed, "reproduce", "a-srpt", "mix"))
 	for i := range w.Jobs {
-		w.Jobs[i].Estimate = w.Jobs[i].Work // what predictor=granted and the noisy ones read
+		w.Jobs[i].Estimate = w.Jobs[i].Work // used by predictor=granted and the noisy ones
 	}
 	return sim.Episode{Jobs: w.Jobs, Config: sim.Config{
 		Cluster: spec, Physics: physics.Compose(physics.NewNetwork(asrptIntra, asrptNIC, asrptUplink)),
 	}}, nil
 }
 
-// asrptAbout says what is run.
+// asrptAbout describes the experiments and their limits.
 func asrptAbout(o ASRPTOptions) []string {
 	return []string{
 		`**No published figures.** The body of the paper could not be read: its workloads, cluster, settings and
@@ -142,7 +143,7 @@ noisy(σ) is it times exp(σ·z), z normal.`,
 	}
 }
 
-// list writes names one after another.
+// list joins names with commas and "and".
 func list(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]

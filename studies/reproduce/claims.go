@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// Claim is something that is published, or asked of this project, about rows: an order of them by
-// one metric, which of them is best, or a ratio of two.
+// Claim is a statement about rows that is published, or that this project sets itself: an order of rows by one metric, which row
+// is best, or a ratio of two rows.
 type Claim struct {
 	Text   string
 	Metric Metric
-	// Order lists rows from the best to the worst.
+	// Order contains rows, the best first.
 	Order []string
-	// First lists rows of which the first is the best.
+	// First contains rows; the claim is that the first is the best.
 	First []string
-	// Over and Under are the rows of a ratio, so that it is above 1.
+	// Over and Under are the rows whose metrics form a ratio above 1, Over / Under.
 	Over, Under string
-	Paper       float64 // the published ratio, NaN or 0 for none
-	// Bar is what the ratio should reach here, 0 for four fifths of the published gain.
+	Paper       float64 // the published ratio; NaN or 0 for none
+	// Bar is the ratio that our result should reach; 0 stands for 1 + four fifths of the published gain.
 	Bar float64
 	// Why explains a difference from the paper.
 	Why string
 }
 
-// Shares of a published gain between which a ratio counts as near it.
+// A ratio counts as near the published one if its gain is between four fifths and twice the published gain.
 const (
 	fourFifths = .8
 	twice      = 2
@@ -36,23 +36,23 @@ func (c *Claim) bar() float64 { return cmp.Or(c.Bar, 1+fourFifths*(c.Paper-1)) }
 // The outcomes of a claim.
 const (
 	holds    = "holds"
-	exceeds  = "exceeds"  // the bar is reached, and the gain is more than twice the published one: not near it
-	weaker   = "weaker"   // the direction is the same, and less than the bar
-	partly   = "partly"   // most neighbours of an order agree, or the first is better than most
-	reversed = "reversed" // the other way round
-	untried  = "not run"  // a row is missing
+	exceeds  = "exceeds"  // the bar is reached, but the gain is more than twice the published one
+	weaker   = "weaker"   // the direction is the same, but the bar is not reached
+	partly   = "partly"   // most neighbours in an order agree, or the first row is better than most
+	reversed = "reversed" // the direction is opposite
+	untried  = "not run"  // a row has no result
 )
 
-// Verdict is a claim and what became of it.
+// Verdict is a claim and its outcome.
 type Verdict struct {
 	Text    string  `json:"text"`
 	Metric  string  `json:"metric"`
 	Paper   float64 `json:"paper,omitempty"` // the published ratio
 	Bar     float64 `json:"bar,omitempty"`
 	Ours    float64 `json:"ours,omitempty"` // the ratio of the means over seeds
-	Shown   string  `json:"shown"`          // the figures behind it
+	Shown   string  `json:"shown"`          // the figures on which it is based
 	Outcome string  `json:"outcome"`
-	Seeds   int     `json:"seeds"` // in which the bar is reached, or the order holds
+	Seeds   int     `json:"seeds"` // number of seeds under which the bar is reached or the order holds
 	Why     string  `json:"why,omitempty"`
 }
 
@@ -109,7 +109,7 @@ func (c *Claim) judgeRatio(v *Verdict, find func(string) *Result) {
 	}
 }
 
-// judgeOrder holds every row but the first against the one that better names.
+// judgeOrder compares every row except the first with the row whose index better returns.
 func (c *Claim) judgeOrder(v *Verdict, find func(string) *Result, keys []string, better func(i int) int) {
 	var rows []*Result
 	for _, key := range keys {
@@ -157,7 +157,7 @@ func (c *Claim) judgeOrder(v *Verdict, find func(string) *Result, keys []string,
 	}
 }
 
-// before reports whether a is as good as b or better.
+// before reports whether a is at least as good as b.
 func (c *Claim) before(a, b Figures) bool {
 	if metricKinds[c.Metric].higher {
 		a, b = b, a

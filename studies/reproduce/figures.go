@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/table"
 )
 
-// Metric is one figure of an episode.
+// Metric is a metric of an episode.
 type Metric uint8
 
 // The metrics. Times are in seconds.
@@ -20,24 +20,24 @@ const (
 	jctMean // finish - submit
 	jctMedian
 	jctP95
-	trainingUse    // GPU-time held on training servers over theirs, from the first submit to the last
-	overallUse     // GPUs of both pools that training holds or inference needs, over all, in the same time
-	trainingEnd    // as trainingUse, to the last finish
-	overallEnd     // as overallUse, to the last finish
-	preemptionRate // preemptions and interruptions over jobs
-	unforced       // of the servers that went back to inference, the share that went without a job being stopped
-	loanUse        // GPU-time held on servers on loan over that on loan
-	lentMean       // servers on loan
-	completionSum  // of the instants at which jobs finish
-	unfinished     // jobs that did not finish
+	trainingUse    // GPU-time held on training servers / GPU-time of these servers, from the first submit to the last
+	overallUse     // GPU-time of both pools that training holds or inference needs / GPU-time of both, in the same period
+	trainingEnd    // like trainingUse, to the last finish
+	overallEnd     // like overallUse, to the last finish
+	preemptionRate // (preemptions + interruptions) / jobs
+	unforced       // fraction of the servers returned to inference for which no job was stopped
+	loanUse        // GPU-time held on servers on loan / GPU-time of servers on loan
+	lentMean       // mean number of servers on loan
+	completionSum  // sum of the times at which jobs finish
+	unfinished     // number of jobs that did not finish
 	metrics
 )
 
-// metricKinds says how metrics are written.
+// metricKinds describes how metrics are printed and compared.
 var metricKinds = [metrics]struct {
 	key, label string
 	percent    bool
-	higher     bool // is better
+	higher     bool // a higher value is better
 }{
 	{key: "mean_queueing_s", label: "queue mean"},
 	{key: "p50_queueing_s", label: "median"},
@@ -57,12 +57,12 @@ var metricKinds = [metrics]struct {
 	{key: "unfinished", label: "unfinished"},
 }
 
-// Key names the metric in JSON.
+// Key returns the metric's name in JSON.
 func (m Metric) Key() string { return metricKinds[m].key }
 
 func (m Metric) String() string { return metricKinds[m].label }
 
-// show writes a value of the metric.
+// show formats a value of the metric.
 func (m Metric) show(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -75,10 +75,10 @@ func (m Metric) show(x float64) string {
 	return table.Thousands(strconv.FormatFloat(x, 'f', 0, 64))
 }
 
-// Figures are an episode's, or a paper's; NaN where one is not known.
+// Figures are the metrics of an episode or of a paper; NaN where unknown.
 type Figures [metrics]float64
 
-// known returns figures of which the named ones are known.
+// known returns figures in which only the given ones are known.
 func known(of map[Metric]float64) Figures {
 	f := unknown()
 	for m := range metrics {
@@ -96,7 +96,7 @@ func unknown() (f Figures) {
 	return f
 }
 
-// IsZero reports whether no figure is known; JSON leaves it out then.
+// IsZero reports whether no figure is known; JSON then omits the figures.
 func (f Figures) IsZero() bool {
 	for _, x := range f {
 		if !math.IsNaN(x) {

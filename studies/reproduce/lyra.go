@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// LyraOptions say how Lyra's experiments are run.
+// LyraOptions are the options of Lyra's experiments.
 type LyraOptions struct {
 	Scale     Scale
 	Predictor Predictor // of inference usage
@@ -15,7 +15,7 @@ type LyraOptions struct {
 
 // The policies of Lyra's tables, as baselines.New reads them.
 const (
-	literal       = ":pause=0s:gather=false:slowest=0" // what the papers' simulators know: resizes and distance cost nothing
+	literal       = ":pause=0s:gather=false:slowest=0" // as in the papers' simulators: resizes and distance cost nothing
 	lyraBoth      = "lyra" + literal + "+loan"
 	lyraAlone     = "lyra" + literal
 	lyraRandom    = lyraBoth + ":reclaim=random"
@@ -35,8 +35,8 @@ const (
 	table6        = "Table 6: no special placement of elastic jobs"
 )
 
-// Lyra returns the experiments of Lyra (Li et al., EuroSys 2023), whose preprint is Aryl (arXiv:2202.07896): Table 5 without its
-// last row, Table 6, and what §7.2 to §7.4 say in numbers.
+// Lyra returns the experiments of Lyra (Li et al., EuroSys 2023), whose preprint is Aryl (arXiv:2202.07896): Table 5 except its
+// last row, Table 6, and the numbers in §7.2 to §7.4.
 func Lyra(o LyraOptions) (*Experiment, error) {
 	if err := o.Scale.Validate(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ type lyraRow struct {
 	variant
 }
 
-// lyraRows lists the rows with the paper's figures, in its order.
+// lyraRows returns the rows with the paper's figures, in the paper's order.
 func lyraRows() []lyraRow {
 	basic := variant{elastic: some, fungible: lyraFungible}
 	with := func(change func(*variant)) variant {

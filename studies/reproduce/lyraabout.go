@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// lyraAbout says what is run and what differs from the paper.
+// lyraAbout describes the experiments and how they differ from the paper.
 func lyraAbout(o LyraOptions) []string {
 	paragraphs := []string{
 		fmt.Sprintf(`**Size.** %d days, %d jobs, %d servers of 8 V100 that train, %d servers of 8 T4 that serve. The

@@ -1,6 +1,6 @@
 package reproduce
 
-// Why claims of Lyra's do not hold here, where they do not.
+// Reasons why some of Lyra's claims do not hold here.
 const (
 	whyUse = "work that FIFO does later takes the GPU-time that it would take now, so use rises only by what is slower on " +
 		"loan, is lost or is still undone at the end; see the rows with more work than the training servers can do. The paper's 52 % " +
@@ -19,7 +19,7 @@ const (
 	whyWrong      = "run times differ by orders of magnitude here, and estimates by a quarter at most"
 )
 
-// lyraClaims lists the orders and ratios that are published, first those that this project is asked for.
+// lyraClaims returns the published orders and ratios, first those that this project set itself as goals.
 func lyraClaims() []Claim {
 	ratio := func(text string, m Metric, over, under string, paper, bar float64, why string) Claim {
 		return Claim{Text: text, Metric: m, Over: over, Under: under, Paper: paper, Bar: bar, Why: why}

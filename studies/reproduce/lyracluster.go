@@ -12,19 +12,20 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// A fungible job that moves to T4 GPUs takes two for each V100, with half the batch on each (Lyra, §2.1; the doubling is
-// inferred). A rigid gang here has one number of workers, so the pair is the unit: a server of 8 T4 counts as 4 GPUs, each as
-// fast as two T4 GPUs, of which three servers are one of V100 GPUs (§7.5).
+// A fungible job that moves to T4 GPUs takes two of them for each V100, with half the batch on each (Lyra, §2.1; the doubling is
+// inferred). A rigid gang here has a fixed number of workers, so the unit is a pair of T4 GPUs: a server of 8 T4 counts as 4
+// GPUs, each as fast as two T4 GPUs. Three such servers have the compute of one V100 server (§7.5).
 const (
 	homeType   = "V100"
 	loanType   = "T4"
-	perServer  = 8 // GPUs, in both clusters
-	pairOf     = 2 // T4 GPUs
+	perServer  = 8 // number of GPUs, in both clusters
+	pairOf     = 2 // number of T4 GPUs
 	pairSpeed  = pairOf / 3.0
 	demandStep = 5 * time.Minute
 )
 
-// pairs runs a job on pairs of T4 GPUs at a speed, and a gang on both types at a share of the mean of its workers.
+// pairs is a physics model. Jobs on pairs of T4 GPUs run at the given speed; a gang on both types runs at the fraction mixed of
+// the mean speed of its workers.
 type pairs struct{ speed, mixed float64 }
 
 func (p pairs) Name() string { return fmt.Sprintf("t4-pairs(%g,%g)", p.speed, p.mixed) }
@@ -53,8 +54,8 @@ func (pairs) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) 
 	return dst
 }
 
-// lyraCycle is inference usage over a day as Lyra's Fig. 1 has it: a trough of 42 %, four hours of 95 % at night, 65 % on
-// average, with the jitter between two samples that its headroom is for.
+// lyraCycle returns inference usage over a day as in Lyra's Fig. 1: a trough of 42 %, four hours of 95 % at night, 65 % on
+// average. The jitter between two samples is what the headroom is for.
 func lyraCycle() inference.Cycle {
 	c := inference.Cycle{
 		Mean: 1, Spread: .02, Memory: 2 * time.Hour, Jitter: .015,
@@ -68,7 +69,7 @@ func lyraCycle() inference.Cycle {
 	return c
 }
 
-// lyraDemand is what the inference pool needs and offers, for the days given.
+// lyraDemand returns what the inference pool needs and offers over the given days.
 func lyraDemand(servers, days int, p Predictor, seed uint64) ([]sim.Demand, error) {
 	draw := func(n int, name string) (inference.Series, error) {
 		s, err := lyraCycle().Generate(n*int(24*time.Hour/demandStep), demandStep, rng.Derive(seed, "reproduce", name))
@@ -81,7 +82,7 @@ func lyraDemand(servers, days int, p Predictor, seed uint64) ([]sim.Demand, erro
 	if err != nil {
 		return nil, err
 	}
-	past, err := draw(14, "demand before") // what predictors are fitted to
+	past, err := draw(14, "demand before") // the series to which predictors are fitted
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +101,14 @@ func lyraDemand(servers, days int, p Predictor, seed uint64) ([]sim.Demand, erro
 	return demand, nil
 }
 
-// Predictor is what the inference pool foresees its usage by: New makes one from usage of days before, and the usage to come,
+// Predictor makes the predictor of usage for the inference pool. New gets the usage of the days before, and the usage to come,
 // which only an oracle may read.
 type Predictor struct {
 	Name string
 	New  func(past, usage inference.Series) (inference.Predictor, error)
 }
 
-// Predictors lists those that need nothing but usage; the first is the default.
+// Predictors returns the predictors that need only usage; the first is the default.
 func Predictors() []Predictor {
 	return []Predictor{
 		{"ar", func(past, _ inference.Series) (inference.Predictor, error) {

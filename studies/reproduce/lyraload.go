@@ -13,38 +13,38 @@ import (
 // LyraJobs is the number of jobs of Lyra's trace.
 const LyraJobs = 50390
 
-// Lyra's setting (EuroSys 2023, §7.1, and §2 for shares of jobs).
+// Lyra's setting (EuroSys 2023, §7.1; fractions of jobs from §2).
 const (
 	lyraDays      = 15
 	lyraTraining  = 443 // servers of 8 V100
 	lyraInference = 520 // servers of 8 T4: 4,160 GPUs
 
-	lyraElastic      = 0.05 // of jobs
-	lyraElasticLoad  = 0.36 // of training resources
+	lyraElastic      = 0.05 // fraction of the jobs
+	lyraElasticLoad  = 0.36 // fraction of the training GPU-time
 	lyraElasticTime  = 14.2 * float64(time.Hour/time.Second)
 	lyraFungible     = 0.21
 	lyraMixed        = 0.10
 	lyraMixedSpeed   = 0.70
-	lyraMost         = 2 // times the gang that was asked for
+	lyraMost         = 2 // largest number of workers / requested number
 	lyraRestart      = 63 * time.Second
-	lyraWrongWithin  = 0.25 // of the run time
-	lyraImperfection = 0.8  // of a worker, what one beyond the least brings
+	lyraWrongWithin  = 0.25 // fraction of the run time
+	lyraImperfection = 0.8  // throughput of a worker beyond the least, relative to 1
 )
 
-// The calibration: what is free in the workload was set on seed calibrationSeed so that fifo resembles row 1 of Table 5, and then
-// left. TestCalibration holds it.
+// The calibration: the free parameters of the workload were set on calibrationSeed so that fifo resembles row 1 of Table 5, and
+// not changed afterwards. TestCalibration checks this.
 const (
 	calibrationSeed = 1
-	// lyraLoad is the GPU-time asked for over that of the training servers, in the 15 days.
+	// lyraLoad is GPU-time requested / GPU-time of the training servers, over the 15 days.
 	lyraLoad = 0.89
-	lyraBusy = 1.2 // of rows that ask what comes of a cluster that has no room left
-	// The longest jobs. FIFO still runs the last of them when all others are done.
+	lyraBusy = 1.2 // load of the rows that test a cluster without free room
+	// The longest jobs. FIFO still runs the last of them after all others have ended.
 	lyraLongest        = 3 * 24 * time.Hour
 	lyraLongestElastic = 5 * 24 * time.Hour
 )
 
-// lyraArrivals is the workload's shape: what the paper does not say of sizes, run times and bursts, after the calibration. Its
-// run times are those of rigid jobs; elastic jobs are drawn by elasticJobs.
+// lyraArrivals returns the workload's parameters after the calibration: those of sizes, run times and bursts that the paper does
+// not give. Its run times are those of rigid jobs; elasticJobs draws elastic jobs.
 func lyraArrivals() trace.Params {
 	size := func(workers int32, share float64) trace.SizeParams {
 		return trace.SizeParams{Workers: workers, GPUMilli: cluster.WholeGPU, Share: share}
@@ -73,17 +73,17 @@ func lyraArrivals() trace.Params {
 	}
 }
 
-// variant is what one row of the tables changes.
+// variant is what a row of the tables changes.
 type variant struct {
-	elastic    share   // of jobs: none, lyraElastic, every
-	fungible   float64 // share of jobs
-	mixed      float64 // share of jobs that may hold both GPU types at once
+	elastic    share   // which jobs are elastic: none, the fraction lyraElastic, or all
+	fungible   float64 // fraction of the jobs
+	mixed      float64 // fraction of the jobs that may hold both GPU types at once
 	ideal      bool    // gangs on both types lose nothing
-	load       float64 // of the training servers, 0 for lyraLoad
+	load       float64 // of the training servers; 0 stands for lyraLoad
 	even       bool    // a job loses no speed on loan
-	gain       float64 // of a worker beyond the least, 0 for 1
-	checkpoint bool    // a stopped job keeps what it has done
-	wrong      float64 // share of the estimates that is wrong
+	gain       float64 // throughput of a worker beyond the least; 0 stands for 1
+	checkpoint bool    // a stopped job keeps its progress
+	wrong      float64 // fraction of the estimates that are wrong
 }
 
 type share uint8
@@ -94,7 +94,7 @@ const (
 	every
 )
 
-// lyraWorkload draws the jobs. Draws depend on the seed and the job alone, so that variants of one seed have the same jobs,
+// lyraWorkload draws the jobs. Draws depend only on the seed and the job, so that all variants of one seed have the same jobs,
 // sizes and run times.
 func lyraWorkload(v variant, scale float64, n, gpus int, seed uint64) ([]trace.Job, error) {
 	w, err := trace.Generate(lyraArrivals(), n, rng.Derive(seed, "reproduce", "lyra"))
@@ -105,7 +105,7 @@ func lyraWorkload(v variant, scale float64, n, gpus int, seed uint64) ([]trace.J
 	span := float64(lyraDays*24*time.Hour) / float64(max(jobs[n-1].Submit-jobs[0].Submit, 1))
 	first := jobs[0].Submit
 	for i := range jobs {
-		if j := &jobs[i]; j.Workers > perServer { // a gang of a tenth of the cluster stays one
+		if j := &jobs[i]; j.Workers > perServer { // a gang of a tenth of the cluster remains one
 			j.Workers = max(perServer, perServer*int32(math.Round(scale*float64(j.Workers)/perServer)))
 		}
 	}
@@ -132,7 +132,8 @@ func lyraWorkload(v variant, scale float64, n, gpus int, seed uint64) ([]trace.J
 	return jobs, nil
 }
 
-// elasticJobs makes lyraElastic of the jobs those that are elastic in the paper: larger and longer than the others.
+// elasticJobs makes the fraction lyraElastic of the jobs elastic, with the paper's sizes and times: larger and longer than the
+// others.
 func elasticJobs(jobs []trace.Job, seed uint64) []bool {
 	draw := rng.Stream(seed, "reproduce", "lyra", "elastic")
 	elastic := make([]bool, len(jobs))
@@ -156,15 +157,15 @@ func elasticJobs(jobs []trace.Job, seed uint64) []bool {
 	return elastic
 }
 
-// scaleWork stretches run times so that both kinds of jobs bring exactly their share of a total of GPU-seconds, and none runs
-// longer than the longest of its kind.
+// scaleWork scales run times so that each of the two kinds of jobs has exactly its share of total, a number of GPU-seconds, and
+// no job runs longer than the limit of its kind.
 func scaleWork(jobs []trace.Job, elastic []bool, total float64) {
 	for _, kind := range []struct {
 		elastic bool
 		total   float64
 		longest time.Duration
 	}{{false, total * (1 - lyraElasticLoad), lyraLongest}, {true, total * lyraElasticLoad, lyraLongestElastic}} {
-		for range 50 { // what is cut off the longest the others get
+		for range 50 { // repeat, because what the limit cuts off goes to the other jobs
 			asked := 0.0
 			for i := range jobs {
 				if elastic[i] == kind.elastic {
@@ -188,8 +189,8 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// loadAt is the load of a cluster of another size: by the square-root rule its slack shrinks with the root of the size, so that
-// chance is as dangerous to a small one.
+// loadAt returns the load for a cluster of another size. By the square-root rule its relative slack is proportional to 1/√size,
+// so that random fluctuations are equally dangerous for small and large clusters.
 func loadAt(load, scale float64) float64 {
 	if load >= 1 {
 		return load

@@ -9,7 +9,8 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// measure computes the figures of an episode from its log. GPUs of an inference server stand for so many real ones each.
+// measure computes the figures of an episode from its event log. Each GPU of an inference server stands for the parameter real
+// of real ones.
 func measure(log *sim.Log, real float64) Figures {
 	m := eval.Measure(log)
 	f := unknown()
@@ -40,7 +41,7 @@ func measure(log *sim.Log, real float64) Figures {
 	return f
 }
 
-// account follows who holds which GPUs through the records of a log.
+// account follows, record by record of an event log, which job holds which GPUs.
 type account struct {
 	log      *sim.Log
 	real     float64
@@ -56,11 +57,11 @@ type account struct {
 	training, overall  [2]integral // in [0, until]
 	borrowed, lentTime integral
 
-	stopped          []time.Duration // by server, when a job on it was last stopped
+	stopped          []time.Duration // by server: when a job on it was last stopped
 	returned, forced int
 }
 
-// The times over which use is taken.
+// The periods over which use is measured.
 const (
 	window = iota // to the last submit
 	whole
@@ -120,7 +121,7 @@ func (a *account) run() {
 	}
 }
 
-// perServer is the GPUs of an inference server.
+// perServer returns the number of GPUs of an inference server.
 func (a *account) perServer() float64 {
 	servers := a.log.Config.Cluster.Servers
 	return float64(servers[len(servers)-1].GPUs)

@@ -1,8 +1,8 @@
-// Package reproduce runs the experiments of papers on workloads of its own, at their scale, and puts its figures beside theirs:
-// every row of a table is a policy on a variant of a workload, and every order or ratio that was published is a claim that
-// holds here or does not. The workloads of the papers are not public, so figures are to resemble, orders are to agree.
+// Package reproduce runs the experiments of papers, at their scale, on generated workloads, and compares its figures with the
+// published ones. Every row of a table is a policy on a variant of a workload. Every published order or ratio is a claim, which
+// may or may not hold here. The workloads of the papers are not public, so orders should agree, but figures can only be similar.
 //
-// Policies go by the names of package baselines. The same experiment and seeds give the same report, byte for byte, whatever the
+// Policies have the names of package baselines. The same experiment and seeds give the same report, byte for byte, whatever the
 // number of workers.
 package reproduce
 
@@ -15,27 +15,28 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 )
 
-// Experiment is all that is run and claimed for one paper.
+// Experiment contains the rows and claims for one paper.
 type Experiment struct {
 	Name    string // of the command
 	Title   string
 	Columns []Metric
 	Rows    []Row
 	Claims  []Claim
-	About   []string // paragraphs: what is run, and what differs from the paper
+	About   []string // paragraphs that describe what is run, and how it differs from the paper
 }
 
 // Row is a policy on a variant of the workload.
 type Row struct {
-	Key     string  `json:"key"`   // names it
-	Table   string  `json:"table"` // of the paper, or of this experiment
+	Key     string  `json:"key"`   // unique
+	Table   string  `json:"table"` // title of the table, in the paper or here
 	Name    string  `json:"name"`
 	Policy  string  `json:"policy"`         // as baselines.New reads it
-	Paper   Figures `json:"paper,omitzero"` // as published; unknown where the paper has none
+	Paper   Figures `json:"paper,omitzero"` // published figures; unknown where the paper has none
 	episode func(seed uint64) (sim.Episode, error)
 }
 
-// Select keeps the rows of the keys, or whose key begins with one that ends in "*". A key that fits none is an error.
+// Select keeps only the rows whose key is in keys, or begins with a key that ends in "*". It returns an error for a key that
+// matches no row.
 func (e *Experiment) Select(keys []string) error {
 	var kept []Row
 	for _, key := range keys {
@@ -70,11 +71,11 @@ func matches(pattern, key string) bool {
 	return pattern == key
 }
 
-// Scale is the size of an experiment: 1 is the paper's, or for A-SRPT this project's, and 0.1 a tenth of the jobs on a tenth of
-// the servers.
+// Scale is the size of an experiment. 1 is the paper's size (for A-SRPT this project's); 0.1 is a tenth of the jobs on a tenth
+// of the servers.
 type Scale float64
 
-// Validate reports a scale that is not usable.
+// Validate returns an error if the scale is out of range.
 func (s Scale) Validate() error {
 	if !(s >= .01 && s <= 4) {
 		return fmt.Errorf("scale %v, want 0.01 to 4", float64(s))
@@ -82,5 +83,5 @@ func (s Scale) Validate() error {
 	return nil
 }
 
-// of is a number of things at the scale.
+// of returns n at the scale, at least 1.
 func (s Scale) of(n int) int { return max(1, int(float64(s)*float64(n)+.5)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// Report is an experiment and what came of it.
+// Report is an experiment with its results.
 type Report struct {
 	Name   string    `json:"experiment"`
 	Title  string    `json:"title"`
@@ -24,13 +24,13 @@ type Report struct {
 	columns []Metric
 }
 
-// Result is a row and its figures.
+// Result is a row with its results.
 type Result struct {
 	Row
-	// Mean and Spread are over seeds: the standard deviation, unknown for one seed.
+	// Mean is over seeds; Spread is the standard deviation over seeds, unknown for one seed.
 	Mean   Figures `json:"mean,omitzero"`
 	Spread Figures `json:"spread,omitzero"`
-	// Error says why there are no figures, "" if there are: no such policy, or an episode that failed or was not run.
+	// Error says why there are no figures: an unknown policy, or an episode that failed or was not run. "" if there are figures.
 	Error string `json:"error,omitempty"`
 
 	each []Figures // by seed, if there is no error
@@ -39,7 +39,7 @@ type Result struct {
 // notRun is the error of a row that was interrupted.
 const notRun = "not run"
 
-// Failed counts the rows without figures.
+// Failed returns the number of rows without figures.
 func (r *Report) Failed() int {
 	n := 0
 	for i := range r.Rows {
@@ -50,9 +50,10 @@ func (r *Report) Failed() int {
 	return n
 }
 
-// Run plays every row under every seed, so many at a time (0 for one a core), and returns the report. A row that fails says so
-// in its result and does not keep the others from being run. done, if not nil, is called after each episode, one call at a time,
-// with how many are done. If ctx ends, the report holds the rows that were finished, and the error is that of ctx.
+// Run runs every row under every seed and returns the report. The parameter workers is the number of episodes at a time; 0
+// stands for one per core. If a row fails, its result contains the error and the other rows still run. Run calls done, if not
+// nil, after each episode with the number of episodes done; calls do not overlap. If ctx ends, the report contains the rows that
+// were finished, and the error is that of ctx.
 func (e *Experiment) Run(ctx context.Context, seeds []uint64, workers int, done func(n int, row *Row)) (*Report, error) {
 	if len(seeds) == 0 || len(e.Rows) == 0 || workers < 0 {
 		return nil, fmt.Errorf("reproduce %s with %d rows, %d seeds and %d workers: want at least one row and seed, 0 or more workers",
@@ -77,18 +78,18 @@ func (e *Experiment) Run(ctx context.Context, seeds []uint64, workers int, done 
 	return r, context.Cause(ctx)
 }
 
-// played is what came of one episode.
+// played is the result of one episode.
 type played struct {
 	figures Figures
 	err     error
 	done    bool
 }
 
-// pool is what the workers of a run share.
+// pool is the state that the workers of a run share.
 type pool struct {
 	rows   []Row
 	seeds  []uint64
-	played []played // by row, then seed; each written by the worker that claimed it
+	played []played // by row, then seed; only the worker that claimed an episode writes it
 
 	mu     sync.Mutex
 	next   int
@@ -129,7 +130,7 @@ func (p *pool) finish(row *Row) {
 	}
 }
 
-// play plays one episode.
+// play runs one episode.
 func (r *Row) play(ctx context.Context, seed uint64) (Figures, error) {
 	all.Register()
 	sched, err := baselines.New(r.Policy)
@@ -150,7 +151,7 @@ func (r *Row) play(ctx context.Context, seed uint64) (Figures, error) {
 	return measure(episode.Log(), pairOf), nil
 }
 
-// summarise takes mean and spread of the episodes of one row.
+// summarise computes mean and spread over the episodes of one row.
 func summarise(row Row, episodes []played) Result {
 	result := Result{Row: row, Mean: unknown(), Spread: unknown()}
 	for _, e := range episodes {

@@ -26,7 +26,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteMarkdown writes the report, with all that differs from the paper, as Markdown.
+// WriteMarkdown writes the report as Markdown, with the description of what differs from the paper.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n", r.Title, r.legend())
@@ -61,7 +61,7 @@ func (r *Report) legend() string {
 	return s
 }
 
-// section is the rows that stand together.
+// section is a group of rows with its title.
 type section struct {
 	name  string
 	cells [][]string
@@ -121,7 +121,7 @@ func (r *Report) claims() [][]string {
 	return rows
 }
 
-// notes tell why rows have no figures and why claims do not hold.
+// notes returns paragraphs on why rows have no figures and why claims do not hold.
 func (r *Report) notes() []string {
 	var notes []string
 	for i := range r.Rows {
@@ -140,7 +140,7 @@ func (r *Report) notes() []string {
 			continue
 		}
 		said[c.Why] = true
-		var claims []string // of which the same is to say
+		var claims []string // all claims with the same reason
 		for _, other := range r.Claims[i:] {
 			if other.Why == c.Why {
 				claims = append(claims, other.Text)
