@@ -19,7 +19,7 @@ import (
 
 type job = trace.Job
 
-// mix gives some servers little CPU and memory and makes some jobs ask for shares, CPU and memory, each within the cluster.
+// mix gives some servers little CPU and memory, and makes some jobs ask for shares, CPU and memory, within the cluster's limits.
 func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
 	for i := range cfg.Cluster.Servers {
 		if v := &cfg.Cluster.Servers[i]; rapid.Bool().Draw(t, "small server") {
@@ -37,7 +37,7 @@ func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
 	}
 }
 
-// harden adds what real clusters have: GPU types, quotas, an inference pool, failures.
+// harden adds features of real clusters: GPU types, quotas, an inference pool, failures.
 func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 	second := func(name string, from, to int) time.Duration {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
@@ -91,7 +91,7 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 	breakDown(t, cfg)
 }
 
-// enrich adds what physics knows: models, CPU and memory that matter, GPUs that jobs may share, elastic jobs, pipelines.
+// enrich adds what physics depends on: models, effective CPU and memory, GPUs that jobs may share, elastic jobs, pipelines.
 func enrich(t *rapid.T, cfg *sim.Config, jobs []job) {
 	model, err := physics.Parse(rapid.SampledFrom([]string{
 		"gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,5)", "cpu-mem * sharing(0.3)", "sharing(1) * diminishing(0.5)",
@@ -146,8 +146,8 @@ func breakDown(t *rapid.T, cfg *sim.Config) {
 	}
 }
 
-// Every baseline finishes every job that the cluster can hold, without an error, and is a function of what it sees and its
-// seed: fresh or reset, also in mid-episode, it does the same again.
+// TestBaselines checks that every baseline finishes every job that the cluster can hold, without an error, and that the same
+// seed gives the same schedule for a fresh scheduler and after a Reset in mid-episode.
 func TestBaselines(t *testing.T) {
 	for _, name := range variants() {
 		t.Run(name, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// variants lists every baseline by name, as it is, and as it borrows and chooses from the menu where it can, and every placer
-// behind an order that waits and one that preempts.
+// variants returns the names of all baselines, with and without suffixes where they take them, and of every placer with an order
+// that waits and one that preempts.
 func variants() (names []string) {
 	for _, p := range placers {
 		names = append(names, "sjfskip:place="+p.name, "srtf:place="+p.name)
@@ -206,7 +206,8 @@ func variants() (names []string) {
 	return names
 }
 
-// Every baseline takes up a cluster that others have run until now, and srtf's fast path decides there as its plan does.
+// TestBaselinesFromSnapshot checks that every baseline can take over a cluster from another scheduler, and that srtf's fast path
+// then decides as its plan does.
 func TestBaselinesFromSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -254,7 +255,7 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 	})
 }
 
-// watch fails where a scheduler stops jobs and starts none.
+// watch returns an error if a scheduler stops jobs and starts none.
 type watch struct{ cluster.Scheduler }
 
 func (w watch) Schedule(tx *cluster.Txn) error {
@@ -274,7 +275,7 @@ func (w watch) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// Nobody is stopped in vain, also where the GPUs that are free lie apart.
+// TestStopsForSomebody checks that no job is stopped in vain, even if the free GPUs are on different servers.
 func TestStopsForSomebody(t *testing.T) {
 	for _, name := range []string{"srtf", "srsf", "las", "gittins", "synergy", "srtf+menu", "las+menu", "srsf:place=pack"} {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +296,7 @@ func TestStopsForSomebody(t *testing.T) {
 	}
 }
 
-// random draws from its seed, and from nothing else.
+// TestRandomDrawsFromItsSeed checks that random's choices follow from its seed.
 func TestRandomDrawsFromItsSeed(t *testing.T) {
 	var jobs []job
 	for i := range 20 {
@@ -316,7 +317,7 @@ func TestRandomDrawsFromItsSeed(t *testing.T) {
 	}
 }
 
-// A baseline that needs estimates says which job has none.
+// TestNoEstimates checks that the error of a baseline that needs estimates names the job without one.
 func TestNoEstimates(t *testing.T) {
 	jobs := []job{{Work: time.Second, JobSpec: cluster.JobSpec{
 		Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}}}
@@ -339,7 +340,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// events lists all that happened but the submissions.
+// events returns all records except submissions.
 func events(l *sim.Log) (lines []string) {
 	for i := range l.Records {
 		if r := &l.Records[i]; r.Kind != sim.Submit {

@@ -17,9 +17,9 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// BenchmarkDecision reports what a decision of each baseline costs with 1,000 servers of 8 GPUs and 5,000 waiting jobs of one to
-// 16 GPUs, of which a third are elastic: the mean over decision points at which a job comes or goes, the first, which fills the
-// cluster, apart.
+// BenchmarkDecision reports the cost of a decision of each baseline with 1,000 servers of 8 GPUs and 5,000 waiting jobs of one
+// to 16 GPUs, a third of them elastic: the mean over decision points at which a job comes or goes, and separately the first
+// decision, which fills the cluster.
 func BenchmarkDecision(b *testing.B) {
 	cfg, jobs := contended(b, 1000, 5000)
 	for _, base := range baselines.All() {
@@ -53,7 +53,7 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// contended is a cluster that is full and a queue of about so many jobs that keeps its length.
+// contended returns a full cluster and jobs for a queue of about the given length, which it keeps.
 func contended(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling")
 	if err != nil {
@@ -81,7 +81,7 @@ func contended(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
 		}
 		jobs = append(jobs, j)
 	}
-	for range 2000 { // about one comes as one goes
+	for range 2000 { // one job comes about when one goes
 		j := jobs[len(jobs)/2]
 		j.Name = fmt.Sprint(len(jobs))
 		j.Submit = time.Duration(draw.IntN(2000)) * 3 * time.Second
@@ -92,7 +92,7 @@ func contended(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
 
 var errEnough = errors.New("enough decisions")
 
-// watched measures decisions and ends the episode after a number of them.
+// watched measures decisions and ends the episode after the number most of them.
 type watched struct {
 	cluster.Scheduler
 	decisions, most int

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// TestGolden holds the six published schedules job by job.
+// TestGolden checks six published schedules job by job.
 func TestGolden(t *testing.T) {
 	dir := filepath.Join(sharedtest.Dir(t), "golden")
 	w, err := trace.Read(filepath.Join(dir, "philly_w1k.csv"), trace.Options{})
@@ -41,8 +41,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestReference holds longer cuts of philly-2017-pass, on other sizes, to what the reference simulator says now, job by job:
-// as one flat pool, and as servers of 8 GPUs, which ideal physics makes the same.
+// TestReference compares longer parts of philly-2017-pass, on clusters of other sizes, with the reference simulator, job by job:
+// as one flat pool, and as servers of 8 GPUs, which make no difference under ideal physics.
 func TestReference(t *testing.T) {
 	dir := sharedtest.Dir(t)
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -83,7 +83,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// grant gives oracle estimates.
+// grant sets oracle estimates.
 func grant(jobs []trace.Job) {
 	for i := range jobs {
 		jobs[i].Estimate = jobs[i].Work

@@ -9,7 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// A job that loses its work with the server that it had on loan waits as long as it has to do then, not as it had before.
+// TestLostWorkCounts checks that a job that loses its work together with its server on loan is queued by the work that it then
+// has left, not by what it had left before.
 func TestLostWorkCounts(t *testing.T) {
 	whole := func(name string, submit, work int) job {
 		j := job{Work: time.Duration(work) * time.Second}

@@ -10,10 +10,11 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// The tests take all baselines.
+// The tests use all baselines.
 func init() { all.Register() }
 
-// A cluster may have no GPUs for a while: its nodes are cordoned, or others hold them all. Then jobs wait, whatever the policy.
+// TestPoliciesDecideWithoutGPUs checks that jobs wait, whatever the policy, while a cluster has no GPUs: its nodes are cordoned,
+// or others hold all of them.
 func TestPoliciesDecideWithoutGPUs(t *testing.T) {
 	for _, name := range slices.Concat(baselines.Names(), []string{"srtf+menu", "srsf+menu:wait=true", "srtf+move", "fifo+loan"}) {
 		policy, err := baselines.New(name)

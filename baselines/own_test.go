@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// newest is a user's scheduler: the job that came last starts first.
+// newest is a user's scheduler that starts the latest job first.
 type newest struct{ name string }
 
 func (n *newest) Name() string { return n.name }
@@ -29,7 +29,7 @@ func (*newest) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// It is among all baselines of this package's tests, so that what they hold holds for it.
+// newest is among the baselines of all tests of this package, so that they also check it.
 func init() {
 	Register(Baseline{
 		Name: "newest", About: "the job that came last starts first", Rule: "The job that came last starts first.", Source: "own",
@@ -66,10 +66,11 @@ func TestOwnScheduler(t *testing.T) {
 	}
 }
 
-// What is registered under a name that means something else, or is no name, ends the program with the reason.
+// TestRegisterRefuses checks that registering under a name that has another meaning, or under an invalid name, panics with the
+// reason.
 func TestRegisterRefuses(t *testing.T) {
 	before := len(All())
-	for _, c := range [][3]string{ // name, what the scheduler calls itself, complaint
+	for _, c := range [][3]string{ // name, name that the scheduler returns, message
 		{"newest", "newest", `scheduler "newest": the program already has a policy of that name`},
 		{"fifo", "fifo", `scheduler "fifo": the program already has a policy of that name`},
 		{"rollout", "rollout", `scheduler "rollout": the program already has a policy of that name`},

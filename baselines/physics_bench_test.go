@@ -14,11 +14,11 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// everything is all parts of the physics at once.
+// everything is a physics model with all parts.
 const everything = "gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,40) * jitter(0.1)"
 
-// BenchmarkPhysics holds the simulator with all physics on against ideal speed, on the whole of Venus on 128 servers in racks
-// of 16, and both at ten times the jobs and servers. Every second job of one GPU asks for half of one, so that jobs share.
+// BenchmarkPhysics compares the simulator with all physics to ideal speed, on the whole Venus trace on 128 servers in racks of
+// 16, and with ten times the jobs and servers. Every second job of one GPU asks for half of one, so that jobs share GPUs.
 func BenchmarkPhysics(b *testing.B) {
 	small := venus(b)
 	for _, name := range []string{"ideal", everything} {
@@ -56,7 +56,7 @@ func racks(servers int) cluster.Spec {
 	return spec
 }
 
-// venus returns the jobs of the trace with a model and what it needs each, round robin, and their durations as estimates.
+// venus returns the jobs of the trace with exact estimates. It gives them models in turn, and the requests of these models.
 func venus(b testing.TB) []trace.Job {
 	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "helios-venus-2020-06", "helios_data_training.csv.gz"),
 		trace.Options{Format: "helios"})

@@ -18,9 +18,9 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// BenchmarkReference compares jobs per CPU-second with the reference simulator's, on the first 20,000 jobs of
-// philly-2017-pass and 512 GPUs: a flat pool there, 64 servers of 8 with transaction and event log here. Parsing is left out
-// on both sides; the runs alternate. It reports both and their ratio.
+// BenchmarkReference compares jobs per CPU-second with those of the reference simulator, on the first 20,000 jobs of
+// philly-2017-pass and 512 GPUs: a flat pool in the reference, 64 servers of 8 GPUs with transactions and event log here. It
+// excludes parsing on both sides and alternates the runs. It reports both rates and their ratio.
 func BenchmarkReference(b *testing.B) {
 	dir := sharedtest.Dir(b)
 	jobs := philly(b, 20000)
@@ -47,7 +47,7 @@ func BenchmarkReference(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth shows how jobs per CPU-second change when jobs and servers grow tenfold at the same load.
+// BenchmarkGrowth measures how jobs per CPU-second change when jobs and servers grow tenfold at the same load.
 func BenchmarkGrowth(b *testing.B) {
 	small := philly(b, 5000)
 	for _, policy := range []string{"fifo", "srtf"} {
@@ -79,7 +79,7 @@ func simulate(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) *si
 	return s.Log()
 }
 
-// philly returns the first n jobs of the trace in time order that 512 GPUs can hold.
+// philly returns the first n jobs of the trace, in order of time, that 512 GPUs can hold.
 func philly(b testing.TB, n int) []trace.Job {
 	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
 	if err != nil {
@@ -92,7 +92,8 @@ func philly(b testing.TB, n int) []trace.Job {
 	return w.Jobs
 }
 
-// multiply repeats a workload so that times as many jobs arrive in the same span, each repetition a second later.
+// multiply returns a workload with the given number of copies of each job, in the same span. Each copy comes a second after the
+// one before.
 func multiply(jobs []trace.Job, times int) []trace.Job {
 	all := make([]trace.Job, 0, len(jobs)*times)
 	for _, j := range jobs {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A name with options and suffixes is what the scheduler calls itself, and what does not fit is refused with the reason.
+// TestNew checks that a scheduler's Name is the name with options and suffixes by which it was made, and that New rejects what
+// does not fit with a reason.
 func TestNew(t *testing.T) {
 	for _, name := range []string{
 		"fifo", "sjfhold:times=3", "srtf+menu", "sjfskip+loan", "las:place=bestfit+loan", "sjfhold:times=3:place=bestfit+menu+loan",
@@ -39,7 +40,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Every baseline is documented, and so is each of its options.
+// TestDescriptions checks that every baseline and each of its options has a description.
 func TestDescriptions(t *testing.T) {
 	all := All()
 	for _, suffix := range []string{LoanSuffix, MenuSuffix, MoveSuffix} {

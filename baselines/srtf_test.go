@@ -14,12 +14,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newPlain returns srtf by sorting all live jobs at every decision point.
+// newPlain returns srtf implemented by sorting all live jobs at every decision point.
 func newPlain() cluster.Scheduler {
 	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}}
 }
 
-// The fast path of srtf and the plain plan give the same schedule, record by record.
+// TestSRTFEqualsPlan checks that the fast path of srtf and the plain plan give the same schedule, record by record.
 func TestSRTFEqualsPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -71,7 +71,7 @@ func drawJobs(t *rapid.T, gpus, n int) []trace.Job {
 	return jobs
 }
 
-// timeline lists all that happened, with places.
+// timeline returns all records of the event log, with placements.
 func timeline(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler) []string {
 	t.Helper()
 	l := run(t, cfg, jobs, sched, 1)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The lines by shape give the jobs in the order of one sorted list without the refused shapes.
+// TestWaitingEqualsSortedList checks that the queues by kind give the jobs in the order of one sorted list without the refused
+// kinds.
 func TestWaitingEqualsSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type job struct {
@@ -22,7 +23,7 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 		w.reset()
 		var list []job
 		refused := map[placement.Kind]bool{}
-		next := 0 // no two jobs share an id, and ids do not come in order
+		next := 0 // ids are unique but not in order
 		first := func() int {
 			return slices.IndexFunc(list, func(j job) bool { return !refused[j.kind] })
 		}
@@ -63,7 +64,7 @@ func TestWaitingEqualsSortedList(t *testing.T) {
 	})
 }
 
-// sorted is list by sorting all waiting jobs at every decision point.
+// sorted is list implemented by sorting all waiting jobs at every decision point.
 type sorted struct{ list }
 
 func (p *sorted) Schedule(tx *cluster.Txn) error {
@@ -85,7 +86,7 @@ func (p *sorted) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// The lists give the schedule of one sorted queue, record by record.
+// TestListsEqualSortedQueue checks that the lists give the same schedule as one sorted queue, record by record.
 func TestListsEqualSortedQueue(t *testing.T) {
 	for _, name := range []string{"fifo", "fjf", "sjf", "sjfskip"} {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +110,8 @@ func TestListsEqualSortedQueue(t *testing.T) {
 	}
 }
 
-// A job on two GPUs reaches the bound of 3,200 GPU-seconds after 1,600 s and one on half a GPU after 6,400 s. With that one bound
-// las wakes up at that very instant to put waiting jobs before them.
+// TestLASWakesAtTheBound checks las with one bound. A job on two GPUs reaches the bound of 3,200 GPU-seconds after 1,600 s, and one on
+// half a GPU after 6,400 s; las wakes up at that instant to start waiting jobs before it.
 func TestLASWakesAtTheBound(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// BenchmarkDecision is the time of a decision with 5,000 jobs in the queue and a busy cluster of 1,000 servers with 8 GPUs:
-// a job ends, others start in its place, and as many arrive. Half of the jobs train models, a quarter are in stages.
+// BenchmarkDecision measures a decision with 5,000 jobs in the queue and a busy cluster of 1,000 servers with 8 GPUs: a job
+// ends, others start in its place, and the same number arrive. Half of the jobs train models, a quarter have pipeline stages.
 func BenchmarkDecision(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -28,9 +28,9 @@ func BenchmarkDecision(b *testing.B) {
 			config.Predictor = told{1}
 			c.change(&config)
 			p := New("a-srpt", config)
-			step := time.Hour // time in which an arrival completes on the virtual machine
+			step := time.Hour // time in which an arriving job completes on the virtual machine
 			if config.Start == projectedOrder {
-				step = 0 // the queue is then the virtual machine
+				step = 0 // the queue is then on the virtual machine
 			}
 			var d *drive
 			b.ReportAllocs()
@@ -57,7 +57,7 @@ func BenchmarkDecision(b *testing.B) {
 
 const benchJobs = 200_000
 
-// drive is a cluster in which a job ends at every turn, and as many arrive as are missing from 5,000.
+// drive is a cluster in which a job ends at every turn, and jobs arrive until 5,000 are waiting.
 type drive struct {
 	state  *cluster.State
 	specs  []cluster.JobSpec
@@ -92,7 +92,7 @@ func newDrive(b *testing.B, p cluster.Scheduler, step time.Duration) *drive {
 	for len(state.Pending()) < 5000 {
 		d.events = d.events[:0]
 		d.arrive(5000 - len(state.Pending()))
-		for range 3 { // they arrive, complete on the virtual machine, and start
+		for range 3 { // the jobs arrive, complete on the virtual machine, and start
 			tx := state.Begin(d.events)
 			if err := p.Schedule(tx); err != nil {
 				b.Fatal(err)
@@ -113,7 +113,7 @@ func (d *drive) arrive(n int) {
 	}
 }
 
-// turn ends a job, lets one arrive if need be, and opens a decision.
+// turn ends a job, lets another arrive if fewer than 5,000 wait, and begins a decision.
 func (d *drive) turn() *cluster.Txn {
 	d.state.Advance(d.state.Now() + d.step)
 	d.events = d.events[:0]

@@ -13,13 +13,13 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// instance is a random problem for the guarantee of New: whole GPUs, any of which will do, exact or bounded predictions.
+// instance is a random problem for the guarantee of New: whole GPUs of any type, exact or bounded predictions.
 type instance struct {
 	cfg   sim.Config
 	jobs  []trace.Job
 	gpus  int32
 	most  int32   // g_max
-	rho   float64 // 1 where nothing communicates
+	rho   float64 // 1 if nothing communicates
 	delta float64 // predictions are within [work/delta, work·delta]
 }
 
@@ -55,7 +55,7 @@ func drawInstance(rng *rand.Rand, delta float64, network physics.Model) instance
 	return in
 }
 
-// virtual completions, with durations as the function says.
+// virtual returns the completions on the virtual machine, with the durations that the function returns.
 func (in *instance) virtual(duration func(*trace.Job) time.Duration) []time.Duration {
 	var m machine
 	for at := time.Duration(0); at <= 40*time.Second; at += time.Second {
@@ -75,12 +75,12 @@ func (in *instance) virtual(duration func(*trace.Job) time.Duration) []time.Dura
 	return v
 }
 
-// rounds is what rounding to nanoseconds may add up to.
+// rounds is an upper bound on the sum of roundings to nanoseconds.
 const rounds = time.Microsecond
 
-// The guarantee holds on random instances: each job's start, and the sum of completions against what is a lower bound on
-// that of the best schedule: the larger of Σ V and Σ (submission + α_min of all iterations). With predictions that are
-// wrong by a factor of at most δ, the sum is at most [δ·(1 + ρ·δ·G/(G-g_max+1)) + ρ] times that.
+// TestGuarantee checks the guarantee on random instances: each job's start, and the sum of completions against a lower bound on
+// that of the best schedule, which is the larger of Σ V and Σ (submission + α_min of all iterations). With predictions that are
+// wrong by a factor of at most δ, the sum is at most [δ·(1 + ρ·δ·G/(G-g_max+1)) + ρ] times that bound.
 func TestGuarantee(t *testing.T) {
 	network, err := physics.Parse(network)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestGuarantee(t *testing.T) {
 	}
 }
 
-// check returns the largest start and the sum of completions as shares of their bounds.
+// check returns the largest start and the sum of completions, each divided by its bound.
 func (in *instance) check(t *testing.T, l *sim.Log) (worst, share float64) {
 	predicted := in.virtual(func(j *trace.Job) time.Duration { return j.Estimate })
 	exact := in.virtual(func(j *trace.Job) time.Duration { return j.Work })

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// observer is a placer that notes what it starts, and a scheduler that looks at who was held nevertheless.
+// observer wraps the placer, recording what it starts, and the scheduler, checking the jobs that were held back nevertheless.
 type observer struct {
 	placement.Placer
 	cluster.Scheduler
@@ -23,7 +23,7 @@ type observer struct {
 	c       Config
 	machine machine
 	entered map[cluster.JobID]time.Duration
-	tried   map[cluster.JobID]float64 // α of where the placer started it in this decision
+	tried   map[cluster.JobID]float64 // α of the placement with which the placer started the job in this decision
 	held    int
 }
 
@@ -34,7 +34,7 @@ func (o *observer) Reset(seed uint64) error {
 	return o.Scheduler.Reset(seed)
 }
 
-// watched is the placer that the scheduler gets.
+// watched is the placer that the scheduler gets: observer's placer, with recording.
 type watched struct{ *observer }
 
 func (w watched) Reset(seed uint64)                                     { w.Placer.Reset(seed) }
@@ -90,8 +90,8 @@ func (o *observer) least(spec *cluster.JobSpec) time.Duration {
 	return duration(n * physics.IterationSeconds(spec))
 }
 
-// The delay rule holds no job that has been in the queue for τ·n·α_min, none whose α_max / α_min is below θ, and none from a
-// placement whose α is within ε of α_min; and it does hold jobs.
+// TestDelayRule checks that the delay rule never holds a job that has been in the queue for τ·n·α_min, a job whose α_max / α_min
+// is below θ, or a job on a placement whose α is within ε of α_min; and that it does hold some jobs.
 func TestDelayRule(t *testing.T) {
 	held := 0
 	check := func(t *rapid.T) {
@@ -119,8 +119,8 @@ func TestDelayRule(t *testing.T) {
 	}
 }
 
-// Jobs 1 and 2 leave one GPU free on each of two servers when a gang of two that communicates much enters the queue, at 33
-// s, and its rule holds it for at most its 36 s; a small job enters at 45 s.
+// TestHolds uses jobs 1 and 2, which leave one GPU free on each of two servers. At 33 s a gang of two that communicates much
+// enters the queue, and the rule holds it for at most its 36 s. At 45 s a small job enters.
 func TestHolds(t *testing.T) {
 	const second = time.Second
 	longer := func(j trace.Job, work time.Duration) trace.Job { j.Work = work; return j }
@@ -128,7 +128,7 @@ func TestHolds(t *testing.T) {
 	gang.Model = "bert-large"
 	for _, c := range []struct {
 		name   string
-		free   time.Duration // for how long job 1 runs, from 10 s on
+		free   time.Duration // run time of job 1, which starts at 10 s
 		change func(*Config)
 		want   string
 	}{
@@ -162,7 +162,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Of two gangs alike that are held, the second may have to wait for less time.
+// TestHoldsEachForItsTime checks that of two similar gangs that are held, the second may have to wait less.
 func TestHoldsEachForItsTime(t *testing.T) {
 	const second = time.Second
 	gangs := [2]trace.Job{whole(0, 36*second, 2), whole(33*second, 3*second, 2)}
@@ -178,7 +178,7 @@ func TestHoldsEachForItsTime(t *testing.T) {
 	config.Predictor, config.Tau = told{1}, 1
 	jobs := named(blocker(30*second), blocker(33*second), gangs[0], gangs[1])
 	l := run(t, sim.Config{Cluster: cluster.Uniform(2, 3)}, jobs, New("a-srpt", config), 1)
-	// They enter the queue at 33 and 34 s, and are held for 36 and 3 s.
+	// They enter the queue at 33 and 34 s, and the rule holds them for at most 36 and 3 s.
 	const want = "10s start 1\n21s start 2\n37s start 4\n40s finish 4\n1m9s start 3\n"
 	if got := starts(l); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// models is families that communicate much and little, and none.
+// models contains model families that communicate much and little, and none.
 var models = []string{"", "resnet50-64", "bert-large", "gpt2-1.5b"}
 
-// told predicts the estimate, times what it is scaled by, also where that is less than an iteration.
+// told is a predictor that predicts the estimate times scale, even if that is less than an iteration.
 type told struct{ scale float64 }
 
 func (told) Name() string                      { return "told" }
@@ -27,10 +27,10 @@ func (p told) Predict(spec *cluster.JobSpec) (float64, bool) {
 	return p.scale * spec.Estimate.Seconds() / physics.IterationSeconds(spec), false
 }
 
-// learning predicts the mean of what it has observed, and fails where a job is observed that was not predicted, or twice.
+// learning predicts the mean of what it has observed. It panics if a job is predicted after it was observed, or observed twice.
 type learning struct {
 	sum, seen float64
-	asked     map[string]int // 1 predicted, 2 observed
+	asked     map[string]int // by name: 1 predicted, 2 observed
 }
 
 func (*learning) Name() string   { return "learning" }
@@ -56,7 +56,7 @@ func (p *learning) Observe(spec *cluster.JobSpec, n float64) {
 
 const network = "network(12.5,1.25,40)"
 
-// drawConfig draws a cluster, mostly with communication.
+// drawConfig draws a cluster, mostly with physics of communication.
 func drawConfig(t *rapid.T) sim.Config {
 	model := physics.Ideal()
 	if rapid.IntRange(0, 3).Draw(t, "communicates") > 0 {
@@ -72,7 +72,7 @@ func drawConfig(t *rapid.T) sim.Config {
 	}
 }
 
-// drawJobs draws jobs, half of them with wrong estimates, some of which communicate, some in stages.
+// drawJobs draws jobs, half of them with wrong estimates. Some communicate, some have pipeline stages.
 func drawJobs(t *rapid.T, gpus, most int) []trace.Job {
 	seconds := func(name string, from, to int) time.Duration {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
@@ -101,7 +101,7 @@ func drawJobs(t *rapid.T, gpus, most int) []trace.Job {
 	return jobs
 }
 
-// harden adds what real clusters have: small servers, shares, GPU types, quotas, tensor parallelism, an inference pool,
+// harden adds features of real clusters: small servers, shares, GPU types, quotas, tensor parallelism, an inference pool,
 // failures. Every job still fits the empty cluster.
 func harden(t *rapid.T, cfg *sim.Config, jobs []trace.Job) {
 	second := func(name string, from, to int) time.Duration {
@@ -168,7 +168,7 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []trace.Job) {
 	}
 }
 
-// drawOptions draws a configuration, which makes a fresh predictor and placer each time that it is asked.
+// drawOptions draws options. The function returned gives them with a fresh predictor and placer at each call.
 func drawOptions(t *rapid.T) func() Config {
 	c := Default()
 	c.Start = rapid.SampledFrom(StartRules()).Draw(t, "start")
@@ -210,7 +210,7 @@ func run(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, 
 	return s.Log()
 }
 
-// timeline lists all that happened but the submissions, with places.
+// timeline returns all records except submissions, with placements.
 func timeline(l *sim.Log) (lines []string) {
 	for i := range l.Records {
 		if r := &l.Records[i]; r.Kind != sim.Submit {

@@ -9,7 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// A job is predicted once, before anything that ends later is learned, and observed in iterations of its own.
+// TestDurations checks that each job is predicted once, before any job that ends later is observed, and that observations are in
+// the job's own iterations.
 func TestDurations(t *testing.T) {
 	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
 	if err != nil {
@@ -55,7 +56,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// Predictions without bound, or of nothing, are times within range.
+// TestDurationsStayInRange checks that infinite, undefined and negative predictions give times within range.
 func TestDurationsStayInRange(t *testing.T) {
 	for _, seconds := range []float64{math.Inf(1), math.NaN(), 1e300, 0, -1} {
 		if d := duration(seconds); d < 1 || d > 1<<60 {

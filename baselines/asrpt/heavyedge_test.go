@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// on returns a cluster of servers of 4 GPUs of which so many are free, and a pending job, which is the last.
+// on returns a cluster of servers of 4 GPUs with the given numbers of free GPUs, and a pending job, whose id is the last.
 func on(t rapid.TB, free []int32, spec cluster.JobSpec) (tx *cluster.Txn, id cluster.JobID) {
 	t.Helper()
 	s, err := cluster.NewState(cluster.Uniform(len(free), 4), len(free)+1)
@@ -45,7 +45,8 @@ func on(t rapid.TB, free []int32, spec cluster.JobSpec) (tx *cluster.Txn, id clu
 	return s.Begin(nil), id
 }
 
-// The example: two stages of two replicas, 20 MB between each pair, rings of 200 and 20 MB. Links are the defaults.
+// TestHeavyEdge checks an example: two stages of two replicas, 20 MB between each pair, rings of 200 and 20 MB. Links are the
+// defaults.
 func TestHeavyEdge(t *testing.T) {
 	const mb = 1e6
 	turned := comm.Job{Stages: []comm.Stage{
@@ -115,7 +116,7 @@ func TestHeavyEdge(t *testing.T) {
 	}
 }
 
-// The placer uses the servers of BestFit, and never more of these than need be.
+// TestHeavyEdgeUsesFewServers checks that the placer uses the servers of BestFit, and never more than necessary.
 func TestHeavyEdgeUsesFewServers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.Int32Range(0, 4), 1, 6).Draw(t, "free")
@@ -168,7 +169,7 @@ func drawGraph(rng *rand.Rand) (job comm.Job, workers, gpus []int32) {
 	return job, workers, gpus
 }
 
-// permute calls do with every order of n things.
+// permute calls do with every order of n elements.
 func permute(n int, do func([]int)) {
 	order := make([]int, n)
 	for i := range order {
@@ -189,8 +190,9 @@ func permute(n int, do func([]int)) {
 	from(0)
 }
 
-// The order of pieces says the mapping by heavy edges wherever any order does; where none does, it is no slower than the
-// servers as they were chosen, and on average near the fastest of all orders.
+// TestOrderSaysHeavyEdges checks that the order of pieces expresses the mapping by heavy edges whenever any order does. For the
+// other cases it checks that the order is no slower than that in which the servers were chosen, and on average close to the
+// fastest of all orders.
 func TestOrderSaysHeavyEdges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	links := newBeliefs(DefaultComm()).links
@@ -254,7 +256,8 @@ func TestOrderSaysHeavyEdges(t *testing.T) {
 	}
 }
 
-// What the scheduler believes of communication is what the network of the physics does to jobs, wherever they run.
+// TestBeliefsAreTheNetwork checks that the scheduler's model of communication agrees with the network of the physics, wherever
+// jobs run.
 func TestBeliefsAreTheNetwork(t *testing.T) {
 	model, err := physics.Parse(network)
 	if err != nil {
@@ -285,7 +288,7 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 	})
 }
 
-// counter counts the mappings that a heavyEdge makes.
+// counter counts the mappings of a heavyEdge.
 type counter struct {
 	*heavyEdge
 	mapped, exact int
@@ -307,8 +310,8 @@ func (c *counter) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 	return c.heavyEdge.Place(tx, id)
 }
 
-// Of the gangs in stages that a generated workload of language models puts on several of 32 servers, nearly all are mapped
-// by heavy edges exactly.
+// TestHowOftenHeavyEdgesCanBeSaid checks that of the gangs in stages that a generated workload of language models puts on
+// several of 32 servers, nearly all are mapped by heavy edges exactly.
 func TestHowOftenHeavyEdgesCanBeSaid(t *testing.T) {
 	const servers, gpus = 32, 8
 	classes := scenario.DefaultClasses()

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is the virtual machine by looking at all its jobs whenever something happens.
+// machine is the virtual machine, implemented by looking at all its jobs whenever something happens.
 type machine struct {
 	now  time.Duration
 	jobs []virtualJob
@@ -44,11 +44,11 @@ func (m *machine) advance(to time.Duration) {
 	m.now = max(m.now, to)
 }
 
-// plain is the scheduler as its specification tells it, with nothing remembered that can be worked out again.
+// plain implements the scheduler directly from its specification, and computes everything again at each decision.
 type plain struct {
 	Config
 	machine
-	entered map[cluster.JobID]time.Duration // of those that wait
+	entered map[cluster.JobID]time.Duration // of waiting jobs
 	least   map[cluster.JobID]time.Duration // n·α_min
 }
 
@@ -121,7 +121,7 @@ func (p *plain) note(tx *cluster.Txn) {
 	}
 }
 
-// line is the jobs that may start, in order.
+// line returns the jobs that may start, in order.
 func (p *plain) line(s *cluster.View) (ids []cluster.JobID) {
 	for _, c := range p.done {
 		if _, waits := p.entered[c.Job]; waits {
@@ -143,7 +143,7 @@ func (p *plain) line(s *cluster.View) (ids []cluster.JobID) {
 	return ids
 }
 
-// delay is the delay rule.
+// delay is the delay rule: it reports whether to hold the job.
 func (p *plain) delay(tx *cluster.Txn, id cluster.JobID) bool {
 	s := tx.View()
 	spec := s.Spec(id)
@@ -185,7 +185,7 @@ func graphOf(spec *cluster.JobSpec, workers int32, c Comm) (comm.Job, bool) {
 	return job, ok
 }
 
-// extremes is α_min and α_max, which are both 1 for a job that does not communicate.
+// extremes returns α_min and α_max; both are 1 for a job that does not communicate.
 func extremes(s *cluster.View, spec *cluster.JobSpec, workers int32, c Comm) (best, worst float64) {
 	job, ok := graphOf(spec, workers, c)
 	if !ok {
@@ -219,9 +219,10 @@ func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement, c Comm
 	return comm.Alpha(job, x, linksOf(c), gpus, nil)
 }
 
-// The scheduler decides as its specification tells it, whatever the options; with Tau 0 that is without a delay rule.
+// TestSchedulerIsPlain checks that the scheduler decides according to its specification, with any options; with Tau 0 there is
+// no delay rule.
 func TestSchedulerIsPlain(t *testing.T) {
-	for range 20 { // to draw rare cases: a check takes little time
+	for range 20 { // to draw rare cases; a check is fast
 		rapid.Check(t, schedulerIsPlain)
 	}
 }

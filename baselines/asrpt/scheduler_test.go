@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// whole returns a job of whole GPUs whose estimate is right.
+// whole returns a job of whole GPUs with an exact estimate.
 func whole(submit, work time.Duration, workers int32) trace.Job {
 	return trace.Job{Work: work, JobSpec: cluster.JobSpec{
 		Submit: submit, Estimate: work, Workers: workers, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
@@ -29,7 +29,7 @@ func named(jobs ...trace.Job) []trace.Job {
 	return jobs
 }
 
-// starts writes when jobs start and end, by name.
+// starts returns the starts and ends of jobs, by name.
 func starts(l *sim.Log) string {
 	var b strings.Builder
 	for i := range l.Records {
@@ -40,7 +40,7 @@ func starts(l *sim.Log) string {
 	return b.String()
 }
 
-// The example of 8 GPUs: the machine completes jobs 1, 2, 3 at 13, 3, 6.
+// TestScheduler checks an example of 8 GPUs: the virtual machine completes jobs 1, 2, 3 at 13, 3, 6 s.
 func TestScheduler(t *testing.T) {
 	example := named(whole(0, 16*time.Second, 4), whole(time.Second, 8*time.Second, 2), whole(2*time.Second, 3*time.Second, 8))
 	half := whole(0, 16*time.Second, 1)
@@ -109,7 +109,7 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// A random forest predicts, and learns.
+// TestForestPredicts checks that the scheduler works with a random forest, which learns.
 func TestForestPredicts(t *testing.T) {
 	var jobs []trace.Job
 	for i := range 60 {
@@ -124,8 +124,8 @@ func TestForestPredicts(t *testing.T) {
 	}
 }
 
-// Every job that the empty cluster can hold ends, whatever the options; the same seed gives the same schedule, fresh or
-// after Reset in mid-episode.
+// TestFinishesAllJobs checks, with any options, that every job ends that the empty cluster can hold, and that the same seed
+// gives the same schedule for a fresh scheduler and after Reset in mid-episode.
 func TestFinishesAllJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -147,7 +147,8 @@ func TestFinishesAllJobs(t *testing.T) {
 	})
 }
 
-// It takes up a cluster in the middle of what others do, from a snapshot and in a fork, and finishes all jobs.
+// TestTakesOver checks that the scheduler can take over a cluster from another scheduler, from a snapshot and in a fork, and
+// finishes all jobs.
 func TestTakesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -205,7 +206,8 @@ func TestTakesOver(t *testing.T) {
 	})
 }
 
-// Predictions that are all twice too long do not change the order of jobs that arrive at once.
+// TestScaleDoesNotMatter checks that predictions that are all twice too long do not change the order of jobs that arrive
+// together.
 func TestScaleDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -231,7 +233,8 @@ func TestScaleDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Jobs that a failure stops go back to the queue, each to its place in the order of the virtual machine.
+// TestInterruptedJobsGoBackInOrder checks that jobs stopped by a failure return to the queue, each to its place in the order of
+// the virtual machine.
 func TestInterruptedJobsGoBackInOrder(t *testing.T) {
 	jobs := named(whole(0, 20*time.Second, 1), whole(0, 30*time.Second, 1),
 		whole(0, 40*time.Second, 2), whole(0, 50*time.Second, 2))
@@ -239,7 +242,7 @@ func TestInterruptedJobsGoBackInOrder(t *testing.T) {
 	cfg := sim.Config{Cluster: cluster.Uniform(1, 2), Outages: []sim.Outage{down}}
 	c := Default()
 	c.Predictor = told{1}
-	// The machine completes them at 10, 25, 65 and 115 s.
+	// The virtual machine completes them at 10, 25, 65 and 115 s.
 	const want = `10s start 1
 25s start 2
 1m0s start 1

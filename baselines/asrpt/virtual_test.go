@@ -38,7 +38,7 @@ func completions(jobs []release) []completion {
 	return v.Advance(math.MaxInt64)
 }
 
-// slotted is preemptive SRPT, one unit of time after another.
+// slotted computes preemptive SRPT, one unit of time after another.
 func slotted(jobs []release) (done []completion) {
 	left := make([]time.Duration, len(jobs))
 	for i, j := range jobs {
@@ -90,8 +90,8 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// The machine does what SRPT does slot by slot, whenever one looks at it; what it projects comes true if nothing is
-// released.
+// TestVirtualIsSRPT checks that the machine does what SRPT does slot by slot, whenever it is asked, and that its projection
+// comes true if no job is released.
 func TestVirtualIsSRPT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawReleases(t, 12, 30, 15, 1)
@@ -128,7 +128,7 @@ func TestVirtualIsSRPT(t *testing.T) {
 	})
 }
 
-// No preemptive schedule of one machine has a smaller sum of completions, as trying all of them shows.
+// TestVirtualIsOptimal checks, by trying all, that no preemptive schedule of one machine has a smaller sum of completions.
 func TestVirtualIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawReleases(t, 5, 8, 5, 1)
@@ -138,7 +138,7 @@ func TestVirtualIsOptimal(t *testing.T) {
 	})
 }
 
-// bestSum is the least sum of completions of all preemptive schedules in unit slots.
+// bestSum returns the least sum of completions of all preemptive schedules in unit slots.
 func bestSum(jobs []release) time.Duration {
 	type state struct {
 		now  time.Duration
@@ -180,7 +180,7 @@ func bestSum(jobs []release) time.Duration {
 	return best(s)
 }
 
-// Completions that are passed by Add are not lost, and a release in the past counts as now.
+// TestVirtualKeepsWhatAddPasses checks that completions during Add are not lost, and that a release in the past counts as now.
 func TestVirtualKeepsWhatAddPasses(t *testing.T) {
 	var v virtual
 	v.Add(0, 0, 2)

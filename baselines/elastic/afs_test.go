@@ -16,15 +16,16 @@ func TestAFS(t *testing.T) {
 	short, long := asked{base: 1, most: 8, left: 10 * time.Second}, asked{base: 1, most: 8, left: 100 * time.Second}
 	unknown := asked{base: 1, most: 8}
 	tell(t, []story{
-		// Gains of the short job 1, 1/2, 1/3, 1/4 of what it has against 1/2, 1/3, 1/4 of what the long one would have.
+		// Gains of the short job are 1, 1/2, 1/3, 1/4 of its throughput, against 1/2, 1/3, 1/4 of the increased throughput of the long
+		// one.
 		{name: "two jobs share almost evenly where speed is linear", policy: pairwise, gpus: 8, jobs: []asked{long, short},
 			want: []int32{3, 5}},
 		{name: "a job without an estimate counts as the longer one", policy: pairwise, gpus: 8, jobs: []asked{unknown, long},
 			want: []int32{3, 5}},
 		{name: "where nobody has one, the first counts as the shorter one", policy: pairwise, gpus: 8,
 			jobs: []asked{unknown, unknown}, want: []int32{5, 3}},
-		// It ends after 4 s with 3 workers, the other after 5 s with 2; gains are 1/3 of what it has and of what the other would
-		// have.
+		// The shorter job ends after 4 s with 3 workers, the other after 5 s with 2. Gains are 1/3 of the throughput of the one, and
+		// 1/3 of the increased throughput of the other.
 		{name: "the shorter job is the one that ends first with what it has", policy: pairwise, gpus: 6,
 			jobs: []asked{{base: 2, most: 8, left: 10 * time.Second}, {base: 3, most: 8, left: 12 * time.Second}},
 			want: []int32{2, 4}},
@@ -47,16 +48,16 @@ func TestAFS(t *testing.T) {
 	})
 }
 
-// The rule is what it is derived from: of two jobs whose throughput is a and b with the workers that they have, and more
-// with another one, the shorter gets it unless the sum of their completion times is larger so, if it hands it on when it
-// ends.
+// TestAFSPairwiseMinimisesTheSumOfTwo checks the rule against its derivation. Two jobs have throughputs a and b with their
+// present workers, and more with one further worker. The shorter job gets that worker unless the sum of their completion times
+// would then be larger, assuming that it passes the worker on when it ends.
 func TestAFSPairwiseMinimisesTheSumOfTwo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) float64 { return rapid.Float64Range(0.1, 10).Draw(t, name) }
 		a, b := draw("a"), draw("b")
 		moreA, moreB := a+draw("more of a"), b+draw("more of b")
 		workA := draw("work of a")
-		workB := b * workA / a * (1 + draw("longer by")) * moreB / b // it does not end first in either case
+		workB := b * workA / a * (1 + draw("longer by")) * moreB / b // it ends last in both cases
 		toA := workA/moreA + workA/moreA + (workB-b*workA/moreA)/moreB
 		toB := workA/a + workB/moreB
 		if math.Abs(toA-toB) < 1e-9*toB {
@@ -74,7 +75,7 @@ func TestAFSPairwiseMinimisesTheSumOfTwo(t *testing.T) {
 	})
 }
 
-// plainly hands out single workers as grow does, playing all matches anew before each.
+// plainly gives out single workers as grow does, but plays all matches again before each.
 func plainly(s *cluster.State, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
 	beats func(i, k int32) bool) {
 	left := newBudget(&s.View, jobs)

@@ -10,10 +10,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// BenchmarkLyraDecision is one decision on 1,000 servers of 8 GPUs where 300 elastic jobs run and 5,000 jobs wait. In
-// "busy" the elastic jobs have their base and 8 GPUs are free, as after the end of a job while others wait; in "reshuffle"
-// they have all that they can use, and shrink for those that wait; in "idle" nobody waits, and they grow; in "empty"
-// nothing runs yet.
+// BenchmarkLyraDecision measures a decision on 1,000 servers of 8 GPUs with 300 running elastic jobs and 5,000 waiting jobs. In
+// "busy" the elastic jobs have their base and 8 GPUs are free, as after the end of a job. In "reshuffle" they have all that they
+// can use, and shrink for the waiting jobs. In "idle" no job waits, and they grow. In "empty" nothing runs yet.
 func BenchmarkLyraDecision(b *testing.B) {
 	for _, c := range []struct {
 		name            string
@@ -50,7 +49,7 @@ func BenchmarkLyraDecision(b *testing.B) {
 	}
 }
 
-// contended returns a cluster where elastic jobs run, rigid ones beside them, and others wait.
+// contended returns a cluster with running elastic and rigid jobs, and with waiting jobs.
 func contended(b *testing.B, queued, running, fill int, full bool) *cluster.State {
 	b.Helper()
 	const gpus = 8

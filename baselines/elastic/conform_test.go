@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawEpisode draws a cluster with what real ones have (types of GPUs, quotas, little CPU and memory, failures, an inference
-// pool) and jobs that its training servers can hold, half of them elastic.
+// drawEpisode draws a cluster with features of real ones (GPU types, quotas, little CPU and memory, failures, an inference pool)
+// and jobs that its training servers can hold, half of them elastic.
 func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 	second := func(name string, from, to int) time.Duration {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
@@ -112,7 +112,7 @@ func drawLyra(t *rapid.T) elastic.Policy {
 	})
 }
 
-// wild wants anything, in any order.
+// wild is a policy that wants random numbers of workers in random order.
 type wild struct{ r *rand.Rand }
 
 func (*wild) Name() string         { return "wild" }
@@ -134,8 +134,8 @@ func (w *wild) Allocate(s *cluster.View, jobs []elastic.Job) {
 	}
 }
 
-// borrower takes every server that is offered, and gives back what is owed, before the scheduler decides: servers that cost
-// the fewest stops first. With scale, elastic jobs give up workers there instead of being stopped, if enough are left.
+// borrower borrows every server offered and returns those owed before the scheduler decides: first the servers whose return
+// stops the fewest jobs. With scale, elastic jobs give up workers there instead of being stopped, if they keep enough.
 type borrower struct {
 	cluster.Scheduler
 	scale bool
@@ -196,11 +196,11 @@ func (b borrower) spares(s *cluster.View, id cluster.JobID, v cluster.ServerID) 
 	return b.scale && left >= s.Spec(id).Least()
 }
 
-// guard fails where the scheduler does what it promises not to do.
+// guard returns an error if the scheduler does something that it promises not to do.
 type guard struct {
 	cluster.Scheduler
 	elastic bool
-	apart   bool // base and flexible workers
+	apart   bool // base and flexible workers must be on separate servers
 }
 
 func (g guard) Schedule(tx *cluster.Txn) error {
@@ -235,7 +235,7 @@ func (g guard) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// based reports whether base workers run on a server: of the first workers of a job, as many as it needs at least.
+// based reports whether base workers run on a server. The base of a job is its first workers, as many as its least.
 func based(s *cluster.View, v cluster.ServerID) bool {
 	return slices.ContainsFunc(s.Residents(v), func(id cluster.JobID) bool {
 		left := s.Spec(id).Least()
@@ -249,8 +249,8 @@ func based(s *cluster.View, v cluster.ServerID) bool {
 	})
 }
 
-// apart fails where flexible workers were put beside base workers on a server on loan, although another server on loan with
-// GPUs of that type and no base workers has still room for one.
+// apart returns an error if flexible workers were put beside base workers on a server on loan although another server on loan,
+// with GPUs of that type and no base workers, has room for one.
 func apart(s *cluster.View, o *cluster.Op) error {
 	for _, p := range o.Placement() {
 		had := slices.IndexFunc(o.Before(), func(q cluster.Piece) bool { return q.Server == p.Server })
@@ -288,8 +288,8 @@ func run(
 	return lines, s.Outcome()
 }
 
-// Lyra finishes every job that the cluster can hold, whatever the options, stops nobody, resizes none but elastic jobs
-// within their bounds, and is a function of what it sees: fresh or reset, also in mid-episode, it does the same again.
+// TestLyraFinishesAllJobs checks, with any options, that Lyra finishes every job that the cluster can hold, stops none, and
+// resizes only elastic jobs, within their bounds. It gives the same schedule again after a Reset in mid-episode.
 func TestLyraFinishesAllJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
@@ -309,7 +309,8 @@ func TestLyraFinishesAllJobs(t *testing.T) {
 	})
 }
 
-// Whatever a policy wants, the scheduler proposes nothing that is refused, and keeps its promises.
+// TestSchedulerBearsAnyPolicy checks that, whatever a policy wants, the transaction accepts all of the scheduler's operations,
+// and the scheduler keeps its promises.
 func TestSchedulerBearsAnyPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
@@ -319,8 +320,8 @@ func TestSchedulerBearsAnyPolicy(t *testing.T) {
 	})
 }
 
-// A cluster that others have run until now is taken over: what is decided follows from the state alone, so a scheduler that
-// has been there and one that takes over decide alike.
+// TestSchedulerTakesOver checks that a scheduler can take over a cluster from another one. Its decisions follow from the state
+// alone, so they equal those of a scheduler that has been there all the time.
 func TestSchedulerTakesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)

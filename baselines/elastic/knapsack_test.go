@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ofJob is the group of a job by its time with the most workers, as the examples of Lyra (EuroSys 2023) state it.
+// ofJob returns the group of a job from its time with the most workers, as in the examples of Lyra (EuroSys 2023).
 func ofJob(least, most int32, fastest float64, weight int64) group {
 	return group{weight: weight, base: least, extra: most - least, work: fastest * float64(most)}
 }
@@ -24,7 +24,8 @@ func worth(groups []group, chosen []int32) (value float64, weight int64) {
 	return value, weight
 }
 
-// The items and optima of Lyra's figure 6: job A runs on 2 to 3 workers of 2 GPUs, B on 2 to 6 workers of 1 GPU.
+// TestKnapsackFigure6 checks the items and optima of Lyra's figure 6: job A runs on 2 to 3 workers of 2 GPUs, B on 2 to 6
+// workers of 1 GPU.
 func TestKnapsackFigure6(t *testing.T) {
 	groups := []group{ofJob(2, 3, 100, 2), ofJob(2, 6, 20, 1)}
 	for k, want := range map[int32]float64{1: 20, 2: 30, 3: 36, 4: 40} {
@@ -48,8 +49,9 @@ func TestKnapsackFigure6(t *testing.T) {
 	}
 }
 
-// With workers of one GPU, four of eight are left beyond the bases of tables 2 and 4. In table 4 the optimum is the better
-// of the paper's two; in table 2 it is not the best schedule that the paper finds, for the knapsack knows no handing on.
+// TestKnapsackTables2And4 uses workers of one GPU, of which four of eight are left beyond the bases of tables 2 and 4. In table
+// 4 the optimum is the better of the paper's two schedules. In table 2 it is not the best schedule of the paper, because the
+// knapsack does not pass workers on.
 func TestKnapsackTables2And4(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups []group
@@ -96,7 +98,7 @@ func program(groups []group, capacity int64) (value float64) {
 	return best[capacity]
 }
 
-// brute tries everything and returns the largest value and the least weight that has it.
+// brute tries everything and returns the largest value and the least weight that has this value.
 func brute(groups []group, capacity int64) (value float64, weight int64) {
 	try := make([]int32, len(groups))
 	var all func(i int)
@@ -120,8 +122,8 @@ func brute(groups []group, capacity int64) (value float64, weight int64) {
 	return value, weight
 }
 
-// The solution is what trying everything finds, and what the paper's program finds: the largest value, with the least
-// weight. Works and bases are such that values are whole numbers, so that ties are ties.
+// TestKnapsackEqualsBruteForce checks that the solution equals that of brute force and that of the paper's program: the largest
+// value, with the least weight. The numbers are such that values are whole, so that ties are exact.
 func TestKnapsackEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups := drawGroups(t, 6, rapid.SampledFrom([][]int64{{1}, {1, 2, 3}, {5, 12, 20}}).Draw(t, "weights"))
@@ -140,7 +142,7 @@ func TestKnapsackEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// So it is in larger instances, where the solver is used again and values are any numbers.
+// TestKnapsackEqualsProgram checks the same on larger instances, with a reused solver and arbitrary values.
 func TestKnapsackEqualsProgram(t *testing.T) {
 	var z knapsack
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,7 +173,7 @@ func checkChoice(t *rapid.T, groups []group, capacity int64, got []int32) {
 	}
 }
 
-// Of workers that gain the same the earlier group gets the first.
+// TestKnapsackTies checks that among workers with equal gains the earlier group gets the first.
 func TestKnapsackTies(t *testing.T) {
 	groups := []group{ofJob(2, 6, 20, 1), ofJob(2, 6, 20, 1), ofJob(2, 6, 20, 1)}
 	if got, want := new(knapsack).solve(groups, 5), []int32{2, 2, 1}; !slices.Equal(got, want) {
@@ -179,8 +181,8 @@ func TestKnapsackTies(t *testing.T) {
 	}
 }
 
-// BenchmarkKnapsack solves the largest instance that Lyra reports (354 items, 245 GPUs, 0.02 s), that of its whole training
-// cluster (3,544 GPUs) and that of all its GPUs (7,704), with workers of equal weight and of several weights.
+// BenchmarkKnapsack solves the largest instance that Lyra reports (354 items, 245 GPUs, 0.02 s), one of the size of its training
+// cluster (3,544 GPUs) and one of the size of all its GPUs (7,704), with workers of equal weight and of several weights.
 func BenchmarkKnapsack(b *testing.B) {
 	for _, c := range []struct {
 		name        string
@@ -209,7 +211,7 @@ func BenchmarkKnapsack(b *testing.B) {
 	}
 }
 
-// value is by how many nanoseconds k workers beyond the base shorten the job [L §5.2].
+// value returns by how many nanoseconds k flexible workers shorten the job [L §5.2].
 func (g *group) value(k int32) float64 {
 	return g.work * float64(k) / (float64(g.base) * float64(g.base+k))
 }

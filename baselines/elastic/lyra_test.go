@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// need describes a job of whole GPUs in a test: it runs so many seconds on the most workers.
+// need describes a job of whole GPUs: it runs for fastest seconds with the most workers.
 type need struct {
 	name          string
 	least, most   int32
@@ -35,7 +35,7 @@ func (n need) spec() cluster.JobSpec {
 	}
 }
 
-// fixed gives the two jobs of Lyra's examples so many workers, and all to the one that is left.
+// fixed gives the two jobs of Lyra's examples the given numbers of workers, and a single remaining job all workers.
 type fixed [2]int32
 
 func (fixed) Name() string { return "fixed" }
@@ -49,9 +49,9 @@ func (f fixed) Allocate(_ *cluster.View, jobs []elastic.Job) {
 	}
 }
 
-// The examples of Lyra (EuroSys 2023, tables 2 to 4): two jobs divide eight workers, and those of the one that ends first
-// go to the other at once. Lyra itself finds the better schedule of table 4, and in table 2 one that the paper does not
-// list: 5 and 3 workers, which save most time if nothing is handed on.
+// TestLyraTables2To4 checks the examples of Lyra (EuroSys 2023, tables 2 to 4): two jobs divide eight workers, and the workers
+// of the job that ends first go to the other immediately. Lyra's policy finds the better schedule of table 4. In table 2 it
+// finds one that the paper does not list, with 5 and 3 workers, which saves most time if workers are not passed on.
 func TestLyraTables2To4(t *testing.T) {
 	six50, six20, three100 := stretchy("a", 2, 6, 50), stretchy("b", 2, 6, 20), stretchy("a", 2, 3, 100)
 	lyra := elastic.NewLyra(elastic.DefaultLyra())
@@ -100,13 +100,13 @@ func TestLyraTables2To4(t *testing.T) {
 	}
 }
 
-// site is a cluster in a test: training servers and lent ones, with types of GPUs, where jobs already run.
+// site is a cluster: training servers and lent ones, with GPU types, and jobs that run.
 type site struct {
 	training, lent int
 	gpus           int32
-	kinds          [2]string // of GPUs: training, lent
+	kinds          [2]string // GPU types: training, lent
 	runs           []at
-	first          int32           // GPUs of the first server, if not as many
+	first          int32           // GPUs of the first server, if different
 	physics        cluster.Profile // nil: ideal
 }
 
@@ -122,8 +122,8 @@ func on(pieces ...[2]int32) (p cluster.Placement) {
 	return p
 }
 
-// decide lets a scheduler decide once, after the jobs that run have been placed and others have arrived, and lists what it
-// does: "b = 0:2 3:1" places or resizes job b to 2 workers on server 0 and 1 on server 3.
+// decide places the jobs that run, lets others arrive, and lets a scheduler decide once. It returns what the scheduler does: "b
+// = 0:2 3:1" places or resizes job b to 2 workers on server 0 and 1 on server 3.
 func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.Config) []string {
 	t.Helper()
 	spec := cluster.Uniform(c.training+c.lent, int(c.gpus))
@@ -185,7 +185,7 @@ func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.C
 	return did
 }
 
-// rigid is a job of n workers and so many seconds, stretchy one that runs on least to most.
+// rigid returns a job of n workers that runs for the given seconds; stretchy returns one that runs with least to most workers.
 func rigid(name string, n int32, seconds float64) need {
 	return need{name: name, least: n, most: n, fastest: seconds}
 }
@@ -198,7 +198,7 @@ func (n need) on(kinds string) need    { n.kind = kinds; return n }
 func (n need) shared(milli int32) need { n.milli = milli; return n }
 func (n need) mixing() need            { n.mixed = true; return n }
 
-// most wants every job to start, and all it can get for elastic ones.
+// most is a policy that wants every job to start with its most workers.
 type most struct{}
 
 func (most) Name() string { return "most" }
@@ -276,8 +276,8 @@ func TestLyraAllocates(t *testing.T) {
 	}
 }
 
-// A gang that finds no servers leaves its room to others if the policy may be asked again, and in any case while nothing
-// runs.
+// TestLooks checks that a gang that finds no servers leaves its room to others if the scheduler may ask the policy again, and in
+// any case if nothing runs.
 func TestLooks(t *testing.T) {
 	idle := site{training: 1, lent: 1, gpus: 4, kinds: [2]string{"V100", "T4"}}
 	busy := idle
@@ -317,7 +317,7 @@ func TestLyraNeedsEstimates(t *testing.T) {
 	}
 }
 
-// Best-fit-decreasing [L §5.3].
+// TestPlacement checks best-fit-decreasing [L §5.3].
 func TestPlacement(t *testing.T) {
 	two := site{training: 3, gpus: 4, runs: []at{
 		{rigid("x", 1, 9), on([2]int32{1, 1})}, {rigid("y", 3, 9), on([2]int32{2, 3})},
@@ -400,7 +400,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// least wants no more than the base of any running job.
+// least is a policy that takes up to three workers from every running job, down to its base.
 type least struct{}
 
 func (least) Name() string { return "least" }
@@ -412,8 +412,8 @@ func (least) Allocate(_ *cluster.View, jobs []elastic.Job) {
 	}
 }
 
-// A job gives up workers on loan first, those that leave a server to flexible workers of others before all, then those in
-// its smallest pieces, and never its base.
+// TestShrinks checks that a job gives up workers on loan first, beginning with those on servers without base workers of any job,
+// then workers in its smallest pieces, and never its base.
 func TestShrinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs []at
@@ -435,7 +435,8 @@ func TestShrinks(t *testing.T) {
 	}
 }
 
-// Between epochs nothing happens; what has happened meanwhile is decided on at the next, and nothing where nothing has.
+// TestEpoch checks that nothing happens between epochs, that the next epoch decides about what has happened meanwhile, and that
+// it does nothing if nothing has happened.
 func TestEpoch(t *testing.T) {
 	jobs := make([]trace.Job, 3)
 	for i, submit := range []int{0, 3, 12} {

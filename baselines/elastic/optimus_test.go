@@ -10,7 +10,7 @@ import (
 
 func TestOptimus(t *testing.T) {
 	linear := NewOptimus(OptimusConfig{Unknown: 120 * time.Second, Scaling: Linear})
-	// Seconds saved by the third, fourth, ... worker: 50, 25, 15, 10 and 20, 10, 6, 4.
+	// Seconds saved by the third, fourth, ... worker: 50, 25, 15, 10 for long, and 20, 10, 6, 4 for short.
 	long, short := asked{base: 2, most: 6, left: 300 * time.Second}, asked{base: 2, most: 6, left: 120 * time.Second}
 	tell(t, []story{
 		{name: "the worker that saves most comes first", policy: linear, gpus: 8, jobs: []asked{long, short}, want: []int32{5, 3}},
@@ -18,7 +18,8 @@ func TestOptimus(t *testing.T) {
 			jobs: []asked{long, {base: 2, most: 6}}, want: []int32{5, 3}},
 		{name: "a worker that takes half of all CPU counts as four with their GPUs", policy: linear, gpus: 8, cpu: 24,
 			jobs: []asked{long, {base: 2, most: 6, left: 120 * time.Second, cpu: 12}}, want: []int32{6, 2}},
-		// 50 for a quarter of all GPUs comes to 200, 20 and 10 for a sixteenth to 320 and 160.
+		// Long saves 50 s for a quarter of all GPUs, that is 200 per unit; short saves 20 and 10 s for a sixteenth, that is 320 and
+		// 160.
 		{name: "a worker with a share of a GPU costs less", policy: linear, gpus: 4,
 			jobs: []asked{{base: 2, most: 6, left: 300 * time.Second}, {base: 2, most: 6, left: 120 * time.Second, milli: 250}},
 			want: []int32{3, 4}},
@@ -29,7 +30,8 @@ func TestOptimus(t *testing.T) {
 	})
 }
 
-// Where every further worker saves less, greed is optimal: no other division of the workers saves more in all.
+// TestOptimusIsOptimalWhereGainsDiminish checks that the greedy division is optimal if every further worker saves less than the
+// one before: no other division of the workers saves more in total.
 func TestOptimusIsOptimalWhereGainsDiminish(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec, list := drawStand(r)

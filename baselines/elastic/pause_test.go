@@ -10,10 +10,10 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 )
 
-// Where a resize costs time, jobs give workers up only for a gang that starts, and grow only where that saves them more; where
-// distance costs speed, a gang may wait, and one that grows may move together.
+// TestWhereChangeCosts checks two cases. If a resize costs time, jobs give up workers only for a gang that starts, and grow only
+// if that saves more than it costs. If distance costs speed, a gang may wait, and a growing job may move to stay together.
 func TestWhereChangeCosts(t *testing.T) {
-	far := physics.Compose(physics.InterServer{Penalty: 4}) // on two servers instead of one: a third of the speed
+	far := physics.Compose(physics.InterServer{Penalty: 4}) // on two servers: a third of the speed on one
 	full := site{training: 1, gpus: 4, runs: []at{{stretchy("a", 1, 3, 900), on([2]int32{0, 3})}}}
 	small := site{training: 1, gpus: 4, runs: []at{{stretchy("a", 1, 3, 900), on([2]int32{0, 2})}}}
 	holes := site{training: 2, gpus: 2, physics: far, runs: []at{
@@ -55,7 +55,7 @@ func TestWhereChangeCosts(t *testing.T) {
 	}
 }
 
-// crawl is physics in which a gang on several servers hardly moves.
+// crawl is physics in which a gang on several servers is very slow.
 type crawl struct{}
 
 func (crawl) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -66,7 +66,7 @@ func (crawl) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) 
 	return dst
 }
 
-// A gang waits for servers near each other only while something else runs.
+// TestScatteredGangStartsAlone checks that a gang waits for servers near each other only while something else runs.
 func TestScatteredGangStartsAlone(t *testing.T) {
 	cfg := elastic.Default()
 	cfg.Slowest = 1

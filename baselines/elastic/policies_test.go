@@ -11,15 +11,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// asked is a job of a test: it may have base to most workers and runs with now, 0 to wait.
+// asked is a job that may have base to most workers and runs with now workers; 0: it waits.
 type asked struct {
 	base, most, now int32
-	left            time.Duration // with one worker
-	milli, cpu      int32         // 0 stands for a whole GPU, and for no CPU
+	left            time.Duration // run time left with one worker
+	milli, cpu      int32         // 0 stands for a whole GPU, or for no CPU
 	tenant, model   string
 }
 
-// stand builds the state in which these jobs run or wait, and the list that a policy is given.
+// stand returns a state in which these jobs run or wait, and the list of jobs for a policy.
 func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job) {
 	t.Helper()
 	s, err := cluster.NewState(spec, len(list))
@@ -56,7 +56,7 @@ func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job
 	return s, jobs
 }
 
-// wants runs the policy and lists what every job gets, by id.
+// wants runs the policy and returns the workers of every job, by id.
 func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
 	p.Allocate(&s.View, jobs)
 	want := make([]int32, len(jobs))
@@ -67,12 +67,12 @@ func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
 	return want
 }
 
-// story is a row of the tables: in which jobs compete for the GPUs of one server.
+// story is a row of the tables: jobs compete for the GPUs of one server.
 type story struct {
 	name   string
 	policy Policy
 	gpus   int
-	quota  int32 // of tenant a, 0 without
+	quota  int32 // of tenant a; 0 for none
 	cpu    int64 // of the server, 0 for no limit
 	age    time.Duration
 	jobs   []asked
@@ -99,7 +99,7 @@ func tell(t *testing.T, stories []story) {
 	}
 }
 
-// variants are the policies with their defaults and with every choice of their options.
+// variants returns the policies with their defaults and with every choice of their options.
 func variants() (all []Policy) {
 	for k := range 8 {
 		all = append(all, NewGandiva(GandivaConfig{Shrink: k&1 > 0, Skip: k&2 > 0, Even: k&4 > 0}))
@@ -146,15 +146,16 @@ func drawStand(t *rapid.T) (cluster.Spec, []asked) {
 			if a.tenant == "a" {
 				a.tenant = ""
 			}
-			free[i] -= a.now // the sum is what matters: whole GPUs are always found
+			free[i] -= a.now // only the sum matters: whole GPUs can always be placed
 		}
 		list = append(list, a)
 	}
 	return spec, list
 }
 
-// Every policy gives jobs what they can use, keeps running ones at their base or above, hands out no more than there is,
-// also to a tenant, leaves nobody waiting who would fit beside the others where it may, and decides the same again.
+// TestPoliciesKeepTheRules checks that every policy gives jobs only what they can use, keeps running jobs at their base or
+// above, gives out no more than there is, in total and to each tenant, leaves no job waiting that would fit beside the others,
+// if the policy promises that, and decides the same again.
 func TestPoliciesKeepTheRules(t *testing.T) {
 	for k, p := range variants() {
 		t.Run(fmt.Sprint(p.Name(), k), func(t *testing.T) {
@@ -208,11 +209,12 @@ func checkRules(t *rapid.T, s *cluster.State, p Policy, jobs []Job) {
 	}
 }
 
-// A job that beats all others wins; where that decides everything, as in an order, the contest finds the best at all times.
+// TestContest checks that a job that beats all others wins. If the relation is an order, the contest finds the best job at all
+// times.
 func TestContest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "contestants")
-		wins := make([][]bool, n) // of the smaller number over the larger
+		wins := make([][]bool, n) // wins[a][b], a < b: a beats b
 		for i := range wins {
 			wins[i] = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "wins")
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// An allocation at 1,000 servers of 8 GPUs with 700 elastic jobs that run and 5,000 jobs that wait, half of them elastic.
+// BenchmarkAllocate measures an allocation at 1,000 servers of 8 GPUs with 700 running elastic jobs and 5,000 waiting jobs, half
+// of them elastic.
 func BenchmarkAllocate(b *testing.B) {
 	models := append(profile.Names()[:26], "")
 	var list []asked

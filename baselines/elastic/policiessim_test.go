@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawEpisode draws a cluster with what real ones have, and elastic jobs that it can hold.
+// drawEpisode draws a cluster with features of real ones, and elastic jobs that it can hold.
 func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 	second := func(name string, from, to int) time.Duration {
 		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
@@ -67,11 +67,11 @@ func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 			j.MaxWorkers = j.Workers + rapid.Int32Range(0, 8).Draw(t, "more")
 		}
 	}
-	jobs = slices.DeleteFunc(jobs, func(j trace.Job) bool { return j.Workers == 0 }) // asks for what no server has
+	jobs = slices.DeleteFunc(jobs, func(j trace.Job) bool { return j.Workers == 0 }) // asks for more than any server has
 	return cfg, jobs
 }
 
-// play runs an episode and lists all that happened.
+// play runs an episode and returns all records as lines.
 func play(t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler) (lines []string, end sim.Outcome) {
 	s, err := sim.New(cfg, jobs)
 	if err != nil {
@@ -88,7 +88,8 @@ func play(t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler)
 	return lines, l.Outcome
 }
 
-// Through the scheduler every policy finishes every job that the cluster can hold, and does the same again after Reset.
+// TestPoliciesFinishAllJobs checks that with the scheduler every policy finishes every job that the cluster can hold, and gives
+// the same schedule again after Reset.
 func TestPoliciesFinishAllJobs(t *testing.T) {
 	pollux := DefaultPollux()
 	pollux.Population, pollux.Generations = 10, 10

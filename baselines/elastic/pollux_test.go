@@ -36,7 +36,7 @@ func TestPollux(t *testing.T) {
 	})
 }
 
-// A job that has run for an hour pays 30 s of it for a change, and more for each change before.
+// TestPolluxPaysForChanges checks that a change costs a job that has run for an hour 30 s of it, and more after earlier changes.
 func TestPolluxPaysForChanges(t *testing.T) {
 	s, jobs := stand(t, cluster.Uniform(1, 8), []asked{{base: 1, most: 8, now: 2}})
 	s.Advance(time.Hour)
@@ -70,7 +70,7 @@ func TestPolluxMeans(t *testing.T) {
 	}
 }
 
-// searchOf is the search over all the jobs, before it runs.
+// searchOf returns the search over all jobs before it runs.
 func searchOf(p *pollux, s *cluster.State, jobs []Job) *search {
 	p.follow(&s.View, jobs)
 	left := newBudget(&s.View, jobs)
@@ -79,7 +79,8 @@ func searchOf(p *pollux, s *cluster.State, jobs []Job) *search {
 	return newSearch(p, &s.View, left, chosen)
 }
 
-// The search never ends below what runs now, and never above the best of all allocations, which it mostly reaches.
+// TestPolluxAgainstAllAllocations checks that the result of the search is never worse than what runs now, never better than the
+// best of all allocations, and mostly equal to the latter.
 func TestPolluxAgainstAllAllocations(t *testing.T) {
 	reached, cases := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -92,7 +93,7 @@ func TestPolluxAgainstAllAllocations(t *testing.T) {
 		if len(g.jobs) == 0 {
 			return
 		}
-		plain := func(genes []int32) (sum float64, fits bool) { // of the terms
+		plain := func(genes []int32) (sum float64, fits bool) { // sum of the terms
 			used := int64(0)
 			mine := make([]int64, len(g.quota))
 			for i, k := range genes {
@@ -151,7 +152,7 @@ func TestPolluxAgainstAllAllocations(t *testing.T) {
 	}
 }
 
-// It draws from its seed, and from nothing else.
+// TestPolluxDrawsFromItsSeed checks that all random choices follow from the seed.
 func TestPolluxDrawsFromItsSeed(t *testing.T) {
 	var list []asked
 	for i := range 40 {
@@ -182,7 +183,7 @@ func TestPolluxDrawsFromItsSeed(t *testing.T) {
 	}
 }
 
-// fitness is the generalised mean of n speedups whose terms add up to the sum.
+// fitness returns the generalised mean of n speedups from the sum of their terms.
 func (p *pollux) fitness(sum float64, n int) float64 {
 	mean := sum / float64(n)
 	switch {

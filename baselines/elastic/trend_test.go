@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// fifo starts waiting jobs with what they asked for in the order of submission; one that does not fit blocks the queue.
+// fifo starts waiting jobs as requested in the order of submission; a job that does not fit blocks the queue.
 type fifo struct{}
 
 func (fifo) Name() string { return "fifo" }
@@ -29,8 +29,8 @@ func (fifo) Allocate(s *cluster.View, jobs []elastic.Job) {
 	}
 }
 
-// days is a workload in the manner of Lyra (EuroSys 2023, §7.1, Basic): long elastic jobs are few and take much of the
-// cluster, a fifth of the jobs will do on the GPUs of the inference pool, whose offer follows the time of day.
+// days returns a workload like Lyra's (EuroSys 2023, §7.1, Basic): long elastic jobs are few and take much of the cluster; a
+// fifth of the jobs can run on the GPUs of the inference pool, whose offer follows the time of day.
 func days(seed uint64) (sim.Config, []trace.Job) {
 	const training, pool, gpus = 12, 12, 8
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -65,8 +65,8 @@ func days(seed uint64) (sim.Config, []trace.Job) {
 	return cfg, jobs
 }
 
-// Loaning and scaling shorten queues and completion times, each alone and both together, as in Lyra's table 5. Figures are
-// not compared: the workload is another.
+// TestLyraTrend checks that loaning and scaling shorten queues and completion times, each alone and both together, as in Lyra's
+// table 5. It does not compare figures, because the workload is different.
 func TestLyraTrend(t *testing.T) {
 	lyra := func() elastic.Policy { return elastic.NewLyra(elastic.DefaultLyra()) }
 	scaling := elastic.Default()

@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// friedman draws rows of 8 features of Friedman's first function (1991), of which 3 do not matter, with noise of deviation
-// 1.
+// friedman draws rows of 8 features of Friedman's first function (1991), which does not depend on 3 of them, with noise of
+// deviation 1.
 func friedman(r *rand.Rand, n int) (rows []float32, targets []float64) {
 	for range n {
 		var x [8]float64
@@ -24,8 +24,8 @@ func friedman(r *rand.Rand, n int) (rows []float32, targets []float64) {
 	return rows, targets
 }
 
-// Training on 100,000 rows of 8 features. The bar is a few seconds a core. core-s is wall time times workers: it means something
-// on an idle machine.
+// BenchmarkTrain trains on 100,000 rows of 8 features. It should take a few seconds per core. core-s is wall time times workers,
+// which is meaningful only on an idle machine.
 func BenchmarkTrain(b *testing.B) {
 	rows, targets := friedman(rng.Stream(1, "rows"), 100_000)
 	for _, workers := range []int{1, 2} {

@@ -22,7 +22,7 @@ func written(t rapid.TB, f *Forest) []byte {
 	return b.Bytes()
 }
 
-// What is written is read, bit for bit, and written again.
+// TestReadIsWhatWasWritten checks that a forest is read back bit for bit as it was written, and written again as the same bytes.
 func TestReadIsWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawTable(t)
@@ -36,7 +36,7 @@ func TestReadIsWhatWasWritten(t *testing.T) {
 		}
 		for i := range f.nodes {
 			if f.nodes[i].feature == leaf {
-				f.nodes[i].right = 0 // means nothing
+				f.nodes[i].right = 0 // unused in a leaf
 			}
 		}
 		for i := range g.nodes {
@@ -54,14 +54,14 @@ func TestReadIsWhatWasWritten(t *testing.T) {
 	})
 }
 
-// sealed is a file with that body.
+// sealed returns a file with the given body.
 func sealed(body []byte) []byte {
 	b := append([]byte(magic), body...)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
 
-// body is what stands between magic and checksum. Nodes are pairs of feature and value.
+// body returns what is between magic and checksum. Nodes are pairs of feature and value.
 func body(features, flags, trees uint32, base float64, sizes []uint32, nodes ...float64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, features), flags), trees)
@@ -113,7 +113,7 @@ func TestReadMistakes(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is refused or predicts something.
+// FuzzRead checks that Read either rejects a file or returns a forest that predicts.
 func FuzzRead(f *testing.F) {
 	f.Add(body(2, 0, 1, 0, []uint32{3}, 1, .5, -1, 1, -1, 2))
 	f.Add(body(1, 1, 2, 7, []uint32{1, 3}, -1, 4, 0, 0, -1, 1, -1, 2))

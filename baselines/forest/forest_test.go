@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// small is a configuration that trains in no time.
+// small returns a configuration that trains quickly.
 func small() Config {
 	c := Default()
 	c.Trees, c.MinLeaf = 20, 2
@@ -26,7 +26,7 @@ func train(t rapid.TB, rows []float32, targets []float64, c Config) *Forest {
 	return f
 }
 
-// errorOf is the mean squared error over rows, and that of answering with their mean.
+// errorOf returns the mean squared error over rows, and that of predicting the rows' mean.
 func errorOf(f *Forest, rows []float32, targets []float64) (ours, means float64) {
 	mean := 0.0
 	for _, y := range targets {
@@ -46,7 +46,7 @@ func TestRecoversKnownFunctions(t *testing.T) {
 		name   string
 		of     func(x []float64) float64
 		median bool
-		most   float64 // share of the variance that may stay unexplained
+		most   float64 // largest fraction of the variance that may remain unexplained
 	}{
 		{"a step of one feature", func(x []float64) float64 { return math.Round(x[0]) }, false, .01},
 		{"a step, by medians", func(x []float64) float64 { return math.Round(x[0]) }, true, .01},
@@ -59,7 +59,7 @@ func TestRecoversKnownFunctions(t *testing.T) {
 			r := rng.Stream(1, "rows")
 			draw := func(n int) (rows []float32, targets []float64) {
 				for range n {
-					x := []float64{float64(r.Float32()), float64(r.Float32()), float64(r.Float32())} // the last means nothing
+					x := []float64{float64(r.Float32()), float64(r.Float32()), float64(r.Float32())} // the target does not depend on the last
 					rows = append(rows, float32(x[0]), float32(x[1]), float32(x[2]))
 					targets = append(targets, c.of(x))
 				}
@@ -80,7 +80,7 @@ func TestRecoversKnownFunctions(t *testing.T) {
 	}
 }
 
-// Noise of deviation 1 cannot be explained; the rest should be, on rows not seen.
+// TestFriedman checks that the forest explains most of what can be explained on unseen rows; noise of deviation 1 cannot.
 func TestFriedman(t *testing.T) {
 	rows, targets := friedman(rng.Stream(1, "train"), 5000)
 	f := train(t, rows, targets, Default())
@@ -92,7 +92,7 @@ func TestFriedman(t *testing.T) {
 	}
 }
 
-// table is random training data with ties, of which each value stands in a bin of its own.
+// table is random training data with ties, with few enough values for a bin each.
 type table struct {
 	features int
 	rows     []float32
@@ -111,7 +111,8 @@ func drawTable(t *rapid.T) table {
 	return d
 }
 
-// One seed gives one forest, bit for bit, whatever the number of workers; another gives another.
+// TestWorkersDoNotMatter checks that one seed gives one forest, bit for bit, whatever the number of workers, and that other
+// seeds give other forests.
 func TestWorkersDoNotMatter(t *testing.T) {
 	rows, targets := friedman(rng.Stream(1, "rows"), 300)
 	others := 0
@@ -134,7 +135,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// The split found over histograms is the best of all, by a loop over features, thresholds and rows.
+// TestSplitIsTheBest checks that the split found over histograms is the best of all, by a loop over features, thresholds and
+// rows.
 func TestSplitIsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawTable(t)
@@ -173,7 +175,7 @@ func TestSplitIsTheBest(t *testing.T) {
 	})
 }
 
-// plainSplit is the least squared error that a split can leave, and whether one lowers it.
+// plainSplit returns the least squared error after any split, and whether a split lowers the error.
 func plainSplit(d table, drawn []uint16, minLeaf int) (best float64, found bool) {
 	best, _ = errorOfSplit(d, drawn, 0, float32(math.Inf(1)), 0) // all rows on one side
 	for f := range d.features {
@@ -209,7 +211,7 @@ func errorOfSplit(d table, drawn []uint16, feature int, edge float32, minLeaf in
 	return squared, ok
 }
 
-// A single tree without a split answers with the median, or the mean, of its bootstrap sample.
+// TestLeafAnswers checks that a single tree without a split predicts the median, or the mean, of its bootstrap sample.
 func TestLeafAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawTable(t)
@@ -243,7 +245,8 @@ func TestLeafAnswers(t *testing.T) {
 	})
 }
 
-// Bins part values where they differ, are as many as asked for at most, and one each where there is room.
+// TestBins checks that bins separate only different values, that there are at most as many as asked for, and that each value has
+// its own bin if there is room.
 func TestBins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float32Range(-3, 3), 1, 50).Draw(t, "values")
@@ -251,7 +254,7 @@ func TestBins(t *testing.T) {
 			if rapid.Bool().Draw(t, "round") {
 				values[i] = float32(math.Round(float64(values[i])))
 			}
-			if i > 0 && rapid.Bool().Draw(t, "next") { // nothing lies between
+			if i > 0 && rapid.Bool().Draw(t, "next") { // no float32 lies between them
 				values[i] = math.Nextafter32(values[i-1], 9)
 			}
 		}
@@ -281,7 +284,8 @@ func TestBins(t *testing.T) {
 	})
 }
 
-// Leaves are no smaller and paths no longer than the configuration allows; features that mean nothing are not chosen.
+// TestLimitsHold checks that leaves are no smaller and paths no longer than configured, and that a constant feature is never
+// chosen.
 func TestLimitsHold(t *testing.T) {
 	rows, targets := friedman(rng.Stream(1, "rows"), 500)
 	for i := range targets {

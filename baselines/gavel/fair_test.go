@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// level is what a job of the class gets by its shares.
+// level returns the level that the shares give a job of the class.
 func level(c *jobClass, share []float64) (v float64) {
 	for o, part := range share {
 		v += part * c.GPUs * c.Speed[o] / c.Norm
@@ -28,17 +28,17 @@ func TestAllocateByHand(t *testing.T) {
 	}{
 		{"one GPU, four jobs: a quarter of the time each", []float64{1}, []jobClass{class(4, 1, 1, 1)}, [][]float64{{0.25}}},
 		{"more GPUs than jobs: all the time", []float64{8}, []jobClass{class(3, 2, 1, 1)}, [][]float64{{1}}},
-		// x + 2y = 1 at x = 2y: equal GPU-time.
+		// With x and y the times of a job of each class: 2x + 2y = 2 at x = 2y, equal GPU-time.
 		{"a gang of 2 gets half the time of a single job", []float64{2}, []jobClass{class(2, 1, 1, 1), class(1, 2, 1, 1)},
 			[][]float64{{2. / 3}, {1. / 3}}},
-		// Job a is 3 times as fast on type 0 and job b does not care: each takes what it is better at.
+		// Job a is 3 times as fast on type 0, job b equally fast on both: each takes the type that suits it better.
 		{"jobs take the types that they are better at", []float64{1, 1}, []jobClass{class(1, 1, 2, 3, 1), class(1, 1, 1, 1, 1)},
 			[][]float64{{1, 0}, {0, 1}}},
-		// One GPU of each type; a is twice as fast on type 0, b four times. With x and y of their time there and the rest on
-		// type 1, x + y = 1, and (1 + x)/1.5 = (1 + 3y)/2.5.
+		// One GPU of each type; a is twice as fast on type 0, b four times. Let x and y be the fractions of their time there, with the
+		// rest on type 1: x + y = 1, and (1 + x)/1.5 = (1 + 3y)/2.5.
 		{"two jobs that prefer one type split it by what it is worth to them", []float64{1, 1},
 			[]jobClass{class(1, 1, 1.5, 2, 1), class(1, 1, 2.5, 4, 1)}, [][]float64{{0.5, 0.5}, {0.5, 0.5}}},
-		// b can run on type 1 alone, where a takes nothing.
+		// b can run only on type 1, where a uses nothing.
 		{"what the least served cannot use goes to others", []float64{1, 4}, []jobClass{class(2, 1, 1, 1, 0), class(2, 1, 1, 0, 1)},
 			[][]float64{{0.5, 0}, {0, 1}}},
 		{"a class that can run nowhere gets nothing and harms nobody", []float64{1},
@@ -93,7 +93,7 @@ func runs(c *jobClass) bool {
 	return false
 }
 
-// best solves, by a general solver, for the highest level that the open classes can have while the others keep theirs.
+// best computes, by a general solver, the highest level that the open classes can reach while the others keep theirs.
 func best(t *rapid.T, m classMarket, classes []jobClass, open []bool, keep []float64) float64 {
 	var vars []int // class*options + option
 	options := len(m.Uses)
@@ -138,7 +138,7 @@ func best(t *rapid.T, m classMarket, classes []jobClass, open []bool, keep []flo
 			a.Set(r, j, v)
 		}
 		a.Set(r, n+r, 1)
-		if h[r] < 0 { // keeps the first basis of the solver feasible
+		if h[r] < 0 { // make the first basis of the solver feasible
 			for j := range n + rows {
 				a.Set(r, j, -a.At(r, j))
 			}
@@ -154,7 +154,7 @@ func best(t *rapid.T, m classMarket, classes []jobClass, open []bool, keep []flo
 	return -v
 }
 
-// BenchmarkAllocate shares 8,000 GPUs of three types among 5,000 jobs of 1,000 classes.
+// BenchmarkAllocate divides 8,000 GPUs of three types among 5,000 jobs of 1,000 classes.
 func BenchmarkAllocate(b *testing.B) {
 	m := typesOf(4000, 2500, 1500)
 	var classes []jobClass
@@ -176,8 +176,8 @@ func BenchmarkAllocate(b *testing.B) {
 	}
 }
 
-// Shares are feasible, the least served class gets what a general solver says it can, and after all levels no class can get
-// more without harm to one that gets no more.
+// TestAllocateIsMaxMinFair checks that shares are feasible, that the least served class gets what a general solver computes, and
+// that after all levels no class can get more without harm to one that gets no more.
 func TestAllocateIsMaxMinFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, classes := drawMarket(t)
@@ -220,7 +220,7 @@ func TestAllocateIsMaxMinFair(t *testing.T) {
 			if levels == 1 {
 				continue
 			}
-			// For every class: with all that get no more than it, can it rise if those keep what they have?
+			// For every class: while all that get no more than it keep what they have, can it get more?
 			for i := range classes {
 				if !runs(&classes[i]) {
 					continue

@@ -27,7 +27,7 @@ func job(submit, work time.Duration, workers int32, model string) trace.Job {
 	}}
 }
 
-// simulate returns what happened, a line each, and whether all jobs ended.
+// simulate returns what happened, one line per record, and whether all jobs ended.
 func simulate(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) (lines []string, ended bool) {
 	t.Helper()
 	for i := range jobs {
@@ -45,7 +45,7 @@ func simulate(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler,
 	for i := range l.Records {
 		if r := &l.Records[i]; len(l.Placement(r)) > 0 {
 			now := cfg.Cluster.Servers[l.Placement(r)[0].Server].GPUType
-			// One that may be mixed may also go over to several types, of which the first is the one that it had.
+			// A job that may mix types may also spread to several, the first of which is the one that it had.
 			if r.Kind == sim.Migrate && gpuType[r.Job] == now && !l.Jobs[r.Job].Mixed {
 				t.Fatalf("%v: job %d moves within type %s", r.At, r.Job, now)
 			}
@@ -58,7 +58,7 @@ func simulate(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler,
 	return lines, l.Outcome.Terminated
 }
 
-// happened leaves the places out.
+// happened returns the lines without the placements.
 func happened(lines []string) (short []string) {
 	for _, line := range lines {
 		head, _, _ := bytes.Cut([]byte(line), []byte(" ["))
@@ -99,7 +99,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// cluster that real ones resemble, and jobs that it can hold when all of it is there.
+// draw draws a cluster that resembles real ones, and jobs that it can hold when all servers work.
 func draw(t *rapid.T) (sim.Config, []trace.Job) {
 	pick := func(name string, of ...int32) int32 { return rapid.SampledFrom(of).Draw(t, name) }
 	upTo := func(name string, n int) time.Duration {
@@ -155,7 +155,7 @@ func draw(t *rapid.T) (sim.Config, []trace.Job) {
 	return cfg, jobs
 }
 
-// borrow lends every server that is offered and gives back what is owed, before another scheduler decides.
+// borrow borrows every server offered and returns those owed before the inner scheduler decides.
 type borrow struct{ cluster.Scheduler }
 
 func (b borrow) Schedule(tx *cluster.Txn) error {
@@ -185,8 +185,8 @@ func (b borrow) Schedule(tx *cluster.Txn) error {
 	return b.Scheduler.Schedule(tx)
 }
 
-// Every job ends that the cluster can hold, without an error, whatever the options; and the same happens again after Reset,
-// anew and after another episode.
+// TestGavelEndsEveryJob checks, with any options, that every job ends that the cluster can hold, without an error. The same
+// happens again after Reset, for a fresh scheduler and after another episode.
 func TestGavelEndsEveryJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := draw(t)
@@ -212,7 +212,7 @@ func TestGavelEndsEveryJob(t *testing.T) {
 	})
 }
 
-// A scheduler takes over a cluster that runs: nothing in a snapshot makes it fail.
+// TestGavelFromSnapshot checks that a scheduler can take over a running cluster: no snapshot makes it fail.
 func TestGavelFromSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := draw(t)
@@ -241,7 +241,7 @@ func TestGavelFromSnapshot(t *testing.T) {
 	})
 }
 
-// Over many rounds, jobs that never end get the GPU-time that the program says.
+// TestTimeComesNearToShares checks that over many rounds jobs that never end get the GPU-time that the linear program assigns.
 func TestTimeComesNearToShares(t *testing.T) {
 	cfg := sim.Config{
 		Cluster: cluster.Spec{Servers: []cluster.ServerSpec{server(1, "V100"), server(1, "K80")}},
@@ -263,8 +263,8 @@ func TestTimeComesNearToShares(t *testing.T) {
 	}
 }
 
-// BenchmarkRound is one round at 1,000 servers of three types with 9,000 live jobs, of which 1,500 change places: the
-// sharing out, all of it, and a decision between rounds at which nothing starts.
+// BenchmarkRound measures a round on 1,000 servers of three types with 9,000 live jobs, of which 1,500 change places. The parts
+// are the linear programs, a whole round, and a decision between rounds at which nothing starts.
 func BenchmarkRound(b *testing.B) {
 	models := []string{"", "lm-20", "resnet50-16", "resnet18-64", "transformer-64"}
 	var cfg sim.Config

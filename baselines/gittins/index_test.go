@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// learned returns an index without queues over the given seconds, with attained service looked at every so often.
+// learned returns an index without queues over services of the given seconds; growth determines its points.
 func learned(growth float64, seconds ...float64) *index {
 	c := Config{Unit: time.Second, Growth: growth, Least: 1, Window: len(seconds)}
 	for _, s := range seconds {
@@ -17,10 +17,10 @@ func learned(growth float64, seconds ...float64) *index {
 	return newIndex(c)
 }
 
-// last is the rank of what no job was seen to exceed.
+// last is the rank of service that no observed job has exceeded.
 const last = (span/time.Millisecond - 1) * time.Millisecond
 
-// quantiles returns n equally likely values of a distribution, by the inverse of its distribution function.
+// quantiles returns n equally likely values of a distribution, from the inverse of its distribution function.
 func quantiles(n int, inverse func(p float64) float64) (s []float64) {
 	for i := range n {
 		s = append(s, inverse((float64(i)+0.5)/float64(n)))
@@ -37,10 +37,10 @@ func TestRanksByHand(t *testing.T) {
 	}{
 		{"all take 10 s: what is left", []float64{10, 10}, 0, 10 * time.Second},
 		{"all take 10 s, 4 s done", []float64{10, 10}, 4 * time.Second, 6 * time.Second},
-		// Δ = 1: 1 s buys a completion in half of the cases, 2 s each. Δ = 9: 5 s buy one for sure.
+		// Δ = 1: 1 s gives a completion in half of the cases, 2 s per completion. Δ = 9: 5 s give one for certain.
 		{"half end after 1 s: try that first", []float64{1, 9}, 0, 2 * time.Second},
 		{"half end after 1 s, this one did not", []float64{1, 9}, time.Second, 8 * time.Second},
-		// Δ = 8: 8 s each in half of the cases, 16 s. Δ = 9: 8.5 s.
+		// Δ = 8: 8 s, a completion in half of the cases, 16 s. Δ = 9: 8.5 s.
 		{"half end after 8 s: go on to the end", []float64{8, 9}, 0, 8500 * time.Millisecond},
 		{"longer than any that was seen", []float64{1, 9}, 16 * time.Second, last},
 	} {
@@ -50,7 +50,7 @@ func TestRanksByHand(t *testing.T) {
 	}
 }
 
-// Of jobs that all take equally long, the one that has attained most goes first: shortest remaining time.
+// TestEqualJobs checks that if all jobs take equally long, the one that has attained most goes first: shortest remaining time.
 func TestEqualJobs(t *testing.T) {
 	x := learned(1.1, 1000)
 	for a := time.Duration(0); a < 900*time.Second; a += 50 * time.Second {
@@ -60,7 +60,7 @@ func TestEqualJobs(t *testing.T) {
 	}
 }
 
-// Where what was attained tells nothing, all jobs rank the same.
+// TestMemorylessJobs checks that all jobs have about the same rank if attained service gives no information.
 func TestMemorylessJobs(t *testing.T) {
 	x := learned(1.1, quantiles(20000, func(p float64) float64 { return -1000 * math.Log(1-p) })...)
 	for a := time.Duration(0); a < 3000*time.Second; a += 100 * time.Second {
@@ -70,7 +70,7 @@ func TestMemorylessJobs(t *testing.T) {
 	}
 }
 
-// Where those that lasted will last, the one that has attained least goes first.
+// TestHeavyTail checks that the job that has attained least goes first if jobs that have lasted long will last longer.
 func TestHeavyTail(t *testing.T) {
 	x := learned(1.1, quantiles(5000, func(p float64) float64 { return 10 * (math.Pow(1-p, -0.5) - 1) })...)
 	least := time.Duration(-1)
@@ -106,7 +106,7 @@ func TestLevelsBeforeHistory(t *testing.T) {
 	}
 }
 
-// reference works a rank out as it is written, with every Δ up to a later point or without end.
+// reference computes a rank directly from the definition, with every Δ up to a later point or infinite.
 func reference(points, services []time.Duration, from int) time.Duration {
 	best, a := last, points[from]
 	for _, b := range append(points[from+1:len(points):len(points)], math.MaxInt64) {
@@ -126,8 +126,8 @@ func reference(points, services []time.Duration, from int) time.Duration {
 	return best
 }
 
-// The rank is that of the plain loop at the last point that was reached, queues come first where they count, and a rank
-// stays until Next says that it changes.
+// TestRanksMatchReference checks that the rank is that of reference at the last point reached, that queues come first if they
+// count, and that a rank does not change until Next says so.
 func TestRanksMatchReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := func(name string, low, high int) time.Duration {

@@ -7,7 +7,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// An order learns the GPU-time of jobs that end, and rings when a running job reaches the next rank.
+// TestOrderFollowsAnEpisode checks that an order learns the GPU-time of jobs that end, and that Alarm gives the time at which a
+// running job reaches the next rank.
 func TestOrderFollowsAnEpisode(t *testing.T) {
 	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
 	if err != nil {
@@ -41,11 +42,11 @@ func TestOrderFollowsAnEpisode(t *testing.T) {
 	s.Advance(30 * time.Second)
 	s.Finish(0)
 	o.Note(&s.View, cluster.Event{Kind: cluster.Finished, Job: 0})
-	key(2, 60*time.Second) // never ran; jobs take 60 GPU-seconds
-	key(1, 20*time.Second) // has as much; its rank is that of 40 GPU-seconds
+	key(2, 60*time.Second) // has never run; jobs take 60 GPU-seconds
+	key(1, 20*time.Second) // has attained 60 GPU-seconds; the last point below that is 40
 	alarm(1, 40*time.Second, true)
 	s.Advance(40 * time.Second)
-	key(1, last) // nothing is known to last longer
+	key(1, last) // no job is known to take longer
 	alarm(1, 50*time.Second, true)
 	s.Advance(50 * time.Second)
 	key(1, span+last)

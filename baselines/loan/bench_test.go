@@ -9,15 +9,16 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// nobody decides nothing.
+// nobody is a scheduler that does nothing.
 type nobody struct{}
 
 func (nobody) Name() string                { return "nobody" }
 func (nobody) Reset(uint64) error          { return nil }
 func (nobody) Schedule(*cluster.Txn) error { return nil }
 
-// BenchmarkSchedule is a decision at Lyra's scale: 443 training servers and 520 of inference, all on loan but those offered
-// beyond, with 2,000 jobs or more that run and 5,000 that wait. owed servers go back, jobs stopped and scaled in included.
+// BenchmarkSchedule measures a decision at Lyra's scale: 443 training servers and 520 inference servers, of which 500 are on
+// loan, with at least 2,000 running and 5,000 waiting jobs. The decision returns the servers owed, which includes stopping and
+// scaling in jobs.
 func BenchmarkSchedule(b *testing.B) {
 	spec := cluster.Uniform(963, 8)
 	for i := range 520 {

@@ -13,9 +13,9 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// A day of Lyra's inference demand, foreseen truly (EuroSys 2023, §4, §6): a server serves inference or training and never
-// both, no job runs on a server of inference, at least 2 % of the pool are never on loan, and inference always has what it
-// needs. All that the orchestrator does is to scale in and to stop; nothing is taken by force.
+// TestConservation runs a day of Lyra's inference demand with exact predictions (EuroSys 2023, §4, §6). It checks that a server
+// never serves inference and training at once, that no job runs on a server of inference, that at least 2 % of the pool are
+// never on loan, and that inference always has what it needs. The orchestrator only scales in and stops jobs; nothing is seized.
 func TestConservation(t *testing.T) {
 	const training, servers, step = 12, 60, 5 * time.Minute
 	usage, err := inference.DefaultCycle().Generate(288, step, 7)
@@ -71,7 +71,7 @@ func TestConservation(t *testing.T) {
 					t.Fatalf("%v at %v: job %d on server %d of inference", c, r.At, r.Job, p.Server)
 				}
 			}
-			// At one instant demand comes first and what is owed goes back behind it.
+			// At one instant the demand record comes first, and the owed servers go back after it.
 			if last := i+1 == len(l.Records) || l.Records[i+1].At > r.At; last && int64(servers-len(lent))*1000 < need {
 				t.Fatalf("%v at %v: %d servers on loan, and inference needs %d / 1000", c, r.At, len(lent), need)
 			}
@@ -85,7 +85,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// dayOfJobs draws jobs of a day that fill training and the servers on loan, every fourth of them elastic.
+// dayOfJobs draws the jobs of a day that fill training and the servers on loan. Every fourth job is elastic.
 func dayOfJobs() (jobs []trace.Job) {
 	draw := rng.Stream(3, "day")
 	for i := range 600 {

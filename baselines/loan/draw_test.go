@@ -21,7 +21,7 @@ func seconds(t *rapid.T, name string, from, to int) time.Duration {
 	return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
 }
 
-// drawEpisode draws a small cluster with an inference pool and all that real ones have, and jobs that its training servers
+// drawEpisode draws a small cluster with an inference pool and the features of real clusters, and jobs that its training servers
 // can hold.
 func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 	cfg := sim.Config{
@@ -104,7 +104,7 @@ func drawOptions(t *rapid.T) loan.Config {
 	}
 }
 
-// inners lists schedulers of many kinds.
+// inners returns the names of schedulers of many kinds.
 func inners() []string {
 	return []string{"fifo", "fjf", "sjf", "sjfhold", "srtf", "srsf", "las", "random", "grower", "sleeper"}
 }
@@ -123,7 +123,7 @@ func inner(name string) cluster.Scheduler {
 	return s
 }
 
-// grower starts what fits and lets elastic jobs grow into all the room there is.
+// grower starts what fits and lets elastic jobs grow into all free GPUs.
 type grower struct{}
 
 func (grower) Name() string       { return "grower" }
@@ -159,10 +159,10 @@ func (grower) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// sleeper is a grower that looks at waiting jobs only at instants that it asked for.
+// sleeper is a grower that looks at waiting jobs only at instants that it has requested.
 type sleeper struct {
 	grower
-	at time.Duration // asked for, 0 if none
+	at time.Duration // requested instant; 0 if none
 }
 
 func (*sleeper) Name() string         { return "sleeper" }
@@ -177,7 +177,7 @@ func (p *sleeper) Schedule(tx *cluster.Txn) error {
 		}
 	}
 	if p.at > 0 {
-		tx.WakeAt(p.at + time.Second) // nothing new: the earliest request counts
+		tx.WakeAt(p.at + time.Second) // redundant: the earliest request counts
 	}
 	if p.at == 0 && len(tx.View().Pending()) > 0 {
 		p.at = now + 4*time.Second
@@ -198,7 +198,7 @@ func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, see
 	return s.Log()
 }
 
-// timeline lists what the scheduler and the pool did, with places.
+// timeline returns what the scheduler and the pool did, with placements.
 func timeline(l *sim.Log) (lines []string) {
 	for i := range l.Records {
 		switch r := &l.Records[i]; r.Kind {

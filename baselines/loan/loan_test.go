@@ -15,12 +15,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// watch stands between the orchestrator and the scheduler and holds what the first did against what it told.
+// watch wraps the inner scheduler and checks that the orchestrator's events report what it did.
 type watch struct {
 	cluster.Scheduler
 	c      loan.Config
-	scaled []cluster.JobID // at the last call
-	asked  time.Duration   // by the scheduler, 0 for no instant
+	scaled []cluster.JobID // jobs scaled in at the last call
+	asked  time.Duration   // instant that the scheduler requested; 0 for none
 }
 
 func (w *watch) Reset(seed uint64) error {
@@ -81,10 +81,10 @@ func (w *watch) Schedule(tx *cluster.Txn) error {
 	return err
 }
 
-// With any options, any scheduler that borrows finishes every job that the training servers can hold and never gets an
-// error. What is owed is back in time, unless no time is given. What the orchestrator does to jobs is needed, leaves each
-// its least, and is told. It all is a function of what is seen and the seed: fresh or reset, also in mid-episode, the same
-// happens again.
+// TestSchedulersThatBorrow checks, with any options, that every scheduler that borrows finishes every job that the training
+// servers can hold, without an error. Servers that are owed go back in time, unless no time is given. What the orchestrator does
+// to jobs is necessary, leaves each its least workers, and is reported by events. The same seed gives the same schedule for a
+// fresh scheduler and after a Reset in mid-episode.
 func TestSchedulersThatBorrow(t *testing.T) {
 	for _, name := range append(inners(), "opportunistic") {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSchedulersThatBorrow(t *testing.T) {
 	}
 }
 
-// A cluster that others ran until now, with servers on loan and perhaps owed, is taken over.
+// TestTakesOver checks that schedulers can take over a running cluster with servers on loan, some of which may be owed.
 func TestTakesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
@@ -158,7 +158,7 @@ func TestTakesOver(t *testing.T) {
 	})
 }
 
-// pool is a cluster of so many training servers and inference servers of four GPUs.
+// pool returns a cluster with the given numbers of training and inference servers, of four GPUs each.
 func pool(training, inference int) cluster.Spec {
 	spec := cluster.Uniform(training+inference, 4)
 	for i := range inference {
@@ -167,7 +167,7 @@ func pool(training, inference int) cluster.Spec {
 	return spec
 }
 
-// typed gives the servers these GPU types.
+// typed sets the GPU types of the servers.
 func typed(spec cluster.Spec, types ...string) cluster.Spec {
 	for i := range spec.Servers {
 		spec.Servers[i].GPUType = types[i]
@@ -175,7 +175,7 @@ func typed(spec cluster.Spec, types ...string) cluster.Spec {
 	return spec
 }
 
-// of lets a job run on these GPU types.
+// of restricts a job to the given GPU types.
 func of(types string, j trace.Job) trace.Job { j.GPUType = types; return j }
 
 func whole(name string, submit, work int, workers, least, most int32) trace.Job {
@@ -311,7 +311,7 @@ func TestEpisodes(t *testing.T) {
 	}
 }
 
-// An option out of range is an error that names it.
+// TestResetRefuses checks that Reset returns an error that names an option out of range.
 func TestResetRefuses(t *testing.T) {
 	for want, set := range map[string]func(*loan.Config){
 		`policy "best"`: func(c *loan.Config) { c.Policy = "best" },

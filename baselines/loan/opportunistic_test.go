@@ -20,12 +20,12 @@ func TestOpportunistic(t *testing.T) {
 		of("V100|T4", whole("f1", 0, 30, 3, 0, 0)),
 		of("V100|T4", whole("f2", 1, 30, 8, 0, 0)),
 		of("V100|T4", whole("f3", 2, 5, 1, 0, 0)),  // waits behind f2, then takes a training server
-		of("V100|T4", whole("big", 3, 5, 9, 0, 0)), // more than the pool can hold
-		of("V100", whole("v2", 3, 5, 1, 0, 0)),     // waits behind it
+		of("V100|T4", whole("big", 3, 5, 9, 0, 0)), // larger than the pool
+		of("V100", whole("v2", 3, 5, 1, 0, 0)),     // waits behind big
 	}
 	cfg := sim.Config{Cluster: spec, Demand: offers([2]int{0, 2}, [2]int{50, 1}, [2]int{80, 2}), Grace: time.Second}
 	c := loan.DefaultOpportunistic()
-	c.Policy = loan.SCF // the lowest id of equal ones
+	c.Policy = loan.SCF // takes the lowest id among equal ones
 	got := strings.Join(timeline(play(t, cfg, jobs, loan.Opportunistic("opportunistic", c), 1)), "\n")
 	want := strings.ReplaceAll(strings.TrimSpace(`
 		0s loan server 3
@@ -51,7 +51,8 @@ func TestOpportunistic(t *testing.T) {
 	}
 }
 
-// Where nothing runs and neither head fits its pool, the one submitted first starts anywhere.
+// TestOpportunisticLastResort checks that if nothing runs and neither queue's first job fits its pool, the one submitted first
+// starts anywhere.
 func TestOpportunisticLastResort(t *testing.T) {
 	big, fungible := whole("big", 0, 5, 10, 0, 0), whole("fungible", 0, 5, 8, 0, 0)
 	cfg := sim.Config{Cluster: pool(2, 2), Demand: offers([2]int{0, 1})}
@@ -70,7 +71,7 @@ func TestOpportunisticLastResort(t *testing.T) {
 	}
 }
 
-// A gang keeps to one GPU type, unless it may mix them.
+// TestOpportunisticTypes checks that a gang uses one GPU type, unless it may mix them.
 func TestOpportunisticTypes(t *testing.T) {
 	mixed := whole("mixed", 0, 5, 8, 0, 0)
 	mixed.Mixed = true
@@ -84,8 +85,9 @@ func TestOpportunisticTypes(t *testing.T) {
 	}
 }
 
-// Unless nothing else runs, jobs that are not fungible start on the servers of training and nowhere else, and a fungible one
-// there only before all others that wait for these; and in each queue in order of submission.
+// TestOpportunisticKeepsPoolsApart checks that, unless nothing else runs, jobs that are not fungible start only on training
+// servers. A fungible job starts there only if it was submitted before all others that wait for them. Each queue is in the order
+// of submission.
 func TestOpportunisticKeepsPoolsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// on returns a job with so many workers, of a GPU each, on servers.
+// on returns a job with the given numbers of workers, of one GPU each, on the given servers.
 func on(workers ...[2]int) (j job) {
 	for _, w := range workers {
 		j.Pieces = append(j.Pieces, piece{Server: w[0], Workers: int32(w[1]), GPUMilli: int64(w[1]) * 1000})
@@ -20,8 +20,8 @@ func on(workers ...[2]int) (j job) {
 	return j
 }
 
-// figure5 is the example of Lyra (EuroSys 2023, figure 5 and table 1): jobs a to d on six servers of eight GPUs, from 0
-// here.
+// figure5 is the example of Lyra (EuroSys 2023, figure 5 and table 1): jobs a to d on six servers of eight GPUs, here numbered
+// from 0.
 func figure5() []job {
 	return []job{
 		on([2]int{0, 8}, [2]int{1, 8}), on([2]int{2, 8}), on([2]int{3, 8}, [2]int{4, 2}), on([2]int{4, 2}, [2]int{5, 8}),
@@ -85,8 +85,8 @@ func TestReclaimFigure5(t *testing.T) {
 	}
 }
 
-// The greedy choice is not the best even of one server where servers host several jobs: one job alone costs 1, three jobs
-// that each stand on four servers 3/4.
+// TestGreedyStopsThreeForOne shows that the greedy choice is not optimal, even for one server, if servers host several jobs: a
+// server with one whole job costs 1, one with three jobs that each use four servers only 3/4.
 func TestGreedyStopsThreeForOne(t *testing.T) {
 	wide := on([2]int{1, 1}, [2]int{2, 1}, [2]int{3, 1}, [2]int{4, 1})
 	jobs := []job{on([2]int{0, 8}), wide, wide, wide}
@@ -99,7 +99,7 @@ func TestGreedyStopsThreeForOne(t *testing.T) {
 	}
 }
 
-// Equal costs are decided by collateral damage, then by workers to scale in, then by number.
+// TestTies checks that equal costs are decided by collateral damage, then by workers to scale in, then by number.
 func TestTies(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -123,7 +123,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// Servers of workers that a job can lose cost nothing, and do not host it.
+// TestCostsIgnoreFlexibleWorkers checks that servers whose workers a job can lose cost nothing, and do not count as hosts of the
+// job.
 func TestCostsIgnoreFlexibleWorkers(t *testing.T) {
 	jobs := []job{flexible(3, on([2]int{0, 8}, [2]int{1, 2}, [2]int{2, 2})), on([2]int{2, 1})}
 	if got, want := newLedger(ServerFractions, 3, jobs, true).cost, []float64{0.5, 0, 1}; !slices.Equal(got, want) {
@@ -131,7 +132,7 @@ func TestCostsIgnoreFlexibleWorkers(t *testing.T) {
 	}
 }
 
-// Random goes by what it draws.
+// TestRandomDraws checks that Random chooses by its random numbers.
 func TestRandomDraws(t *testing.T) {
 	c, seen := Default(), map[int]bool{}
 	c.Policy = Random
@@ -144,10 +145,10 @@ func TestRandomDraws(t *testing.T) {
 	}
 }
 
-// flexible lets a job lose so many workers.
+// flexible sets the number of workers that a job can lose.
 func flexible(n int32, j job) job { j.Flexible = n; return j }
 
-// away gives a job so many servers besides, of so many GPUs in all.
+// away adds servers that are not on loan to a job, with the given number of GPUs in all.
 func away(servers, gpus int, j job) job {
 	j.Elsewhere, j.ElsewhereMilli = servers, int64(gpus)*1000
 	return j
@@ -185,7 +186,7 @@ func TestFlexibleWorkersGoFirst(t *testing.T) {
 	}
 }
 
-// drawJobs draws jobs on a few servers; with alone, no server hosts two of them.
+// drawJobs draws jobs on a few servers. With alone, no server hosts two of them.
 func drawJobs(t *rapid.T, servers int, alone bool) []job {
 	var jobs []job
 	taken := make([]bool, servers)
@@ -215,7 +216,7 @@ func drawJobs(t *rapid.T, servers int, alone bool) []job {
 	return jobs
 }
 
-// best returns the least score of n servers, by trying all.
+// best returns the least score of n servers, by trying all sets.
 func best(servers int, jobs []job, n int) score {
 	least := score{math.MaxInt, 0}
 	for set := range 1 << servers {
@@ -228,7 +229,7 @@ func best(servers int, jobs []job, n int) score {
 	return least
 }
 
-// judge is the score of a set of servers: a job is stopped if it has more workers there than it can lose.
+// judge returns the score of a set of servers. A job is stopped if it has more workers there than it can lose.
 func judge(servers int, jobs []job, set int) (s score) {
 	for _, j := range jobs {
 		lost, kept := int32(0), j.ElsewhereMilli
@@ -254,9 +255,9 @@ func setOf(servers []int) (set int) {
 	return set
 }
 
-// Whatever the policy: as many servers go back as are asked for, each once; exactly the jobs stop that would lose more than
-// they can; none stop for one server if some server stops nobody; nothing beats the optimum, which search finds; and for one
-// server, where no server hosts two jobs, Lyra's policy is the optimum.
+// TestReclaim checks for every policy that the requested number of servers go back, each once, and that exactly the jobs stop
+// that would lose more workers than they can. Returning one server stops no job if some server stops none. No policy beats the
+// optimum, and search finds it. For one server, if no server hosts two jobs, Lyra's policy is optimal.
 func TestReclaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		servers, alone := rapid.IntRange(1, 7).Draw(t, "servers"), rapid.Bool().Draw(t, "no server hosts two jobs")
@@ -290,7 +291,8 @@ func TestReclaim(t *testing.T) {
 	})
 }
 
-// Where every job keeps its least elsewhere, nobody is stopped, whatever goes back and whoever chooses.
+// TestFlexibleServersStopNobody checks that no job is stopped, whatever the policy, if every job keeps its least on other
+// servers.
 func TestFlexibleServersStopNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		servers := rapid.IntRange(1, 7).Draw(t, "servers")
@@ -310,8 +312,7 @@ func TestFlexibleServersStopNobody(t *testing.T) {
 	})
 }
 
-// busy draws a pool of servers of eight GPUs, full or nearly so, with jobs of these numbers of workers, as far as they find
-// room.
+// busy draws a pool of servers of eight GPUs, full or nearly full, with jobs of the given numbers of workers as far as they fit.
 func busy(draw *rand.Rand, servers, jobs int, sizes []int) []job {
 	free := make([]int, servers)
 	for s := range free {
@@ -334,11 +335,11 @@ func busy(draw *rand.Rand, servers, jobs int, sizes []int) []job {
 	return all
 }
 
-// wideJobs are sizes of jobs many of which take several servers.
+// wideJobs returns sizes of jobs, many of which need several servers.
 func wideJobs() []int { return []int{1, 1, 2, 4, 8, 8, 16, 32} }
 
-// On average Lyra's policy stops at most as many jobs as SCF, and SCF at most as many as Random, as published. The log shows
-// the means and the gap to the optimum by the number of servers.
+// TestPoliciesOnAverage checks that on average Lyra's policy stops at most as many jobs as SCF, and SCF at most as many as
+// Random, as published. It logs the means and the gap to the optimum by the number of servers.
 func TestPoliciesOnAverage(t *testing.T) {
 	const servers, instances = 16, 100
 	policies := []Policy{Optimal, Lyra, SCF, Random}
@@ -372,7 +373,7 @@ func TestPoliciesOnAverage(t *testing.T) {
 	}
 }
 
-// A search that is cut off says so and is no worse than Lyra's choice.
+// TestSearchCutOff checks that a search that was cut off reports that, and is no worse than Lyra's choice.
 func TestSearchCutOff(t *testing.T) {
 	jobs := busy(rng.Stream(1, "busy"), 16, 24, wideJobs())
 	c := Default()
@@ -387,7 +388,7 @@ func TestSearchCutOff(t *testing.T) {
 	}
 }
 
-// The paper's pool: 520 servers, here all on loan, with 2,000 jobs on them.
+// BenchmarkReclaim measures the choice in the paper's pool: 520 servers, here all on loan, with 2,000 jobs on them.
 func BenchmarkReclaim(b *testing.B) {
 	jobs := busy(rng.Stream(1, "busy"), 520, 2000, []int{1, 1, 1, 1, 2, 2, 2, 4, 4})
 	elastic := slices.Clone(jobs)

@@ -69,7 +69,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What an option's default is given as, it takes back.
+// TestDefaultsParse checks that Parse accepts the default of each option as listed.
 func TestDefaultsParse(t *testing.T) {
 	start := knobs{0.25, 3, 90 * time.Second, true, "last", "x"}
 	var parts []string

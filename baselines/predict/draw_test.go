@@ -34,7 +34,7 @@ func drawJobs(t *rapid.T) []trace.Job {
 	return jobs
 }
 
-// eager is a forest predictor that trains early and often, on little.
+// eager returns settings of a forest predictor that trains early and often, on little data.
 func eager() ForestConfig {
 	c := DefaultForest()
 	c.First, c.Every, c.Window, c.Runs, c.Trials = 5, 4, 20, 4, 1
@@ -42,7 +42,7 @@ func eager() ForestConfig {
 	return c
 }
 
-// all returns one of each predictor, the forest an eager one.
+// all returns predictors of all kinds; the forests are eager.
 func all() []Predictor {
 	return []Predictor{
 		newGranted(), newGroupMean(), newGroupMedian(), NewForest(eager()), newNoisy(newGroupMedian(), .5),
@@ -50,7 +50,7 @@ func all() []Predictor {
 	}
 }
 
-// recurrent draws a workload most of whose jobs are runs of recurring ones.
+// recurrent draws a workload in which most jobs are runs of recurring jobs.
 func recurrent(t testing.TB, n int) []trace.Job {
 	t.Helper()
 	w, err := trace.Generate(trace.Default(), n, 1)
@@ -61,7 +61,7 @@ func recurrent(t testing.TB, n int) []trace.Job {
 	return w.Jobs
 }
 
-// answers plays jobs to a predictor.
+// answers plays jobs to a predictor and returns its predictions.
 func answers(t rapid.TB, jobs []trace.Job, p Predictor, seed uint64) (told []float64, cold []bool) {
 	t.Helper()
 	told, cold = make([]float64, len(jobs)), make([]bool, len(jobs))

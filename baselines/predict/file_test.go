@@ -34,7 +34,8 @@ func loaded(t rapid.TB, b []byte) Predictor {
 	return p
 }
 
-// A predictor that was saved and loaded is saved as the same bytes, and goes on as the one that was saved, also after Reset.
+// TestLoadedGoesOn checks that a loaded predictor is saved as the same bytes, and predicts like the one that was saved, also
+// after Reset.
 func TestLoadedGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		past, future, seed := drawJobs(t), drawJobs(t), rapid.Uint64().Draw(t, "seed")
@@ -52,7 +53,7 @@ func TestLoadedGoesOn(t *testing.T) {
 			if !bytes.Equal(saved(t, loaded(t, b)), b) {
 				t.Fatalf("%s: loading is not repeatable", p.Name())
 			}
-			// The one that was never saved goes on without a Reset, which it would start anew from.
+			// p was not loaded: a Reset would clear what it has learned
 			q.Reset(0)
 			for i := range future {
 				x, cold := p.Predict(&future[i].JobSpec)
@@ -70,7 +71,7 @@ func TestLoadedGoesOn(t *testing.T) {
 	})
 }
 
-// New opens files.
+// TestNewOpensFiles checks that New opens files.
 func TestNewOpensFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.predictor")
 	p := newGroupMean()
@@ -93,7 +94,7 @@ func TestNewOpensFiles(t *testing.T) {
 	}
 }
 
-// sealed is a file with that body.
+// sealed returns a file with the given body.
 func sealed(body []byte) []byte {
 	b := append([]byte(magic), body...)
 	sum := sha256.Sum256(b)
@@ -130,7 +131,7 @@ func TestFileMistakes(t *testing.T) {
 		e.float(x)
 		return edit(string(number.b), string(e.b))
 	}
-	var ring encoder // full, and going on past its end
+	var ring encoder // a ring that is full and whose oldest element is past its end
 	ring.text(kindMean)
 	ring.size(0)
 	ring.size(0)
@@ -167,7 +168,7 @@ func TestFileMistakes(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is refused, or answers, learns and is saved again.
+// FuzzLoad checks that load either rejects a file or returns a predictor that predicts, learns and can be saved again.
 func FuzzLoad(f *testing.F) {
 	jobs := recurrent(f, 30)
 	for _, p := range all() {

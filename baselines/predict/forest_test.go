@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The number of processors changes no bit of what the forest says.
+// TestForestWorkersDoNotMatter checks that the number of workers does not change the forest's predictions.
 func TestForestWorkersDoNotMatter(t *testing.T) {
 	jobs := recurrent(t, 600)
 	c := eager()
@@ -28,8 +28,8 @@ func TestForestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// Asking twice, about others, or about jobs that never end changes no answer: the first question counts, and only ends
-// teach.
+// TestForestQuestionsTeachNothing checks that predictions do not change if the predictor is asked twice, about other jobs, or
+// about jobs that never end. Only the first prediction counts, and only ends teach.
 func TestForestQuestionsTeachNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawJobs(t)
@@ -41,7 +41,7 @@ func TestForestQuestionsTeachNothing(t *testing.T) {
 			got[i], _ = p.Predict(&jobs[i].JobSpec)
 		}, func(i int32) {
 			for k := range jobs {
-				if jobs[k].Submit < jobs[i].Submit { // asked before
+				if jobs[k].Submit < jobs[i].Submit { // predicted before
 					p.Predict(&jobs[k].JobSpec)
 				}
 			}
@@ -56,7 +56,8 @@ func TestForestQuestionsTeachNothing(t *testing.T) {
 	})
 }
 
-// A recurring job on which the median does better gets the median, and one on which it does not the forest's answer.
+// TestForestHoldsContests checks that a recurring job for which the median is better gets the median, and any other the forest's
+// prediction.
 func TestForestHoldsContests(t *testing.T) {
 	jobs := recurrent(t, 3000)
 	c := DefaultForest()
@@ -97,7 +98,7 @@ func TestForestConfigMistakes(t *testing.T) {
 	}
 }
 
-// A question to a trained forest.
+// BenchmarkForestPredict measures a prediction of a trained forest.
 func BenchmarkForestPredict(b *testing.B) {
 	jobs := recurrent(b, 3000)
 	p := NewForest(DefaultForest())
@@ -110,7 +111,8 @@ func BenchmarkForestPredict(b *testing.B) {
 	}
 }
 
-// Features, by hand: runs of a group count iterations, at the pace of the job in question; other sets count seconds.
+// TestRow checks features by hand: runs of a group are in iterations, at the pace of the job to predict; other sets are in
+// seconds.
 func TestRow(t *testing.T) {
 	f := NewForest(eager()).(*forestPredictor)
 	job := func(user, model string, workers int32) *cluster.JobSpec {
@@ -145,7 +147,7 @@ func TestRow(t *testing.T) {
 	first := math.Log(600)
 	check("before any job", row()[:jobFeatures], []float64{first, pace, 1000, 2, 3000, 7, 1, 1})
 	check("before any job", level(ofUser), []float64{0, first, first, first, first, 0})
-	other := job("v", "", 1) // iterations are seconds
+	other := job("v", "", 1) // an iteration takes a second
 	for _, n := range []float64{10, 1000, 1000, 1000} {
 		f.Observe(other, n)
 	}

@@ -48,7 +48,7 @@ func TestRecurringJobs(t *testing.T) {
 	}
 }
 
-// The latest numbers are kept, their median, mean and last ones being those of a plain slice.
+// TestRuns checks that runs keeps the latest numbers, and that median, mean and last agree with a plain slice.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 6).Draw(t, "most")
@@ -116,7 +116,7 @@ func TestColdStarts(t *testing.T) {
 	}
 }
 
-// Other models run as long in seconds, which are other iterations.
+// TestColdStartsGoBySeconds checks that a cold start of another model gets the same seconds, and therefore other iterations.
 func TestColdStartsGoBySeconds(t *testing.T) {
 	p := newGroupMedian()
 	job := func(model string, workers int32) *cluster.JobSpec {
@@ -131,7 +131,8 @@ func TestColdStartsGoBySeconds(t *testing.T) {
 	}
 }
 
-// Group mean and median are those over the runs that had ended, by a loop over all pairs of jobs.
+// TestGroupsByPlainLoop checks that group mean and median are those over the runs that had ended, by a loop over all pairs of
+// jobs.
 func TestGroupsByPlainLoop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawJobs(t)
@@ -162,7 +163,8 @@ func TestGroupsByPlainLoop(t *testing.T) {
 	})
 }
 
-// Nothing of the future is told: changing one job's Work changes no answer about a job that was submitted before either end.
+// TestNothingLeaks checks that predictions do not use the future: changing one job's Work changes no prediction for a job that
+// was submitted before both ends.
 func TestNothingLeaks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := drawJobs(t)
@@ -187,7 +189,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// One seed gives one sequence of answers, after Reset and for a new predictor.
+// TestResetStartsAgain checks that one seed gives the same predictions after Reset and for a new predictor.
 func TestResetStartsAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, seed := drawJobs(t), rapid.Uint64().Draw(t, "seed")
@@ -203,7 +205,8 @@ func TestResetStartsAgain(t *testing.T) {
 	})
 }
 
-// Noise follows seed and name alone, has the deviation asked for, and never makes less than one iteration.
+// TestNoisy checks that the noise follows from seed and name only, has the given deviation, and never gives less than one
+// iteration.
 func TestNoisy(t *testing.T) {
 	p := newNoisy(newGranted(), .5)
 	p.Reset(1)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever was seen, a future is one that may be: jobs that run go on, jobs that come are like those that came, within the time
-// asked for, and the simulator takes it.
+// TestFuturesMayBe checks that a drawn future is possible, whatever was seen: running jobs continue, arriving jobs are like
+// those seen and come within the given time, and the simulator accepts it.
 func TestFuturesMayBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		second := func(name string, from, to int) time.Duration {
@@ -71,7 +71,7 @@ func TestFuturesMayBe(t *testing.T) {
 	})
 }
 
-// Jobs come as often as they came.
+// TestArrivalsKeepTheirRate checks that drawn jobs arrive at the rate of those seen.
 func TestArrivalsKeepTheirRate(t *testing.T) {
 	s, err := cluster.NewState(cluster.Uniform(1, 1), 300)
 	if err != nil {

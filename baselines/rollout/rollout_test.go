@@ -19,10 +19,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests take all baselines.
+// The tests use all baselines.
 func init() { all.Register() }
 
-// over looks ahead over a baseline.
+// over returns a rollout over a baseline.
 func over(t rapid.TB, base string, change ...func(*rollout.Config)) *candidates.Scheduler {
 	c := rollout.Default(func() cluster.Scheduler {
 		p, err := baselines.New(base)
@@ -44,7 +44,7 @@ func gang(name string, submit, work time.Duration, workers int32) trace.Job {
 	}}
 }
 
-// play returns when each job starts, in seconds, and the sum of all completion times in seconds.
+// play returns the start of each job and the sum of all completion times, in seconds.
 func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) (starts []float64, sum float64) {
 	t.Helper()
 	s, err := sim.New(cfg, jobs)
@@ -69,7 +69,8 @@ func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, see
 	return starts, sum
 }
 
-// A long small job comes forty seconds before a gang's servers are free: the base starts it, and the gang waits for a thousand.
+// blocked returns an episode in which a long small job comes forty seconds before a gang's servers are free. The base starts the
+// small job, and the gang waits for a thousand seconds.
 func blocked() (sim.Config, []trace.Job) {
 	return sim.Config{Cluster: cluster.Uniform(1, 4)}, []trace.Job{
 		gang("a", 0, 60, 2), gang("gang", 10, 100, 4), gang("small", 20, 1000, 2),
@@ -94,7 +95,8 @@ func TestHoldsABlockForAGang(t *testing.T) {
 	}
 }
 
-// Whoever believes for ever that a gang's servers are free in a second holds a job no longer than it may be held.
+// TestHoldsNobodyForEver checks that a rollout holds a job no longer than Hold, even if it always expects a gang's servers to be
+// free in a second.
 func TestHoldsNobodyForEver(t *testing.T) {
 	cfg, jobs := blocked()
 	jobs[0].Work = 5000 * time.Second
@@ -111,11 +113,12 @@ func TestHoldsNobodyForEver(t *testing.T) {
 	}
 }
 
-// Whether it pays to hold depends on how long the job takes that runs, of which the past tells that it may be anything: whoever
-// goes by the mean of a few futures is misled at times, whoever wants it to be clear is not.
+// TestNoiseDoesNotMislead uses an episode in which it depends on the running job's duration whether holding pays, and in which
+// the past allows any duration. A rollout that goes by the mean of a few futures is sometimes wrong; one that requires a clear
+// gain is not.
 func TestNoiseDoesNotMislead(t *testing.T) {
 	var jobs []trace.Job
-	for i := range 16 { // a tenth of the estimate, or ten times as long
+	for i := range 16 { // a tenth of the estimate, or ten times the estimate
 		j := gang(fmt.Sprint("past", i), 0, 100, 1)
 		j.Work = []time.Duration{10, 1000}[i%2] * time.Second
 		jobs = append(jobs, j)
@@ -139,7 +142,7 @@ func TestNoiseDoesNotMislead(t *testing.T) {
 	}
 }
 
-// truth is the future of an episode whose jobs are in order of submission.
+// truth returns the true future of an episode whose jobs are in the order of submission.
 func truth(jobs []trace.Job) func(now time.Duration) sim.Rest {
 	return func(now time.Duration) sim.Rest {
 		next, _ := slices.BinarySearchFunc(jobs, now+1, func(j trace.Job, at time.Duration) int { return cmp.Compare(j.Submit, at) })
@@ -147,8 +150,9 @@ func truth(jobs []trace.Job) func(now time.Duration) sim.Rest {
 	}
 }
 
-// Told the truth, one step of improvement never costs: no job sequence makes it worse than its base. Over bases that preempt
-// that holds of the sum over sequences: their proposals are not held to a block while they preempt, and are after.
+// TestTruthNeverCosts checks that one step of improvement with the true future is never worse than the base, on any sequence of
+// jobs. For bases that preempt this is only true of the sum over sequences, because their proposals are not subject to a block
+// while they preempt, but are afterwards.
 func TestTruthNeverCosts(t *testing.T) {
 	var better [candidates.Kinds]int
 	var sums [2]float64
@@ -203,7 +207,8 @@ func TestTruthNeverCosts(t *testing.T) {
 	}
 }
 
-// Over every baseline, also those that preempt, resize and wake themselves, it finishes every job and makes no error.
+// TestOverEveryBaseline checks that a rollout finishes every job without an error over every baseline, including those that
+// preempt, resize and wake themselves.
 func TestOverEveryBaseline(t *testing.T) {
 	var bases []string
 	for _, b := range baselines.All() {
