@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// flexible returns the placers that give jobs other amounts than they ask for, in several settings.
+// flexible returns one of the placers that may change the amounts of jobs, with random settings.
 func flexible(t *rapid.T) placement.Placer {
 	tune := placement.DefaultTune()
 	tune.Resize, tune.Gain = rapid.Bool().Draw(t, "resize"), 0.01
@@ -25,7 +25,7 @@ func flexible(t *rapid.T) placement.Placer {
 	return rapid.SampledFrom([]placement.Placer{placement.NewTune(tune), placement.NewPack(pack), placement.NewMenu(menu)}).Draw(t, "placer")
 }
 
-// drawConfig draws a small cluster, with CPU, memory, GPU types and GPU memory or without, quotas and physics.
+// drawConfig draws a small cluster, with or without CPU, memory, GPU types, GPU memory and quotas, and physics.
 func drawConfig(t *rapid.T) sim.Config {
 	spec := cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))
 	spec.PerGPU = rapid.Int32Range(0, 2).Draw(t, "per GPU")
@@ -62,7 +62,7 @@ func drawPhysics(t *rapid.T) physics.Model {
 	return m
 }
 
-// drawJobs draws jobs that the empty cluster holds.
+// drawJobs draws jobs that the empty cluster can hold.
 func drawJobs(t *rapid.T, c *cluster.Spec, n int) []trace.Job {
 	jobs := make([]trace.Job, n)
 	estimates := rapid.Bool().Draw(t, "estimates")
@@ -94,7 +94,7 @@ func drawJobs(t *rapid.T, c *cluster.Spec, n int) []trace.Job {
 	return jobs
 }
 
-// fit makes a job smaller until the empty cluster holds it.
+// fit reduces a job's workers or amounts until the empty cluster can hold it.
 func fit(c *cluster.Spec, j *trace.Job) {
 	for c.Capacity(&j.JobSpec) < int64(j.Workers) {
 		switch {

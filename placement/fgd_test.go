@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainFrag is the fragmentation of a server as the paper writes it, times the number of jobs seen.
+// plainFrag computes a server's fragmentation directly from the paper's definition, times the number of jobs seen.
 func plainFrag(s *cluster.State, v cluster.ServerID, tasks []typical) (sum int64) {
 	for _, m := range tasks {
 		total, useless, usable := int64(0), int64(0), int32(0)
@@ -34,7 +34,7 @@ func plainFrag(s *cluster.State, v cluster.ServerID, tasks []typical) (sum int64
 	return sum
 }
 
-// scene is a cluster with jobs that come and go.
+// scene is a cluster in which jobs come and go.
 type scene struct {
 	s    *cluster.State
 	tx   *cluster.Txn
@@ -56,7 +56,7 @@ func (w *scene) submit(spec cluster.JobSpec) cluster.JobID {
 	return id
 }
 
-// put starts a job at once.
+// put submits a job and starts it immediately.
 func (w *scene) put(t rapid.TB, p ...cluster.Piece) {
 	t.Helper()
 	n := int32(0)
@@ -70,7 +70,8 @@ func (w *scene) put(t rapid.TB, p ...cluster.Piece) {
 
 func shareOf(milli int32) cluster.Amount { return cluster.Amount{GPUMilli: milli} }
 
-// Fragmentation by hand. The server has 4 GPUs with 1000, 1000, 700 and 200 thousandths free, 10 cores and 100 MiB.
+// TestFragmentationByHand checks values computed by hand. The server has 4 GPUs with 1000, 1000, 700 and 200 thousandths free,
+// 10 cores and 100 MiB.
 func TestFragmentationByHand(t *testing.T) {
 	spec := cluster.Uniform(1, 4)
 	spec.Servers[0].CPUMilli, spec.Servers[0].MemMiB, spec.Servers[0].GPUType = 10000, 100, "V100"
@@ -103,7 +104,7 @@ func TestFragmentationByHand(t *testing.T) {
 	}
 }
 
-// Where jobs go, by hand.
+// TestFGDByHand checks placements determined by hand.
 func TestFGDByHand(t *testing.T) {
 	whole, half := cluster.JobSpec{Workers: 1, Request: shareOf(1000)}, cluster.JobSpec{Workers: 1, Request: shareOf(500)}
 	two := cluster.JobSpec{Workers: 2, Request: shareOf(1000)}
@@ -114,10 +115,10 @@ func TestFGDByHand(t *testing.T) {
 		job  cluster.JobSpec
 		want cluster.ServerID
 	}{
-		// A half on a free GPU makes 500 of no use to whole jobs; on the GPU of the other half it removes such 500.
+		// Half a GPU on a free GPU makes 500 thousandths useless to whole jobs; beside the other half it uses up 500 useless ones.
 		{"halves share a GPU", []cluster.Placement{{{Server: 1, Workers: 1, Amount: shareOf(500)}}},
 			[]cluster.JobSpec{whole}, half, 1},
-		// Server 0 has 3 GPUs free: one less leaves room for a pair. Server 1 has 2: one less does not.
+		// Server 0 has 3 free GPUs: with one less it still has room for a pair. Server 1 has 2: with one less it has not.
 		{"single jobs leave pairs alone", []cluster.Placement{{{Server: 0, Workers: 1, Amount: shareOf(1000)}},
 			{{Server: 1, Workers: 2, Amount: shareOf(1000)}}, {{Server: 2, Workers: 4, Amount: shareOf(1000)}}},
 			[]cluster.JobSpec{two, two, two}, whole, 0},
@@ -172,8 +173,9 @@ func drawRequest(t *rapid.T) cluster.JobSpec {
 	return j
 }
 
-// A placer is honest: it starts a job as requested wherever BestFit finds room, and else leaves everything as it was. Of the
-// servers that take as large a piece, FGD chooses one where fragmentation grows least, also as jobs come and go.
+// TestPlacersAreHonest checks that a placer starts a job as requested whenever BestFit finds room, and otherwise changes
+// nothing. It also checks that FGD, as jobs come and go, chooses a server where fragmentation grows least among those that can
+// take as large a piece.
 func TestPlacersAreHonest(t *testing.T) {
 	for _, fresh := range []func() Placer{
 		func() Placer { return &firstFit{} },
@@ -233,7 +235,7 @@ func placeOne(t *rapid.T, w *scene, p Placer) {
 
 const noRoom = int64(1) << 60
 
-// growths returns by how much fragmentation grows if the whole gang goes on each server, by trying; nil if none takes it.
+// growths returns, by trying, how much fragmentation grows if the whole gang goes on each server; nil if no server can hold it.
 func growths(t *rapid.T, w *scene, f *fgd, id cluster.JobID) []int64 {
 	f.choose()
 	spec, some := w.s.Spec(id), false
@@ -258,7 +260,8 @@ func growths(t *rapid.T, w *scene, f *fgd, id cluster.JobID) []int64 {
 	return all
 }
 
-// The typical tasks are the most frequent among the jobs that were seen, each job once, up to the share that counts.
+// TestTypicalTasks checks that the typical tasks are the most frequent among the jobs seen, each job counted once, up to the
+// fraction Cover.
 func TestTypicalTasks(t *testing.T) {
 	w := newScene(t, cluster.Uniform(1, 8), 100)
 	f := NewFGD(FGDConfig{Cover: 0.8, Typical: 3}).(*fgd)
@@ -267,7 +270,7 @@ func TestTypicalTasks(t *testing.T) {
 		spec := cluster.JobSpec{Workers: 1, Request: shareOf(1000)}
 		switch {
 		case i < 10: // half of them
-			spec.Workers = 16 // of which a server takes 8
+			spec.Workers = 16 // of which a server can hold 8
 		case i < 16:
 			spec.Request.GPUMilli = 500
 		case i < 19:
@@ -293,8 +296,8 @@ func TestTypicalTasks(t *testing.T) {
 	}
 }
 
-// BenchmarkWhere starts a job at 1,000 servers of 8 GPUs, most of them partly taken, and 20 shapes of jobs; jobs
-// end where fewer than 800 GPUs are free.
+// BenchmarkWhere starts jobs of 20 shapes on 1,000 servers of 8 GPUs, most of them partly used. Jobs end when fewer than 800
+// GPUs are free.
 func BenchmarkWhere(b *testing.B) {
 	for _, p := range []Placer{&BestFit{}, &firstFit{}, &random{}, NewFGD(DefaultFGD())} {
 		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
@@ -330,7 +333,7 @@ func BenchmarkWhere(b *testing.B) {
 	}
 }
 
-// Random draws from its seed and from nothing else, and not always the same.
+// TestRandomPlaces checks that random placements follow from the seed, and differ between seeds.
 func TestRandomPlaces(t *testing.T) {
 	first := map[cluster.ServerID]bool{}
 	for seed := range uint64(20) {
@@ -355,7 +358,7 @@ func TestRandomPlaces(t *testing.T) {
 	}
 }
 
-// firstFit fills the servers with the lowest ids first.
+// TestFirstFitPlaces checks that firstFit fills the servers with the lowest ids first.
 func TestFirstFitPlaces(t *testing.T) {
 	w := newScene(t, cluster.Uniform(4, 4), 10)
 	w.put(t, cluster.Piece{Server: 0, Workers: 3, Amount: shareOf(1000)})

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// apart slows gangs on several servers to a fifth.
+// apart slows gangs on several servers down to a fifth of the speed.
 type apart struct{ *rule }
 
 func (r apart) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -33,11 +33,12 @@ func TestMenu(t *testing.T) {
 		{"GPUs of its own while there are any", company, nil,
 			[]trace.Job{job("mild", 2, 0, hour), job("mild", 2, 0, hour)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; ", "2 on 1: GPUs [0 1] cpu 0; "}},
-		// To join costs 1 min/0.9 + the delay of the host, 1.1 min x 0.1 = 1.22 min; to wait costs 1 min + 1 h.
+		// Joining costs 1 min/0.9 + the host's delay, 1.1 min x 0.1 = 1.22 min in all; waiting costs 1 min + 1 h.
 		{"a short job joins a long gang", company, nil,
 			[]trace.Job{job("mild", 4, 0, hour), job("mild", 1, 0, time.Minute)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "1 on 0: GPUs [0] cpu 0; "}},
-		// To join costs 1 h/0.4 + the delay of the host that ends in 10 min, (10 min/0.4) x 0.6 = 2.75 h; to wait 1 h + 10 min.
+		// Joining costs 1 h/0.4 + the delay of a host that ends in 10 min, (10 min/0.4) x 0.6 = 2.75 h in all; waiting costs 1 h + 10
+		// min.
 		{"a rough one waits for a short gang", company, nil,
 			[]trace.Job{job("rough", 4, 0, hour/6), job("rough", 1, 0, hour)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "waits"}},
@@ -50,7 +51,7 @@ func TestMenu(t *testing.T) {
 		{"no sharing", company, func(c *placement.MenuConfig) { c.Share = false },
 			[]trace.Job{job("mild", 4, 0, hour), job("mild", 1, 0, time.Minute)},
 			[]string{"2 on 0: GPUs [0 1] cpu 0; 2 on 1: GPUs [0 1] cpu 0; ", "waits"}},
-		// Apart it takes 5 h; one GPU of a server is free in 1 h.
+		// On two servers it takes 5 h; the other GPU of a server is free in 1 h.
 		{"a gang waits for a server of its own", apart{capped}, nil,
 			[]trace.Job{job("", 1, 16000, hour), job("", 1, 16000, hour), job("", 2, 0, hour)},
 			[]string{"1 on 0: GPUs [0] cpu 16000; ", "1 on 1: GPUs [0] cpu 16000; ", "waits"}},
@@ -96,8 +97,8 @@ func elastic(j trace.Job, least, most int32) trace.Job {
 	return j
 }
 
-// A price on GPUs makes an elastic job take fewer of them. With 40 jobs waiting on 4 GPUs and price 1 it is 10 a GPU: 1 worker
-// costs (1 h/0.71)(1 + 10) = 15.5 h, 2 cost 21 h and 4 (1 h/1.41)(1 + 40) = 29.1 h.
+// TestMenuPrices checks that a price on GPUs makes an elastic job take fewer of them. With 40 jobs waiting on 4 GPUs and Price
+// 1, the price is 10 per GPU: 1 worker costs (1 h/0.71)(1 + 10) = 15.5 h, 2 cost 21 h and 4 cost (1 h/1.41)(1 + 40) = 29.1 h.
 func TestMenuPrices(t *testing.T) {
 	for _, test := range []struct {
 		price float64
@@ -117,7 +118,7 @@ func TestMenuPrices(t *testing.T) {
 	}
 }
 
-// rootOf is the speed of an elastic job whose speed grows by the root of its workers.
+// rootOf is a profile of elastic jobs whose speed grows with the square root of their workers.
 type rootOf struct{}
 
 func (rootOf) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -128,8 +129,8 @@ func (rootOf) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID)
 	return dst
 }
 
-// A gang that has waited long enough starts on more servers than it must have: it takes 5 h there; to wait costs 1 h + 2 h and
-// what it has waited.
+// TestMenuLosesPatience checks that a gang that has waited long enough starts on more servers than necessary: it takes 5 h
+// there; waiting costs 1 h + 2 h and the time that it has waited.
 func TestMenuLosesPatience(t *testing.T) {
 	jobs := []trace.Job{job("", 1, 16000, 100*time.Hour), job("", 1, 16000, 100*time.Hour), job("", 2, 0, time.Hour)}
 	jobs[0].Estimate, jobs[1].Estimate = 2*time.Hour, 2*time.Hour
@@ -146,7 +147,7 @@ func TestMenuLosesPatience(t *testing.T) {
 	}{{time.Hour, true}, {2*time.Hour - time.Minute, true}, {2*time.Hour + time.Minute, false}} {
 		s.Advance(step.at)
 		for id := range cluster.JobID(2) {
-			s.SetProgress(id, 0, s.Now(), 1) // 2 h to go, as ever
+			s.SetProgress(id, 0, s.Now(), 1) // always 2 h to go
 		}
 		if got := start(t, s, p, 2); (got[0] == "waits") != step.waits {
 			t.Errorf("at %v: %q, want waits %v", step.at, got[0], step.waits)
@@ -154,8 +155,8 @@ func TestMenuLosesPatience(t *testing.T) {
 	}
 }
 
-// A job joins others only where the profile says that it and those it slows down end sooner, in sum, than if it waited; seen
-// here without a price and without estimates, where all jobs have an hour to go.
+// TestMenuHarmsLess checks that a job joins others only if the profile predicts that it and the jobs it slows down end sooner,
+// in sum, than if it waited. There is no price, and no estimates, so that all jobs have an hour to go.
 func TestMenuHarmsLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		own := rapid.Float64Range(0.1, 1).Draw(t, "own")

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// company is what is left of a job's speed beside another.
+// company is a profile that gives the remaining speed of each model beside another job.
 var company = &rule{beside: map[string]float64{"mild": 0.9, "rough": 0.4, "quiet": 0.7}}
 
-// capped is company where a share of a GPU caps.
+// capped is company with speeds limited by shares.
 var capped = &rule{beside: company.beside, cap: true}
 
 func TestPack(t *testing.T) {
@@ -79,7 +79,8 @@ func heavy(j trace.Job, mib int32) trace.Job {
 	return j
 }
 
-// A job starts on GPUs of its own also beside one that was left alone on a shared GPU, and can be joined again.
+// TestPackKeepsGuestsApart checks that a job starts on unused GPUs even if a job was left alone on a shared GPU, and that
+// another can still join that job.
 func TestPackKeepsGuestsApart(t *testing.T) {
 	jobs := make([]trace.Job, 4)
 	for i := range jobs {
@@ -87,7 +88,7 @@ func TestPackKeepsGuestsApart(t *testing.T) {
 	}
 	s := prepared(t, 1, 16, company, jobs...)
 	p := placement.NewPack(placement.DefaultPack())
-	start(t, s, p, 0, 1, 2) // 0 and 2 share GPU 0, or 1 and 2 GPU 1
+	start(t, s, p, 0, 1, 2) // 0 and 2 share GPU 0, or 1 and 2 share GPU 1
 	host := cluster.JobID(0)
 	if together(&s.View, 1, 2) {
 		host = 1
@@ -100,7 +101,8 @@ func TestPackKeepsGuestsApart(t *testing.T) {
 	}
 }
 
-// Whatever shares a GPU after Pack placed a job passes the thresholds: speeds with the partner over those without.
+// TestPackPasses checks that the jobs that share a GPU after Pack placed a job pass the thresholds: speeds with the partner
+// divided by those without.
 func TestPackPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -145,7 +147,7 @@ func TestPackPasses(t *testing.T) {
 	})
 }
 
-// lost is a job's speed relative to its own without another.
+// lost returns a job's speed divided by its speed without another job.
 func lost(t *rapid.T, tx *cluster.Txn, id, without cluster.JobID) float64 {
 	s, mark := tx.View(), tx.Mark()
 	v := s.Profile().Speed(s, id)

@@ -13,8 +13,8 @@ import (
 
 const everything = "gpu-type * cpu-mem * sharing(0.3) * scaling * network(12.5,1.25,40)"
 
-// BenchmarkPlace fills a cluster of 1,000 servers of 8 GPUs in one decision, with 5,000 jobs left waiting, and then decides once
-// more on the full cluster: one refusal answers for a kind. It reports the time of both decisions.
+// BenchmarkPlace fills a cluster of 1,000 servers of 8 GPUs in one decision that leaves 5,000 jobs waiting. Then it decides
+// again on the full cluster, where one refusal counts for all jobs of a kind. It reports the time of both decisions.
 func BenchmarkPlace(b *testing.B) {
 	for _, p := range []placement.Placer{
 		&placement.BestFit{}, placement.NewTune(placement.DefaultTune()), placement.NewPack(placement.DefaultPack()), placement.NewMenu(placement.DefaultMenu()),
@@ -44,7 +44,7 @@ func decide(tb testing.TB, s *cluster.State, p placement.Placer) time.Duration {
 	return took
 }
 
-// fill starts the pending jobs that fit in order of their estimates, then finishes.
+// fill starts the pending jobs that fit, in the order of their estimates, and then finishes.
 func fill(tb testing.TB, tx *cluster.Txn, p placement.Placer) {
 	s := tx.View()
 	refused := map[placement.Kind]bool{}

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// skip starts the waiting jobs that fit, shortest first, and counts what it does.
+// skip starts the waiting jobs that fit, shortest first, and checks the transaction after each.
 type skip struct {
 	placer placement.Placer
 	check  func(tx *cluster.Txn)
@@ -60,8 +60,8 @@ func outages(t *rapid.T, cfg *sim.Config) {
 	}
 }
 
-// Every job that the empty cluster holds ends, whatever happens; no operation fails; a run is a function of what the placer sees;
-// nobody holds less memory on the GPU than it asked for.
+// TestPlacersFinishEveryJob checks that every job ends that the empty cluster can hold, despite outages, that no operation
+// fails, that a run depends only on what the placer sees, and that no job holds less GPU memory than it asked for.
 func TestPlacersFinishEveryJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -100,7 +100,8 @@ func TestPlacersFinishEveryJob(t *testing.T) {
 	})
 }
 
-// On an empty cluster every job that it holds starts, also where waiting, or a partner, would be better.
+// TestPlacersStartOnEmptyCluster checks that on an empty cluster every job starts that it can hold, even if waiting, or a
+// partner, would be better.
 func TestPlacersStartOnEmptyCluster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -112,7 +113,7 @@ func TestPlacersStartOnEmptyCluster(t *testing.T) {
 	})
 }
 
-// Where nothing is to be chosen, every placer does what BestFit does.
+// TestPlacersAreBestFit checks that every placer does what BestFit does if there is nothing to choose.
 func TestPlacersAreBestFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
@@ -143,7 +144,7 @@ func operations(tx *cluster.Txn) (lines []string) {
 	return lines
 }
 
-// job is one that asks for whole GPUs.
+// job returns a job that asks for whole GPUs.
 func job(model string, workers, cpuMilli int32, estimate time.Duration) trace.Job {
 	return trace.Job{Work: estimate, JobSpec: cluster.JobSpec{
 		Name: model, Model: model, Workers: workers, Estimate: estimate,
@@ -151,12 +152,12 @@ func job(model string, workers, cpuMilli int32, estimate time.Duration) trace.Jo
 	}}
 }
 
-// rule is a profile by hand: a speed for each model with so much CPU a worker, times another for each that shares one of its
-// GPUs.
+// rule is a profile written by hand: a speed for each model as a function of the CPU per worker, times another factor for each
+// job that shares one of its GPUs.
 type rule struct {
 	cpu    map[string]func(cores float64) float64
-	beside map[string]float64 // what is left of it beside another
-	cap    bool               // shares cap
+	beside map[string]float64 // by model: remaining speed beside another job
+	cap    bool               // shares limit the speed
 }
 
 func (r *rule) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -192,7 +193,8 @@ func (r *rule) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID
 	return dst
 }
 
-// prepared returns a cluster of so many servers of 2 GPUs and so many cores, the jobs pending on it, and the rule.
+// prepared returns a cluster of the given number of servers, with 2 GPUs and the given cores each, with the jobs pending and the
+// profile r.
 func prepared(t *testing.T, servers int, cores int64, r cluster.Profile, jobs ...trace.Job) *cluster.State {
 	cfg := sim.Config{Cluster: cluster.Uniform(servers, 2), Physics: physics.Ideal()}
 	cfg.Cluster.PerGPU = 2
@@ -205,7 +207,7 @@ func prepared(t *testing.T, servers int, cores int64, r cluster.Profile, jobs ..
 	return s
 }
 
-// start places jobs in turn, finishes, and says for each what it got.
+// start places jobs one after the other, finishes, and returns what each got.
 func start(t *testing.T, s *cluster.State, p placement.Placer, ids ...cluster.JobID) (got []string) {
 	tx := s.Begin(nil)
 	for _, id := range ids {

@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hunger is: needs 1 core; gains from each up to 8; gains half as much.
+// hunger is a profile by CPU cores per worker: a donor needs 1 core, a hungry job gains from each up to 8, and a meek one gains
+// half as much.
 var hunger = &rule{cpu: map[string]func(float64) float64{
 	"donor":  func(c float64) float64 { return min(c, 1) },
 	"hungry": func(c float64) float64 { return min(c, 8) / 4 },
@@ -67,7 +68,7 @@ func ids(jobs []trace.Job) []cluster.JobID {
 	return all
 }
 
-// A gang that asks for more CPU than a server has, and needs less, stays on one server.
+// TestTuneConsolidates checks that a gang that asks for more CPU than a server has, and needs less, stays on one server.
 func TestTuneConsolidates(t *testing.T) {
 	jobs := []trace.Job{job("donor", 2, 4000, time.Hour)}
 	s := prepared(t, 2, 6, hunger, jobs...)
@@ -76,7 +77,7 @@ func TestTuneConsolidates(t *testing.T) {
 	}
 }
 
-// slowFirst is hunger with a first server of slow GPUs: a gang that is not on it alone is five times as fast.
+// slowFirst is hunger with a first server of slow GPUs: a gang that is not on that server alone is five times as fast.
 type slowFirst struct{ *rule }
 
 func (r slowFirst) Speed(s *cluster.View, id cluster.JobID) float64 {
@@ -86,7 +87,7 @@ func (r slowFirst) Speed(s *cluster.View, id cluster.JobID) float64 {
 	return r.rule.Speed(s, id)
 }
 
-// But not where it is slower on one.
+// TestTuneConsolidatesWithSense checks that a gang does not go on one server if it is slower there.
 func TestTuneConsolidatesWithSense(t *testing.T) {
 	jobs := []trace.Job{job("donor", 2, 4000, time.Hour)}
 	s := prepared(t, 2, 6, slowFirst{hunger}, jobs...)
@@ -96,7 +97,7 @@ func TestTuneConsolidatesWithSense(t *testing.T) {
 	}
 }
 
-// What the scheduler did before jobs started stays done.
+// TestTuneKeepsOtherOperations checks that Tune keeps the scheduler's operations from before jobs started.
 func TestTuneKeepsOtherOperations(t *testing.T) {
 	s := prepared(t, 1, 16, hunger, job("hungry", 2, 4000, time.Hour), job("hungry", 1, 4000, time.Hour))
 	p := placement.NewTune(placement.DefaultTune())
@@ -116,19 +117,19 @@ func TestTuneKeepsOtherOperations(t *testing.T) {
 	}
 }
 
-// Free GPUs keep their part of what is left.
+// TestTuneReserves checks that free GPUs keep their part of the CPU that is left.
 func TestTuneReserves(t *testing.T) {
 	jobs := []trace.Job{job("hungry", 1, 4000, time.Hour)}
 	c := placement.DefaultTune()
 	c.Reserve = 1
 	s := prepared(t, 1, 12, hunger, jobs...)
-	// 6 of 12 cores stay with the other GPU; the knee is 7875 (42 64ths of 12); 2 of 4 steps are 5937.
+	// 6 of 12 cores are reserved for the other GPU; the knee is 7875 (42 64ths of 12); 2 of 4 steps lead to 5937.
 	if got, want := start(t, s, placement.NewTune(c), 0), "1 on 0: GPUs [0] cpu 5937; "; got[0] != want {
 		t.Errorf("got %q, want %q", got[0], want)
 	}
 }
 
-// A running job gets more only where that is asked for and it gains enough.
+// TestTuneResizes checks that a running job gets more only if Resize is set and it gains enough.
 func TestTuneResizes(t *testing.T) {
 	for _, test := range []struct {
 		resize bool
@@ -151,7 +152,8 @@ func TestTuneResizes(t *testing.T) {
 	}
 }
 
-// Tune never predicts a job slower than what it asked for would be where BestFit puts it, but for a part in a thousand.
+// TestTuneIsNoSlower checks that Tune never predicts a job to be more than a thousandth slower than with what it asked for where
+// BestFit puts it.
 func TestTuneIsNoSlower(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What ends foresees is what follows from the definition, refreshed or kept up to date as jobs start.
+// TestEnds checks the results of ends against their definition, after a refresh and when updated as jobs start.
 func TestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		servers, gpus := rapid.IntRange(1, 5).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs")
@@ -76,7 +76,7 @@ func plainWait(s *cluster.State, n int32) float64 {
 	return math.Inf(1)
 }
 
-// freeAt counts the GPUs of a server that no job holds that runs on after an instant.
+// freeAt returns the number of a server's GPUs that no job will hold after the instant at.
 func freeAt(s *cluster.State, id cluster.ServerID, at float64) (n int32) {
 	for g := range s.Server(id).GPUs {
 		free := true

@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
-// bundle puts the released policy into a folder.
+// bundle copies the released policy into a folder.
 func bundle(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "policy")
@@ -71,8 +71,8 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 	}
 }
 
-// A program that links no simulator and no forests, such as this test, refuses the baselines that need them with that reason, be
-// they asked for by name, or be they what a learned policy starts from or chooses among.
+// TestBaselinesApartAreRefused checks that a program without simulator and forests, such as this test, rejects the baselines
+// that need them, with that reason: baselines asked for by name, and those that are the prior or the rivals of a learned policy.
 func TestBaselinesApartAreRefused(t *testing.T) {
 	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=spjf+move", "wcs-subtime+loan"} {
 		_, err := new(policy.Finder).Find(name)
@@ -100,13 +100,13 @@ func TestBaselinesApartAreRefused(t *testing.T) {
 	}
 }
 
-// A user's scheduler cannot take the names of policies that are no baselines.
+// TestOwnSchedulersLeaveNamesOfPolicies checks that a user's scheduler cannot take the names of policies that are no baselines.
 func TestOwnSchedulersLeaveNamesOfPolicies(t *testing.T) {
 	for _, name := range append(policy.Names(), "rollout") {
 		func() {
 			defer func() {
 				want := "already has a policy of that name"
-				if name == "rollout" { // which clustergym has, and this program does not
+				if name == "rollout" { // a baseline of clustergym that this program does not contain
 					want = "a baseline of clustergym has that name"
 				}
 				if said, _ := recover().(string); !strings.Contains(said, want) {
@@ -148,7 +148,7 @@ func TestNamesOfNothing(t *testing.T) {
 	}
 }
 
-// A folder is read when its policy is loaded, and not before.
+// TestFindingReadsNothing checks that a folder is read when its policy is loaded, and not before.
 func TestFindingReadsNothing(t *testing.T) {
 	dir := bundle(t)
 	if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), []byte("damaged"), 0o600); err != nil {
@@ -163,7 +163,7 @@ func TestFindingReadsNothing(t *testing.T) {
 	}
 }
 
-// A folder of a run is read by whom the caller names, also where it holds a bundle.
+// TestRunsAreTheCallers checks that the caller's Run function reads the folder of a run, even if the folder contains a bundle.
 func TestRunsAreTheCallers(t *testing.T) {
 	dir := bundle(t)
 	read := 0
@@ -206,7 +206,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// A stamp changes with the files of a bundle, and not else.
+// TestStamps checks that a stamp changes when the files of a bundle change, and not otherwise.
 func TestStamps(t *testing.T) {
 	dir := bundle(t)
 	source, err := new(policy.Finder).Find(dir)
