@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline/cmdlinetest"
 )
 
-// said is what a command line answered.
+// said is the result of a command line: exit code, standard output and standard error.
 type said struct {
 	code      int
 	out, talk string
@@ -27,7 +27,7 @@ func commandWith(ctx context.Context, args ...string) said {
 	return said{code, out.String(), talk.String()}
 }
 
-// must runs a command line that has to succeed.
+// must runs a command line that has to succeed; otherwise the test fails.
 func must(t *testing.T, args ...string) said {
 	t.Helper()
 	s := command(t, args...)

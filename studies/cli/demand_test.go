@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// What fit writes, compare reads; equal command lines write equal bytes.
+// TestDemandFitAndCompare checks that compare can read what fit writes, and that equal command lines write equal bytes.
 func TestDemandFitAndCompare(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, out := range []string{a, b} {

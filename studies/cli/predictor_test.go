@@ -15,10 +15,10 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// smallScenario makes embedded-small-v1 quick to play.
+// smallScenario are flags for a version of embedded-small-v1 that runs quickly.
 var smallScenario = []string{"--scenario", "embedded-small-v1", "--set", "workload.jobs=800", "--set", "window.arrivals=50"}
 
-// A trained predictor is compared by the name of its file.
+// TestPredictorCompare checks that the output names a trained predictor by its file.
 func TestPredictorCompare(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.predictor")
 	p, err := predict.New("group-median")
@@ -34,7 +34,7 @@ func TestPredictorCompare(t *testing.T) {
 	}
 }
 
-// All splits together are all jobs of the workload, each once.
+// TestPredictorSplits checks that all splits together contain all jobs of the workload, each once.
 func TestPredictorSplits(t *testing.T) {
 	jobs := 0
 	for _, split := range flags.Splits() {
@@ -50,7 +50,7 @@ func TestPredictorSplits(t *testing.T) {
 	}
 }
 
-// A generated workload says that it is one.
+// TestPredictorCompareGenerated checks that the output says that a workload is generated.
 func TestPredictorCompareGenerated(t *testing.T) {
 	s := must(t, "predictor", "compare", "--generated", "500", "--recurring", "0.5")
 	if !strings.HasPrefix(s.out, "generated: jobs like those of helios-venus, models dealt by GPU-hours, 50 % made runs of") {

@@ -61,7 +61,7 @@ func TestReproduceJSON(t *testing.T) {
 	var r struct {
 		Rows []struct {
 			Key         string             `json:"key"`
-			Paper, Mean map[string]float64 // some figures
+			Paper, Mean map[string]float64 // some of the figures
 		} `json:"rows"`
 		Claims []struct{ Outcome string } `json:"claims"`
 	}

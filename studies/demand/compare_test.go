@@ -21,7 +21,7 @@ const (
 	servers = 520
 )
 
-// compared lets the released network run against the others on days that none was fitted to.
+// compared compares the released network with the other predictors on days to which none was fitted.
 func compared(t *testing.T, usage inference.Series) map[string]demand.Row {
 	t.Helper()
 	predictors, err := demand.Predictors(usage, fitted, demand.Released())
@@ -51,7 +51,8 @@ func open(t *testing.T, name string, seed uint64) inference.Series {
 	return u
 }
 
-// The last value's row is what a loop says, gaps left out; the oracle's is perfect.
+// TestComparisonCountsWhatFollowsTheFittedPart checks that the row of the last value agrees with a plain loop that skips gaps,
+// and that the oracle has no error.
 func TestComparisonCountsWhatFollowsTheFittedPart(t *testing.T) {
 	usage := open(t, demand.Generated, 3)
 	usage.Filled = make([]bool, len(usage.Values))
@@ -80,9 +81,9 @@ func TestComparisonCountsWhatFollowsTheFittedPart(t *testing.T) {
 	}
 }
 
-// The released network errs less than the last value wherever it is used.
+// TestReleasedBeatsTheLastValue checks that the released network has smaller errors than the last value on every series.
 func TestReleasedBeatsTheLastValue(t *testing.T) {
-	for seed := uint64(101); seed < 104; seed++ { // none of them trained on
+	for seed := uint64(101); seed < 104; seed++ { // not used in training
 		rows := compared(t, open(t, demand.Generated, seed))
 		if l, v := rows["lstm"], rows["last"]; l.MAE >= v.MAE || l.MSE >= v.MSE {
 			t.Errorf("generated, draw %d: errors %g and %g, the last value's %g and %g", seed, l.MAE, l.MSE, v.MAE, v.MSE)
@@ -97,7 +98,7 @@ func TestReleasedBeatsTheLastValue(t *testing.T) {
 	}
 }
 
-// The page beside the released weights is of these very weights.
+// TestReleasedAreThoseDescribed checks that the README beside the released weights describes these weights.
 func TestReleasedAreThoseDescribed(t *testing.T) {
 	weights, err := os.ReadFile("released/lstm-v1.safetensors")
 	if err != nil {

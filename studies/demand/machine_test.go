@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// drawn is a network with every number drawn, and samples to try it on.
+// drawn returns a network with random numbers, and samples for it.
 func drawn(width, samples int, r *rand.Rand) (*inference.LSTM, []sample) {
 	n := inference.NewLSTM(width, r)
 	for _, w := range trained(n) {
@@ -49,8 +49,8 @@ func run(t *testing.T, m *machine, n *inference.LSTM, batch []sample, grad []flo
 	return loss
 }
 
-// The graph predicts what the network does that runs in production, also where its gates are wider than 255 columns, which
-// Gorgonia's own slices would confuse, and in the second run of a machine.
+// TestTheGraphPredictsWhatTheNetworkDoes checks that the graph predicts the same as the network that runs in production. This
+// includes gates of more than 255 columns, which Gorgonia's own slices would confuse, and the second run of a machine.
 func TestTheGraphPredictsWhatTheNetworkDoes(t *testing.T) {
 	for _, c := range []struct{ width, rows int }{{1, 1}, {3, 2}, {16, 64}, {80, 3}} {
 		t.Run(fmt.Sprintf("width %d, batch %d", c.width, c.rows), func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTheGraphPredictsWhatTheNetworkDoes(t *testing.T) {
 	}
 }
 
-// Gradients are those of central differences of the network that runs in production.
+// TestGradients checks gradients against central differences of the network that runs in production.
 func TestGradients(t *testing.T) {
 	const step = 1e-5
 	for _, width := range []int{1, 4} {
@@ -81,7 +81,7 @@ func TestGradients(t *testing.T) {
 		m, grad := build(t, width, len(batch)), make([]float64, size(n))
 		loss := func() float64 { return meanSquare(n, batch) / (n.Scale[2] * n.Scale[2]) }
 		run(t, m, n, batch, make([]float64, size(n)))
-		run(t, m, n, batch, grad) // the second, which must not add to the first
+		run(t, m, n, batch, grad) // the second run, which must not add to the first
 		at := 0
 		for _, w := range trained(n) {
 			for i, x := range w.data {
@@ -107,16 +107,16 @@ func TestABatchOfAnotherSizeIsRefused(t *testing.T) {
 	}
 }
 
-// Steps are those of Adam as its authors wrote it down, on a gradient cut to its bound.
+// TestStepIsAdam checks that steps are those of Adam in its authors' notation, with a gradient cut to its bound.
 func TestStepIsAdam(t *testing.T) {
 	n, _ := drawn(1, 0, rng.Stream(1))
 	a, r := newAdam(size(n)), rng.Stream(2)
-	x := trained(n)[0].data // the first weights
+	x := trained(n)[0].data // the first tensor of weights
 	m, v, want := 0.0, 0.0, x[0]
 	for step := 1; step <= 5; step++ {
 		grad, square := make([]float64, size(n)), 0.0
 		for i := range grad {
-			grad[i] = r.NormFloat64() * float64(step%2) // every other one is zero
+			grad[i] = r.NormFloat64() * float64(step%2) // every second gradient is zero
 			square += grad[i] * grad[i]
 		}
 		g := 0.0

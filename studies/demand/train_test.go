@@ -15,7 +15,7 @@ import (
 
 const five = 5 * time.Minute
 
-// wave is a sine of the given number of samples, 36 to a turn.
+// wave returns a sine of the given number of samples, 36 per period.
 func wave(samples int) inference.Series {
 	s := inference.Series{Step: five, Values: make([]float64, samples)}
 	for i := range s.Values {
@@ -24,7 +24,7 @@ func wave(samples int) inference.Series {
 	return s
 }
 
-// brief are settings that take a moment.
+// brief returns settings for a very short training.
 func brief() demand.Config {
 	c := demand.DefaultConfig()
 	c.Hidden, c.Epochs, c.Batch = 4, 3, 32
@@ -49,7 +49,7 @@ func bytesOf(t *testing.T, n *inference.LSTM) []byte {
 	return b.Bytes()
 }
 
-// A wave without chance is learned almost exactly.
+// TestAWaveIsLearned checks that a wave without noise is learned almost exactly.
 func TestAWaveIsLearned(t *testing.T) {
 	c := demand.DefaultConfig()
 	c.Hidden, c.Epochs, c.Patience, c.Batch, c.Rate = 8, 80, 80, 16, 1e-2
@@ -85,7 +85,8 @@ func TestWeightsTravel(t *testing.T) {
 	}
 }
 
-// A context that ends in the second epoch lets it finish; up to there all went as in an undisturbed training.
+// TestAnInterruptKeepsTheBestSoFar checks that if the context ends in the second epoch, that epoch still finishes, and that
+// until then the training does not differ from one that runs on.
 func TestAnInterruptKeepsTheBestSoFar(t *testing.T) {
 	c := brief()
 	c.Epochs = 6
@@ -129,11 +130,11 @@ func TestAContextThatHasEndedTrainsNothing(t *testing.T) {
 	}
 }
 
-// Training ends when patience runs out, with the weights of the best epoch.
+// TestPatienceEndsTraining checks that training ends when patience runs out, with the weights of the best epoch.
 func TestPatienceEndsTraining(t *testing.T) {
 	s := wave(300)
 	for i := 240; i < len(s.Values); i++ {
-		s.Values[i] = float64(i % 2) // what is learned does not help here
+		s.Values[i] = float64(i % 2) // what the network learns does not help here
 	}
 	c := brief()
 	c.Epochs, c.Patience = 50, 3
@@ -158,7 +159,8 @@ func TestPatienceEndsTraining(t *testing.T) {
 	}
 }
 
-// Samples across a gap are not learned from: what stands in for it does not change the weights.
+// TestFilledValuesTeachNothing checks that training ignores samples with filled values: changing these does not change the
+// weights.
 func TestFilledValuesTeachNothing(t *testing.T) {
 	a, b := wave(300), wave(300)
 	a.Filled, b.Filled = make([]bool, 300), make([]bool, 300)
@@ -171,7 +173,7 @@ func TestFilledValuesTeachNothing(t *testing.T) {
 	if !bytes.Equal(bytesOf(t, x), bytesOf(t, y)) || rx != ry {
 		t.Error("the weights depend on filled values")
 	}
-	if want := 240 - 10 - 15; rx.Samples != want { // a window short at the start, five gaps and ten windows that reach them
+	if want := 240 - 10 - 15; rx.Samples != want { // minus a window at the start, five filled values, ten windows with some
 		t.Errorf("%d samples, want %d", rx.Samples, want)
 	}
 }

@@ -21,7 +21,8 @@ const (
 	tableEnds        = "<!-- generated: end -->\n"
 )
 
-// What is committed is what the published profiles give, to a relative error of 1e-6.
+// TestCommittedCoefficientsAreFitted checks that the committed coefficients are those fitted to the published profiles, to a
+// relative error of 1e-6.
 func TestCommittedCoefficientsAreFitted(t *testing.T) {
 	r, _, err := fitAll(filepath.Join(sharedtest.Dir(t), "profiles"))
 	if err != nil {
@@ -62,7 +63,7 @@ func sameNumbers(t *testing.T, committed, fitted string) {
 	}
 }
 
-// close compares two words, NAME=NUMBER by the number.
+// close compares two words. It compares words of the form NAME=NUMBER by the number.
 func close(a, b string) bool {
 	if a == b {
 		return true
@@ -74,8 +75,8 @@ func close(a, b string) bool {
 	return name == other && err == nil && err2 == nil && max(x-y, y-x) <= 1e-6*max(x, y)
 }
 
-// The residuals that the page of documentation shows are those of the fit, and rank 2 predicts held-out pairs as well as the
-// study behind the form found.
+// TestHeldOutPairs checks that the residuals in docs/physics-fit.md are those of the fit, and that rank 2 predicts held-out
+// pairs as well as in the study that led to the form of the model.
 func TestHeldOutPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many fits")

@@ -10,7 +10,7 @@ func TestGavelKeys(t *testing.T) {
 	for _, c := range []struct {
 		key  string
 		want gavelKey
-		says string // part of the error, "" for none
+		says string // part of the error; "" for none
 	}{
 		{"('ResNet-50 (batch size 64)', 1)", gavelKey{"resnet50-64", 1}, ""},
 		{"('LM (batch size 5)', 8)", gavelKey{"lm-5", 8}, ""},
@@ -36,7 +36,8 @@ const smallGavel = `{"v100": {
 	"('A3C', 1)": {"null": 4, "('LM (batch size 5)', 1)": [3, 5]},
 	"('A3C', 2)": {"null": 0}}}`
 
-// The catalogue's order is kept, speeds are relative, pairs that do not fit are 0, those not measured NaN, gangs left out.
+// TestReadGavel checks that jobs keep the catalogue's order, speeds are relative, pairs that do not fit are 0, pairs that were
+// not measured are NaN, and gangs are left out.
 func TestReadGavel(t *testing.T) {
 	g, err := readGavel(strings.NewReader(smallGavel), "v100")
 	if err != nil {
@@ -76,7 +77,7 @@ func TestReadGavelRefuses(t *testing.T) {
 	}
 }
 
-// No file makes the reader panic, and what it accepts is complete and within bounds.
+// FuzzReadGavel checks that no file makes the reader panic, and that what it accepts is complete and within bounds.
 func FuzzReadGavel(f *testing.F) {
 	f.Add(smallGavel)
 	f.Add(`{"v100": {"('A3C', 1)": {"null": 1e400}}}`)

@@ -52,7 +52,7 @@ func TestReadStepsRefuses(t *testing.T) {
 	}
 }
 
-// No file makes the readers panic, and every step they accept makes sense.
+// FuzzReadSteps checks that no file makes the readers panic, and that every step that they accept is within bounds.
 func FuzzReadSteps(f *testing.F) {
 	f.Add(placementsHead + "214,32,1.5,0.2\n")
 	f.Add(scalabilityHead + "6,12,10,0.25,0\n")

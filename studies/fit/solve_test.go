@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// Rosenbrock's valley, a sum of two squares, ends at (1, 1) from anywhere near.
+// TestMinimiseFollowsAValley checks that on Rosenbrock's function, a sum of two squares, the search ends at (1, 1) from any
+// starting point nearby.
 func TestMinimiseFollowsAValley(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		theta := []float64{rapid.Float64Range(-3, 3).Draw(t, "x"), rapid.Float64Range(-3, 3).Draw(t, "y")}
@@ -24,7 +25,8 @@ func TestMinimiseFollowsAValley(t *testing.T) {
 	})
 }
 
-// A straight line through noisy points is found as the formula finds it.
+// TestMinimiseAgreesWithRegression checks that a straight line through noisy points agrees with the formula of linear
+// regression.
 func TestMinimiseAgreesWithRegression(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var x, y []float64
@@ -46,7 +48,8 @@ func TestMinimiseAgreesWithRegression(t *testing.T) {
 	}
 }
 
-// In a box the search ends where no parameter can go down the slope: flat inside, pushing outward at a bound.
+// TestMinimiseStaysInTheBox checks that in a box the search ends where no parameter can go down the slope: the slope is 0
+// inside, or points outward at a bound.
 func TestMinimiseStaysInTheBox(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n, points = 3, 6
@@ -54,7 +57,7 @@ func TestMinimiseStaysInTheBox(t *testing.T) {
 		rows := rapid.SliceOfN(rapid.SliceOfN(number, n, n), points, points).Draw(t, "rows")
 		want := rapid.SliceOfN(number, points, points).Draw(t, "wanted")
 		for i := range n {
-			rows[i][i] += 3 // no direction is without curvature
+			rows[i][i] += 3 // gives every direction a curvature
 		}
 		c := newCurve(n, points, func(theta, into []float64) {
 			for i, row := range rows {
@@ -73,7 +76,7 @@ func TestMinimiseStaysInTheBox(t *testing.T) {
 	})
 }
 
-// The normal equations of interference are those of its loss by central differences.
+// TestInterferenceSlopes checks that the normal equations of interference agree with central differences of its loss.
 func TestInterferenceSlopes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const jobs, rank, step = 3, 2, 1e-5
@@ -109,7 +112,8 @@ func TestInterferenceSlopes(t *testing.T) {
 	})
 }
 
-// Step times that follow Pollux's model exactly are predicted exactly, whatever its coefficients.
+// TestFitStepsFindsThePlantedModel checks that step times that follow Pollux's model exactly are predicted exactly, whatever its
+// coefficients.
 func TestFitStepsFindsThePlantedModel(t *testing.T) {
 	planted := profile.Scaling{
 		ComputeBase: 0.05, ComputePerSample: 0.004, LocalBase: 0.09, LocalPerReplica: 0.01, RemoteBase: 0.3,
@@ -142,7 +146,7 @@ func TestQuantileInterpolates(t *testing.T) {
 	}
 }
 
-// Both directions of two jobs are in one fold, and folds differ in size by one at most.
+// TestFoldsAreFair checks that both directions of two jobs are in one fold, and that folds differ in size by at most one.
 func TestFoldsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rapid.IntRange(1, 30).Draw(t, "jobs")

@@ -16,7 +16,8 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// Three runs of one job, by hand: the first is a cold start, the second comes before its end, the third after both ends.
+// TestCompareByHand checks three runs of one recurring job: the first is a cold start, the second is submitted before the first
+// ends, the third after both have ended.
 func TestCompareByHand(t *testing.T) {
 	run := func(name string, submit, work time.Duration) trace.Job {
 		spec := cluster.JobSpec{Name: name, User: "u", Workers: 1, Request: cluster.Amount{GPUMilli: 1000}, Submit: submit * time.Second}
@@ -28,7 +29,7 @@ func TestCompareByHand(t *testing.T) {
 	if err != nil || len(rows) != 10 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	// 600 s are guessed twice, then the mean of 10 and 30.
+	// Two predictions are 600 s, the third is the mean of 10 and 30 s.
 	want := []Accuracy{
 		{Predictor: "group-mean", Runs: "all", Jobs: 3, Cold: 2, Relative: 570. / 30, Log: Number((math.Log(60) + math.Log(20)) / 3)},
 		{Predictor: "group-mean", Runs: "0", Jobs: 2, Cold: 2, Relative: (590./10 + 570./30) / 2, Log: Number((math.Log(60) + math.Log(20)) / 2)},
@@ -65,7 +66,7 @@ func TestCompareByHand(t *testing.T) {
 	}
 }
 
-// Told the truth, granted is right about everything.
+// TestCompareOracle checks that with oracle estimates the predictor granted is always right.
 func TestCompareOracle(t *testing.T) {
 	jobs := recurrent(t, 300)
 	if err := (trace.Estimates{Kind: trace.Oracle}).Apply(jobs, nil); err != nil {
@@ -88,8 +89,9 @@ func TestCompareOracle(t *testing.T) {
 	}
 }
 
-// On all jobs together the forest is at least as good as group mean and group median, by each measure, on both traces that
-// name users and on a generated recurrent workload. The log has the tables, where single buckets tell another story.
+// TestForestBeatsGroups checks that on all jobs together the forest is at least as good as group mean and group median, by each
+// measure, on both traces that contain users and on a generated recurrent workload. It logs the tables, which differ for single
+// buckets.
 func TestForestBeatsGroups(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays three workloads")
@@ -135,7 +137,7 @@ func TestForestBeatsGroups(t *testing.T) {
 	}
 }
 
-// named returns untrained predictors by kind.
+// named returns untrained predictors of the given kinds.
 func named(t *testing.T, kinds ...string) (list []predict.Predictor) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -148,7 +150,7 @@ func named(t *testing.T, kinds ...string) (list []predict.Predictor) {
 	return list
 }
 
-// recurrent draws a workload most of whose jobs are runs of recurring ones.
+// recurrent draws a workload in which most jobs are runs of recurring jobs.
 func recurrent(tb testing.TB, n int) []trace.Job {
 	tb.Helper()
 	w, err := trace.Generate(trace.Default(), n, 1)

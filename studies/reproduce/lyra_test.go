@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// within checks that got is want times lo to hi.
+// within reports an error unless got is between lo and hi times want.
 func within(t *testing.T, what string, got, want, lo, hi float64) {
 	t.Helper()
 	if !(got >= lo*want && got <= hi*want) {
@@ -20,7 +20,7 @@ func within(t *testing.T, what string, got, want, lo, hi float64) {
 	}
 }
 
-// Under FIFO the workload resembles row 1 of Lyra's Table 5, at the paper's size.
+// TestCalibration checks that under FIFO the workload resembles row 1 of Lyra's Table 5, at the paper's size.
 func TestCalibration(t *testing.T) {
 	e, err := Lyra(LyraOptions{1, Predictors()[0]})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// The shares that the paper tells are met under every seed.
+// TestSharesOfLyraJobs checks, for several seeds, that the fractions of jobs agree with those that the paper reports.
 func TestSharesOfLyraJobs(t *testing.T) {
 	const gpus = lyraTraining * perServer
 	for seed := range uint64(3) {
@@ -89,7 +89,7 @@ func TestSharesOfLyraJobs(t *testing.T) {
 	}
 }
 
-// Variants of one seed have the same jobs but for what they vary.
+// TestVariantsShareTheirJobs checks that variants of one seed have the same jobs, except for what they vary.
 func TestVariantsShareTheirJobs(t *testing.T) {
 	plain, err := lyraWorkload(variant{}, .02, 1000, 72, 1)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestVariantsShareTheirJobs(t *testing.T) {
 	}
 }
 
-// Usage has the trough, the peak and the mean of Lyra's Fig. 1, and what is lent leaves the headroom.
+// TestLyraDemand checks that usage has the trough, the peak and the mean of Lyra's Fig. 1, and that lending leaves the headroom.
 func TestLyraDemand(t *testing.T) {
 	const servers = lyraInference
 	for _, p := range Predictors() {
@@ -126,7 +126,8 @@ func TestLyraDemand(t *testing.T) {
 	}
 }
 
-// One job on a training server, then one on a server on loan that goes back under it: all use is counted by hand.
+// TestMeasure checks metrics against values computed by hand: one job on a training server, then one on a server on loan that
+// goes back while the job runs.
 func TestMeasure(t *testing.T) {
 	servers := []cluster.ServerSpec{
 		{Name: "a", GPUs: 8, GPUType: homeType, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited},
@@ -161,7 +162,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// byHand starts job 0 on server 0 and job 1 on server 1, on loan, gives that back when asked, and starts what is left on server 0.
+// byHand starts job 0 on server 0 and job 1 on server 1, which is on loan, returns that server when it is owed, and starts the
+// remaining job on server 0.
 type byHand struct{}
 
 func (*byHand) Name() string       { return "by-hand" }

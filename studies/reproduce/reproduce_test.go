@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// small runs both experiments on a fiftieth of their size.
+// small returns functions that make both experiments at a fiftieth of their size.
 func small(t *testing.T) map[string]func() *Experiment {
 	t.Helper()
 	made := func(e *Experiment, err error) *Experiment {
@@ -28,7 +28,8 @@ func small(t *testing.T) map[string]func() *Experiment {
 	}
 }
 
-// Every row has figures, every claim a verdict, and the bytes do not depend on the number of workers.
+// TestReportsAreCompleteAndDeterministic checks that every row has figures, that every claim has a verdict, and that the bytes
+// do not depend on the number of workers.
 func TestReportsAreCompleteAndDeterministic(t *testing.T) {
 	for name, create := range small(t) {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// A row that fails says so, and the others have figures.
+// TestARowThatFails checks that a row that fails contains the error, and that the others have figures.
 func TestARowThatFails(t *testing.T) {
 	e := small(t)["aryl"]()
 	if err := e.Select([]string{"fifo", "basic", "scaling"}); err != nil {

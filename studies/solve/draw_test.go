@@ -16,7 +16,7 @@ type (
 
 var inf = math.Inf(1)
 
-// named is a solver and what it promises.
+// named is a solver with its name and its promises.
 type named struct {
 	name  string
 	clear bool // choices never conflict
@@ -48,7 +48,7 @@ func all() []named {
 	}
 }
 
-// link returns the graph with the given edges, all gates 1.
+// link returns the graph of the pairs for which linked returns true; all gates are 1.
 func link(n int, linked func(i, j int) bool) *solve.Graph[float64] {
 	g := &solve.Graph[float64]{Agents: n, Start: []int32{0}}
 	for i := range n {
@@ -62,7 +62,7 @@ func link(n int, linked func(i, j int) bool) *solve.Graph[float64] {
 	return g
 }
 
-// shape says what a drawn problem may have.
+// shape says what a drawn problem may contain.
 type shape struct {
 	agents, items int // at most
 	edges, forest bool
@@ -72,7 +72,7 @@ type shape struct {
 
 func draw(t *rapid.T, s shape) *problem {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), rapid.Uint64().Draw(t, "seed")))
-	n, k := 1+rng.IntN(s.agents), 1+rng.IntN(s.items) // rapid would prefer small ones
+	n, k := 1+rng.IntN(s.agents), 1+rng.IntN(s.items) // rapid itself would prefer small sizes
 	number := func() float64 {
 		if s.whole {
 			return float64(rng.IntN(21) - 5)
@@ -88,7 +88,7 @@ func draw(t *rapid.T, s shape) *problem {
 		case 1:
 			p.Utility[i] = math.NaN()
 		case 2:
-			p.Utility[i] = -1e9 // what is left by masks that are added
+			p.Utility[i] = -1e9 // as a mask that is added to the utility would leave it
 		}
 	}
 	if rapid.Bool().Draw(t, "idle") {
@@ -114,7 +114,7 @@ func draw(t *rapid.T, s shape) *problem {
 			}
 			p.Capacity = append(p.Capacity, int32(c))
 		}
-		if rng.IntN(2) == 0 { // all agents like the same tasks
+		if rng.IntN(2) == 0 { // all agents prefer the same tasks
 			for x, t := range p.Task {
 				p.Utility[x] += float64(5 * (t + 1))
 			}
@@ -123,7 +123,7 @@ func draw(t *rapid.T, s shape) *problem {
 	return p
 }
 
-// addEdges links the agents: at random, or as a forest. Payoffs are of low rank, of a function, or both.
+// addEdges links the agents at random, or as a forest. Payoffs are of low rank, a function, or both.
 func addEdges(t *rapid.T, p *problem, rng *rand.Rand, forest bool) {
 	n, k := p.Agents, p.Items
 	dense := rng.Float64()
@@ -150,7 +150,7 @@ func addEdges(t *rapid.T, p *problem, rng *rand.Rand, forest bool) {
 		}
 	}
 	f := normal(rng, n*k*n*k)
-	for x, u := range p.Utility { // nobody may look at the payoffs of illegal items
+	for x, u := range p.Utility { // solvers must not use the payoffs of illegal items
 		if u != u || u == -inf {
 			for y := range n * k {
 				f[min(x, y)*n*k+max(x, y)] = math.NaN()
@@ -194,7 +194,7 @@ func legal(p *problem, choice []int) bool {
 	return true
 }
 
-// optimum tries every joint choice, with conflicts too, by Value alone.
+// optimum tries every joint choice, with and without conflicts, and evaluates it by Value.
 func optimum(p *problem) (best float64, unique bool) {
 	choice, second := make([]int, p.Agents), -inf
 	best = -inf

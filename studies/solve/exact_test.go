@@ -32,7 +32,7 @@ func TestExactOnForests(t *testing.T) {
 			"asynchronous": &solve.MaxPlus[float64]{Iterations: 6, Async: true, Normalise: true},
 			"normalised":   &solve.MaxPlus[float64]{Iterations: 6, Normalise: true},
 			"decoded":      &solve.MaxPlus[float64]{Iterations: 6, Decode: true},
-			// Damping leads to the same fixed point, more slowly.
+			// Damping leads to the same fixed point, but more slowly.
 			"damped":              &solve.MaxPlus[float64]{Iterations: 400, Damping: .5},
 			"damped in turn":      &solve.MaxPlus[float64]{Iterations: 400, Damping: .5, Async: true},
 			"damped and decoded":  &solve.MaxPlus[float64]{Iterations: 400, Damping: .5, Decode: true},
@@ -46,7 +46,8 @@ func TestExactOnForests(t *testing.T) {
 	})
 }
 
-// On graphs with cycles the tree solver is exact as soon as the dropped edges have no payoffs.
+// TestTreeKeepsTheEdgesThatMatter checks that on graphs with cycles the tree solver is exact if the dropped edges have no
+// payoffs.
 func TestTreeKeepsTheEdgesThatMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, shape{agents: 6, items: 3, edges: true, forest: true})
@@ -84,7 +85,8 @@ func TestAuctionIsNearTheBest(t *testing.T) {
 	})
 }
 
-// Equal agents and equal tasks make bidding wars. Scaling ends them, and the best is found.
+// TestAuctionAmongEquals checks that scaling ends the bidding wars of equal agents over equal tasks, and that the auction finds
+// the best choice.
 func TestAuctionAmongEquals(t *testing.T) {
 	const n, k = 48, 24
 	p := &problem{Agents: n, Items: k, Utility: make([]float64, n*k), Task: make([]int32, n*k), Capacity: make([]int32, k)}
@@ -117,7 +119,7 @@ func TestTaskFactorsFindTheOnlyBest(t *testing.T) {
 	})
 }
 
-// What an agent would lose without a task is by the better of its two items for it.
+// TestTaskFactorsWithTwoItemsOfATask checks that an agent's loss without a task counts the better of its two items for the task.
 func TestTaskFactorsWithTwoItemsOfATask(t *testing.T) {
 	p := &problem{Agents: 2, Items: 2, Utility: []float64{10, 8, 12, -inf}, Idle: []float64{0, 3}, Task: []int32{0, 0, 0, 0},
 		Capacity: []int32{1}}
@@ -126,7 +128,8 @@ func TestTaskFactorsWithTwoItemsOfATask(t *testing.T) {
 	}
 }
 
-// Payoffs between equal items only take a short way, which gives what the long way does.
+// TestDiagonalEqualsFunction checks that the fast path for payoffs between equal items gives the same result as the general
+// path.
 func TestDiagonalEqualsFunction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, shape{agents: 5, items: 5, edges: true, tasks: rapid.Bool().Draw(t, "with tasks")})
@@ -146,7 +149,7 @@ func TestDiagonalEqualsFunction(t *testing.T) {
 	})
 }
 
-// In turn, each agent sees the payoffs with those before it, written out.
+// TestSequentialEqualsPlainLoops checks, with plain loops, that each agent counts the payoffs with the agents before it.
 func TestSequentialEqualsPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, shape{agents: 5, items: 4, edges: true})

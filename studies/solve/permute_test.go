@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/studies/solve"
 )
 
-// permuted is p with agent i at place to[i].
+// permuted returns p with agent i at index to[i].
 func permuted(p *problem, to []int) *problem {
 	n, k := p.Agents, p.Items
 	q := &problem{Agents: n, Items: k, Utility: make([]float64, n*k), Capacity: p.Capacity}
@@ -52,8 +52,8 @@ func permuted(p *problem, to []int) *problem {
 	return q
 }
 
-// exact rounds the numbers of p, so that sums do not depend on their order. Messages in loops can make equals of unequals,
-// and rounding would part them by chance.
+// exact rounds the numbers of p, so that sums do not depend on their order. Otherwise messages in loops could make different
+// values equal, and rounding would then separate them at random.
 func exact(p *problem) {
 	for _, x := range [][]float64{p.Utility, p.Idle} {
 		for i := range x {
@@ -80,7 +80,7 @@ func exact(p *problem) {
 	}
 }
 
-// Where nothing is equal, it does not matter which agent has which index.
+// TestPermutingAgentsPermutesTheAnswer checks that without ties the indexes of agents do not matter.
 func TestPermutingAgentsPermutesTheAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, shape{agents: 5, items: 4, edges: true, tasks: rapid.Bool().Draw(t, "with tasks")})
@@ -102,8 +102,8 @@ func TestPermutingAgentsPermutesTheAnswer(t *testing.T) {
 					m.Order[at] = i
 				}
 			case *solve.MaxPlus[float64]:
-				// Turns go by index. Best joint choices without and with an agent's neighbour often tie, and so then do
-				// the gains by which decoding goes.
+				// Agents send in turn by index. The best joint choices without and with an agent's neighbour are often equal, and then the
+				// gains that determine the order of decoding are equal too.
 				if m.Async || m.Decode {
 					continue
 				}

@@ -8,8 +8,8 @@ import (
 	"github.com/clustergym/clustergym/studies/solve"
 )
 
-// match computes the match of all pairs of agents, s_ij = <p_i,p_j>/sqrt(width), from their projections p [n*width] into
-// dst [n*n].
+// match computes the scores of all pairs of agents, s_ij = <p_i,p_j>/sqrt(width), from their projections p [n*width] into dst
+// [n*n].
 func match(dst, p []float64, width int) {
 	n := len(p) / width
 	for i := range n {
@@ -23,8 +23,8 @@ func match(dst, p []float64, width int) {
 	}
 }
 
-// selectEdges returns the graph in which each agent selects the kappa other agents of highest score, the lower index on a tie,
-// and two agents are linked if either selects the other. scores [n*n] must be symmetric.
+// selectEdges returns the graph in which each agent selects the kappa other agents of highest score, the lower index on a tie.
+// Two agents are linked if at least one of them selects the other. scores [n*n] must be symmetric.
 func selectEdges(scores []float64, n, kappa int) *solve.Graph[float64] {
 	if n*n != len(scores) {
 		panic(fmt.Sprintf("solve: %d scores of %d agents, want n*n", len(scores), n))

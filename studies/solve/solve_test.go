@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/studies/solve"
 )
 
-// Every solver returns the value of what it chose, never chooses an illegal item, never beats brute force, and finds the
-// same again after another problem. Those that promise it have no conflicts.
+// TestSolversKeepTheirWord checks that every solver returns the value of its choice, never chooses an illegal item, never
+// exceeds brute force, and gives the same result after solving another problem. Solvers that promise it have no conflicts.
 func TestSolversKeepTheirWord(t *testing.T) {
 	solvers := all()
 	kept := make([]solver, len(solvers))
@@ -45,7 +45,8 @@ func TestSolversKeepTheirWord(t *testing.T) {
 	})
 }
 
-// A conflict costs the losers, no more: the choice is worth what it is with them on NoOp.
+// TestValueSettlesConflicts checks that a conflict costs only the losers: the choice has the value that it has with them on
+// NoOp.
 func TestValueSettlesConflicts(t *testing.T) {
 	p := &problem{
 		Agents: 4, Items: 2, Idle: []float64{0, 0, 0, .25},
@@ -76,7 +77,7 @@ func TestValueSettlesConflicts(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	// Three equal agents: no gain, two equal items of which the first is a task of one, the second of two.
+	// Three equal agents with three items: no gain, a task for one agent, and a task for two with the same utility.
 	p := &problem{Agents: 3, Items: 3, Utility: []float64{0, 1, 1, 0, 1, 1, 0, 1, 1},
 		Task: []int32{-1, 0, 1, -1, 0, 1, -1, 0, 1}, Capacity: []int32{1, 2}}
 	nothing := &problem{Agents: 1, Items: 2, Utility: []float64{0, -1}}
@@ -87,11 +88,11 @@ func TestTies(t *testing.T) {
 		}
 		choice = []int{5, 5, 5}
 		s.new().Solve(p, choice)
-		want := []int{1, 2, 2} // to the lowest agent, and then what is left
+		want := []int{1, 2, 2} // the lowest agent gets the first, the others what is left
 		switch {
 		case !s.clear:
 			want = []int{1, 1, 1}
-		case s.name == "auction" || s.name == "sequential at random": // prices, and chance, part the equals
+		case s.name == "auction" || s.name == "sequential at random": // prices, or chance, decide between equal agents
 			slices.Sort(choice)
 		}
 		if !slices.Equal(choice, want) {
@@ -179,7 +180,8 @@ func TestReuseAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkSolve takes decisions of the size that the team makes: 64 servers, 48 jobs, 4 edges each, payoffs of rank 4.
+// BenchmarkSolve measures decisions of the size that the learned team makes: 64 servers, 48 jobs, 4 edges each, payoffs of rank
+// 4.
 func BenchmarkSolve(b *testing.B) {
 	const n, k, rank = 64, 48, 4
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -14,10 +14,10 @@ import (
 	"github.com/clustergym/clustergym/studies/solve"
 )
 
-// trials 0 means a quick look at the smallest sizes.
+// trials is the number of trials; 0 runs only a few on the smallest sizes.
 var trials = flag.Int("conflict-trials", 0, "print the whole tables of docs/coordination.md, with medians of so many trials (a third at 256 servers)")
 
-// count is how many trials a setting takes: 5 for a quick look, and a third of those asked for at 256 servers.
+// count returns the number of trials of a setting: 5 by default, or the number asked for, a third of it at 256 servers.
 func count(servers int) int {
 	if *trials > 0 && servers >= 256 {
 		return (*trials + 2) / 3
@@ -25,19 +25,19 @@ func count(servers int) int {
 	return cmp.Or(*trials, 5)
 }
 
-// entrant is a row of a table: a solver, and the problem as it sees it.
+// entrant is a row of a table: a solver, and the form of the problem that it solves.
 type entrant struct {
 	name  string
 	sees  func(t *trial) *problem
 	solve func(rng *rand.Rand) solver
 }
 
-// trial is one problem in the forms that the entrants see. What a choice is worth is by truth for all of them.
+// trial is one problem in the forms that the entrants solve. Choices of all entrants are evaluated on truth.
 type trial struct {
 	truth *problem
 	blind *problem // without edges
-	full  *problem // with payoffs against duplicates between all agents
-	near  *problem // with the strongest of them
+	full  *problem // with payoffs against duplicates between all pairs of agents
+	near  *problem // with only the strongest of these payoffs
 }
 
 func truth(t *trial) *problem  { return t.truth }
@@ -49,14 +49,14 @@ func always(s solver) func(*rand.Rand) solver { return func(*rand.Rand) solver {
 
 func inRandomOrder(rng *rand.Rand) solver { return &solve.Sequential[float64]{Rand: rng} }
 
-// outcome is what an entrant came to in one trial.
+// outcome is the result of an entrant in one trial.
 type outcome struct {
 	value     float64
 	conflicts int
 	took      time.Duration
 }
 
-// compete plays one entrant over all trials.
+// compete runs one entrant on all trials.
 func compete(e entrant, drawn []*trial) []outcome {
 	out := make([]outcome, len(drawn))
 	s := e.solve(rand.New(rand.NewPCG(7, 7)))
@@ -81,7 +81,8 @@ func median(out []outcome, f func(i int, o outcome) float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// fastest prints the least time of the outcomes in milliseconds, with two digits: other work on the machine only adds to it.
+// fastest prints the least time of the outcomes in milliseconds, with two digits. It takes the least because other load on the
+// machine can only increase times.
 func fastest(out []outcome) string {
 	ms := float64(slices.MinFunc(out, func(a, b outcome) int { return cmp.Compare(a.took, b.took) }).took) / 1e6
 	if ms >= 10 {
@@ -90,12 +91,12 @@ func fastest(out []outcome) string {
 	return fmt.Sprintf("%.2g", ms)
 }
 
-// market is a setting of the conflict table: servers that all want the same jobs.
+// market is a setting of the conflict table: many servers want the same jobs.
 type market struct {
 	name            string
 	servers, jobs   int
-	common, private float64 // weights of a job's value to all and of its fit to one server
-	classes         int     // servers of one class are equal; 0 means that all differ
+	common, private float64 // weights of a job's value for all servers, and of its fit to one server
+	classes         int     // number of classes of equal servers; 0: all servers differ
 	quick           bool
 }
 
@@ -110,7 +111,7 @@ func markets() []market {
 	}
 }
 
-// draw draws a trial of the market: 30 % of the jobs do not fit a server.
+// draw draws a trial of the market. 30 % of the jobs do not fit on a server.
 func (m market) draw(rng *rand.Rand) *trial {
 	n, k := m.servers, m.jobs
 	p := &problem{Agents: n, Items: k, Utility: make([]float64, n*k), Task: make([]int32, n*k), Capacity: make([]int32, k)}
@@ -129,7 +130,7 @@ func (m market) draw(rng *rand.Rand) *trial {
 			}
 		}
 	}
-	// What two claimants of one job lose: the lesser of their utilities. This is exact for two, and not of low rank.
+	// Two claimants of one job lose the lesser of their utilities. This is exact for two claimants, and not of low rank.
 	clash := solve.Diagonal[float64](func(i, j, a int) float64 { return -min(p.Utility[i*k+a], p.Utility[j*k+a]) })
 	everybody, some := *p, *p
 	everybody.Pair, some.Pair = clash, clash
@@ -171,8 +172,8 @@ func conflictEntrants() []entrant {
 	}
 }
 
-// TestConflictTable is the stress test of one job and many claimants. By default it looks at 16 servers only; the table of
-// docs/coordination.md is printed by
+// TestConflictTable is a stress test in which many servers claim the same jobs. By default it uses only 16 servers. This command
+// prints the table of docs/coordination.md:
 //
 //	go test ./coordgraph/solve -run TestConflictTable -v -conflict-trials 9 -timeout 30m
 //
@@ -200,7 +201,7 @@ func TestConflictTable(t *testing.T) {
 			score[e.name] = share
 		}
 		head, rule = head+" "+m.name+" |", rule+"---|"
-		lead := 0.0 // of greedy over DCG: tastes that are private clash less
+		lead := 0.0 // of greedy over DCG; with private tastes there are fewer conflicts
 		if m.common > 0 {
 			lead = .2
 		}
@@ -225,12 +226,12 @@ func show(t *testing.T, what, head, rule string, entrants []entrant, rows []stri
 // traffic.
 type hall struct {
 	servers  int
-	strength float64 // c: what sharing an uplink costs, and what a gang gains per pair in one rack
+	strength float64 // c: the cost of sharing an uplink, and the gain of a gang per pair in one rack
 	quick    bool
 }
 
-// draw draws a trial of the hall. A quarter of the items are pieces of gangs, three eighths are single jobs with traffic,
-// three eighths single jobs without. Two items with traffic in one rack cost c, but two pieces of one gang gain it.
+// draw draws a trial of the hall. A quarter of the items are workers of gangs, three eighths are single jobs with traffic, three
+// eighths single jobs without. Two items with traffic in one rack cost c, but two workers of one gang gain c.
 func (h hall) draw(rng *rand.Rand) *trial {
 	n := h.servers
 	k, gangs, loud := n, n/4, n/4+3*n/8
@@ -286,8 +287,8 @@ func couplingEntrants() []entrant {
 	}
 }
 
-// TestCouplingTable is the case that edges are for: uplinks that servers share and gangs that want to be near. By default it
-// looks at 8 servers only; the table of docs/coordination.md is printed by
+// TestCouplingTable is the case for which edges are useful: servers share uplinks, and gangs want to be close together. By
+// default it uses only 8 servers. This command prints the table of docs/coordination.md:
 //
 //	go test ./coordgraph/solve -run TestCouplingTable -v -conflict-trials 24 -timeout 30m
 func TestCouplingTable(t *testing.T) {
