@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { maintest.Main(m, main) }
 
-// Environments keep their contract with the encoder, and show what it shows.
+// TestEnvironments checks that environments with the encoder pass the checks of env check, and list the encoder's features.
 func TestEnvironments(t *testing.T) {
 	maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--encoder", "lean")
 	out := maintest.Run(t, "env", "describe", "--scenario", "embedded-small-v1", "--encoder", "lean")
@@ -21,7 +21,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// A team is trained on what the encoder shows, exported, and decides.
+// TestTraining checks that a team trained with the encoder can be exported and decides.
 func TestTraining(t *testing.T) {
 	t.Chdir(t.TempDir())
 	maintest.Run(t, "train", "--scenario", "embedded-small-v1", "--updates", "1", "--set", "train.windows=1", "--set", "train.validation=1",

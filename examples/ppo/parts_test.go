@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// clock notes what time passes.
+// clock records the time that passes in each step.
 type clock struct {
 	env.Env
 	elapsed []time.Duration
@@ -22,11 +22,12 @@ func (c *clock) Step(joint []game.Action, next *env.TimeStep) error {
 	return err
 }
 
-// What comes later counts less by the time that passes. After the end nothing comes, but an episode that is cut off would go on.
+// TestEpisodesAreDiscountedByTime checks that later rewards are discounted by the time that passes. Nothing follows the end of
+// an episode, but a truncated episode would have gone on.
 func TestEpisodesAreDiscountedByTime(t *testing.T) {
 	task := mustFind(t, "short-first", game.Lead)
 	l, _ := train(t, task, "central", 1, 0)
-	first := func([]float64) int { return 0 } // to pass, so that time passes
+	first := func([]float64) int { return 0 } // Pass, so that time passes
 	for _, limit := range []int{3, 1000} {
 		limited, err := env.NewTimeLimit(l.returns, limit)
 		if err != nil {
@@ -53,7 +54,7 @@ func TestEpisodesAreDiscountedByTime(t *testing.T) {
 	}
 }
 
-// loss is what prefer descends.
+// loss is the loss that prefer descends.
 func loss(p *policy, d *decision, advantage, entropy float64) float64 {
 	probabilities := p.probabilities(&d.choice)
 	ratio := math.Exp(math.Log(probabilities[d.taken]) - d.log)
@@ -64,7 +65,7 @@ func loss(p *policy, d *decision, advantage, entropy float64) float64 {
 	return sum
 }
 
-// The gradient by hand is that of differences, where the objective is clipped and where it is not.
+// TestGradient checks the gradient against differences, where the objective is clipped and where it is not.
 func TestGradient(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for trial := range 40 {
@@ -95,7 +96,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// Two decisions an hour apart, of which only the second is rewarded, worked out by hand.
+// TestEstimate checks two decisions an hour apart, of which the second ends the episode, against values computed by hand.
 func TestEstimate(t *testing.T) {
 	e := math.Exp(-1)
 	episode := []decision{{reward: -1, discount: e, value: 2, next: 3}, {reward: -4, value: 3}}

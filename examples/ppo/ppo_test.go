@@ -13,7 +13,7 @@ import (
 
 var learners = []string{"ippo", "central"}
 
-// rows hides what is behind the numbers of a time step, so that a learner can only use these.
+// rows is an environment that hides the cluster and the list of candidates, so that a learner can use only the numbers.
 type rows struct{ env.Env }
 
 func (r rows) Reset(seed uint64, first *env.TimeStep) error {
@@ -28,7 +28,7 @@ func (r rows) Step(joint []game.Action, next *env.TimeStep) error {
 	return err
 }
 
-// train returns a learner after some updates, and how each went.
+// train returns a learner after the given number of updates, with the progress of each.
 func train(t *testing.T, task task, who string, seed uint64, updates int) (l *learner, curve []progress) {
 	t.Helper()
 	e, err := env.New(task.config)
@@ -57,7 +57,8 @@ func mustFind(t *testing.T, name string, agree game.Agreement) task {
 	return task
 }
 
-// The likeliest choices of a fresh network may be the best by chance, so what it draws must have become good as well.
+// TestToysAreLearned checks that learners solve the toys. The most likely choices of a new network may be the best by chance, so
+// it checks that the drawn choices have become good as well.
 func TestToysAreLearned(t *testing.T) {
 	for _, toy := range envtest.Toys() {
 		for _, who := range learners {
@@ -73,7 +74,7 @@ func TestToysAreLearned(t *testing.T) {
 	})
 }
 
-// reaches holds a learner to the optimum, whatever its seed.
+// reaches checks that a learner reaches the optimum with each of several seeds.
 func reaches(t *testing.T, task task, who string) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		l, curve := train(t, task, who, seed, 50)
@@ -137,7 +138,8 @@ func TestSameSeedSameCurve(t *testing.T) {
 
 func TestMain(m *testing.M) { maintest.Main(m, main) }
 
-// The learner is a command with the flags of every environment, and learns on the windows of a scenario and on toys.
+// TestCommand checks that the learner is a command with the flags of every environment, and that it learns on the windows of a
+// scenario and on toys.
 func TestCommand(t *testing.T) {
 	maintest.Holds(t, maintest.Run(t, "ppo", "--toy", "short-first", "--who", "central", "--updates", "20"),
 		"likeliest choice      -150.00", "prior                 -330.00", "optimum               -150.00")

@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { maintest.Main(m, main) }
 
-// The reward is one that environments give and that the team is trained by, which is another teacher than the usual one.
+// TestReward checks that environments give the reward, and that training a team with it differs from training with the default
+// reward.
 func TestReward(t *testing.T) {
 	t.Chdir(t.TempDir())
 	maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "slowdown")
@@ -37,7 +38,8 @@ func TestReward(t *testing.T) {
 		`reward "speed" is not part of this program, which has flow, slowdown`)
 }
 
-// What is given in an episode is minus the slowdowns that its log tells, and what agents are given is that, in parts.
+// TestSlowdownIsThatOfTheLog checks that the rewards of an episode add up to minus the slowdowns computed from its event log,
+// and that the agents' rewards add up to the same.
 func TestSlowdownIsThatOfTheLog(t *testing.T) {
 	s, err := scenario.Load("embedded-small-v1")
 	if err != nil {
@@ -86,7 +88,7 @@ func TestSlowdownIsThatOfTheLog(t *testing.T) {
 	}
 }
 
-// play plays an episode as the prior would.
+// play plays an episode in which the agents do what the prior would do.
 func play(e env.Env, seed uint64) error {
 	var ts env.TimeStep
 	joint := make([]game.Action, e.Spec().Agents)

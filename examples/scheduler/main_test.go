@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { maintest.Main(m, main) }
 
-// The scheduler is a policy of the command line: it is listed, simulated, and compared with those that come with clustergym.
+// TestPolicy checks that the scheduler is a policy of the command line, which lists it, simulates it, and compares it with other
+// policies.
 func TestPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	maintest.Holds(t, maintest.Run(t, "baselines", "ls"), "backfill        ", "submission order; jobs behind one")
@@ -28,7 +29,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// c would end after b is due, d does not.
+	// c would end after b is due, d would not.
 	maintest.Holds(t, string(rows), "a,0,0,100", "b,1,100,110", "c,2,110,209", "d,3,3,13")
 	out := maintest.Run(t, "eval", "--scenario", "embedded-small-v1", "--policies", "fifo,sjfskip,backfill,backfill+move", "--baseline", "fifo",
 		"--seeds", "1", "--figures", "none")
@@ -39,7 +40,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// With +loan behind it jobs are stopped where servers go back, and wait once more.
+// TestLoan checks the policy with +loan, where jobs are stopped when servers go back, and wait again.
 func TestLoan(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := maintest.Run(t, "eval", "--scenario", "loaning-small-v1", "--policies", "backfill+loan", "--baseline", "fifo+loan", "--seeds", "1",
@@ -49,7 +50,8 @@ func TestLoan(t *testing.T) {
 	}
 }
 
-// It is also what agents decide about and what a team starts from; the policy that is trained so is one of this program alone.
+// TestPrior checks that the scheduler can be the prior of an environment and of a team. Only this program can then run the
+// trained policy.
 func TestPrior(t *testing.T) {
 	t.Chdir(t.TempDir())
 	maintest.Holds(t, maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--prior", "backfill"), "play the prior's schedule")
@@ -60,7 +62,7 @@ func TestPrior(t *testing.T) {
 	maintest.Holds(t, out, `"backfill"`)
 }
 
-// Jobs start out of turn only where the first that waits still starts as promised.
+// TestBackfillKeepsItsPromise checks that jobs start out of order only if the first waiting job still starts as promised.
 func TestBackfillKeepsItsPromise(t *testing.T) {
 	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	job := func(name string, submit, workers, length int) trace.Job {
@@ -74,8 +76,8 @@ func TestBackfillKeepsItsPromise(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		job  trace.Job // comes while a holds 5 of 8 GPUs until 100 s, and b waits for 6
-		want int       // when it starts
+		job  trace.Job // submitted while a holds 5 of 8 GPUs until 100 s, and b waits for 6
+		want int       // its start
 	}{
 		{"one that ends before the promise is due", job("c", 2, 3, 98), 2},
 		{"one that would end after it", job("c", 2, 3, 99), 150},
