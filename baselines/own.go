@@ -51,10 +51,10 @@ func Add(b Baseline) {
 
 // Register adds a scheduler of your own. Call it in the first lines of main, before anything uses baselines. Its name can then
 // be used wherever a baseline's can, in New and on the command line: as a policy, with or without MoveSuffix and LoanSuffix, as
-// a prior and as a rival. It takes no MenuSuffix, because it chooses amounts itself, and no options: use Add for a scheduler
-// with options, or register two settings under two names. create makes a fresh scheduler, whose method Name must return the same
-// name; several goroutines may call create at once. Register panics if the name is taken, or if a baseline of clustergym that
-// this program does not contain has it.
+// a prior (the base policy that a learned team reviews) and as a rival. It takes no MenuSuffix, because it chooses amounts
+// itself, and no options: use Add for a scheduler with options, or register two settings under two names. create makes a fresh
+// scheduler, whose method Name must return the same name; several goroutines may call create at once. Register panics if the
+// name is taken, or if it is that of a baseline of clustergym that this program does not contain.
 func Register(b Baseline, create func() cluster.Scheduler) {
 	mustBeFree(b.Name)
 	if apart(b.Name) {

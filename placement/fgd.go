@@ -44,7 +44,7 @@ type fgd struct {
 	told    int    // number of events of the decision at toldAt that fgd has read
 	toldAt  time.Duration
 	tasks   map[task]int
-	counts  []typical // by index in tasks
+	counts  []typical // indexed by the values of tasks
 	jobs    int       // seen so far
 	recount int       // the value of jobs at which fgd chooses the typical tasks again
 	typical []typical

@@ -30,7 +30,7 @@ func (r *refusals) out(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].epoch == r.epoch && r.starts[id] != r.epoch
 }
 
-// known reports whether a job of the kind was refused in this pass.
+// known reports whether a job of the job's kind was refused in this pass.
 func (r *refusals) known(s *cluster.View, id cluster.JobID) bool {
 	return r.byKind[r.of(s, id)].pass == r.passes
 }

@@ -171,7 +171,7 @@ func (p *gavel) know(s *cluster.View, id cluster.JobID) *turn {
 	return j
 }
 
-// begin begins a turn.
+// begin begins a turn of a job. If the turn before brought no progress, the new one is twice as long.
 func (p *gavel) begin(j *turn, now, progress time.Duration) {
 	if j.started && progress <= j.before {
 		j.rounds = min(2*j.rounds, 1<<20)

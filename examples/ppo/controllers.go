@@ -62,8 +62,8 @@ func (independent) reward(ts *env.TimeStep, i int) float64 { return ts.Rewards[i
 
 func (independent) act(_ *env.TimeStep, chosen, joint []game.Action) { copy(joint, chosen) }
 
-// central decides for all servers at once. It chooses one candidate, which all members of the candidate's coalition then name,
-// or Pass.
+// central decides for all servers at once. It chooses one candidate, which all members of the candidate's coalition (the servers
+// that it concerns) then name, or Pass.
 type central struct{}
 
 func (central) deciders(*game.Spec) int { return 1 }

@@ -56,7 +56,7 @@ func toy(of *envtest.Toy) (task, error) {
 }
 
 // wider returns the toy agree on four servers. The optimum starts the gang first and has the return -(10 + 4 x 110). The prior
-// has -(4 x 100 + 110).
+// (the base policy whose decisions the agents review) has -(4 x 100 + 110).
 //
 // Servers that choose for themselves rarely all name the gang by chance. If the choice of the lead server suffices unless
 // another server contradicts, all of the seeds 1 to 10 find the optimum. If each server must name the gang, five of them do; the

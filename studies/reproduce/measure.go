@@ -46,7 +46,7 @@ type account struct {
 	log      *sim.Log
 	real     float64
 	capacity [2]float64       // GPUs by pool
-	until    [2]time.Duration // of the use of pools: the last submit, and the end
+	until    [2]time.Duration // ends of the two periods: the last submit, and the end
 
 	since time.Duration
 	where []cluster.Placement // of running jobs
