@@ -175,7 +175,7 @@ func conflictEntrants() []entrant {
 // TestConflictTable is a stress test in which many servers claim the same jobs. By default it uses only 16 servers. This command
 // prints the table of docs/coordination.md:
 //
-//	go test ./coordgraph/solve -run TestConflictTable -v -conflict-trials 9 -timeout 30m
+//	cd studies && go test ./solve -run TestConflictTable -v -conflict-trials 9 -timeout 30m
 //
 // Values and duplicates are the same on any machine, times are not.
 func TestConflictTable(t *testing.T) {
@@ -290,7 +290,7 @@ func couplingEntrants() []entrant {
 // TestCouplingTable is the case for which edges are useful: servers share uplinks, and gangs want to be close together. By
 // default it uses only 8 servers. This command prints the table of docs/coordination.md:
 //
-//	go test ./coordgraph/solve -run TestCouplingTable -v -conflict-trials 24 -timeout 30m
+//	cd studies && go test ./solve -run TestCouplingTable -v -conflict-trials 24 -timeout 30m
 func TestCouplingTable(t *testing.T) {
 	entrants := couplingEntrants()
 	rows := make([]string, len(entrants))
