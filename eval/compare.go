@@ -19,10 +19,10 @@ const (
 	bootstrapSeed = 1
 )
 
-// Comparison compares every policy of one scenario with one of them, the baseline.
+// Comparison compares all policies of one scenario with one of them, the baseline.
 //
-// The unit of the statistics is the window. The seeds of a window share its arrivals, so they are averaged before windows are
-// compared and counted. Intervals are those of stats.PairedCI at Level. Only Metric.Middle takes seeds one by one.
+// The unit of the statistics is the window. The seeds of a window share its arrivals, so Compare averages them before it compares
+// and counts windows. Intervals are those of stats.PairedCI at Level. Only Metric.Middle uses the seeds one by one.
 type Comparison struct {
 	Scenario string    `json:"scenario"`
 	Split    string    `json:"split,omitempty"`
@@ -37,22 +37,23 @@ type Comparison struct {
 // Summary describes one policy over all windows and seeds of a comparison.
 type Summary struct {
 	Policy    string   `json:"policy"`
-	Truncated int      `json:"truncated"` // cases that were cut off before all jobs finished; their JCTs look too good
+	Truncated int      `json:"truncated"` // cases truncated before all jobs finished; their JCTs look too good
 	Metrics   []Metric `json:"metrics"`   // in the order of Quantities
 }
 
 // Metric is one quantity of one policy, and how it differs from the baseline's.
 type Metric struct {
-	Key  string `json:"key"`  // that of the Quantity
+	Key  string `json:"key"`  // the Quantity's Key
 	Mean Number `json:"mean"` // over windows, in the quantity's unit
-	// Diff is the difference from the baseline in the quantity's unit. Relative is the difference in percent of the baseline's
-	// value in the same window; it is nil if one of these is 0. Both are nil for the baseline itself.
+	// Diff is the difference from the baseline in the quantity's unit. Relative is the difference in percent of the baseline's value
+	// in the same window; it is nil if one of these values is 0. Both are nil for the baseline itself.
 	Diff     *Difference `json:"diff,omitempty"`
 	Relative *Difference `json:"relative_pct,omitempty"`
-	// Middle is the inter-quartile mean of the differences in percent, one for each window and seed. Its interval is a bootstrap
-	// over seeds, stratified by window. It says what is typical, whatever a few windows do, and how much depends on the seeds.
+	// Middle is the interquartile mean of the differences in percent, with one difference for each window and seed. Its interval is
+	// a bootstrap over seeds, stratified by window. Middle shows the typical difference, without the influence of a few extreme
+	// windows, and its interval shows how much depends on the seeds.
 	Middle *Difference `json:"iqm_relative_pct,omitempty"`
-	// Wins and Ties count the windows in which the policy is better than the baseline, and equal to it.
+	// Wins counts the windows in which the policy is better than the baseline, Ties those in which both are equal.
 	Wins int `json:"wins"`
 	Ties int `json:"ties"`
 }
@@ -64,10 +65,10 @@ type Difference struct {
 	Hi   Number `json:"hi"`
 }
 
-// Separable reports whether the interval excludes 0. It is false for nil.
+// Separable reports whether the interval excludes 0. It returns false for nil.
 func (d *Difference) Separable() bool { return d != nil && (d.Lo > 0 || d.Hi < 0) }
 
-// Number is a float64 that JSON shows as null if it is not finite, such as the ends of an interval over a single window.
+// Number is a float64 that JSON encodes as null if it is not finite, such as the ends of an interval over a single window.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -78,7 +79,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// CompareAll compares the results of a plan with the baseline, one comparison for each scenario. See Compare for errors.
+// CompareAll returns one comparison with the baseline for each scenario in results. See Compare for errors.
 func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	var all []Comparison
 	for _, some := range ByScenario(results) {
@@ -91,7 +92,7 @@ func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	return all, nil
 }
 
-// ByScenario splits the results of a plan by scenario, in the order of the plan. The parts share the memory of results.
+// ByScenario splits the results of a plan by scenario, in the order of the plan. The returned slices share the memory of results.
 func ByScenario(results []Result) [][]Result {
 	var all [][]Result
 	for from := 0; from < len(results); {
@@ -105,8 +106,8 @@ func ByScenario(results []Result) [][]Result {
 	return all
 }
 
-// Compare compares the results of one scenario with the baseline, the name of one of the policies. Every policy must have exactly
-// one result for every window and seed; otherwise Compare returns an error.
+// Compare compares the results of one scenario with the baseline, which must be the name of one of the policies. Compare returns
+// an error unless every policy has exactly one result for every window and seed.
 func Compare(results []Result, baseline string) (Comparison, error) {
 	g, err := arrange(results)
 	if err != nil {
@@ -134,7 +135,8 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 	return c, nil
 }
 
-// compare pairs one quantity of a policy with the baseline's, window by window.
+// compare computes one quantity's Metric from a policy's values and the baseline's, window by window. same marks the baseline
+// itself.
 func compare(q Quantity, own, base []float64, same bool) Metric {
 	m := Metric{Key: q.Key, Mean: Number(stats.Mean(own))}
 	if same {
@@ -164,7 +166,7 @@ func difference(diffs []float64, name string) *Difference {
 	return &Difference{Number(stats.Mean(diffs)), Number(lo), Number(hi)}
 }
 
-// Best returns the policy with the lowest mean JCT of those other than the baseline, or the baseline if there is no other.
+// Best returns the policy with the lowest mean JCT, the baseline excluded; it returns the baseline if there is no other policy.
 func (c *Comparison) Best() string {
 	best, lowest := c.Baseline, Number(0)
 	for _, p := range c.Policies {
@@ -175,7 +177,7 @@ func (c *Comparison) Best() string {
 	return best
 }
 
-// Subtitle returns a line that says which windows, seeds and baseline the numbers are from.
+// Subtitle returns a line that names the windows, seeds and baseline of the comparison.
 func (c *Comparison) Subtitle() string {
 	windows := phrase.Count(len(c.Windows), "window")
 	if c.Split != "" {

@@ -7,26 +7,27 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// fairness measures finish-time fairness: rho, a job's completion time over the time that it would have taken with a fair
-// share of the cluster (Themis, NSDI 2020), which is its isolated run time times the contention of its lifetime:
+// fairness measures finish-time fairness, rho: a job's completion time divided by the time that it would have taken with a fair
+// share of the cluster (Themis, NSDI 2020). The latter is the job's isolated run time times the contention during its lifetime:
 //
 //	rho = JCT / (max(isolated run time, slowdownFloor) · n),  n = max(1, asked / open)
 //
-// where asked is the GPU-time that all jobs in the system asked for between its submission and its finish, open the GPU-time
-// that training jobs could have used in that time. A job with a rho above 1 would have done better with its fair share.
+// where asked is the GPU-time that all jobs in the system asked for between the job's submission and its finish, and open is the
+// GPU-time that training jobs could have used in that time. A job with rho above 1 would have done better with its fair share.
 //
-// The factor n is the one of the simulator of Shockwave (NSDI 2023), max(1, mean number of jobs in the system / number of
-// GPUs), but it counts the GPUs that jobs ask for, since here jobs ask for several GPUs or for shares of one, and the GPUs
-// that are open, since here servers fail and are lent. Own too: the floor, which is that of the bounded slowdown, so that
-// jobs of a second do not rule the tail. If nothing was open in all that time, a fair share takes for ever, and rho is 0.
+// The factor n follows the simulator of Shockwave (NSDI 2023), which uses max(1, mean number of jobs in the system / number of
+// GPUs). Here n counts the GPUs that jobs ask for, because jobs ask for several GPUs or for a share of one, and only the GPUs
+// that are open to training, because servers fail and are lent. The floor is an addition too: it is that of the bounded slowdown
+// and keeps jobs of a second from dominating the tail. If no GPU was open in that time, a fair share would take forever, and rho
+// is 0.
 type fairness struct {
 	asked, open sum // so far, in thousandths of a GPU
 	began       []began
-	rho         []float64 // of finished jobs, without warm ones
-	unfair      int       // of them
+	rho         []float64 // of finished jobs, warm jobs excluded
+	unfair      int       // number of jobs in rho with a value above 1
 }
 
-// began is what the sums were when a job was submitted.
+// began contains the sums at the time a job was submitted.
 type began struct{ asked, open sum }
 
 func (f *fairness) pass(d time.Duration, n *level) {
@@ -49,7 +50,7 @@ func (f *fairness) finish(r *Row) {
 	}
 }
 
-// result returns the 99th percentile of rho and the share of jobs that have more than 1; zeros if none finished.
+// result returns the 99th percentile of rho and the fraction of jobs with rho above 1; both are 0 if no job finished.
 func (f *fairness) result() (p99, unfair float64) {
 	if len(f.rho) == 0 {
 		return 0, 0

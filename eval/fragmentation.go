@@ -9,60 +9,64 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// fragments measures fragmentation as FGD does (Weng et al., "Beware of Fragmentation", USENIX ATC 2023): what is free of a
-// server's GPUs and of no use to a job is all of it, if the job does not fit there, else what is free of the GPUs that have
-// less free than a worker needs. The fragmentation of the cluster is the sum over its servers of the mean over the jobs of the
-// workload; its share over a time is the integral of it over the integral of what is free.
+// fragments measures fragmentation as FGD does (Weng et al., "Beware of Fragmentation", USENIX ATC 2023). For one server and one
+// job: if the job does not fit on the server, all free GPU capacity of the server is lost to it; otherwise, the free capacity of
+// the GPUs with less free than one worker needs is lost. The fragmentation of the cluster is the sum over its servers of the mean
+// loss over the jobs of the workload. Over a period it is the integral of the loss divided by the integral of the free capacity.
 //
-// A job that one server cannot hold is here as much of it as the server can: the paper's tasks know no gangs. It counts with
-// the workers and the share that it asks for, whatever elastic sizes would do. Only GPUs that are open to training are free.
-// Only GPUs and their types decide what fits: cores, memory, the memory of GPUs and bounds on the jobs of a GPU do not.
+// The paper's tasks are not gangs. Here, if a job is too large for one server, only as many of its workers count as the server's
+// GPUs can hold. The job counts with the workers and the GPU share that it asks for, whatever its elastic range. Only GPUs open
+// to training count as free. Only GPUs and their types decide whether a job fits; CPU cores, memory, GPU memory and limits on
+// jobs per GPU do not.
 type fragments struct {
 	log    *sim.Log
 	pools  *pools
-	jobs   int64 // in the mix
-	shares int   // distinct ones in the mix
+	jobs   int64 // number of jobs in the mix
+	shares int   // number of distinct GPU shares in the mix
+	// fits[m] is the number of the mix's shares that fit into m free thousandths of a GPU.
 	fits   [cluster.WholeGPU + 1]int16
 	kinds  []*kind   // by server
-	held   [][]int16 // by server and GPU, in thousandths; all of it more while the GPU is out of order
-	stock  []stock   // by server and how many shares fit
-	placed []int32   // by job, 1 + the index of the record that put it where it is, 0 if it is nowhere
+	held   [][]int16 // by server and GPU, in thousandths; a whole GPU more while the GPU has failed
+	stock  []stock   // by server and number of shares that fit
+	placed []int32   // by job: 1 + the index of the record that placed it, 0 if it is not placed
 	server []footing
 	now    footing
-	// changed are the servers that are to be measured again.
+	// changed lists the servers to measure again.
 	changed []cluster.ServerID
 
 	lost, total sum
 }
 
-// stock is the GPUs of a server that so many of the mix's shares fit in, the smallest first, and what is free of them.
+// stock counts the GPUs of a server into which so many of the mix's shares fit, smallest shares first, and their free capacity.
 type stock struct{ gpus, free int32 }
 
-// footing is what is free, in thousandths, and what is fragmented, in thousandths times jobs of the mix.
+// footing is the free capacity, in thousandths of a GPU, and the fragmented capacity, in thousandths of a GPU times jobs of the
+// mix.
 type footing struct {
 	free, lost int64
 	stale      bool
 }
 
-// kind is what equal servers are to the mix.
+// kind describes servers with equal GPUs, as the mix sees them.
 type kind struct {
 	gpus    int32
 	gpuType string
-	// takes holds, by share and by a number of GPUs, how many jobs ask for the share and for no more GPUs on one such server.
+	// takes is indexed by share and number of GPUs: how many jobs ask for the share and for at most that number of GPUs on one such
+	// server.
 	takes [][]int64
 }
 
-// shape is all of a job that counts, and how many jobs have it.
+// shape contains everything about a job that decides whether it fits, and the number of jobs that have it.
 type shape struct {
 	milli, workers, together int32
 	gpuType                  string
 	jobs                     int64
 }
 
-// mixOf counts the shapes of jobs.
+// mixOf groups jobs by shape and counts them.
 func mixOf(jobs []trace.Job) (mix []shape) {
 	at := map[shape]int{}
-	var recent [256]int // indices into mix, since looking in the map takes longer
+	var recent [256]int // indices into mix: a cache, because the map is slower
 	for i := range jobs {
 		j := &jobs[i]
 		s := shape{j.Request.GPUMilli, j.Workers, j.Together(), j.GPUType, 0}
@@ -141,7 +145,7 @@ func (f *fragments) stockOf(id cluster.ServerID) []stock {
 	return f.stock[int(id)*n : int(id)*n+n]
 }
 
-// pass lets time pass.
+// pass adds a period of length d, during which the state does not change, to the integrals.
 func (f *fragments) pass(d time.Duration) {
 	for _, id := range f.changed {
 		f.measure(id)
@@ -151,10 +155,10 @@ func (f *fragments) pass(d time.Duration) {
 	f.lost.add(d, f.now.lost)
 }
 
-// share returns which part of what was free was fragmented.
+// share returns the fraction of the free GPU-time that was fragmented.
 func (f *fragments) share() float64 { return f.lost.over(f.total) / float64(max(f.jobs, 1)) }
 
-// follow takes the i-th record into account, which the pools have followed.
+// follow applies the i-th record. The pools must already have followed it.
 func (f *fragments) follow(i int) {
 	r := &f.log.Records[i]
 	switch r.Kind {
@@ -183,13 +187,13 @@ func (f *fragments) leave(id cluster.JobID) {
 	}
 }
 
-// hold gives (1) a job what a record says or takes it away (-1).
+// hold adds (sign 1) or removes (sign -1) the GPUs that a record gives its job.
 func (f *fragments) hold(r *sim.Record, sign int32) {
 	gpus := f.log.GPUs(r)
 	for _, q := range f.log.Placement(r) {
 		if q.GPUMilli == cluster.WholeGPU {
-			// Nothing else is on these GPUs, whichever they are. If one has failed, that has been counted as well, of a GPU that
-			// was in use: it is put right here, as the job is stopped at the same instant.
+			// No other job is on these GPUs, so it does not matter which they are. If one of them has failed, the failure was counted as
+			// well, on a GPU that was in use. This is corrected here, since the job is stopped at the same instant.
 			row := &f.stockOf(q.Server)[f.shares]
 			row.gpus -= sign * q.Workers
 			row.free -= sign * q.Workers * cluster.WholeGPU
@@ -203,7 +207,7 @@ func (f *fragments) hold(r *sim.Record, sign int32) {
 	}
 }
 
-// take holds more of a GPU that nobody has whole.
+// take takes milli thousandths of a GPU. No job holds the whole of that GPU.
 func (f *fragments) take(id cluster.ServerID, gpu int32, milli int16) {
 	held, row := &f.held[id][gpu], f.stockOf(id)
 	was := max(cluster.WholeGPU-*held, 0)
@@ -216,7 +220,7 @@ func (f *fragments) take(id cluster.ServerID, gpu int32, milli int16) {
 	after.free += int32(is)
 }
 
-// look lets a server be measured again before time passes.
+// look marks a server for measurement before time next passes.
 func (f *fragments) look(id cluster.ServerID) {
 	if v := &f.server[id]; !v.stale {
 		v.stale = true
@@ -235,7 +239,7 @@ func (f *fragments) measure(id cluster.ServerID) {
 	useful, n, free := int64(0), int32(0), int64(0)
 	row := f.stockOf(id)
 	for i, takes := range slices.Backward(f.kinds[id].takes) {
-		n += row[i+1].gpus // that have room for a worker with the share
+		n += row[i+1].gpus // GPUs with enough free capacity for a worker with the share
 		free += int64(row[i+1].free)
 		useful += takes[n] * free
 	}

@@ -14,35 +14,35 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Gate is a list of bounds that the results of an evaluation must keep, for example before a policy is released.
+// Gate is a list of bounds that the results of an evaluation must satisfy, for example before a policy is released.
 type Gate struct {
 	Bounds []Bound `yaml:"bounds"`
 }
 
 // Bound is the range in which one figure of a comparison must lie.
 type Bound struct {
-	Scenario string   `yaml:"scenario"` // empty for every scenario of the plan
+	Scenario string   `yaml:"scenario"` // empty: every scenario of the plan
 	Policy   string   `yaml:"policy"`
 	Metric   string   `yaml:"metric"` // the Key of a Quantity
 	Of       string   `yaml:"of"`     // "mean", or "relative": the difference from the baseline in percent
-	At       string   `yaml:"at"`     // of a difference: its "mean", or the "lo" or "hi" end of its interval
+	At       string   `yaml:"at"`     // which number of a relative difference: its "mean", or the "lo" or "hi" end of its interval
 	Min      *float64 `yaml:"min"`    // nil for no lower limit
 	Max      *float64 `yaml:"max"`    // nil for no upper limit
 	// Why says where the bound comes from: what was measured, when, and how much room it leaves.
 	Why string `yaml:"why"`
 }
 
-// What a bound may be of, and where it may look.
+// The valid values of Bound.Of and Bound.At.
 var (
 	boundOf = []string{"mean", "relative"}
 	boundAt = []string{"mean", "lo", "hi"}
 )
 
-// maxGate bounds the size of a gate file.
+// maxGate is the largest size of a gate file, in bytes.
 const maxGate = 1 << 20
 
-// ReadGate reads a gate from YAML. Unknown keys, bounds without a limit or without a reason, and metrics that are no Quantity are
-// errors, which say which bound is wrong.
+// ReadGate reads a gate from YAML. It returns an error for unknown keys, for bounds without a limit or without a reason, and for
+// a metric that is not the key of a Quantity. The error names the bound.
 func ReadGate(r io.Reader) (*Gate, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxGate+1))
 	if err != nil {
@@ -68,7 +68,7 @@ func ReadGate(r io.Reader) (*Gate, error) {
 	return &g, nil
 }
 
-// complete fills in what a bound leaves out and checks the rest.
+// complete fills in defaults of a bound and checks the rest.
 func (b *Bound) complete() error {
 	if b.Of == "" {
 		b.Of = boundOf[0]
@@ -113,8 +113,8 @@ func limit(x *float64) string {
 	return fmt.Sprintf("%g", *x)
 }
 
-// Fits returns an error about the first bound whose policy or scenario is not part of the plan, so that the mistake is known
-// before hours of work.
+// Fits returns an error for the first bound whose policy or scenario is not part of the plan, or that compares the baseline with
+// itself. Call it before Run, so that a mistake shows before hours of simulation.
 func (g *Gate) Fits(plan *Plan, baseline string) error {
 	for i := range g.Bounds {
 		b := &g.Bounds[i]
@@ -131,14 +131,14 @@ func (g *Gate) Fits(plan *Plan, baseline string) error {
 	return nil
 }
 
-// Verdict is a bound, the figure that it is about, and whether the figure is within the bound.
+// Verdict is a bound, the figure that it limits, and whether the figure is within the bound.
 type Verdict struct {
 	Scenario string   `json:"scenario"`
 	Policy   string   `json:"policy"`
 	Metric   string   `json:"metric"`
 	Of       string   `json:"of"`
 	At       string   `json:"at"`
-	Value    Number   `json:"value"` // null if there is no such figure; the bound is broken then
+	Value    Number   `json:"value"` // null if there is no such figure; the bound is then broken
 	Min      *float64 `json:"min,omitempty"`
 	Max      *float64 `json:"max,omitempty"`
 	Met      bool     `json:"met"`
@@ -161,8 +161,8 @@ func (v *Verdict) String() string {
 		state, v.Scenario, v.Policy, what, float64(v.Value), limit(v.Min), limit(v.Max), v.Why)
 }
 
-// Check returns a verdict for each bound in each comparison that it is about. A figure that does not exist breaks its bound: the
-// end of an interval over one window, for example, or the mean of a policy whose cases failed.
+// Check returns a verdict for each bound in each comparison that it applies to. A figure that does not exist breaks its bound:
+// for example, the end of an interval over one window, or the mean of a policy whose cases failed.
 func (g *Gate) Check(comparisons []Comparison) []Verdict {
 	var all []Verdict
 	for i := range g.Bounds {
@@ -181,7 +181,7 @@ func (g *Gate) Check(comparisons []Comparison) []Verdict {
 	return all
 }
 
-// figure is what a bound is about, NaN if the comparison does not have it.
+// figure returns the number that a bound limits, or NaN if the comparison does not have it.
 func (c *Comparison) figure(b *Bound) float64 {
 	p := slices.IndexFunc(c.Policies, func(s Summary) bool { return s.Policy == b.Policy })
 	if p < 0 {

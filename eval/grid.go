@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// grid is a plan's results by policy, window and seed.
+// grid contains a plan's results, indexed by policy, window and seed.
 type grid struct {
 	policies, windows []string
 	seeds             []uint64
@@ -19,7 +19,7 @@ func (g *grid) at(policy, window, seed int) **Result {
 	return &g.cells[(policy*len(g.windows)+window)*len(g.seeds)+seed]
 }
 
-// arrange puts results into a grid and insists that it is full.
+// arrange puts results into a grid. It returns an error if one is missing or there are two for a case.
 func arrange(results []Result) (*grid, error) {
 	g := &grid{}
 	if len(results) == 0 {
@@ -63,7 +63,7 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// perWindow returns the policy's quantity in every window, seeds averaged.
+// perWindow returns the policy's quantity in every window, averaged over seeds.
 func (g *grid) perWindow(policy int, q Quantity) []float64 {
 	out := make([]float64, len(g.windows))
 	for w := range out {
@@ -87,7 +87,7 @@ func (g *grid) truncated(policy int) int {
 	return n
 }
 
-// middle compares a policy with the baseline case by case; nil where a baseline is 0.
+// middle returns the interquartile mean of a policy's differences from the baseline, case by case; nil if a baseline value is 0.
 func (g *grid) middle(policy, base int, q Quantity) *Difference {
 	strata := make([][]float64, len(g.windows))
 	var all []float64

@@ -19,22 +19,23 @@ import (
 	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
-// The files of a journal, in the folder of Plan.Journal.
+// The files of a journal, in the folder Plan.Journal.
 const (
-	journalName   = "journal.jsonl" // a finished case a line
-	timingName    = "timing.jsonl"  // how long it took
-	schedulesName = "schedules"     // event logs that results keep
+	journalName   = "journal.jsonl" // one line for each finished case
+	timingName    = "timing.jsonl"  // one line for the wall-clock time of each
+	schedulesName = "schedules"     // folder of the event logs that results keep
 )
 
-// journal keeps the finished cases of a plan on disk. Lines are appended as cases finish; settle puts them in order.
+// journal stores the finished cases of a plan on disk. Workers append lines as cases finish; settle rewrites them in the plan's
+// order.
 type journal struct {
 	dir            string
 	plan           *Plan
 	results, times *os.File
-	unlock         func() // gives the folder back
+	unlock         func() // unlocks the folder
 }
 
-// entry is a line of the journal, but for its checksum.
+// entry is a line of the journal without its checksum.
 type entry struct {
 	Key    string  `json:"key"`
 	Result *Result `json:"result"`
@@ -47,15 +48,15 @@ type timingEntry struct {
 	Timing
 }
 
-// key is the digest of all that fixes a case's result.
+// key returns the digest of everything that determines a case's result.
 func (p *Plan) key(t *task) string {
 	h := sha256.New()
-	// JSON parts the fields beyond doubt.
+	// JSON separates the fields unambiguously.
 	_ = json.NewEncoder(h).Encode([]any{p.Build, p.Suites[t.suite].Digest, t.Case, p.Policies[t.policy].Digest})
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// openJournal locks the folder, reads what it has of the plan into results and drops the rest.
+// openJournal locks the folder, reads the plan's finished cases from it into results, and removes all other cases from the files.
 func openJournal(p *Plan, tasks []task, results []*Result) (*journal, error) {
 	j := &journal{dir: p.Journal, plan: p}
 	err := os.MkdirAll(j.dir, 0o777)
@@ -104,7 +105,7 @@ func (j *journal) open(tasks []task, results []*Result) error {
 		r.Timing = timing[j.plan.key(t)]
 		if j.plan.keeps(t) {
 			if r.Log, err = j.readSchedule(t); err != nil {
-				continue // it is played again
+				continue // Run simulates it again
 			}
 		}
 		results[i] = r
@@ -123,7 +124,7 @@ func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 }
 
-// readTimes reads timing.jsonl. What is no line of it is left out: nothing depends on it.
+// readTimes reads timing.jsonl. It skips invalid lines, because no result depends on them.
 func readTimes(path string) ([]timingEntry, error) {
 	var all []timingEntry
 	err := eachLine(path, func(_ int, line []byte, _ bool) {
@@ -135,7 +136,7 @@ func readTimes(path string) ([]timingEntry, error) {
 	return all, err
 }
 
-// add writes a finished case down. It is safe on disk when add returns.
+// add writes a finished case. When add returns without an error, the case is safe on disk.
 func (j *journal) add(t *task, r *Result) error {
 	key := j.plan.key(t)
 	if r.Timing != nil {
@@ -148,7 +149,7 @@ func (j *journal) add(t *task, r *Result) error {
 	return appendLine(j.results, line, err)
 }
 
-// appendLine appends a line that was made without an error.
+// appendLine appends a line to a file and syncs it, unless err, from making the line, is not nil.
 func appendLine(f *os.File, line []byte, err error) error {
 	if err == nil {
 		_, err = f.Write(line)
@@ -162,7 +163,7 @@ func appendLine(f *os.File, line []byte, err error) error {
 	return nil
 }
 
-// settle rewrites the files with the cases that are done, in the order of the plan.
+// settle rewrites the files with the finished cases, in the order of the plan.
 func (j *journal) settle(tasks []task, results []*Result) error {
 	var all, times bytes.Buffer
 	for i, r := range results {
@@ -187,7 +188,7 @@ func (j *journal) settle(tasks []task, results []*Result) error {
 	return atomicfile.WriteBytes(filepath.Join(j.dir, timingName), 0o666, times.Bytes())
 }
 
-// sweep removes event logs that the plan does not keep: those of other plans.
+// sweep removes event logs that this plan does not keep, such as those of other plans.
 func (j *journal) sweep(results []*Result) error {
 	keep := map[string]bool{}
 	for _, r := range results {
@@ -214,13 +215,14 @@ func (j *journal) close() {
 	j.unlock()
 }
 
-// schedulePath is where the event log of a case is kept.
+// schedulePath returns the path of the event log of a case.
 func (j *journal) schedulePath(c *Case) string {
 	name := fmt.Sprintf("%s.%s.%s.%d.jsonl.gz", fileName(c.Scenario), fileName(c.Window), fileName(c.Policy), c.Seed)
 	return filepath.Join(j.dir, schedulesName, name)
 }
 
-// fileName writes what files may not be called, or what parts their names, as _ and its hexadecimal code.
+// fileName escapes a name for use in a file name. It replaces each byte other than a letter, digit, - or + by _ and its
+// hexadecimal code, so that the dot can separate names.
 func fileName(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -233,7 +235,7 @@ func fileName(s string) string {
 	return b.String()
 }
 
-// schedule keeps the event log of a result that has one.
+// schedule writes the event log of a result to disk, if the result has one.
 func (j *journal) schedule(t *task, r *Result) error {
 	if r.Log == nil {
 		return nil
@@ -261,5 +263,5 @@ func (j *journal) readSchedule(t *task) (*sim.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sim.Replay(log) // a file that somebody has changed is no schedule
+	return sim.Replay(log) // Replay returns an error for a file that was changed by hand
 }

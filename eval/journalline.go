@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A line of the journal is a JSON object whose last member is a checksum of all before it: a digit that changed would otherwise
-// be read as a result.
+// A line of the journal is a JSON object whose last member is a checksum of everything before it. Without the checksum, a line
+// with a changed digit would be read as a result.
 const sealStart = `,"sha256":"`
 
 var (
@@ -24,7 +24,7 @@ var (
 	errLong     = fmt.Errorf("it is longer than %d bytes", maxLine)
 )
 
-// seal returns v, an object with members, as a line of the journal.
+// seal returns v as a line of the journal. v must encode as a JSON object with at least one member.
 func seal(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -39,7 +39,7 @@ func lineSum(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// unseal reads a line that seal wrote, with or without its end, into v.
+// unseal checks a line that seal wrote, with or without its newline, and reads it into v.
 func unseal(line []byte, v any) error {
 	if line == nil {
 		return errLong
@@ -55,8 +55,8 @@ func unseal(line []byte, v any) error {
 	return json.Unmarshal(line, v)
 }
 
-// readJournal reads the lines of a journal that can be trusted, and says which cannot. A last line that a kill has torn is left
-// out without a word.
+// readJournal returns the entries of a journal whose checksum is right, and an error that names the damaged lines. It silently
+// drops an incomplete last line, which a kill leaves behind.
 func readJournal(path string) (all []entry, damage error, err error) {
 	var bad []string
 	err = eachLine(path, func(n int, line []byte, whole bool) {
@@ -79,11 +79,11 @@ func readJournal(path string) (all []entry, damage error, err error) {
 	return all, damage, err
 }
 
-// maxLine bounds a line of a journal.
+// maxLine is the longest line of a journal, in bytes.
 const maxLine = 1 << 20
 
-// eachLine gives the lines of a file to do, counted from 1; whole tells those that end from a last one that does not. A line
-// beyond maxLine is nil. A file that is not there has no lines.
+// eachLine calls do with each line of a file and the line's number, from 1. whole is false for a last line without a newline. For
+// a line longer than maxLine, line is nil. A missing file counts as empty.
 func eachLine(path string, do func(n int, line []byte, whole bool)) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

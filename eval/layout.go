@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// Table is a part of a comparison as rows and columns, with one row for each policy.
+// Table is a comparison, or part of one, as rows and columns, with one row for each policy.
 type Table struct {
 	Columns []Column // one for each cell of a row
 	Rows    []TableRow
 }
 
-// Column is the head of a column.
+// Column is the heading of a column.
 type Column struct {
-	Label, Unit, Arrow string // Arrow points up if higher values are better, else down
+	Label, Unit, Arrow string // Arrow points up if higher values are better, otherwise down
 	About              string // an explanation of the quantity
-	Main               bool   // shown at once; other columns are shown on request
-	starred            bool   // text marks cells that are bold
+	Main               bool   // whether it is shown at once; other columns are shown on request
+	starred            bool   // in text, bold cells of this column get a star
 }
 
 // TableRow is the row of one policy.
 type TableRow struct {
 	Policy string
-	Cut    bool // some of its episodes were cut off before all jobs finished
+	Cut    bool // some of its episodes were truncated before all jobs finished
 	Cells  []Cell
 }
 
-// Cell is a number as text. A difference has its interval in Range, and is Bold if the interval excludes 0.
+// Cell is a number as text. For a difference, Range is its interval, and Bold is true if the interval excludes 0.
 type Cell struct {
 	Text, Range string
 	Bold        bool
-	Difference  *Difference // that the cell shows; nil for other numbers
+	Difference  *Difference // the difference that the cell shows; nil for other numbers
 }
 
-// Means returns a table of the means of all quantities. Rare quantities are left out if they are 0 for all policies.
+// Means returns a table of the means of all quantities. It omits rare quantities that are 0 for all policies.
 func (c *Comparison) Means() Table {
 	var t Table
 	for _, p := range c.Policies {
@@ -52,7 +52,7 @@ func (c *Comparison) Means() Table {
 	return t
 }
 
-// Differences returns a table of the paired differences of some quantities, in percent, with a row for each policy but the
+// Differences returns a table of the paired differences of some quantities, in percent, with a row for each policy except the
 // baseline.
 func (c *Comparison) Differences() Table {
 	var t Table
@@ -84,7 +84,7 @@ func (c *Comparison) Differences() Table {
 	return t
 }
 
-// cell shows a difference in percent.
+// cell formats a difference in percent.
 func (d *Difference) cell() Cell {
 	if d == nil {
 		return Cell{Text: "-"}
@@ -96,7 +96,8 @@ func (d *Difference) cell() Cell {
 	return c
 }
 
-// middle shows an inter-quartile mean, with its interval where seeds differ. It is never bold: windows are not drawn again.
+// middle formats an interquartile mean, with its interval if seeds differ. The cell is never bold, because the bootstrap does not
+// resample windows.
 func (d *Difference) middle() Cell {
 	c := d.cell()
 	if c.Bold = false; d != nil && d.Lo == d.Hi {

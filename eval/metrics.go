@@ -10,14 +10,15 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// slowdownFloor is the least run time that bounded slowdowns divide by, so that very short jobs do not dominate their mean.
+// slowdownFloor is the lower limit of the run time that bounded slowdowns divide by, so that very short jobs do not dominate the
+// mean.
 const slowdownFloor = 10 * time.Second
 
-// Metrics describe one episode. Times are in seconds. JCTs, slowdowns and finish-time fairness are of the jobs that finished,
-// queueing delays of the jobs that started. Quantiles interpolate (stats.Quantile). Means are exact sums that are then divided.
+// Metrics describes one episode. Times are in seconds. JCTs, slowdowns and finish-time fairness cover the jobs that finished;
+// queueing delays cover the jobs that started. Quantiles interpolate (stats.Quantile). Means divide an exact sum.
 type Metrics struct {
-	// Jobs counts the jobs of the workload, submitted or not. Here and below, jobs that only fill the cluster at the beginning
-	// (sim.Config.Warm) do not count.
+	// Jobs counts the jobs of the workload, including those not submitted. Warm jobs (sim.Config.Warm), which only fill the cluster
+	// at the start, are not counted here or below.
 	Jobs      int    `json:"jobs"`
 	Finished  int    `json:"finished"`            // jobs that finished
 	Truncated string `json:"truncated,omitempty"` // why the episode was cut off; "" if all jobs finished
@@ -37,26 +38,26 @@ type Metrics struct {
 	P50Slowdown  float64 `json:"p50_slowdown"`
 	P95Slowdown  float64 `json:"p95_slowdown"`
 	P99Slowdown  float64 `json:"p99_slowdown"`
-	// P99FTF is the 99th percentile of finish-time fairness. That is a job's JCT over the time that it would have taken with a
-	// fair share of the cluster: max(isolated run time, slowdownFloor) times the contention while it was there. Contention is the
-	// GPU-time that all jobs asked for over the GPU-time open to training, at least 1. Unfair is the fraction of jobs that a fair
-	// share would have served better.
+	// P99FTF is the 99th percentile of finish-time fairness, rho. Rho is a job's JCT divided by the time that the job would have
+	// taken with a fair share of the cluster, which is max(isolated run time, slowdownFloor) · contention. The contention is the
+	// GPU-time that all jobs asked for during the job's lifetime, divided by the GPU-time open to training, and at least 1. Unfair
+	// is the fraction of jobs with rho above 1.
 	P99FTF float64 `json:"p99_ftf"`
 	Unfair float64 `json:"unfair"`
-	// Utilisation is the GPU-time that jobs hold over the GPU-time available to training jobs, from the first submission to the
-	// last finish, or to the last record if the episode was cut off. A job holds its GPUs also while it restarts.
+	// Utilisation is the GPU-time that jobs hold, divided by the GPU-time open to training jobs, from the first submission to the
+	// last finish, or to the last record if the episode was truncated. A job also holds its GPUs while it restarts.
 	Utilisation float64 `json:"gpu_utilisation"`
-	// Fragmentation is the fraction of the free GPU-time in that time which an average job of the workload could not have used,
-	// because of where it was. It is the measure of FGD (USENIX ATC 2023), by GPUs and their types alone.
+	// Fragmentation is the fraction of the free GPU-time in the same period that an average job of the workload could not have used
+	// where it was free. It is the measure of FGD (USENIX ATC 2023), computed from GPUs and their types only.
 	Fragmentation float64 `json:"fragmentation"`
 
 	Preemptions int `json:"preemptions"`
 	Migrations  int `json:"migrations"`
 	Resizes     int `json:"resizes"`
-	// Refused counts the operations that the policy tried and the cluster state refused, with those that a search only tried. Logs
-	// do not hold them: Run counts them, and Measure gives 0.
+	// Refused counts the operations that the policy proposed and the cluster state refused, including those that a search only
+	// tried. Event logs do not contain them: Run counts them, and Measure returns 0.
 	Refused int `json:"refused"`
-	Events  int `json:"events"` // records in the log
+	Events  int `json:"events"` // number of records in the log
 
 	Failures      int `json:"failures"`      // of servers and GPUs
 	Interruptions int `json:"interruptions"` // of jobs, by a failure or a seizure
@@ -65,7 +66,7 @@ type Metrics struct {
 	Reclaims int `json:"reclaims"` // servers given back
 	Seizures int `json:"seizures"` // servers on loan that were taken back by force
 	// MeanLent is the mean number of inference servers on loan, from the first demand of the inference pool on. Unserved is the
-	// fraction of its demand that found no server.
+	// fraction of that demand for which the pool had no server.
 	MeanLent float64 `json:"mean_lent"`
 	Unserved float64 `json:"unserved"`
 }
@@ -85,7 +86,7 @@ func Measure(log *sim.Log) Metrics {
 	return m
 }
 
-// describe fills in what is told of jobs one by one.
+// describe computes the metrics of jobs: JCT, queueing delay and slowdown.
 func (m *Metrics) describe(rows []Row) {
 	jct, queueing := make([]float64, 0, len(rows)), make([]float64, 0, len(rows))
 	slowdown := make([]float64, 0, len(rows))
@@ -114,8 +115,8 @@ func (m *Metrics) describe(rows []Row) {
 	}
 }
 
-// replay goes through the records and fills in the rows, what is counted, what is told of the time between two instants, and
-// what is told of inference to the end of the log.
+// replay goes through the records. It fills in the rows, the counts of events, the metrics of the time between from and until,
+// and the metrics of inference up to the end of the log.
 func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 	now := newLevel(log)
 	frag := newFragments(log, &now.pools)
@@ -160,7 +161,7 @@ func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 	m.MeanLent, m.Unserved = lent.lent.over(lent.elapsed), lent.short.over(lent.wanted)
 }
 
-// span returns the first submit and the last finish.
+// span returns the times of the first submission and the last finish.
 func span(log *sim.Log) (first, last time.Duration) {
 	for i := range log.Records {
 		if log.Records[i].Kind == sim.Submit {
@@ -176,19 +177,20 @@ func span(log *sim.Log) (first, last time.Duration) {
 	return first, first
 }
 
-// tails returns the quantiles that are told of many things, none of them negative.
+// tails returns three quantiles of non-negative numbers.
 func tails(xs []float64) (p50, p95, p99 float64) {
 	xs = ranked(xs, .5, .95, .99)
 	return stats.QuantileSorted(xs, .5), stats.QuantileSorted(xs, .95), stats.QuantileSorted(xs, .99)
 }
 
-// ranked returns numbers, none negative, of which those stand where sorting would put them that the quantiles read. Sorting
-// all takes several times as long: it only deals them out to buckets in order and sorts the buckets that are read.
+// ranked returns a permutation of xs, which must not be negative, in which the elements that the given quantiles read are where
+// sorting would put them. It distributes the numbers to ordered buckets and sorts only the buckets that the quantiles read, which
+// is several times as fast as sorting all of xs.
 func ranked(xs []float64, quantiles ...float64) []float64 {
 	if len(xs) < buckets {
 		return slices.Sorted(slices.Values(xs))
 	}
-	least, most := math.Float64bits(slices.Min(xs)), math.Float64bits(slices.Max(xs)) // in the order of the numbers
+	least, most := math.Float64bits(slices.Min(xs)), math.Float64bits(slices.Max(xs)) // their bits have the same order
 	shift := max(bits.Len64(most-least)-bits.Len(buckets-1), 0)
 	bucket := func(x float64) int { return int((math.Float64bits(x) - least) >> shift) }
 	var ends [buckets]int

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes one JSON object with the keys comparisons and results.
+// WriteJSON writes one JSON object with two keys: comparisons and results.
 func WriteJSON(w io.Writer, comparisons []Comparison, results []Result) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

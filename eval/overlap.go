@@ -6,7 +6,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// OverlapError says that a plan would judge a policy by jobs that it was trained or chosen on.
+// OverlapError reports that a plan evaluates a policy on jobs that it was trained or chosen on.
 type OverlapError struct {
 	Policy, Scenario, Split string
 	Shared                  scenario.Period // a part of a trace that both the windows and the training used
@@ -16,8 +16,8 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("policy %s was trained or chosen on jobs of %s of %s (%s)", e.Policy, e.Split, e.Scenario, e.Shared)
 }
 
-// Overlaps lists the pairs of a policy and a suite that have jobs in common. It cannot tell of a learned policy that does not say
-// what it was trained on.
+// Overlaps lists the pairs of a policy and a suite that have jobs in common. It cannot detect overlap for a learned policy that
+// does not record what it was trained on.
 func (p *Plan) Overlaps() []*OverlapError {
 	var all []*OverlapError
 	for i := range p.Policies {
@@ -34,8 +34,8 @@ func (p *Plan) Overlaps() []*OverlapError {
 	return all
 }
 
-// Complete returns the results without those of policies that lack some. If a policy lacks the result of one of its cases in a
-// scenario, Complete leaves out all its results there, as they would be of other cases than those of the other policies.
+// Complete returns results without those of incomplete policies. If a policy lacks the result of one of its cases in a scenario,
+// Complete removes all its results of that scenario, because they would cover different cases from those of the other policies.
 func (p *Plan) Complete(results []Result) []Result {
 	type pair struct{ scenario, policy string }
 	missing := map[pair]int{}

@@ -2,13 +2,14 @@ package eval
 
 import "time"
 
-// pace foresees how long the cases of a plan take: as long as the policy took on other windows of the suite, else on other
-// suites, else as an average case. Policies differ by orders of magnitude, so a mean over all of them would mislead.
+// pace estimates how long a case of a plan takes: the mean time of the same policy on other windows of the suite; if there is
+// none yet, on other suites; if there is none either, the mean time of all cases. Policies differ by orders of magnitude, so a
+// mean over all of them is the last resort.
 type pace struct {
 	suite  map[[2]int]mean // by suite and policy
 	policy map[int]mean
 	all    mean
-	inWork map[int]time.Duration // when a case began, by its index
+	inWork map[int]time.Duration // start time of each running case, by its index
 }
 
 type mean struct {
@@ -40,7 +41,7 @@ func (p *pace) begin(i int, now time.Duration) {
 
 func (p *pace) end(i int) { delete(p.inWork, i) }
 
-// of is what a case will take, in seconds.
+// of returns the estimated time of a case, in seconds.
 func (p *pace) of(t *task) float64 {
 	for _, m := range []mean{p.suite[[2]int{t.suite, t.policy}], p.policy[t.policy], p.all} {
 		if m.n > 0 {
@@ -50,8 +51,8 @@ func (p *pace) of(t *task) float64 {
 	return 0
 }
 
-// left is the time until the last case is done: the work that is left, shared by the workers, but no less than the longest
-// case still needs. The caller holds the lock.
+// left estimates the time until the last case is done: the remaining work divided by the number of workers, but at least the
+// longest remaining time of a single case. The caller must hold r.mu.
 func (r *run) left() time.Duration {
 	work, longest := 0.0, 0.0
 	now := r.plan.now()

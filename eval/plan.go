@@ -13,45 +13,46 @@ import (
 // Window is a part of a workload that policies are compared on.
 type Window struct {
 	Name string
-	// Episode returns the window's episode for a seed. Equal seeds must give equal episodes. The caller owns what is returned.
+	// Episode returns the window's episode for a seed. Equal seeds must give equal episodes. The caller owns the returned episode.
 	// Episode must be safe for concurrent use.
 	Episode func(seed uint64) (sim.Episode, error)
 }
 
-// Suite is some windows of one scenario, and the seeds under which each of them is played.
+// Suite is a set of windows of one scenario, with the seeds under which each window is simulated.
 type Suite struct {
-	Scenario string // its name in reports, different from those of a plan's other suites
-	Split    string // the split of the workload that the windows are from, for reports
-	Digest   string // of all that the episodes depend on, by which journals tell scenarios apart
+	Scenario string // the scenario's name in reports; it must differ between the suites of a plan
+	Split    string // the split of the workload that the windows come from, for reports
+	Digest   string // digest of everything that the episodes depend on; the journal identifies the scenario by it
 	Windows  []Window
 	Seeds    []uint64
-	Note     string            // what the windows have in common, for reports; "" for nothing
-	Periods  []scenario.Period // the parts of traces that the windows are from: see Plan.Overlap
+	Note     string            // what the windows have in common, for reports; may be ""
+	Periods  []scenario.Period // the parts of traces that the windows come from: see Plan.Overlap
 }
 
-// Plan says what to compare: every policy on every window of every suite, under each of its seeds.
+// Plan lists what to compare: every policy on every window of every suite, under each of the suite's seeds.
 type Plan struct {
 	Suites   []Suite
 	Policies []policy.Policy
-	// Overlap allows windows with jobs that a learned policy was trained or chosen on. Without it they are an OverlapError.
+	// Overlap allows windows that contain jobs a learned policy was trained or chosen on. Without it, Run returns an OverlapError
+	// for them.
 	Overlap bool
 	Workers int // how many cases run at the same time; 0 means GOMAXPROCS
-	// Keep reports whether the result of a case keeps its event log, for charts. With nil, the first window of each suite keeps
-	// its logs under the suite's first seed.
+	// Keep reports whether the result of a case keeps its event log, for charts. If Keep is nil, the results for the first window
+	// and the first seed of each suite keep their logs.
 	Keep func(Case) bool
-	// Journal is the folder that finished cases are stored in, so that a plan that was killed goes on where it was: see Run.
-	// Empty stores none.
+	// Journal is the folder in which Run stores finished cases, so that it can resume a plan after a kill: see Run. If Journal is
+	// empty, Run stores nothing.
 	Journal string
-	Build   string // the version of the program; cases in the journal from another build are played again
-	// Warn is called before the first case with an error for each damaged line of the journal, whose case is played again. It may
-	// be nil.
+	Build   string // the program's version; Run simulates a case again if the journal has it from another build
+	// Warn is called before the first case, with one error for each damaged line of the journal. Run simulates the case of such a
+	// line again. Warn may be nil.
 	Warn func(error)
-	// Clock returns the wall-clock time since any fixed instant. With it results have a Timing, and Progress an estimate. It may
-	// be nil.
+	// Clock returns the wall-clock time since some fixed instant. If it is set, results have a Timing and Progress has an estimate.
+	// It may be nil.
 	Clock func() time.Duration
 }
 
-// Case is one episode of a plan: a window under a policy and a seed.
+// Case is one episode of a plan: one window under one policy and one seed.
 type Case struct {
 	Scenario string `json:"scenario"`
 	Split    string `json:"split,omitempty"`
@@ -64,8 +65,9 @@ func (c Case) String() string {
 	return fmt.Sprintf("%s %s under %s, seed %d", c.Scenario, c.Window, c.Policy, c.Seed)
 }
 
-// NewSuite returns a suite of windows of one split of a scenario, under the scenario's seeds. windows are indices from 0; nil
-// takes all windows of the split. A split without windows and an index out of range are errors.
+// NewSuite returns a suite of windows of one split of a scenario, with the scenario's seeds. The parameter windows contains
+// indices from 0; nil selects all windows of the split. NewSuite returns an error if the split has no windows or an index is out
+// of range.
 func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite, error) {
 	s := src.Scenario()
 	n := src.Count(split)
@@ -101,13 +103,13 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	return suite, nil
 }
 
-// task is a case with where it stands in its plan.
+// task is a case with its position in the plan.
 type task struct {
 	Case
 	suite, window, policy int
 }
 
-// tasks lists the plan's episodes in the order of its results: suite, window, seed, policy.
+// tasks lists the plan's cases in the order of its results: by suite, window, seed and policy.
 func (p *Plan) tasks() []task {
 	var all []task
 	for i := range p.Suites {
@@ -132,7 +134,7 @@ func (p *Plan) Cases() []Case {
 	return cases
 }
 
-// keeps says whether the case's event log is kept.
+// keeps reports whether the result of a case keeps its event log.
 func (p *Plan) keeps(t *task) bool {
 	if p.Keep != nil {
 		return p.Keep(t.Case)
@@ -140,7 +142,7 @@ func (p *Plan) keeps(t *task) bool {
 	return t.window == 0 && t.Seed == p.Suites[t.suite].Seeds[0]
 }
 
-// Validate returns an error about the first thing that keeps the plan from being run or its results from being compared.
+// Validate returns an error for the first problem that prevents running the plan or comparing its results.
 func (p *Plan) Validate() error {
 	if len(p.Suites) == 0 || len(p.Policies) == 0 {
 		return fmt.Errorf("evaluate %d scenarios and %d policies: want at least one of each", len(p.Suites), len(p.Policies))

@@ -7,15 +7,15 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// pools follows which servers serve training and which inference through the records of a log.
+// pools tracks, through the records of a log, which servers are open to training and which serve inference.
 type pools struct {
 	servers   []cluster.ServerSpec
 	lent      []bool
 	down      []bool
-	broken    []int64 // GPUs out of order
-	open      int64   // GPUs that training jobs may use
-	inference int64   // servers that inference may use
-	onLoan    int64   // servers
+	broken    []int64 // GPUs that have failed, by server
+	open      int64   // number of GPUs that training jobs may use
+	inference int64   // number of servers that inference may use
+	onLoan    int64   // number of servers
 }
 
 func newPools(log *sim.Log) pools {
@@ -33,7 +33,7 @@ func (p *pools) trains(id cluster.ServerID) bool {
 	return !p.down[id] && (p.lent[id] || p.servers[id].Pool == cluster.Training)
 }
 
-// count adds (1) or takes away (-1) what a server gives in its present state.
+// count adds (sign 1) or removes (sign -1) what a server contributes in its present state.
 func (p *pools) count(id cluster.ServerID, sign int64) {
 	if p.lent[id] {
 		p.onLoan += sign
@@ -46,7 +46,7 @@ func (p *pools) count(id cluster.ServerID, sign int64) {
 	}
 }
 
-// follow takes a record into account that is about a server.
+// follow applies a record about a server.
 func (p *pools) follow(r *sim.Record) {
 	p.count(r.Server, -1)
 	switch {
@@ -62,18 +62,18 @@ func (p *pools) follow(r *sim.Record) {
 	p.count(r.Server, 1)
 }
 
-// level is the state of an episode between two records. What jobs ask for and hold is in thousandths of GPUs.
+// level is the state of an episode between two records. Amounts that jobs ask for and hold are in thousandths of a GPU.
 type level struct {
 	pools
-	queue   int64 // jobs that wait
-	waiting int64 // what they ask for
-	asked   int64 // what all jobs ask for that were submitted and have not finished
+	queue   int64 // number of waiting jobs
+	waiting int64 // the amount that they ask for
+	asked   int64 // the amount that all submitted, unfinished jobs ask for
 	held    int64
-	need    int64 // of the inference pool, in thousandths of servers
+	need    int64 // of the inference pool, in thousandths of a server
 	jobs    []demand
 }
 
-// demand is what a job asks for and what it holds.
+// demand is the amount that a job asks for and the amount that it holds.
 type demand struct{ asks, holds int64 }
 
 func newLevel(log *sim.Log) level {
@@ -84,7 +84,7 @@ func newLevel(log *sim.Log) level {
 	return n
 }
 
-// follow takes a record into account.
+// follow applies a record.
 func (n *level) follow(log *sim.Log, r *sim.Record) {
 	switch r.Kind {
 	case sim.Submit:
@@ -118,8 +118,8 @@ func (n *level) hold(id cluster.JobID, milli int64) {
 	n.jobs[id].holds = milli
 }
 
-// loans adds up what inference needs, gets and lends, from the first demand to the end of the log. A server that is down
-// serves nobody; single GPUs out of order are not counted against inference.
+// loans integrates what inference needs, lacks and lends, from the first demand to the end of the log. A server that is down
+// serves neither pool; failed single GPUs do not reduce the servers of inference.
 type loans struct {
 	began                        bool
 	lent, short, wanted, elapsed sum

@@ -2,22 +2,22 @@ package eval
 
 import "slices"
 
-// Quantity is one of the figures by which policies are compared.
+// Quantity is one of the metrics by which policies are compared.
 type Quantity struct {
 	Key    string // its key in the JSON of Metrics
 	Label  string // the heading of its column
 	Unit   string // "" for a count; "%" for a fraction, shown times 100
 	Higher bool   // whether higher values are better
-	Main   bool   // whether tables show it at once; the others are shown on request
+	Main   bool   // whether tables show it at once; other quantities are shown on request
 	About  string // an explanation in one sentence
 	get    func(*Metrics) float64
-	rare   bool // left out of tables where it is 0
+	rare   bool // whether tables omit it if it is 0 for all policies
 }
 
-// value returns the quantity of an episode, in Unit; a quantity in % as a fraction.
+// value returns the quantity's value for an episode, in Unit; for a quantity in % it returns a fraction.
 func (q Quantity) value(m *Metrics) float64 { return q.get(m) }
 
-// arrow points where better values lie.
+// arrow returns an arrow in the direction of better values.
 func (q Quantity) arrow() string {
 	if q.Higher {
 		return "↑"
@@ -25,7 +25,7 @@ func (q Quantity) arrow() string {
 	return "↓"
 }
 
-// Quantities lists all of them in the order of comparisons: those of jobs, of the cluster, of what was done to jobs, and of
+// Quantities returns all quantities in the order of comparisons: those of jobs, of the cluster, of disturbances to jobs, and of
 // inference.
 func Quantities() []Quantity {
 	return slices.Concat(ofJobs(), ofCluster(), ofDisturbance(), ofInference())

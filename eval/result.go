@@ -12,21 +12,21 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// Result is a case and its measurements.
+// Result is a case with its metrics.
 type Result struct {
 	Case
 	Metrics
 	// JCTPercentiles are the percentiles 0 to 100 of the completion times of the finished jobs, in seconds.
 	JCTPercentiles []float64 `json:"jct_percentiles_s,omitempty"`
-	Log            *sim.Log  `json:"-"` // nil unless Plan.Keep asked for it
+	Log            *sim.Log  `json:"-"` // nil unless Plan.Keep selects the case
 	Timing         *Timing   `json:"-"` // nil unless Plan.Clock is set
 }
 
-// Timing is how long a case took on the wall clock. It differs from run to run, so it is stored apart from results.
+// Timing is the wall-clock time of a case. It differs from run to run, so the journal stores it apart from the results.
 type Timing struct {
 	Wall      float64 `json:"wall_s"`          // the whole case, in seconds
-	Decisions int     `json:"decisions"`       // calls of the scheduler
-	P50       float64 `json:"decision_p50_us"` // of the time of a call, in microseconds; so below
+	Decisions int     `json:"decisions"`       // number of calls of the scheduler
+	P50       float64 `json:"decision_p50_us"` // quantile of the time of one call, in microseconds; likewise below
 	P99       float64 `json:"decision_p99_us"`
 	Max       float64 `json:"decision_max_us"`
 }
@@ -54,7 +54,7 @@ func (p *Plan) play(ctx context.Context, t *task) (*Result, error) {
 		return nil, err
 	}
 	log := episode.Log()
-	log.Scheduler = t.Policy // as the plan calls it: options and files may stand in its own name, or not
+	log.Scheduler = t.Policy // the plan's name for it; the scheduler's own name may differ, for example by options or files
 	out := &Result{Case: t.Case, Metrics: Measure(log), JCTPercentiles: percentiles(log)}
 	out.Refused = episode.Refused()
 	if p.keeps(t) {
@@ -73,7 +73,7 @@ func (p *Plan) now() time.Duration {
 	return p.Clock()
 }
 
-// percentiles are those of the finished jobs' completion times, nil if none finished.
+// percentiles returns the percentiles 0 to 100 of the finished jobs' completion times, or nil if no job finished.
 func percentiles(log *sim.Log) []float64 {
 	var jct []float64
 	for _, r := range Rows(log) {
@@ -116,9 +116,9 @@ func (w *watched) timing(wall time.Duration) *Timing {
 	return t
 }
 
-// CDF returns the distribution of a policy's job completion times: for each x of xs, in seconds, the fraction of its jobs whose
-// completion time is at most x. All jobs of all results weigh the same, and the curve is linear between percentiles. It ends
-// below 1 if episodes were cut off.
+// CDF returns the cumulative distribution of a policy's job completion times: for each x of xs, in seconds, the fraction of its
+// jobs that completed within x. All jobs of all results have the same weight. CDF interpolates linearly between percentiles. The
+// curve ends below 1 if episodes were truncated.
 func CDF(results []Result, policy string, xs []float64) []float64 {
 	done, jobs := make([]float64, len(xs)), 0
 	for i := range results {
@@ -137,13 +137,13 @@ func CDF(results []Result, policy string, xs []float64) []float64 {
 	return done
 }
 
-// shareWithin is the share of a distribution, given by its percentiles, at or below x.
+// shareWithin returns the fraction of a distribution at or below x. The parameter percentiles describes the distribution.
 func shareWithin(percentiles []float64, x float64) float64 {
 	n := len(percentiles)
 	if n == 0 || x < percentiles[0] {
 		return 0
 	}
-	// The first percentile above x: equal ones count in full.
+	// Find the first percentile above x, so that percentiles equal to x count in full.
 	i, _ := slices.BinarySearchFunc(percentiles, x, func(p, x float64) int {
 		if p <= x {
 			return -1
@@ -157,11 +157,11 @@ func shareWithin(percentiles []float64, x float64) float64 {
 	return (float64(i-1) + (x-lo)/(hi-lo)) / float64(n-1)
 }
 
-// failure is an error of one case.
+// failure wraps an error with the case that failed.
 func (t *task) failure(err error) error { return fmt.Errorf("evaluate %v: %w", t.Case, err) }
 
-// CDFTimes returns n times in seconds for CDF, which cover the completion times of all results. They are evenly spaced in their
-// logarithm, and the first is at least a second. n must be 2 or more.
+// CDFTimes returns n times in seconds, for CDF, that cover the completion times of all results. They are evenly spaced on a
+// logarithmic scale, and the first is at least one second. n must be at least 2.
 func CDFTimes(results []Result, n int) []float64 {
 	lo, hi := math.Inf(1), 1.0
 	for i := range results {
@@ -174,6 +174,6 @@ func CDFTimes(results []Result, n int) []float64 {
 	for i := range xs {
 		xs[i] = lo * math.Pow(hi/lo, float64(i)/float64(n-1))
 	}
-	xs[n-1] = hi // exactly: the longest job counts
+	xs[n-1] = hi // exactly, without rounding, so that CDF counts the longest job
 	return xs
 }

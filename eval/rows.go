@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Row says what happened to one job. Times are since the start of the episode.
+// Row describes what happened to one job. Times are since the start of the episode.
 type Row struct {
 	Job      cluster.JobID
 	Name     string        // its id in the trace
@@ -32,8 +32,8 @@ func (r *Row) slowdown() float64 {
 	return max(1, float64(r.JCT())/float64(max(r.Work, slowdownFloor)))
 }
 
-// Rows returns a row for every job of the log, in order of JobID. Jobs that never arrived are among them; jobs that only fill the
-// cluster at the beginning (sim.Config.Warm) are not.
+// Rows returns a row for every job of the log, in order of JobID, including jobs that never arrived. It leaves out warm jobs
+// (sim.Config.Warm).
 func Rows(log *sim.Log) []Row {
 	rows := newRows(log)
 	for i := range log.Records {
@@ -42,7 +42,7 @@ func Rows(log *sim.Log) []Row {
 	return rows[log.Config.Warm:]
 }
 
-// newRows returns a row for every job before anything has happened.
+// newRows returns a row for every job, warm jobs included, with nothing but its name, work and submit time.
 func newRows(log *sim.Log) []Row {
 	rows := make([]Row, len(log.Jobs))
 	for i := range rows {
@@ -52,7 +52,7 @@ func newRows(log *sim.Log) []Row {
 	return rows
 }
 
-// note takes a record into account.
+// note updates the row of the job that a start or finish record is about.
 func note(rows []Row, r *sim.Record) {
 	switch r.Kind {
 	case sim.Start:
@@ -65,8 +65,8 @@ func note(rows []Row, r *sim.Record) {
 }
 
 // WriteJobs writes the rows of a log as CSV, in order of JobID, with the columns job_id, submit_s, start_s, end_s and jct_s.
-// Times are exact decimal seconds; the time of what did not happen is empty. WriteJobs puts an apostrophe before an id that a
-// spreadsheet would take for a formula.
+// Times are exact decimal seconds; the time of an event that did not happen is empty. WriteJobs puts an apostrophe before a job
+// id that a spreadsheet would read as a formula.
 func WriteJobs(w io.Writer, log *sim.Log) error {
 	buf := bufio.NewWriter(w)
 	c := csv.NewWriter(buf)
@@ -96,7 +96,8 @@ func WriteJobs(w io.Writer, log *sim.Log) error {
 	return nil
 }
 
-// noFormula returns a name that a spreadsheet does not calculate: names may come from anybody. Numbers stay as they are.
+// noFormula returns a name that a spreadsheet does not evaluate as a formula, since names may come from untrusted traces. It
+// leaves numbers as they are.
 func noFormula(name string) string {
 	if name == "" || !strings.Contains("=+-@", name[:1]) {
 		return name
@@ -107,7 +108,7 @@ func noFormula(name string) string {
 	return "'" + name
 }
 
-// decimal writes seconds exactly: 62s is "62", 1.5s is "1.5".
+// decimal formats a duration as exact seconds: 62s is "62", 1.5s is "1.5".
 func decimal(d time.Duration) string {
 	whole, nanos := d/time.Second, d%time.Second
 	s := strconv.FormatInt(int64(whole), 10)

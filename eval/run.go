@@ -1,8 +1,8 @@
-// Package eval compares schedulers. It simulates the same windows under every policy, measures the event logs, and computes
-// paired differences with confidence intervals. It neither trains policies nor draws charts.
+// Package eval compares schedulers. It simulates the same windows under every policy, computes metrics from the event logs, and
+// computes paired differences between policies with confidence intervals. It neither trains policies nor draws charts.
 //
-// Results hold no wall-clock time. The same plan gives the same results, byte for byte, whatever the number of workers and
-// however often it was interrupted.
+// Results contain no wall-clock times. The same plan gives the same results, byte for byte, with any number of workers and any
+// number of interruptions.
 package eval
 
 import (
@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Progress says how far a run of a plan has come.
+// Progress reports how many cases of a plan are done.
 type Progress struct {
-	Done, Of int           // cases
-	Kept     int           // how many of Done were in the journal already
-	Left     time.Duration // estimated wall-clock time until the end; 0 without Plan.Clock
+	Done, Of int           // numbers of cases
+	Kept     int           // how many of Done came from the journal
+	Left     time.Duration // estimated wall-clock time to the end; 0 without Plan.Clock
 }
 
-// FailedError says which cases of a plan failed. The other cases are done.
+// FailedError lists the cases of a plan that failed. All other cases are done.
 type FailedError struct {
 	Cases []Case
-	Errs  []error // why, one for each of Cases
-	Of    int     // cases of the plan
+	Errs  []error // the reason for each of Cases
+	Of    int     // number of cases in the plan
 }
 
 func (e *FailedError) Error() string {
@@ -44,16 +44,16 @@ func (e *FailedError) Error() string {
 // Unwrap returns the errors of the cases.
 func (e *FailedError) Unwrap() []error { return e.Errs }
 
-// Run runs the cases of the plan, several at a time, and returns their results in the order of Plan.Cases. It calls done, if that
-// is not nil, at the start and after each case, one call at a time.
+// Run simulates the cases of the plan, several at a time, and returns their results in the order of Plan.Cases. If done is not
+// nil, Run calls it at the start and after each case, one call at a time.
 //
-// With a journal, the result of a case is on disk before the case counts as done. Cases that the journal holds from before, of
-// the same scenario, policy and build, are not played again: a plan that was killed goes on where it was, and a plan with one
-// more policy plays only that. In the end the files of the folder depend on the plan alone, except for timing.jsonl. Run refuses
-// a folder that another Run uses.
+// With a journal, Run writes the result of a case to disk before it counts the case as done. It does not simulate cases again
+// that the journal contains for the same scenario, policy and build. So it resumes a plan that was killed, and simulates only the
+// new policy of a plan with one more policy. When Run returns, the files of the folder depend on the plan alone, except for
+// timing.jsonl. Run returns an error if another Run uses the folder.
 //
-// A case that fails does not stop the others. The error is then a *FailedError, and the results are those of the other cases.
-// When ctx ends, so does the run; the cases done by then are in the journal.
+// A case that fails does not stop the others. Run then returns the results of the other cases and a *FailedError. When ctx ends,
+// Run stops; the journal contains the cases done until then.
 func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) 
 	return r.end(ctx)
 }
 
-// run is what the workers of one Run share.
+// run is the state that the workers of one Run share.
 type run struct {
 	plan    *Plan
 	tasks   []task
@@ -89,11 +89,12 @@ type run struct {
 	workers int
 	report  func(Progress)
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// next is the index of the first task that no worker has claimed.
 	next    int
 	results []*Result // nil until done
-	errs    []error   // of cases
-	broken  error     // the journal's
+	errs    []error   // by case
+	broken  error     // error of the journal
 	state   Progress
 	pace    pace
 }
@@ -120,7 +121,7 @@ func (r *run) tell() {
 	r.report(r.state)
 }
 
-// work runs cases until none is left. Cases are claimed in order.
+// work simulates cases until none is left. The workers claim cases in order.
 func (r *run) work(ctx context.Context) {
 	for {
 		i, ok := r.claim(ctx)
@@ -130,7 +131,7 @@ func (r *run) work(ctx context.Context) {
 		t := &r.tasks[i]
 		res, err := r.plan.play(ctx, t)
 		if err != nil && ctx.Err() != nil {
-			return // it is not done, and not to blame
+			return // the cancellation interrupted the case, which did not fail
 		}
 		if err == nil && r.journal != nil {
 			if err := r.journal.schedule(t, res); err != nil {
@@ -179,7 +180,7 @@ func (r *run) finish(i int, res *Result, err error) {
 	r.tell()
 }
 
-// end gathers what came of it.
+// end returns the results and the errors of the run, and tidies the journal's files.
 func (r *run) end(ctx context.Context) ([]Result, error) {
 	if r.broken != nil {
 		return nil, fmt.Errorf("evaluate: %w", r.broken)

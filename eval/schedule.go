@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Stay is a period during which a job holds the same GPUs. It may have no length.
+// Stay is a period during which a job holds the same GPUs. Its length may be 0.
 type Stay struct {
 	From, To time.Duration
-	Record   *sim.Record // that began it: a start, resize or migration
-	End      sim.Kind    // what ended it: Finish, Preempt, Interrupt, Resize or Migrate; End if the log ended first
+	Record   *sim.Record // the start, resize or migration that began it
+	End      sim.Kind    // how it ended: Finish, Preempt, Interrupt, Resize or Migrate; End if the log ended first
 }
 
-// Stays returns the stays of every job of a log, by JobID, each job's in order of time. Warm jobs are among them.
+// Stays returns the stays of every job of a log, by JobID, in order of time. Warm jobs are included.
 func Stays(log *sim.Log) [][]Stay {
 	all := make([][]Stay, len(log.Jobs))
 	open := make([]bool, len(log.Jobs))
@@ -44,20 +44,21 @@ func Stays(log *sim.Log) [][]Stay {
 	return all
 }
 
-// Box is a run of neighbouring GPUs on one server that a job holds: Count GPUs from number GPU on, GPUMilli thousandths of each.
+// Box is a range of neighbouring GPUs on one server that a job holds: Count GPUs starting at index GPU, GPUMilli thousandths of
+// each.
 type Box struct {
 	Server     cluster.ServerID
 	GPU, Count int32
 	GPUMilli   int32
 }
 
-// Boxes appends to dst the GPUs that a record gives its job, in as few boxes as possible: in the order of the placement's pieces,
-// and within a piece by GPU. r must be a start, resize or migration.
+// Boxes appends to dst the GPUs that a record gives its job, in as few boxes as possible. The boxes are in the order of the
+// placement's pieces, and within a piece by GPU. r must be a start, resize or migration.
 func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 	gpus := log.GPUs(r)
 	for _, p := range log.Placement(r) {
 		held := gpus[:p.Workers]
-		if gpus = gpus[p.Workers:]; !slices.IsSorted(held) { // shares go to the fullest GPUs first
+		if gpus = gpus[p.Workers:]; !slices.IsSorted(held) { // the cluster fills the fullest GPUs with shares first
 			held = slices.Sorted(slices.Values(held))
 		}
 		for i := 0; i < len(held); {
@@ -74,7 +75,7 @@ func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 
 // Spell is a period during which a server was on loan, or a server or one of its GPUs was out of service.
 type Spell struct {
-	From, To time.Duration // To is the end of the log, if that came first
+	From, To time.Duration // To is the end of the log if the spell did not end before
 	Server   cluster.ServerID
 	GPU      int32 // -1 for the whole server
 	Lent     bool  // on loan; otherwise out of service

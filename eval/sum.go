@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sum adds products of times and counts exactly in 128 bits: a long trace overflows 64 bits of GPU-nanoseconds.
+// sum adds up products of a time and a count exactly, in 128 bits: for a long trace, GPU-nanoseconds overflow 64 bits.
 type sum struct{ hi, lo uint64 }
 
-// add adds d·n, none of which is negative.
+// add adds d·n. Neither may be negative.
 func (s *sum) add(d time.Duration, n int64) {
 	if d < 0 || n < 0 {
 		panic("eval: sum of a negative time")
@@ -21,32 +21,32 @@ func (s *sum) add(d time.Duration, n int64) {
 	s.hi, _ = bits.Add64(s.hi, hi, carry)
 }
 
-// since returns what was added after the sum was earlier.
+// since returns the amount added since the sum had the value earlier.
 func (s sum) since(earlier sum) sum {
 	lo, borrow := bits.Sub64(s.lo, earlier.lo, 0)
 	hi, _ := bits.Sub64(s.hi, earlier.hi, borrow)
 	return sum{hi, lo}
 }
 
-// seconds rounds the sum to a float64; a sum of whole seconds below 2^53 of them is exact.
+// seconds returns the sum in seconds, rounded to a float64. It is exact for whole seconds below 2^53.
 func (s sum) seconds() float64 {
 	const second = uint64(time.Second)
 	whole, rest := bits.Div64(s.hi%second, s.lo, second)
 	return float64(s.hi/second)*(1<<64) + float64(whole) + float64(rest)/float64(second)
 }
 
-// float rounds the sum to a float64, in nanoseconds.
+// float returns the sum in nanoseconds, rounded to a float64.
 func (s sum) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }
 
 func (s sum) compare(t sum) int { return cmp.Or(cmp.Compare(s.hi, t.hi), cmp.Compare(s.lo, t.lo)) }
 
-// exceeds reports whether s·d is more than t·e, exactly. No time is negative.
+// exceeds reports whether s·d > t·e, computed exactly. The times must not be negative.
 func (s sum) exceeds(d time.Duration, t sum, e time.Duration) bool {
 	a, b := s.times(uint64(d)), t.times(uint64(e))
 	return slices.Compare(a[:], b[:]) > 0
 }
 
-// times returns a product in 192 bits, high words first.
+// times returns s·n in 192 bits, high words first.
 func (s sum) times(n uint64) [3]uint64 {
 	high, middle := bits.Mul64(s.hi, n)
 	over, low := bits.Mul64(s.lo, n)
@@ -54,7 +54,7 @@ func (s sum) times(n uint64) [3]uint64 {
 	return [3]uint64{high + carry, middle, low}
 }
 
-// over returns s / t, 0 if t is 0.
+// over returns s / t, or 0 if t is 0.
 func (s sum) over(t sum) float64 {
 	if t == (sum{}) {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/table"
 )
 
-// compared says whether tables show the differences of a quantity; the JSON has those of all.
+// compared reports whether text tables show the differences of a quantity. The JSON contains the differences of all quantities.
 func compared(key string) bool {
 	return slices.Contains([]string{"mean_jct_s", "p99_jct_s", "mean_queueing_s", "mean_slowdown", "makespan_s"}, key)
 }
@@ -42,14 +42,14 @@ func (c *Comparison) title() string {
 	return fmt.Sprintf("%s: means over %s x %s", name, phrase.Count(len(c.Windows), "window"), phrase.Count(len(c.Seeds), "seed"))
 }
 
-// legend says what the table of differences shows.
+// legend explains the table of differences.
 func (c *Comparison) legend() string {
 	return fmt.Sprintf("Difference from %s in the same window, %%, [%g %% interval] over %s;\n"+
 		"* excludes 0, - has a baseline of 0; IQM: the middle half of windows and seeds, [over seeds]; wins in mean JCT",
 		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))
 }
 
-// Notes returns warnings about how far the figures can be trusted.
+// Notes returns warnings that limit how far the figures can be trusted.
 func (c *Comparison) Notes() []string {
 	var notes []string
 	if len(c.Windows) < 2 {
@@ -67,7 +67,8 @@ func (c *Comparison) Notes() []string {
 	return notes
 }
 
-// text writes the main columns as cells of text. Where cells may have a star each ends in one or a blank, so that numbers align.
+// text returns the main columns as text. In a column whose cells may have a star, each cell ends in a star or a blank, so that
+// numbers align.
 func (t *Table) text() [][]string {
 	rows := [][]string{{"policy"}}
 	for _, c := range t.Columns {
@@ -111,7 +112,7 @@ func percent(n Number) string {
 	return s
 }
 
-// show writes a value in the quantity's unit.
+// show formats a value in the quantity's unit.
 func (q Quantity) show(x float64) string {
 	switch {
 	case q.Unit == "%" && x != 0 && math.Abs(x) < 0.01:
@@ -126,7 +127,7 @@ func (q Quantity) show(x float64) string {
 
 // Markdown returns a table of one quantity, with a row for each policy and a column for each scenario. The baseline's cells are
 // means. The other cells are differences from the baseline in percent, bold if they are separable. key must be the Key of a
-// Quantity, and there must be a comparison.
+// Quantity, and there must be at least one comparison.
 func Markdown(all []Comparison, key string) string {
 	k := slices.Index(quantityKeys(), key)
 	q := Quantities()[k]
@@ -151,7 +152,7 @@ func Markdown(all []Comparison, key string) string {
 			rows[p.Policy][i] = cell
 		}
 	}
-	// The baseline leads.
+	// Put the baseline first.
 	if at := slices.Index(names, all[0].Baseline); at > 0 {
 		names = slices.Insert(slices.Delete(names, at, at+1), 0, all[0].Baseline)
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Timeline describes an episode over time. It divides [0, Until) into parts of equal length, to the nanosecond, and its slices
-// have an element for each part. A job that waits for no time is not waiting. After the log's last record no job waits or holds
-// anything, and everything else stays as it was.
+// Timeline describes an episode over time. It divides [0, Until) into parts of equal length, rounded to nanoseconds. Its slices
+// have one element for each part. A job that starts the instant it is submitted does not count as waiting. After the log's last
+// record no job waits or holds GPUs; Open, Lent and Need keep their last values.
 type Timeline struct {
 	Until   time.Duration
-	Waiting []float64 // the most GPUs that waiting jobs asked for at one time
-	Queue   []float64 // the most jobs that waited at one time
+	Waiting []float64 // the largest number of GPUs that waiting jobs asked for at one time
+	Queue   []float64 // the largest number of jobs that waited at one time
 	Held    []float64 // mean number of GPUs that jobs held
 	Open    []float64 // mean number of GPUs that training jobs could use
 	Lent    []float64 // mean number of inference servers on loan
 	Need    []float64 // mean number of servers that the inference pool needed
 }
 
-// NewTimeline returns the timeline of a log, cut or continued to end at until, in so many parts. If until is not above 0, all
-// elements are 0.
+// NewTimeline returns the timeline of a log with the given number of parts, truncated or extended to end at until. If until is 0
+// or negative, all elements are 0.
 func NewTimeline(log *sim.Log, until time.Duration, parts int) Timeline {
 	t := Timeline{Until: until}
 	for _, s := range []*[]float64{&t.Waiting, &t.Queue, &t.Held, &t.Open, &t.Lent, &t.Need} {
@@ -53,14 +53,14 @@ func NewTimeline(log *sim.Log, until time.Duration, parts int) Timeline {
 	return t
 }
 
-// bound returns where a part begins.
+// bound returns the time at which part i begins.
 func (t *Timeline) bound(i int) time.Duration {
 	hi, lo := bits.Mul64(uint64(t.Until), uint64(i))
 	at, _ := bits.Div64(hi, lo, uint64(len(t.Held)))
 	return time.Duration(at)
 }
 
-// part returns the first part that ends after an instant before Until.
+// part returns the index of the first part that ends after at, which must be before Until.
 func (t *Timeline) part(at time.Duration) int {
 	hi, lo := bits.Mul64(uint64(at), uint64(len(t.Held)))
 	i, _ := bits.Div64(hi, lo, uint64(t.Until))
@@ -70,7 +70,7 @@ func (t *Timeline) part(at time.Duration) int {
 	return int(i)
 }
 
-// fill adds what holds in [from, to) to the parts that it touches.
+// fill adds the state n, which lasts from from to to, to the parts that this period touches.
 func (t *Timeline) fill(from, to time.Duration, n *level) {
 	if from >= to {
 		return
