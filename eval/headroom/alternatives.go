@@ -10,29 +10,29 @@ import (
 	"github.com/clustergym/clustergym/placement"
 )
 
-// What the search draws its alternatives from.
+// Limits of the alternatives that the search draws.
 const (
-	items     = 64 // candidates of a decision point, at most
-	proposers = 3  // policies whose proposals are among them: the best of those that the search began with
+	items     = 64 // the most candidates at a decision point
+	proposers = 3  // number of policies that propose candidates: the best of those that the search began with
 )
 
-// other is something else to do at a decision point.
+// other is an alternative at a decision point: either operations to do first, or a job to hold back.
 type other struct {
-	ops  []cluster.Proposal // do this first; none: do not tell
-	job  cluster.JobID      // of this job
-	hold time.Duration      // until then
+	ops  []cluster.Proposal // operations to do first; if empty, hide a job from the policy
+	job  cluster.JobID      // the job to hide
+	hold time.Duration      // the time until which to hide it
 }
 
 func (o other) equal(p other) bool { return o.job == p.job && o.hold == p.hold && same(o.ops, p.ops) }
 
-// same reports whether operations are equal.
+// same reports whether two lists of operations are equal.
 func same(a, b []cluster.Proposal) bool {
 	return slices.EqualFunc(a, b, func(a, b cluster.Proposal) bool {
 		return a.Kind == b.Kind && a.Job == b.Job && a.Server == b.Server && slices.Equal(a.Placement, b.Placement)
 	})
 }
 
-// proposed is a scheduler that proposes what was proposed already.
+// proposed is a scheduler that repeats operations proposed before.
 type proposed struct{ ops []cluster.Proposal }
 
 // Name implements cluster.Scheduler.
@@ -51,8 +51,8 @@ func (p *proposed) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// newBoard returns what finds the candidates of a decision point, those of so many of the best policies among them; so many times
-// as many candidates as usual.
+// newBoard returns a source of the candidates of a decision point. Up to proposers of the best policies propose candidates, and
+// the source lists times as many candidates as usual.
 func (d *decider) newBoard(times, proposers int) (candidates.Source, error) {
 	c := candidates.Default(func() cluster.Scheduler { return &d.own })
 	c.Start = func() placement.Placer {
@@ -72,8 +72,9 @@ func (d *decider) newBoard(times, proposers int) (candidates.Source, error) {
 	return b, b.Reset(d.opts.Seed)
 }
 
-// others draws alternatives: a job that starts does not, until some running job has ended; or one of the candidates is done
-// before what the policy does. Of a wider search every other candidate is one that only the longer list has.
+// others draws alternatives for a decision point. Either it holds back a job that the policy starts, until some running job has
+// ended; or it does one of the candidates before the policy's own operations. In the wider search, every second candidate is one
+// that only the longer list contains.
 func (d *decider) others(tx *cluster.Txn) ([]other, error) {
 	m := record(tx)
 	var starts []cluster.JobID
@@ -114,10 +115,11 @@ func (d *decider) others(tx *cluster.Txn) ([]other, error) {
 	return all, nil
 }
 
-// found is the operations of candidates: those about jobs that the policy starts, and the others.
+// found contains the operations of candidates, in two groups: those about jobs that the policy starts, and the others.
 type found [2][][]cluster.Proposal
 
-// pick draws a candidate, none where there is none about such jobs. Without a rest, it draws as if there were no such list.
+// pick draws one of the two groups and then a candidate of that group; it returns nil if the group is empty. If rest is empty, the
+// random draws are the same as in the usual search.
 func (d *decider) pick(usual, rest *found) []cluster.Proposal {
 	about := d.draw.IntN(2)
 	var ops []cluster.Proposal
@@ -130,7 +132,7 @@ func (d *decider) pick(usual, rest *found) []cluster.Proposal {
 	return ops
 }
 
-// drop forgets those that are among others.
+// drop removes the candidates that are also in others.
 func (f *found) drop(others *found) {
 	for about := range f {
 		f[about] = slices.DeleteFunc(f[about], func(ops []cluster.Proposal) bool {
@@ -139,8 +141,8 @@ func (f *found) drop(others *found) {
 	}
 }
 
-// find returns what a board finds beside the operations that the policy proposes. It is the board's,
-// and valid until the next call.
+// find returns the candidates that a board lists besides the operations that the policy proposes. They belong to the board and
+// are valid until its next call.
 func (d *decider) find(b candidates.Source, ops []cluster.Proposal, starts []cluster.JobID) (f found, err error) {
 	d.before.Fork(&d.fork)
 	tx := d.fork.State().Txn()
@@ -151,7 +153,7 @@ func (d *decider) find(b candidates.Source, ops []cluster.Proposal, starts []clu
 	}
 	for _, c := range b.List() {
 		if c.Kind == candidates.Own || c.Kind == candidates.Part || len(c.Ops) == 0 {
-			continue // the policy does that anyway, or it waits, which a hold does in knowledge of the future
+			continue // the policy does this anyway, or it means waiting, and a hold waits with knowledge of the future
 		}
 		about := 1
 		if slices.Contains(starts, c.Job) {
@@ -162,8 +164,8 @@ func (d *decider) find(b candidates.Source, ops []cluster.Proposal, starts []clu
 	return f, nil
 }
 
-// ends returns until when it may be worth to wait: when running jobs will end, at their present speeds and by what they really
-// have to do, and when the next jobs will be submitted.
+// ends returns the times until which holding a job back may pay: when the running jobs will end, by their present speeds and true
+// work, and when the next jobs will be submitted.
 func (d *decider) ends(s *cluster.View) []time.Duration {
 	var all []time.Duration
 	for _, id := range s.Running() {
@@ -179,5 +181,5 @@ func (d *decider) ends(s *cluster.View) []time.Duration {
 	return slices.Compact(all)
 }
 
-// work is the job's true work.
+// work returns the job's true work.
 func (d *decider) work(id cluster.JobID) time.Duration { return d.start.Jobs[id].Work }

@@ -6,25 +6,26 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Bounds are seconds that no scheduler of this simulator goes below on an episode, whatever it gives to jobs and whatever it
-// knows of the future, if it finishes every job. They hold to within the simulator's rounding, half a nanosecond for each
-// change of a speed. Warm jobs are left out: they only take room away.
+// Bounds are lower bounds, in seconds, for any scheduler of this simulator that finishes every job of an episode, even one that
+// knows the future. They hold up to the simulator's rounding, half a nanosecond for each change of a speed. Warm jobs are left
+// out: they only take capacity away.
 type Bounds struct {
-	// MeanJCT is the best of the four below.
+	// MeanJCT is the highest of the four bounds below.
 	MeanJCT float64 `json:"mean_jct_s"`
-	// Makespan: a job alone, and all the work that is submitted from some instant on.
+	// Makespan bounds the last finish, by single jobs run alone and by all work submitted from some time on.
 	Makespan float64 `json:"makespan_s"`
 
-	Isolated float64 `json:"isolated_s"` // every job alone on the best that the cluster has
-	Shortest float64 `json:"shortest_s"` // one machine that is the whole cluster, shortest remaining time first
-	Busy     float64 `json:"busy_s"`     // the mean busy times of that machine, and half of the own length
-	Priced   float64 `json:"priced_s"`   // by prices on the machine's time
+	Isolated float64 `json:"isolated_s"` // every job runs alone on the best GPUs of the cluster
+	Shortest float64 `json:"shortest_s"` // the whole cluster is one machine, shortest remaining time first
+	Busy     float64 `json:"busy_s"`     // the mean busy times of that machine, plus half of each job's least time
+	Priced   float64 `json:"priced_s"`   // dual bound with a price on the machine's time
 }
 
-// Tight is a hair that takes the rounding of sums and products off bounds.
+// tight reduces bounds slightly, to allow for rounding in sums and products.
 const tight = 1 - 1e-9
 
-// newBounds works them out; an error names physics of which no bound is known. It costs about as much as a few episodes.
+// newBounds computes the bounds of an episode. It returns an error if a part of the physics has no known bound. It costs about as
+// much time as a few episodes.
 func newBounds(e *sim.Episode) (*Bounds, error) {
 	v, err := newSpeeds(&e.Config)
 	if err != nil {

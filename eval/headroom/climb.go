@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// climb changes what a scheduler is told, keeps what makes the sum of completion times no higher, and goes on from there: a
-// stochastic hill climb over the jobs' places in the order and over holds. Jobs that wait long are tried most.
+// climb is a stochastic hill climb over the false information that a scheduler gets: estimates, which change its order of jobs,
+// and holds. It keeps a change if the sum of completion times does not rise. It changes jobs that wait long most often.
 func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Rand) (base, error) {
 	weights := f.weigh(best.course)
 	for end := f.played + budget; f.played < end; {
@@ -41,7 +41,7 @@ func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Ra
 	return best, nil
 }
 
-// weigh returns running sums of how much each job is worth a try: by what it loses, and a little more.
+// weigh returns cumulative weights for drawing a job: each job's weight is its loss plus a constant.
 func (f *finder) weigh(c *course) []float64 {
 	sums := make([]float64, len(c.rows))
 	total := 0.0
@@ -52,12 +52,12 @@ func (f *finder) weigh(c *course) []float64 {
 	return sums
 }
 
-// loss grows with how much longer a job took than it must.
+// loss grows with the time that a job took beyond its lower bound.
 func (f *finder) loss(r *eval.Row) float64 {
 	return math.Sqrt(max(r.JCT().Seconds()-f.least[r.Job], 0))
 }
 
-// pick draws a job by its weight.
+// pick draws a job by cumulative weights.
 func pick(sums []float64, draw *rand.Rand) int {
 	x := draw.Float64() * sums[len(sums)-1]
 	lo, hi := 0, len(sums)-1
@@ -71,16 +71,16 @@ func pick(sums []float64, draw *rand.Rand) int {
 	return lo
 }
 
-// mutate makes one change.
+// mutate makes one random change.
 func (f *finder) mutate(next *candidate, c *course, weights []float64, draw *rand.Rand) {
 	w := next.influence
 	i := pick(weights, draw)
 	job := &c.rows[i]
 	id := int(job.Job)
 	switch draw.IntN(6) {
-	case 0, 1: // longer or shorter than told
+	case 0, 1: // a longer or shorter estimate
 		w.told[id] = scaled(w.told[id], math.Exp(1.5*draw.NormFloat64()))
-	case 2: // one that ran while it waited comes after it, and waits until it was submitted or has started
+	case 2: // a job that ran while this one waited comes after it, and is held until this one was submitted or started
 		if k := f.rival(c, job.Submit, job.Start, draw); k >= 0 && k != i {
 			other := &c.rows[k]
 			w.told[other.Job] = max(w.told[other.Job], scaled(w.told[id], 1.1))
@@ -88,20 +88,20 @@ func (f *finder) mutate(next *candidate, c *course, weights []float64, draw *ran
 				w.until[other.Job] = at + time.Millisecond
 			}
 		}
-	case 3: // it is as urgent as another
+	case 3: // a slightly shorter estimate than another job's
 		if k := f.rival(c, job.Submit, job.Start, draw); k >= 0 {
 			w.told[id] = scaled(w.told[c.rows[k].Job], 0.9)
 		}
-	case 4: // held until another has finished
+	case 4: // held until another job has finished
 		if k := draw.IntN(len(c.rows)); c.rows[k].End > job.Submit && c.rows[k].End < job.End {
 			w.until[id] = c.rows[k].End + time.Millisecond
 		}
-	case 5: // as it was
+	case 5: // as at the beginning of the search
 		w.told[id], w.until[id] = next.from.told[id], 0
 	}
 }
 
-// rival draws a job that ran in that time, -1 if a few draws find none.
+// rival draws a job that ran between from and to. It returns -1 if 64 draws find none.
 func (f *finder) rival(c *course, from, to time.Duration, draw *rand.Rand) int {
 	for range 64 {
 		k := draw.IntN(len(c.rows))
@@ -112,7 +112,7 @@ func (f *finder) rival(c *course, from, to time.Duration, draw *rand.Rand) int {
 	return -1
 }
 
-// scaled is at least a nanosecond: 0 would be no estimate.
+// scaled returns d · by, but at least one nanosecond, because an estimate of 0 means none.
 func scaled(d time.Duration, by float64) time.Duration {
 	return time.Duration(min(max(float64(d)*by, 1), float64(math.MaxInt64/4)))
 }

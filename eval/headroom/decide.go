@@ -14,34 +14,34 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// tries is how many alternatives are played at a decision point.
+// tries is the number of alternatives that the search simulates at a decision point.
 const tries = 5
 
-// decider plays an episode and at decision points tries what else could be done, by forks that the candidate plays to their
-// ends: a rollout with the true future. It goes over to an alternative that ends better than the way it is on, which it
-// knows to the end, so that it never ends worse than the candidate.
+// decider improves an episode by rollouts with the true future. At decision points it forks the simulation, does an alternative
+// in the fork, and lets the candidate scheduler play the fork to the end. It adopts an alternative whose final sum of completion
+// times is lower than that of the current course. The current course is known to its end, so the result is never worse than the
+// candidate's.
 type decider struct {
 	*finder
 	base    *candidate
-	until   []time.Duration // of the influence, with the holds of alternatives taken
+	until   []time.Duration // the holds of the influence, with those of adopted alternatives
 	live    *sim.Sim
 	sched   *influenced
-	goal    time.Duration // the sum in which the way it is on ends
-	before  sim.Sim       // the decision point before the candidate decided
+	goal    time.Duration // the final sum of completion times of the current course
+	before  sim.Sim       // the state at the decision point, before the candidate decided
 	fork    sim.Sim
 	moves   []move
-	own     proposed // by the policy, which the board shows candidates beside
+	own     proposed // the policy's own operations, given to the board as a scheduler
 	board   candidates.Source
-	wider   candidates.Source // that finds more, nil for none
+	wider   candidates.Source // a source of more candidates; nil for none
 	submits []time.Duration   // of all jobs, ascending
-	worth   []float64         // of looking at a decision about a job
-	cost    float64           // of looking at the decision points to come, each with a chance of its worth
+	worth   []float64         // by job: how much it is worth to examine a decision about it
+	cost    float64           // of the decision points to come: the sum of worth times the cost of an alternative
 	draw    *rand.Rand
-	extra   *rand.Rand // for what only wider finds, so that without any the search is the usual one
+	extra   *rand.Rand // random draws for the wider list only, so that without one the search draws as usual
 }
 
-// decide returns what was done where it is better than what the candidate does. It draws from so many times as many candidates as
-// usual.
+// decide returns the improved course, at worst as good as the candidate's. It draws from times as many candidates as usual.
 func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget, times int, pass string) (*course, error) {
 	d := &decider{
 		finder: f, base: c, until: slices.Clone(c.influence.until), goal: from.sum,
@@ -86,7 +86,7 @@ func (d *decider) scheduler() (*influenced, error) {
 	return &influenced{inner: inner, until: d.until, warm: d.warm}, err
 }
 
-// appraise says what decisions about jobs are worth: half of it by what the jobs lose, half of it the same for all.
+// appraise sets the worth of decisions about each job: half of the total in proportion to the jobs' losses, half equally.
 func (d *decider) appraise(c *course) {
 	d.worth = make([]float64, len(d.start.Jobs))
 	sum := 0.0
@@ -100,7 +100,7 @@ func (d *decider) appraise(c *course) {
 	}
 }
 
-// survey plays the candidate to see what decision points are worth in all.
+// survey plays the candidate once to add up the cost of examining all its decision points.
 func (d *decider) survey(ctx context.Context) error {
 	s, err := d.episode(d.base.influence)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *decider) survey(ctx context.Context) error {
 	return s.Run(ctx, &surveyor{sched, d}, d.opts.Seed)
 }
 
-// surveyor adds up what it would cost to look at decisions, each with a chance of its worth.
+// surveyor adds up the cost of examining decision points, each weighted by its worth.
 type surveyor struct {
 	*influenced
 	decider *decider
@@ -126,8 +126,8 @@ func (v *surveyor) Schedule(tx *cluster.Txn) error {
 	return v.influenced.Schedule(tx)
 }
 
-// value is what it is worth to look at a decision point, for those that wait, and the share of the episode that is left, which
-// is what an alternative costs.
+// value returns the worth of examining a decision point, summed over the waiting jobs, and the fraction of the jobs that are not
+// done, which is the cost of simulating an alternative.
 func (d *decider) value(s *cluster.View) (worth, share float64) {
 	for _, id := range s.Pending() {
 		worth += d.worth[id]
@@ -141,7 +141,7 @@ func (d *decider) value(s *cluster.View) (worth, share float64) {
 	return worth, float64(left) / float64(s.Jobs())
 }
 
-// run plays and looks, until so many episodes were simulated in all; from then on it plays.
+// run plays the episode and examines decision points until end episodes were simulated in all. After that it only plays.
 func (d *decider) run(ctx context.Context, end float64) (err error) {
 	if d.live, err = d.episode(d.base.influence); err != nil {
 		return err
@@ -188,7 +188,8 @@ func (d *decider) run(ctx context.Context, end float64) (err error) {
 	return nil
 }
 
-// improve plays alternatives to what the open transaction proposes and reports whether one was taken, with the decision made.
+// improve simulates alternatives to the operations that the open transaction proposes. If one is better, it adopts the best one,
+// completes the decision and returns true.
 func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (bool, error) {
 	all, err := d.others(tx)
 	if err != nil {
@@ -239,7 +240,7 @@ func (d *decider) try(o *other) (time.Duration, error) {
 	return sched.sum, nil
 }
 
-// begin does what is different.
+// begin applies an alternative: it does its operations, or returns the holds with the alternative's hold added.
 func (d *decider) begin(s *sim.Sim, o *other) ([]time.Duration, error) {
 	for i := range o.ops {
 		if err := s.State().Txn().Do(&o.ops[i]); err != nil {
@@ -254,7 +255,7 @@ func (d *decider) begin(s *sim.Sim, o *other) ([]time.Duration, error) {
 	return until, nil
 }
 
-// take goes over to the alternative.
+// take adopts an alternative: it continues the episode in a fork in which the alternative was done.
 func (d *decider) take(o *other, goal time.Duration) error {
 	next := &sim.Sim{}
 	d.before.Fork(next)

@@ -5,23 +5,24 @@ import (
 	"slices"
 )
 
-// priced bounds the sum of completion times by prices on the machine: the strongest of the bounds, as it knows at once that
-// jobs share the machine and that none is faster than its least time.
+// priced computes the strongest of the lower bounds on the sum of completion times. It puts prices on the machine's time, and so
+// takes into account both that jobs share the machine and that no job is faster than its least time.
 //
-// Let λ(t) ≥ 0 be any price of the whole machine at t. A schedule in which the jobs never hold more than the machine pays at
-// most ∫λ. So the sum of completion times is at least the sum of what jobs wait and pay less ∫λ, and that is at least
+// Let λ(t) ≥ 0 be any price of the whole machine at time t. In a schedule in which the jobs never hold more than the machine, all
+// jobs together pay at most ∫λ. So the sum of completion times is at least the sum of what the jobs wait and pay, less ∫λ. That
+// is at least
 //
 //	Σ_j min over C of [ C - submit_j + volume_j/least_j · (the cheapest λ in [submit_j, C], a time of least_j long) ] - ∫λ
 //
-// for a job that ends at C has worked until then, nowhere at more than 1/least of its work a second, and pays volume·λ(t) for
-// what it does at t. Any λ gives a valid bound (weak duality); subgradient steps look for a good one. λ is constant in bins
-// and 0 after the last.
+// because a job that ends at C has done its work by then, at no time more than 1/least of it per second, and pays volume·λ(t) for
+// the work done at t. Any λ gives a valid bound (weak duality); subgradient steps search for a good one. λ is constant in each
+// bin and 0 after the last.
 type priced struct {
 	items  []item
-	width  float64   // of a bin, seconds
-	price  []float64 // of a second of the machine, by bin
-	usage  []float64 // of the machine, by bin: what the jobs would hold at these prices, in seconds
-	chosen []held    // scratch: ascending in price
+	width  float64   // length of a bin, in seconds
+	price  []float64 // by bin: price of a second of the machine
+	usage  []float64 // by bin: seconds of the machine that the jobs would hold at these prices
+	chosen []held    // scratch, in ascending order of price
 }
 
 type held struct {
@@ -34,8 +35,8 @@ const (
 	iterations = 120
 )
 
-// dual returns the best of the bounds that were tried, at least start. Polyak's step aims at a value that is out of reach by
-// less and less.
+// dual returns the highest bound that it finds, at least start. The target of Polyak's step exceeds the best value by a gap that
+// shrinks when there is no progress.
 func dual(items []item, start float64) float64 {
 	p := newPriced(items)
 	if p.width == 0 {
@@ -65,7 +66,7 @@ func dual(items []item, start float64) float64 {
 	return best
 }
 
-// newPriced begins with what a fluid would pay: a second of the machine delays all that wait by as much.
+// newPriced starts with the prices of a fluid schedule, in which a second of the machine delays all waiting jobs equally.
 func newPriced(items []item) *priced {
 	p := &priced{items: items, price: make([]float64, bins), usage: make([]float64, bins+1)}
 	ends, last := make([]float64, len(items)), 0.0
@@ -85,7 +86,7 @@ func newPriced(items []item) *priced {
 	return p
 }
 
-// value is the bound at the present prices. It leaves the usage that goes with it.
+// value returns the bound at the present prices and sets usage to match.
 func (p *priced) value() float64 {
 	clear(p.usage)
 	sum := 0.0
@@ -105,15 +106,16 @@ func (p *priced) value() float64 {
 	return sum
 }
 
-// cheapest minimises over the end of an item what it waits and pays, and says when it then ends. With an end it stops there
-// and leaves in chosen when the item works.
+// cheapest minimises the sum of an item's waiting time and payment over its end time, and returns the minimum and that end. If
+// stop is not negative, the item ends at stop, and chosen is set to the times at which it works.
 func (p *priced) cheapest(it *item, stop float64) (cost, end float64) {
 	p.chosen = p.chosen[:0]
 	rate := it.volume / it.least
 	at, first := it.submit, int(it.submit/p.width)
 	short, paid := it.least, 0.0
 	for k := first; ; k++ {
-		bin, price, until := bins, 0.0, it.submit+it.least+p.width*bins // of the time after the last bin: as long as need be
+		// Time after the last bin has price 0 and is as long as needed.
+		bin, price, until := bins, 0.0, it.submit+it.least+p.width*bins
 		if k < bins {
 			bin, price, until = k, p.price[k], float64(k+1)*p.width
 		}
@@ -147,20 +149,20 @@ func (p *priced) cheapest(it *item, stop float64) (cost, end float64) {
 			}
 		}
 		at = max(at, until)
-		// To go on costs the wait until then at least.
+		// Any later end costs at least the waiting time until then.
 		if k >= bins || short == 0 && (stop >= 0 && at >= stop || stop < 0 && at-it.submit >= cost) {
 			return cost, end
 		}
 	}
 }
 
-// choose keeps the list in order of price.
+// choose inserts h into chosen, which is sorted by price.
 func (p *priced) choose(h held) {
 	at, _ := slices.BinarySearchFunc(p.chosen, h, func(a, b held) int { return cmp.Compare(a.price, b.price) })
 	p.chosen = slices.Insert(p.chosen, at, h)
 }
 
-// step moves the prices towards a value that is higher by gap; false if there is nowhere to go.
+// step moves the prices towards a value that is higher by gap. It returns false if no step is possible.
 func (p *priced) step(gap float64) bool {
 	norm := 0.0
 	for k := range p.price {

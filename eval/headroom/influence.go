@@ -8,18 +8,19 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// influence is what a search tells a scheduler that is not so: other estimates of jobs, and later submissions. It thereby changes
-// the scheduler's order of jobs and makes it hold servers free, whatever the scheduler is. The simulator knows the truth.
+// influence is the false information that the search gives a scheduler: other estimates and later submissions of jobs. It changes
+// the scheduler's order of jobs and makes it keep servers free, without any change to the scheduler. The simulator itself uses
+// the true values.
 type influence struct {
-	told  []time.Duration // the estimate, by job
-	until []time.Duration // the scheduler hears of the job then; 0: at once
+	told  []time.Duration // the estimate that the scheduler sees, by job
+	until []time.Duration // the time at which the scheduler learns of the job, by job; 0: at its submission
 }
 
 func (w *influence) clone() *influence {
 	return &influence{slices.Clone(w.told), slices.Clone(w.until)}
 }
 
-// truth tells what the scenario grants, or with known how long jobs really run.
+// truth returns the influence that changes nothing: the scenario's own estimates, or, if known is true, the true run times.
 func truth(jobs []trace.Job, known bool) *influence {
 	w := &influence{told: make([]time.Duration, len(jobs)), until: make([]time.Duration, len(jobs))}
 	for i := range jobs {
@@ -30,7 +31,7 @@ func truth(jobs []trace.Job, known bool) *influence {
 	return w
 }
 
-// jobs returns the jobs as the scheduler is told of them.
+// jobs returns the jobs with the estimates that the scheduler sees.
 func (w *influence) jobs(real []trace.Job) []trace.Job {
 	told := slices.Clone(real)
 	for i := range told {
@@ -39,21 +40,22 @@ func (w *influence) jobs(real []trace.Job) []trace.Job {
 	return told
 }
 
-// influenced is a scheduler that hears of jobs when a influence says, and that counts the completion times of those that end.
+// influenced wraps a scheduler. It withholds the arrivals of jobs as an influence says, and adds up the completion times of the
+// jobs that finish.
 type influenced struct {
 	inner   cluster.Scheduler
 	until   []time.Duration
 	warm    int
-	waiting []cluster.JobID // that it has not heard of
+	waiting []cluster.JobID // jobs that the scheduler has not been told of
 	events  []cluster.Event
-	asked   time.Duration // when it wants to be woken, 0 for never
-	sum     time.Duration // of completion times, from job warm on
+	asked   time.Duration // the wake-up that the inner scheduler requested; 0 for none
+	sum     time.Duration // of completion times of all jobs except warm ones
 }
 
 // Name implements cluster.Scheduler.
 func (w *influenced) Name() string { return w.inner.Name() }
 
-// Reset implements cluster.Scheduler. The sum goes on.
+// Reset implements cluster.Scheduler. It keeps the sum.
 func (w *influenced) Reset(seed uint64) error {
 	w.waiting, w.asked = w.waiting[:0], 0
 	return w.inner.Reset(seed)
@@ -74,7 +76,7 @@ func (w *influenced) Schedule(tx *cluster.Txn) error {
 		w.events = append(w.events, e)
 	}
 	w.waiting = slices.DeleteFunc(w.waiting, func(id cluster.JobID) bool {
-		if s.Phase(id) != cluster.Pending { // the scheduler looks at the state itself
+		if s.Phase(id) != cluster.Pending { // the scheduler can start the job without its event, since it reads the state
 			return true
 		}
 		if w.until[id] > now {
@@ -94,7 +96,7 @@ func (w *influenced) Schedule(tx *cluster.Txn) error {
 		w.asked = at
 	}
 	if w.asked > 0 {
-		tx.WakeAt(w.asked) // of two instants that are asked for the simulator keeps the earlier one alone
+		tx.WakeAt(w.asked) // the simulator keeps only the earliest of the requested wake-ups
 	}
 	for _, id := range w.waiting {
 		tx.WakeAt(w.until[id])

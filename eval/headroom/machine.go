@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// sumOfLargest adds up the n largest.
+// sumOfLargest returns the sum of the n largest numbers.
 func sumOfLargest(xs []float64, n int) float64 {
 	xs = slices.Clone(xs)
 	slices.Sort(xs)
@@ -17,9 +17,9 @@ func sumOfLargest(xs []float64, n int) float64 {
 	return total
 }
 
-// ready is a heap of items by what is left of their volume, or by their whole volume.
+// ready is a heap of items, ordered by their remaining volume or by their whole volume.
 type ready struct {
-	left []float64 // of all items
+	left []float64 // remaining volume, by item
 	key  []float64
 	ids  []int
 }
@@ -34,8 +34,9 @@ func (r *ready) Pop() any {
 	return last
 }
 
-// single plays the items on one machine that does one second of volume a second, preemptively: always the item with the
-// smallest key, which with remaining is what is left of it and else its whole volume. run is called for every stretch.
+// single simulates the items on one machine that does one second of volume per second, with preemption. The machine always serves
+// the item with the smallest key: its remaining volume if remaining is true, otherwise its whole volume. single calls run for
+// every period of service.
 func single(items []item, remaining bool, run func(i int, from, to float64, last bool)) {
 	order := make([]int, len(items))
 	r := ready{left: make([]float64, len(items)), key: make([]float64, len(items))}
@@ -70,7 +71,7 @@ func single(items []item, remaining bool, run func(i int, from, to float64, last
 	}
 }
 
-// isolated bounds the sum of completion times: nobody waits, nobody is slowed down.
+// isolated returns a lower bound on the sum of completion times: no job waits or slows down.
 func isolated(items []item) float64 {
 	sum := 0.0
 	for i := range items {
@@ -79,9 +80,9 @@ func isolated(items []item) float64 {
 	return sum
 }
 
-// shortest bounds it by one machine that is the whole cluster and may serve one job with all of it: shortest remaining
-// processing time first is best there (Schrage, Operations Research 1968), and any schedule of the cluster is one of the
-// machine that shares itself out.
+// shortest returns a lower bound from one machine that stands for the whole cluster and can serve one job with all its capacity.
+// On one machine, shortest remaining processing time first is optimal (Schrage, Operations Research 1968), and any schedule of
+// the cluster is also a schedule of the machine, with its capacity divided between jobs.
 func shortest(items []item) float64 {
 	sum := 0.0
 	single(items, true, func(i int, _, to float64, last bool) {
@@ -92,14 +93,14 @@ func shortest(items []item) float64 {
 	return sum
 }
 
-// busy bounds it by mean busy times. Let x(t) be how much of its work a job does a second at t, as a share of all of it: the
-// integral is 1, and x never exceeds 1/least. Its mean busy time M, the integral of t x(t), is the least before a completion
-// at C where x is 1/least just before C: C ≥ M + least/2. The sum of M over jobs is least where one machine always does the
-// job with the smallest volume among those submitted, preemptively (Goemans, Queyranne, Schulz, Skutella and Wang, SIAM J.
-// Discrete Mathematics 2002, lemma 3.1). With all jobs submitted at 0 this is the bound of Eastman, Even and Isaacs
-// (Management Science 1964); half of the own length is theirs.
+// busy returns a lower bound from mean busy times. Let x(t) be the fraction of its work that a job does per second at t. The
+// integral of x is 1, and x never exceeds 1/least. Let M, the mean busy time, be the integral of t·x(t). For a completion at C, M
+// is largest if x is 1/least just before C, so C ≥ M + least/2. The sum of M over jobs is smallest on one machine that always
+// serves the job with the smallest volume among those submitted, preemptively (Goemans, Queyranne, Schulz, Skutella and Wang,
+// SIAM J. Discrete Mathematics 2002, lemma 3.1). If all jobs are submitted at 0, this is the bound of Eastman, Even and Isaacs
+// (Management Science 1964), from which the term least/2 comes.
 //
-// Work that a failure destroys is left out of x, which only gives way to more.
+// Work that a failure destroys is not part of x; leaving it out can only lower the bound.
 func busy(items []item) float64 {
 	sum := 0.0
 	single(items, false, func(i int, from, to float64, _ bool) {
@@ -117,7 +118,8 @@ func busy(items []item) float64 {
 	return sum
 }
 
-// latest bounds the last finish: of a job alone, and of all that are submitted from some instant on.
+// latest returns a lower bound on the last finish: for each job, its submission plus its least time, and plus the volume of all
+// jobs submitted from then on.
 func latest(items []item) float64 {
 	order := slices.Clone(items)
 	slices.SortFunc(order, func(a, b item) int { return cmp.Compare(b.submit, a.submit) })

@@ -15,51 +15,52 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Group is what a rival may do, or a row that is no policy.
+// Group is the kind of a row of the report: what a rival may do, or a row that is not a policy.
 type Group string
 
 // The rows of a report, in its order.
 const (
 	Fixed       Group = "fixed demand" // gives every job what it asks for
-	Menu        Group = "same menu"    // chooses amounts, shares and workers
-	Prior       Group = "tuned prior"  // what a learned team starts from
-	LookAhead   Group = "look-ahead"   // simulates futures before it decides, of which it knows none
-	hindsight   Group = "hindsight"    // the best of these in each window: nobody knows beforehand which it is
-	clairvoyant Group = "clairvoyant"  // knows the true future: nobody can deploy it
-	wide        Group = "wider"        // likewise, and draws from more candidates
-	bound       Group = "bound"        // no scheduler goes below
+	Menu        Group = "same menu"    // chooses amounts, GPU shares and numbers of workers
+	Prior       Group = "tuned prior"  // the base policy that a learned team starts from
+	LookAhead   Group = "look-ahead"   // simulates possible futures before it decides, without knowing the true one
+	hindsight   Group = "hindsight"    // the best rival of each window, which nobody knows beforehand
+	clairvoyant Group = "clairvoyant"  // the search, which knows the true future and cannot be deployed
+	wide        Group = "wider"        // the same search, drawing from more candidates
+	bound       Group = "bound"        // the lower bound for any scheduler
 )
 
-// Reserved are names that no rival may have.
+// Reserved returns the names that no rival may have.
 func Reserved() []string {
 	return []string{string(hindsight), string(clairvoyant), string(wide), string(bound)}
 }
 
-// Rival is a policy that a scenario is measured with.
+// Rival is an existing policy that Measure plays on the scenario.
 type Rival struct {
 	policy.Policy
 	Group Group
 }
 
-// Plan is what to measure.
+// Plan describes what to measure.
 type Plan struct {
 	Suite   eval.Suite
 	Rivals  []Rival
-	Effort  int // of the search in each window, see searchOptions
-	Wider   int // how many times as many candidates a second search draws from, likewise
-	Workers int // windows or episodes at a time, 0: GOMAXPROCS
-	// Progress, if not nil, is called now and then with the number of episodes simulated, one call at a time.
+	Effort  int // the search's budget of episodes in each window: see searchOptions
+	Wider   int // a second search draws from this many times as many candidates: see searchOptions
+	Workers int // how many windows or episodes run at a time; 0: GOMAXPROCS
+	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
 }
 
-// caseOf is a window under a seed.
+// caseOf is a window with a seed.
 type caseOf struct {
 	window int
 	seed   uint64
 }
 
-// Measure plays every rival in every window, bounds every window and searches it. A rival that fails or does not finish every
-// job in some window is left out, with a note. What it returns depends on the plan's suite, rivals, effort and width alone.
+// Measure plays every rival in every window, computes the bounds of every window and searches it. It leaves out a rival that
+// fails or does not finish every job in some window, and adds a note. The report depends only on the plan's suite, rivals, effort
+// and width.
 func Measure(ctx context.Context, p Plan) (*Report, error) {
 	m := &measuring{plan: &p}
 	for w := range p.Suite.Windows {
@@ -91,15 +92,15 @@ type measuring struct {
 
 	mu   sync.Mutex
 	done []int // episodes, by case
-	base int   // that were played before
+	base int   // number of episodes played before the searches
 }
 
 func (m *measuring) of() int { return len(m.cases) * m.plan.Episodes() }
 
-// Episodes is how many are simulated in a window under one seed, about.
+// Episodes returns about how many episodes Measure simulates for one window and seed.
 func (p *Plan) Episodes() int { return len(p.Rivals) + p.searched() }
 
-// searched is how many of them a search simulates.
+// searched returns the number of those that the searches simulate.
 func (p *Plan) searched() int {
 	if p.Wider > 1 {
 		return p.Effort + p.Effort/2
@@ -122,11 +123,11 @@ func (m *measuring) tell(i, done int) {
 	}
 }
 
-// rivals plays them and drops those that cannot be compared.
+// rivals plays the rivals and removes those that cannot be compared.
 func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error) {
 	run := eval.Plan{
 		Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false },
-		Overlap: true, // what is asked is what is left to win, wherever that is
+		Overlap: true, // the question is how much can still be gained, on training windows too
 	}
 	for _, p := range m.plan.Rivals {
 		run.Policies = append(run.Policies, p.Policy)
@@ -167,7 +168,7 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 	return results, nil
 }
 
-// windows bounds and searches, several at a time, and returns what came of it as results of further policies.
+// windows computes bounds and searches, several windows at a time. It returns the outcomes as results of additional policies.
 func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result) ([]eval.Result, error) {
 	m.base, m.done = len(m.cases)*len(m.plan.Rivals), make([]int, len(m.cases))
 	r.Cases = make([]Window, len(m.cases))
@@ -203,7 +204,7 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result
 	return all, nil
 }
 
-// window measures one.
+// window measures one window under one seed.
 func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.Result) (out []eval.Result, err error) {
 	c, suite := m.cases[i], &m.plan.Suite
 	start, err := suite.Windows[c.window].Episode(c.seed)
@@ -231,7 +232,7 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 		out[len(out)-1].Policy = string(g)
 	}
 	achieved := func(g Group, metrics eval.Metrics) (byRival string) {
-		if first.SumJCT < metrics.SumJCT { // one that the search did not begin with: then that is what is achieved
+		if first.SumJCT < metrics.SumJCT { // a rival the search did not begin with was better: then its value is the achieved one
 			metrics, byRival = first.Metrics, first.Policy
 		}
 		add(g, metrics)
@@ -247,7 +248,7 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 	return out, nil
 }
 
-// search begins with all rivals but those that simulate themselves: they would take the time of many episodes.
+// search begins with all rivals except those that simulate futures themselves, which would take the time of many episodes.
 func (m *measuring) search(ctx context.Context, i int, start *sim.Episode) (*Found, error) {
 	var bases []policy.Policy
 	for _, p := range m.plan.Rivals {

@@ -11,25 +11,25 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// candidate is a scheduler that a search begins with, and how it is made.
+// candidate is a policy that a search begins with, together with the information that its scheduler sees.
 type candidate struct {
 	name      string
 	new       func() (cluster.Scheduler, error)
 	influence *influence
-	from      *influence // as the search began
+	from      *influence // the influence at the beginning of the search
 }
 
-// course is an episode that was played.
+// course is an episode that was played to its end.
 type course struct {
-	sum  time.Duration // of completion times
-	rows []eval.Row    // of all but warm jobs
+	sum  time.Duration // sum of completion times
+	rows []eval.Row    // all jobs except warm ones
 	log  *sim.Log
 }
 
-// errUnfinished is a play that was cut off: its completion times cannot be compared.
+// errUnfinished reports a truncated episode, whose completion times cannot be compared.
 var errUnfinished = errors.New("not every job finished")
 
-// play plays a candidate from the beginning. Schedulers see the influence, the simulator the truth.
+// play plays a candidate from the beginning. The scheduler sees the influence; the simulator uses the true values.
 func (f *finder) play(ctx context.Context, c *candidate) (*course, error) {
 	s, err := f.episode(c.influence)
 	if err != nil {
@@ -63,13 +63,13 @@ func (f *finder) course(log *sim.Log) (*course, error) {
 	return out, nil
 }
 
-// move is what a scheduler did at one decision point.
+// move contains what a scheduler did at one decision point.
 type move struct {
 	ops  []cluster.Proposal
-	wake time.Duration // 0: none
+	wake time.Duration // requested wake-up; 0: none
 }
 
-// record notes what an open transaction proposes.
+// record returns the operations and the wake-up of an open transaction.
 func record(tx *cluster.Txn) move {
 	var m move
 	for i := range tx.Ops() {
@@ -81,7 +81,7 @@ func record(tx *cluster.Txn) move {
 	return m
 }
 
-// script is a scheduler that does what was recorded, decision point by decision point.
+// script is a scheduler that repeats recorded moves, one for each decision point.
 type script struct {
 	moves []move
 	at    int

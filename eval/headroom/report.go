@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Report is what Measure found, over the windows of a scenario.
+// Report is the result of Measure over the windows of a scenario.
 type Report struct {
 	Scenario string   `json:"scenario"`
 	Split    string   `json:"split,omitempty"`
@@ -16,42 +16,42 @@ type Report struct {
 	Seeds    int      `json:"seeds"`
 	Effort   int      `json:"search_effort"`
 	Rows     []Row    `json:"rows"`
-	Rivals   []Tried  `json:"rivals"` // all that were compared, in their order
+	Rivals   []Tried  `json:"rivals"` // all rivals that were compared, in the plan's order
 	Notes    []string `json:"notes,omitempty"`
-	// WaitShare is how much of the completion times jobs spend before they first start, under the best fixed-demand rival that
-	// never preempts: how contended the scenario is.
+	// WaitShare is the fraction of their completion times that jobs spend before they first start, under the best fixed-demand rival
+	// that never preempts. It measures how contended the scenario is. WaitUnder names that rival.
 	WaitShare eval.Number `json:"wait_share"`
 	WaitUnder string      `json:"wait_under,omitempty"`
-	// Ceiling is what no policy can exceed, in percent of the mean completion time of the best rival; Searched is what the
-	// search found of it.
+	// Ceiling is the most that any policy can gain, in percent of the mean completion time of the best rival. Searched is the gain
+	// that the search found.
 	Ceiling  eval.Difference `json:"ceiling_pct"`
 	Searched eval.Difference `json:"searched_pct"`
-	// Collected is how much of the clairvoyant gain over the best fixed-demand rival the best rival collects, in percent;
-	// absent where there is none.
+	// Collected is the gain of the best rival over the best fixed-demand rival, in percent of the clairvoyant search's gain over it.
+	// It is absent if the search gained nothing.
 	Collected *eval.Number `json:"collected_pct,omitempty"`
-	// Wider is what a search found that drew from more candidates; absent where there was none.
+	// Wider compares the search with one that drew from more candidates; it is absent if there was none.
 	Wider   *More    `json:"wider,omitempty"`
 	Pays    Pays     `json:"learning_pays"`
 	Verdict string   `json:"verdict"`
 	Cases   []Window `json:"cases"`
 }
 
-// More compares two searches over decisions that begin with the same policy and play as many episodes.
+// More compares two searches over decisions that begin with the same policy and simulate the same number of episodes.
 type More struct {
-	Times      int `json:"times"`      // as many candidates the one draws from
-	Candidates int `json:"candidates"` // that the other draws from at a decision point, at most
-	// Difference is how the mean completion time of the one differs from that of the other, in percent.
+	Times      int `json:"times"`      // the wider search draws from this many times as many candidates
+	Candidates int `json:"candidates"` // the most candidates at a decision point in the usual search
+	// Difference is the wider search's mean completion time relative to the usual search's, in percent.
 	Difference eval.Difference `json:"mean_jct_vs_search_pct"`
 }
 
-// Row is one line: the best policy of a group, the search, or the bound.
+// Row is one row of the report: the best policy of a group, the search, or the bound.
 type Row struct {
 	Group    Group       `json:"group"`
 	Policy   string      `json:"policy,omitempty"`
 	MeanJCT  eval.Number `json:"mean_jct_s"`
 	Makespan eval.Number `json:"makespan_s"`
-	// In percent of the best fixed-demand rival, and of the best rival of the same menu, in the same window; absent where it is
-	// that itself, or there is none.
+	// The differences in percent from the best fixed-demand rival, and from the best same-menu rival, in the same window. A
+	// difference is absent in that rival's own row, or if there is no such rival.
 	VsFixed         *eval.Difference `json:"mean_jct_vs_fixed_pct,omitempty"`
 	VsMenu          *eval.Difference `json:"mean_jct_vs_menu_pct,omitempty"`
 	MakespanVsFixed *eval.Difference `json:"makespan_vs_fixed_pct,omitempty"`
@@ -64,35 +64,35 @@ type Tried struct {
 	MeanJCT eval.Number `json:"mean_jct_s"`
 }
 
-// Window is what was found in one window under one seed.
+// Window contains the results for one window and seed.
 type Window struct {
 	Window string `json:"window"`
 	Seed   uint64 `json:"seed"`
 	Jobs   int    `json:"jobs"`
 	Bounds Bounds `json:"bounds"`
 	Found  Found  `json:"search"`
-	// ByRival names the rival that did better than the search, "" if none did.
+	// ByRival names the rival that did better than the search; it is "" if none did.
 	ByRival string `json:"better_rival,omitempty"`
 }
 
-// Pays says whether a policy that learns can be worth its while.
+// Pays tells whether a learned policy can pay off on the scenario.
 type Pays string
 
-// The answers.
+// The values of Pays.
 const (
 	cannot     Pays = "cannot"   // the bound leaves too little
 	unlikely   Pays = "unlikely" // the search found too little, but the bound does not exclude it
-	littlePays Pays = "little"   // the search found something, of which a policy that does not know the future gets a part
-	can        Pays = "can"      // the search found much
+	littlePays Pays = "little"   // the search found some gain, of which a policy without knowledge of the future gets a part
+	can        Pays = "can"      // the search found a large gain
 )
 
-// What counts as little and as much, in percent of the mean completion time.
+// Thresholds for a small and a large gain, in percent of the mean completion time.
 const (
 	little = 1.0
 	much   = 3.0
 )
 
-// deployable are the groups of policies that one can have.
+// deployable lists the groups of policies that can be deployed.
 var deployable = []Group{Fixed, Menu, Prior, LookAhead}
 
 // compare fills in the rows and the verdict.
@@ -104,7 +104,7 @@ func (r *Report) compare(results []eval.Result) error {
 	for _, t := range r.Rivals {
 		tried[t.Policy] = t.Group
 	}
-	// Grids are by policy: the order of the results does not matter, but policies must stand in each.
+	// eval.Compare groups results by policy: their order does not matter, but every policy needs a result for each case.
 	all, err := eval.Compare(results, string(bound))
 	if err != nil {
 		return fmt.Errorf("measure: %w", err)
@@ -170,7 +170,8 @@ func (r *Report) compare(results []eval.Result) error {
 	return nil
 }
 
-// wait finds the best of the rivals of fixed demand that never preempt, else of all.
+// wait selects the best fixed-demand rival that never preempts, or the best of all fixed-demand rivals if all preempt, and sets
+// WaitShare and WaitUnder.
 func (r *Report) wait(all *eval.Comparison) {
 	preempts := func(t Tried) bool { return metric(summary(all, t.Policy), "preemptions").Mean > 0 }
 	var calm *Tried
@@ -188,7 +189,7 @@ func (r *Report) wait(all *eval.Comparison) {
 	}
 }
 
-// judge words the verdict.
+// judge computes the gains and writes the verdict.
 func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comparison) {
 	r.Ceiling = negative(relative(c, string(bound), "mean_jct_s"))
 	r.Searched = negative(relative(c, string(clairvoyant), "mean_jct_s"))
@@ -207,7 +208,7 @@ func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comp
 	r.Verdict += " " + r.Pays.words()
 }
 
-// pays judges by what nobody can exceed and what the search found. Much must be more than chance.
+// pays derives the verdict from the ceiling and the gain that the search found. A large gain must also have an interval above 0.
 func pays(ceiling, found eval.Difference) Pays {
 	switch {
 	case ceiling.Mean < little:
@@ -246,7 +247,7 @@ func relative(c *eval.Comparison, policy, key string) *eval.Difference {
 	return metric(summary(c, policy), key).Relative
 }
 
-// negative turns a difference into a gain; nothing, where a mean is 0, is none.
+// negative turns a difference into a gain. If d is nil, because a mean is 0, the gain is 0.
 func negative(d *eval.Difference) eval.Difference {
 	if d == nil {
 		return eval.Difference{}

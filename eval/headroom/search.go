@@ -15,45 +15,45 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// searchOptions bound a search.
+// searchOptions limit a search.
 type searchOptions struct {
-	Effort int    // episodes to simulate, beside those of the policies that it begins with; about as many
-	Seed   uint64 // of the search and of schedulers that draw
-	// Wider is how many times as many candidates a second search over decisions draws from, 1 or less for none. It begins where
-	// the first began and plays as many episodes, so it takes half of Effort more.
+	Effort int    // about how many episodes to simulate, beyond one for each policy that it begins with
+	Seed   uint64 // seeds the search and the schedulers that draw random numbers
+	// Wider makes a second search over decisions draw from this many times as many candidates; 1 or less means no second search.
+	// It begins where the first search over decisions began and plays as many episodes, so it adds half of Effort.
 	Wider int
 	// Step, if not nil, is called with the number of episodes simulated so far.
 	Step func(episodes int)
 }
 
-// Found is what a search that knows the future achieved on one episode. No deployable policy can be told what it knows. It is
-// an achieved value, not a bound: more effort may find more.
+// Found is what a search with knowledge of the future achieved on one episode. No deployable policy has that knowledge. Found is
+// an achieved value, not a bound: more effort may find a better one.
 type Found struct {
 	Base      string        `json:"base"`            // the policy that it began with
-	Informed  bool          `json:"informed"`        // which was told true run times instead of the scenario's estimates
-	BaseSum   time.Duration `json:"base_sum_jct_ns"` // the sum of its completion times, warm jobs left out
-	OrderSum  time.Duration `json:"told_sum_jct_ns"` // after the search over what the policy is told: never more
-	Sum       time.Duration `json:"sum_jct_ns"`      // after the search over decisions: never more
-	Decisions int           `json:"decisions"`       // in which it departs from the policy
-	Played    int           `json:"episodes"`        // simulated
+	Informed  bool          `json:"informed"`        // whether that policy saw true run times instead of the scenario's estimates
+	BaseSum   time.Duration `json:"base_sum_jct_ns"` // the sum of its completion times, without warm jobs
+	OrderSum  time.Duration `json:"told_sum_jct_ns"` // after the search over estimates and holds; never more than BaseSum
+	Sum       time.Duration `json:"sum_jct_ns"`      // after the search over decisions; never more than OrderSum
+	Decisions int           `json:"decisions"`       // number of decisions that differ from the policy's
+	Played    int           `json:"episodes"`        // number of episodes simulated
 	Metrics   eval.Metrics  `json:"metrics"`
-	Wider     *Wider        `json:"wider,omitempty"` // absent where it was not asked for
+	Wider     *Wider        `json:"wider,omitempty"` // absent if searchOptions.Wider is 1 or less
 }
 
-// Wider is what a search over decisions achieved that drew from more candidates, with as many plays. Where the longer lists have
-// nothing that the usual ones have not, it is the same search.
+// Wider is what a search over decisions achieved with more candidates and the same number of episodes. If the longer lists
+// contain nothing beyond the usual ones, it is the same search.
 type Wider struct {
-	Times     int           `json:"times"` // as many candidates
+	Times     int           `json:"times"` // how many times as many candidates
 	Sum       time.Duration `json:"sum_jct_ns"`
 	Decisions int           `json:"decisions"`
-	Played    int           `json:"episodes"` // with those of the search over what the policy is told
+	Played    int           `json:"episodes"` // including those of the search over estimates and holds
 	Metrics   eval.Metrics  `json:"metrics"`
 }
 
-// errNoBase says that none of the policies finishes every job of an episode.
+// errNoBase reports that none of the policies finishes every job of an episode.
 var errNoBase = errors.New("no policy finishes every job")
 
-// passes is how often decisions are gone through, each time by itself.
+// passes is the number of independent passes over the decisions of an episode.
 const passes = 2
 
 // finder is the state of one search.
@@ -61,22 +61,22 @@ type finder struct {
 	start  *sim.Episode
 	opts   searchOptions
 	warm   int
-	least  []float64 // seconds that each job takes at least, as far as is known
+	least  []float64 // lower bound on each job's time in seconds; 0 if none is known
 	played int
-	spent  float64 // of an episode, by forks
+	spent  float64 // fraction of an episode that forks have simulated and played does not count yet
 	taken  int
-	before int             // episodes that the usual search over decisions simulated, while the wider one runs
-	rivals []policy.Policy // whose proposals are among the candidates, best first
+	before int             // episodes that the usual search over decisions simulated, while the wider search runs
+	rivals []policy.Policy // policies whose proposals are candidates, best first
 }
 
-// step tells how far the search is.
+// step reports the number of episodes simulated so far.
 func (f *finder) step() {
 	if f.opts.Step != nil {
 		f.opts.Step(f.before + f.played)
 	}
 }
 
-// spend counts a part of an episode.
+// spend counts a fraction of a simulated episode.
 func (f *finder) spend(share float64) {
 	for f.spent += share; f.spent >= 1; f.spent-- {
 		f.played++
@@ -84,17 +84,17 @@ func (f *finder) spend(share float64) {
 	}
 }
 
-// search looks for a better schedule of an episode than any of the policies has, in full knowledge of the future:
+// search looks for a better schedule of an episode than that of any policy, with full knowledge of the future:
 //
-//  1. Every policy plays the episode, also with true run times in the place of estimates. The best go on.
-//  2. A hill climb over what such a policy is told, in half of the effort: other estimates of jobs, which change its order, and
-//     later submissions, which hold servers free.
-//  3. A rollout with the true future, in the other half: at decision points alternatives are tried by Sim.Fork and
-//     Sim.Continue, and taken where the episode then ends better. They are the candidates of a wide list, and to hold a
-//     job until an instant of the future, which no generator of candidates knows.
+//  1. Every policy plays the episode, once with the scenario's estimates and once with true run times. The best policies go on.
+//  2. Half of the effort goes to a hill climb over what such a policy is told: other estimates of jobs, which change its order,
+//     and later submissions, which keep servers free.
+//  3. The other half goes to rollouts with the true future: at decision points the search tries alternatives with Sim.Fork and
+//     Sim.Continue, and adopts one if the episode then ends better. An alternative is a candidate from a wide list, or a hold of
+//     a job until a time in the future, which no candidate generator can know.
 //
-// Every step only takes what is better to the end, so the result is never worse than the best policy. The same episode,
-// policies and options give the same result.
+// Every step adopts only what lowers the final sum, so the result is never worse than the best policy. The same episode, policies
+// and options give the same result.
 func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts searchOptions) (*Found, error) {
 	if opts.Effort < 0 {
 		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
@@ -116,7 +116,7 @@ func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 		return nil, err
 	}
 	out.OrderSum = first.sum
-	for _, b := range bases { // with estimates others may be able to play than without
+	for _, b := range bases { // the others may be able to play only with, or only without, true run times
 		if b.informed == first.informed && b.name != first.name {
 			f.rivals = append(f.rivals, policy.Policy{Name: b.name, New: b.new})
 		}
@@ -137,11 +137,12 @@ func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 	return out, nil
 }
 
-// decisions searches over decisions with what is left of the effort, among so many times as many candidates as usual.
+// decisions searches over decisions with the remaining effort. It draws from times as many candidates as usual.
 func (f *finder) decisions(ctx context.Context, first base, times int) (best *course, decisions int, err error) {
 	best = first.course
 	for pass := range passes {
-		// Luck decides which alternatives are seen, and one that is taken shuts out others: so not all is put on one pass.
+		// Chance decides which alternatives a pass examines, and an adopted one rules out others. So the effort is divided between
+		// passes.
 		budget := (f.opts.Effort - f.played) / (passes - pass)
 		if budget < 2 {
 			continue
@@ -161,7 +162,7 @@ func (f *finder) decisions(ctx context.Context, first base, times int) (best *co
 	return best, decisions, nil
 }
 
-// leasts bounds the times of jobs from below, by 0 under physics of which no bound is known.
+// leasts returns a lower bound on each job's time in seconds, or 0 if the physics has no known bound.
 func leasts(e *sim.Episode) []float64 {
 	all := make([]float64, len(e.Jobs))
 	v, err := newSpeeds(&e.Config)
@@ -176,14 +177,14 @@ func leasts(e *sim.Episode) []float64 {
 	return all
 }
 
-// base is a candidate and what it comes to.
+// base is a candidate and the course it leads to.
 type base struct {
 	*candidate
 	*course
 	informed bool
 }
 
-// bases plays the policies, best first.
+// bases plays the policies and returns them best first.
 func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, error) {
 	given, known := truth(f.start.Jobs, false), truth(f.start.Jobs, true)
 	var all []base
@@ -212,7 +213,8 @@ func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, e
 	return all, nil
 }
 
-// orders climbs from the two best policies for an eighth of the effort each, and from the better of both for a quarter more.
+// orders climbs from the two best policies, with an eighth of the effort each, and then from the better result, with a quarter of
+// the effort.
 func (f *finder) orders(ctx context.Context, bases []base) (base, error) {
 	draw := rng.Stream(f.opts.Seed, "headroom", "climb")
 	some := bases[:min(2, len(bases))]

@@ -13,35 +13,35 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// speeds bounds from above how fast a job can ever run, whatever a scheduler gives it. Every part of a model is bounded on its
-// own, and a product of bounds bounds the product:
+// speeds computes upper bounds on the speed of a job, for any allocation by any scheduler. It bounds every part of a physics
+// model by itself; the product of these bounds is a bound on the product of the parts:
 //
 //   - inter-server, sharing and network never exceed 1, by their definitions.
-//   - gpu-type: on one type it is that type's speed. On several it is mixedSpeed, below 1, times a mean of such speeds.
-//   - cpu-mem: CPUMem never falls in cores or memory, so no worker is faster than one with all of the cluster's largest server.
-//   - scaling, diminishing: functions of the number of workers; every number between the job's bounds is looked at.
-//   - jitter: a function of the job and of how many servers it is on; every number that it could be on is asked for.
-//   - the share of the ideal model: GPU share held over asked for, at most all of a GPU for every worker; with sharing among
-//     the parts, workers held over asked for.
+//   - gpu-type: on one GPU type it is that type's speed. On several types it is mixedSpeed, below 1, times a mean of such speeds.
+//   - cpu-mem: CPUMem never falls when cores or memory grow, so the bound is a worker with all of the cluster's largest server.
+//   - scaling, diminishing: functions of the number of workers; speeds evaluates every number in the job's range.
+//   - jitter: a function of the job and its number of servers; speeds evaluates every possible number.
+//   - the share of the ideal model: GPU share held over asked for, at most a whole GPU for every worker; if sharing is among the
+//     parts, workers held over asked for.
 //
-// The checkpoints that every job saves slow all of them alike.
+// Saving checkpoints slows all jobs by the same factor.
 type speeds struct {
 	spec        *cluster.Spec
-	save        float64 // at most 1: what saving checkpoints leaves
-	sliced      bool    // sharing is among the parts
-	strength    float64 // of sharing
-	gpuType     bool    // is among the parts, and so on
+	save        float64 // factor of at most 1: the time left after saving checkpoints
+	sliced      bool    // whether sharing is among the parts
+	strength    float64 // of interference by sharing
+	gpuType     bool    // whether gpu-type is among the parts; likewise cpuMem and scaling
 	cpuMem      bool
 	scaling     bool
-	diminishing float64       // its gain, 0 if it is not among them
-	jitter      physics.Model // alone, nil if it is not among them
+	diminishing float64       // gain of the part diminishing; 0 if it is not among the parts
+	jitter      physics.Model // the part jitter alone; nil if it is not among the parts
 	mostGPUs    int32
-	types       []string // of the GPUs of servers that may ever be open
+	types       []string // GPU types of the servers that can be open to training
 	cores, mem  float64  // cores and GiB of the largest server
 	curves      map[curveKey][]point
 }
 
-// newSpeeds takes a model apart by its name. A model that physics.Parse would not read back is one of which nothing is known.
+// newSpeeds splits a model into its parts by its name. It returns an error for a part that it has no bound for.
 func newSpeeds(cfg *sim.Config) (*speeds, error) {
 	v := &speeds{spec: &cfg.Cluster, save: 1, curves: map[curveKey][]point{}}
 	if r := &cfg.Restart; r.Save > 0 {
@@ -69,7 +69,7 @@ func newSpeeds(cfg *sim.Config) (*speeds, error) {
 	return v, nil
 }
 
-// add takes one part into account.
+// add records one part of the model.
 func (v *speeds) add(text string) (err error) {
 	kind, rest, _ := strings.Cut(text, "(")
 	number := func() float64 {
@@ -99,7 +99,7 @@ func (v *speeds) add(text string) (err error) {
 	return err
 }
 
-// byType is the highest factor of gpu-type on GPUs of that type alone.
+// byType returns the upper bound of the factor gpu-type on GPUs of one type.
 func (v *speeds) byType(f *profile.Family, gpuType string) float64 {
 	if !v.gpuType || f == nil {
 		return 1
@@ -108,9 +108,9 @@ func (v *speeds) byType(f *profile.Family, gpuType string) float64 {
 	return speed
 }
 
-// byWorkers is the speed of n well placed workers that hold what was asked for, relative to as many as were asked for: the
-// parts that look at their number, and the share of the ideal model. What a GPU share beyond the one asked for brings is left
-// out, as is all else.
+// byWorkers returns the speed of n well placed workers that hold the requested amount each, relative to the requested number of
+// workers. It covers the parts that depend on the number of workers, and the share of the ideal model. It leaves out all other
+// parts, and the gain from a larger GPU share than requested.
 func (v *speeds) byWorkers(spec *cluster.JobSpec, f *profile.Family, n int32) float64 {
 	speed := float64(n) / float64(spec.Workers)
 	if n == spec.Workers {
@@ -127,7 +127,7 @@ func (v *speeds) byWorkers(spec *cluster.JobSpec, f *profile.Family, n int32) fl
 	return speed
 }
 
-// fullShare is how much faster a job is with whole GPUs than with the share that it asked for.
+// fullShare returns the factor by which whole GPUs speed up a job over the share that it asked for.
 func (v *speeds) fullShare(spec *cluster.JobSpec) float64 {
 	if v.sliced {
 		return 1
@@ -135,7 +135,7 @@ func (v *speeds) fullShare(spec *cluster.JobSpec) float64 {
 	return float64(cluster.WholeGPU) / float64(spec.Request.GPUMilli)
 }
 
-// luck is the highest factor of jitter on any number of servers that the job could be on.
+// luck returns the highest factor of jitter over all numbers of servers that the job can run on.
 func (v *speeds) luck(spec *cluster.JobSpec) (float64, error) {
 	if v.jitter == nil {
 		return 1, nil
@@ -160,7 +160,8 @@ func (v *speeds) luck(spec *cluster.JobSpec) (float64, error) {
 	return best, nil
 }
 
-// point is a step of a curve: with less than so many cores a worker's factor of cpu-mem is at most speed, with any memory.
+// point is a step of a curve: from so many cores on, up to the next point's, the factor cpu-mem of a worker is at most speed,
+// with any amount of memory.
 type point struct{ from, speed float64 }
 
 type curveKey struct {
@@ -173,8 +174,8 @@ const (
 	leastCores = 0.05
 )
 
-// curve returns the steps of a job in order: points[i].speed bounds the factor of a worker that holds from points[i].from
-// cores up to points[i+1].from, for CPUMem never falls. A job that does not mind CPU has one point.
+// curve returns the steps of a job in order: points[i].speed bounds the factor cpu-mem of a worker with at least points[i].from
+// and at most points[i+1].from cores, because CPUMem never falls. A job whose speed does not depend on CPU has one point.
 func (v *speeds) curve(spec *cluster.JobSpec, f *profile.Family) []point {
 	want := spec.Request
 	if !v.cpuMem || f == nil || want.CPUMilli == 0 || want.MemMiB == 0 {
@@ -194,14 +195,14 @@ func (v *speeds) curve(spec *cluster.JobSpec, f *profile.Family) []point {
 		if i > 0 {
 			from = at(i - 1)
 		}
-		// A hair more than the next step's cores: rounding may not make the last one smaller than the server.
+		// Use slightly more cores than the next step, so that rounding cannot make the last step smaller than the server.
 		points[i] = point{from, f.CPUMem(at(i)*(1+1e-9), max(v.mem, mem)) / fair}
 	}
 	v.curves[key] = points
 	return points
 }
 
-// least is a bound from below on the time of a job: no allocation at any time brings it more work per time.
+// least returns a lower bound on the time of a job in seconds: no allocation gives it a higher speed at any time.
 func (v *speeds) least(j *trace.Job, luck float64) float64 {
 	spec := &j.JobSpec
 	f := profile.Lookup(spec.Model)

@@ -61,7 +61,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// name is what stands behind the group.
+// name returns the text beside the group: the policy's name or an explanation.
 func (r *Row) name() string {
 	switch r.Group {
 	case hindsight:
@@ -76,7 +76,7 @@ func (r *Row) name() string {
 	return r.Policy
 }
 
-// others lists the rivals of a group, best first, where there are several.
+// others lists the rivals of a group, best first, or returns "" if there are fewer than two.
 func (r *Report) others(g Group) string {
 	var some []Tried
 	for _, t := range r.Rivals {
@@ -100,7 +100,7 @@ func (r *Report) others(g Group) string {
 	return strings.Join(texts, ", ")
 }
 
-// WriteMap writes a line for each report: where there is room, and for whom.
+// WriteMap writes one row for each report, which shows how much can be gained and by whom.
 func WriteMap(w io.Writer, reports []*Report) error {
 	var b strings.Builder
 	rows := [][]string{{
@@ -156,7 +156,7 @@ func number(x float64) string {
 
 func percent(x eval.Number) string { return number(float64(x)) + " %" }
 
-// difference is a mean and its interval, in two cells.
+// difference returns a mean and its interval, as two table cells.
 func difference(d *eval.Difference) []string {
 	switch {
 	case d == nil:

@@ -9,29 +9,29 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// item is a job as the bounds see it: nothing that happens in the simulator breaks what it says.
+// item is a job as the bounds see it. Nothing in the simulation can go below its values.
 type item struct {
 	submit float64 // seconds
-	least  float64 // seconds that it takes at least
-	volume float64 // seconds that it takes at least of a machine that is the whole cluster
+	least  float64 // lower bound on the seconds from submission to finish
+	volume float64 // lower bound on the seconds that it takes of a machine that stands for the whole cluster
 }
 
-// blend weighs the cluster's resources against each other. The machine of the volume bounds is a sum of GPUs, those of a type
-// each weighing as much, and CPU cores, in parts that add up to 1. Whatever the weights, who runs at one time holds no more
-// than the machine, so every blend gives valid bounds, and the best is taken.
+// blend weighs the cluster's resources against each other. The machine of the volume bounds is a weighted sum of GPUs, with one
+// weight for each type, and CPU cores; the two parts add up to 1. For any weights, the jobs that run at one time hold no more
+// than the machine. So every blend gives valid bounds, and newBounds uses the best.
 type blend struct {
-	gpus  float64            // the GPUs' part; the rest is the cores'
-	types map[string]float64 // weight of a GPU, above 0
+	gpus  float64            // the part of the GPUs; the rest is the part of the cores
+	types map[string]float64 // weight of a GPU by type, above 0
 }
 
-// machine is a blend with what the cluster has.
+// machine is a blend with the cluster's amounts.
 type machine struct {
 	blend
-	total float64 // weighted GPUs that can be open at one time
+	total float64 // the largest weighted number of GPUs open at one time
 	cores float64
 }
 
-// blends returns those that are tried.
+// blends returns the blends to try.
 func (v *speeds) blends(cfg *sim.Config, jobs []trace.Job) []machine {
 	even, fast := map[string]float64{}, map[string]float64{}
 	for _, t := range v.types {
@@ -60,9 +60,9 @@ func (v *speeds) blends(cfg *sim.Config, jobs []trace.Job) []machine {
 	return all
 }
 
-// open is the most that the weighted GPUs open to training jobs come to at any time: those of the training servers, and those
-// of as many servers of the inference pool as it ever offers, the largest ones. Failures are ignored. A scheduler has the
-// servers that were offered before for some grace, so no more than the highest offer.
+// open returns the largest weighted number of GPUs that can be open to training at one time: those of the training servers, plus
+// those of the largest servers of the inference pool, as many as it ever offers at once. It ignores failures. A scheduler keeps
+// servers of earlier offers for a grace period, but never more than the highest offer.
 func (v *speeds) open(cfg *sim.Config, weights map[string]float64) float64 {
 	total := 0.0
 	var lent []float64
@@ -85,12 +85,12 @@ func (v *speeds) open(cfg *sim.Config, weights map[string]float64) float64 {
 	return total + sumOfLargest(lent, offer)
 }
 
-// volume is a bound from below on what a job takes of the machine, in seconds of all of it: over all types of GPU, numbers of
-// workers and amounts of CPU, the least of what it holds for each unit of its work. A job that changes between allocations, or
-// holds several types at once, takes a mean of such.
+// volume returns a lower bound on what a job takes of the machine, in seconds of the whole machine. It is the minimum, over all
+// GPU types, numbers of workers and amounts of CPU, of what the job holds per unit of its work. A job that changes between
+// allocations, or holds several types at once, takes a mean of such values.
 //
-// With sharing among the parts a worker counts as its part of a GPU (see sharing), else as the GPU share that it holds, to which
-// its speed is proportional: then the share cancels out.
+// If sharing is among the parts, a worker counts as its part of a GPU (see type sharing). Otherwise it counts as the GPU share
+// that it holds; its speed is proportional to the share, so the share cancels out.
 func (v *speeds) volume(m *machine, c *sharing, j *trace.Job, luck float64) float64 {
 	spec := &j.JobSpec
 	f := profile.Lookup(spec.Model)
@@ -106,7 +106,7 @@ func (v *speeds) volume(m *machine, c *sharing, j *trace.Job, luck float64) floa
 		}
 		gpu *= m.types[t] * m.gpus / m.total
 		for n := spec.Least(); n <= spec.Most(); n++ {
-			// Where a share is a cap, a worker with a whole GPU ends sooner, and so holds its cores for a shorter time.
+			// If a share is a cap, a worker with a whole GPU ends sooner and so holds its cores for a shorter time.
 			workers := float64(n)
 			speed := v.byType(f, t) * v.byWorkers(spec, f, n) * luck * v.save
 			for _, p := range curve {
@@ -121,7 +121,7 @@ func (v *speeds) volume(m *machine, c *sharing, j *trace.Job, luck float64) floa
 	return best * j.Work.Seconds()
 }
 
-// items returns the jobs that count, as seen by a machine.
+// items returns the jobs as items for the given machine.
 func (v *speeds) items(m *machine, c *sharing, jobs []trace.Job, lucks []float64) []item {
 	all := make([]item, len(jobs))
 	for i := range jobs {
