@@ -118,8 +118,8 @@ func (d *decider) others(tx *cluster.Txn) ([]other, error) {
 // found contains the operations of candidates, in two groups: those about jobs that the policy starts, and the others.
 type found [2][][]cluster.Proposal
 
-// pick draws one of the two groups and then a candidate of that group; it returns nil if the group is empty. If rest is empty, the
-// random draws are the same as in the usual search.
+// pick draws one of the two groups and then a candidate of that group; it returns nil if the group is empty. If rest is empty,
+// the random draws are the same as in the usual search.
 func (d *decider) pick(usual, rest *found) []cluster.Proposal {
 	about := d.draw.IntN(2)
 	var ops []cluster.Proposal
