@@ -1,11 +1,12 @@
-// Package train improves a team of server agents over its prior, a baseline scheduler.
+// Package train trains a team of server agents to improve on its prior: the base policy whose decisions the team reviews.
 //
-// A run begins with labels. At some decisions of the prior, each candidate is carried out in a fork of the episode, and the
-// prior plays on from there, with the jobs that really come. What a candidate saves against the prior's own choice is its label,
-// and the team learns from the labels. The run may go on with proximal policy optimisation (PPO; Schulman et al., 2017): the
-// team draws its own choices, and each is judged against what the prior would have made of the same state on the same arrivals.
+// A run begins with labels. At some decisions of the prior, the simulator is forked once for each candidate. It carries out the
+// candidate in the fork, and the prior plays on from there with the trace's actual later arrivals. The label of a candidate is
+// the cost that it saves relative to the prior's own choice, and the team learns from the labels. The run may then continue with
+// proximal policy optimisation (PPO; Schulman et al., 2017): the team samples its own choices, and the advantage of each compares
+// it with the prior's decision in the same state, on the same arrivals.
 //
-// A run stores atomic checkpoints, resumes from one exactly, and writes its metrics as JSON lines. It compares the team with its
+// A run stores atomic checkpoints, resumes exactly from one, and writes its metrics as JSON lines. It compares the team with its
 // prior on validation windows only; package eval compares policies on test windows.
 package train
 
@@ -21,85 +22,86 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Config is all the settings that a run's result depends on, beside its scenarios. The same Config and the same scenarios give
-// the same weights and metrics, byte for byte, on one platform, whatever the number of cores. Each key in run.yaml and on the
-// command line is the field's YAML name after "train.".
+// Config contains all settings that a run's result depends on, apart from its scenarios. On one platform, the same Config and the
+// same scenarios give the same weights and metrics, byte for byte, with any number of cores. In run.yaml and on the command line,
+// the key of a field is "train." and its YAML name.
 type Config struct {
-	// Seed is the seed of all random draws but those of LabelSeed.
+	// Seed seeds all random draws except those that LabelSeed seeds.
 	Seed uint64 `yaml:"seed"`
-	// Updates is how many updates the run makes in all.
+	// Updates is the total number of updates.
 	Updates int `yaml:"updates"`
-	// Expert is how many updates, from the first on, learn from labels. The updates after those learn by PPO.
+	// Expert is the number of updates that learn from labels. They come first; the updates after them learn by PPO.
 	Expert int `yaml:"expert"`
-	// Learner says what the team learns from labels: PolicyLearner or ValueLearner.
+	// Learner is how the team learns from labels: "policy" (policyLearner) or "value" (valueLearner).
 	Learner string `yaml:"learner"`
-	// Label is the fraction of decisions that are labelled, 0 to 1.
+	// Label is the fraction of decisions to label, 0 to 1.
 	Label float64 `yaml:"label"`
-	// Explore sets how seldom the prior departs from its own choice while labels are gathered: it takes another candidate
+	// Explore controls how often the prior departs from its own choice while labels are gathered: it takes each other candidate
 	// exp(-Explore) times as often as its own.
 	Explore float64 `yaml:"explore"`
-	// LabelSeed is the seed of the labelled windows, of the departures there and of which decisions are labelled. Runs with
-	// different Seed and the same LabelSeed share their labels.
+	// LabelSeed seeds the choice of labelled windows, the departures in them and the choice of decisions to label. Runs that differ
+	// in Seed but not in LabelSeed can share their labels.
 	LabelSeed uint64 `yaml:"label_seed"`
-	// Replay is how many labelled decisions are kept to learn from; the newest stay.
+	// Replay is the number of labelled decisions to learn from; the run drops the oldest windows beyond it.
 	Replay int `yaml:"replay"`
-	// Prior names the baseline that the team starts from. Of several names, separated by commas, the run takes the one that does
-	// best on training windows.
+	// Prior names the base policy that the team starts from. If it lists several names, separated by commas, the run takes the one
+	// with the lowest cost on training windows.
 	Prior string `yaml:"prior"`
-	// Margin is by how much the bid for another candidate must exceed the bid for the prior's own before it is taken.
+	// Margin is how much the bid for another candidate must exceed the bid for the prior's own candidate to be taken.
 	Margin float64 `yaml:"margin"`
-	// Window is how many jobs the agents are shown, beside the jobs that candidates are about.
+	// Window is the number of jobs that the agents observe, in addition to the jobs that the candidates are about.
 	Window int `yaml:"window"`
-	// Candidates is how many candidates beside the prior's own a wide list holds. 0 means narrow lists: one start of the prior
-	// at a time, and its alternatives.
+	// Candidates is the largest number of candidates on a wide list, besides the prior's own. 0 means narrow lists, which contain
+	// one start of the prior and its alternatives.
 	Candidates int `yaml:"candidates,omitempty"`
-	// Rivals names baselines, separated by commas, whose proposals are put on the wide list too.
+	// Rivals names baselines, separated by commas, whose proposals also become candidates on the wide list.
 	Rivals string `yaml:"rivals,omitempty"`
-	// Encoder names what the agents observe, see observe.Register. Empty is the standard encoder.
+	// Encoder names the encoder of observations; see observe.Register. Empty means the standard encoder.
 	Encoder string `yaml:"encoder,omitempty"`
-	// Reward names what the team maximises, see env.RegisterReward. It must never be positive. Empty is env.Flow.
+	// Reward names the reward that the team maximises; see env.RegisterReward. It must never be positive. Empty means env.Flow.
 	Reward string `yaml:"reward,omitempty"`
 
 	// Size is the size of the network.
 	Size agents.Size `yaml:"size"`
-	// Windows is how many training windows an update plays, and Rollouts how many episodes PPO plays on each of them.
+	// Windows is the number of training windows in an update; Rollouts is the number of episodes that PPO plays on each of them.
 	Windows  int `yaml:"windows"`
 	Rollouts int `yaml:"rollouts"`
-	// Memory is the time constant of the discount: a reward that comes this much later counts 1/e as much.
+	// Memory is the time constant of the discount: a reward that comes Memory later counts 1/e as much.
 	Memory time.Duration `yaml:"memory"`
-	// Credit is the time constant with which PPO passes from what really followed a decision to what the prior would have made
-	// of it. It plays the part of λ in generalised advantage estimation, where steps are not of equal length. Labels ignore it.
+	// Credit is the time constant with which PPO's advantages shift from the costs that followed a decision to the estimate from the
+	// prior. It has the role of λ in generalised advantage estimation, for steps of unequal length. Labels ignore it.
 	Credit time.Duration `yaml:"credit"`
-	// Choices is how many decisions an update learns from at most, drawn evenly. Epochs is how often it passes over them, and
-	// Batch is how many make one gradient step.
+	// Choices is the largest number of decisions that an update learns from, drawn uniformly. Epochs is the number of passes over
+	// them, and Batch is the number of decisions in one gradient step.
 	Choices int `yaml:"choices"`
 	Epochs  int `yaml:"epochs"`
 	Batch   int `yaml:"batch"`
 	// Rate is Adam's learning rate at the first update. It falls linearly to a tenth at the last.
 	Rate float64 `yaml:"rate"`
-	// Clip is how far PPO's probability ratio may leave 1 before it is clipped.
+	// Clip is the largest deviation of PPO's probability ratio from 1; larger deviations are clipped.
 	Clip float64 `yaml:"clip"`
 	// Entropy is the weight of the entropy bonus at the first update. It falls linearly to 0 at the last.
 	Entropy float64 `yaml:"entropy"`
-	// MaxKL ends an update after the epoch in which the policy's mean divergence from the policy that played exceeds it, in nats.
+	// MaxKL, in nats, ends an update after the first epoch in which the mean divergence from the policy that played exceeds it.
 	MaxKL float64 `yaml:"max_kl"`
-	// MaxNorm is the norm that gradients are clipped to.
+	// MaxNorm is the largest norm of a gradient; larger gradients are scaled down.
 	MaxNorm float64 `yaml:"max_norm"`
-	// Every is after how many updates the policy is validated and a checkpoint is stored; both happen after the last update too.
+	// Every is the number of updates between validations, which also store a checkpoint. The last update is always validated and
+	// stored.
 	Every int `yaml:"every"`
-	// Validation is how many validation windows of each scenario are played.
+	// Validation is the number of validation windows to play in each scenario.
 	Validation int `yaml:"validation"`
-	// Keep is how many checkpoints stay on disk.
+	// Keep is the number of checkpoints to keep on disk.
 	Keep int `yaml:"keep"`
 }
 
-// What a team learns from labels: see Config.Learner.
+// The values of Config.Learner.
 const (
-	policyLearner = "policy" // to choose candidates that save much more often
-	valueLearner  = "value"  // to bid for each candidate what it saves
+	policyLearner = "policy" // learns to choose, more often, the candidates that save much
+	valueLearner  = "value"  // learns to bid for each candidate the cost that it saves
 )
 
-// DefaultConfig returns settings that learn on two cores within minutes.
+// DefaultConfig returns settings with which a run on two cores learns within minutes.
 func DefaultConfig() Config {
 	return Config{
 		Seed: 1, Updates: 60, Expert: 60, Learner: valueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
@@ -172,7 +174,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// design is that of the run's policy.
+// design returns the design of the run's policy.
 func (c *Config) design(name, prior string) agents.Design {
 	d := agents.Design{
 		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Wide: agents.Wide{Items: c.Candidates}, Margin: c.Margin,
@@ -184,11 +186,11 @@ func (c *Config) design(name, prior string) agents.Design {
 	return d
 }
 
-// goal is what the run learns.
+// goal returns the reward and the discount that the run learns with.
 func (c *Config) goal() (goal, error) {
 	reward, err := env.NamedReward(c.Reward)
 	return goal{reward, c.Memory}, err
 }
 
-// priors are the candidates.
+// priors returns the names listed in Prior.
 func (c *Config) priors() []string { return strings.Split(c.Prior, ",") }

@@ -10,19 +10,20 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// curve is what an episode costs over time: less the reward, which is jobs in the system for env.Flow.
+// curve is the cost of an episode over time. The cost is the negative reward; for env.Flow its rate is the number of jobs in the
+// system.
 type curve struct {
 	reward env.Reward
 	at     []time.Duration
-	rate   []float64     // cost an hour from at[k] to at[k+1]; one fewer than at
-	togo   []float64     // cost to come at at[k], discounted; what closed works out
+	rate   []float64     // cost per hour from at[k] to at[k+1]; one element fewer than at
+	togo   []float64     // discounted cost from at[k] to the end of the episode; set by closed
 	memory time.Duration // of the discount
-	total  float64       // undiscounted: the sum of completion times for env.Flow
+	total  float64       // undiscounted cost; for env.Flow the sum of completion times
 }
 
 var _ env.Reward = (*curve)(nil)
 
-// newCurve returns a curve before its episode.
+// newCurve returns an empty curve, for an episode that has not begun.
 func newCurve(reward env.Reward, memory time.Duration) *curve {
 	return &curve{reward: reward, memory: memory}
 }
@@ -30,14 +31,14 @@ func newCurve(reward env.Reward, memory time.Duration) *curve {
 // Name implements env.Reward.
 func (c *curve) Name() string { return c.reward.Name() }
 
-// Score implements env.Reward and adds the stretch to the curve.
+// Score implements env.Reward. It also adds the interval to the curve.
 func (c *curve) Score(s *cluster.View, from, to time.Duration) float64 {
 	x := c.reward.Score(s, from, to)
 	c.add(from, to, -x)
 	return x
 }
 
-// add is what a stretch of time costs; each begins where the last ended.
+// add appends the cost of an interval. Each interval must begin where the last one ended.
 func (c *curve) add(from, to time.Duration, cost float64) {
 	if len(c.at) == 0 {
 		c.at = append(c.at, from)
@@ -47,7 +48,7 @@ func (c *curve) add(from, to time.Duration, cost float64) {
 	c.total += cost
 }
 
-// closed works out what is to come at every instant, once the episode is over, and returns the curve.
+// closed computes togo once the episode is over, and returns the curve.
 func (c *curve) closed() *curve {
 	c.togo = make([]float64, len(c.at))
 	for k := len(c.at) - 2; k >= 0; k-- {
@@ -56,7 +57,7 @@ func (c *curve) closed() *curve {
 	return c
 }
 
-// over is the cost relative to another on the same window, 1 if that costs nothing.
+// over returns the total cost divided by that of another curve on the same window; it returns 1 if the other cost is 0.
 func (c *curve) over(other *curve) float64 {
 	if other.total == 0 {
 		return 1
@@ -64,13 +65,13 @@ func (c *curve) over(other *curve) float64 {
 	return c.total / other.total
 }
 
-// across is the cost from t, in the k-th stretch, on.
+// across returns the discounted cost from t, which lies in the k-th interval, to the end of the episode.
 func (c *curve) across(k int, t time.Duration) float64 {
 	fade := math.Exp(-float64(c.at[k+1]-t) / float64(c.memory))
 	return c.rate[k]*c.memory.Hours()*(1-fade) + fade*c.togo[k+1]
 }
 
-// from is the discounted cost to come at t: the integral of rate·exp(-(s-t)/memory) over s from t on.
+// from returns the discounted cost from t to the end of the episode: the integral of rate·exp(-(s-t)/memory) over s from t on.
 func (c *curve) from(t time.Duration) float64 {
 	if len(c.at) == 0 {
 		return 0
@@ -80,7 +81,7 @@ func (c *curve) from(t time.Duration) float64 {
 		k--
 	}
 	switch {
-	case k < 0: // nothing costs before the first stretch
+	case k < 0: // there is no cost before the first interval
 		return c.togo[0] * math.Exp(-float64(c.at[0]-t)/float64(c.memory))
 	case k >= len(c.at)-1:
 		return 0
@@ -88,7 +89,7 @@ func (c *curve) from(t time.Duration) float64 {
 	return c.across(k, t)
 }
 
-// watch makes an episode under a scheduler score the time that passes.
+// watch makes a simulation score its time for the curve, for any scheduler.
 func (c *curve) watch(run *sim.Sim) {
 	run.Watch(func(from, to time.Duration) { c.Score(&run.State().View, from, to) })
 }

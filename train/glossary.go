@@ -3,22 +3,22 @@ package train
 // Term explains one number that a run reports.
 type Term struct {
 	Key   string // its key in metrics.jsonl; "" if only event files have it
-	Tag   string // its tag in event files; "" for the update, which is their step
+	Tag   string // its tag in event files; "" for the update, which is the step there
 	Unit  string
 	Means string
 }
 
-// Tags of event files that are no field of Metrics.
+// Tags in event files that no field of Metrics has.
 const (
 	tagDecisions     = "train/decisions"
 	tagReturns       = "train/returns"
 	tagAdvantages    = "train/advantages"
 	tagProbabilities = "train/probabilities"
-	tagWeights       = "weights/" // and the part
+	tagWeights       = "weights/" // followed by the name of the part
 )
 
-// Glossary explains all numbers that a run reports, those of Metrics first, in the order of its fields. Event files take their
-// tags and descriptions from it, and docs/training.md shows it.
+// Glossary explains all numbers that a run reports: first those of Metrics, in the order of its fields. Event files take their
+// tags and descriptions from Glossary, and docs/training.md contains it.
 func Glossary() []Term {
 	return []Term{
 		{"update", "", "updates", "finished so far"},

@@ -15,8 +15,8 @@ import (
 	"github.com/clustergym/clustergym/internal/atomicfile"
 )
 
-// rows are the samples of a window one after another, as tensors: of each choice how many servers, jobs, candidates and shares
-// it has, and the rows of all.
+// rows returns the samples of a window as tensors. The tensor counts contains, for each choice, its numbers of servers, jobs,
+// candidates and shares; the other tensors contain the rows of all choices, one after another.
 func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	var counts, of, shares []int64
 	var server, job, offer, weights, prior []float32
@@ -46,7 +46,7 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	}
 }
 
-// write stores the choices of a window at once or not at all.
+// write stores the choices of a window atomically.
 func (l *labels) write(path string, samples []learn.Sample) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("store labels: %w", err)
@@ -77,7 +77,7 @@ func (l *labels) read(path string) ([]learn.Sample, error) {
 	return samples, nil
 }
 
-// unrow is the inverse of rows. Every number is checked that the network would index by.
+// unrow is the inverse of rows. It checks every number that the network would use as an index.
 func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sample, err error) {
 	i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == "counts" })
 	if i < 0 || len(tensors[i].Shape) != 2 {
@@ -126,7 +126,7 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 	return samples, nil
 }
 
-// taker takes tensors until one is not as it should be.
+// taker reads tensors and keeps the first error.
 type taker struct {
 	tensors []checkpoints.Tensor
 	err     error
@@ -140,7 +140,7 @@ func take[E checkpoints.Element](t *taker, name string, shape ...int) []E {
 	return data
 }
 
-// cut takes the first n numbers off a list.
+// cut removes the first n elements of a list and returns them.
 func cut[E any](list *[]E, n int) []E {
 	part := (*list)[:n:n]
 	*list = (*list)[n:]

@@ -22,26 +22,28 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// Labels say what every candidate of a choice would save. They are taken while the prior plays, with few departures drawn at
-// random, so they do not depend on what the team has learned: labels of a window are worked out once, stored, and shared by
-// all updates and by all runs whose labels are the same. States are those that a team reaches which seldom departs from its
-// prior; it was measured that labels of states after many random departures teach to mend these, and nothing else.
+// Labels estimate what every candidate of a choice would save. The scout takes them while it plays as the prior, with few random
+// departures, so they do not depend on what the team has learned. A run computes the labels of a window once and stores them; all
+// updates share them, and so do all runs with the same label settings. The states are those that a team reaches if it seldom
+// departs from its prior. Measurements showed that labels of states after many random departures teach the team to repair such
+// states, and nothing else.
 
-// labels keeps the labelled choices of the windows so far.
+// labels contains the labelled choices of the windows so far.
 type labels struct {
 	scout   *agents.Policy // the untrained team, which departs at random
 	cfg     *Config
 	goal    goal
 	sources []*scenario.Source
-	dirs    []string         // of the sources' files
-	windows [][]learn.Sample // by their number; nil for those that are too old to be learned from
-	choices int              // of them
+	dirs    []string         // folder of labels of each source
+	windows [][]learn.Sample // by window number; nil for windows too old to learn from
+	choices int              // number of choices in windows
 }
 
-// labelsName is the folder of a run's labels.
+// labelsName is the default folder of a run's labels, within its folder.
 const labelsName = "labels"
 
-// newLabels finds the labels of sources with these digests in dir.
+// newLabels returns the labels of the given sources. digests are the digests of the sources; dir is the folder that stores
+// labels.
 func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, digests []string) (*labels, error) {
 	design := cfg.design("scout", prior)
 	design.Margin = cfg.Explore
@@ -64,7 +66,8 @@ func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, diges
 	return l, nil
 }
 
-// labelsKey identifies all that the labels of a scenario with that digest depend on, but for the program.
+// labelsKey returns a key for everything that the labels of a scenario depend on, except the program's version. The parameter
+// digest identifies the scenario's jobs.
 func labelsKey(cfg *Config, prior, digest string) (string, error) {
 	encoder, err := observe.Named(cfg.Encoder, cfg.Window)
 	if err != nil {
@@ -81,7 +84,7 @@ func labelsKey(cfg *Config, prior, digest string) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// extend adds windows until there are n, from files where they are.
+// extend appends windows until there are n. It reads labels from files where they exist and computes the others.
 func (l *labels) extend(ctx context.Context, r *run, n int) error {
 	from := len(l.windows)
 	for len(l.windows) < n {
@@ -102,7 +105,7 @@ func (l *labels) extend(ctx context.Context, r *run, n int) error {
 	return nil
 }
 
-// draw returns at most Choices of them, each as likely, as samples to learn from.
+// draw returns at most cfg.Choices of the labelled choices, drawn uniformly, as samples to learn from.
 func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	all := slices.Concat(l.windows...)
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -110,7 +113,7 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	for i := range all {
 		s := &all[i]
 		s.Saved, s.Prior = slices.Clone(s.Saved), slices.Clone(s.Prior)
-		for k, x := range s.Prior { // the scout's, with its own margin
+		for k, x := range s.Prior { // in labels the prior's bonus is the scout's margin; replace it by this run's
 			if x != 0 {
 				s.Prior[k] = -float32(l.cfg.Margin)
 			}
@@ -119,7 +122,7 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	return all
 }
 
-// further returns the labelled choices of the next n windows: from files, and of those that there are none of by playing.
+// further returns the labelled choices of the next n windows. It reads them from files, and plays the windows that have no file.
 func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, error) {
 	from, found, lacking := len(l.windows), make([][]learn.Sample, n), make([]*player, n)
 	err := r.each(ctx, n, func(i int) (err error) {
@@ -137,14 +140,14 @@ func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, 
 		return nil, err
 	}
 	var players []*player
-	var places []int // of the players
+	var places []int // index in found of each player
 	for i, g := range lacking {
 		if g != nil {
 			players, places = append(players, g), append(places, i)
 		}
 	}
 	return found, playAll(ctx, players, r.opt.Workers, func(i int, out *rollout) error {
-		for k := range out.samples { // what the scout took does not matter, and is not stored
+		for k := range out.samples { // the scout's action does not matter and is not stored
 			out.samples[k].Action, out.samples[k].LogProb = 0, 0
 		}
 		found[places[i]] = out.samples
@@ -152,12 +155,12 @@ func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, 
 	})
 }
 
-// path is where the n-th window is stored: scenarios take turns.
+// path returns the file of the n-th window. Windows take the scenarios in turn.
 func (l *labels) path(n int) string {
 	return filepath.Join(l.dirs[n%len(l.sources)], l.name(n)+".safetensors")
 }
 
-// name is that of the n-th window among those of its scenario.
+// name returns the number of the n-th window among those of its scenario, as text.
 func (l *labels) name(n int) string { return fmt.Sprintf("%06d", n/len(l.sources)) }
 
 // player returns the player that labels the n-th window.
@@ -172,10 +175,10 @@ func (l *labels) player(n int) (*player, error) {
 	return newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
 }
 
-// lasting is after how many memories what a candidate leads to no longer counts: a three-thousandth of it is left then.
+// lasting is the horizon of labels in units of memory: after that time, the discount leaves less than a three-thousandth.
 const lasting = 8
 
-// horizon is when that is.
+// horizon returns how long after a decision its consequences are simulated.
 func horizon(memory time.Duration) time.Duration {
 	if memory > math.MaxInt64/lasting {
 		return math.MaxInt64

@@ -10,24 +10,25 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// chunk is how many rows one machine takes at a time. Gradients are summed chunk by chunk in order, so the result does not
-// depend on how many machines there are.
+// chunk is the number of rows that one machine processes at a time. The learner sums gradients chunk by chunk, in order, so the
+// result does not depend on the number of machines.
 const chunk = 64
 
-// far is how many times MaxKL ends an update within an epoch: a single batch may overshoot to where no gradient leads back.
+// far is the multiple of MaxKL at which an update ends within an epoch: a single batch may overshoot to weights from which no
+// gradient leads back.
 const far = 4
 
-// learner holds the weights and Adam's moments, and improves them.
+// learner contains the weights and Adam's moments, and updates them.
 type learner struct {
 	cfg      *Config
 	shape    agents.Shape
 	params   agents.Params
-	m, v     []float32                 // first and second moments, in the layout of the parameters one after another
-	steps    int64                     // of Adam so far
-	experts  []*learn.Machine[float32] // learn from labels
+	m, v     []float32                 // first and second moments, for the parameters in order
+	steps    int64                     // number of Adam's steps so far
+	experts  []*learn.Machine[float32] // these learn from labels
 	ppo      []*learn.Machine[float32]
-	machines []*learn.Machine[float32] // those of the two at work
-	grads    [][]float32               // one a chunk of a batch
+	machines []*learn.Machine[float32] // experts or ppo, whichever is in use
+	grads    [][]float32               // one for each chunk of a batch
 	stats    []learn.Stats
 }
 
@@ -68,16 +69,17 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	return l, nil
 }
 
-// huber is where the value learner's loss turns from a square to a line, in mean savings.
+// huber is the size of an error, in units of the mean saving, at which the value learner's loss turns from quadratic to linear.
 const huber = 1
 
 func (l *learner) close() {
 	for _, m := range append(l.experts, l.ppo...) {
-		_ = m.Close() // nothing is lost with a machine
+		_ = m.Close() // a machine contains nothing to lose
 	}
 }
 
-// improve learns from the samples, which have labels or advantages; progress in [0,1) sets the rate and the entropy bonus.
+// improve learns from the samples, which have labels or advantages. progress, in [0,1), sets the learning rate and the entropy
+// bonus.
 func (l *learner) improve(samples []learn.Sample, labels bool, progress float64, draw *rand.Rand, out *Metrics) error {
 	if l.machines = l.ppo; labels {
 		l.machines = l.experts
@@ -118,8 +120,8 @@ func (l *learner) improve(samples []learn.Sample, labels bool, progress float64,
 	return nil
 }
 
-// connect gives samples the coordination graphs that the policy as it is has on them: labels outlast the policies that learn
-// from them.
+// connect sets the samples' coordination graphs to those of the current policy. It is needed for labels, which were made by other
+// policies.
 func (l *learner) connect(samples []learn.Sample) {
 	if l.shape.Graph == agents.GraphNone {
 		return
@@ -139,8 +141,8 @@ func (l *learner) connect(samples []learn.Sample) {
 	wait.Wait()
 }
 
-// epoch takes a step for each batch of the samples in order and returns what it saw and the gradients' norms. It ends early
-// when a batch finds the policy far beyond MaxKL, before it moves to where no gradient leads back.
+// epoch takes one step for each batch of the samples, in order, and returns the sum of the statistics and the gradients' norms.
+// It ends early if a batch finds the policy far beyond MaxKL.
 func (l *learner) epoch(samples []learn.Sample, order []int, rate, spread float64) (sum learn.Stats, norms []float64, err error) {
 	batch := make([]learn.Sample, 0, l.cfg.Batch)
 	for from := 0; from < len(order); from += l.cfg.Batch {
@@ -165,7 +167,7 @@ func (l *learner) epoch(samples []learn.Sample, order []int, rate, spread float6
 	return sum, norms, nil
 }
 
-// gradient leaves the mean gradient of the batch in grads[0].
+// gradient computes the mean gradient of the batch into grads[0].
 func (l *learner) gradient(batch []learn.Sample, spread float64) (learn.Stats, error) {
 	chunks := (len(batch) + chunk - 1) / chunk
 	errs := make([]error, len(l.machines))
@@ -214,8 +216,8 @@ const (
 	eps   = 1e-5
 )
 
-// step clips the gradient's norm and moves the weights against it by Adam. It is written out because Gorgonia's solver cannot
-// store its moments, without which training could not resume exactly. It returns the norm before clipping.
+// step clips the gradient's norm and takes a step of Adam. It returns the norm before clipping. Adam is implemented here because
+// Gorgonia's solver cannot store its moments, and without them training could not resume exactly.
 func (l *learner) step(rate float64) (float64, error) {
 	g := l.grads[0]
 	if err := l.finite("gradient of", g); err != nil {
@@ -245,7 +247,7 @@ func (l *learner) step(rate float64) (float64, error) {
 	return norm, l.params.Finite()
 }
 
-// finite names the tensor with the first number that is not finite.
+// finite returns an error that names the tensor with the first number that is not finite.
 func (l *learner) finite(what string, x []float32) error {
 	at := 0
 	for i := range l.params {
@@ -259,7 +261,7 @@ func (l *learner) finite(what string, x []float32) error {
 	return nil
 }
 
-// normalise scales advantages to unit deviation about 0 and bounds them to 5 deviations.
+// normalise scales advantages to mean 0 and standard deviation 1, and clips them at 5.
 func normalise(samples []learn.Sample) {
 	var sum, square float64
 	for i := range samples {
@@ -274,10 +276,10 @@ func normalise(samples []learn.Sample) {
 	}
 }
 
-// scaleSavings scales labels by the mean of what is saved or lost where there is a difference, and bounds them to 5 of that, so
-// that single episodes do not drown the rest. It returns the scale, 0 if no candidate makes a difference.
+// scaleSavings divides labels by their mean absolute value, zeros excluded, and clips them at 5, so that single episodes do not
+// dominate. It returns that mean, or 0 if all labels are 0.
 func scaleSavings(samples []learn.Sample) float64 {
-	// Two futures that are alike may be added up in other steps.
+	// The sums over two equal futures may be rounded differently.
 	const rounding = 1e-9
 	sum, n := 0.0, 0.0
 	for i := range samples {

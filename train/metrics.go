@@ -12,40 +12,40 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// Metrics is what one update reports: a line of metrics.jsonl. Times on the wall clock are kept apart, in timing.jsonl, so that
-// equal runs write equal metrics. Glossary lists the units, and the tags in event files.
+// Metrics contains what one update reports: one line of metrics.jsonl. Wall-clock times are stored apart, in timing.jsonl, so
+// that equal runs write equal metrics. Glossary lists the units, and the tags in event files.
 type Metrics struct {
-	Update int `json:"update"` // updates finished, this one included
-	// Choices counts the decisions among several candidates in the update's windows. In an update from labels it counts those of
-	// them that are labelled. Learned counts the decisions that the update learned from.
+	Update int `json:"update"` // number of finished updates, including this one
+	// Choices counts the decisions among several candidates in the update's windows; in an update from labels, only the labelled
+	// ones. Learned counts the decisions that the update learned from.
 	Choices int `json:"choices"`
 	Learned int `json:"learned"`
-	// These are 0 in updates from labels. Departs is the fraction of Choices in which the team did not take the prior's own
-	// candidate. Return is the sum of rewards of an episode, in negative job-hours for env.Flow, mean over episodes. Relative is
-	// the cost of an episode over the prior's on the same window, mean over episodes.
+	// Departs, Return and Relative are 0 in updates from labels. Departs is the fraction of Choices in which the team did not take
+	// the prior's own candidate. Return is the sum of an episode's rewards, in negative job-hours for env.Flow, averaged over
+	// episodes. Relative is the cost of an episode divided by the prior's cost on the same window, averaged over episodes.
 	Departs  float64 `json:"departs,omitempty"`
 	Return   float64 `json:"return,omitempty"`
 	Relative float64 `json:"relative_jct,omitempty"`
-	// Validation is Relative on the validation windows, where the team takes the highest bid instead of drawing; nil if the update
-	// was not validated. Margin is the margin with which it was reached: the best of several multiples of Config.Margin.
+	// Validation is Relative on the validation windows, where the team takes the highest bid instead of sampling; it is nil if the
+	// update was not validated. Margin is the margin that gave this value: the best of several multiples of Config.Margin.
 	Validation *float64 `json:"validation,omitempty"`
 	Margin     float64  `json:"margin,omitempty"`
-	// These are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the candidate that saves
-	// most. Value is what the candidates with the highest bids save, in job-hours, mean over decisions. Scale is the mean size of
-	// the labels that are not 0, in job-hours.
+	// Agree, Value and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
+	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Scale is the mean
+	// absolute value of the labels other than 0, in job-hours.
 	Agree float64 `json:"agree,omitempty"`
 	Value float64 `json:"value,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
 
 	Entropy float64 `json:"entropy"`   // of the policy, nats, mean over decisions
-	KL      float64 `json:"kl"`        // divergence from the policy that played, nats, mean over decisions; 0 from labels
-	Clipped float64 `json:"clipped"`   // fraction of decisions whose probability ratio was clipped; 0 from labels
+	KL      float64 `json:"kl"`        // divergence from the policy that played, nats, mean over decisions; 0 in updates from labels
+	Clipped float64 `json:"clipped"`   // fraction of decisions whose probability ratio was clipped; 0 in updates from labels
 	Norm    float64 `json:"grad_norm"` // norm of the gradient before clipping, mean over batches
 }
 
-// ReadMetrics returns the metrics of the run in dir, one for each finished update. A new run has none. The run may still be in
-// progress: a last line that is not complete yet is left out. An error about a line names the line. The error wraps
-// checkpoints.ErrNone if dir holds no run.
+// ReadMetrics returns the metrics of the run in dir, one for each finished update; a new run has none. The run may still be in
+// progress: ReadMetrics skips an incomplete last line. An error about a line gives its number. The error wraps
+// checkpoints.ErrNone if dir contains no run.
 func ReadMetrics(dir string) ([]Metrics, error) {
 	path := filepath.Join(dir, metricsName)
 	text, err := os.ReadFile(path)
@@ -61,7 +61,7 @@ func ReadMetrics(dir string) ([]Metrics, error) {
 	return parseMetrics(path, text)
 }
 
-// parseMetrics reads whole lines; path is for errors.
+// parseMetrics parses the complete lines of text. path is used in errors.
 func parseMetrics(path string, text []byte) ([]Metrics, error) {
 	var all []Metrics
 	for line := range bytes.Lines(text) {

@@ -6,17 +6,17 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// OlderError says that the newest checkpoint of a run cannot be read, and which older one can.
+// OlderError reports that the newest checkpoint of a run cannot be read, and which older checkpoint can.
 type OlderError struct {
-	Step    int                   // of the newest checkpoint that can be read: how many updates had finished
-	Skipped []checkpoints.Skipped // the newer checkpoints, newest first
+	Step    int                   // number of finished updates at the newest readable checkpoint
+	Skipped []checkpoints.Skipped // the newer, unreadable checkpoints, newest first
 }
 
 func (e *OlderError) Error() string {
 	return fmt.Sprintf("the newest checkpoint cannot be read, the newest that can is %d:%s", e.Step, checkpoints.Reasons(e.Skipped))
 }
 
-// Unwrap returns why the newer checkpoints cannot be read.
+// Unwrap returns the errors of the newer checkpoints.
 func (e *OlderError) Unwrap() []error {
 	var all []error
 	for _, s := range e.Skipped {
@@ -25,8 +25,8 @@ func (e *OlderError) Unwrap() []error {
 	return all
 }
 
-// newest returns the newest checkpoint that can be read. If newer ones cannot, older is asked first: what it returns is returned,
-// and nil takes the older checkpoint. A nil older refuses. found is false for a store without a checkpoint.
+// newest returns the newest readable checkpoint. If there are newer, unreadable ones, it calls older and returns its error; if
+// older is nil, it returns the OlderError. found is false for a store without checkpoints.
 func newest(store *checkpoints.Store, older func(*OlderError) error) (c checkpoints.Checkpoint, found bool, err error) {
 	c, skipped, err := store.Latest()
 	found = err == nil || len(skipped) > 0

@@ -17,10 +17,10 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// Recipe is all that a run's result depends on. A run writes it to run.yaml, with each scenario as a YAML document of its own.
+// Recipe is everything that a run's result depends on. A run writes it to run.yaml, followed by each scenario as a YAML document.
 type Recipe struct {
 	Train     Config              `yaml:"train"`
-	Prior     string              `yaml:"prior"` // the baseline that was taken of Train.Prior
+	Prior     string              `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
 	Workloads []Workload          `yaml:"workloads"`
 	Scenarios []scenario.Scenario `yaml:"-"`
 }
@@ -29,11 +29,11 @@ type Recipe struct {
 type Workload struct {
 	Scenario string `yaml:"scenario"`
 	Digest   string `yaml:"sha256"` // of the jobs
-	// Seen are the parts of the trace that the training and validation windows are from.
+	// Seen lists the parts of the trace that the training and validation windows come from.
 	Seen []scenario.Period `yaml:"seen"`
 }
 
-// ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir holds no run.
+// ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir contains no run.
 func ReadRecipe(dir string) (*Recipe, error) {
 	path := filepath.Join(dir, recipeName)
 	text, err := os.ReadFile(path)
@@ -65,10 +65,10 @@ func ReadRecipe(dir string) (*Recipe, error) {
 	return &r, nil
 }
 
-// Open returns the policy of the run in dir from its newest checkpoint: the policy that did best on validation windows, or the
-// last one if the run has no validation windows. If that checkpoint is damaged, Open calls older. If older returns nil, Open
-// takes the newest good checkpoint; if older returns an error, so does Open. With a nil older Open returns the OlderError. The
-// error wraps checkpoints.ErrNone if dir holds no run with a checkpoint.
+// Open returns the policy from the newest checkpoint of the run in dir: the policy that did best on validation windows, or the
+// last one if the run has no validation windows. If that checkpoint is damaged, Open calls older. If older returns nil, Open uses
+// the newest good checkpoint; if older returns an error, Open returns it. If older is nil, Open returns the OlderError. The error
+// wraps checkpoints.ErrNone if dir contains no run with a checkpoint.
 func Open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
 	p, training, err := open(dir, older)
 	if err != nil {
@@ -128,7 +128,7 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	return p, training, nil
 }
 
-// join lists something of the scenarios, each once.
+// join lists the distinct values of a property of the scenarios, separated by commas.
 func (r *Recipe) join(of func(*scenario.Scenario) string) string {
 	var all []string
 	for i := range r.Scenarios {

@@ -18,33 +18,33 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// rollout is one episode under the sampled policy.
+// rollout is one episode played with the sampled policy.
 type rollout struct {
 	samples []learn.Sample
-	steps   []step // of the samples
+	steps   []step // one for each sample
 	curve   *curve
-	kinds   [candidates.Kinds]int // candidates taken
+	kinds   [candidates.Kinds]int // number of candidates taken, by kind
 }
 
-// step is a decision, and what the prior would have cost from it on.
+// step is a decision and the cost of letting the prior play on from it.
 type step struct {
 	at    time.Duration
 	value float64 // discounted job-hours
 }
 
-// goal is what is learned: to be paid more, with what comes later discounted.
+// goal is the objective of learning: the reward, discounted.
 type goal struct {
 	reward env.Reward
 	memory time.Duration // time constant of the discount
 }
 
-// player plays an episode of a vector and looks at what it might have been.
+// player plays one episode, as part of a vector of environments, and simulates what its decisions lead to.
 type player struct {
 	goal
 	policy *agents.Policy
 	team   *agents.Player
-	label  float64       // part of the decisions that are labelled; below 0 every decision is judged by the prior alone
-	until  time.Duration // how far what a candidate leads to is played
+	label  float64       // fraction of decisions to label; if negative, all decisions are recorded, each with the cost of the prior only
+	until  time.Duration // how long after a decision its consequences are simulated
 	draw   *rand.Rand
 	env    *env.Cluster
 	fork   sim.Sim
@@ -52,8 +52,9 @@ type player struct {
 	out    *rollout
 }
 
-// newPlayer returns a player before the episode, which samples. With label of 0 or more that part of its decisions is recorded,
-// each with what its candidates would save; else all are, each with what the prior would cost from there.
+// newPlayer returns a player, before its episode, that samples its actions. If label is 0 or more, the player records that
+// fraction of its decisions, each with what its candidates would save. If label is negative, it records all decisions, each with
+// the cost of letting the prior play on.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
 	out := &rollout{curve: newCurve(goal.reward, goal.memory)}
 	e, err := env.New(env.Config{
@@ -73,8 +74,8 @@ func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, 
 	return g, nil
 }
 
-// playAll plays the episodes of all players, side by side, until ctx ends. Each goes on at its own pace, because a decision that
-// is labelled takes as long as hundreds of others. ended is told of each.
+// playAll plays the episodes of all players concurrently until ctx ends. Each episode advances at its own pace, because a
+// labelled decision takes as long as hundreds of others. playAll calls ended for each finished episode.
 func playAll(ctx context.Context, players []*player, workers int, ended func(i int, out *rollout) error) error {
 	if len(players) == 0 {
 		return nil
@@ -96,7 +97,7 @@ func playAll(ctx context.Context, players []*player, workers int, ended func(i i
 	return errors.Join(v.Play(make([]uint64, len(envs)), make([]env.TimeStep, len(envs)), act), v.Close())
 }
 
-// act chooses at a time step, and closes the rollout at the last.
+// act chooses the agents' actions at a time step. After the last step it closes the rollout's cost curve.
 func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action) error {
 	switch {
 	case ctx.Err() != nil:
@@ -110,7 +111,7 @@ func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action)
 	return nil
 }
 
-// see counts a choice, and keeps it if it is to be learned from.
+// see counts a choice and records it, or, for labels, records the chosen fraction.
 func (g *player) see(c *agents.Choice) error {
 	g.out.kinds[c.List[c.Action].Kind]++
 	if g.label >= 0 && g.draw.Float64() >= g.label {
@@ -119,7 +120,7 @@ func (g *player) see(c *agents.Choice) error {
 	return g.record(c)
 }
 
-// record keeps a choice and judges it, or all of its candidates.
+// record stores a choice with the cost of the prior and, for labels, with what each candidate saves.
 func (g *player) record(c *agents.Choice) error {
 	value, err := g.cost(&c.List[0])
 	if err != nil {
@@ -146,7 +147,7 @@ func (g *player) record(c *agents.Choice) error {
 	return nil
 }
 
-// cost is what the episode would cost from here on with a candidate and the prior after it, in discounted job-hours.
+// cost returns the discounted cost, in job-hours, from now on if the candidate is carried out and the prior plays on after it.
 func (g *player) cost(o *candidates.Candidate) (float64, error) {
 	g.env.Fork(&g.fork)
 	if err := o.Apply(g.fork.State().Txn()); err != nil {
@@ -156,7 +157,7 @@ func (g *player) cost(o *candidates.Candidate) (float64, error) {
 	return g.costOf(&g.fork, g.prior, g.until)
 }
 
-// costOf plays a fork on, to its end or until so much later, and returns what it costs from now on, discounted.
+// costOf plays a fork to its end, or for the time until, and returns the discounted cost from now on.
 func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration) (float64, error) {
 	start, cost, enough := fork.State().Now(), 0.0, false
 	fork.Watch(func(from, to time.Duration) {
@@ -173,14 +174,14 @@ func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration
 	return cost, err
 }
 
-// cutOff is the error of an episode that did not play to its end.
+// cutOff returns the error for a truncated episode.
 func cutOff(o sim.Outcome) error {
 	return fmt.Errorf("play episode: cut off (%s), and training needs whole episodes", o.Truncated)
 }
 
 func fade(d, memory time.Duration) float64 { return math.Exp(-float64(d) / float64(memory)) }
 
-// follow runs an episode under a scheduler.
+// follow plays an episode with a scheduler and returns its cost curve.
 func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	run, err := episode.New()
 	if err != nil {
@@ -197,10 +198,10 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	return c.closed(), nil
 }
 
-// judge gives every sample its advantage: generalized advantage estimation (Schulman et al., 2016) with the prior's exact
-// cost as the value. That depends on the state and on the arrivals to come, not on the choice, so it adds no bias (Mao et al.,
-// ICLR 2019, on input-driven environments), and it leaves little variance: a decision is compared with what the prior would
-// have made of the same state and the same future.
+// judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016), with the exact cost of the
+// prior as the value. That cost depends on the state and on future arrivals but not on the choice, so it adds no bias (Mao et
+// al., ICLR 2019, on input-driven environments). It leaves little variance, because a decision is compared with the prior's
+// decision in the same state and with the same future.
 func (r *rollout) judge(memory, credit time.Duration) {
 	next, value, end := 0.0, 0.0, time.Duration(0)
 	for i := len(r.steps) - 1; i >= 0; i-- {

@@ -18,40 +18,40 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// ErrMismatch is wrapped by the error about a run that is to be resumed with another configuration or scenario than it began
-// with. The error lists what differs.
+// ErrMismatch is wrapped by the error of a run that is resumed with another configuration or another scenario than it began with.
+// That error lists the differences.
 var ErrMismatch = errors.New("does not continue this run")
 
-// Options say where and how a run works. They do not change its result.
+// Options say where and how a run works. They do not affect its result.
 type Options struct {
-	// Dir is the run's folder: run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/ and labels/.
+	// Dir is the run's folder. It contains run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/ and labels/.
 	Dir string
 	// Resume continues from the newest checkpoint in Dir. Without it Dir must hold no run.
 	Resume bool
-	// Workers is how many cores the run uses, 0 for all.
+	// Workers is the number of cores to use; 0 means all.
 	Workers int
-	// Labels is the folder in which labels are stored. Labels of the same kind that are there already are used again. Empty is
-	// the folder labels in Dir.
+	// Labels is the folder that stores labels. The run reuses labels with the same settings that the folder contains already. If
+	// Labels is empty, the run uses the folder labels in Dir.
 	Labels string
-	// Scenarios are what the team learns from: windows are drawn from all of them in turn.
+	// Scenarios are the workloads to learn from. The run draws windows from each of them in turn.
 	Scenarios []*scenario.Scenario
-	// Older is called when a run is resumed and its newest checkpoint is damaged. If it returns nil, the run goes on from the
-	// newest good checkpoint; if it returns an error, the run ends with that. A nil Older ends the run with the OlderError.
+	// Older is called if a run is resumed and its newest checkpoint is damaged. If Older returns nil, the run continues from the
+	// newest good checkpoint; if it returns an error, the run ends with it. If Older is nil, the run ends with the OlderError.
 	Older func(*OlderError) error
-	// Progress is called after every update, and on resuming with the last update before. It may be nil.
+	// Progress is called after every update and, when a run is resumed, once with its last finished update. It may be nil.
 	Progress func(*Metrics)
-	// Clock tells the wall-clock time for timing.jsonl and the event files. With nil the run writes neither.
+	// Clock returns the wall-clock time for timing.jsonl and the event files. If it is nil, the run writes neither.
 	Clock func() time.Time
-	// Stop ends the run after the update in progress, with a checkpoint, once it is closed. It may be nil.
+	// Stop, once closed, ends the run after the update in progress, with a checkpoint. It may be nil.
 	Stop <-chan struct{}
 }
 
-// Run trains a team and returns the policy that did best on the validation windows of the scenarios; the untrained policy, which
-// is the prior, takes part in that. Without validation windows it returns the policy of the last update.
+// Run trains a team and returns the policy that did best on the validation windows of the scenarios. The untrained policy, which
+// decides as the prior, counts as one of them. Without validation windows Run returns the policy of the last update.
 //
-// stopped says that the run ended before Config.Updates. If Stop ended it, all finished updates are stored. If ctx ended it, the
-// updates up to the last checkpoint are stored. After an error the checkpoints from before it are still there. Run refuses a
-// folder in which another run is at work.
+// stopped reports whether the run ended before Config.Updates. If Stop ended the run, all finished updates are stored. If ctx
+// ended it, the updates up to the last checkpoint are stored. After an error, the earlier checkpoints are still there. Run
+// returns an error if another run uses the folder.
 func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
@@ -90,22 +90,22 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 	return r.best(), false, nil
 }
 
-// run is a training in progress.
+// run is the state of a training run.
 type run struct {
 	cfg       Config
 	goal      goal
 	opt       Options
 	sources   []*scenario.Source
-	policy    *agents.Policy // its parameters are the learner's
+	policy    *agents.Policy // its parameters are shared with the learner
 	learner   *learner
 	labels    *labels
 	files     *runFiles
-	watch     *watch    // nil without a clock, and when nothing is left to do
-	began     time.Time // by the clock, or continued
-	update    int       // finished
+	watch     *watch    // nil without a clock, or if no update is left
+	began     time.Time // time at which the run began or was resumed
+	update    int       // number of finished updates
 	top       agents.Params
-	topMargin float64 // of top
-	topJCT    float64 // relative JCT of top on validation, +Inf before the first
+	topMargin float64 // its margin
+	topJCT    float64 // its relative JCT on validation; +Inf before the first validation
 	windows   []validation
 }
 
@@ -114,7 +114,7 @@ func (r *run) close() {
 	r.watch.close()
 }
 
-// best returns the policy to hand out.
+// best returns the policy that Run returns.
 func (r *run) best() *agents.Policy {
 	p := *r.policy
 	p.Params, p.Range = r.policy.Params.Clone(), slices.Clone(r.policy.Range)
@@ -124,7 +124,7 @@ func (r *run) best() *agents.Policy {
 	return &p
 }
 
-// start opens or continues a run by settings that are valid, in a folder that is locked.
+// start begins or resumes a run. The settings must be valid and the folder locked.
 func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
@@ -190,14 +190,14 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	return r, err
 }
 
-// validation is a validation window and the prior on it.
+// validation is a validation window with the prior's cost on it.
 type validation struct {
 	source *scenario.Source
 	window int
 	prior  *curve
 }
 
-// begin plays the prior on the validation windows, and restores the run or stores its start.
+// begin plays the prior on the validation windows. It then restores the run, or stores the start of a new one.
 func (r *run) begin(ctx context.Context) error {
 	for _, src := range r.sources {
 		n := src.Count(scenario.Validation)
@@ -222,13 +222,13 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(r.windows) > 0 { // the untrained policy is the prior
+	if len(r.windows) > 0 { // the untrained policy decides as the prior
 		r.top, r.topJCT, r.topMargin = r.policy.Params.Clone(), 1, r.policy.Margin
 	}
 	return r.save()
 }
 
-// each does n things side by side, until one fails or ctx ends.
+// each calls do for 0 to n-1, several at a time, until one call fails or ctx ends.
 func (r *run) each(ctx context.Context, n int, do func(i int) error) error {
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(r.opt.Workers)

@@ -20,7 +20,7 @@ import (
 	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
-// runFiles are the files of a run.
+// runFiles gives access to the files of a run.
 type runFiles struct {
 	dir   string
 	store *checkpoints.Store
@@ -33,7 +33,7 @@ const (
 	storeName   = "checkpoints"
 )
 
-// lockRun takes the folder of a run for as long as it trains, and makes that of a new run.
+// lockRun locks the folder of a run until release is called. It creates the folder of a new run.
 func lockRun(opt Options) (release func(), err error) {
 	if !opt.Resume {
 		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
@@ -47,7 +47,7 @@ func lockRun(opt Options) (release func(), err error) {
 	return release, err
 }
 
-// openRunFiles begins the files of a new run, or checks that a run to be resumed has the same recipe. The folder is locked.
+// openRunFiles creates the files of a new run, or checks that a resumed run has the same recipe. The folder must be locked.
 func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*runFiles, error) {
 	text, err := writeRecipe(cfg, prior, sources, digests)
 	if err != nil {
@@ -78,8 +78,8 @@ func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.So
 	return &runFiles{dir: opt.Dir, store: store}, nil
 }
 
-// writeRecipe returns all that fixes the run's result: settings, the prior that follows from them, and of every scenario a
-// digest of the jobs themselves.
+// writeRecipe returns everything that determines the run's result: the settings, the chosen prior, and for each scenario its text
+// and the digest of its jobs.
 func writeRecipe(cfg *Config, prior string, sources []*scenario.Source, digests []string) ([]byte, error) {
 	r := Recipe{Train: *cfg, Prior: prior}
 	for i, src := range sources {
@@ -120,15 +120,15 @@ func difference(old, now string) string {
 	return strings.Join(out, "\n")
 }
 
-// state is what a checkpoint says beside its tensors.
+// state is the metadata of a checkpoint, stored with its tensors.
 type state struct {
 	Update int      `json:"update"`
 	Steps  int64    `json:"adam_steps"`
 	Best   *float64 `json:"best_validation,omitempty"`
-	Margin float64  `json:"best_margin,omitempty"` // of the best
+	Margin float64  `json:"best_margin,omitempty"` // margin of the best policy
 }
 
-// save stores the run as it is.
+// save stores a checkpoint of the run.
 func (r *run) save() error {
 	st := state{Update: r.update, Steps: r.learner.steps}
 	n := len(r.learner.m)
@@ -148,8 +148,8 @@ func (r *run) save() error {
 
 const bestPrefix = "best."
 
-// restore continues from the newest checkpoint that may be taken and drops the metrics that came after it; found is false for a
-// run that was killed before its first.
+// restore loads the newest usable checkpoint and removes metrics of later updates. found is false for a run that was killed
+// before its first checkpoint.
 func (r *run) restore() (found bool, err error) {
 	c, found, err := newest(r.files.store, r.opt.Older)
 	if !found && errors.Is(err, checkpoints.ErrNone) {
@@ -169,7 +169,7 @@ func (r *run) restore() (found bool, err error) {
 	return true, err
 }
 
-// load takes over a checkpoint.
+// load restores the run's state from a checkpoint.
 func (r *run) load(c checkpoints.Checkpoint) error {
 	st, params, top, err := unpack(r.policy.Shape, c)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	return nil
 }
 
-// unpack reads the weights of a checkpoint; top is nil if there was no validation.
+// unpack reads the weights of a checkpoint. top is nil if there was no validation.
 func unpack(s agents.Shape, c checkpoints.Checkpoint) (st state, params, top agents.Params, err error) {
 	if err = json.Unmarshal(c.Meta, &st); err != nil {
 		return st, nil, nil, fmt.Errorf("checkpoint %d: %w", c.Step, err)
@@ -217,7 +217,7 @@ func unpack(s agents.Shape, c checkpoints.Checkpoint) (st state, params, top age
 	return st, params, top, err
 }
 
-// record appends the update's metrics, where there is a clock its time and its events, and stores a checkpoint when one is due.
+// record appends the update's metrics and, with a clock, its time and its events. It stores a checkpoint if one is due.
 func (r *run) record(m *Metrics) error {
 	if err := r.files.append(metricsName, m); err != nil {
 		return err
@@ -255,12 +255,12 @@ func (r *runFiles) append(name string, line any) error {
 		return fmt.Errorf("write metrics: %w", err)
 	}
 	_, err = f.Write(append(text, '\n'))
-	// Synced, because a checkpoint that outlives a power cut wants the lines before it.
+	// Sync, because a checkpoint that survives a power failure needs the lines before it.
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// rewind keeps the metrics of the first n updates, one line for each, in order, and returns the last of them. Of several lines of
-// one update the last counts: it was written by the run that went on.
+// rewind reduces metrics.jsonl to the first n updates, with one line for each, in order, and returns the last of them. If an
+// update has several lines, rewind keeps the last: the resumed run wrote it.
 func (r *runFiles) rewind(n int) (last *Metrics, err error) {
 	path := filepath.Join(r.dir, metricsName)
 	text, err := os.ReadFile(path)

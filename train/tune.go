@@ -7,11 +7,11 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// tuneWindows is how many training windows of each scenario tune looks at, spread evenly.
+// tuneWindows is the number of training windows of each scenario that tune plays, evenly spread.
 const tuneWindows = 16
 
-// tune returns, of the prior's candidates, the one with the lowest mean over training windows of the sum of completion times
-// relative to the first candidate's. It is deterministic, so a resumed run does it again.
+// tune chooses among the baselines that Config.Prior names. It returns the one with the lowest cost relative to the first one,
+// averaged over training windows. It is deterministic, so a resumed run repeats it.
 func (r *run) tune() (prior string, err error) {
 	names := r.cfg.priors()
 	if len(names) == 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// next plays and learns one update.
+// next plays the episodes of one update and learns from them.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
 	m := &Metrics{Update: r.update + 1}
 	var samples []learn.Sample
@@ -44,7 +44,7 @@ func (r *run) due(update int) bool { return update%r.cfg.Every == 0 || update ==
 // expert reports whether an update learns from labels.
 func (r *run) expert(update int) bool { return update <= r.cfg.Expert }
 
-// study adds the update's windows to the labelled ones and draws from all of these the samples to learn from.
+// study adds the update's windows to the labelled ones and draws samples to learn from all of them.
 func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	if err := r.labels.extend(ctx, r, m.Update*r.cfg.Windows); err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	return all, nil
 }
 
-// window is one window of an update and what was played on it.
+// window is a training window of an update with its rollouts and the prior's cost.
 type window struct {
 	episode scenario.Episode
 	group   []*rollout
 	prior   *curve
 }
 
-// gather plays the update's episodes side by side and draws the samples to learn from: what the team itself drew.
+// gather plays the update's episodes with the sampled policy and draws the samples to learn from.
 func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	update := strconv.Itoa(m.Update)
 	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
@@ -119,7 +119,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	return all, nil
 }
 
-// play fills in the rollouts and the prior of every window.
+// play fills in the rollouts of every window and the prior's cost on it.
 func (r *run) play(ctx context.Context, update int, windows []window) error {
 	err := r.each(ctx, len(windows), func(i int) (err error) {
 		windows[i].prior, err = r.goal.follow(agents.NewPrior(r.policy), windows[i].episode.Episode)
@@ -143,11 +143,11 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 	return playAll(ctx, players, r.opt.Workers, func(int, *rollout) error { return nil })
 }
 
-// margins are the multiples of the margin that a policy is tried with. Who takes the highest of bids that are wrong at times
-// takes those that are too high; how far to trust them is chosen with the weights.
+// margins are the multiples of Config.Margin to validate. Bids have errors, so the highest bid is often one that is too high; a
+// larger margin trusts bids less. Validation chooses the margin together with the weights.
 var margins = []float64{1, 2, 4}
 
-// validate plays the greedy policy on the validation windows, with several margins, and keeps it if it is the best so far.
+// validate plays the greedy policy on the validation windows with several margins, and stores it in top if it is the best so far.
 func (r *run) validate(ctx context.Context, m *Metrics) error {
 	if len(r.windows) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	return nil
 }
 
-// relative returns the mean over the validation windows of a policy's cost relative to the prior's.
+// relative returns a policy's cost divided by the prior's, averaged over the validation windows.
 func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, err error) {
 	ratio := make([]float64, len(r.windows))
 	err = r.each(ctx, len(r.windows), func(i int) error {

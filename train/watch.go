@@ -15,10 +15,10 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
-// watch writes the event file of a run, for TensorBoard. Nothing of the run depends on it, and a nil watch sees nothing.
+// watch writes the event file of a run, for TensorBoard. The run does not depend on it. A nil watch does nothing.
 type watch struct {
 	file      *tbevent.Writer
-	decisions int // so far
+	decisions int // number so far
 }
 
 // openWatch begins an event file that goes on after the update. It is a new one each time, because the last may end in a torn
@@ -48,18 +48,18 @@ func openWatch(dir string, update int, now time.Time) (*watch, error) {
 
 func (w *watch) close() {
 	if w != nil {
-		_ = w.file.Close() // every event went to the file at once
+		_ = w.file.Close() // each event was written to the file immediately
 	}
 }
 
-// returns sees those of an update's episodes.
+// returns adds a histogram of the returns of an update's episodes.
 func (w *watch) returns(x []float64) {
 	if w != nil {
 		w.file.Histogram(tagReturns, slices.Values(x))
 	}
 }
 
-// samples sees what an update is about to learn from.
+// samples adds histograms of the samples that an update is about to learn from.
 func (w *watch) samples(s []learn.Sample) {
 	if w == nil || len(s) == 0 {
 		return
@@ -91,7 +91,7 @@ func each[T any](list []T, value func(*T) float64) iter.Seq[float64] {
 	}
 }
 
-// weights sees those of each part of the network, which stand one after another.
+// weights adds a histogram of the weights of each part of the network. The parameters of a part are adjacent in p.
 func (w *watch) weights(p agents.Params) {
 	if w == nil {
 		return
@@ -113,12 +113,12 @@ func (w *watch) weights(p agents.Params) {
 	}
 }
 
-// record writes what was seen of the update, and its metrics under their tags.
+// record writes the histograms added for the update, and its metrics under their tags.
 func (w *watch) record(m *Metrics, now time.Time) error {
 	if w == nil {
 		return nil
 	}
-	values := map[string]float64{} // by key; what was left out of the metrics is not there
+	values := map[string]float64{} // by key; fields omitted from the metrics are absent
 	text, err := json.Marshal(m)
 	if err == nil {
 		err = json.Unmarshal(text, &values)
