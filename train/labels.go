@@ -30,7 +30,7 @@ import (
 
 // labels contains the labelled choices of the windows so far.
 type labels struct {
-	scout   *agents.Policy // the untrained team, which departs at random
+	scout   *agents.Policy // an untrained team that departs from the prior at random
 	cfg     *Config
 	goal    goal
 	sources []*scenario.Source
@@ -113,7 +113,7 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	for i := range all {
 		s := &all[i]
 		s.Saved, s.Prior = slices.Clone(s.Saved), slices.Clone(s.Prior)
-		for k, x := range s.Prior { // in labels the prior's bonus is the scout's margin; replace it by this run's
+		for k, x := range s.Prior { // replace the scout's margin by the run's
 			if x != 0 {
 				s.Prior[k] = -float32(l.cfg.Margin)
 			}

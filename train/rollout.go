@@ -43,7 +43,7 @@ type player struct {
 	goal
 	policy *agents.Policy
 	team   *agents.Player
-	label  float64       // fraction of decisions to label; if negative, all decisions are recorded, each with the cost of the prior only
+	label  float64       // fraction of decisions to label; negative: see newPlayer
 	until  time.Duration // how long after a decision its consequences are simulated
 	draw   *rand.Rand
 	env    *env.Cluster

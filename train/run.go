@@ -26,7 +26,7 @@ var ErrMismatch = errors.New("does not continue this run")
 type Options struct {
 	// Dir is the run's folder. It contains run.yaml, metrics.jsonl, timing.jsonl, event files, checkpoints/ and labels/.
 	Dir string
-	// Resume continues from the newest checkpoint in Dir. Without it Dir must hold no run.
+	// Resume continues from the newest checkpoint in Dir. Without it Dir must not contain a run.
 	Resume bool
 	// Workers is the number of cores to use; 0 means all.
 	Workers int

@@ -21,8 +21,8 @@ type watch struct {
 	decisions int // number so far
 }
 
-// openWatch begins an event file that goes on after the update. It is a new one each time, because the last may end in a torn
-// record; its start takes back what that told of updates which are to be done again.
+// openWatch begins an event file for the updates after the given one. It always creates a new file, because the last one may end
+// with an incomplete record. The file's start record makes TensorBoard discard events of updates that will be repeated.
 func openWatch(dir string, update int, now time.Time) (*watch, error) {
 	before, err := ReadMetrics(dir)
 	if err != nil {
