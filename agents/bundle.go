@@ -9,12 +9,12 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// network names the computation of Net.Forward and how candidates are found. A change to them that old weights do not survive
-// needs another name.
+// network identifies the computation of Net.Forward and the way candidates are found. Change the name with any change after which
+// old weights no longer work.
 const network = "server-offer-attention-1"
 
-// Bundle returns the policy as Load reads it, but for the ONNX model, and its model card, Markdown for people. created and
-// training are kept as given. Package agents/export writes it to a folder, with the model.
+// Bundle returns the policy as a bundle that Load can read, without the ONNX model, and its model card in Markdown. It stores
+// created and training unchanged. Package agents/export adds the model and writes the bundle to a folder.
 func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b checkpoints.Bundle, about string, err error) {
 	features, err := p.features()
 	if err != nil {
@@ -39,20 +39,21 @@ func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b chec
 	return checkpoints.Bundle{Manifest: m, Tensors: tensors}, card(p, &training), nil
 }
 
-// features is what the policy's encoder shows to its network.
+// features returns the features of the policy's encoder.
 func (p *Policy) features() (checkpoints.Features, error) {
 	spec, err := p.observed()
 	return checkpoints.Features{Server: spec.Server, Job: spec.Job, Offer: spec.Candidate, Global: spec.Global}, err
 }
 
-// Load reads a bundle. One that is damaged, or made for observations or a network that this version does not have, is refused
-// with the reason.
+// Load reads a bundle. It returns an error with the reason if the bundle is damaged, or was made for observations or a network
+// that this version does not have.
 func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
 	return build(b, err, "read policy "+dir)
 }
 
-// LoadSigned is Load for a bundle that the key must have signed: another one is refused with checkpoints.ErrUnsigned.
+// LoadSigned is Load for a signed bundle. It returns an error that wraps checkpoints.ErrUnsigned if the key has not signed the
+// bundle.
 func LoadSigned(dir string, key ed25519.PublicKey) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadSignedBundle(dir, key, checkpoints.Limits{})
 	return build(b, err, "read policy "+dir)
@@ -64,7 +65,7 @@ func LoadFS(fsys fs.FS) (*Policy, *checkpoints.Manifest, error) {
 	return build(b, err, "read policy")
 }
 
-// build makes a policy of a bundle, unless that could not be read.
+// build makes a policy from a bundle. The parameter err is the error of reading it; build returns err if it is not nil.
 func build(b *checkpoints.Bundle, err error, doing string) (*Policy, *checkpoints.Manifest, error) {
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +109,7 @@ func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 	return p, nil
 }
 
-// sameFeatures reports features of a manifest that this program's encoder of that name does not show.
+// sameFeatures returns an error if the features in a manifest differ from those of this program's encoder of the same name.
 func sameFeatures(d *Design, got *checkpoints.Features) error {
 	want, err := (&Policy{Encoder: d.Encoder, Window: d.Window, Wide: d.Wide}).features()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// card is the model card of a policy, in Markdown: what it is, what it comes from, what it is for, how to use it. It holds
-// nothing but what follows from the arguments.
+// card returns the model card of a policy in Markdown: what it is, how it was trained, what it is for and how to use it. The card
+// depends on the arguments only.
 func card(p *Policy, training *checkpoints.Provenance) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -71,7 +71,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	return b.String()
 }
 
-// result is what validation says.
+// result describes the result of validation.
 func result(relative float64) string {
 	switch {
 	case relative == 0:
@@ -83,7 +83,7 @@ func result(relative float64) string {
 		"  chosen by this number, so it flatters: test windows tell what the policy is worth", relative)
 }
 
-// place is the name of a trace without folders that only the machine knows it was trained on.
+// place returns the name of a trace. It removes the folders of an absolute path, which mean nothing on another machine.
 func place(trace string) string {
 	if filepath.IsAbs(trace) {
 		return filepath.Base(trace)

@@ -6,8 +6,8 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// forward is the network's layers on numbers, row by row. Every layer has an output of its own, which is valid until the next
-// Net.Forward.
+// forward implements the network's layers on numbers, row by row. Every layer has its own output, which is valid until the next
+// call of Net.Forward.
 type forward struct{ *Net }
 
 var _ Layers[[]float32] = forward{}

@@ -8,51 +8,53 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Net is the production forward pass for one observation at a time: Walk on numbers.
+// Net is the production forward pass for one observation at a time: it computes Walk on numbers.
 //
-// Servers and jobs are embedded; jobs attend to servers, servers to jobs, and servers to each other through a few inducing
-// points. A candidate's hidden layer reads the weighted sum of its coalition's embeddings, its job's, the mean server's, the mean
-// job's and the candidate's own features, and gives its bid. Payoffs come on top: with q the projection of a server, P the
-// weighted sum of a coalition's q, M that of each member's q and its neighbours' in the coordination graph, the bid gains
-// sum_r D_r P_r M_r. Nothing depends on the order of servers, jobs or candidates, but for the numbers of servers in GraphRandom.
+// The network embeds servers and jobs. Jobs attend to servers, servers to jobs, and servers to each other through a few inducing
+// points. The hidden layer of a candidate reads five inputs: the weighted sum of the embeddings of its coalition (the servers
+// that take part in it), its job's embedding, the mean server's, the mean job's, and the candidate's own features. It yields the
+// candidate's bid. A payoff is added to the bid: with q the projection of a server, P the weighted sum of the coalition's q, and
+// M the weighted sum, over the coalition, of each member's q plus its neighbours' q in the coordination graph, the payoff is
+// sum_r D_r P_r M_r. Bids do not depend on the order of servers, jobs or candidates, except in GraphRandom, which uses the
+// servers' numbers.
 //
-// It keeps its scratch memory and allocates nothing once that has grown. Several may share one set of weights; one is not
-// safe for concurrent use.
+// A Net keeps its working memory and stops allocating once that has grown. Several Nets may share one set of weights. A Net is
+// not safe for concurrent use.
 type Net struct {
 	shape   Shape
 	params  Params
-	linears map[string]*linear // by the names of their weights
-	blocks  map[string]*block  // by their names
+	linears map[string]*linear // by the name of the weight
+	blocks  map[string]*block  // by name
 
 	obs         *Observation
-	ones        []float32 // a mask of what is all there
+	ones        []float32 // a mask in which every row is valid
 	weights, of []float32 // the candidates' servers and jobs, as the kernels read them
 	mean        []float32 // of the other servers' rows
-	rows        []float32 // of the candidates: what the hidden layer reads
-	near        []float32 // of the servers: sums of their projections and the neighbours'
+	rows        []float32 // for each candidate, the input of the hidden layer
+	near        []float32 // for each server, the sum of its projection and its neighbours'
 	payoffs     []float32
-	active      []bool // servers in any coalition
+	active      []bool // whether each server is in any coalition
 	buf         coordgraph.PayoffScratch[float32]
 
 	// Bids are the learned parts of the candidates' logits, [candidates].
 	Bids []float32
-	// Graph links the servers of coalitions; without edges if Shape.Graph is none.
+	// Graph links the servers of coalitions; it has no edges if Shape.Graph is none.
 	Graph coordgraph.Graph[float32]
 }
 
-// linear is a Linear with its numbers and its output.
+// linear contains the weights and the output of a Linear.
 type linear struct {
 	w, b, out []float32
 	act       kernel.Activation
 }
 
-// block is a Block with its numbers and its output.
+// block contains the weights and the output of a Block.
 type block struct {
 	heads           attention.Heads[float32]
 	gain, bias, out []float32
 }
 
-// NewNet returns a network that borrows its weights: it sees later changes to them.
+// NewNet returns a network that shares its weights with p: it uses later changes to them.
 func NewNet(s Shape, p Params) *Net {
 	return &Net{shape: s, params: p, linears: map[string]*linear{}, blocks: map[string]*block{}}
 }
@@ -71,7 +73,7 @@ func (n *Net) Forward(o *Observation) {
 	n.obs = nil
 }
 
-// coalitions reads who takes part in what.
+// coalitions reads from an observation which servers and which job each candidate is about.
 func (n *Net) coalitions(o *Observation) {
 	n.weights, n.of = sized(n.weights, o.Candidates*o.Servers), n.of[:0]
 	n.active = slices.Grow(n.active[:0], o.Servers)[:o.Servers]

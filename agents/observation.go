@@ -6,18 +6,18 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Observation is one choice among candidates as the network reads it: rows of servers and of jobs, global features joined to
-// both, rows of candidates, and who takes part in which.
+// Observation is the network's input for one choice among candidates: a row for each server and each job, joined with the global
+// features, a row for each candidate, and the servers and the job of each candidate.
 type Observation struct {
 	Servers, Jobs, Candidates int
 	Server                    []float32 // [Servers][Shape.Server]
 	Job                       []float32 // [Jobs][Shape.Job]
 	Candidate                 []float32 // [Candidates][Shape.Candidate]
-	Shares                    []Share   // ascending by candidate, then server; a candidate's weights sum to 1, unless it has no servers
-	Of                        []int32   // [Candidates] row of its job in Job, -1 for none
+	Shares                    []Share   // ascending by candidate, then server; a candidate's weights sum to 1 unless it has no servers
+	Of                        []int32   // [Candidates] row in Job of each candidate's job, -1 for none
 }
 
-// Share is a server's part in a candidate.
+// Share is the part of one server in a candidate's coalition.
 type Share struct {
 	Candidate, Server int32
 	Weight            float32
@@ -31,8 +31,8 @@ func (o *Observation) Clone() Observation {
 	return c
 }
 
-// fill reads the candidates of a round at these places of its list. Candidates that only wait have no servers here. It allocates
-// nothing once the slices have grown.
+// fill reads from a round the candidates at the given places of its list. A candidate that only waits has no servers here. fill
+// does not allocate once the slices have grown.
 func (o *Observation) fill(r *game.Round, places []int) {
 	spec := r.Spec()
 	join := func(dst, rows []float32, width int) []float32 {
@@ -49,7 +49,7 @@ func (o *Observation) fill(r *game.Round, places []int) {
 	width := len(spec.Candidate)
 	o.Candidate, o.Of, o.Shares = o.Candidate[:0], o.Of[:0], o.Shares[:0]
 	for at, k := range places {
-		row := (1 + k) * width // beyond that of game.Pass
+		row := (1 + k) * width // the first row is that of game.Pass
 		o.Candidate = append(o.Candidate, r.Candidates[row:row+width]...)
 		o.Of = append(o.Of, r.Of[k])
 		if len(r.List[k].Ops) == 0 {

@@ -16,7 +16,7 @@ type Param struct {
 	start start
 }
 
-// start says how a parameter begins.
+// start is the way a parameter is initialised.
 type start uint8
 
 const (
@@ -26,10 +26,10 @@ const (
 	ones
 )
 
-// Params are the weights in their fixed order.
+// Params are the weights in a fixed order.
 type Params []Param
 
-// Layout returns the parameters of a network, all zero.
+// Layout returns the parameters of a network with the given shape, all zero.
 func Layout(s Shape) Params {
 	var p Params
 	add := func(name string, how start, shape ...int) {
@@ -54,16 +54,17 @@ func Layout(s Shape) Params {
 		add(b.Gain, ones, d)
 		add(b.Bias, zeros, d)
 	}
-	// Rows: a candidate's coalition, its job, the mean server, the mean job, the features of the candidate.
+	// The input rows join the candidate's coalition, its job, the mean server, the mean job and the candidate's features.
 	linear(&candidateLayer, s.row(), m)
-	// The last layers start at zero: bids are then exactly 0. A bias of theirs would add the same to all candidates.
+	// The last layers start at zero, so that all bids are exactly 0. They have no bias, because it would add the same to all
+	// candidates.
 	add(bidWeight, zeros, m, 1)
 	linear(&pairLayer, d, s.Rank)
 	add(pairWeight, zeros, s.Rank)
 	return p
 }
 
-// Init returns the weights of an untrained network.
+// Init returns randomly initialised weights for an untrained network.
 func Init(s Shape, r *rand.Rand) Params {
 	p := Layout(s)
 	for i := range p {
@@ -85,7 +86,7 @@ func Init(s Shape, r *rand.Rand) Params {
 	return p
 }
 
-// Count is the number of weights.
+// Count returns the number of weights.
 func (p Params) Count() int {
 	n := 0
 	for i := range p {
@@ -103,7 +104,7 @@ func (p Params) Clone() Params {
 	return c
 }
 
-// Tensors returns the weights for storage; the data is shared.
+// Tensors returns the weights as tensors, which share their data with p.
 func (p Params) Tensors() []checkpoints.Tensor {
 	t := make([]checkpoints.Tensor, len(p))
 	for i := range p {
@@ -112,8 +113,8 @@ func (p Params) Tensors() []checkpoints.Tensor {
 	return t
 }
 
-// FromTensors returns the weights of a network found by name among tensors, copied. A missing tensor, a wrong shape and a
-// number that is not finite are errors that name it.
+// FromTensors returns a copy of the weights that it finds by name among tensors. It returns an error that names the tensor if one
+// is missing, has the wrong shape or contains a number that is not finite.
 func FromTensors(s Shape, tensors []checkpoints.Tensor) (Params, error) {
 	p := Layout(s)
 	for i := range p {
@@ -126,7 +127,7 @@ func FromTensors(s Shape, tensors []checkpoints.Tensor) (Params, error) {
 	return p, p.Finite()
 }
 
-// Finite reports the first weight that is not a finite number.
+// Finite returns an error for the first weight that is not a finite number.
 func (p Params) Finite() error {
 	for i := range p {
 		for j, v := range p[i].Data {

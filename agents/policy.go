@@ -17,21 +17,22 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 )
 
-// Policy is what a trained team consists of apart from a cluster: it decides on clusters of any number of servers.
+// Policy is a trained team without a cluster: it can decide on clusters with any number of servers.
 type Policy struct {
 	Name   string
 	Shape  Shape
 	Params Params
-	Window int // jobs shown beside those that candidates are about
-	// Encoder names what shows states to the policy, as observe.Named does; empty for the standard encoder.
+	Window int // number of jobs to observe, besides the jobs that candidates are about
+	// Encoder is the name of the policy's encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
-	// Prior names the baseline whose proposals the team reviews, as baselines.New does.
+	// Prior is the name of the baseline whose proposals the team reviews, for baselines.New.
 	Prior string
-	// Wide says from which candidates the policy chooses; the zero value is narrow lists, see candidates.Config.
+	// Wide selects wide lists of candidates; the zero value selects narrow lists, see candidates.Config.
 	Wide Wide
-	// Margin is by how much the bid for another candidate must exceed that for what the prior would do, 0 or more.
+	// Margin is how much the bid for another candidate must exceed the bid for the prior's own to be taken; 0 or more.
 	Margin float64
-	// Range is what training has met. Of choices too far beyond it the prior's own is taken.
+	// Range contains the feature ranges met in training. For observations too far outside it, the policy takes the prior's own
+	// choice.
 	Range Range
 
 	review baselines.Review
@@ -44,7 +45,7 @@ const (
 	DefaultMargin = 1.0
 )
 
-// Design is all of a policy but its weights and the range that training has met.
+// Design is everything in a policy except its weights and its Range.
 type Design struct {
 	Name    string
 	Encoder string // see Policy
@@ -55,17 +56,17 @@ type Design struct {
 	Size    Size
 }
 
-// Wide is what a policy chooses from beside that, with candidates.Config.Wide.
+// Wide configures wide lists, which candidates.Config.Wide describes.
 type Wide struct {
-	Items  int      // candidates beside the prior's own, at most; 0 for narrow lists instead
-	Rivals []string // baselines whose proposals are among them
+	Items  int      // the most candidates besides the prior's own; 0 selects narrow lists
+	Rivals []string // baselines whose proposals also become candidates
 }
 
-// wideSet names how the candidates of a Board are found. A change that old weights do not survive needs another name.
+// wideSet identifies the way a Board finds candidates. Change the name with any change after which old weights no longer work.
 const wideSet = "wide-1"
 
-// NewPolicy returns an untrained policy of the standard encoder with the default margin: the prior, with the weights it would
-// start to train from.
+// NewPolicy returns an untrained policy with the standard encoder and the default margin. It decides as the prior, and has random
+// initial weights for training.
 func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (*Policy, error) {
 	d := Design{Name: name, Window: window, Prior: prior, Margin: DefaultMargin, Size: size}
 	p, err := d.Make(func(s Shape) (Params, error) { return Init(s, r), nil })
@@ -75,7 +76,8 @@ func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (
 	return p, nil
 }
 
-// Make returns the policy with these weights. An encoder or a prior that this program does not have is an error.
+// Make returns a policy of this design, with weights from the given function. It returns an error if this program does not have
+// the encoder or the prior.
 func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 	p := &Policy{Name: d.Name, Window: d.Window, Encoder: d.Encoder, Prior: d.Prior, Wide: d.Wide, Margin: d.Margin}
 	if err := p.ready(); err != nil {
@@ -94,7 +96,7 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 	return p, nil
 }
 
-// encoder makes a fresh encoder.
+// encoder returns a new encoder.
 func (p *Policy) encoder() (observe.Encoder, error) {
 	e, err := observe.Named(p.Encoder, p.Window)
 	if standard, ok := e.(*observe.Standard); ok {
@@ -103,7 +105,7 @@ func (p *Policy) encoder() (observe.Encoder, error) {
 	return e, err
 }
 
-// observed is what the policy's encoder shows.
+// observed returns the specification of the policy's observations.
 func (p *Policy) observed() (observe.Spec, error) {
 	e, err := p.encoder()
 	if err != nil {
@@ -112,7 +114,7 @@ func (p *Policy) observed() (observe.Spec, error) {
 	return e.Spec(), nil
 }
 
-// ready checks what is not of the network, and prepares the review.
+// ready checks the settings outside the network and prepares the review.
 func (p *Policy) ready() (err error) {
 	if p.Window < 1 || p.Window > maxWindow {
 		return fmt.Errorf("window of %d jobs, want 1 to %d", p.Window, maxWindow)
@@ -120,7 +122,7 @@ func (p *Policy) ready() (err error) {
 	if !(p.Margin >= 0 && p.Margin <= math.MaxFloat32) {
 		return fmt.Errorf("margin %v, want 0 or more", p.Margin)
 	}
-	// An option may name a file, and a policy must not read what it likes.
+	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
 	for _, name := range append([]string{p.Prior}, p.Wide.Rivals...) {
 		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) {
 			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
@@ -139,33 +141,33 @@ func (p *Policy) ready() (err error) {
 	return err
 }
 
-// maxItems bounds what a bundle may ask for.
+// maxItems is the largest Wide.Items that a bundle may contain.
 const maxItems = 1 << 10
 
-// maxWindow bounds what a bundle may ask for.
+// maxWindow is the largest Window that a bundle may contain.
 const maxWindow = 1 << 10
 
-// Candidates is how many there are to choose from, at most.
+// Candidates returns the largest number of candidates in a choice, including the prior's own.
 func (p *Policy) Candidates() int { return 1 + p.review.Items }
 
-// Game returns the game that the policy plays, with an encoder of its own.
+// Game returns the configuration of the game that the policy plays, with a new encoder.
 func (p *Policy) Game() game.Config {
 	e, err := p.encoder()
 	if err != nil {
-		panic("agents: " + err.Error()) // the policy was checked
+		panic("agents: " + err.Error()) // Make has checked the policy
 	}
 	return game.Config{Review: p.review.Config, Rule: p.review.Rule, Encoder: e}
 }
 
-// PlayOn returns the prior as it plays on after a candidate has been taken.
+// PlayOn returns the prior as a scheduler that plays on after a candidate was taken.
 func (p *Policy) PlayOn() *candidates.Guard {
 	return candidates.NewGuard(p.review.Play(), p.review.Start(), nil)
 }
 
-// Digest identifies what the policy decides by, its name apart.
+// Digest returns a hash of everything that affects the policy's decisions; it does not include the name.
 func (p *Policy) Digest() string {
 	h := sha256.New()
-	// JSON parts the fields; neither it nor a hash can fail on numbers that are finite.
+	// JSON separates the fields. Neither JSON nor a hash returns an error for finite numbers.
 	all := []any{network, p.Shape, p.Window, p.Prior, p.Margin, p.Range}
 	if p.Encoder != "" {
 		all = append(all, p.Encoder)

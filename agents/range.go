@@ -6,17 +6,17 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// Range holds the least and the greatest value that a policy has met of every feature in training: of servers, then of jobs,
-// then of candidates, [2] each. nil has met nothing and knows no bounds.
+// Range contains the smallest and the largest value of every feature in training, as pairs: first of servers, then of jobs, then
+// of candidates. A nil Range has no bounds.
 type Range []float32
 
-// Limits of what a policy decides by itself.
+// Limits beyond which a policy leaves a choice to its prior.
 const (
-	outOfDistribution = 0.05 // part of an observation's numbers that may lie beyond the range
-	slack             = 0.05 // of a feature's range on either side, beyond which a number counts as such
+	outOfDistribution = 0.05 // largest fraction of an observation's numbers that may lie outside the range
+	slack             = 0.05 // tolerance on either side, as a fraction of a feature's range
 )
 
-// rows calls visit with every feature of the observation and its place in a Range.
+// rows calls visit with every feature of the observation and its index in a Range.
 func (o *Observation) rows(s *Shape, visit func(at int, x float32)) {
 	first := 0
 	for _, table := range []struct {
@@ -32,7 +32,7 @@ func (o *Observation) rows(s *Shape, visit func(at int, x float32)) {
 	}
 }
 
-// Widen returns the range with an observation in it; r is changed.
+// Widen extends the range to include an observation and returns it. It changes r.
 func (r Range) Widen(s *Shape, o *Observation) Range {
 	if r == nil {
 		r = make(Range, 2*(s.Server+s.Job+s.Candidate))
@@ -49,7 +49,7 @@ func (r Range) Widen(s *Shape, o *Observation) Range {
 	return r
 }
 
-// Outside returns the part of an observation's numbers that lie beyond the range.
+// Outside returns the fraction of an observation's numbers that lie outside the range.
 func (r Range) Outside(s *Shape, o *Observation) float64 {
 	if r == nil {
 		return 0
@@ -58,7 +58,7 @@ func (r Range) Outside(s *Shape, o *Observation) float64 {
 	o.rows(s, func(at int, x float32) {
 		low, high := r[at], r[at+1]
 		if low > high {
-			return // nothing is known of it
+			return // training has not met this feature
 		}
 		n++
 		if room := slack * max(high-low, slack); x < low-room || x > high+room {
@@ -70,7 +70,7 @@ func (r Range) Outside(s *Shape, o *Observation) float64 {
 
 const rangeName = "range"
 
-// Tensors returns the range for storage, none for nil.
+// Tensors returns the range as tensors for storage, or nil for a nil range.
 func (r Range) Tensors() []checkpoints.Tensor {
 	if r == nil {
 		return nil
@@ -78,7 +78,7 @@ func (r Range) Tensors() []checkpoints.Tensor {
 	return []checkpoints.Tensor{{Name: rangeName, Shape: []int{len(r)}, Data: []float32(r)}}
 }
 
-// RangeFrom returns the range among tensors, copied; nil if there is none.
+// RangeFrom returns a copy of the range among tensors, or nil if there is none.
 func RangeFrom(s Shape, tensors []checkpoints.Tensor) (Range, error) {
 	for i := range tensors {
 		if tensors[i].Name != rangeName {

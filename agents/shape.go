@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// How servers see each other: Shape.Attention. All but the first exist to be compared with it.
+// The values of Shape.Attention: how servers exchange information. The variants after the first exist for comparison.
 const (
-	Attend     = "attend" // by attention, through the inducing points
-	AttendMean = "mean"   // as the mean of the others, whatever they look like
-	AttendNone = "none"   // not at all: a server sees itself and the jobs
+	Attend     = "attend" // by attention through the inducing points
+	AttendMean = "mean"   // each server reads the mean of the others, with equal weights
+	AttendNone = "none"   // not at all: a server reads only itself and the jobs
 )
 
-// Which members of coalitions are neighbours: Shape.Graph. All but the first exist to be compared with it.
+// The values of Shape.Graph: which members of coalitions are neighbours. The variants after the first exist for comparison.
 const (
 	GraphDynamic = "dynamic" // those whose projections match best
 	GraphRandom  = "random"  // fixed pseudo-random ones
 	GraphFull    = "full"    // all
-	GraphNone    = "none"    // there are no payoffs
+	GraphNone    = "none"    // no payoffs
 )
 
 var (
@@ -27,22 +27,22 @@ var (
 	graphs     = []string{GraphDynamic, GraphRandom, GraphFull, GraphNone}
 )
 
-// Shape is all that fixes the network and its parameters. It depends on the numbers of neither servers nor jobs nor candidates,
-// and the parameters depend on neither Attention nor Graph: what a variant does not use takes no part.
+// Shape determines the network and its parameters. It does not depend on the numbers of servers, jobs and candidates. The
+// parameters do not depend on Attention and Graph: a variant ignores the parameters that it does not use.
 type Shape struct {
-	Server, Job int    // features of a row of each
-	Candidate   int    `json:"Offer"` // features of a candidate; Policy.Digest depends on the name in JSON
+	Server, Job int    // numbers of features in a row
+	Candidate   int    `json:"Offer"` // number of features of a candidate; Policy.Digest depends on the JSON name
 	Width       int    // of the embeddings
 	Heads       int    // of each attention layer
-	Hidden      int    // of a candidate
+	Hidden      int    // width of a candidate's hidden layer
 	Rank        int    // of the payoffs
-	Kappa       int    // neighbours that a server selects in the coordination graph
-	Inducing    int    // points through which servers attend to servers
-	Attention   string // how servers see each other
+	Kappa       int    // number of neighbours that a server selects in the coordination graph
+	Inducing    int    // number of points through which servers attend to servers
+	Attention   string // how servers exchange information
 	Graph       string // which members of coalitions are neighbours
 }
 
-// Size is the capacity that a user may choose; the rest of a Shape follows from what is observed.
+// Size is the part of a Shape that a user may choose; the rest follows from the observations.
 type Size struct {
 	Width     int    `yaml:"width"`
 	Heads     int    `yaml:"heads"`
@@ -50,8 +50,8 @@ type Size struct {
 	Rank      int    `yaml:"rank"`
 	Kappa     int    `yaml:"kappa"`
 	Inducing  int    `yaml:"inducing"`
-	Attention string `yaml:"attention"` // empty is attend
-	Graph     string `yaml:"graph"`     // empty is dynamic
+	Attention string `yaml:"attention"` // empty means attend
+	Graph     string `yaml:"graph"`     // empty means dynamic
 }
 
 // DefaultSize is small enough to train on two cores.
@@ -61,12 +61,12 @@ func DefaultSize() Size {
 	}
 }
 
-// ReferenceServers is the number of servers at which attention over servers scores as it comes. At n servers scores are
-// multiplied by log(1+n)/log(1+ReferenceServers), so that a policy trained on few servers stays as selective among many.
+// ReferenceServers is the number of servers at which attention scores over servers are not scaled. With n servers, scores are
+// multiplied by log(1+n)/log(1+ReferenceServers), so that a policy trained with few servers remains as selective with many.
 const ReferenceServers = 32
 
-// NewShape returns the network's shape for so many features of servers, jobs and candidates, and global ones, which join those
-// of every server and every job.
+// NewShape returns the network's shape for the given numbers of features of servers, jobs and candidates. Global features are
+// added to those of every server and every job.
 func NewShape(server, job, candidate, global int, size Size) (Shape, error) {
 	s := Shape{
 		Server: server + global, Job: job + global, Candidate: candidate,
@@ -76,7 +76,7 @@ func NewShape(server, job, candidate, global int, size Size) (Shape, error) {
 	return s, s.Validate()
 }
 
-// Validate reports the first field that no network could have.
+// Validate returns an error for the first field out of range.
 func (s *Shape) Validate() error {
 	for _, f := range []struct {
 		name       string
@@ -110,5 +110,5 @@ func (s *Shape) Validate() error {
 	return nil
 }
 
-// row is the width of what the hidden layer reads of a candidate: see Net.
+// row returns the width of the hidden layer's input for a candidate: see Net.
 func (s *Shape) row() int { return 4*s.Width + s.Candidate }

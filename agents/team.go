@@ -11,23 +11,23 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// Player is a policy in the game: the servers bid for the candidates of a round, and all name the one with the highest bid. Not
-// safe for concurrent use; several may share one policy.
+// Player plays the game with a policy: the servers bid for the candidates of a round, and all of them name the candidate with the
+// highest logit. It is not safe for concurrent use; several players may share one policy.
 type Player struct {
 	policy  *Policy
-	outside int // choices left to the prior, since Reset
+	outside int // number of choices since Reset left to the prior, as out of distribution
 	net     *Net
 	draw    *rand.Rand
 	record  func(*cluster.Txn, *Choice) error
 	obs     Observation
 	prior   []float32
-	places  []int // in the round's list, of the candidates that can be named
+	places  []int // indices into the round's list of the candidates that can be named
 	list    []candidates.Candidate
 }
 
 var _ game.Player = (*Player)(nil)
 
-// NewPlayer returns the player of a policy, which names greedily and has no use for a seed. It plays games of Policy.Game.
+// NewPlayer returns a player for games of Policy.Game. It acts greedily and ignores seeds.
 func NewPlayer(p *Policy) *Player { return &Player{policy: p, net: NewNet(p.Shape, p.Params)} }
 
 // Name implements game.Player.
@@ -39,24 +39,25 @@ func (b *Player) Reset(uint64) error {
 	return nil
 }
 
-// OutOfDistribution counts the choices since Reset that were left to the prior because they lay beyond what training had met.
+// OutOfDistribution returns the number of choices since Reset that the player left to the prior because the observation was too
+// far outside the policy's Range.
 func (b *Player) OutOfDistribution() int { return b.outside }
 
-// Explore makes the player draw from its bids instead of naming greedily, if draw is not nil, and tells record, if that is not
-// nil, of every choice before it is made. The transaction is that of the round, as before the candidates.
+// Explore makes the player sample from the softmax of its logits if draw is not nil. If record is not nil, the player calls it
+// with every choice before it acts on it; tx is the round's transaction, before any candidate is applied.
 func (b *Player) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) error) {
 	b.draw, b.record = draw, record
 }
 
-// Choice is one choice of a team among several candidates: what training needs to know of it. What it points to is the player's
-// and valid during the call that hands it out.
+// Choice is one choice of a team among several candidates, with what training needs. Its pointers and slices belong to the player
+// and are valid only during the call that receives the choice.
 type Choice struct {
 	Observation *Observation
-	List        []candidates.Candidate // the prior's own first, without those that are gone
+	List        []candidates.Candidate // the prior's own first; without candidates that are gone
 	Prior       []float32              // [candidates] the parts of the logits that are not learned
 	Bids        []float32              // [candidates]
 	Adjacent    func(dst []float32)
-	Action      int // place in List
+	Action      int // index in List
 	LogProb     float64
 }
 
@@ -92,8 +93,8 @@ func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 	})
 }
 
-// decide returns the candidate with the highest logit, the usual one or else the first of equals, or a drawn one, and its
-// log-probability.
+// decide returns a candidate and its log-probability. Without draw it is the candidate with the highest logit; on a tie it
+// prefers the given action, then the first. With draw it is a sample.
 func (b *Player) decide(action int) (_ int, logProb float64) {
 	logit := func(i int) float64 { return float64(b.prior[i] + b.net.Bids[i]) }
 	for i := range b.prior {
@@ -117,7 +118,7 @@ func (b *Player) decide(action int) (_ int, logProb float64) {
 	return action, logit(action) - top - math.Log(sum)
 }
 
-// Team is a player as a scheduler. Not safe for concurrent use; several may share one policy.
+// Team is a Player as a cluster.Scheduler. It is not safe for concurrent use; several teams may share one policy.
 type Team struct {
 	*game.Scheduler
 	*Player
@@ -137,7 +138,7 @@ func (t *Team) Name() string { return t.Player.Name() }
 // Reset implements cluster.Scheduler.
 func (t *Team) Reset(seed uint64) error { return t.Scheduler.Reset(seed) }
 
-// NewPrior returns the scheduler that a policy starts to learn from.
+// NewPrior returns the policy's prior as a scheduler.
 func NewPrior(p *Policy) cluster.Scheduler {
 	s, err := baselines.New(p.Prior)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// actor is the network's layers as ONNX operators, on values by their names.
+// actor builds the network as ONNX operators. Values are identified by their names.
 type actor struct {
 	onnx.Graph
 	shape  agents.Shape
 	params agents.Params
 
-	server, padded         string // the rows of servers, and of jobs with one of zeros behind them
+	server, padded         string // the rows of servers, and of jobs with a row of zeros after them
 	candidate, weights, of string
-	jobs                   string // their number, [1]
-	valid                  string // 1 for a job, 0 for the row behind them, [jobs+1, 1]
-	sharp                  string // what scores over servers are multiplied by, once it is there: see agents.ReferenceServers
+	jobs                   string // number of jobs, [1]
+	valid                  string // [jobs+1, 1]: 1 for a job, 0 for the row of zeros
+	sharp                  string // factor of scores over servers, once it is needed: see agents.ReferenceServers
 }
 
 var _ agents.Layers[string] = (*actor)(nil)
@@ -31,7 +31,8 @@ func (a *actor) build() {
 	a.weights = a.Input(onnxWeights, onnx.Float, candidates, servers)
 	a.of = a.Input(onnxOf, onnx.Int64, candidates)
 
-	// A row of zeros behind the jobs, which nobody sees: runtimes fail on tables without rows, and candidates of no job find it.
+	// Append a row of zeros to the jobs, masked in attention: runtimes fail on tables without rows, and candidates without a job
+	// refer to it.
 	there := a.op("Expand", a.number(1), a.size(job))
 	a.padded = a.concat(0, job, a.Floats("no job", make([]float32, a.shape.Job), 1, a.shape.Job))
 	a.valid = a.op("Unsqueeze", a.concat(0, there, a.number(0)), a.whole(1))
@@ -61,7 +62,7 @@ func (a *actor) Linear(x string, l *agents.Linear) string {
 func (a *actor) Attend(x, y string, b *agents.Block) string {
 	d, heads := a.shape.Width, a.shape.Heads
 	if b.Reference > 0 && a.sharp == "" {
-		// log(1+n)/log(1+reference) for n servers
+		// log(1+n)/log(1+reference) for n servers.
 		more := a.op("Log", a.op("Add", a.float(a.size(a.server)), a.number(1)))
 		a.sharp = a.op("Mul", more, a.number(1/math.Log1p(float64(b.Reference))))
 	}
@@ -70,7 +71,7 @@ func (a *actor) Attend(x, y string, b *agents.Block) string {
 		q = a.op("Mul", q, a.sharp)
 	}
 	split := func(rows string, order ...int) string {
-		parts := a.op("Reshape", rows, a.whole(0, heads, d/heads)) // 0: as many rows as there are
+		parts := a.op("Reshape", rows, a.whole(0, heads, d/heads)) // 0 keeps the number of rows
 		return a.Node("Transpose", []string{parts}, onnx.IntsAttr("perm", order...))
 	}
 	q = split(q, 1, 0, 2)
@@ -85,7 +86,7 @@ func (a *actor) Attend(x, y string, b *agents.Block) string {
 	return a.dense(a.op("Reshape", o, a.whole(-1, d)), &b.Out, 1)
 }
 
-// unseen takes the row behind the jobs out of what attends to jobs. Without jobs it is all there is, and worth 0.
+// unseen masks the row of zeros after the jobs in attention over jobs. Without jobs it is the only row, and its value is 0.
 func (a *actor) unseen(scores, v string) (string, string) {
 	none := a.op("Equal", a.jobs, a.number(0))
 	there := a.cast(a.op("Squeeze", a.valid, a.whole(1)), onnx.Bool)
@@ -115,18 +116,18 @@ func (a *actor) Bids(u, weight string) string { return a.op("MatMul", u, a.param
 
 func (a *actor) Add(x, y string) string { return a.op("Add", x, y) }
 
-// dense is a layer's by*(x*w + b).
+// dense returns by*(x*w + b) for a layer.
 func (a *actor) dense(x string, l *agents.Linear, by float32) string {
 	return a.Node("Gemm", []string{x, a.param(l.Weight), a.param(l.Bias)}, onnx.FloatAttr("alpha", by), onnx.FloatAttr("beta", by))
 }
 
-// mean is the sum of the rows over how many count, but at least 1.
+// mean returns the sum of the rows divided by max(count, 1).
 func (a *actor) mean(rows, count string) string {
 	sum := a.op("ReduceSum", rows, a.whole(0))
 	return a.op("Div", sum, a.op("Max", count, a.number(1)))
 }
 
-// param stores a parameter when it is first asked for.
+// param returns the name of a parameter and stores it in the model at the first call.
 func (a *actor) param(name string) string {
 	if a.Has(name) {
 		return name
@@ -141,7 +142,7 @@ func (a *actor) param(name string) string {
 
 func (a *actor) op(name string, inputs ...string) string { return a.Node(name, inputs) }
 
-// size is the number of rows, [1] of int64.
+// size returns the number of rows, as int64 [1].
 func (a *actor) size(rows string) string {
 	return a.Node("Shape", []string{rows}, onnx.IntAttr("start", 0), onnx.IntAttr("end", 1))
 }
@@ -158,7 +159,7 @@ func (a *actor) concat(along int, values ...string) string {
 
 func axis(i int) onnx.Attr { return onnx.IntAttr("axis", i) }
 
-// number is a constant, [1]; whole is one of int64, [len(xs)].
+// number returns a float constant, [1]; whole returns an int64 constant, [len(xs)].
 func (a *actor) number(x float64) string {
 	name := fmt.Sprintf("float %v", x)
 	if a.Has(name) {

@@ -1,5 +1,5 @@
-// Package export writes policies as bundles, with their network as an ONNX model for other runtimes. Package agents reads
-// bundles, so that a program that only decides links no writer of ONNX models.
+// Package export writes policies as bundles, with their network as an ONNX model for other runtimes. It is separate from package
+// agents, which reads bundles, so that a program that only decides does not link the ONNX writer.
 package export
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// Save writes a policy as a bundle: a folder with its weights, its network as an ONNX model, a manifest that says what every
-// number means, and a model card for people. created and training are kept as given. A key signs the bundle, nil signs nothing.
+// Save writes a policy as a bundle to the folder dir: its weights, its network as an ONNX model, a manifest that explains every
+// number, and a model card. It stores created and training unchanged. It signs the bundle with key, unless key is nil.
 func Save(dir string, p *agents.Policy, created string, training checkpoints.Provenance, key ed25519.PrivateKey) error {
 	b, card, err := p.Bundle(created, training)
 	if err != nil {

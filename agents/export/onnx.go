@@ -15,21 +15,21 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// The inputs and the output of the ONNX model, and the names of their sizes.
+// Names of the model's inputs, of its output and of their dimensions.
 const (
 	onnxServer    = "server"  // float32 [servers, Shape.Server]
 	onnxJob       = "job"     // float32 [jobs, Shape.Job]
 	onnxCandidate = "offer"   // float32 [candidates, Shape.Candidate]
-	onnxWeights   = "weights" // float32 [candidates, servers]: Observation.Shares, 0 where there is none
+	onnxWeights   = "weights" // float32 [candidates, servers]: Observation.Shares, 0 elsewhere
 	onnxOf        = "of"      // int64 [candidates], -1 for none
 	onnxBids      = "bids"    // float32 [candidates]
 
 	onnxServers, onnxJobs, onnxCandidates = "servers", "jobs", "offers"
 )
 
-// ONNX returns a policy's network as an ONNX model: what agents.Net computes, the coordination graph included, for any numbers
-// of servers, of jobs (0 too) and of candidates (1 or more). There is no normaliser: features are ratios as they are observed. What
-// else a decision needs, such as the prior and the margin, is in the model's metadata, all keys of which begin with
+// ONNX returns a policy's network as an ONNX model. It computes what agents.Net computes, including the coordination graph, for
+// any numbers of servers, of jobs (0 too) and of candidates (1 or more). There is no normaliser: features are ratios as observed.
+// The model's metadata contains what else a decision needs, such as the prior and the margin; all its keys begin with
 // "clustergym.". Equal policies give equal bytes.
 func ONNX(p *agents.Policy) ([]byte, error) {
 	b, _, err := p.Bundle("", checkpoints.Provenance{})
@@ -39,7 +39,7 @@ func ONNX(p *agents.Policy) ([]byte, error) {
 	return model(p, &b)
 }
 
-// model is ONNX of a policy whose bundle is at hand.
+// model is ONNX for a policy whose bundle was made already.
 func model(p *agents.Policy, b *checkpoints.Bundle) ([]byte, error) {
 	meta, err := metadata(p, b)
 	if err != nil {
@@ -75,7 +75,7 @@ func metadata(p *agents.Policy, b *checkpoints.Bundle) ([]onnx.Meta, error) {
 		{Key: "weights_sha256", Value: hex.EncodeToString(h.Sum(nil))},
 		{Key: "policy_digest", Value: p.Digest()},
 	}
-	// Global features join those of every server and of every job.
+	// Global features are appended to those of every server and of every job.
 	seen := &b.Manifest.Features
 	for _, table := range []struct {
 		key  string

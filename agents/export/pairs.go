@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// Payoffs is [candidates, 1]. Only members of coalitions matter, so all of it is about these: act are their rows, q [members,
-// Rank] their projections and w [candidates, members] their shares.
+// Payoffs returns the payoffs, [candidates, 1]. Only the members of coalitions matter: act contains their row numbers, q
+// [members, Rank] their projections and w [candidates, members] their shares.
 func (a *actor) Payoffs(servers string, projection *agents.Linear, weight string) string {
 	act := a.where(a.Node("ReduceL1", []string{a.weights, a.whole(0)}, onnx.IntAttr("keepdims", 0)))
 	q := a.dense(a.op("Gather", servers, act), projection, 1)
@@ -33,9 +33,9 @@ func (a *actor) Payoffs(servers string, projection *agents.Linear, weight string
 	return a.op("MatMul", a.op("Mul", first, second), a.op("Unsqueeze", a.param(weight), a.whole(1)))
 }
 
-// sums returns, for each candidate, the shares' sum of the members' projections and those of their neighbours, [candidates, Rank]. Each
-// member selects the Kappa candidates of highest score, the earlier on a tie, and two are linked if either selects the other.
-// near are the candidates' places among the members, scores is [members, candidates].
+// sums returns, for each candidate, the weighted sum over its members of their projections and their neighbours', [candidates,
+// Rank]. Each member selects the Kappa possible partners with the highest score, the earlier on a tie, and two are linked if
+// either selects the other. near contains the partners' indices among the members; scores is [members, partners].
 func (a *actor) sums(q, w, near, scores string) string {
 	places := a.op("Range", a.scalar(0), a.op("Squeeze", a.size(q)), a.scalar(1))
 	self := a.op("Equal", a.op("Unsqueeze", places, a.whole(1)), near)
@@ -43,10 +43,11 @@ func (a *actor) sums(q, w, near, scores string) string {
 	best := a.top(scores, a.shape.Kappa, near)
 	nothing := a.Node("ConstantOfShape", []string{a.op("Shape", scores)}, onnx.ScalarAttr("value", 0))
 	selected := a.Node("ScatterElements", []string{nothing, best, a.ones(best)}, axis(1))
-	// Among few, oneself is selected for want of others.
+	// With few partners a member may have selected itself, for lack of others.
 	selected = a.op("Where", self, a.number(0), selected)
 
-	// What the members select, and who selects a candidate, but for the candidates who select each other: they count once.
+	// to: the partners that a member selects. from: the members that select a partner. both: pairs that select each other, which
+	// must count once.
 	candidates := a.op("Gather", q, near)
 	to := a.op("MatMul", selected, candidates)
 	from := a.op("MatMul", a.turned(selected), q)
@@ -56,7 +57,7 @@ func (a *actor) sums(q, w, near, scores string) string {
 		a.op("MatMul", a.Node("Gather", []string{w, near}, axis(1)), a.op("Sub", from, both)))
 }
 
-// candidates returns the places of those whom the members may select, ascending: see coordgraph.SelectNear.
+// candidates returns, in ascending order, the indices of the members that others may select: see coordgraph.SelectNear.
 func (a *actor) candidates(q, act string) string {
 	axes := a.turned(q)
 	high, low := a.top(axes, a.shape.Kappa+1, act), a.bottom(axes, a.shape.Kappa+1, act)
@@ -67,8 +68,8 @@ func (a *actor) candidates(q, act string) string {
 	return a.where(a.Node("ScatterElements", []string{marks, ends, a.ones(ends)}, axis(0)))
 }
 
-// top returns the places of so many highest along the last axis, which is as long as there are rows: of all, if that is fewer.
-// bottom returns those of the lowest. ONNX asks for the lower place first on a tie.
+// top returns the indices of the most highest values along the last axis, or of all if there are fewer; the last axis has one
+// value for each of the given rows. bottom returns those of the lowest values. On a tie, ONNX prefers the lower index.
 func (a *actor) top(x string, most int, rows string) string { return a.extreme(x, most, rows, 1) }
 
 func (a *actor) bottom(x string, most int, rows string) string { return a.extreme(x, most, rows, 0) }
@@ -78,7 +79,7 @@ func (a *actor) extreme(x string, most int, rows string, largest int) string {
 	return a.NodeOf("TopK", 2, []string{x, k}, axis(-1), onnx.IntAttr("largest", largest))[1]
 }
 
-// where returns the places of what is not 0, ascending.
+// where returns the indices of the values other than 0, in ascending order.
 func (a *actor) where(x string) string {
 	return a.op("Squeeze", a.op("NonZero", x), a.whole(0))
 }
@@ -89,7 +90,8 @@ func (a *actor) ones(like string) string {
 	return a.Node("ConstantOfShape", []string{a.op("Shape", like)}, onnx.ScalarAttr("value", 1))
 }
 
-// hash ties two servers by their numbers, as coordgraph.SelectRandom does. Products of int64 are cut to their lowest bits.
+// hash returns the score that coordgraph.SelectRandom gives to two servers, from their numbers. Products of int64 overflow to
+// their lowest bits.
 func (a *actor) hash(i, j string) string {
 	shift := func(x string, by int) string {
 		bits := a.cast(a.whole(by), onnx.Uint64)
@@ -106,7 +108,7 @@ func (a *actor) hash(i, j string) string {
 	return a.float(shift(a.op("BitwiseXor", x, shift(x, 31)), 40))
 }
 
-// bits is a constant of 64 bits, [1] of int64; scalar is one without dimensions.
+// bits returns a constant of 64 bits, int64 [1]; scalar returns one without dimensions.
 func (a *actor) bits(x uint64) string {
 	return a.constant(fmt.Sprintf("bits %x", x), []int64{int64(x)}, 1)
 }

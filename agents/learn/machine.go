@@ -13,42 +13,43 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Sample is one choice among candidates and what came of it: a row of a batch.
+// Sample is one choice among candidates and its outcome: a row of a batch.
 type Sample struct {
 	*agents.Observation
-	Adjacent []float32 // [Servers*Servers] the coordination graph, a constant of the sample; nil if the shape has none
+	Adjacent []float32 // [Servers*Servers] the coordination graph, constant for the sample; nil if the shape has none
 	Prior    []float32 // [Candidates] the parts of the logits that are not learned
-	Saved    []float64 // [Candidates] normalised advantage of each candidate over the first, whose own is 0; PPO does without
+	Saved    []float64 // [Candidates] normalised label: what each candidate saves over the first, which has 0; nil for PPO
 	Action   int       // the candidate taken
 	LogProb  float64   // its log-probability under the policy that took it
 	Gain     float64   // its normalised advantage
 }
 
-// Stats sums over the rows of a batch.
+// Stats are sums over the rows of a batch.
 type Stats struct {
 	Rows    int
 	Loss    float64
 	Entropy float64
-	KL      float64 // of PPO: mean of ratio - 1 - log ratio, unbiased and not negative (Schulman, 2020)
-	Clipped int     // of PPO: rows at which the ratio left the clip range
-	Agree   int     // rows at which the likeliest candidate is the one that saved most
-	Kept    int     // rows at which the likeliest candidate is the first
-	Value   float64 // what the likeliest candidates saved
+	KL      float64 // PPO: sum of ratio - 1 - log ratio, unbiased and not negative (Schulman, 2020)
+	Clipped int     // PPO: number of rows whose ratio left the clip range
+	Agree   int     // number of rows at which the likeliest candidate is the one that saves most
+	Kept    int     // number of rows at which the likeliest candidate is the first
+	Value   float64 // sum of what the likeliest candidates save
 }
 
-// Machine computes gradients for batches of at most so many rows, servers, jobs and candidates; what a batch lacks is padded. T
-// is float32 for training, float64 for checking gradients. Not safe for concurrent use, but several machines may run at once.
+// Machine computes gradients for batches up to a maximum number of rows, servers, jobs and candidates; smaller batches are
+// padded. T is float32 for training and float64 for gradient checks. A Machine is not safe for concurrent use, but several
+// machines may run at the same time.
 type Machine[T kernel.Float] struct {
 	rows, servers, jobs, candidates int
 	shape                           agents.Shape
 	loss                            Loss
 	in                              inputs
-	params                          []*G.Node // in the order of agents.Layout, nil for what takes no part
+	params                          []*G.Node // in the order of agents.Layout; nil for parameters that the loss does not use
 	logp, cost                      G.Value
 	vm                              G.VM
 }
 
-// inputs are the nodes that a batch fills.
+// inputs are the nodes that a machine fills from a batch.
 type inputs struct {
 	server, job, candidate *G.Node
 	weights, of, adjacent  *G.Node
@@ -58,10 +59,10 @@ type inputs struct {
 	saved, data            *G.Node
 }
 
-// NewMachine builds and compiles the graph. Building is not safe to do twice at once; running is.
+// NewMachine builds and compiles the graph. Only one call of NewMachine may run at a time; machines may run concurrently.
 func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates int, loss Loss) (m *Machine[T], err error) {
 	defer func() {
-		// Gorgonia panics on some mistakes in building; they end here as errors.
+		// Gorgonia panics on some mistakes in building; return an error for them.
 		if r := recover(); r != nil {
 			m, err = nil, fmt.Errorf("build training graph: %v", r)
 		}
@@ -113,7 +114,7 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	return m, nil
 }
 
-// input is a node whose value the machine writes.
+// input returns a node whose value the machine writes.
 func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
 	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
 	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
@@ -149,11 +150,11 @@ func (m *Machine[T]) finish(g *G.ExprGraph, bids, logits *G.Node) error {
 // Close releases the machine.
 func (m *Machine[T]) Close() error { return m.vm.Close() }
 
-// Rows is the number of samples that a run takes at most.
+// Rows returns the largest number of samples in a run.
 func (m *Machine[T]) Rows() int { return m.rows }
 
-// Run computes the summed gradient of the samples' losses, each weighted by weight, into grad, which has the layout of the
-// parameters one after another; what takes no part has gradient 0. spread weighs the entropy bonus.
+// Run computes the sum over the samples of weight times the gradient of the loss, and writes it to grad, in the order of the
+// parameters. Parameters that the loss does not use get 0. spread is the weight of the entropy bonus.
 func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float64, grad []T) (Stats, error) {
 	if len(samples) > m.rows {
 		return Stats{}, fmt.Errorf("run %d samples on a machine for %d", len(samples), m.rows)
@@ -187,12 +188,12 @@ func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float
 		}
 		d := g.Data().([]T)
 		copy(part, d)
-		clear(d) // Gorgonia adds to what is there
+		clear(d) // Gorgonia adds gradients to the value
 	}
 	return m.stats(samples), nil
 }
 
-// check reports what of a sample does not fit the machine.
+// check returns an error if a sample does not fit the machine.
 func (m *Machine[T]) check(s *Sample) error {
 	o := s.Observation
 	for _, c := range []struct {
@@ -234,7 +235,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 	for r := range m.rows {
 		legal := slot[T](in.legal, r, m.rows)
 		if r >= len(samples) {
-			legal[0] = 1 // a padded row needs something to choose; it weighs nothing
+			legal[0] = 1 // a padded row needs a candidate to choose; its weight is 0
 			continue
 		}
 		s := &samples[r]
@@ -303,15 +304,15 @@ func (m *Machine[T]) stats(samples []Sample) Stats {
 	return st
 }
 
-// LogProbs returns the log-probabilities of the candidates of row r of the last run, attention.Masked beyond the sample's own. Valid
-// until the next.
+// LogProbs returns the log-probabilities of the candidates of row r of the last run, and attention.Masked beyond the sample's own
+// candidates. The slice is valid until the next run.
 func (m *Machine[T]) LogProbs(r int) []T {
 	return m.logp.Data().([]T)[r*m.candidates : (r+1)*m.candidates]
 }
 
 func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
 
-// slot is the part of row r of rows of a node's values.
+// slot returns the part of a node's values that belongs to row r, where rows is the number of rows.
 func slot[T kernel.Float](n *G.Node, r, rows int) []T {
 	x := values[T](n)
 	each := len(x) / rows

@@ -1,5 +1,5 @@
-// Package learn builds the team's network as a Gorgonia graph and computes gradients of the training objectives. Its layers
-// call the same kernels as the production forward pass of package agents, so both compute the same bids.
+// Package learn builds the team's network as a Gorgonia graph and computes gradients of the training objectives. Its layers use
+// the same kernels as the production forward pass of package agents, so both compute the same bids.
 package learn
 
 import (
@@ -12,8 +12,8 @@ import (
 	pairs "github.com/clustergym/clustergym/coordgraph/graph"
 )
 
-// builder is the network's layers as nodes of a graph, for a batch of samples. It keeps the first error, after which it does
-// nothing.
+// builder implements the network's layers as nodes of a graph, for a batch of samples. It keeps the first error and does nothing
+// after it.
 type builder struct {
 	batch int
 	shape agents.Shape
@@ -24,7 +24,7 @@ type builder struct {
 
 var _ agents.Layers[*G.Node] = (*builder)(nil)
 
-// node adds what make adds, unless there was an error.
+// node calls make to add a node, unless an earlier call failed.
 func (b *builder) node(what string, make func() (*G.Node, error)) *G.Node {
 	if b.err != nil {
 		return nil
@@ -43,7 +43,7 @@ func (b *builder) Rows(of agents.Set) *G.Node {
 	return b.in.job
 }
 
-// Points gives every sample of the batch the inducing points.
+// Points repeats the inducing points for every sample of the batch.
 func (b *builder) Points(name string) *G.Node {
 	return b.node(name, func() (*G.Node, error) { return graph.Repeat(b.param(name), b.batch) })
 }
@@ -91,7 +91,7 @@ func (b *builder) Readout(servers, jobs *G.Node) *G.Node {
 	})
 }
 
-// Bids is [batch, candidates].
+// Bids returns the bids, [batch, candidates].
 func (b *builder) Bids(u *G.Node, weight string) *G.Node {
 	return b.node("bids", func() (*G.Node, error) { return score(u, b.param(weight), b.batch) })
 }

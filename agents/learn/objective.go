@@ -12,11 +12,11 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Kind is what a machine learns from.
+// Kind is the kind of objective that a machine learns by.
 type Kind uint8
 
-// The kinds. A row's loss is the negative of what it says, with pi the probabilities of the candidates, but for Value, which is
-// a loss.
+// The kinds. pi is the vector of the candidates' probabilities. For Expert and PPO the loss of a row is the negative of the given
+// objective; for Value it is the given loss.
 const (
 	Expert Kind = iota // sum over candidates of pi*Saved, plus the entropy bonus: the policy gradient over all actions
 	Value              // mean over candidates but the first of huber(bid - first's bid - Saved): regression
@@ -35,11 +35,11 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Loss is an objective.
+// Loss configures an objective.
 type Loss struct {
 	Kind  Kind
-	Clip  float64 // of PPO: how far a ratio may move from 1, above 0
-	Huber float64 // of Value: error from which on the loss is linear, above 0
+	Clip  float64 // PPO: the largest deviation of a ratio from 1, above 0
+	Huber float64 // Value: size of an error above which the loss is linear, above 0
 }
 
 func (l Loss) validate() error {
@@ -54,8 +54,8 @@ func (l Loss) validate() error {
 	return nil
 }
 
-// score adds the bids [batch,O] of candidates with hidden layer u [batch*O,m] and w [m,1]: a dense layer without bias that comes
-// out in the shape of the logits.
+// score adds the bids [batch,O] of candidates from their hidden layer u [batch*O,m] and weights w [m,1]. It is a dense layer
+// without bias whose result has the shape of the logits.
 func score(u, w *G.Node, batch int) (*G.Node, error) {
 	if u.Dims() != 2 || batch <= 0 || u.Shape()[0]%batch != 0 || !w.Shape().Eq(tensor.Shape{u.Shape()[1], 1}) {
 		return nil, fmt.Errorf("score candidates of shape %v with weights %v in %d groups", u.Shape(), w.Shape(), batch)
@@ -79,7 +79,7 @@ func scoreBack[T kernel.Float](m int) graphop.Body[T] {
 	}
 }
 
-// Columns of the data that the loss of a row needs.
+// Columns of the input data: other numbers that the loss of a row needs.
 const (
 	colAction = iota
 	colOld    // log-probability under the policy that played
@@ -89,14 +89,14 @@ const (
 	columns
 )
 
-// row is what the loss of a row reads.
+// row contains the inputs of a row's loss.
 type row[T kernel.Float] struct {
-	x           []T // log-probabilities of the candidates; of Value, their bids
+	x           []T // log-probabilities of the candidates; for Value, their bids
 	saved       []T
 	legal, data []T
 }
 
-// objective is the weighted loss of each row [B], from x, saved and legal [B,O] and data [B,columns].
+// objective adds the weighted loss of each row [B], from x, saved and legal [B,O] and data [B,columns].
 func objective(x, saved, legal, data *G.Node, l Loss) (*G.Node, error) {
 	grad := func(in G.Nodes, _, dy *G.Node) (G.Nodes, error) {
 		d, err := graphop.Like("learn.objectiveGrad", l, in[0], lossBack[float32](l), lossBack[float64](l),
@@ -159,7 +159,7 @@ func lossBack[T kernel.Float](l Loss) graphop.Body[T] {
 	}
 }
 
-// expected is what the policy would save on average.
+// expected returns the policy's expected saving.
 func (w *row[T]) expected() (sum T) {
 	for j, lp := range w.x {
 		if w.legal[j] != 0 {
@@ -169,7 +169,7 @@ func (w *row[T]) expected() (sum T) {
 	return sum
 }
 
-// spreadBack adds the gradient of the negative entropy bonus.
+// spreadBack adds the gradient of the negative entropy bonus to d.
 func (w *row[T]) spreadBack(d []T, scale T) {
 	for j, lp := range w.x {
 		if w.legal[j] != 0 {
@@ -178,13 +178,13 @@ func (w *row[T]) spreadBack(d []T, scale T) {
 	}
 }
 
-// ratio is how much likelier the action has become, as it is and within the clip range.
+// ratio returns the probability of the action relative to the policy that played, unclipped and clipped.
 func (w *row[T]) ratio(clip float64) (ratio, bounded float64) {
 	ratio = math.Exp(float64(w.x[int(w.data[colAction])] - w.data[colOld]))
 	return ratio, min(max(ratio, 1-clip), 1+clip)
 }
 
-// regret is the mean Huber loss of the bids' differences from the first's.
+// regret returns the mean Huber loss of the differences between each candidate's bid and the first's, against the labels.
 func (w *row[T]) regret(huber T) (sum T) {
 	n := 0
 	for j := 1; j < len(w.x); j++ {
@@ -218,10 +218,10 @@ func (w *row[T]) regretBack(d []T, scale, huber T) {
 	}
 }
 
-// off is by how much the bid of candidate j misses.
+// off returns the error of candidate j: its bid, less the first candidate's bid, less its label.
 func (w *row[T]) off(j int) T { return w.x[j] - w.x[0] - w.saved[j] }
 
-// entropy of a row of log-probabilities; masked entries add nothing.
+// entropy returns the entropy of a row of log-probabilities. Masked entries add nothing.
 func entropy[T kernel.Float](lp []T) T {
 	h := T(0)
 	for _, l := range lp {
