@@ -14,11 +14,11 @@ import (
 	"github.com/clustergym/clustergym/internal/atomicfile"
 )
 
-// bundleKind marks the manifest of a policy bundle.
+// bundleKind identifies the manifest of a policy bundle.
 const bundleKind = "clustergym-policy"
 
-// BundleSchema is the newest manifest version that this code reads and the one that it writes. Version 2 had neither an ONNX
-// model nor what training remembered and was validated by.
+// BundleSchema is the manifest version that this code writes, and the newest that it reads. Version 2 had no ONNX model, no
+// Provenance.Memory and no Provenance.Validation.
 const BundleSchema = 3
 
 const (
@@ -27,25 +27,25 @@ const (
 	cardName    = "README.md"
 )
 
-// Manifest describes a policy so that it can be built, checked against an environment and traced to its training without
-// looking at its weights. WriteBundle fills the envelope (version, kind, checksum), Weights, Tensors and ONNX.
+// Manifest describes a policy. From it alone, without the weights, one can build the policy, check it against an environment and
+// trace it to its training. WriteBundle fills in the envelope (version, kind, checksum), Weights, Tensors and ONNX.
 type Manifest struct {
 	envelope
 	Name         string       `json:"name"`
-	Created      string       `json:"created"`           // as the writer says it; free text
-	Encoder      string       `json:"encoder,omitempty"` // that shows the features, empty for the standard one
+	Created      string       `json:"created"`           // free text, as given by the writer
+	Encoder      string       `json:"encoder,omitempty"` // name of the encoder of the features; empty for the standard one
 	Features     Features     `json:"features"`
-	Window       int          `json:"window"` // jobs that the policy sees at once
+	Window       int          `json:"window"` // number of jobs that the policy observes at once
 	Prior        Prior        `json:"prior"`
-	Candidates   *Candidates  `json:"candidates,omitempty"` // nil: narrow lists of the usual length
+	Candidates   *Candidates  `json:"candidates,omitempty"` // nil: narrow lists of the default length
 	Architecture Architecture `json:"architecture"`
 	Training     Provenance   `json:"training"`
 	Weights      Weights      `json:"weights"`
 	Tensors      []TensorSpec `json:"tensors"`
-	ONNX         *Weights     `json:"onnx,omitempty"` // nil: there is no model
+	ONNX         *Weights     `json:"onnx,omitempty"` // nil: the bundle has no model
 }
 
-// Features lists what each input number means, in input order.
+// Features describes each input number, in input order.
 type Features struct {
 	Server []Feature `json:"server"`
 	Job    []Feature `json:"job"`
@@ -53,7 +53,7 @@ type Features struct {
 	Global []Feature `json:"global"`
 }
 
-// Feature is one input number with the range it is meant to have.
+// Feature describes one input number and its intended range.
 type Feature struct {
 	Name string  `json:"name"`
 	Unit string  `json:"unit"`
@@ -61,26 +61,26 @@ type Feature struct {
 	Max  float64 `json:"max"`
 }
 
-// Prior fixes the heuristic whose proposals the policy reviews.
+// Prior is the base policy whose proposals the policy reviews.
 type Prior struct {
-	Name   string  `json:"name"`   // of a baseline, with its options
-	Margin float64 `json:"margin"` // by which the bid for another candidate must exceed that for the heuristic's own
+	Name   string  `json:"name"`   // name of a baseline, with its options
+	Margin float64 `json:"margin"` // how much the bid for another candidate must exceed the bid for the prior's own
 }
 
-// Candidates says which candidates the policy chooses from.
+// Candidates describes the candidates that the policy chooses from.
 type Candidates struct {
-	Set    string   `json:"set"`              // how they are found, for example "wide-1"
-	Items  int      `json:"items"`            // beside the prior's own, at most
-	Rivals []string `json:"rivals,omitempty"` // baselines whose proposals are among them
+	Set    string   `json:"set"`              // the way they are found, for example "wide-1"
+	Items  int      `json:"items"`            // the most candidates besides the prior's own
+	Rivals []string `json:"rivals,omitempty"` // baselines whose proposals also become candidates
 }
 
-// Architecture holds the numbers and the words from which the network is built.
+// Architecture contains the numbers and names that determine the network.
 type Architecture struct {
 	Sizes   map[string]int    `json:"sizes"`   // for example "hidden": 64
 	Choices map[string]string `json:"choices"` // for example "mixer": "attention"
 }
 
-// Provenance says how the policy came to be.
+// Provenance records how the policy was trained.
 type Provenance struct {
 	Scenario string `json:"scenario"`
 	Seed     uint64 `json:"seed"`
@@ -88,12 +88,12 @@ type Provenance struct {
 	Trace    string `json:"trace"`
 	Git      string `json:"git"`
 	Go       string `json:"go"`
-	// Seen are the parts of traces that the policy was trained and chosen on, so that it is not judged by them.
+	// Seen lists the parts of traces that the policy was trained and chosen on, so that an evaluation can avoid them.
 	Seen []Period `json:"seen,omitempty"`
-	// Memory is the time constant, in seconds, with which what a decision leads to was discounted; 0 is not said.
+	// Memory is the time constant of the discount in training, in seconds; 0 means not recorded.
 	Memory float64 `json:"memory_s,omitempty"`
-	// Validation is the mean over validation windows of the policy's completion times relative to its prior's, by which it was
-	// chosen; 0 is without such windows.
+	// Validation is the ratio of the policy's completion times to its prior's, averaged over validation windows. The policy was
+	// chosen by this number. 0 means that there were no validation windows.
 	Validation float64 `json:"validation,omitempty"`
 }
 
@@ -104,30 +104,31 @@ type Period struct {
 	To    float64 `json:"to_s"`
 }
 
-// Weights identifies a file of weights.
+// Weights identifies a file by its size and hash.
 type Weights struct {
 	Size   int    `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// TensorSpec is a tensor without its numbers.
+// TensorSpec describes a tensor without its data.
 type TensorSpec struct {
 	Name  string `json:"name"`
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`
 }
 
-// Bundle is a policy as read.
+// Bundle is a policy as read from its folder.
 type Bundle struct {
 	Manifest Manifest
 	Tensors  []Tensor // as listed in Manifest.Tensors; owned by the caller
-	ONNX     []byte   // the ONNX model, verified but not read; nil for none
+	ONNX     []byte   // the ONNX model, verified but not parsed; nil for none
 }
 
-// WriteBundle writes the folder dir, whole or not at all, with weights.safetensors, manifest.json, policy.onnx if model is not
-// nil, and the model card, Markdown for people, as README.md if it is not empty. A bundle already there is replaced; a folder
-// that holds anything else, such as a README.md that is no model card, is refused. A key, if not nil, signs the manifest in
-// manifest.json.sig, and so all but the card. Equal arguments give equal bytes.
+// WriteBundle atomically writes the folder dir with weights.safetensors, manifest.json, policy.onnx if model is not nil, and
+// README.md if card is not empty. The card is the model card in Markdown. WriteBundle replaces a bundle that is already there. It
+// returns an error if the folder contains anything else, such as a README.md that is not a model card. If key is not nil,
+// WriteBundle signs the manifest in manifest.json.sig; the signature covers all files except the card. Equal arguments give equal
+// bytes.
 func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card string, key ed25519.PrivateKey) error {
 	if key != nil && len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("write policy %s: signing key of %d bytes, want %d", dir, len(key), ed25519.PrivateKeySize)
@@ -182,12 +183,12 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 	return nil
 }
 
-// ReadBundle reads the policy in the folder dir after verifying every byte of it, those of the ONNX model too if the manifest
-// lists one. Signatures are ignored.
+// ReadBundle reads the policy in the folder dir and verifies every byte of it, including the ONNX model if the manifest lists
+// one. It ignores signatures.
 func ReadBundle(dir string, limits Limits) (*Bundle, error) { return readFolder(dir, nil, limits) }
 
-// ReadSignedBundle is ReadBundle for a policy that the key must have signed. One that it has not is refused with an error that
-// wraps ErrUnsigned, before its manifest is looked at.
+// ReadSignedBundle is ReadBundle for a signed policy. If key has not signed the bundle, it returns an error that wraps
+// ErrUnsigned, before it parses the manifest.
 func ReadSignedBundle(dir string, key ed25519.PublicKey, limits Limits) (*Bundle, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return nil, fmt.Errorf("read policy %s: key of %d bytes, want %d", dir, len(key), ed25519.PublicKeySize)
@@ -215,7 +216,7 @@ func ReadBundleFS(fsys fs.FS, limits Limits) (*Bundle, error) {
 	return b, nil
 }
 
-// readBundle reads a bundle; a key that is not nil must have signed it.
+// readBundle reads a bundle. If key is not nil, it must have signed the bundle.
 func readBundle(fsys fs.FS, key ed25519.PublicKey, limits Limits) (*Bundle, error) {
 	manifest, err := readFile(fsys, manifestName, int64(limits.Header))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +255,7 @@ func readBundle(fsys fs.FS, key ed25519.PublicKey, limits Limits) (*Bundle, erro
 	return &b, nil
 }
 
-// read reads and verifies the file that w identifies.
+// read reads the named file and verifies its size and hash against w.
 func (w Weights) read(fsys fs.FS, name string, limits Limits) ([]byte, error) {
 	b, err := readFile(fsys, name, limits.Bytes)
 	if err != nil {
@@ -278,7 +279,7 @@ func (s TensorSpec) equal(o TensorSpec) bool {
 	return s.Name == o.Name && s.DType == o.DType && slices.Equal(s.Shape, o.Shape)
 }
 
-// group is one of the lists of features.
+// group is one of the lists of features, with its name.
 type group struct {
 	name string
 	list []Feature
@@ -288,7 +289,7 @@ func (f *Features) groups() []group {
 	return []group{{"server", f.Server}, {"job", f.Job}, {"offer", f.Offer}, {"global", f.Global}}
 }
 
-// check reports what no policy can have.
+// check returns an error for the first invalid field.
 func (m *Manifest) check() error {
 	if m.Name == "" {
 		return errors.New("name is empty")

@@ -1,28 +1,27 @@
-// Package checkpoints keeps what training must not lose: named tensors in the safetensors format, a Store of atomic training
-// checkpoints, and policy bundles, the folders in which a trained policy travels. It does not know what the tensors mean and
-// never runs code from a file.
+// Package checkpoints stores the results of training: named tensors in the safetensors format, a Store of atomic training
+// checkpoints, and policy bundles, which are folders that contain a trained policy. It does not interpret the tensors and never
+// runs code from a file.
 //
-// All files are untrusted input: they are checked against limits and hashes, and a bad one gives an error that wraps
-// ErrDamaged, ErrForeign or ErrNewer with the reason. Hashes find damage, not forgery; a
-// bundle may be signed against that.
+// All files are untrusted input: the package checks them against limits and hashes, and an error for a bad file gives the reason
+// and wraps ErrDamaged, ErrForeign or ErrNewer. Hashes detect damage but not forgery; a signature of a bundle detects forgery.
 package checkpoints
 
 import "errors"
 
-// The ways in which a file can be refused.
+// The reasons for which a file is rejected.
 var (
 	ErrDamaged = errors.New("damaged")                      // truncated, altered or inconsistent
-	ErrForeign = errors.New("foreign")                      // something else than what was asked for
+	ErrForeign = errors.New("foreign")                      // not the kind of file that was asked for
 	ErrNewer   = errors.New("written by a newer version")   // a schema that this version does not know
-	ErrNone    = errors.New("no usable checkpoint")         // a store without a checkpoint that can be loaded
-	errTooBig  = errors.New("exceeds the limit to be read") // part of ErrDamaged's reasons
+	ErrNone    = errors.New("no usable checkpoint")         // a store has no checkpoint that can be loaded
+	errTooBig  = errors.New("exceeds the limit to be read") // a reason that comes with ErrDamaged
 )
 
-// Limits bound what a reader accepts before it allocates. A zero field means its default.
+// Limits are the largest sizes that a reader accepts; it checks them before it allocates. A zero field means its default.
 type Limits struct {
 	Bytes   int64 // of one tensor file; default 1 GiB
-	Header  int   // bytes of its header, and of a manifest or meta file; default 16 MiB
-	Tensors int   // in one file; default 65536
+	Header  int   // bytes of a tensor file's header, and of a manifest or meta file; default 16 MiB
+	Tensors int   // number of tensors in a file; default 65536
 }
 
 func (l Limits) withDefaults() Limits {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// writeHashed writes a new file and returns its size and SHA-256 as written, so that a fault between memory and disk shows
-// when the file is read again.
+// writeHashed writes a new file and returns its size and the SHA-256 of the bytes written. A reader that compares them detects
+// errors between memory and disk.
 func writeHashed(path string, write func(io.Writer) error) (size int, sum string, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -21,7 +21,7 @@ func writeHashed(path string, write func(io.Writer) error) (size int, sum string
 	return n.size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// counter counts the bytes that pass.
+// counter counts the bytes written to w.
 type counter struct {
 	w    io.Writer
 	size int

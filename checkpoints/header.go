@@ -17,13 +17,13 @@ type entry struct {
 	headerEntry
 }
 
-// headerParser reads the header token by token, because encoding/json would accept what the format forbids: names given
-// twice, keys in another case, unknown keys.
+// headerParser reads a header token by token, because encoding/json accepts input that the format forbids: duplicate names, keys
+// in another case, unknown keys.
 type headerParser struct {
 	dec *json.Decoder
 }
 
-// parseHeader returns the entries in file order. Offsets are not checked against anything yet.
+// parseHeader returns the entries in file order. It does not check the offsets.
 func parseHeader(header []byte, most int) (entries []entry, metadata map[string]string, err error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, errors.New("does not begin with {")
@@ -61,7 +61,7 @@ func parseHeader(header []byte, most int) (entries []entry, metadata map[string]
 	return entries, metadata, nil
 }
 
-// object reads an object whose keys are unique and hands the position of each value to visit.
+// object reads an object with unique keys and calls visit with each key, positioned at the key's value.
 func (p headerParser) object(visit func(key string) error) error {
 	if err := p.delim('{'); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p headerParser) offsets() ([2]int64, error) {
 	return [2]int64(numbers), nil
 }
 
-// numbers reads an array of at most most non-negative integers.
+// numbers reads an array of non-negative integers with at most most elements.
 func (p headerParser) numbers(most int) ([]int64, error) {
 	if err := p.delim('['); err != nil {
 		return nil, err

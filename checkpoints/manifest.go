@@ -10,8 +10,8 @@ import (
 	"io/fs"
 )
 
-// envelope opens every manifest. The checksum covers the manifest's meaning, not its layout: it is the SHA-256 of the
-// manifest written with an empty checksum.
+// envelope is the first part of every manifest. The checksum is the SHA-256 of the compact JSON of the manifest with an empty
+// checksum, so it does not depend on layout.
 type envelope struct {
 	SchemaVersion int    `json:"schema_version"`
 	Kind          string `json:"kind"`
@@ -23,7 +23,7 @@ func (e *envelope) seal() *envelope { return e }
 // sealed is a manifest: a struct that embeds envelope.
 type sealed interface{ seal() *envelope }
 
-// encodeManifest completes m's envelope and returns its JSON.
+// encodeManifest fills in m's envelope and returns the manifest's JSON.
 func encodeManifest(m sealed, kind string, version int) ([]byte, error) {
 	*m.seal() = envelope{SchemaVersion: version, Kind: kind}
 	sum, err := checksum(m)
@@ -35,7 +35,7 @@ func encodeManifest(m sealed, kind string, version int) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// checksum hashes m with an empty checksum and puts the present one back.
+// checksum returns the hash of m with an empty checksum. It leaves m unchanged.
 func checksum(m sealed) (string, error) {
 	e := m.seal()
 	kept := e.Checksum
@@ -48,8 +48,8 @@ func checksum(m sealed) (string, error) {
 	return hash(b), nil
 }
 
-// decodeManifest fills m from b, or refuses b as damaged, foreign or newer. Kind and version are judged first, since the
-// rest of a foreign or newer manifest may look in any way.
+// decodeManifest parses b into m, or returns an error that wraps ErrDamaged, ErrForeign or ErrNewer. It checks kind and version
+// first, since the rest of a foreign or newer manifest may have any form.
 func decodeManifest(b []byte, m sealed, kind string, version int) error {
 	var e envelope
 	if err := json.Unmarshal(b, &e); err != nil {

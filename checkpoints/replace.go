@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// cardMark is the first line of every model card. It tells a card, which a later one may replace, from a page that somebody
-// wrote.
+// cardMark is the first line of every model card. By this line replaceable distinguishes a model card, which WriteBundle may
+// replace, from a README.md that somebody wrote.
 const cardMark = "<!-- The model card of a policy. clustergym export wrote it, and replaces it with the policy. -->\n"
 
-// replaceable reports whether the path is free or holds nothing but a bundle.
+// replaceable returns an error unless the path is free or contains nothing but a bundle.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

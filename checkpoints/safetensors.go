@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// metadataKey is the header entry that holds text instead of a tensor.
+// metadataKey is the header entry that contains text instead of a tensor.
 const metadataKey = "__metadata__"
 
-// WriteTensors writes tensors in the safetensors format: eight bytes of little-endian header length, a JSON header, the
-// numbers. Equal input gives equal bytes. The header lists the tensors in the given order; wider elements are stored first,
-// so that every tensor is aligned to its element. Names are unique UTF-8.
+// WriteTensors writes tensors in the safetensors format: eight bytes of little-endian header length, a JSON header, the data.
+// Equal input gives equal bytes. The header lists the tensors in the given order. The data of wider elements comes first, so that
+// every tensor is aligned to its element size. Names must be unique UTF-8.
 func WriteTensors(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	header, order, err := encodeHeader(tensors, metadata)
 	if err != nil {
@@ -41,14 +41,15 @@ func WriteTensors(w io.Writer, tensors []Tensor, metadata map[string]string) err
 	return nil
 }
 
-// headerEntry is the form of a tensor's header entry.
+// headerEntry is a tensor's entry in the header.
 type headerEntry struct {
 	DType   string   `json:"dtype"`
 	Shape   []int    `json:"shape"`
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// encodeHeader returns the header, padded with spaces to eight bytes, and the order in which the data follows.
+// encodeHeader returns the header, padded with spaces to a multiple of eight bytes, and the order in which to write the tensors'
+// data.
 func encodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, order []int, err error) {
 	names := map[string]bool{}
 	for i, t := range tensors {
@@ -114,9 +115,9 @@ func appendJSON(b *bytes.Buffer, name string, value any) error {
 	return nil
 }
 
-// ReadTensors reads a whole safetensors file, in the order of its header. Every rule of the format is checked before a
-// number is decoded: the tensors lie in the file, without holes or overlap, and each is as long as its shape says. The
-// result does not share memory with file. Errors wrap ErrDamaged.
+// ReadTensors parses a complete safetensors file and returns its tensors in the order of the header. Before it decodes any
+// number, it checks that the tensors lie in the file, without gaps or overlap, and that each is as long as its shape requires.
+// The result does not share memory with file. Errors wrap ErrDamaged.
 func ReadTensors(file []byte, limits Limits) (tensors []Tensor, metadata map[string]string, err error) {
 	limits = limits.withDefaults()
 	header, data, err := splitHeader(file, limits)
@@ -162,7 +163,7 @@ func splitHeader(file []byte, limits Limits) (header, data []byte, err error) {
 	return file[8 : 8+n], file[8+n:], nil
 }
 
-// checkEntries verifies that the tensors tile the size bytes of data exactly.
+// checkEntries verifies that the tensors cover the size bytes of data exactly, without gaps or overlap.
 func checkEntries(entries []entry, size int64) error {
 	byOffset := slices.Clone(entries)
 	slices.SortFunc(byOffset, func(a, b entry) int {

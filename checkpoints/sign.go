@@ -13,22 +13,22 @@ import (
 	"strings"
 )
 
-// signatureName is the file of a bundle's signature: base64 (RFC 4648) of what Ed25519 (RFC 8032) makes of signedPrefix and the
-// bytes of the manifest, which has the hashes of the other files.
+// signatureName is the file of a bundle's signature. It contains, in base64 (RFC 4648), the Ed25519 signature (RFC 8032) of
+// signedPrefix followed by the bytes of the manifest, which contains the hashes of the other files.
 const signatureName = manifestName + ".sig"
 
-// signedPrefix keeps a signature that was made for anything else from being one of a bundle.
+// signedPrefix ensures that a signature made for another purpose is not valid for a bundle.
 const signedPrefix = "clustergym policy manifest 1\n"
 
-// ErrUnsigned is wrapped by the error about a bundle that its reader's key has not signed.
+// ErrUnsigned is wrapped by the error of a reader whose key has not signed the bundle.
 var ErrUnsigned = errors.New("not signed by the given key")
 
 const (
-	maxKey       = 16 << 10 // bytes of a key's file
-	maxSignature = 256      // bytes of a signature's file
+	maxKey       = 16 << 10 // largest size of a key file, in bytes
+	maxSignature = 256      // largest size of a signature file, in bytes
 )
 
-// ReadSigningKey reads an Ed25519 private key, PKCS #8 in PEM, as `openssl genpkey -algorithm ed25519` writes it.
+// ReadSigningKey reads an Ed25519 private key from a PEM file in PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
 func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
 	text, err := readPath(path, maxKey)
 	if err != nil {
@@ -41,7 +41,7 @@ func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// ReadVerifyKey reads an Ed25519 public key, PKIX in PEM, as `openssl pkey -pubout` writes it.
+// ReadVerifyKey reads an Ed25519 public key from a PEM file in PKIX, as `openssl pkey -pubout` writes it.
 func ReadVerifyKey(path string) (ed25519.PublicKey, error) {
 	text, err := readPath(path, maxKey)
 	if err != nil {
@@ -93,7 +93,7 @@ func parseVerifyKey(text []byte) (ed25519.PublicKey, error) {
 	return nil, fmt.Errorf("%T, want an Ed25519 public key", key)
 }
 
-// parsePEM returns what the one block of a PEM file holds; command writes such a file.
+// parsePEM returns the content of the only block of a PEM file. command is the command that writes such a file, for errors.
 func parsePEM(text []byte, kind, command string) ([]byte, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
@@ -108,13 +108,13 @@ func parsePEM(text []byte, kind, command string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// sign returns the file of a manifest's signature.
+// sign returns the content of the signature file of a manifest.
 func sign(key ed25519.PrivateKey, manifest []byte) []byte {
 	signature := ed25519.Sign(key, append([]byte(signedPrefix), manifest...))
 	return append(base64.StdEncoding.AppendEncode(nil, signature), '\n')
 }
 
-// parseSignature reads the file of a signature.
+// parseSignature parses the content of a signature file.
 func parseSignature(text []byte) ([]byte, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(string(text))
 	if err != nil {
@@ -126,7 +126,7 @@ func parseSignature(text []byte) ([]byte, error) {
 	return b, nil
 }
 
-// verify checks the signature of a bundle's manifest.
+// verify returns an error unless key has signed the bundle's manifest.
 func verify(fsys fs.FS, key ed25519.PublicKey, manifest []byte) error {
 	const remedy = "sign it with clustergym export --sign-key"
 	text, err := readFile(fsys, signatureName, maxSignature)

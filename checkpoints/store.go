@@ -26,12 +26,12 @@ const (
 
 // StoreOptions configure a Store. The zero value keeps every checkpoint.
 type StoreOptions struct {
-	Keep   int    // newest good checkpoints to keep; 0 keeps all
-	Limits Limits // for reading
+	Keep   int    // number of good checkpoints to keep, the newest ones; 0 keeps all
+	Limits Limits // limits for reading
 }
 
-// Store is a folder of training checkpoints, one folder step-000123 each. A checkpoint is there whole or not at all, also
-// after a kill at any point. One process writes to a store at a time; any number may read.
+// Store is a folder of training checkpoints, each in a folder such as step-000123. A checkpoint is either complete or absent,
+// even after a kill at any time. Only one process may write to a store at a time; any number may read.
 type Store struct {
 	dir    string
 	keep   int
@@ -41,17 +41,17 @@ type Store struct {
 // Checkpoint is the state of a training run after a step.
 type Checkpoint struct {
 	Step    int
-	Meta    json.RawMessage // what Save was given as meta
+	Meta    json.RawMessage // JSON of the meta given to Save
 	Tensors []Tensor        // in the order given to Save; owned by the caller
 }
 
-// Skipped is a checkpoint that could not be used, and why.
+// Skipped is a checkpoint that could not be used, with the reason.
 type Skipped struct {
 	Step int
-	Err  error // names the step
+	Err  error // the error contains the step
 }
 
-// stepManifest says what a checkpoint's folder holds.
+// stepManifest lists the files of a checkpoint's folder.
 type stepManifest struct {
 	envelope
 	Step  int          `json:"step"`
@@ -64,7 +64,8 @@ type fileDigest struct {
 	SHA256 string `json:"sha256"`
 }
 
-// OpenStore opens the store at dir, creating the folder if need be, and removes what killed writers left half-written.
+// OpenStore opens the store in the folder dir and creates the folder if necessary. It removes incomplete checkpoints of killed
+// writers.
 func OpenStore(dir string, opts StoreOptions) (*Store, error) {
 	if opts.Keep < 0 {
 		return nil, fmt.Errorf("open checkpoints %s: keep %d, want 0 for all or more", dir, opts.Keep)
@@ -86,7 +87,7 @@ func OpenStore(dir string, opts StoreOptions) (*Store, error) {
 	return &Store{dir, opts.Keep, opts.Limits.withDefaults()}, nil
 }
 
-// ViewStore opens the store at dir for reading alone, also while a run writes to it: it removes nothing.
+// ViewStore opens the store in dir for reading only, even while a run writes to it. It removes nothing.
 func ViewStore(dir string, limits Limits) (*Store, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open checkpoints: %w", err)
@@ -94,8 +95,8 @@ func ViewStore(dir string, limits Limits) (*Store, error) {
 	return &Store{dir: dir, limits: limits.withDefaults()}, nil
 }
 
-// Save writes the checkpoint of a step, replacing one of the same step, and then prunes. meta is anything that JSON can
-// hold. Equal arguments give equal bytes.
+// Save writes the checkpoint of a step, replaces an existing one of the same step, and then removes old checkpoints. meta must be
+// encodable as JSON. Equal arguments give equal bytes.
 func (s *Store) Save(step int, meta any, tensors []Tensor) error {
 	if step < 0 {
 		return fmt.Errorf("save checkpoint: step %d is negative", step)
@@ -124,14 +125,14 @@ func (s *Store) Save(step int, meta any, tensors []Tensor) error {
 	return s.prune(step)
 }
 
-// add writes a file and records its digest.
+// add writes a file to dir and appends its digest to the manifest.
 func (m *stepManifest) add(dir, name string, write func(io.Writer) error) error {
 	size, sum, err := writeHashed(filepath.Join(dir, name), write)
 	m.Files = append(m.Files, fileDigest{name, size, sum})
 	return err
 }
 
-// steps lists the steps that have a folder, ascending, whether good or not.
+// steps lists the steps that have a folder, in ascending order, whether good or damaged.
 func (s *Store) steps() ([]int, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -149,8 +150,8 @@ func (s *Store) steps() ([]int, error) {
 	return steps, nil
 }
 
-// Latest returns the newest checkpoint that is whole, and which newer ones it skipped and why. Without any the error wraps
-// ErrNone and lists those that it skipped.
+// Latest returns the newest good checkpoint and the newer ones that it skipped, with reasons. If there is no good checkpoint, the
+// error wraps ErrNone and lists the skipped ones.
 func (s *Store) Latest() (Checkpoint, []Skipped, error) {
 	steps, err := s.steps()
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *Store) Latest() (Checkpoint, []Skipped, error) {
 	return Checkpoint{}, skipped, fmt.Errorf("find latest checkpoint in %s: %w%s", s.dir, ErrNone, Reasons(skipped))
 }
 
-// Reasons says of each skipped checkpoint, on a line of its own, why it could not be used.
+// Reasons returns the errors of the skipped checkpoints, one per line.
 func Reasons(skipped []Skipped) string {
 	var b strings.Builder
 	for _, s := range skipped {
@@ -176,7 +177,7 @@ func Reasons(skipped []Skipped) string {
 	return b.String()
 }
 
-// Load returns the checkpoint of a step after verifying every byte of it.
+// Load verifies every byte of a step's checkpoint and returns the checkpoint.
 func (s *Store) Load(step int) (Checkpoint, error) {
 	c, err := s.load(step)
 	if err != nil {
@@ -200,7 +201,7 @@ func (s *Store) load(step int) (Checkpoint, error) {
 	return Checkpoint{Step: step, Meta: files[metaName], Tensors: tensors}, nil
 }
 
-// verify reads the files of a step and checks them against its manifest.
+// verify reads the files of a step, checks them against its manifest and returns their contents by name.
 func (s *Store) verify(step int) (map[string][]byte, error) {
 	fsys := os.DirFS(s.path(step))
 	b, err := readFile(fsys, manifestName, int64(s.limits.Header))
@@ -229,8 +230,8 @@ func (s *Store) verify(step int) (map[string][]byte, error) {
 	return files, nil
 }
 
-// prune removes what is older than the newest s.keep good checkpoints. Bad ones do not count and stay while they are newer
-// than a kept one, so a good one is never given up for a bad one. The step just saved stays in any case.
+// prune removes checkpoints older than the newest s.keep good ones. Damaged checkpoints do not count; they stay while they are
+// newer than a kept one, so a good checkpoint is never removed in favour of a damaged one. The step just saved always stays.
 func (s *Store) prune(saved int) error {
 	if s.keep == 0 {
 		return nil
@@ -257,7 +258,7 @@ func (s *Store) prune(saved int) error {
 	return nil
 }
 
-// remove takes a checkpoint away under a temporary name, so that a kill leaves nothing that looks like a checkpoint.
+// remove first renames a checkpoint to a temporary name, so that a kill leaves nothing that looks like a checkpoint.
 func (s *Store) remove(step int) error {
 	doomed := atomicfile.TempName(s.path(step))
 	if err := os.Rename(s.path(step), doomed); err != nil {
@@ -270,7 +271,7 @@ func (s *Store) path(step int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%06d", stepPrefix, step))
 }
 
-// missingIsDamage marks the absence of a part as damage of the whole.
+// missingIsDamage wraps the error of a missing file with ErrDamaged.
 func missingIsDamage(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

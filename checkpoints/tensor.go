@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Element is the type of a tensor's numbers.
+// Element is the type of a tensor's elements.
 type Element interface {
 	float32 | float64 | int64 | uint8
 }
@@ -14,8 +14,8 @@ type Element interface {
 // Tensor is a named array of numbers.
 type Tensor struct {
 	Name  string
-	Shape []int // empty for a scalar; a zero makes the tensor empty
-	Data  any   // []float32, []float64, []int64 or []uint8; row-major, as long as the product of Shape
+	Shape []int // empty for a scalar; with a zero the tensor has no elements
+	Data  any   // []float32, []float64, []int64 or []uint8; row-major; its length is the product of Shape
 }
 
 // dType returns the safetensors name of the element type: F32, F64, I64 or U8, or "" for any other Data.
@@ -33,8 +33,8 @@ func (t Tensor) dType() string {
 	return ""
 }
 
-// Get returns the numbers of the tensor called name, which is to have the given shape and element type. The result shares
-// memory with the tensor.
+// Get returns the data of the tensor called name. It returns an error if there is no such tensor or it has another shape or
+// element type. The result shares memory with the tensor.
 func Get[E Element](tensors []Tensor, name string, shape ...int) ([]E, error) {
 	i := slices.IndexFunc(tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -51,7 +51,7 @@ func Get[E Element](tensors []Tensor, name string, shape ...int) ([]E, error) {
 	return data, nil
 }
 
-// elementSize returns the bytes of one element, 0 for an unknown type.
+// elementSize returns the size of one element in bytes, or 0 for an unknown type.
 func elementSize(dtype string) int64 {
 	switch dtype {
 	case "F64", "I64":
@@ -64,7 +64,7 @@ func elementSize(dtype string) int64 {
 	return 0
 }
 
-// byteSize returns the bytes of a tensor; ok is false for negative dimensions or an overflow.
+// byteSize returns the size of a tensor in bytes; ok is false for negative dimensions or an overflow.
 func byteSize(dtype string, shape []int) (size int64, ok bool) {
 	n := uint64(elementSize(dtype))
 	for _, d := range shape {
@@ -94,7 +94,7 @@ func length(data any) int {
 	return -1
 }
 
-// check reports whether t can be written.
+// check returns an error if t cannot be written.
 func (t Tensor) check() error {
 	size, ok := byteSize(t.dType(), t.Shape)
 	switch {

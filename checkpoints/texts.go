@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// checkTexts reports the first text of a manifest that cannot be shown as it is: it may come from anybody, and be printed.
+// checkTexts returns an error for the first text of a manifest that is not safe to print. Manifests are untrusted.
 func (m *Manifest) checkTexts() error {
 	texts := []struct{ field, value string }{
 		{"created", m.Created}, {"prior.name", m.Prior.Name}, {"training.scenario", m.Training.Scenario},

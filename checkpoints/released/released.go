@@ -1,5 +1,5 @@
-// Package released holds the policy that comes with the program: the bundle in this folder, which `make release` replaces.
-// README.md is its model card, recipe.yaml holds the settings that it is trained by. agents.LoadFS makes a policy of it.
+// Package released contains the policy that comes with the program: the bundle in this folder, which `make release` replaces.
+// README.md is its model card, and recipe.yaml contains the settings of its training. agents.LoadFS reads the policy.
 package released
 
 import (
@@ -7,11 +7,11 @@ import (
 	"io/fs"
 )
 
-// Name is what commands call the policy.
+// Name is the name of the policy on the command line.
 const Name = "released"
 
 //go:embed manifest.json weights.safetensors policy.onnx README.md
 var files embed.FS
 
-// FS holds manifest.json, weights.safetensors and policy.onnx, as checkpoints.ReadBundleFS reads them, and README.md.
+// FS returns a file system with the bundle: manifest.json, weights.safetensors, policy.onnx and README.md.
 func FS() fs.FS { return files }
