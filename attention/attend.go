@@ -7,12 +7,12 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Shape is the shape of one masked multi-head attention: each of Batch groups has Queries query rows and Keys key
-// rows, each Width wide, split into Heads equal parts.
+// Shape is the shape of a masked multi-head attention. Each of Batch groups has Queries query rows and Keys key rows. Rows are
+// Width wide and are split into Heads equal parts.
 //
-// A Reference of r > 0 multiplies the scores of a group with n valid keys by log(1+n)/log(1+r): a softmax over more keys
-// spreads its weight over them, by how much grows with log n, and scores learned at about r keys stay as selective at many
-// times as many. 0 leaves the scores alone.
+// A Reference of r > 0 multiplies the scores of a group with n valid keys by log(1+n)/log(1+r). A softmax over more keys spreads
+// its weight further, by an amount that grows with log n. With the factor, scores learned with about r keys remain as selective
+// with many more. A Reference of 0 leaves the scores unscaled.
 type Shape struct{ Batch, Queries, Keys, Width, Heads, Reference int }
 
 func (s Shape) check() {
@@ -21,7 +21,7 @@ func (s Shape) check() {
 	}
 }
 
-// scale returns what the products of queries and keys are multiplied by in a group of that mask.
+// scale returns the factor of the products of queries and keys in a group with the given mask.
 func scale[T kernel.Float](s Shape, mask []T) T {
 	c := 1 / math.Sqrt(float64(s.Width/s.Heads))
 	if s.Reference > 0 {
@@ -36,13 +36,12 @@ func scale[T kernel.Float](s Shape, mask []T) T {
 	return T(c)
 }
 
-// Scratch is reusable working memory of one goroutine; its zero value is ready.
+// Scratch is reusable working memory for one goroutine. Its zero value is ready to use.
 type Scratch[T kernel.Float] struct{ p, dp, k, v, d []T }
 
-// Attend computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys, the scores
-// multiplied as Reference asks.
-// q and dst are [Batch*Queries,Width], k and v [Batch*Keys,Width], mask [Batch*Keys] with 1 for a valid key. A group
-// without a valid key gives zeros.
+// Attend computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys, with scores scaled as
+// Shape.Reference defines. q and dst are [Batch*Queries,Width], k and v [Batch*Keys,Width], mask [Batch*Keys] with 1 for a valid
+// key. A group without a valid key gives zeros.
 func Attend[T kernel.Float](dst, q, k, v, mask []T, s Shape, buf *Scratch[T]) {
 	s.check()
 	kernel.Want("attention output", dst, s.Batch*s.Queries*s.Width)
@@ -66,8 +65,8 @@ func Attend[T kernel.Float](dst, q, k, v, mask []T, s Shape, buf *Scratch[T]) {
 	}
 }
 
-// AttendBack computes the gradients of Attend from dy [Batch*Queries,Width]: dq, dk and dv in the shapes of q, k and
-// v. The probabilities are computed again rather than kept. Nil destinations are skipped.
+// AttendBack computes the gradients of Attend from dy [Batch*Queries,Width]: dq, dk and dv have the shapes of q, k and v. It
+// computes the probabilities again instead of storing them. It skips nil destinations.
 func AttendBack[T kernel.Float](dq, dk, dv, dy, q, k, v, mask []T, s Shape, buf *Scratch[T]) {
 	s.check()
 	kernel.Want("attention output gradient", dy, s.Batch*s.Queries*s.Width)
@@ -115,8 +114,8 @@ func AttendBack[T kernel.Float](dq, dk, dv, dy, q, k, v, mask []T, s Shape, buf 
 	}
 }
 
-// upright copies the columns of m one after another to buf, and lay copies them back. A head has few columns and many rows,
-// and matrix products gain from long rows.
+// upright copies the columns of m to buf, one after another; lay copies them back. A head has few columns and many rows, and
+// matrix products are faster with long rows.
 func upright[T kernel.Float](buf []T, m kernel.Matrix[T]) []T {
 	buf = kernel.Grow(buf, m.Rows*m.Cols)
 	for i := range m.Rows {
@@ -139,14 +138,14 @@ func lay[T kernel.Float](m kernel.Matrix[T], columns []T) {
 	}
 }
 
-// probabilities fills p with the softmax of the scaled scores of one head, whose keys are the columns of k; invalid keys get
+// probabilities fills p with the softmax of the scaled scores of one head, whose keys are the columns of k. Invalid keys get
 // exactly 0.
 func probabilities[T kernel.Float](p kernel.Matrix[T], by T, q, k kernel.Matrix[T], mask []T) {
 	kernel.Gemm(p, by, q, k, 0)
 	kernel.Softmax(p.Data, mask)
 }
 
-// group views the rows of group b of x, which has n rows of the given width per group.
+// group returns a view of the rows of group b of x, which has n rows of the given width per group.
 func group[T kernel.Float](x []T, b, n, width int) kernel.Matrix[T] {
 	return kernel.Mat(x[b*n*width:(b+1)*n*width], n, width)
 }

@@ -1,16 +1,16 @@
-// Package attention is masked multi-head attention over sets, and what a network of sets needs besides: means over sets, the
-// readout of candidates and a masked softmax. Every kernel is there forward and backward, follows the rules of package
-// internal/kernel, and knows nothing of Gorgonia. Package attention/graph builds the same layers for training from the same
-// kernels.
+// Package attention implements masked multi-head attention over sets, and the other operations of a network over sets: means over
+// sets, the readout of candidates and a masked softmax. It has a forward and a backward kernel for each, which follow the rules
+// of package internal/kernel and do not depend on Gorgonia. Package attention/graph builds the same layers for training from the
+// same kernels.
 //
-// Attention has neither positions nor identities: permuting the queries permutes the outputs, permuting the keys together
-// with their mask changes nothing but the order of summation.
+// Attention uses neither positions nor identities: permuting the queries permutes the outputs, and permuting the keys together
+// with their mask changes only the order of summation.
 package attention
 
 import "github.com/clustergym/clustergym/internal/kernel"
 
-// Weights are the projections of a layer of width d: each W is [d,d] as stored (input row, output column), each B is [d].
-// The slices are borrowed, not copied, and never written.
+// Weights are the projections of a layer of width d: each W is [d,d] (input row, output column), each B is [d]. The caller owns
+// the slices; this package does not copy or change them.
 type Weights[T kernel.Float] struct {
 	Wq, Bq []T // queries
 	Wk, Bk []T // keys
@@ -18,23 +18,23 @@ type Weights[T kernel.Float] struct {
 	Wo, Bo []T // output
 }
 
-// Heads is a multi-head attention layer with its scratch memory. It is not safe for concurrent use; several may share one
+// Heads is a multi-head attention layer with its working memory. It is not safe for concurrent use. Several Heads may share one
 // set of weights.
 type Heads[T kernel.Float] struct {
 	Width     int // d, a multiple of Heads
 	Heads     int
-	Reference int // number of keys at which scores are as they come, see Shape; 0: at any
+	Reference int // number of keys at which scores are not scaled, see Shape; 0: never scaled
 	Weights   Weights[T]
 
 	q, k, v, o []T
 	buf        Scratch[T]
 }
 
-// Forward computes dst = attention(x*Wq+Bq, y*Wk+Bk, y*Wv+Bv)*Wo + Bo for each of batch groups: queries x [batch*nq,d]
-// attend to the keys y [batch*nk,d] of their own group, mask [batch*nk] being 1 for a valid key and 0 for padding; dst is
-// [batch*nq,d]. A group without a valid key gets Bo. x and y may be the same slice; dst must overlap neither.
+// Forward computes dst = attention(x*Wq+Bq, y*Wk+Bk, y*Wv+Bv)*Wo + Bo for each of batch groups. The queries x [batch*nq,d] attend
+// to the keys y [batch*nk,d] of the same group. mask [batch*nk] is 1 for a valid key and 0 for padding. dst is [batch*nq,d]. A
+// group without a valid key gets Bo. x and y may be the same slice; dst must overlap neither.
 //
-// It allocates only while the shapes grow, and panics if a length does not fit.
+// Forward allocates only while the shapes grow, and panics if a length does not fit.
 func (h *Heads[T]) Forward(dst, x, y, mask []T, batch, nq, nk int) {
 	d, w := h.Width, &h.Weights
 	queries, keys := batch*nq*d, batch*nk*d

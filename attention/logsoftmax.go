@@ -6,13 +6,13 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Masked is the log-probability of an illegal entry: finite, so that products with a zero probability stay zero, and far
-// below any legal one.
+// Masked is the log-probability of an illegal entry. It is finite, so that its product with a zero probability is zero, and far
+// below any legal log-probability.
 const Masked = -1e9
 
-// MaskedLogSoftmax computes for each row of logits [rows,width] the log-probabilities of a softmax over its legal entries,
-// mask [rows,width] being 1 where legal. Illegal entries get Masked. One legal entry suffices; a row with none is all
-// Masked. dst may be logits.
+// MaskedLogSoftmax computes, for each row of logits [rows,width], the log-probabilities of a softmax over its legal entries. mask
+// [rows,width] is 1 for a legal entry. Illegal entries get Masked, and so do all entries of a row without a legal one. dst may be
+// the same slice as logits.
 func MaskedLogSoftmax[T kernel.Float](dst, logits, mask []T, width int) {
 	rows := kernel.RowsOf("log softmax input", logits, width)
 	kernel.Want("log softmax mask", mask, len(logits))
@@ -42,8 +42,8 @@ func MaskedLogSoftmax[T kernel.Float](dst, logits, mask []T, width int) {
 	}
 }
 
-// MaskedLogSoftmaxBack computes the gradient of the logits from the output y of MaskedLogSoftmax and its gradient dy:
-// dx = dy - exp(y) * sum of dy over the legal entries, and 0 where illegal. dx may be dy.
+// MaskedLogSoftmaxBack computes the gradient dx of the logits from the output y of MaskedLogSoftmax and its gradient dy: dx = dy
+// - exp(y) * (sum of dy over the legal entries), and 0 for illegal entries. dx may be the same slice as dy.
 func MaskedLogSoftmaxBack[T kernel.Float](dx, dy, y, mask []T, width int) {
 	rows := kernel.RowsOf("log softmax gradient", dy, width)
 	kernel.Want("log softmax output", y, len(dy))

@@ -2,7 +2,7 @@ package attention
 
 import "github.com/clustergym/clustergym/internal/kernel"
 
-// mean computes the mean dst [d] of the valid rows of x [n,d], mask [n], and zeros if there is none.
+// mean computes the mean of the valid rows of x [n,d] into dst [d]; it is zero if no row is valid.
 func mean[T kernel.Float](dst, x, mask []T) {
 	d, scale := len(dst), inverseCount(mask)
 	clear(dst)
@@ -13,7 +13,7 @@ func mean[T kernel.Float](dst, x, mask []T) {
 	}
 }
 
-// inverseCount returns 1 over the number of valid rows. Without any it is infinite, and no row uses it.
+// inverseCount returns 1 / (the number of valid rows). Without valid rows it is infinite, and the caller does not use it.
 func inverseCount[T kernel.Float](mask []T) T {
 	var count T
 	for _, m := range mask {
@@ -24,8 +24,9 @@ func inverseCount[T kernel.Float](mask []T) T {
 	return 1 / count
 }
 
-// MeanOthers computes for each valid row of a group the mean of the group's other valid rows, and zeros for a row that is
-// alone or not valid: x and dst [B*n,d], mask [B*n]. It is symmetric: applied to the gradient of dst it gives that of x.
+// MeanOthers computes, for each valid row, the mean of the other valid rows of its group of n rows. An invalid row, or the only
+// valid row of a group, gets zeros. x and dst are [B*n,d], mask [B*n]. The operation is symmetric: applied to the gradient of dst
+// it gives the gradient of x.
 func MeanOthers[T kernel.Float](dst, x, mask []T, n, d int) {
 	rows := kernel.RowsOf("mean of others", dst, d)
 	kernel.Want("mean of others' input", x, len(dst))

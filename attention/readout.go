@@ -6,18 +6,18 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// ReadoutShape is the shape of a readout: each of Batch groups has Agents and Items, whose embeddings are Width wide, and
-// Candidates with Features of their own. A candidate is about some of the agents, its coalition, and at most one item.
+// ReadoutShape is the shape of a readout. Each of Batch groups has Agents and Items, whose embeddings are Width wide, and
+// Candidates with Features each. A candidate refers to some of the agents, its coalition, and to at most one item.
 type ReadoutShape struct{ Batch, Agents, Items, Candidates, Width, Features int }
 
-// Row is the width of a row of Readout: the coalition, the item, all agents, all items, the candidate's own features.
+// Row returns the width of a row of Readout: coalition, item, mean agent, mean item and the candidate's features.
 func (s ReadoutShape) Row() int { return 4*s.Width + s.Features }
 
-// ReadoutData says what the candidates are about. It is data and has no gradient.
+// ReadoutData defines the candidates' features, coalitions and items. It has no gradient.
 type ReadoutData[T kernel.Float] struct {
 	Features  []T // [B*C,f]
-	Weights   []T // [B,C*n] share of each agent in a candidate's coalition, 0 outside it
-	Of        []T // [B*C] row of the candidate's item in its group, less than 0 for none
+	Weights   []T // [B,C*n] share of each agent in a candidate's coalition; 0 for other agents
+	Of        []T // [B*C] row of the candidate's item in its group; negative for none
 	AgentMask []T // [B*n]
 	ItemMask  []T // [B*K]
 }
@@ -39,9 +39,9 @@ func checkReadout[T kernel.Float](rows, h, y []T, in *ReadoutData[T], s ReadoutS
 	kernel.Want("readout item mask", in.ItemMask, s.Batch*s.Items)
 }
 
-// Readout joins for each candidate what is known of it into a row of dst [B*C,Row()]: the weighted sum of its coalition's rows
-// of h [B*n,d], its item's row of y [B*K,d] or zeros, the means of all valid rows of h and of y, and its own features. Weights
-// are mostly 0, and zeros cost next to nothing.
+// Readout joins the inputs of each candidate into a row of dst [B*C,Row()]: the weighted sum of its coalition's rows of h
+// [B*n,d], its item's row of y [B*K,d] or zeros, the means of all valid rows of h and of y, and its own features. Most weights
+// are 0, and Readout skips them.
 func Readout[T kernel.Float](dst, h, y []T, in ReadoutData[T], s ReadoutShape) {
 	checkReadout(dst, h, y, &in, s)
 	kernel.Want("readout features", in.Features, s.Batch*s.Candidates*s.Features)
@@ -73,8 +73,8 @@ func Readout[T kernel.Float](dst, h, y []T, in ReadoutData[T], s ReadoutShape) {
 	}
 }
 
-// ReadoutBack computes the gradients dh and dy of h and y from dx [B*C,Row()], both of which are wanted. It does not read the
-// features.
+// ReadoutBack computes the gradients dh and dy of h and y from dx [B*C,Row()]. dh and dy must not be nil. ReadoutBack does not
+// read the features.
 func ReadoutBack[T kernel.Float](dh, dy, dx []T, in ReadoutData[T], s ReadoutShape) {
 	checkReadout(dx, dh, dy, &in, s)
 	d, n, items := s.Width, s.Agents, s.Items
@@ -99,8 +99,8 @@ func ReadoutBack[T kernel.Float](dh, dy, dx []T, in ReadoutData[T], s ReadoutSha
 	}
 }
 
-// meanBack adds to the valid rows of dst the gradient of their mean, which the candidates of group b read in the columns from
-// the given one on.
+// meanBack adds to the valid rows of dst the gradient through their mean, which the candidates of group b have in the columns
+// starting at from.
 func meanBack[T kernel.Float](dst, dx, mask []T, b, from int, s ReadoutShape) {
 	d, scale := s.Width, inverseCount(mask)
 	for j := range d {

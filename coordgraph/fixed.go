@@ -6,12 +6,11 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// The graphs of this file do not look at the agents. They are what a dynamic graph is compared with.
+// The graphs of this file do not depend on the agents' state. They exist for comparison with the dynamic graph.
 
-// SelectRandom fills dst with a fixed pseudo-random graph among the active of n agents: each selects the kappa others to
-// which a hash of the two numbers ties it most, and two agents are linked if either selects the other. Agents beyond the
-// Exact active ones that a hash of their number prefers select but are not selected, which bounds the work. active nil means
-// all.
+// SelectRandom fills dst with a fixed pseudo-random graph among the active of n agents. Each active agent selects the kappa
+// others for which the hash of the pair of numbers is highest; two agents are linked if either selects the other. To bound the
+// work, only Exact active agents can be selected: those with the highest hash of their own number. active nil means all.
 func SelectRandom[T kernel.Float](dst *Graph[T], n int, active []bool, kappa int) {
 	if active != nil && len(active) != n || kappa < 0 {
 		panic(fmt.Sprintf("coordgraph: select %d of %d agents with %d active flags", kappa, n, len(active)))
@@ -39,8 +38,8 @@ func SelectRandom[T kernel.Float](dst *Graph[T], n int, active []bool, kappa int
 	dst.join()
 }
 
-// SelectAll fills dst with the graph that links all active of n agents, at a cost that grows with the square of their number.
-// active nil means all.
+// SelectAll fills dst with the graph that links every pair of active agents, out of n. Its cost is quadratic in n. active nil
+// means all.
 func SelectAll[T kernel.Float](dst *Graph[T], n int, active []bool) {
 	if active != nil && len(active) != n {
 		panic(fmt.Sprintf("coordgraph: select all of %d agents with %d active flags", n, len(active)))
@@ -62,7 +61,7 @@ func SelectAll[T kernel.Float](dst *Graph[T], n int, active []bool) {
 	}
 }
 
-// hash mixes two numbers, whose order does not matter, into 24 bits, which float32 holds exactly (Steele et al., 2014).
+// hash mixes two numbers, in any order, into 24 bits, which float32 represents exactly (Steele et al., 2014).
 func hash(i, j int) uint32 {
 	x := uint64(min(i, j))<<32 | uint64(max(i, j))
 	x += 0x9e3779b97f4a7c15

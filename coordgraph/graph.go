@@ -1,6 +1,6 @@
-// Package coordgraph is a dynamic coordination graph: agents are linked where their learned projections match, and those who
-// act together share low-rank payoffs with each other and with their neighbours. Graphs that do not look at the agents are
-// there to be compared with it.
+// Package coordgraph implements a dynamic coordination graph. It links agents whose learned projections match, and it computes
+// low-rank payoffs between the agents that act together and their neighbours. Graphs that do not depend on the agents' state are
+// included for comparison.
 //
 // Package coordgraph/graph adds these payoffs to a Gorgonia graph for training. The idea of a sparse, state-dependent graph is
 // from CASEC (Wang et al., ICLR 2022) and SOP-CG (Yang et al., 2021), that of low-rank payoffs from DCG (Boehmer et al., ICML
@@ -14,27 +14,26 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Graph holds the undirected edges between Agents agents, each edge in both directions. Its memory is reused by the next
-// selection.
+// Graph contains the undirected edges between Agents agents, each edge in both directions. The next selection reuses its memory.
 type Graph[T kernel.Float] struct {
 	Agents int
 
-	start         []int32  // the edges of agent i are start[i]..start[i+1]; one more element than agents
-	to            []int32  // neighbour per edge, ascending within an agent
-	edges, sorted []uint64 // both directions of each edge, from agent and to agent in one number
+	start         []int32  // agent i has the edges start[i] to start[i+1]-1; one more element than agents
+	to            []int32  // neighbour of each edge, ascending within an agent
+	edges, sorted []uint64 // both directions of each edge; the agents from and to in one number
 	count         []int32
-	near          []int32 // whom agents may select
+	near          []int32 // the agents that others may select
 	best          top[T]
 }
 
-// link adds the edges between agent i and its best partners.
+// link adds the edges between agent i and the agents in g.best.
 func (g *Graph[T]) link(i int) {
 	for _, j := range g.best.of {
 		g.edges = append(g.edges, uint64(i)<<32|uint64(j), uint64(j)<<32|uint64(i))
 	}
 }
 
-// join fills start and to from the edges, each of which may be there twice.
+// join computes start and to from edges, which may contain an edge twice.
 func (g *Graph[T]) join() {
 	g.sorted = slices.Grow(g.sorted[:0], len(g.edges))[:len(g.edges)]
 	g.count = slices.Grow(g.count[:0], g.Agents+1)[:g.Agents+1]
@@ -53,8 +52,8 @@ func (g *Graph[T]) join() {
 	}
 }
 
-// arrange puts the edges into dst in the order of the agents in the bits from shift on, by counting; equal ones keep theirs.
-// count has one more element than there are agents.
+// arrange copies the edges to dst, sorted by the agent in the 32 bits from shift on, with a stable counting sort. count must have
+// one more element than there are agents.
 func arrange(dst, edges []uint64, count []int32, shift uint) {
 	clear(count)
 	for _, e := range edges {
@@ -70,7 +69,7 @@ func arrange(dst, edges []uint64, count []int32, shift uint) {
 	}
 }
 
-// top keeps the few agents of highest score among those that it is given, best first, the earlier on a tie.
+// top keeps the most agents with the highest scores, best first, and on a tie the earlier.
 type top[T kernel.Float] struct {
 	most int
 	of   []int32
@@ -79,7 +78,7 @@ type top[T kernel.Float] struct {
 
 func (t *top[T]) reset(most int) { t.most, t.of, t.by = most, t.of[:0], t.by[:0] }
 
-// add inserts an agent if its score is among the highest: they are few. NaN is never.
+// add inserts an agent if its score is among the highest. It ignores NaN.
 func (t *top[T]) add(j int32, score T) {
 	at := len(t.of)
 	if score != score || at == t.most && (at == 0 || score <= t.by[at-1]) {
@@ -98,7 +97,7 @@ func (t *top[T]) add(j int32, score T) {
 // Neighbours returns the neighbours of agent i, ascending. The slice belongs to the graph.
 func (g *Graph[T]) Neighbours(i int) []int32 { return g.to[g.start[i]:g.start[i+1]] }
 
-// Adjacency fills dst [n*n] with 1 where two agents are linked and 0 elsewhere: the input of the training graph.
+// Adjacency fills dst [n*n] with 1 for each pair of linked agents and 0 elsewhere. The training graph takes this as input.
 func (g *Graph[T]) Adjacency(dst []T) {
 	if len(dst) != g.Agents*g.Agents {
 		panic(fmt.Sprintf("coordgraph: adjacency of %d agents into %d elements", g.Agents, len(dst)))

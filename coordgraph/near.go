@@ -11,14 +11,15 @@ import (
 // Exact is the number of active agents up to which SelectNear looks at all pairs of them.
 const Exact = 128
 
-// SelectNear fills dst with the graph of the agents with projections p [n*width], at a cost that does not grow with the square
-// of their number. The match of two agents is s_ij = <p_i,p_j>/sqrt(width). Each active agent selects the kappa other partners
-// of highest match, the lower index on a tie, and two agents are linked if either selects the other; a match that is NaN is
-// never selected. active [n] nil means all.
+// SelectNear fills dst with the graph of the agents with projections p [n*width], at a cost that is not quadratic in n. The match
+// of two agents is s_ij = <p_i,p_j>/sqrt(width). Each active agent selects the kappa other partners with the highest match, and
+// on a tie the lower index; two agents are linked if either selects the other. A match that is NaN is never selected. active [n]
+// nil means all.
 //
-// Partners are all active agents while there are at most Exact of them, else the kappa+1 furthest out along each axis of the
-// projections in either direction, the lower index on a tie. An inner product is high with what lies far out, so these include
-// most of the best partners; that they are the same for all agents bounds the work.
+// Partners are the agents that can be selected. With at most Exact active agents, all of them are partners. With more, the
+// partners are the kappa+1 agents furthest out in either direction along each axis of the projections, on a tie the lower index.
+// An inner product with an agent far out is high, so these include most of the best partners. The work is bounded because the
+// partners are the same for all agents.
 func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, kappa int) {
 	if width <= 0 || len(p)%width != 0 || active != nil && len(active) != len(p)/width || kappa < 0 {
 		panic(fmt.Sprintf("coordgraph: select %d by %d projected values with %d active flags, want n rows of %d and n",
@@ -51,7 +52,7 @@ func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, 
 	dst.join()
 }
 
-// partners lists in near, ascending, whom the agents may select.
+// partners lists in near, ascending, the agents that others may select.
 func (g *Graph[T]) partners(p []T, width int, active []bool, kappa int) {
 	g.near = g.near[:0]
 	for i := range g.Agents {

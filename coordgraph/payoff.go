@@ -2,19 +2,20 @@ package coordgraph
 
 import "github.com/clustergym/clustergym/internal/kernel"
 
-// PayoffShape is the shape of the payoffs of coalitions: each of Batch groups has Agents, each with Rank factors, and so many
-// Coalitions among them.
+// PayoffShape is the shape of the payoffs of coalitions: each of Batch groups has Agents agents with Rank factors each, and
+// Coalitions coalitions among them.
 type PayoffShape struct{ Batch, Agents, Coalitions, Rank int }
 
-// PayoffScratch is reusable working memory of one goroutine; its zero value is ready.
+// PayoffScratch is reusable working memory for one goroutine. Its zero value is ready to use.
 type PayoffScratch[T kernel.Float] struct{ p, m, dp, dm []T }
 
-// Payoff computes what the members of each coalition are worth to each other and to their neighbours,
+// Payoff computes the payoff of each coalition: the low-rank pairwise payoffs between its members, and between them and their
+// neighbours,
 //
 //	dst_c = sum_r d_r * (sum_i w_ci q_ir) * (sum_i w_ci near_ir)
 //
-// with factors q [B*n,Rank], the sums near [B*n,Rank] of an agent's factors and its neighbours' (see NeighbourSums), d
-// [Rank], weights [B,C*n] and dst [B*C].
+// where q [B*n,Rank] are the agents' factors, near [B*n,Rank] is the sum of each agent's factors and its neighbours' (see
+// NeighbourSums), d is [Rank], weights [B,C*n] and dst [B*C].
 func Payoff[T kernel.Float](dst, q, near, d, weights []T, s PayoffShape, buf *PayoffScratch[T]) {
 	checkPayoff(dst, q, near, d, weights, s)
 	for at := range dst {
@@ -27,8 +28,8 @@ func Payoff[T kernel.Float](dst, q, near, d, weights []T, s PayoffShape, buf *Pa
 	}
 }
 
-// PayoffBack computes the gradients of Payoff from dy [B*C]: dq, dnear and dd in the shapes of q, near and d, all of which
-// are wanted.
+// PayoffBack computes the gradients of Payoff from dy [B*C]: dq, dnear and dd have the shapes of q, near and d, and must not be
+// nil.
 func PayoffBack[T kernel.Float](dq, dnear, dd, dy, q, near, d, weights []T, s PayoffShape, buf *PayoffScratch[T]) {
 	checkPayoff(dy, q, near, d, weights, s)
 	kernel.Want("payoff factor gradient", dq, len(q))
@@ -57,7 +58,7 @@ func PayoffBack[T kernel.Float](dq, dnear, dd, dy, q, near, d, weights []T, s Pa
 	}
 }
 
-// pool fills p and m with the weighted sums over the coalition at.
+// pool fills p and m with the weighted sums of q and near over the coalition with index at.
 func (buf *PayoffScratch[T]) pool(q, near, weights []T, at int, s PayoffShape) {
 	buf.p, buf.m = kernel.Grow(buf.p, s.Rank), kernel.Grow(buf.m, s.Rank)
 	clear(buf.p)
@@ -79,8 +80,8 @@ func checkPayoff[T kernel.Float](dst, q, near, d, weights []T, s PayoffShape) {
 	kernel.Want("payoff coalitions", weights, s.Batch*s.Coalitions*s.Agents)
 }
 
-// NeighbourSums computes what Graph.Sums does from an adjacency, for each of several groups: dst_i = x_i + sum over j of adj_ij * x_j within each group, with x and dst [B*n,width] and adj
-// [B,n*n], normally of ones and zeros.
+// NeighbourSums computes the same as Graph.Sums, from an adjacency matrix and for several groups: within each group, dst_i = x_i
+// + the sum over j of adj_ij * x_j. x and dst are [B*n,width]; adj is [B,n*n], normally of ones and zeros.
 func NeighbourSums[T kernel.Float](dst, x, adj []T, n, width int) {
 	checkNeighbours(dst, x, adj, n, width)
 	copy(dst, x)
@@ -89,7 +90,7 @@ func NeighbourSums[T kernel.Float](dst, x, adj []T, n, width int) {
 	})
 }
 
-// NeighbourSumsBack computes the gradient dx of the input of NeighbourSums from dy.
+// NeighbourSumsBack computes the gradient dx of the input of NeighbourSums from the gradient dy of its output.
 func NeighbourSumsBack[T kernel.Float](dx, dy, adj []T, n, width int) {
 	checkNeighbours(dx, dy, adj, n, width)
 	copy(dx, dy)
@@ -98,7 +99,7 @@ func NeighbourSumsBack[T kernel.Float](dx, dy, adj []T, n, width int) {
 	})
 }
 
-// eachEdge calls f for the entries of adj that are not 0, with rows counted over all groups.
+// eachEdge calls f for the entries of adj other than 0, with row numbers counted over all groups.
 func eachEdge[T kernel.Float](adj []T, n int, f func(i, j int, a T)) {
 	for i := range len(adj) / max(n, 1) {
 		from := i / n * n

@@ -1,8 +1,9 @@
 // Package graph adds dense layers, layer normalisation and the kernels of package attention to a Gorgonia graph, each as one
 // differentiable operation. A graph built from them computes exactly what the kernels compute without Gorgonia.
 //
-// All nodes of an operation share one element type, float32 or float64. Shapes are fixed when a node is built; one that does
-// not fit is an error. Masks are data of ones and zeros and have no gradient: asking Gorgonia for it fails.
+// All nodes of an operation share one element type, float32 or float64. Shapes are fixed when a node is built; building returns
+// an error if a shape does not fit. Masks are data of ones and zeros without gradients: asking Gorgonia for the gradient of a
+// mask fails.
 package graph
 
 import (
@@ -33,7 +34,7 @@ func wantShape(op, name string, n *G.Node, dims ...int) error {
 	return nil
 }
 
-// wantMatrix checks that the named input has two dimensions and rows that divide evenly into groups.
+// wantMatrix checks that the named input has two dimensions and that its number of rows is a multiple of groups.
 func wantMatrix(op, name string, n *G.Node, groups int) error {
 	if n.Dims() != 2 || groups <= 0 || n.Shape()[0]%groups != 0 {
 		return fmt.Errorf("build %s: %s %q has shape %v, want a matrix with rows in %d equal groups",
@@ -42,7 +43,7 @@ func wantMatrix(op, name string, n *G.Node, groups int) error {
 	return nil
 }
 
-// wantMask checks the number of elements of a mask; its dimensions may be any.
+// wantMask checks the number of elements of a mask, which may have any dimensions.
 func wantMask(op string, n *G.Node, size int) error {
 	if n.Shape().TotalSize() != size {
 		return fmt.Errorf("build %s: mask %q has shape %v, want %d elements", op, n.Name(), n.Shape(), size)
@@ -50,7 +51,7 @@ func wantMask(op string, n *G.Node, size int) error {
 	return nil
 }
 
-// Dense adds act(x*w + b) for x [rows,in], w [in,out] and b [out]; the result is [rows,out].
+// Dense adds the layer act(x*w + b) for x [rows,in], w [in,out] and b [out]. The result is [rows,out].
 func Dense(x, w, b *G.Node, act Activation) (*G.Node, error) {
 	if err := wantMatrix("dense", "input", x, 1); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func Dense(x, w, b *G.Node, act Activation) (*G.Node, error) {
 		dense[float64](in, out, act), grad, []bool{true, true, true}, x, w, b)
 }
 
-// beforeActivation adds the gradient before the activation of a layer with output y.
+// beforeActivation adds the gradient of the input of the activation, for a layer with output y and output gradient dy.
 func beforeActivation(y, dy *G.Node, act Activation) (*G.Node, error) {
 	if act == None {
 		return dy, nil
@@ -139,9 +140,9 @@ func layerNormBack[T kernel.Float](out []T, n [][]T) {
 	kernel.LayerNormBack(dx, rest[:len(gain)], rest[len(gain):], dy, x, gain)
 }
 
-// MaskedLogSoftmax adds the log-probabilities of a softmax over the legal entries of each row of logits [rows,width]; mask
-// [rows,width] is 1 where legal. Illegal entries are attention.Masked (-1e9) and have no gradient. One legal entry per row
-// suffices.
+// MaskedLogSoftmax adds the log-probabilities of a softmax over the legal entries of each row of logits [rows,width]. mask
+// [rows,width] is 1 for a legal entry. Illegal entries get attention.Masked (-1e9) and have no gradient. A row needs at least one
+// legal entry.
 func MaskedLogSoftmax(logits, mask *G.Node) (*G.Node, error) {
 	if err := wantMatrix("masked log softmax", "logits", logits, 1); err != nil {
 		return nil, err

@@ -11,12 +11,13 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Candidates are the inputs of Readout that are data: features [batch*C,f], weights [batch,C*n], of [batch*C], masks of
-// [batch*n] and [batch*K] elements. See attention.ReadoutData.
+// Candidates are the inputs of Readout without gradients: features [batch*C,f], weights [batch,C*n], of [batch*C], and masks of
+// batch*n and batch*K elements. See attention.ReadoutData.
 type Candidates struct{ Features, Weights, Of, AgentMask, ItemMask *G.Node }
 
-// Readout adds what is known of each candidate, from agents h [batch*n,d] and items y [batch*K,d]: the weighted sum of its
-// coalition's rows of h, its item's row of y, the means of h and y, and its features. The result is [batch*C,4d+f].
+// Readout adds the network's input for each candidate, from agents h [batch*n,d] and items y [batch*K,d]. A row joins the
+// weighted sum of the coalition's rows of h, the item's row of y, the means of h and of y, and the candidate's features. The
+// result is [batch*C,4d+f].
 func Readout(h, y *G.Node, in Candidates, batch int) (*G.Node, error) {
 	const op = "readout"
 	if err := wantMatrix(op, "agents", h, batch); err != nil {
@@ -73,8 +74,8 @@ func readoutBack[T kernel.Float](s attention.ReadoutShape) graphop.Body[T] {
 	}
 }
 
-// MeanOthers adds, for each valid row of each of batch groups, the mean of the group's other valid rows: x [batch*n,d], mask
-// [batch*n] (any dimensions). A row that is alone, or not valid, gets zeros.
+// MeanOthers adds, for each valid row in each of batch groups, the mean of the group's other valid rows. x is [batch*n,d] and
+// mask has batch*n elements. An invalid row, or the only valid row of a group, gets zeros.
 func MeanOthers(x, mask *G.Node, batch int) (*G.Node, error) {
 	const op = "mean of others"
 	if err := wantMatrix(op, "input", x, batch); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Attention adds masked multi-head attention: q [batch*nq,d] attends to k and v [batch*nk,d] of its own group, in heads
-// parts of d/heads columns each; mask [batch*nk] (any dimensions) is 1 for a valid key. Scores are as they come at reference
-// valid keys, see attention.Shape, or at any number if it is 0. The result is [batch*nq,d]; a group without a valid key
+// Attention adds masked multi-head attention: the rows of q [batch*nq,d] attend to k and v [batch*nk,d] of the same group, in
+// heads parts of d/heads columns each. mask, with batch*nk elements, is 1 for a valid key. Scores are not scaled at reference
+// valid keys, or at any number if reference is 0; see attention.Shape. The result is [batch*nq,d]; a group without a valid key
 // gets zeros.
 func Attention(q, k, v, mask *G.Node, batch, heads, reference int) (*G.Node, error) {
 	if err := wantMatrix("attention", "queries", q, batch); err != nil {
@@ -67,8 +67,8 @@ func attendBack[T kernel.Float](s attention.Shape) graphop.Body[T] {
 // Projections are the parameters of MultiHead: weights [d,d] and biases [d].
 type Projections struct{ Wq, Bq, Wk, Bk, Wv, Bv, Wo, Bo *G.Node }
 
-// MultiHead adds a whole attention layer: x [batch*nq,d] attends to y [batch*nk,d] through the projections. It computes what
-// attention.Heads does.
+// MultiHead adds an attention layer with projections: x [batch*nq,d] attends to y [batch*nk,d]. It computes the same as
+// attention.Heads.
 func MultiHead(x, y, mask *G.Node, p Projections, batch, heads, reference int) (*G.Node, error) {
 	q, err := Dense(x, p.Wq, p.Bq, None)
 	if err != nil {
@@ -92,7 +92,7 @@ func MultiHead(x, y, mask *G.Node, p Projections, batch, heads, reference int) (
 	return o, nil
 }
 
-// Repeat adds batch copies of x [m,d], one under another: [batch*m,d]. It gives every group of a batch the same learned rows.
+// Repeat adds batch copies of x [m,d], one below another: [batch*m,d]. Every group of a batch then gets the same learned rows.
 func Repeat(x *G.Node, batch int) (*G.Node, error) {
 	if err := wantMatrix("repeat", "input", x, 1); err != nil {
 		return nil, err

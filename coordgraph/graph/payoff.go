@@ -1,5 +1,5 @@
-// Package graph adds the payoffs of a coordination graph to a Gorgonia graph as differentiable operations, for training. It
-// computes by the kernels that serve in production.
+// Package graph adds the payoffs of a coordination graph to a Gorgonia graph, as differentiable operations for training. It uses
+// the same kernels as production.
 package graph
 
 import (
@@ -13,8 +13,9 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// NeighbourSums adds x_i plus the sum of x_j over the neighbours j of each agent i, for each of batch groups: x
-// [batch*n,rank] and adj [batch,n*n] of ones and zeros, which is data. It computes what coordgraph.Graph.Sums does.
+// NeighbourSums adds, for each agent i of each of batch groups, x_i plus the sum of x_j over the neighbours j. x is
+// [batch*n,rank]; adj [batch,n*n] contains ones and zeros and has no gradient. NeighbourSums computes the same as
+// coordgraph.Graph.Sums.
 func NeighbourSums(x, adj *G.Node) (*G.Node, error) {
 	if x.Dims() != 2 || adj.Dims() != 2 || adj.Shape()[0] == 0 || x.Shape()[0]%adj.Shape()[0] != 0 {
 		return nil, fmt.Errorf("build neighbour sums: input %v and adjacency %v, want [batch*n,rank] and [batch,n*n]",
@@ -41,8 +42,8 @@ func sumsBack[T kernel.Float](n, rank int) graphop.Body[T] {
 	return func(dx []T, in [][]T) { coordgraph.NeighbourSumsBack(dx, in[0], in[1], n, rank) }
 }
 
-// Payoff adds what the members of each coalition are worth to each other and to their neighbours, see coordgraph.Payoff: q and
-// near [batch*n,rank], d [rank], weights [batch,C*n], which is data. The result is [batch,C].
+// Payoff adds the payoff of each coalition, see coordgraph.Payoff, from q and near [batch*n,rank], d [rank] and weights
+// [batch,C*n]; weights has no gradient. The result is [batch,C].
 func Payoff(q, near, d, weights *G.Node) (*G.Node, error) {
 	if q.Dims() != 2 || weights.Dims() != 2 || weights.Shape()[0] == 0 || q.Shape()[0] == 0 || q.Shape()[0]%weights.Shape()[0] != 0 {
 		return nil, fmt.Errorf("build payoff: factors %v and coalitions %v, want [batch*n,rank] and [batch,C*n]",
