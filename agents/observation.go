@@ -13,7 +13,7 @@ type Observation struct {
 	Server                    []float32 // [Servers][Shape.Server]
 	Job                       []float32 // [Jobs][Shape.Job]
 	Candidate                 []float32 // [Candidates][Shape.Candidate]
-	Shares                    []Share   // ascending by candidate, then server; a candidate's weights sum to 1 unless it has no servers
+	Shares                    []Share   // ascending by candidate, then server; the weights of a candidate with servers sum to 1
 	Of                        []int32   // [Candidates] row in Job of each candidate's job, -1 for none
 }
 
