@@ -11,7 +11,7 @@ import (
 //go:embed page
 var files embed.FS
 
-// scripts in the order in which they stand in the page, as one.
+// scripts lists the files of the page's script, in the order in which they are joined.
 func scripts() []string {
 	return []string{
 		"format.js", "data.js", "schedule.js", "lines.js", "raster.js", "strips.js", "drill.js", "over.js", "view.js", "tables.js",
@@ -27,7 +27,7 @@ func read(name string) string {
 	return string(b)
 }
 
-// script is the page's only script. It has a scope of its own.
+// script returns the page's only script, wrapped in a function so that it defines no globals.
 func script() string {
 	var b strings.Builder
 	b.WriteString("'use strict';\n(() => {\n")
@@ -40,7 +40,7 @@ func script() string {
 
 func style() string { return read("report.css") }
 
-// securityPolicy is what the page may do: run this script and no other, and load nothing.
+// securityPolicy returns the page's Content-Security-Policy: the page may run only this script and load nothing.
 func securityPolicy() template.HTMLAttr {
 	sum := sha256.Sum256([]byte(script()))
 	return template.HTMLAttr(`content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-` +

@@ -14,15 +14,16 @@ import (
 
 // Difference is the first decision in which two schedules of the same jobs differ.
 type Difference struct {
-	Above, Below string // the schedules, by the names of their schedulers
+	Above, Below string // names of the two schedulers
 	At           time.Duration
-	Job          string   // that the decision is about, "" for a server that is lent or given back
-	What         []string // what either did, a line each
-	Why          []string // the facts behind it, a line each
+	Job          string   // the job that the decision is about; "" if a server is lent or given back
+	What         []string // the operations of each schedule, one per line
+	Why          []string // the facts that explain them, one per line
 }
 
-// Differ finds where two schedules of the same jobs on the same cluster part, and why: up to there they are the same, so that
-// both schedulers saw one state. It returns nil if they never part. Logs of different episodes are an error.
+// Differ returns the first decision in which two schedules of the same jobs on the same cluster differ, with explanations. Up to
+// that decision the schedules are equal, so both schedulers decided on the same state. Differ returns nil if the schedules do not
+// differ, and an error for logs of different episodes.
 func Differ(a, b *sim.Log) (*Difference, error) {
 	above, below := a.Scheduler, b.Scheduler
 	if len(a.Jobs) != len(b.Jobs) {
@@ -43,7 +44,7 @@ func Differ(a, b *sim.Log) (*Difference, error) {
 	if first == nil {
 		return nil, fmt.Errorf("explain a difference: record %d of either schedule is no decision", i)
 	}
-	// Where the other one decides nothing at that instant, its decision is to do nothing.
+	// If the other scheduler decides nothing at that instant, its decision is to do nothing.
 	if own, _, err := decisionAt(b, i); err != nil {
 		return nil, fmt.Errorf("explain a difference: %w", err)
 	} else if own != nil && b.Records[i].At == a.Records[i].At {
@@ -69,8 +70,8 @@ type decision struct {
 	ops []cluster.Proposal
 }
 
-// decisionAt explains the decision that the i-th record of a log belongs to, and beside it that of doing nothing; nil if the
-// record is no operation.
+// decisionAt explains the decision that contains the i-th record of a log, and, for the same state, the decision to do nothing.
+// Both are nil if the record is not an operation.
 func decisionAt(log *sim.Log, i int) (does, nothing *decision, err error) {
 	var facts *explain.Facts
 	at := log.Records[i].At
@@ -105,7 +106,7 @@ func decide(facts *explain.Facts, ops []cluster.Op) (*decision, error) {
 	return d, err
 }
 
-// tell adds what a schedule did from its k-th operation on, and why; beside is the other's decision.
+// tell adds to d what a schedule did from its k-th operation on, and why. beside is the other schedule's decision.
 func (d *Difference) tell(name string, own *decision, k int, beside *decision) {
 	if k < len(own.ops) {
 		o, step := &own.ops[k], &own.Steps[k]

@@ -9,9 +9,9 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// figures is what the page's script is told, besides the packs.
+// figures is the input of the page's script, apart from the packs.
 type figures struct {
-	Policies []string        `json:"policies"` // the index of one is its colour
+	Policies []string        `json:"policies"` // the index of a policy selects its colour
 	Sections []sectionFigure `json:"sections"`
 	Curves   []curveFigure   `json:"curves"`
 }
@@ -22,14 +22,14 @@ type sectionFigure struct {
 	Differs []differsFigure `json:"differs,omitempty"`
 }
 
-// cdfFigure has the share of jobs that finish within each time, in seconds, by policy.
+// cdfFigure contains, for each policy, the fraction of jobs that finish within each time, in seconds.
 type cdfFigure struct {
 	X      []float64   `json:"x"`
 	Policy []string    `json:"policy"`
 	Y      [][]float64 `json:"y"`
 }
 
-// forestFigure is one metric's differences from the baseline, in percent.
+// forestFigure contains one metric's differences from the baseline, in percent.
 type forestFigure struct {
 	Label string      `json:"label"`
 	Arrow string      `json:"arrow"`
@@ -65,7 +65,8 @@ type pointFigure struct {
 	Y eval.Number `json:"y"`
 }
 
-// figures returns the JSON of what the page draws besides schedules. encoding/json escapes what could end a script element.
+// figures returns the JSON of everything that the page draws apart from schedules. encoding/json escapes text that could end a
+// script element.
 func (r *Report) figures(policies []string) (string, error) {
 	all := figures{Policies: policies, Sections: []sectionFigure{}, Curves: []curveFigure{}}
 	for i := range r.Sections {
@@ -90,10 +91,10 @@ func (r *Report) figures(policies []string) (string, error) {
 	return string(b), err
 }
 
-// cdfPoints is how finely a distribution is drawn.
+// cdfPoints is the number of points of a distribution.
 const cdfPoints = 240
 
-// cdf samples the distribution of every policy's completion times at times that are even on a logarithmic axis.
+// cdf samples the distribution of every policy's completion times at times that are evenly spaced on a logarithmic axis.
 func cdf(results []eval.Result) *cdfFigure {
 	finished := func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }
 	if !slices.ContainsFunc(results, finished) {
@@ -118,7 +119,7 @@ func cdf(results []eval.Result) *cdfFigure {
 	return f
 }
 
-// forest draws what the table of differences shows.
+// forest returns the differences of the table of differences.
 func forest(c *eval.Comparison) []forestFigure {
 	if len(c.Policies) < 2 {
 		return nil

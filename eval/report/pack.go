@@ -9,15 +9,15 @@ import (
 	"fmt"
 )
 
-// A pack carries columns of numbers into the page. Before it is compressed (gzip) and written as base64 it is
+// A pack carries columns of numbers into the page, compressed with gzip and encoded in base64. Uncompressed it contains
 //
 //	uint32       length n of the head, little-endian
-//	n bytes      the head: JSON, {"columns": [{"name", "width", "count"}, ...], ...} and whatever else belongs to it
+//	n bytes      the head: JSON, {"columns": [{"name", "width", "count"}, ...], ...}, plus the other fields of the head
 //	per column   width planes of count bytes each: byte 0 of every number, then byte 1 of every number, ...
 //
-// A number is unsigned and little-endian; width is 1, 2 or 4 bytes, the least that holds the column's largest. Planes compress
-// better than numbers one after the other, because high bytes are mostly alike. A column of width 0 is a text of count bytes.
-// page/data.js reads it. What the columns are says schedules.go.
+// A number is unsigned and little-endian; width is the least of 1, 2 and 4 bytes that is enough for the largest number of the
+// column. Planes compress better than consecutive numbers, because high bytes are mostly equal. A column of width 0 is a text of
+// count bytes. page/data.js reads packs. schedules.go defines the columns.
 type pack struct {
 	Columns []column `json:"columns"`
 	bytes   bytes.Buffer
@@ -29,7 +29,7 @@ type column struct {
 	Count int    `json:"count"`
 }
 
-// numbers adds a column.
+// numbers adds a column of numbers.
 func (p *pack) numbers(name string, values []uint32) {
 	top := uint32(0)
 	for _, v := range values {
@@ -50,7 +50,7 @@ func (p *pack) numbers(name string, values []uint32) {
 	}
 }
 
-// text adds a column of text: the JSON of a value.
+// text adds a column with the JSON of a value.
 func (p *pack) text(name string, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -61,14 +61,14 @@ func (p *pack) text(name string, value any) error {
 	return nil
 }
 
-// encode closes the pack under a head, a struct that embeds it.
+// encode returns the finished pack. head is a struct that embeds the pack.
 func (p *pack) encode(head any) (string, error) {
 	h, err := json.Marshal(head)
 	if err != nil {
 		return "", fmt.Errorf("pack: %w", err)
 	}
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression) // without a time: equal packs are equal bytes
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression) // the gzip header has no time, so equal packs give equal bytes
 	if err != nil {
 		return "", fmt.Errorf("pack: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package report writes what an evaluation found as one HTML page that needs nothing else: no network, no other file. The page
-// has the tables, distributions of completion times, learning curves, and schedules to look into. It measures nothing: tables
-// come from eval.Comparison and schedules from event logs.
+// Package report writes the results of an evaluation as one HTML page that needs no network and no other file. The page contains
+// tables, distributions of completion times, learning curves, and schedules to explore. The package measures nothing: tables come
+// from eval.Comparison and schedules from event logs.
 package report
 
 import (
@@ -17,46 +17,45 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// Report is what a page tells. Equal reports are equal bytes.
+// Report is the content of a page. Equal reports give equal bytes.
 type Report struct {
 	Title   string
-	Version string // of the program
-	Command string // the command line that wrote it
-	// Sections are the scenarios, one after the other.
+	Version string // the program's version
+	Command string // the command line that wrote the page
+	// Sections are the scenarios, in the order of the page.
 	Sections []Section
 	Curves   []Curve
-	Notes    []string // for all sections
+	Notes    []string // notes on all sections
 }
 
-// Section is one scenario.
+// Section is the part of the page about one scenario.
 type Section struct {
 	Comparison eval.Comparison
-	Results    []eval.Result      // those that were compared
-	Scenario   *scenario.Scenario // shown in full, if not nil
-	Shown      eval.Case          // window and seed of the schedules
-	// Schedules are those to look at, under the names of their schedulers: the same jobs on the same cluster. The page shows two
-	// of them at a time, one above the other, at first the first two; of one it shows that one. Those that take no time are not
-	// shown.
+	Results    []eval.Result      // the results in Comparison
+	Scenario   *scenario.Scenario // if not nil, the page shows it in full
+	Shown      eval.Case          // window and seed of Schedules
+	// Schedules are event logs of the same jobs on the same cluster; the page names each by its scheduler. It shows two at a time,
+	// one above the other, and starts with the first two. It leaves out schedules without duration.
 	Schedules []*sim.Log
-	Differs   []Difference // where pairs of schedules first differ
+	Differs   []Difference // the first decisions in which pairs of schedules differ
 }
 
-// Curve is how a policy came on in training.
+// Curve is the learning curve of a policy.
 type Curve struct {
 	Policy string
 	Update []int
-	// Train is the mean JCT of the sampled policy by update, relative to that of the prior.
+	// Train is the mean JCT of the sampled policy at each update, relative to the prior's.
 	Train      []float64
 	Validation []Point
 }
 
-// Point is a value after an update.
+// Point is a validation result.
 type Point struct {
 	X int     // the update
-	Y float64 // mean JCT, relative to that of the prior
+	Y float64 // mean JCT relative to the prior's
 }
 
-// Write writes the page. Schedules of different jobs or clusters are an error.
+// Write writes the page. It returns an error if the schedules of a section have different jobs or clusters.
 func (r *Report) Write(w io.Writer) error {
 	policies := r.policies()
 	figures, err := r.figures(policies)
@@ -82,7 +81,7 @@ func (r *Report) Write(w io.Writer) error {
 	return nil
 }
 
-// policies are all that the report speaks of, in order of appearance: the index of one is its colour.
+// policies returns the names of all policies in the report, in order of appearance. The index of a name selects its colour.
 func (r *Report) policies() []string {
 	var all []string
 	add := func(name string) {
@@ -105,7 +104,7 @@ func (r *Report) policies() []string {
 	return all
 }
 
-// pageView is what the template shows.
+// pageView is the input of the page's template.
 type pageView struct {
 	Title, Version, Command string
 	Notes                   []string
@@ -116,12 +115,12 @@ type pageView struct {
 	Figures                 template.JS
 	Sections                []sectionView
 	Terms                   []term
-	Folded                  bool // some terms are of folded columns
+	Folded                  bool // whether some terms are of columns that are shown on request
 }
 
 type sectionView struct {
 	Index                    int
-	Single                   bool // the page has no other and is named after it
+	Single                   bool // the only section, with the page's name
 	Name, Split, Subtitle    string
 	Means, Differences       table
 	Baseline, Windows        string

@@ -12,14 +12,14 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// head is the head of a section's pack. Times in its columns are in ticks. Its columns are
+// head is the head of a section's pack. Times in the pack's columns are in ticks. The columns are
 //
 //	jobs.name .user .tenant .model .type   texts: JSON lists; the last four name each value once, jobs.userOf and so on are
 //	                                       indices into them by job
 //	jobs.submit .work .estimate            times; estimate is 0 for none
 //	jobs.workers .least .most .milli       gang size, its bounds, and thousandths of a GPU per worker
 //
-// and for each schedule k, with the prefix k. and jobs in the order of their ids:
+// and for each schedule k, with the prefix "k." and with jobs in the order of their ids:
 //
 //	stays            per job: how many stays it has
 //	gap, length      per stay: time since the end of the job's last stay (since its submission for the first), and how long
@@ -33,7 +33,7 @@ type head struct {
 	*pack
 	Tick      float64    `json:"tick"` // seconds
 	Until     uint32     `json:"until"`
-	Warm      int        `json:"warm"` // jobs that are only there to fill the cluster
+	Warm      int        `json:"warm"` // number of warm jobs, which only fill the cluster at the start
 	Ends      []string   `json:"ends"`
 	Servers   []server   `json:"servers"`
 	Schedules []schedule `json:"schedules"`
@@ -57,18 +57,18 @@ type schedule struct {
 	Truncated string  `json:"truncated,omitempty"`
 }
 
-// ends are the kinds that end a stay. The page asks for them by name.
+// ends lists the kinds of records that end a stay. The page refers to them by name.
 func ends() []sim.Kind {
 	return []sim.Kind{sim.Finish, sim.Preempt, sim.Interrupt, sim.Resize, sim.Migrate, sim.End}
 }
 
-// packer turns logs into a pack.
+// packer converts logs to a pack.
 type packer struct {
 	head
 	tick time.Duration
 }
 
-// packSchedules returns the data of schedules of the same jobs on the same cluster.
+// packSchedules returns the encoded data of schedules of the same jobs on the same cluster.
 func packSchedules(logs []*sim.Log) (string, error) {
 	first := logs[0]
 	for _, log := range logs[1:] {
@@ -94,7 +94,7 @@ func packSchedules(logs []*sim.Log) (string, error) {
 	return p.encode(&p.head)
 }
 
-// alike reports whether two schedules can be set side by side.
+// alike returns an error unless two schedules have equal jobs and clusters, so that they can be shown together.
 func alike(a, b *sim.Log) error {
 	if len(a.Jobs) != len(b.Jobs) {
 		return fmt.Errorf("%d and %d jobs, want the same", len(a.Jobs), len(b.Jobs))
@@ -110,7 +110,7 @@ func alike(a, b *sim.Log) error {
 	return nil
 }
 
-// tickOf is the finest power of ten, a millisecond or more, in which all times fit into 32 bits.
+// tickOf returns the shortest tick with which all times fit into 32 bits: a millisecond times a power of ten.
 func tickOf(logs []*sim.Log) time.Duration {
 	var most time.Duration
 	for _, log := range logs {
@@ -136,7 +136,7 @@ func end(log *sim.Log) time.Duration {
 
 func (p *packer) ticks(d time.Duration) uint32 { return uint32(d.Round(p.tick) / p.tick) }
 
-// names is a list that holds each text once.
+// names is a list of distinct texts.
 type names struct {
 	list  []string
 	index map[string]uint32
@@ -248,7 +248,7 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 	p.states(prefix, log)
 }
 
-// states packs what happens to servers: loans, failures, and the need of the inference pool.
+// states packs the states of servers over time: loans, failures, and the need of the inference pool.
 func (p *packer) states(prefix string, log *sim.Log) {
 	var loan, down struct{ server, gpu, from, to []uint32 }
 	for _, spell := range eval.Spells(log) {

@@ -9,14 +9,15 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// box is an eval.Box during a stay.
+// box is an eval.Box with the time during which a job held it.
 type box struct {
 	eval.Box
 	from, to time.Duration
 	slot     uint32
 }
 
-// split puts shares of GPUs in boxes of their own: each has its own place in the row of its GPU. It works in place if none is.
+// split divides boxes of GPU shares into boxes of one GPU each, because every share has its own position in the row of its GPU.
+// If there is nothing to divide, it returns boxes itself.
 func split(boxes []eval.Box) []eval.Box {
 	if !slices.ContainsFunc(boxes, func(b eval.Box) bool { return b.GPUMilli < cluster.WholeGPU && b.Count > 1 }) {
 		return boxes
@@ -34,8 +35,8 @@ func split(boxes []eval.Box) []eval.Box {
 	return single
 }
 
-// stack gives shares of a GPU places in its row: each the first that is free for it while it stays. Where what is free is
-// scattered it takes the largest hole and overlaps a neighbour.
+// stack assigns each share of a GPU a position in the GPU's row: the first gap that is wide enough during its whole stay. If free
+// capacity is scattered, it uses the widest gap, and the share overlaps a neighbour.
 func stack(boxes []box) {
 	var shares []*box
 	for i := range boxes {
@@ -46,7 +47,7 @@ func stack(boxes []box) {
 	slices.SortStableFunc(shares, func(a, b *box) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.from, b.from))
 	})
-	var beside []*box // on the same GPU at the time, by slot
+	var beside []*box // the shares on the same GPU at the time, ordered by slot
 	for i, b := range shares {
 		if i == 0 || shares[i-1].Server != b.Server || shares[i-1].GPU != b.GPU {
 			beside = beside[:0]

@@ -11,35 +11,35 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// table is one of the comparison's as the page shows it.
+// table is a table of the comparison in the form of the page.
 type table struct {
 	Head   []headCell
 	Rows   []row
-	Folded int // columns that are shown on request
+	Folded int // number of columns that are shown on request
 }
 
 type headCell struct {
 	Label, Unit, Arrow string
-	About              string // what the quantity is
+	About              string // explanation of the quantity
 	More               bool   // shown on request
 }
 
 type row struct {
-	Policy   []string // in parts between which a line may break; without the mark of a policy that was cut off
+	Policy   []string // in parts between which a line may break; without the mark for truncated episodes
 	Mark     string
-	Look     string // classes of its lines
+	Look     string // CSS classes of the policy's lines
 	Baseline bool
-	Long     bool // the name may take two lines
+	Long     bool // whether the name may take two lines
 	Cells    []cell
 }
 
-// cell is a number, or a difference: its mean, its interval, and whether that excludes 0.
+// cell is a number, or a difference: its mean, its interval, and whether the interval excludes 0.
 type cell struct {
 	Mean, Range string
 	Bold, More  bool
 }
 
-// newTable turns a part of a comparison into a table. Columns that are not among the main ones are folded.
+// newTable converts a table of a comparison. It folds the columns that are not main columns.
 func newTable(c *eval.Comparison, from eval.Table, policies []string) table {
 	var t table
 	for _, h := range append([]eval.Column{{Label: "policy", Main: true}}, from.Columns...) {
@@ -62,7 +62,7 @@ func newTable(c *eval.Comparison, from eval.Table, policies []string) table {
 	return t
 }
 
-// breakable cuts the name of a policy before its options and suffixes.
+// breakable splits the name of a policy at its options and suffixes, where a line may break.
 func breakable(name string) []string {
 	var parts []string
 	for {
@@ -74,10 +74,10 @@ func breakable(name string) []string {
 	}
 }
 
-// look names the colour and the dash of the policy with that index, as page/format.js does.
+// look returns the CSS classes for the colour and the dash of the i-th policy, as page/format.js defines them.
 func look(i int) string { return fmt.Sprintf("p%d d%d", i%8, (i+i/8)%4) }
 
-// minus sets the sign that numbers have in print.
+// minus replaces hyphens in a number by minus signs.
 func minus(number string) string {
 	if number == "-" {
 		return "–"
@@ -89,13 +89,13 @@ func hasInference(log *sim.Log) bool {
 	return slices.ContainsFunc(log.Config.Cluster.Servers, func(s cluster.ServerSpec) bool { return s.Pool == cluster.Inference })
 }
 
-// term says what a column is.
+// term explains a column.
 type term struct {
 	Label, About string
-	More         bool // of a column that is shown on request
+	More         bool // whether the column is shown on request
 }
 
-// terms explains the columns of all tables, each once.
+// terms returns the explanations of the columns of all tables, each once.
 func terms(sections []sectionView) []term {
 	var all []term
 	for i := range sections {
