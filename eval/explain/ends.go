@@ -7,16 +7,17 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Ends are found as the shadow time of EASY backfilling is (Lifka, JSSPP 1995; see cluster.Shadow), but by where GPUs become
-// free and not by their number alone: running jobs end in the order of their estimates, on a copy, until the job fits.
+// rooms finds out when waiting jobs fit in the way in which EASY backfilling finds its shadow time (Lifka, JSSPP 1995; see
+// cluster.Shadow). It considers where GPUs become free, not only how many: on a copy of the state, running jobs end in the order
+// of their estimated ends until the job fits.
 
-// rooms says of each waiting job that does not fit when it would. Jobs of one shape have the same answer.
+// rooms sets, for each waiting job that does not fit, when it would fit. Jobs of the same shape get the same answer.
 func (d *Decision) rooms() {
 	s, waiting := &d.after, d.Waiting
 	type key struct {
 		cluster.Shape
 		least int32
-		hole  bool // it fits, and waits for a server that holds it whole
+		hole  bool // the job fits, and waits for a server that can take all of it
 	}
 	keyOf := func(w *Wait) key { return key{s.Shape(w.Job), s.Spec(w.Job).Least(), w.Code == spread} }
 	var open []key
@@ -77,7 +78,7 @@ func roomOf(s *cluster.View, id cluster.JobID, before int) *Room {
 	return r
 }
 
-// byEnd returns the running jobs with an estimate in the order in which they end by it.
+// byEnd returns the running jobs with an estimate in the order of their estimated ends.
 func byEnd(s *cluster.View) []cluster.JobID {
 	var ends []cluster.JobID
 	for _, id := range s.Running() {
@@ -91,7 +92,7 @@ func byEnd(s *cluster.View) []cluster.JobID {
 	return ends
 }
 
-// startable reports whether a waiting job fits now, with as many workers as it asks for or fewer if it may.
+// startable reports whether a waiting job fits now, with the requested number of workers or, if the job allows it, with fewer.
 func startable(s *cluster.View, id cluster.JobID) bool {
 	if spec := s.Spec(id); spec.Least() < spec.Workers {
 		return fits(s, id, spec.Request).room >= int64(spec.Least())
@@ -100,7 +101,7 @@ func startable(s *cluster.View, id cluster.JobID) bool {
 	return ok
 }
 
-// whole reports whether one of the placement's servers takes the whole job.
+// whole reports whether one of the placement's servers has room for the whole job.
 func whole(s *cluster.View, id cluster.JobID, p cluster.Placement) bool {
 	spec := s.Spec(id)
 	for i := range p {

@@ -1,8 +1,8 @@
-// Package explain says why a scheduler's decision on a cluster is as it is, by facts about the jobs and the servers: schedulers
-// do not give reasons. It reads a cluster.State and the operations of a transaction, and decides nothing.
+// Package explain explains a scheduler's decision by facts about the jobs and the servers, since schedulers give no reasons. It
+// reads a cluster.State and the operations of a transaction, and decides nothing.
 //
-// Facts are gathered before the scheduler decides; Facts.Decision then plays its operations again on a copy, one by one, so
-// that each is explained by the state in which it was proposed. All is deterministic.
+// New gathers Facts before the scheduler decides. Facts.Decision then repeats the scheduler's operations one by one on a copy of
+// the state, and explains each by the state before it. All results are deterministic.
 package explain
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Facts are what a state says before a scheduler decides on it: a copy of it, and the ranks of the waiting jobs. Not safe for
+// Facts are a copy of the state before a scheduler decides on it, with the ranks of the waiting jobs. Facts are not safe for
 // concurrent use.
 type Facts struct {
 	before     cluster.State
 	bySubmit   []cluster.JobID       // the waiting jobs by submission
-	byEstimate []cluster.JobID       // those with an estimate, by what is left of it
+	byEstimate []cluster.JobID       // the waiting jobs with an estimate, by remaining estimated time
 	submitted  map[cluster.JobID]int // rank in bySubmit, from 1
 	shortest   map[cluster.JobID]int // rank in byEstimate, from 1
 	beside     string
 	besides    map[cluster.JobID]bool
 }
 
-// New gathers the facts of a state in which nothing is decided yet. The state is copied.
+// New returns the facts of a state in which nothing is decided yet. It copies the state.
 func New(s *cluster.View) *Facts {
 	f := &Facts{submitted: map[cluster.JobID]int{}, shortest: map[cluster.JobID]int{}}
 	s.CopyTo(&f.before)
@@ -46,12 +46,13 @@ func New(s *cluster.View) *Facts {
 	return f
 }
 
-// Beside names another policy and the jobs that it would start on the same state: reasons then say where the two differ.
+// Beside gives the name of another policy and the jobs that it would start on the same state, so that reasons mention where the
+// two policies differ.
 func (f *Facts) Beside(name string, starts map[cluster.JobID]bool) {
 	f.beside, f.besides = name, starts
 }
 
-// bySubmission returns jobs by submission, then id.
+// bySubmission returns jobs sorted by submission, then id.
 func bySubmission(s *cluster.View, jobs []cluster.JobID) []cluster.JobID {
 	jobs = slices.Clone(jobs)
 	slices.SortFunc(jobs, func(a, b cluster.JobID) int {
@@ -60,9 +61,9 @@ func bySubmission(s *cluster.View, jobs []cluster.JobID) []cluster.JobID {
 	return jobs
 }
 
-// Decision explains the operations of a transaction on the state, and why the jobs that then wait do. It keeps nothing of the
-// slice. Operations that the state does not allow, because they are of another state, are an error. Reasons may take far longer
-// than the decision: when the context ends, its error is returned.
+// Decision explains the operations of a transaction on the state, and why each job that waits afterwards does. It does not keep
+// ops. It returns an error if the state does not allow an operation, because the operation belongs to another state. An
+// explanation may take far longer than the decision: when ctx ends, Decision returns its error.
 func (f *Facts) Decision(ctx context.Context, ops []cluster.Op) (*Decision, error) {
 	d := &Decision{facts: f, ctx: ctx, Steps: make([]Step, len(ops)), Waiting: []Wait{}}
 	f.before.CopyTo(&d.after)
@@ -97,24 +98,24 @@ func (f *Facts) Decision(ctx context.Context, ops []cluster.Op) (*Decision, erro
 	return d, nil
 }
 
-// late reports whether reasons are not wanted any more.
+// late reports whether the context of the explanation has ended.
 func (d *Decision) late() bool { return d.ctx.Err() != nil }
 
 // Decision is an explained decision.
 type Decision struct {
-	Steps   []Step // one for each operation, in their order
-	Waiting []Wait // the jobs that wait when all operations are done, by submission
+	Steps   []Step // one for each operation, in order
+	Waiting []Wait // the jobs that wait after all operations, by submission
 
 	facts *Facts
-	ctx   context.Context // while it is being explained
+	ctx   context.Context // of the call that explains the decision
 	ops   []cluster.Proposal
-	after cluster.State // when all operations are done
+	after cluster.State // the state after all operations
 }
 
-// After is the state when all operations are done. Read only; it lasts as long as the decision.
+// After returns the state after all operations. It is read-only and valid as long as the decision.
 func (d *Decision) After() *cluster.View { return &d.after.View }
 
-// stay returns the jobs that waited before and wait when all operations are done, by submission.
+// stay returns the jobs that waited before the decision and still wait after it, by submission.
 func (d *Decision) stay() []cluster.JobID {
 	started := map[cluster.JobID]bool{}
 	for i := range d.ops {
@@ -125,13 +126,13 @@ func (d *Decision) stay() []cluster.JobID {
 	return slices.DeleteFunc(slices.Clone(d.facts.bySubmit), func(id cluster.JobID) bool { return started[id] })
 }
 
-// moment is the state before the i-th operation.
+// moment returns the state before the i-th operation.
 func (d *Decision) moment(i int) *cluster.View {
 	s := new(cluster.State)
 	d.facts.before.CopyTo(s)
 	tx := s.Begin(nil)
 	for k := range d.ops[:i] {
-		_ = tx.Do(&d.ops[k]) // it was done before
+		_ = tx.Do(&d.ops[k]) // the operation succeeded before
 	}
 	tx.End()
 	return &s.View

@@ -6,15 +6,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Plan is a decision by names, for people and for programs: what `clustergym plan --json` prints. Reasons may be left out.
+// Plan is a decision with names in place of ids, for people and programs: `clustergym plan --json` prints it. Reasons may be
+// absent.
 type Plan struct {
 	Policy     string    `json:"policy"`
 	Now        float64   `json:"now_s"`
-	GPUs       int64     `json:"gpus"`             // of servers that take training jobs
-	FreeBefore int64     `json:"free_gpus_before"` // of those
+	GPUs       int64     `json:"gpus"`             // of servers open to training jobs
+	FreeBefore int64     `json:"free_gpus_before"` // free GPUs among those
 	FreeAfter  int64     `json:"free_gpus_after"`
 	Ops        []Op      `json:"ops"`     // in the order in which the policy proposes them
-	Waiting    []Waiting `json:"waiting"` // jobs that stay or become pending, by submission
+	Waiting    []Waiting `json:"waiting"` // jobs that wait after all operations, by submission
 	Wake       *float64  `json:"wake_s,omitempty"`
 }
 
@@ -22,29 +23,29 @@ type Plan struct {
 type Op struct {
 	Op        string  `json:"op"` // start, preempt, migrate, resize, loan or reclaim
 	Job       string  `json:"job,omitempty"`
-	Server    string  `json:"server,omitempty"` // of loan and reclaim
+	Server    string  `json:"server,omitempty"` // of a loan or reclaim
 	Workers   int32   `json:"workers,omitempty"`
 	Placement []Piece `json:"placement,omitempty"`
-	*Step             // nil without reasons
+	*Step             // nil if reasons are absent
 }
 
-// Piece is what a job holds on one server.
+// Piece is the part of a placement on one server.
 type Piece struct {
 	Server  string  `json:"server"`
 	Workers int32   `json:"workers"`
 	GPUs    []int32 `json:"gpus"`
-	Left    int32   `json:"free_gpus_left"` // on the server, when all operations are done
+	Left    int32   `json:"free_gpus_left"` // free GPUs of the server after all operations
 }
 
-// Waiting is a job that waits when all operations are done.
+// Waiting is a job that waits after all operations.
 type Waiting struct {
 	Job     string `json:"job"`
 	Workers int32  `json:"workers"`
-	*Wait          // nil without reasons
+	*Wait          // nil if reasons are absent
 }
 
-// Plan explains what a policy proposes in a transaction on the state of the facts, and puts names to it. The transaction must
-// be open, and the plan keeps nothing of it. Facts.Decision has the error.
+// Plan explains the operations that a policy proposes in a transaction on the state of the facts, and replaces ids by names. The
+// transaction must be open; the plan keeps nothing of it. Plan returns the error of Facts.Decision.
 func (f *Facts) Plan(ctx context.Context, policy string, tx *cluster.Txn) (*Plan, *Decision, error) {
 	why, err := f.Decision(ctx, tx.Ops())
 	if err != nil {
@@ -60,7 +61,7 @@ func (f *Facts) Plan(ctx context.Context, policy string, tx *cluster.Txn) (*Plan
 	return p, why, nil
 }
 
-// Bare is Facts.Plan without reasons, in time linear in the size of the state. The state is that before the transaction.
+// Bare is Facts.Plan without reasons, in time linear in the size of the state. was is the state before the transaction.
 func Bare(policy string, was *cluster.View, tx *cluster.Txn) *Plan {
 	s, ops := tx.View(), tx.Ops()
 	p := &Plan{

@@ -6,7 +6,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// exclude returns how many workers of a waiting job a server takes now, as requested, and if none, what keeps the job from it.
+// exclude returns how many workers of a waiting job, as requested, a server has room for now. If none, why is what keeps the job
+// from it.
 func exclude(s *cluster.View, id cluster.JobID, server cluster.ServerID) (takes int32, why Exclusion) {
 	spec, v := s.Spec(id), s.Server(server)
 	a, group := spec.Request, spec.Together()
@@ -43,7 +44,7 @@ func exclude(s *cluster.View, id cluster.JobID, server cluster.ServerID) (takes 
 	return 0, NoMemory
 }
 
-// freeFor counts the server's GPUs on which the amount's share is free.
+// freeFor returns the number of the server's GPUs with enough free share for the amount. It ignores memory.
 func freeFor(s *cluster.View, server cluster.ServerID, a cluster.Amount) int32 {
 	if a.GPUMilli == cluster.WholeGPU {
 		return s.FreeGPUs(server)
@@ -57,14 +58,14 @@ func freeFor(s *cluster.View, server cluster.ServerID, a cluster.Amount) int32 {
 	return n
 }
 
-// hold is what a cluster takes of a job.
+// hold counts the workers of a job that a cluster has room for.
 type hold struct {
-	room int64 // workers, of the best GPU type where the gang must be of one
-	all  int64 // of all types
-	most int32 // on one server
+	room int64 // number of workers; on the best GPU type if the gang must use one type
+	all  int64 // number on all types
+	most int32 // number on the best single server
 }
 
-// measure asks takes of every server and adds up by GPU type.
+// measure calls takes for every server and adds up the results by GPU type.
 func measure(s *cluster.View, id cluster.JobID, takes func(cluster.ServerID) int32) (h hold) {
 	var ofType []int64
 	for i := range s.Servers() {
@@ -82,7 +83,7 @@ func measure(s *cluster.View, id cluster.JobID, takes func(cluster.ServerID) int
 	return h
 }
 
-// fits is what the cluster takes now of workers that each hold an amount, within the tenant's quota.
+// fits counts the workers that the cluster has room for now, if each holds the amount a, within the tenant's quota.
 func fits(s *cluster.View, id cluster.JobID, a cluster.Amount) hold {
 	h := measure(s, id, func(v cluster.ServerID) int32 { return s.Fits(v, id, a) })
 	if quota, limited := s.QuotaLeft(id); limited {
@@ -91,7 +92,8 @@ func fits(s *cluster.View, id cluster.JobID, a cluster.Amount) hold {
 	return h
 }
 
-// shares is what there would be if only free shares of GPUs counted, wherever the job may run.
+// shares returns the number of workers that the cluster would have room for if only free GPU shares counted, on servers that the
+// job may use.
 func shares(s *cluster.View, id cluster.JobID) int64 {
 	spec := s.Spec(id)
 	h := measure(s, id, func(v cluster.ServerID) int32 {
@@ -103,10 +105,10 @@ func shares(s *cluster.View, id cluster.JobID) int64 {
 	return h.room
 }
 
-// empty is the cluster as it stands, without its jobs: servers that training jobs may use, with their GPUs that are in order.
+// empty is the cluster in its present state without jobs: the working GPUs of the servers open to training.
 type empty struct {
 	capacity func(*cluster.JobSpec) int64
-	kinds    []func(*cluster.JobSpec) int64 // of one server of each kind
+	kinds    []func(*cluster.JobSpec) int64 // capacity of one server of each kind
 	of       [][]cluster.ServerID           // the servers of each kind
 }
 
@@ -121,7 +123,7 @@ func newEmpty(s *cluster.View) *empty {
 		if !s.Open(id) {
 			v.GPUs = 0
 		}
-		all.Servers = append(all.Servers, v) // all of them: a job may name servers
+		all.Servers = append(all.Servers, v) // keep closed servers too, because a job may name servers
 		k, known := kind[v]
 		if !known {
 			k = len(e.kinds)
@@ -135,7 +137,7 @@ func newEmpty(s *cluster.View) *empty {
 	return e
 }
 
-// one is how many workers of the job a single empty server takes at most.
+// one returns the largest number of the job's workers that a single empty server has room for.
 func (e *empty) one(spec *cluster.JobSpec) int64 {
 	most, anywhere := int64(0), *spec
 	anywhere.Where = nil

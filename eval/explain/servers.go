@@ -6,19 +6,19 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Server is one server as a job finds it.
+// Server is one server as a job sees it.
 type Server struct {
 	Server  string    `json:"server"`
 	GPUs    int32     `json:"gpus"`
 	Free    int32     `json:"free_gpus"`
-	Takes   int32     `json:"takes"`              // workers of the job, as requested
-	Why     Exclusion `json:"excluded,omitempty"` // "" if it takes some
-	Workers int32     `json:"workers,omitempty"`  // that the decision puts there
+	Takes   int32     `json:"takes"`              // number of the job's workers, as requested, that it has room for
+	Why     Exclusion `json:"excluded,omitempty"` // "" if it has room for some
+	Workers int32     `json:"workers,omitempty"`  // number of workers that the decision places there
 }
 
-// Servers shows every server as a job finds it: one that the decision starts, as it was before it started, and one that waits
-// as it is when all operations are done. A job that ran before and is not started has no list, and neither has one that the
-// decision only moves.
+// Servers returns every server as a job sees it. For a job that the decision starts, it shows the state before the start; for a
+// job that waits, the state after all operations. It returns nil for a job that ran before and is not started again, even if the
+// decision moves it.
 func (d *Decision) Servers(id cluster.JobID) []Server {
 	s := &d.after.View
 	var chosen cluster.Placement

@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// passOver finds who could start now instead of the job of a step, among the jobs that stay.
+// passOver sets which of the jobs that stay waiting could start now instead of the job of a step.
 func (d *Decision) passOver(step *Step, stay []cluster.JobID) {
 	s := &d.after
 	known := map[cluster.Shape]bool{}
@@ -43,7 +43,8 @@ func (d *Decision) passOver(step *Step, stay []cluster.JobID) {
 	}
 }
 
-// runnerUp is the best of the other servers that could hold the gang of a placement whole, by best fit: nil if there is none.
+// runnerUp returns the best of the other servers that could take the whole gang of a placement, by best fit, or nil if there is
+// none.
 func runnerUp(s *cluster.View, id cluster.JobID, p cluster.Placement) *Place {
 	if len(p) == 0 {
 		return nil
@@ -70,12 +71,12 @@ func runnerUp(s *cluster.View, id cluster.JobID, p cluster.Placement) *Place {
 	if amount.GPUMilli == cluster.WholeGPU {
 		left -= gang
 	} else {
-		left -= max(gang-(freeFor(s, best, amount)-left), 0) // shares go to GPUs in use first
+		left -= max(gang-(freeFor(s, best, amount)-left), 0) // shares go first to GPUs that are in use
 	}
 	return &Place{s.Server(best).Name, left}
 }
 
-// note keeps what an operation changes and its explanation needs.
+// note returns the placement that an operation replaces or removes, which its explanation needs.
 func note(s *cluster.View, o *cluster.Proposal) cluster.Placement {
 	if o.Kind == cluster.OpPlace || o.Kind == cluster.OpLoan || o.Kind == cluster.OpReclaim {
 		return nil
@@ -83,7 +84,7 @@ func note(s *cluster.View, o *cluster.Proposal) cluster.Placement {
 	return slices.Clone(s.Placement(o.Job))
 }
 
-// explain puts the i-th operation, which has just been done, into words; was is where its job ran before.
+// explain writes the reason of the i-th operation, which was just done. was is the job's placement before it.
 func (d *Decision) explain(i int, was cluster.Placement) {
 	s, f, step := &d.after, d.facts, &d.Steps[i]
 	switch o := &d.ops[i]; o.Kind {
@@ -132,7 +133,7 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 	}
 }
 
-// takers names the jobs that get GPUs of a preempted job's servers later in the decision.
+// takers returns the names of the jobs that get GPUs of a preempted job's servers later in the decision.
 func (d *Decision) takers(i int, was cluster.Placement) []string {
 	var names []string
 	for k := range d.ops[i+1:] {
@@ -149,7 +150,7 @@ func (d *Decision) takers(i int, was cluster.Placement) []string {
 	return names
 }
 
-// order says who the job is: what an order of jobs may go by.
+// order describes a job by its ranks in submission and in remaining time, by which a policy may order jobs.
 func (f *Facts) order(s *cluster.View, id cluster.JobID) string {
 	var parts []string
 	if rank, ok := f.submitted[id]; ok {
@@ -170,7 +171,7 @@ func (f *Facts) order(s *cluster.View, id cluster.JobID) string {
 	return strings.Join(parts, ", ")
 }
 
-// leaves says how a placement fills its servers.
+// leaves describes how much a placement leaves free on its servers.
 func leaves(s *cluster.View, p cluster.Placement) string {
 	if len(p) == 0 {
 		return "nowhere"
@@ -189,7 +190,7 @@ func leaves(s *cluster.View, p cluster.Placement) string {
 	}
 }
 
-// on names the servers of a placement.
+// on returns the names of a placement's servers.
 func on(s *cluster.View, p cluster.Placement) string {
 	var names []string
 	for i := range p {

@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// need is what a job asks for: "8 GPUs", "2 GPU shares of 500/1000".
+// need formats what a job asks for: "8 GPUs", "2 GPU shares of 500/1000".
 func need(spec *cluster.JobSpec) string {
 	if spec.Request.GPUMilli == cluster.WholeGPU {
 		return phrase.Count(spec.Workers, "GPU")
@@ -16,7 +16,7 @@ func need(spec *cluster.JobSpec) string {
 	return fmt.Sprintf("%s of %d/%d", phrase.Count(spec.Workers, "GPU share"), spec.Request.GPUMilli, cluster.WholeGPU)
 }
 
-// gpus is a number of GPUs, from thousandths: "1 GPU", "2.5 GPUs".
+// gpus formats thousandths of GPUs as a number of GPUs: "1 GPU", "2.5 GPUs".
 func gpus(milli int64) string {
 	if milli%cluster.WholeGPU == 0 {
 		return phrase.Count(milli/cluster.WholeGPU, "GPU")
@@ -24,7 +24,7 @@ func gpus(milli int64) string {
 	return fmt.Sprintf("%g GPUs", float64(milli)/cluster.WholeGPU)
 }
 
-// several is the first of many names: "a", "a and b", "a and 3 more".
+// several formats a list of names: "a", "a and b", "a and 3 more".
 func several(names []string) string {
 	switch len(names) {
 	case 0:
@@ -53,7 +53,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Does says what the i-th operation does: "starts job a on server-1 (2 GPUs)".
+// Does describes the i-th operation: "starts job a on server-1 (2 GPUs)".
 func (d *Decision) Does(i int) string {
 	o, s := &d.ops[i], &d.facts.before
 	switch o.Kind {

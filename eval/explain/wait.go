@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// waits explains every job that waits when all operations are done.
+// waits explains every job that waits after all operations.
 func (d *Decision) waits() {
 	s, e := &d.after, newEmpty(&d.after.View)
 	for _, id := range bySubmission(&s.View, s.Pending()) {
@@ -27,7 +27,7 @@ func (d *Decision) waits() {
 	}
 }
 
-// look finds out what keeps a job waiting, without the words.
+// look returns why a job waits, without the sentence.
 func look(s *cluster.View, id cluster.JobID, e *empty) Wait {
 	spec := s.Spec(id)
 	w := Wait{Job: id, Capacity: e.capacity(spec), FreeGPUs: s.FreeTotal(), Excluded: []Excluded{}}
@@ -78,7 +78,7 @@ func look(s *cluster.View, id cluster.JobID, e *empty) Wait {
 	return w
 }
 
-// sentence puts a wait into words.
+// sentence returns the reason of a wait as text.
 func (d *Decision) sentence(w *Wait) string {
 	s, f := &d.after, d.facts
 	spec := s.Spec(w.Job)
@@ -139,7 +139,7 @@ func (d *Decision) sentence(w *Wait) string {
 	return b.String()
 }
 
-// hole is the largest number of GPUs with the job's share free on one server where it may run.
+// hole returns the largest number of GPUs, on one server that the job may use, with enough free share for a worker of the job.
 func (d *Decision) hole(id cluster.JobID) int32 {
 	s, most := &d.after, int32(0)
 	spec := s.Spec(id)
