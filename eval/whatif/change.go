@@ -10,19 +10,19 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// Change is what is other than in the snapshot.
+// Change lists the differences from the snapshot.
 type Change struct {
 	Add    []Servers
-	Remove []string // names of servers that fail now and never come back: what runs on them is interrupted and waits
+	Remove []string // names of servers that fail now for good; jobs on them are interrupted and wait
 }
 
-// Servers are equal servers of the training pool.
+// Servers are Count equal servers of the training pool, with GPUs each.
 type Servers struct {
 	Count, GPUs int32
-	Type        string // of their GPUs, "" if it is not known
+	Type        string // GPU type, "" if unknown
 }
 
-// ParseServers reads "4x8" or "4x8:V100": four servers of eight GPUs, of that type.
+// ParseServers parses "4x8" or "4x8:V100": four servers of eight GPUs each, of type V100.
 func ParseServers(text string) (Servers, error) {
 	size, kind, typed := strings.Cut(text, ":")
 	n, gpus, ok := strings.Cut(size, "x")
@@ -37,7 +37,7 @@ func ParseServers(text string) (Servers, error) {
 
 func (c *Change) none() bool { return len(c.Add) == 0 && len(c.Remove) == 0 }
 
-// String says it in a few words: "as it is", "4 servers more", "4 servers more and 1 less".
+// String describes the change: "as it is", "4 servers more", "4 servers more and 1 less".
 func (c *Change) String() string {
 	more := int64(0)
 	for _, a := range c.Add {
@@ -54,7 +54,7 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s more and %d less", phrase.Count(more, "server"), len(c.Remove))
 }
 
-// apply makes the change in a state and returns the jobs that it stops.
+// apply applies the change to a state and returns the jobs that it stops.
 func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
 	ids := map[string]cluster.ServerID{}
 	for i := range s.Servers() {
@@ -97,8 +97,8 @@ func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
 	return stopped, nil
 }
 
-// like is one of the servers to add: with the CPU and memory of the first training server in the snapshot that has as many GPUs
-// of that type, unlimited if there is none, and with a link into the network of its own.
+// like returns one of the servers to add. It has the CPU and memory of the first training server in the snapshot with the same
+// number of GPUs and GPU type, or unlimited CPU and memory if there is none. It has its own link to the network.
 func (a *Servers) like(s *cluster.View) cluster.ServerSpec {
 	for i := range s.Servers() {
 		v := *s.Server(cluster.ServerID(i))

@@ -8,34 +8,35 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Result is one play, or two and the difference between them. Times are in seconds from the instant of the snapshot; what is
-// null did not happen.
+// Result is one play, or two plays with their difference. Times are in seconds after the snapshot; the time of an event that did
+// not happen is null.
 type Result struct {
 	Now        float64   `json:"now_s"`
-	Jobs       int       `json:"jobs"`     // in the snapshot
-	Compared   int       `json:"compared"` // those that finish in both plays: means and their differences are over these
+	Jobs       int       `json:"jobs"`     // number of jobs in the snapshot
+	Compared   int       `json:"compared"` // number of jobs that finish in both plays; means and their differences are over these
 	Base       Side      `json:"base"`
 	Change     *Side     `json:"change,omitempty"`
 	Difference *Totals   `json:"difference,omitempty"` // change - base
-	Effects    []Effect  `json:"effects"`              // every job, the most affected first; of one play, by start
+	Effects    []Effect  `json:"effects"`              // every job, the most affected first; of a single play, by start
 	Assumed    []Assumed `json:"assumed"`              // in either play
 }
 
-// Side is one play in short.
+// Side is the summary of one play.
 type Side struct {
 	Policy  string `json:"policy"`
-	Cluster string `json:"cluster"` // what was changed, in words
+	Cluster string `json:"cluster"` // description of the change
 	Servers int    `json:"servers"`
 	GPUs    int64  `json:"gpus"`
-	Ended   string `json:"ended,omitempty"` // why the play was cut off
+	Ended   string `json:"ended,omitempty"` // the reason if the play was cut off
 	Totals
 }
 
-// Totals are the figures of a play. Utilisation is GPU-time held over GPU-time there for training jobs until the last finish.
+// Totals are the totals and means of a play. Utilisation is the GPU-time held, divided by the GPU-time open to training jobs,
+// until the last finish.
 type Totals struct {
-	MeanWait      float64 `json:"mean_wait_s"` // without GPUs, from the snapshot on, also after a preemption
-	MeanJCT       float64 `json:"mean_jct_s"`  // finish - submission: includes the age that a job has already
-	Makespan      float64 `json:"makespan_s"`  // until the last finish
+	MeanWait      float64 `json:"mean_wait_s"` // time without GPUs after the snapshot, including time after a preemption
+	MeanJCT       float64 `json:"mean_jct_s"`  // finish - submission, including a job's age at the snapshot
+	Makespan      float64 `json:"makespan_s"`  // time of the last finish
 	Utilisation   float64 `json:"gpu_utilisation"`
 	Held          float64 `json:"gpu_hours"`
 	Preemptions   int     `json:"preemptions"`
@@ -45,28 +46,28 @@ type Totals struct {
 	Unfinished    int     `json:"unfinished"`
 }
 
-// Effect is what becomes of one job in each play.
+// Effect compares what happens to one job in each play.
 type Effect struct {
 	Job     string   `json:"job"`
 	Workers int32    `json:"workers"`
-	Ran     bool     `json:"running"` // in the snapshot
+	Ran     bool     `json:"running"` // whether it runs in the snapshot
 	Age     float64  `json:"age_s"`
 	Base    Fate     `json:"base"`
 	Change  *Fate    `json:"change,omitempty"`
-	Earlier *float64 `json:"earlier_s,omitempty"` // how much earlier it finishes with the change, below 0 if later
+	Earlier *float64 `json:"earlier_s,omitempty"` // how much earlier it finishes with the change; negative if later
 }
 
-// Fate is what becomes of a job in one play.
+// Fate is what happens to a job in one play.
 type Fate struct {
-	Start  *float64 `json:"start_s"` // 0 for one that goes on running
+	Start  *float64 `json:"start_s"` // 0 for a job that continues to run
 	Finish *float64 `json:"finish_s"`
 	Wait   float64  `json:"wait_s"`
-	Stops  int      `json:"stops"`                     // preemptions and interruptions
-	AtOnce bool     `json:"stopped_at_once,omitempty"` // it runs in the snapshot, and the first thing is that it is stopped
+	Stops  int      `json:"stops"`                     // number of preemptions and interruptions
+	AtOnce bool     `json:"stopped_at_once,omitempty"` // whether it runs in the snapshot and is stopped at once
 	Never  Never    `json:"never,omitempty"`
 }
 
-// Compare puts two plays of one snapshot side by side; change may be nil. Now is the instant of the snapshot.
+// Compare compares two plays of one snapshot; change may be nil. now is the time of the snapshot.
 func Compare(now time.Duration, base, change *Outcome) *Result {
 	r := &Result{Now: now.Seconds(), Jobs: len(base.Jobs), Effects: []Effect{}, Assumed: []Assumed{}}
 	r.Assumed = append(r.Assumed, base.Assumed...)
@@ -114,7 +115,7 @@ func Compare(now time.Duration, base, change *Outcome) *Result {
 	return r
 }
 
-// before orders jobs by start, those that never start last.
+// before orders jobs by start; jobs that never start come last.
 func (j *Job) before(k *Job) int {
 	late := func(j *Job) int {
 		if j.Started {
@@ -125,9 +126,9 @@ func (j *Job) before(k *Job) int {
 	return cmp.Or(cmp.Compare(late(j), late(k)), cmp.Compare(j.Start, k.Start), cmp.Compare(j.ID, k.ID))
 }
 
-// moved is how much a change moves a job.
+// moved measures how much a change affects a job.
 type moved struct {
-	ends          int // 1 if it finishes in one play alone
+	ends          int // 1 if the job finishes in only one of the plays
 	finish, start time.Duration
 }
 
@@ -154,7 +155,7 @@ func (j *Job) fate() Fate {
 	return f
 }
 
-// side sums an outcome up, its means over the jobs that count.
+// side summarises an outcome, with means over the jobs for which counts returns true.
 func (o *Outcome) side(counts func(int) bool) Side {
 	t := Totals{
 		Makespan: o.Makespan.Seconds(), Held: o.Held, Preemptions: o.Preemptions, Migrations: o.Migrations, Resizes: o.Resizes,
@@ -191,7 +192,7 @@ func (t *Totals) minus(u *Totals) *Totals {
 	}
 }
 
-// state is where the job stands in the snapshot.
+// state returns the job's state in the snapshot.
 func (e *Effect) state() string {
 	if e.Ran {
 		return cluster.Running.String()

@@ -6,77 +6,77 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Outcome is what came of a play. Times count from the instant of the snapshot and are exact to the microsecond.
+// Outcome is the result of a play. Times are since the snapshot, rounded to microseconds.
 type Outcome struct {
 	Policy  string
-	Change  string // in words
-	Servers int    // that training jobs may use from the beginning on
-	GPUs    int64  // of those, in order
-	Ended   string // why the play was cut off, "" if every job that can run finished
+	Change  string // description of the change
+	Servers int    // number of servers open to training at the beginning
+	GPUs    int64  // number of working GPUs on those
+	Ended   string // the reason if the play was cut off, "" if every job that can run finished
 	Jobs    []Job  // by id
 	Assumed []Assumed
 
-	Makespan    time.Duration // until the last finish
+	Makespan    time.Duration // time of the last finish
 	Held        float64       // GPU-hours that jobs held until then
-	Open        float64       // GPU-hours that were there for them until then
+	Open        float64       // GPU-hours open to training until then
 	Preemptions int
 	Migrations  int
 	Resizes     int
-	// Interruptions are stops that the policy did not want: by a server that is removed or taken back by the inference pool.
+	// Interruptions counts stops that the policy did not decide: a server was removed, or the inference pool took it back.
 	Interruptions int
 }
 
-// Job is what becomes of one job of the snapshot.
+// Job is what happens to one job of the snapshot.
 type Job struct {
-	ID       cluster.JobID // in the state that was played
+	ID       cluster.JobID // in the simulated state
 	Name     string
 	Workers  int32
 	Age      time.Duration // since its submission
-	Ran      bool          // in the snapshot
-	Start    time.Duration // when it first gets GPUs; 0 for one that runs and is not stopped at once
+	Ran      bool          // whether it runs in the snapshot
+	Start    time.Duration // when it first gets GPUs; 0 for a job that runs and is not stopped at once
 	Finish   time.Duration
 	Started  bool
 	Finished bool
-	Wait     time.Duration // that it spends without GPUs, until it finishes or the play ends
-	Stops    int           // preemptions and interruptions
-	AtOnce   bool          // it runs in the snapshot and is stopped at that instant
-	Never    Never         // why it does not run or finish, "" if it does
+	Wait     time.Duration // time without GPUs, until it finishes or the play ends
+	Stops    int           // number of preemptions and interruptions
+	AtOnce   bool          // whether it runs in the snapshot and is stopped at that instant
+	Never    Never         // why it does not start or finish; "" if it finishes
 
-	held    int64 // thousandths of GPUs, now
+	held    int64 // present thousandths of GPUs
 	running bool
-	since   time.Duration // of what it does now
+	since   time.Duration // start of its present state
 }
 
-// jct is the time from the job's submission to its finish.
+// jct returns the time from the job's submission to its finish.
 func (j *Job) jct() time.Duration { return j.Age + j.Finish }
 
-// Never says why a job does not finish in a play.
+// Never is the reason why a job does not finish in a play.
 type Never string
 
-// The reasons.
+// The values of Never.
 const (
-	neverFits Never = "never-fits" // the working servers could not hold it; it is left out of the play
-	cutOff    Never = "cut-off"    // the play ended before: see Outcome.Ended
+	neverFits Never = "never-fits" // the working servers have no room for it; the play leaves it out
+	cutOff    Never = "cut-off"    // the play ended first: see Outcome.Ended
 )
 
-// Assumed is a job that is played other than the snapshot says.
+// Assumed is a job for which the play makes an assumption.
 type Assumed struct {
 	Job  string  `json:"job"`
 	Why  Guess   `json:"why"`
-	Left float64 `json:"left_s"` // work that it is taken to have left, in seconds of isolated run time
+	Left float64 `json:"left_s"` // assumed remaining work, in seconds of isolated run time
 }
 
-// Guess says what was assumed of a job.
+// Guess is the kind of an assumption.
 type Guess string
 
-// The guesses.
+// The values of Guess.
 const (
-	noEstimate Guess = "no-estimate"   // it needs Options.Assume in all
-	overrun    Guess = "overrun"       // it has outlived its estimate: it needs as long again as it ran
-	shrunk     Guess = "fewer-workers" // it asks for more than the working servers hold: for as many as they do
+	noEstimate Guess = "no-estimate"   // the job has no estimate; its total work is Options.Assume
+	overrun    Guess = "overrun"       // the job has exceeded its estimate; as much work remains as it has done
+	shrunk     Guess = "fewer-workers" // the job asks for more workers than the working servers can hold, and gets as many as they can
 )
 
-// outcome closes the tally.
+// outcome completes the tally and returns the outcome.
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o := &st.out
 	o.Policy, o.Change, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs

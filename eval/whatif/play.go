@@ -1,9 +1,9 @@
-// Package whatif plays a snapshot of a cluster to its end, under the policy and on the servers that one asks about, and compares
-// two such plays: what would change with another policy, with more servers, with fewer.
+// Package whatif simulates a snapshot of a cluster to its end, with a given policy and given servers, and compares two such
+// simulations, or plays. It answers what would change with another policy, with more servers or with fewer.
 //
-// It is a forecast under stated assumptions. A job ends when its estimate says, nothing more is submitted, nothing fails, and
-// what the inference pool offers stays as it is. Jobs go on as they are: on their very GPUs, with their age, their progress,
-// what they have attained and how often they were started. Same snapshot, policy, change and options, same outcome.
+// A play is a forecast under these assumptions: a job ends when its estimate says, no more jobs are submitted, nothing fails, and
+// the servers that the inference pool offers stay the same. Running jobs continue on their present GPUs, with their age,
+// progress, attained service and number of starts. The same snapshot, policy, change and options give the same outcome.
 package whatif
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Options say how a snapshot is played.
+// Options configure how a snapshot is played.
 type Options struct {
-	Physics physics.Model // how fast jobs run from now on, nil: ideal. Speeds in the snapshot do not count.
-	Restart time.Duration // how long a job holds its GPUs without progress when it starts again, moves or is resized
-	Assume  time.Duration // estimate of jobs that have none; 0: they are an error
-	Seed    uint64        // of policies that draw
-	Most    int           // decisions, after which a play is cut off; 0: 4 million
+	Physics physics.Model // speed of jobs from now on; nil: ideal. Speeds in the snapshot are ignored.
+	Restart time.Duration // time without progress, while it holds its GPUs, after a job restarts, moves or is resized
+	Assume  time.Duration // estimate of jobs that have none; 0: Play returns an error for such jobs
+	Seed    uint64        // seed of policies that draw random numbers
+	Most    int           // number of decisions after which a play is cut off; 0: 4 million
 }
 
 const (
 	mostDecisions = 4_000_000
-	mostIdle      = 1000 // decisions in a row at which nothing runs or is started
+	mostIdle      = 1000 // consecutive decisions in which no job runs or starts
 )
 
-// stage is a play made ready.
+// stage is a prepared play.
 type stage struct {
 	from    *cluster.View
-	changed cluster.State   // a copy with the change made
-	works   []time.Duration // by index into ids: isolated run times in all
-	stopped []cluster.JobID // by the change
+	changed cluster.State   // a copy of from, with the change
+	works   []time.Duration // total isolated run times, by index into ids
+	stopped []cluster.JobID // jobs that the change stops
 	assumed []Assumed
 	opts    Options
 	episode sim.Sim
@@ -47,9 +47,9 @@ type stage struct {
 	tally
 }
 
-// Play plays the snapshot to its end. The state is only read, and no transaction may be open in it. Jobs that the working
-// servers could never hold are left out and reported as never started. A snapshot with jobs that have no estimate cannot be
-// played without Options.Assume.
+// Play simulates the snapshot to its end. It only reads s, in which no transaction may be open. It leaves out jobs that the
+// working servers could never hold, and reports them as never started. If a job has no estimate and Options.Assume is 0, Play
+// returns an error.
 func Play(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Options) (*Outcome, error) {
 	st := &stage{from: s, opts: o}
 	if st.opts.Most == 0 {
@@ -78,17 +78,17 @@ func Play(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Opt
 	return st.outcome(p.Name, &c, ended), nil
 }
 
-// set makes the change and says what the jobs have to do.
+// set applies the change and determines the jobs' work.
 func (st *stage) set(c *Change) (err error) {
 	st.from.CopyTo(&st.changed)
-	st.changed.SetProfile(nil) // speeds are those of the options
+	st.changed.SetProfile(nil) // speeds come from the options
 	if st.stopped, err = c.apply(&st.changed); err != nil {
 		return err
 	}
 	return st.cast()
 }
 
-// cast says what the jobs have to do, and leaves out those that can never run.
+// cast determines the work of the jobs and leaves out jobs that can never run.
 func (st *stage) cast() error {
 	s := &st.changed
 	var unknown []string
@@ -137,10 +137,11 @@ func (st *stage) cast() error {
 	return nil
 }
 
-// work is the isolated run time of a job in all.
+// work returns the total isolated run time of a job.
 func (st *stage) work(id cluster.JobID) time.Duration { return st.works[st.index(id)] }
 
-// working counts the workers that the working servers take when they are empty, those of inference included.
+// working returns a function that counts how many of a job's workers fit on the working servers without other jobs, including
+// servers of inference.
 func working(s *cluster.View) func(*cluster.JobSpec) int64 {
 	var spec cluster.Spec
 	for i := range s.Servers() {
@@ -153,7 +154,7 @@ func working(s *cluster.View) func(*cluster.JobSpec) int64 {
 	return spec.Rooms()
 }
 
-// play lets the policy decide until all is done; ended says why it stopped before.
+// play runs the policy until all jobs are done. ended is the reason if it stopped earlier.
 func (st *stage) play(ctx context.Context) (ended string, err error) {
 	s := st.episode.State()
 	tx := s.Txn()

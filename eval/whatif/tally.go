@@ -7,21 +7,21 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// tally adds up what happens in a play.
+// tally records what happens in a play.
 type tally struct {
 	ids     []cluster.JobID // ascending
 	jobs    []Job           // by index into ids
 	out     Outcome
-	start   time.Duration // the instant of the snapshot
-	at      time.Duration // since then
-	servers int           // that training jobs may use
-	open    int64         // GPUs in order on those
+	start   time.Duration // time of the snapshot
+	at      time.Duration // time since the snapshot
+	servers int           // number of servers open to training
+	open    int64         // number of working GPUs on those
 	held    int64         // thousandths of GPUs
-	used    float64       // GPU-hours
+	used    float64       // GPU-hours held
 	there   float64
 }
 
-// newTally returns a tally in which the jobs are as they are in the snapshot.
+// newTally returns a tally with the jobs in their state in the snapshot.
 func newTally(s *cluster.View, ids []cluster.JobID) tally {
 	y := tally{ids: ids, jobs: make([]Job, len(ids)), start: s.Now(), out: Outcome{Servers: -1}}
 	for i, id := range ids {
@@ -34,13 +34,13 @@ func newTally(s *cluster.View, ids []cluster.JobID) tally {
 	return y
 }
 
-// index is where a job stands in ids.
+// index returns the index of a job in ids.
 func (y *tally) index(id cluster.JobID) int {
 	i, _ := slices.BinarySearch(y.ids, id)
 	return i
 }
 
-// survey counts the servers and GPUs that are there for training jobs from now on.
+// survey counts the servers and GPUs that are open to training from now on.
 func (y *tally) survey(s *cluster.View) {
 	y.servers = 0
 	for i := range s.Servers() {
@@ -51,7 +51,7 @@ func (y *tally) survey(s *cluster.View) {
 	y.open = s.Total().GPUMilli / cluster.WholeGPU
 }
 
-// pass lets the time until an instant pass.
+// pass advances the tally to the given time.
 func (y *tally) pass(now time.Duration) {
 	at := (now - y.start).Round(time.Microsecond)
 	if at <= y.at {
@@ -66,7 +66,7 @@ func (y *tally) pass(now time.Duration) {
 	y.at = at
 }
 
-// happen notes what the policy is told of.
+// happen records the events that the policy receives.
 func (y *tally) happen(events []cluster.Event) {
 	for _, e := range events {
 		switch e.Kind {
@@ -81,7 +81,7 @@ func (y *tally) happen(events []cluster.Event) {
 	}
 }
 
-// operate notes what the policy does.
+// operate records the policy's operations.
 func (y *tally) operate(ops []cluster.Op) {
 	for i := range ops {
 		switch o := &ops[i]; o.Kind {
@@ -124,7 +124,7 @@ func (y *tally) stop(id cluster.JobID) {
 	y.held -= j.held
 	j.held, j.running, j.since = 0, false, y.at
 	j.Stops++
-	if y.at == 0 { // it had no time to run
+	if y.at == 0 { // the job had no time to run
 		j.Started, j.AtOnce = false, j.AtOnce || j.Ran
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// WriteText writes the result for people, with at most so many jobs; all of them if most is below 0.
+// WriteText writes the result as text, with at most most jobs, or with all jobs if most is negative.
 func (r *Result) WriteText(w io.Writer, most int) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // has the first error, for the end
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // keeps the first error, which Flush returns
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
 	at := time.Duration(r.Now * float64(time.Second)).Round(time.Second)
 	say("%s at %s, played to the end: a forecast, nothing is changed", phrase.Count(r.Jobs, "job"), at)
@@ -127,7 +127,7 @@ func (r *Result) totals(say func(string, ...any)) {
 	}
 }
 
-// plus formats a difference; one that shows as 0 is "0".
+// plus formats a difference. If the result shows only zeros, it is "0".
 func plus(format string, d any) string {
 	if text := fmt.Sprintf(format, d); strings.ContainsAny(text, "123456789") {
 		return text
@@ -135,7 +135,7 @@ func plus(format string, d any) string {
 	return "0"
 }
 
-// verdict is the difference in a sentence: "2 servers more save 40.0min of mean waiting".
+// verdict describes the difference in a sentence: "2 servers more save 40.0min of mean waiting".
 func (r *Result) verdict() string {
 	what, save, cost, others := r.Change.Cluster, "saves", "costs", ""
 	switch {
@@ -165,7 +165,7 @@ func (r *Result) verdict() string {
 	}
 }
 
-// same reports whether a job fares the same in both plays.
+// same reports whether a job has the same times and end in both plays.
 func (e *Effect) same() bool {
 	equal := func(a, b *float64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	return equal(e.Base.Start, e.Change.Start) && equal(e.Base.Finish, e.Change.Finish) && e.Base.Never == e.Change.Never &&
@@ -221,7 +221,7 @@ func (f *Fate) cells(ran bool) []string {
 	return []string{start, finish}
 }
 
-// signed is a length of time with its sign.
+// signed formats a duration with its sign.
 func signed(seconds float64) string {
 	switch {
 	case math.Abs(seconds) < 1e-9:
