@@ -8,7 +8,7 @@ import (
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
-// Exact is the number of active agents up to which SelectNear looks at all pairs of them.
+// Exact is the largest number of active agents for which SelectNear compares all pairs.
 const Exact = 128
 
 // SelectNear fills dst with the graph of the agents with projections p [n*width], at a cost that is not quadratic in n. The match
