@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// CDF draws, for every policy, the share Y of all jobs that finish within X seconds of their submission, on a logarithmic
-// axis. A line is a step function, in the order of its X: it jumps to Y[i] at X[i]. One that ends below 1 belongs to
-// episodes that were cut off; one without points is named but not drawn. Times below a second are drawn at a second.
+// CDF draws for every policy the fraction Y of all jobs that finish within X seconds of their submission. The axis of X is
+// logarithmic. A line is a step function, which jumps to Y[i] at X[i], with X in ascending order. A line ends below 1 if episodes
+// were truncated. A line without points appears in the legend only. Times below one second are drawn at one second.
 func CDF(lines []Line) (*Figure, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("draw CDF: no lines")
@@ -31,7 +31,7 @@ func CDF(lines []Line) (*Figure, error) {
 	}
 	return withLegend("Share of jobs that finish within a time of their submission", column, entries, func() []panel {
 		p := newPlot()
-		// The axis is linear in the logarithm: under plot.LogScale the label is taken to stand off its middle.
+		// Use a linear axis of the logarithm: with plot.LogScale the axis label would be off centre.
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = math.Log10(lo), math.Log10(hi), 0, 1
 		p.X.Label.Text, p.Y.Label.Text = "JCT: finish − submit (log scale)", "jobs finished"
 		x, y := logTicks(lo, hi), shareTicks()
@@ -61,7 +61,7 @@ func checkShares(l *Line) error {
 	return nil
 }
 
-// distribution turns the points of a distribution function into its steps, from 0 on, over the logarithm of X.
+// distribution converts the points of a distribution function to a step function, from 0 on, over the logarithm of X.
 func distribution(l *Line, lo float64) path {
 	var p path
 	last := 0.0

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Curves draws learning curves: X is the number of updates, Y the mean JCT relative to that of the prior, which a line at 1
-// stands for. Points are validations. They take the colour of the line of their name, or one of their own.
+// Curves draws learning curves: X is the number of updates, Y the mean JCT relative to the prior's. A line at 1 stands for the
+// prior. The points are validations; they have the colour of the line with the same name, or their own.
 func Curves(lines []Line, points []Line) (*Figure, error) {
 	if len(lines)+len(points) == 0 {
 		return nil, fmt.Errorf("draw learning curves: no lines")
@@ -48,7 +48,8 @@ func Curves(lines []Line, points []Line) (*Figure, error) {
 	}), nil
 }
 
-// curveEntries names the lines, each with the mark of its validations, and returns which line each of points belongs to.
+// curveEntries returns the legend's entries, each with the mark of its validations, and for each element of points the index of
+// its line.
 func curveEntries(lines, points []Line) (of []int, entries []entry) {
 	marked := make([]bool, len(lines))
 	var alone []entry
@@ -85,14 +86,14 @@ func markEntry(name string, shape int, line color.Color) entry {
 	}}
 }
 
-// solid is the line of the i-th policy where it is too rough for dashes.
+// solid returns the line of the i-th policy without dashes, for curves that are too rough for dashes.
 func solid(i int) draw.LineStyle {
 	l := stroke(i)
 	l.Dashes, l.Width = nil, .8
 	return l
 }
 
-// bounds is a rectangle that grows.
+// bounds is the smallest rectangle around the points added so far.
 type bounds struct{ xlo, xhi, ylo, yhi float64 }
 
 func (b *bounds) add(l *Line) {
@@ -102,7 +103,7 @@ func (b *bounds) add(l *Line) {
 	}
 }
 
-// marks draws a shape at every point, except where it would hide behind the one before.
+// marks draws a shape at every point, except where the shape would coincide with the previous one.
 type marks struct {
 	*Line
 	policy int
@@ -121,10 +122,10 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// The shapes of marks: a square first.
+// shapes is the number of shapes of marks; the first is a square.
 const shapes = 4
 
-// mark marks a point with a shape. None has an arc: a PDF would draw that apart from the path that it is in.
+// mark draws a shape at a point. No shape has an arc, because a PDF would draw an arc apart from its path.
 func mark(c draw.Canvas, at vg.Point, shape int, line, fill color.Color) {
 	corners := [shapes][]vg.Point{
 		{{X: -2, Y: -2}, {X: 2, Y: -2}, {X: 2, Y: 2}, {X: -2, Y: 2}},

@@ -1,6 +1,6 @@
-// Package figure draws evaluations for papers and pages: distributions of job completion times, learning curves, queues
-// and utilisation over time, differences from a baseline, and schedules. Every figure is written as SVG, PNG or PDF with
-// the same look. Figures hold no time of their making: the same data gives the same bytes.
+// Package figure draws the results of evaluations for papers and web pages: distributions of job completion times, learning
+// curves, queues and utilisation over time, differences from a baseline, and schedules. It writes every figure as SVG, PNG or PDF
+// with the same look. Figures contain no creation time: the same data gives the same bytes.
 package figure
 
 import (
@@ -15,14 +15,14 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is a drawing of some size, ready to be written any number of times.
+// Figure is a drawing that can be written any number of times.
 type Figure struct {
-	title         string // says what it shows to those who cannot see it
+	title         string // a description for screen readers
 	width, height vg.Length
 	draw          func(sheet)
 }
 
-// sheet is what figures are drawn on. Images on it are allowed unless it says vector.
+// sheet is the canvas of a figure. It allows images unless vector is true.
 type sheet struct {
 	draw.Canvas
 	vector bool
@@ -30,18 +30,18 @@ type sheet struct {
 
 const (
 	column = 252 * vg.Length(1) // the width of a column of a paper, in points
-	page   = 504 * vg.Length(1) // the width of a page of it
-	dpi    = 192                // of PNGs: two pixels for each of a screen
+	page   = 504 * vg.Length(1) // the width of a page of a paper, in points
+	dpi    = 192                // resolution of PNGs: two pixels for each pixel of a screen
 )
 
-// whole is the least whole number of points of a length.
+// whole rounds a length up to whole points.
 func whole(l vg.Length) vg.Length { return vg.Length(math.Ceil(float64(l))) }
 
-// Formats lists what Write accepts. Each is the extension of its files, without the dot.
+// Formats lists the formats that Write accepts. Each is also the file extension, without the dot.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// Write writes the figure in one of Formats. Equal figures give equal bytes. Letters that neither the Latin alphabets of
-// western Europe nor this package's own labels need become question marks in a PDF.
+// Write writes the figure in one of Formats. Equal figures give equal bytes. In a PDF, characters outside the alphabets of
+// western Europe and this package's own labels become question marks.
 func (f *Figure) Write(w io.Writer, format string) error {
 	var err error
 	switch format {
@@ -71,13 +71,13 @@ func (f *Figure) drawOn(c vg.CanvasSizer, vector bool) {
 	f.draw(s)
 }
 
-// Line is a curve with a name: the points (X[i], Y[i]).
+// Line is a named curve through the points (X[i], Y[i]).
 type Line struct {
 	Name string
 	X, Y []float64
 }
 
-// check insists on as many X as Y, all of them numbers, and on X that do not descend.
+// check returns an error unless X and Y have the same length and finite numbers, and X does not descend.
 func (l *Line) check() error {
 	if len(l.X) != len(l.Y) {
 		return fmt.Errorf("line %q has %d x and %d y", l.Name, len(l.X), len(l.Y))
@@ -93,5 +93,5 @@ func (l *Line) check() error {
 	return nil
 }
 
-// finite also refuses numbers with which no axis can reckon.
+// finite returns false also for numbers too large for computing an axis.
 func finite(x float64) bool { return math.Abs(x) < 1e150 }

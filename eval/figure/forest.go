@@ -10,9 +10,9 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Differences draws, one policy a row, the mean of its differences from a baseline and their interval, beside a line at 0.
-// The mark of a difference that is separable from 0 is filled. An end of an interval that is not finite is not drawn; a
-// mean must be finite. With unit "s" the axis shows times.
+// Differences draws, in one row for each policy, the mean of its differences from a baseline with its interval, and a line at 0.
+// The mark of a difference that is separable from 0 is filled. An end of an interval that is not finite is not drawn; a mean must
+// be finite. With unit "s" the axis shows times.
 func Differences(names []string, diffs []eval.Difference, unit string) (*Figure, error) {
 	if len(names) != len(diffs) || len(names) == 0 {
 		return nil, fmt.Errorf("draw differences: %d names of %d policies, want as many, at least one", len(names), len(diffs))
@@ -68,7 +68,7 @@ func Differences(names []string, diffs []eval.Difference, unit string) (*Figure,
 	}, nil
 }
 
-// forest draws differences at the middles of rows.
+// forest draws differences in the middle of their rows.
 type forest []eval.Difference
 
 func (f forest) Plot(c draw.Canvas, p *plot.Plot) {

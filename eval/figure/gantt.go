@@ -12,16 +12,16 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// parts is how finely the strips of waiting demand are drawn.
+// parts is the number of intervals in the strips of waiting demand.
 const parts = 500
 
-// Gantt draws schedules one above the other on one axis of time: a row is a GPU, a box is a job on it, white lines part
-// the servers, and the strip below each schedule is the demand that waits. A job has the same colour in all of them. Jobs
-// that share a GPU are stacked within its row. The ground of a schedule ends with its log. Servers of an inference pool
-// are darker while they serve it and tinted while they are on loan; what is down is hatched.
+// Gantt draws schedules one above the other on a common time axis. A row is a GPU and a box is a job on it; white lines separate
+// the servers. The strip below each schedule shows the demand of waiting jobs. A job has the same colour in all schedules. Jobs
+// that share a GPU are stacked within its row. The background of a schedule ends with its log. Servers of an inference pool are
+// darker while they serve it and tinted while they are on loan; servers and GPUs that are down are hatched.
 //
-// Up to 30,000 boxes the figure is made of paths. Beyond, SVG and PNG hold each schedule as an image in which a point has
-// the mean colour of what falls into it; a PDF, which is compressed, keeps its paths.
+// With up to 30,000 boxes the figure consists of paths. With more, SVG and PNG contain each schedule as an image, in which a
+// pixel has the mean colour of the boxes in it. A PDF, which is compressed, always consists of paths.
 func Gantt(logs ...*sim.Log) (*Figure, error) {
 	if len(logs) == 0 {
 		return nil, fmt.Errorf("draw Gantt chart: no log")
@@ -64,12 +64,12 @@ type gantt struct {
 	schedules []*schedule
 	until     float64   // seconds
 	height    vg.Length // of a schedule
-	most      float64   // GPUs waiting
-	image     bool      // instead of paths, where it may be
+	most      float64   // largest number of GPUs waited for
+	image     bool      // draw images instead of paths, if the format allows it
 	legend    legend
 }
 
-// entries explain the grounds that appear in some schedule.
+// entries returns legend entries for the backgrounds that appear in some schedule.
 func (g *gantt) entries() []entry {
 	var found [grounds]bool
 	for _, s := range g.schedules {
@@ -117,7 +117,7 @@ func (g *gantt) panels(vector bool) []panel {
 	return panels
 }
 
-// head writes the scheduler's name and how it did above its schedule.
+// head writes the scheduler's name and its results above its schedule.
 func (s *schedule) head(c draw.Canvas) {
 	name, about := letters(labelSize, ink), letters(tickSize, grey)
 	about.XAlign = draw.XRight
@@ -126,7 +126,7 @@ func (s *schedule) head(c draw.Canvas) {
 	c.FillText(about, vg.Point{X: c.Max.X, Y: c.Min.Y + 4}, s.about)
 }
 
-// serverTicks marks the middles of servers, about eight of them.
+// serverTicks returns ticks at the middle of about eight servers.
 func (s *schedule) serverTicks() []plot.Tick {
 	var marks []plot.Tick
 	n := len(s.first) - 1

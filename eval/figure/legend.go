@@ -5,16 +5,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// entry is a name with what stands for it.
+// entry is a name with its swatch.
 type entry struct {
 	name   string
 	swatch func(c draw.Canvas, left, right, y vg.Length)
 }
 
-// legend is a list of names above a figure, where it covers no data. They follow each other like words.
+// legend is a list of names above a figure, where it hides no data. The names are laid out like words in lines.
 type legend struct {
 	entries []entry
-	at      []vg.Point // where each begins, from the legend's top left corner; y grows downwards
+	at      []vg.Point // top left corner of each entry, from the legend's top left corner; y grows downwards
 	width   vg.Length
 	height  vg.Length
 }
@@ -27,7 +27,7 @@ const (
 	legendMargin = 6
 )
 
-// newLegend lays names out within a width, or within that of the longest where it is wider.
+// newLegend lays out the entries within the given width, or within the width of the longest entry if that is larger.
 func newLegend(entries []entry, width vg.Length) legend {
 	l := legend{entries: entries}
 	style := letters(tickSize, ink)
@@ -45,7 +45,7 @@ func newLegend(entries []entry, width vg.Length) legend {
 	return l
 }
 
-// draw draws the legend in the middle of the top of a canvas and returns the rest of it.
+// draw draws the legend in the middle of the top of a canvas and returns the rest of the canvas.
 func (l *legend) draw(c draw.Canvas) draw.Canvas {
 	style := letters(tickSize, ink)
 	style.YAlign = draw.YCenter
@@ -58,12 +58,12 @@ func (l *legend) draw(c draw.Canvas) draw.Canvas {
 	return draw.Crop(c, 0, 0, 0, -l.height)
 }
 
-// lineEntry stands for a curve.
+// lineEntry returns the entry of a curve.
 func lineEntry(name string, line draw.LineStyle) entry {
 	return entry{plain(name), func(c draw.Canvas, left, right, y vg.Length) { c.StrokeLine2(line, left, y, right, y) }}
 }
 
-// withLegend makes a figure of a legend above some panels, no narrower than the legend's longest name.
+// withLegend returns a figure with a legend above the panels, at least as wide as the legend's longest name.
 func withLegend(title string, width vg.Length, entries []entry, build func() []panel) *Figure {
 	l := newLegend(entries, width)
 	return &Figure{

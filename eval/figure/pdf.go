@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// writePDF writes the figure as a PDF of one page. It holds paths and text only: several images would come in random order,
-// and so would several fonts.
+// writePDF writes the figure as a PDF of one page. The PDF contains only paths and text in one font: the library would write
+// several images or fonts in random order.
 func writePDF(w io.Writer, f *Figure) (err error) {
-	// The canvas keeps fonts in temporary files and panics where it cannot.
+	// The canvas stores fonts in temporary files and panics if it cannot.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("draw: %v", r)
@@ -32,20 +32,21 @@ func writePDF(w io.Writer, f *Figure) (err error) {
 
 var date = regexp.MustCompile(`Date \(D:\d{14}\)`)
 
-// undated sets the dates at the end of a PDF to a fixed one of the same length, for offsets into the file follow.
+// undated replaces the dates at the end of a PDF by a fixed date of the same length, so that the offsets that follow remain
+// valid.
 func undated(pdf []byte) []byte {
 	info := max(0, bytes.LastIndex(pdf, []byte("/CreationDate")))
 	return append(pdf[:info:info], date.ReplaceAll(pdf[info:], []byte("Date (D:20000101000000)"))...)
 }
 
-// western is a PDF canvas that takes UTF-8: the fonts of vgpdf are coded in Windows' page 1252.
+// western is a PDF canvas that accepts UTF-8. The fonts of vgpdf use Windows code page 1252.
 type western struct{ *vgpdf.Canvas }
 
 func (c western) FillString(f font.Face, at vg.Point, s string) {
 	c.Canvas.FillString(f, at, encode(s))
 }
 
-// encode turns UTF-8 into code page 1252, with a dash for a minus and a question mark for what is not in it.
+// encode converts UTF-8 to code page 1252. A minus becomes a dash, and a character outside the code page becomes a question mark.
 func encode(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, r := range s {

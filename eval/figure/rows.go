@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// jobColours are the fills of jobs, even in lightness so that none stands out.
+// jobColours returns the fill colours for jobs, of about equal lightness so that none stands out.
 func jobColours() []color.NRGBA {
 	return []color.NRGBA{
 		{0x4e, 0x79, 0xa7, 0xff}, {0xf2, 0x8e, 0x2b, 0xff}, {0x59, 0xa1, 0x4f, 0xff}, {0xe1, 0x57, 0x59, 0xff},
@@ -42,7 +42,8 @@ func (r rows) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// paintBoxes fills all boxes of a colour as one path. Boxes end a little early, so that jobs of one colour stay apart.
+// paintBoxes fills all boxes of one colour as a single path. It draws boxes slightly shorter, so that adjacent jobs of one colour
+// stay distinct.
 func (r rows) paintBoxes(c draw.Canvas, x, y func(float64) vg.Length) {
 	paths := make([]vg.Path, len(jobColours()))
 	for _, b := range r.boxes {
@@ -59,11 +60,11 @@ func (r rows) paintBoxes(c draw.Canvas, x, y func(float64) vg.Length) {
 	}
 }
 
-// raster paints the boxes into an image of about the resolution of print, each point the mean of what falls into it.
+// raster paints the boxes into an image of about print resolution. Each pixel has the mean colour of the boxes in it.
 func (r rows) raster(until float64, size vg.Point) *image.NRGBA {
 	width := int(size.X / vg.Inch * dpi)
 	high, n := int(size.Y/vg.Inch*dpi), int(r.rows())
-	height := max(high/n, 1) * n // whole points a row where there is room
+	height := max(high/n, 1) * n // whole pixels per row if there is space
 	if n > high {
 		height = high
 	}
@@ -90,7 +91,7 @@ func (r rows) raster(until float64, size vg.Point) *image.NRGBA {
 		if s[3] <= 0 {
 			continue
 		}
-		// Few levels make small files, and differ less than neighbouring jobs.
+		// Round to a few levels: files are smaller, and the error is less than the difference between neighbouring jobs.
 		level := func(v float64) uint8 { return uint8(min(math.Round(v/8)*8, 255)) }
 		img.SetNRGBA(i%width, i/width, color.NRGBA{level(s[0] / s[3]), level(s[1] / s[3]), level(s[2] / s[3]), level(255 * s[3])})
 	}
@@ -111,7 +112,7 @@ func (r rows) paintGrounds(c draw.Canvas, x, y func(float64) vg.Length, kinds ..
 	}
 }
 
-// paintGround fills rectangles in the manner of a kind of ground.
+// paintGround fills rectangles with the pattern of a kind of background.
 func paintGround(c draw.Canvas, kind ground, rects []vg.Rectangle) {
 	if len(rects) == 0 {
 		return
@@ -134,7 +135,7 @@ func paintGround(c draw.Canvas, kind ground, rects []vg.Rectangle) {
 	}
 }
 
-// addHatch adds rising lines through a rectangle, at distances that do not depend on where it is.
+// addHatch adds diagonal lines through a rectangle. The lines of adjacent rectangles meet.
 func addHatch(p *vg.Path, r vg.Rectangle) {
 	const distance = 2.5
 	low, high := r.Min.X-r.Max.Y, r.Max.X-r.Min.Y // of x-y

@@ -12,17 +12,17 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// schedule is a log laid out: time in seconds to the right, GPUs in rows downwards.
+// schedule is the layout of a log: time in seconds to the right, GPUs as rows downwards.
 type schedule struct {
 	name, about string
-	first       []float64 // rows above each server, and all of them
+	first       []float64 // number of rows above each server, and at last the number of all rows
 	boxes       []box
 	areas       []groundArea
 	end         float64 // of the log
 	demand      eval.Timeline
 }
 
-// box is what a job holds from one instant to another on rows side by side. A row may be a part of one.
+// box is what a job holds, from one time to another, on adjacent rows. top and bottom may be fractions of a row.
 type box struct {
 	from, to    float64
 	top, bottom float64
@@ -55,7 +55,7 @@ func about(log *sim.Log) string {
 	return s
 }
 
-// part is a share of a GPU for a while.
+// part is a share of one GPU during a stay.
 type part struct {
 	eval.Stay
 	row    float64
@@ -63,12 +63,12 @@ type part struct {
 	colour int
 }
 
-// layBoxes lays out what jobs held: GPUs side by side become one box, as do stays one after the other on the same GPUs.
+// layBoxes lays out what jobs held. It joins adjacent GPUs into one box, and also consecutive stays on the same GPUs.
 func (s *schedule) layBoxes(log *sim.Log) {
 	var held []eval.Box
 	var shares []part
 	for id, stays := range eval.Stays(log) {
-		own := len(s.boxes) // the first box of the stay before
+		own := len(s.boxes) // the first box of the previous stay
 		colour := colour(log.Jobs[id].Name)
 		for _, stay := range stays {
 			held = eval.Boxes(held[:0], log, stay.Record)
@@ -92,7 +92,7 @@ func (s *schedule) layBoxes(log *sim.Log) {
 	s.layShares(shares)
 }
 
-// joinRows joins boxes of one stay whose rows meet, across servers too.
+// joinRows joins boxes of one stay on adjacent rows, even across servers.
 func joinRows(boxes []box) []box {
 	slices.SortFunc(boxes, func(a, b box) int { return cmp.Compare(a.top, b.top) })
 	joined := boxes[:0]
@@ -106,8 +106,8 @@ func joinRows(boxes []box) []box {
 	return joined
 }
 
-// extend lets the boxes [own, from) last as long as those from on, which it drops, if they are the same rows without a
-// break.
+// extend checks whether the boxes from index from on continue the boxes [own, from) on the same rows without a gap. If so, it
+// extends these to the new end, drops the others and returns true.
 func (s *schedule) extend(own, from int) bool {
 	before, now := s.boxes[own:from], s.boxes[from:]
 	same := len(now) > 0 && slices.EqualFunc(before, now, func(a, b box) bool {
@@ -122,8 +122,8 @@ func (s *schedule) extend(own, from int) bool {
 	return same
 }
 
-// layShares stacks the shares of each GPU: one takes the lowest thousandths that are free when it starts, in several
-// pieces if need be.
+// layShares stacks the shares of each GPU. A share takes the lowest thousandths that are free when it starts, in several pieces
+// if necessary.
 func (s *schedule) layShares(shares []part) {
 	slices.SortStableFunc(shares, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.From, b.From))
@@ -132,7 +132,7 @@ func (s *schedule) layShares(shares []part) {
 		lo, hi int32
 		until  time.Duration
 	}
-	var taken []piece // of the GPU at hand, ascending
+	var taken []piece // of the current GPU, ascending
 	for i, p := range shares {
 		if i > 0 && shares[i-1].row != p.row {
 			taken = taken[:0]
@@ -160,18 +160,18 @@ func (s *schedule) layShares(shares []part) {
 	}
 }
 
-// colour is a job's in every schedule: it depends on the name alone.
+// colour returns the index of a job's colour. It depends on the name only, so a job has the same colour in every schedule.
 func colour(name string) int {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return int(h.Sum32() % uint32(len(jobColours())))
 }
 
-// ground is what a server is used for, besides training, where no job is.
+// ground is the background of a server where no job is drawn.
 type ground int
 
 const (
-	serving ground = iota // the inference pool
+	serving ground = iota // the server serves the inference pool
 	onLoan
 	down
 	grounds
@@ -183,7 +183,7 @@ type groundArea struct {
 	top, bottom float64
 }
 
-// layGrounds lays out which servers served inference, were on loan or out of order, and when.
+// layGrounds lays out when servers served inference, were on loan or were down.
 func (s *schedule) layGrounds(log *sim.Log) {
 	servers := log.Config.Cluster.Servers
 	end := time.Duration(0)
@@ -201,7 +201,7 @@ func (s *schedule) layGrounds(log *sim.Log) {
 			s.areas = append(s.areas, groundArea{g, from.Seconds(), to.Seconds(), top, bottom})
 		}
 	}
-	back := make([]time.Duration, len(servers)) // since when a server of the pool is not on loan
+	back := make([]time.Duration, len(servers)) // by server: since when it has not been on loan
 	for _, spell := range eval.Spells(log) {
 		if !spell.Lent {
 			add(down, spell.Server, spell.GPU, spell.From, spell.To)

@@ -26,7 +26,7 @@ var (
 	mesh  = color.NRGBA{0xe4, 0xe4, 0xe4, 0xff}
 )
 
-// palette gives colours that also the colour-blind can tell apart (Okabe and Ito 2008).
+// palette returns colours that colour-blind people can distinguish (Okabe and Ito 2008).
 func palette() []color.NRGBA {
 	return []color.NRGBA{
 		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
@@ -34,7 +34,8 @@ func palette() []color.NRGBA {
 	}
 }
 
-// stroke is the line of the i-th policy in every figure. Its colour and its dashes each tell it from its neighbours.
+// stroke returns the line style of the i-th policy, the same in every figure. It differs from its neighbours in colour, and in
+// dashes.
 func stroke(i int) draw.LineStyle {
 	colours := palette()
 	dashes := [][]vg.Length{nil, {4, 1.5}, {1.2, 1.2}, {5, 1.5, 1.2, 1.5}}
@@ -43,14 +44,15 @@ func stroke(i int) draw.LineStyle {
 	}
 }
 
-// letters is a style of text. It is never bold: a PDF has one font.
+// letters returns a text style. It is never bold, because a PDF has only one font.
 func letters(size vg.Length, c color.Color) text.Style {
 	return text.Style{
 		Color: c, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}, Handler: plot.DefaultTextHandler,
 	}
 }
 
-// plain keeps out of names what is no character: a line break would run into the next one, and XML forbids some.
+// plain replaces non-graphic characters in a name by spaces: line breaks would overlap the next name, and XML forbids some
+// characters.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {
@@ -60,7 +62,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// fit shortens a text from its end until it is no wider than allowed.
+// fit shortens a text at its end until it fits the width.
 func fit(s string, style text.Style, width vg.Length) string {
 	if style.Width(s) <= width {
 		return s
@@ -74,7 +76,7 @@ func fit(s string, style text.Style, width vg.Length) string {
 	return "…"
 }
 
-// newPlot returns a plot in the house's style, without anything in it.
+// newPlot returns an empty plot in the package's style.
 func newPlot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -90,18 +92,18 @@ func newPlot() *plot.Plot {
 	return p
 }
 
-// panel is a plot of a stack: its height without axes, and what stands in a strip above it.
+// panel is a plot in a stack: its height without axes, and a strip above it.
 type panel struct {
 	plot   *plot.Plot
 	height vg.Length
 	above  vg.Length
-	head   func(draw.Canvas) // on the strip, as wide as the data; may be nil
+	head   func(draw.Canvas) // draws the strip, which is as wide as the data; may be nil
 }
 
 // gap is the space between panels, and between a figure and its edge.
 const gap = 6
 
-// stackHeight returns what stack needs: the panels, and the marks and the label below the last.
+// stackHeight returns the height that stack needs, including the tick labels and the axis label below the last panel.
 func stackHeight(panels []panel) vg.Length {
 	h := vg.Length(gap)
 	for i := range panels {
@@ -110,14 +112,14 @@ func stackHeight(panels []panel) vg.Length {
 	return h + below(panels[len(panels)-1].plot)
 }
 
-// below returns the height of what a plot has below its axis.
+// below returns the height of the parts of a plot below its axis.
 func below(p *plot.Plot) vg.Length {
 	const some = 1000
 	c := draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: some, Y: some}}}
 	return p.DataCanvas(c).Min.Y
 }
 
-// stack draws panels one above the other with their left and right ends in line.
+// stack draws panels one above the other, with their data areas aligned left and right.
 func stack(c draw.Canvas, panels []panel) {
 	c = draw.Crop(c, gap, -gap, 0, -gap)
 	areas := make([]draw.Canvas, len(panels))
@@ -136,7 +138,7 @@ func stack(c draw.Canvas, panels []panel) {
 	}
 	for i, a := range areas {
 		p := panels[i].plot
-		// Cropping by what is missing moves the data's ends by as much, and the marks with them.
+		// Cropping by the misalignment moves the ends of the data area by about as much, but also the labels there: repeat it.
 		for range 3 {
 			data := p.DataCanvas(a)
 			a = draw.Crop(a, left-data.Min.X, right-data.Max.X, 0, 0)
@@ -169,7 +171,7 @@ func (g grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// path draws a polyline without the points that no eye could see. A NaN parts it.
+// path draws a polyline and skips points too close to be visible. A NaN interrupts it.
 type path struct {
 	x, y []float64
 	line draw.LineStyle

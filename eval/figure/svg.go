@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// fonts are those with the widths of Liberation Sans, by which the text was laid out, before any other.
+// fonts lists the fonts of the SVG. The first ones have the widths of Liberation Sans, with which the text was laid out.
 const fonts = `"Liberation Sans",Arimo,Arial,Helvetica,sans-serif`
 
-// writeSVG writes the canvas with a title for those who hear it, and with fonts to fall back to.
+// writeSVG writes the canvas, with a title for screen readers and with fallback fonts.
 func writeSVG(w io.Writer, c *vgsvg.Canvas, title string) error {
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
@@ -26,9 +26,9 @@ func writeSVG(w io.Writer, c *vgsvg.Canvas, title string) error {
 	}
 	head = strings.Replace(head, "<svg ", fmt.Sprintf("<svg role=\"img\" aria-label=\"%s\" font-family='%s' ", title, fonts), 1)
 	body = strings.NewReplacer(
-		// Every text says the same at length, without a font to fall back to.
+		// Every text element names Liberation Sans, without a fallback.
 		"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
-		// An image fills its rectangle, and it is a PNG.
+		// An image must fill its rectangle, and its data is PNG.
 		"<image ", `<image preserveAspectRatio="none" `, "data:image/jpg;", "data:image/png;",
 	).Replace(body)
 	_, err := fmt.Fprintf(w, "%s>\n<title>%s</title>\n<g %s", head, title, body)

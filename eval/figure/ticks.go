@@ -14,7 +14,7 @@ const (
 	day    = 24 * hour
 )
 
-// timeStep returns the least round time, in seconds, of which n cover a length.
+// timeStep returns the shortest round time, in seconds, of which n are at least as long as the given length.
 func timeStep(length float64, n int) float64 {
 	steps := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30,
 		minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour,
@@ -31,8 +31,9 @@ func timeStep(length float64, n int) float64 {
 	return step
 }
 
-// timeTicks marks at most n+1 round times of [lo, hi], in seconds. Times below 0 have a minus, those above a plus if
-// signed. All have the unit of the step between them, except those that are less than one of it: 12 h, 1 d, 1.5 d.
+// timeTicks returns at most n+1 ticks at round times in [lo, hi], in seconds. Times below 0 have a minus sign; if signed is true,
+// times above 0 have a plus sign. All times have the unit of the step between them, except those shorter than one unit: 12 h, 1
+// d, 1.5 d.
 func timeTicks(lo, hi float64, n int, signed bool) []plot.Tick {
 	step := timeStep(hi-lo, n)
 	unit := 0.0
@@ -59,7 +60,7 @@ func timeTicks(lo, hi float64, n int, signed bool) []plot.Tick {
 	})
 }
 
-// numberTicks marks at most n+1 round numbers of [lo, hi].
+// numberTicks returns at most n+1 ticks at round numbers in [lo, hi].
 func numberTicks(lo, hi float64, n int, unit string) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(n))))
 	for _, f := range []float64{1, 2, 5, 10} {
@@ -79,18 +80,19 @@ func ticks(lo, hi, step float64, label func(float64) string) []plot.Tick {
 	if !(step > 0) || math.IsInf(step, 0) {
 		return nil
 	}
-	const tiny = 1e-9 // of a step: an end that is meant to be round is
+	const tiny = 1e-9 // tolerance, as a fraction of a step, for ends that are meant to be round
 	for i := math.Ceil(lo/step - tiny); i <= hi/step+tiny && len(marks) < 100; i++ {
 		at := i * step
 		if i == 0 {
-			at = 0 // without a sign
+			at = 0 // avoids -0
 		}
 		marks = append(marks, plot.Tick{Value: at, Label: label(at)})
 	}
 	return marks
 }
 
-// logTicks marks the round times from lo to hi, in seconds, at their logarithms: few of them, unless the axis is short.
+// logTicks returns ticks at round times from lo to hi, in seconds, at their logarithms. It uses fine steps only if the axis is
+// short.
 func logTicks(lo, hi float64) []plot.Tick {
 	coarse := []float64{.001, .01, .1, 1, 10, minute, 10 * minute, hour, 6 * hour, day, 10 * day, 100 * day, 1000 * day}
 	fine := []float64{1, 2, 5, 10, 20, 30, minute, 2 * minute, 5 * minute, 10 * minute, 20 * minute, 30 * minute,
@@ -109,7 +111,7 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return within(coarse)
 }
 
-// shortTime writes seconds in their largest unit: 90 s, 10 min, 6 h, 2 d.
+// shortTime formats seconds in the largest suitable unit: 90 s, 10 min, 6 h, 2 d.
 func shortTime(s float64) string {
 	number := func(unit float64) string { return strconv.FormatFloat(s/unit, 'g', 3, 64) }
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Timeline draws, one line a policy, the GPUs that waiting jobs ask for and the utilisation (GPUs held of those that
-// training jobs may use) over time. Where there is an inference pool, a third panel has the servers on loan, and those
-// that the pool needs in grey, read from the first policy: its demand is the same under all.
+// Timeline draws, with one line for each policy, the number of GPUs that waiting jobs ask for and the utilisation over time: the
+// GPUs held as a fraction of the GPUs open to training. If there is an inference pool, a third panel shows the servers on loan
+// and, in grey, the servers that the pool needs. The need is read from the first policy, because it is the same under all.
 func Timeline(names []string, series []eval.Timeline) (*Figure, error) {
 	if len(names) != len(series) || len(names) == 0 {
 		return nil, fmt.Errorf("draw timeline: %d names of %d policies, want as many, at least one", len(names), len(series))
@@ -72,7 +72,7 @@ func Timeline(names []string, series []eval.Timeline) (*Figure, error) {
 	}), nil
 }
 
-// quantity is what a panel shows. Where no GPU is open there is no utilisation.
+// quantity returns a function for the quantity of a panel. If no GPU is open, the utilisation is NaN.
 func quantity(panel int) func(t *eval.Timeline, k int) float64 {
 	switch panel {
 	case 0:
@@ -108,8 +108,8 @@ func checkTimeline(t *eval.Timeline) error {
 	return nil
 }
 
-// coarse returns the steps of a quantity in at most about 500 parts: more would be finer than the print. A part has the
-// most or the mean of what falls into it.
+// coarse returns a quantity as a step function with at most about 500 steps, since more would be finer than print. The value of a
+// step is the maximum (most) or the mean of the parts in it.
 func coarse(t *eval.Timeline, of func(*eval.Timeline, int) float64, most bool) path {
 	n := len(t.Held)
 	width := (n + 499) / 500
@@ -138,7 +138,7 @@ func coarse(t *eval.Timeline, of func(*eval.Timeline, int) float64, most bool) p
 	return p
 }
 
-// area fills what lies below a path without gaps.
+// area fills the area below a path, which must not have gaps.
 type area struct{ path }
 
 func (a area) Plot(c draw.Canvas, p *plot.Plot) {
