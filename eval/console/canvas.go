@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// glyph is a rune and its colours, 0 for those of the terminal.
+// glyph is a rune with its colours; 0 is the terminal's default colour.
 type glyph struct {
 	r      rune
 	fg, bg uint8
@@ -19,10 +19,11 @@ type glyph struct {
 
 const black = 16
 
-// colours are fills of jobs out of the 256, even in lightness so that none stands out.
+// colours are the fill colours for jobs, from the terminal's palette of 256, of about equal lightness so that none stands out.
 const colours = "\x6e\xd0\x72\xcb\x50\xdc\x8b\xd9\xb3\x4b\x96\xa8"
 
-// colour is a job's in all schedules of a drawing: those with letters differ as long as the colours last, the rest go by name.
+// colour returns a job's colour, which is the same in all schedules of a drawing. Jobs with letters have distinct colours while
+// there are enough; the colour of any other job depends on its name.
 func (d *drawing) colour(name string) uint8 {
 	if letter, ok := d.letter[name]; ok {
 		return colours[int(letter-'A')%len(colours)]
@@ -32,7 +33,7 @@ func (d *drawing) colour(name string) uint8 {
 	return colours[h.Sum32()%uint32(len(colours))]
 }
 
-// canvas is lines of equal width.
+// canvas is a grid of glyphs, line by line.
 type canvas struct {
 	width  int
 	glyphs []glyph
@@ -48,7 +49,7 @@ func newCanvas(width, lines int) canvas {
 
 func (c *canvas) put(x, y int, g glyph) { c.glyphs[y*c.width+x] = g }
 
-// trim cuts the last line off if it is blank.
+// trim removes the last line if it is blank.
 func (c *canvas) trim() {
 	last := len(c.glyphs) - c.width
 	if !slices.ContainsFunc(c.glyphs[last:], func(g glyph) bool { return g.r != ' ' }) {
@@ -71,7 +72,7 @@ func (c *canvas) writeTo(w io.Writer, colour bool) error {
 			buf.WriteByte('m')
 			now = g
 		}
-		_, _ = buf.WriteRune(g.r) // Flush has the error
+		_, _ = buf.WriteRune(g.r) // Flush returns the error
 		if (i+1)%c.width == 0 {
 			if now.fg != 0 || now.bg != 0 {
 				buf.WriteString("\x1b[0m")
@@ -86,7 +87,7 @@ func (c *canvas) writeTo(w io.Writer, colour bool) error {
 // glyphs are the runes that drawings are made of.
 type glyphs struct {
 	ascii                         bool
-	shades, bars                  []rune // from little to full
+	shades, bars                  []rune // from nearly empty to full
 	wall, corner, rule, tick, cut rune
 }
 
@@ -101,7 +102,7 @@ func (g *glyphs) shade(part float64) rune { return level(g.shades, part) }
 
 func (g *glyphs) bar(part float64) rune { return level(g.bars, part) }
 
-// level picks a rune for a part of 1: the first for any that is above 0, the last for all of it, and a blank for none.
+// level returns the rune for a fraction: a blank for 0, the first rune for any fraction above 0, and the last for 1.
 func level(runes []rune, part float64) rune {
 	if part <= 0 {
 		return ' '
@@ -110,14 +111,14 @@ func level(runes []rune, part float64) rune {
 	return runes[min(max(i, 0), len(runes)-1)]
 }
 
-// Plain replaces every rune that a terminal might obey instead of show by a question mark, and if ascii is set every one beyond
-// ASCII.
+// Plain replaces control characters and other runes that a terminal does not print by question marks. If ascii is true, it also
+// replaces runes outside ASCII.
 func Plain(s string, ascii bool) string {
 	g := glyphs{ascii: ascii}
 	return strings.Map(g.plain, s)
 }
 
-// plain replaces what a terminal might obey instead of show, and what it cannot show.
+// plain returns r, or a question mark if the terminal cannot show r or might interpret it as a command.
 func (g *glyphs) plain(r rune) rune {
 	if !unicode.IsPrint(r) || g.ascii && r > unicode.MaxASCII {
 		return '?'

@@ -12,15 +12,15 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Options say what the terminal is like. A rune is taken to be as wide as a column.
+// Options describe the terminal. Every rune must be one column wide.
 type Options struct {
-	Width  int  // columns of every line, MinWidth or more
-	Height int  // lines at most, minHeight or more and half of that for every further schedule
-	Colour bool // with the escape sequences of terminals with 256 colours
+	Width  int  // columns of every line, at least MinWidth
+	Height int  // largest number of lines; at least minHeight, plus half of that for every further schedule
+	Colour bool // whether to use the escape sequences of terminals with 256 colours
 	ASCII  bool // for terminals without UTF-8
 }
 
-// The smallest drawing.
+// The smallest size of a drawing.
 const (
 	MinWidth  = 40
 	minHeight = 8
@@ -29,16 +29,17 @@ const (
 const (
 	legendLines = 2
 	axisLines   = 2
-	ownLines    = 2 // of a schedule beside its rows: title and strip
+	ownLines    = 2 // lines of a schedule besides its rows: title and strip
 	labelWidth  = 14
 )
 
-// Gantt draws schedules one above the other on one axis of time. A row is a GPU, a server or some servers in a row, whatever
-// fits; a column is a part of the time. A letter stands where one of the largest jobs, which the last lines name, holds most
-// of what is held and at least half of what there is; shades say how full the rest is. The strip below each schedule is the
-// most GPUs that waiting jobs ask for, on one scale for all. A job has the same letter and colour in all schedules.
+// Gantt draws schedules one above the other on a common time axis. A row is a GPU, a server or several servers, depending on
+// Height; a column is an interval of time. The largest jobs have letters, which the last lines explain. A cell shows a job's
+// letter if the job holds most of what is held there and at least half of the capacity; other cells are shaded by how full they
+// are. The strip below each schedule shows the largest number of GPUs that waiting jobs ask for, on the same scale for all
+// schedules. A job has the same letter and colour in all schedules.
 //
-// Every line has exactly Width runes. The drawing depends on the logs and options alone.
+// Every line has exactly Width runes. The drawing depends only on the logs and the options.
 func Gantt(w io.Writer, o Options, logs ...*sim.Log) error {
 	if least := minHeight + max(0, len(logs)-1)*minHeight/2; o.Width < MinWidth || o.Height < least {
 		return fmt.Errorf("draw schedule: %d columns and %d lines, want %d and %d or more", o.Width, o.Height, MinWidth, least)
@@ -61,11 +62,11 @@ func Gantt(w io.Writer, o Options, logs ...*sim.Log) error {
 type drawing struct {
 	Options
 	until  time.Duration
-	left   int // column where time begins
+	left   int // column where the time axis begins
 	canvas canvas
 	glyphs glyphs
 	letter map[string]rune // of a job, by its name
-	most   float64         // GPUs waited for: the top of the strips
+	most   float64         // largest number of GPUs waited for, the top of the strips
 }
 
 func (d *drawing) arrange(logs []*sim.Log) {
@@ -104,7 +105,7 @@ func (d *drawing) arrange(logs []*sim.Log) {
 	d.canvas.trim()
 }
 
-// panel draws one schedule and returns the line below it.
+// panel draws one schedule and returns the number of the line below it.
 func (d *drawing) panel(p *panel, y int) int {
 	m := eval.Measure(p.log)
 	name := cmp.Or(p.log.Scheduler, "schedule")
@@ -133,7 +134,7 @@ func (d *drawing) panel(p *panel, y int) int {
 	return y + 1
 }
 
-// cell says how full a row is during a column, and of what.
+// cell returns the glyph for how full a row is during a column, and which job holds most of it.
 func (d *drawing) cell(p *panel, row, column int) glyph {
 	i := row*p.columns + column
 	c := &p.cells[i]
@@ -149,14 +150,14 @@ func (d *drawing) cell(p *panel, row, column int) glyph {
 
 func (d *drawing) label(y int, s string) {
 	name := []rune(s)
-	if over := len(name) - (d.left - 2); over > 0 { // the end tells servers apart
+	if over := len(name) - (d.left - 2); over > 0 { // keep the end of the name, in which servers differ
 		name = append([]rune{d.glyphs.cut}, name[over+1:]...)
 	}
 	d.text(d.left-2-len(name), y, d.left-2, string(name))
 	d.canvas.put(d.left-1, y, glyph{r: d.glyphs.wall})
 }
 
-// text writes from column x on and stops short of end.
+// text writes s from column x on and truncates it before column end.
 func (d *drawing) text(x, y, end int, s string) {
 	for _, r := range s {
 		if x == end {

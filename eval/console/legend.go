@@ -12,8 +12,8 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// legend gives the jobs that held most GPU-time in any schedule a letter, as many as it has room to name, but none to those
-// that are nowhere seen alone.
+// legend assigns letters to the jobs that held most GPU-time in any schedule, as many as it has space to name. A job gets no
+// letter if it does not fill any cell by itself.
 func (d *drawing) legend(logs []*sim.Log, seen map[string]bool, y int) {
 	d.letter = map[string]rune{}
 	x, end := len("jobs: "), y+legendLines
@@ -42,8 +42,8 @@ type named struct {
 	held       float64
 }
 
-// largest returns up to 26 of the jobs that are seen, largest first, by the GPU-time that they held in the schedule where it
-// was most.
+// largest returns up to 26 of the jobs in seen, in descending order of GPU-time; for each job, the schedule in which it held most
+// counts.
 func largest(logs []*sim.Log, seen map[string]bool) []named {
 	place := map[string]int{}
 	var all []named
@@ -104,7 +104,7 @@ func (d *drawing) axis(y int) {
 
 const day = 24 * time.Hour
 
-// stepFor returns a round time of which no more than so many fit into another.
+// stepFor returns a round step that divides until into no more parts than the parameter most.
 func stepFor(until time.Duration, most int) time.Duration {
 	fits := func(step time.Duration) bool { return until/time.Duration(most) <= step }
 	for unit := time.Nanosecond; unit < time.Second; unit *= 10 {
@@ -129,7 +129,7 @@ func stepFor(until time.Duration, most int) time.Duration {
 	return 100_000 * day
 }
 
-// inUnit writes a multiple of a step in the largest unit that gives whole numbers to all of them.
+// inUnit formats a multiple of a step in the largest unit in which all multiples are whole numbers.
 func inUnit(at, step time.Duration) string {
 	if at == 0 {
 		return "0"
@@ -145,7 +145,7 @@ func inUnit(at, step time.Duration) string {
 	return at.String()
 }
 
-// short writes a time with three digits in its largest unit.
+// short formats a time with three significant digits in its largest unit.
 func short(t time.Duration) string {
 	for _, u := range []struct {
 		name string

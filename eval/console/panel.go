@@ -9,31 +9,32 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// panel is one schedule, cut into rows and columns.
+// panel is one schedule, divided into rows and columns.
 type panel struct {
 	log     *sim.Log
 	rows    []row
-	row     []int32 // of each GPU of the cluster
-	first   []int   // into row: GPU 0 of each server
+	row     []int32 // by GPU of the cluster: its row
+	first   []int   // by server: index into row of its GPU 0
 	columns int
 	width   float64 // of a column, in nanoseconds
-	cells   []cell  // row after row
+	cells   []cell  // row by row
 	line    eval.Timeline
 }
 
-// row is GPUs that are drawn as one.
+// row is a group of GPUs drawn as one row.
 type row struct {
 	label string
 	gpus  int
 }
 
-// cell is what jobs hold of a row during a column, in GPUs times nanoseconds, and the job that holds most of it.
+// cell is what jobs hold in a row during a column, in GPU-nanoseconds, and the job that holds most of it.
 type cell struct {
 	held, best float64
 	job        cluster.JobID
 }
 
-// newPanel gives every GPU a row of its own if so many fit, else every server, else as few servers as will do.
+// newPanel assigns GPUs to at most room rows: one row for each GPU if that is enough; otherwise one for each server; otherwise
+// one for as few servers as possible.
 func newPanel(log *sim.Log, room int) *panel {
 	p := &panel{log: log}
 	servers := log.Config.Cluster.Servers
@@ -66,12 +67,12 @@ func newPanel(log *sim.Log, room int) *panel {
 	return p
 }
 
-// fill adds up what every job holds of every cell.
+// fill computes the cells from what every job holds.
 func (p *panel) fill(until time.Duration, columns int) {
 	p.columns, p.cells = columns, make([]cell, len(p.rows)*columns)
 	width := float64(until) / float64(columns)
 	p.width = width
-	own := make([]float64, len(p.cells)) // of the job in hand
+	own := make([]float64, len(p.cells)) // of the current job
 	var touched []int
 	var boxes []eval.Box
 	for id, stays := range eval.Stays(p.log) {
@@ -106,10 +107,10 @@ func (p *panel) fill(until time.Duration, columns int) {
 	}
 }
 
-// capacity is what jobs can hold of a cell.
+// capacity returns the most that jobs can hold in a cell.
 func (p *panel) capacity(i int) float64 { return float64(p.rows[i/p.columns].gpus) * p.width }
 
-// full tells whether one job holds at least half of a cell, give or take what adding up loses, and of what is held.
+// full reports whether one job holds at least half of a cell's capacity and at least half of what is held there, up to rounding.
 func (p *panel) full(i int) bool {
 	c := &p.cells[i]
 	return c.held > 0 && c.best >= max(c.held, p.capacity(i))/2*(1-1e-9)

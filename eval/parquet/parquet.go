@@ -1,5 +1,5 @@
-// Package parquet writes the results of an evaluation as a Parquet file, a row a case, for DuckDB, pandas or polars. Columns
-// have the names and units of the JSON lines.
+// Package parquet writes the results of an evaluation as a Parquet file with one row for each case, for DuckDB, pandas or polars.
+// Columns have the names and units of the JSON lines.
 package parquet
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Write writes the results. Equal results are equal bytes.
+// Write writes the results. Equal results give equal bytes.
 func Write(w io.Writer, results []eval.Result) error {
 	columns := columnsOf(reflect.TypeFor[eval.Result](), nil)
-	// The file keeps its columns in order of name.
+	// A Parquet group sorts its columns by name.
 	slices.SortFunc(columns, func(a, b column) int { return strings.Compare(a.name, b.name) })
 	group := parquet.Group{}
 	for _, c := range columns {
@@ -43,11 +43,11 @@ func Write(w io.Writer, results []eval.Result) error {
 // column is a field of a result.
 type column struct {
 	name string
-	path []int // of reflect.Value.FieldByIndex
+	path []int // index for reflect.Value.FieldByIndex
 	node parquet.Node
 }
 
-// columnsOf lists the fields that JSON shows, those of embedded structs in their place.
+// columnsOf lists the fields that JSON encodes. It replaces embedded structs by their fields.
 func columnsOf(t reflect.Type, path []int) []column {
 	var all []column
 	for i := range t.NumField() {
@@ -80,7 +80,7 @@ func nodeOf(t reflect.Type) parquet.Node {
 	panic(fmt.Sprintf("parquet: no column for a result's %v", t))
 }
 
-// append adds the column's value, or values, to a row.
+// append appends the column's value, or values, to a row.
 func (c *column) append(row parquet.Row, v reflect.Value, index int) parquet.Row {
 	switch v.Kind() {
 	case reflect.Slice:

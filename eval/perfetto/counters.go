@@ -7,17 +7,17 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// counters are the numbers of an episode over time, in thousandths.
+// counters contains an episode's counters over time, in thousandths.
 type counters struct {
 	servers []cluster.ServerSpec
 	lent    []bool
 	down    []bool
-	broken  []int64 // GPUs out of order
-	held    []int64 // by each job
+	broken  []int64 // GPUs that have failed, by server
+	held    []int64 // by job
 	now     levels
 	told    levels
-	any     bool // levels were told
-	pool    bool // there is an inference pool
+	any     bool // whether any values were written
+	pool    bool // whether there is an inference pool
 }
 
 type levels struct{ queue, wanted, held, open, loan, need int64 }
@@ -35,7 +35,7 @@ func newCounters(log *sim.Log) *counters {
 	return c
 }
 
-// add adds (1) or takes away (-1) what a server gives in its present state.
+// add adds (sign 1) or removes (sign -1) what a server contributes in its present state.
 func (c *counters) add(id cluster.ServerID, sign int64) {
 	v := &c.servers[id]
 	if c.lent[id] {
@@ -83,7 +83,7 @@ func (c *counters) hold(id cluster.JobID, milli int64) {
 	c.held[id] = milli
 }
 
-// count writes the counters that have changed since they were last written: what an instant leaves behind.
+// count writes the counters that have changed since they were last written. It is called after all records of an instant.
 func (p *pen) count(at time.Duration) {
 	c := p.counters
 	now, told := &c.now, &c.told
@@ -106,7 +106,7 @@ func (p *pen) count(at time.Duration) {
 	c.told, c.any = c.now, true
 }
 
-// percent is the share of the GPUs open to training that is held, in thousandths of a percent.
+// percent returns the fraction of the GPUs open to training that is held, in thousandths of a percent.
 func (l *levels) percent() int64 {
 	if l.open == 0 {
 		return 0

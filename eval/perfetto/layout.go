@@ -11,22 +11,22 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// The processes. Servers follow in the order of their ids.
+// Process ids. Servers follow in the order of their ids.
 const (
 	clusterPID = 1 + iota
 	queuePID
 	serverPID
 )
 
-// layout says which processes and threads there are, and on which thread each worker runs. Thread ids are all different.
+// layout defines the processes and threads, and the thread of each worker. All thread ids differ.
 type layout struct {
-	preemptions, interruptions, queue int // threads
+	preemptions, interruptions, queue int // thread ids
 	server                            []int
-	gpu                               []int   // first thread of each GPU; those of one server stand together
-	first                             []int   // into gpu and depth: GPU 0 of each server
-	depth                             []int   // how many slots each GPU needs
-	lanes                             []int32 // slots of all workers of all stays that last, in the order of their records
-	slices                            []int   // of each job
+	gpu                               []int   // first thread of each GPU; the GPUs of one server are adjacent
+	first                             []int   // index into gpu and depth of GPU 0 of each server
+	depth                             []int   // number of slots of each GPU
+	lanes                             []int32 // slots of all workers of all stays of non-zero duration, in the order of their records
+	slices                            []int   // number of slices of each job
 }
 
 func (*layout) pid(id cluster.ServerID) int { return serverPID + int(id) }
@@ -56,9 +56,9 @@ func newLayout(log *sim.Log, stays [][]eval.Stay) *layout {
 	return l
 }
 
-// assign gives every worker the lowest free slot of its GPU for as long as it stays.
+// assign assigns every worker the lowest free slot of its GPU for the duration of its stay.
 func (l *layout) assign(log *sim.Log, stays [][]eval.Stay) {
-	taken := make([][]time.Duration, len(l.depth)) // until when each slot of each GPU is
+	taken := make([][]time.Duration, len(l.depth)) // by GPU and slot: the time until which it is taken
 	begun := make([]int, len(log.Jobs))
 	for i := range log.Records {
 		r := &log.Records[i]
@@ -90,7 +90,7 @@ func (l *layout) assign(log *sim.Log, stays [][]eval.Stay) {
 	}
 }
 
-// names writes what processes and threads are called, and their order: that of their ids.
+// names writes the names of processes and threads, and their order, which is that of their ids.
 func (p *pen) names() {
 	p.out.name(clusterPID, p.preemptions, "process", "cluster")
 	p.out.name(clusterPID, p.preemptions, "thread", "preemptions")
@@ -112,7 +112,7 @@ func (p *pen) names() {
 	}
 }
 
-// serverName is a server's name, and in brackets what tells it from others.
+// serverName returns a server's name, followed in brackets by its GPU type, pool and rack.
 func serverName(v *cluster.ServerSpec, id int, pools bool) string {
 	name := v.Name
 	if name == "" {

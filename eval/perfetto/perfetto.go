@@ -1,13 +1,13 @@
 // Package perfetto writes the schedule of an event log in the Trace Event Format, the JSON that ui.perfetto.dev and
 // chrome://tracing open.
 //
-// A server is a process and a GPU is one or more of its threads: jobs that share a GPU stand in slots beside each other, so
-// that no two slices of a thread overlap. A job keeps the lowest free slot of its GPU for the whole stay. All slices of a job
-// have its name and are joined by one flow, from GPU to GPU and from stay to stay. The process "cluster" holds counters and
-// what stopped jobs, the process "queue" a slice for every wait. What lasts no time is left out.
+// A server is a process and a GPU is one or more of its threads. Jobs that share a GPU have separate threads, called slots, so
+// that no two slices of a thread overlap. A job keeps the lowest free slot of its GPU for a whole stay. All slices of a job have
+// its name, and one flow joins them, from GPU to GPU and from stay to stay. The process "cluster" contains counters and the
+// events that stopped jobs; the process "queue" contains a slice for every wait. Stays and waits of no duration are left out.
 //
-// Format: "Trace Event Format", Duca and Sinclair, Google, 2016. Perfetto calls it a legacy format, read as well as it goes:
-// ids of processes and threads start at 1 and no thread shares one, because Perfetto takes them for those of Linux.
+// Format: "Trace Event Format", Duca and Sinclair, Google, 2016. Perfetto treats it as a legacy format with best-effort support.
+// Process and thread ids start at 1, and all thread ids differ, because Perfetto interprets them as Linux ids.
 package perfetto
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Write writes the schedule of a log. Time is in microseconds with up to three decimals, exactly that of the log; other times
-// are in seconds. Equal logs give equal bytes. The only errors are those of w.
+// Write writes the schedule of a log. Timestamps are in microseconds, with up to three decimals, and equal those of the log
+// exactly; other times are in seconds. Equal logs give equal bytes. Write returns only errors of w.
 func Write(w io.Writer, log *sim.Log) error {
 	stays := eval.Stays(log)
 	p := &pen{layout: newLayout(log, stays), out: newWriter(w), log: log, stays: stays, jobs: make([]progress, len(log.Jobs))}
@@ -50,17 +50,17 @@ type pen struct {
 	log      *sim.Log
 	stays    [][]eval.Stay
 	jobs     []progress
-	lane     int // into layout.lanes: the next worker to be put
+	lane     int // index into layout.lanes of the next worker to write
 	until    time.Duration
 	counters *counters
 }
 
-// progress is how far the records have come with a job.
+// progress is the position in the records of a job.
 type progress struct {
-	stay    int           // how many of its stays have begun
-	slices  int           // how many of its slices are written
+	stay    int           // number of its stays that have begun
+	slices  int           // number of its slices written
 	since   time.Duration // when its latest wait began
-	waiting bool          // a slice of the queue is open
+	waiting bool          // whether a slice of the queue is open
 }
 
 func (p *pen) follow(r *sim.Record) {
@@ -87,13 +87,13 @@ func (p *pen) follow(r *sim.Record) {
 	}
 }
 
-// happened writes an instant of a server.
+// happened writes an instant event for a server.
 func (p *pen) happened(r *sim.Record, name string) {
 	p.out.instant(r.At, p.pid(r.Server), p.server[r.Server], name)
 	p.out.close()
 }
 
-// stopped writes an instant of a job that lost its GPUs.
+// stopped writes an instant event for a job that lost its GPUs.
 func (p *pen) stopped(r *sim.Record, tid int) {
 	j := &p.log.Jobs[r.Job]
 	p.out.instant(r.At, clusterPID, tid, j.Name)
@@ -104,7 +104,7 @@ func (p *pen) stopped(r *sim.Record, tid int) {
 	p.out.close()
 }
 
-// beginWait opens a slice of the queue, unless the job starts at the same instant.
+// beginWait opens a slice in the queue, unless the job starts at the same instant.
 func (p *pen) beginWait(r *sim.Record) {
 	now, j := &p.jobs[r.Job], &p.log.Jobs[r.Job]
 	now.since = r.At
@@ -133,7 +133,7 @@ func (p *pen) endWait(id cluster.JobID, at time.Duration) {
 	}
 }
 
-// stay writes a slice for every worker of a job that begins a stay.
+// stay writes a slice for every worker of a job whose stay begins.
 func (p *pen) stay(r *sim.Record) {
 	now := &p.jobs[r.Job]
 	s := &p.stays[r.Job][now.stay]
@@ -155,7 +155,7 @@ func (p *pen) stay(r *sim.Record) {
 	}
 }
 
-// describe writes what a slice says when it is clicked on.
+// describe writes the details that the viewer shows for a selected slice.
 func (p *pen) describe(s *eval.Stay, r *sim.Record, now *progress, all cluster.Placement, piece int) {
 	j := &p.log.Jobs[r.Job]
 	p.out.args()

@@ -12,13 +12,13 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// writer writes one event after another, each on a line of its own. Phase and time come first: old readers look for them
-// before they understand every escape in a name.
+// writer writes events, each on its own line. Phase and time come first, because old readers search for them before they parse
+// all escapes in a name.
 type writer struct {
 	buf    *bufio.Writer // keeps the first error
-	b      []byte        // the event in hand
+	b      []byte        // the current event
 	count  int
-	fields int // of the object in hand
+	fields int // of the current object
 	inArgs bool
 }
 
@@ -28,7 +28,7 @@ func newWriter(w io.Writer) *writer {
 	return &writer{buf: buf}
 }
 
-// open begins an event; metadata has no time.
+// open begins an event. Metadata events have no time.
 func (w *writer) open(phase byte) {
 	w.b = append(w.b[:0], "\n{\"ph\":\""...)
 	w.b = append(w.b, phase, '"')
@@ -42,7 +42,7 @@ func (w *writer) at(t time.Duration, pid, tid int, name string) {
 	w.text("name", name)
 }
 
-// args opens what the event says more of itself; every field after it goes there.
+// args opens the event's arguments; all fields written after it belong to them.
 func (w *writer) args() {
 	w.key("args")
 	w.b = append(w.b, '{')
@@ -60,7 +60,7 @@ func (w *writer) close() {
 	w.buf.Write(w.b)
 }
 
-// name names a process or a thread, and gives it its place among its like.
+// name writes the name of a process or a thread and its sort index.
 func (w *writer) name(pid, tid int, kind, name string) {
 	index := tid
 	if kind == "process" {
@@ -88,7 +88,7 @@ func (w *writer) slice(s *eval.Stay, pid, tid int, name string) {
 	w.text("cat", "job")
 }
 
-// flow joins a slice to the one before and the one after it of the same flow.
+// flow joins a slice to the previous and the next slice of the same flow.
 func (w *writer) flow(id int, in, out bool) {
 	if !in && !out {
 		return
@@ -123,7 +123,7 @@ func (w *writer) counter(at time.Duration, tid int, name, unit string, milli int
 	w.close()
 }
 
-// end closes the list of events and says what the episode was.
+// end closes the list of events and writes metadata about the episode.
 func (w *writer) end(log *sim.Log) error {
 	w.buf.WriteString("\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{")
 	w.b, w.fields = w.b[:0], 0
@@ -158,7 +158,7 @@ func (w *writer) text(name, value string) {
 	w.b = appendText(w.b, value)
 }
 
-// some writes a text unless it is empty.
+// some writes a text field unless the value is empty.
 func (w *writer) some(name, value string) {
 	if value != "" {
 		w.text(name, value)
@@ -192,7 +192,7 @@ func (w *writer) seconds(name string, d time.Duration) {
 
 func appendMilli(b []byte, n int64) []byte { return appendDecimal(b, n, 3) }
 
-// appendDecimal appends n / 10^places exactly, as short as it goes. n is 0 or more.
+// appendDecimal appends n / 10^places exactly, without trailing zeros. n must be 0 or more.
 func appendDecimal(b []byte, n int64, places int) []byte {
 	unit := int64(1)
 	for range places {
@@ -210,7 +210,7 @@ func appendDecimal(b []byte, n int64, places int) []byte {
 	return b
 }
 
-// appendText appends a JSON string. What is not UTF-8 becomes U+FFFD.
+// appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
