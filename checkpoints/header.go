@@ -129,7 +129,7 @@ func (p headerParser) offsets() ([2]int64, error) {
 	return [2]int64(numbers), nil
 }
 
-// numbers reads an array of non-negative integers with at most most elements.
+// numbers reads an array of non-negative integers. The parameter most is the largest number of elements.
 func (p headerParser) numbers(most int) ([]int64, error) {
 	if err := p.delim('['); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func arrange(dst, edges []uint64, count []int32, shift uint) {
 	}
 }
 
-// top keeps the most agents with the highest scores, best first, and on a tie the earlier.
+// top keeps the agents with the highest scores, best first; on a tie it prefers the earlier. most is the largest number to keep.
 type top[T kernel.Float] struct {
 	most int
 	of   []int32

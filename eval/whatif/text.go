@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// WriteText writes the result as text, with at most most jobs, or with all jobs if most is negative.
+// WriteText writes the result as text. The parameter most is the largest number of jobs to write; if it is negative, all.
 func (r *Result) WriteText(w io.Writer, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // keeps the first error, which Flush returns
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
