@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// made are results of three windows and two seeds: the mean JCT of "new" is 10, 20 and 30 % below that of "old".
+// made returns results for three windows and two seeds, in which the mean JCT of "new" is 10, 20 and 30 % below that of "old".
 func made() []Result {
 	var results []Result
 	for w, window := range []string{"test-0", "test-1", "test-2"} {
@@ -45,7 +45,7 @@ func TestComparePairsWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := c.Policies[1].Metrics[0]
-	// Student's t with 2 degrees of freedom: 4.3027 standard errors to each side.
+	// Student's t with 2 degrees of freedom: the interval extends 4.3027 standard errors to each side.
 	half := 4.302652729911275 * 10 / math.Sqrt(3)
 	for _, x := range []struct {
 		name      string
@@ -73,7 +73,7 @@ func TestComparePairsWindows(t *testing.T) {
 	}
 }
 
-// Every figure of a comparison is what plain loops over the results give.
+// TestCompareAgainstPlainLoops checks that every figure of a comparison equals the result of plain loops over the results.
 func TestCompareAgainstPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows, seeds := rapid.IntRange(1, 6).Draw(t, "windows"), rapid.IntRange(1, 4).Draw(t, "seeds")
@@ -91,7 +91,7 @@ func TestCompareAgainstPlainLoops(t *testing.T) {
 				}
 			}
 		}
-		// In which order the results come does not matter to the figures.
+		// The order of the results must not affect the figures.
 		shuffled := rapid.Permutation(results).Draw(t, "results")
 		c, err := Compare(shuffled, "base")
 		if err != nil {
@@ -136,7 +136,7 @@ func TestCompareAgainstPlainLoops(t *testing.T) {
 			if m.Wins+m.Ties < wins || m.Wins > wins+ties {
 				t.Fatalf("%s wins %d and ties %d, want %d and %d", name, m.Wins, m.Ties, wins, ties)
 			}
-			const slack = 1e-9 // of rounding
+			const slack = 1e-9 // for rounding
 			if m.Relative.Lo > m.Relative.Mean+slack || m.Relative.Mean > m.Relative.Hi+slack {
 				t.Fatalf("the interval of %s, %+v, does not hold its mean", name, *m.Relative)
 			}

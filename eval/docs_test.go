@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The page lists every quantity as the code has it; -update writes its table anew.
+// TestDocsListTheQuantities checks that the page lists every quantity as the code defines it. With -update it rewrites the table.
 func TestDocsListTheQuantities(t *testing.T) {
 	const path = "../docs/evaluation.md"
 	const head = "| key | in tables | unit | better | what it is |\n|---|---|---|---|---|\n"

@@ -29,7 +29,7 @@ func TestFinishTimeFairnessIsThatOfPlainLoops(t *testing.T) {
 					open.Add(open, big.NewRat(1000*c.open()*int64(d), 1))
 				}
 			})
-			if open.Sign() == 0 { // the fair share of nothing takes for ever
+			if open.Sign() == 0 { // with nothing open, a fair share takes forever
 				rho = append(rho, 0)
 				continue
 			}
@@ -55,7 +55,7 @@ func TestFinishTimeFairnessIsThatOfPlainLoops(t *testing.T) {
 	})
 }
 
-// One GPU, or two, and jobs of one GPU one after the other.
+// TestFinishTimeFairnessByHand checks rho on one or two GPUs, where jobs of one GPU run one after another.
 func TestFinishTimeFairnessByHand(t *testing.T) {
 	const s = time.Second
 	inTurn := &script{"in turn", func(tx *cluster.Txn) error {
@@ -75,11 +75,12 @@ func TestFinishTimeFairnessByHand(t *testing.T) {
 		p99, unfair float64
 	}{
 		{"nobody waits", 2, []trace.Job{job("a", 0, 100*s, 1), job("b", 0, 100*s, 1)}, 1, 0},
-		// a and b ask for 2 GPUs until a ends, then b for 1: b has 200 s of its fair 150 s, a 100 s of its fair 200 s.
+		// a and b ask for 2 GPUs until a ends, then b asks for 1: b takes 200 s, its fair share 150 s; a takes 100 s, its fair share
+		// 200 s.
 		{"who waits has less than a fair share", 1, []trace.Job{job("a", 0, 100*s, 1), job("b", 0, 100*s, 1)},
 			.99*200/150 + .01*100/200, .5},
-		// b waits for 60 s. From 110 s on c asks for another GPU: 250 GPU-seconds in the 150 s of b, whose fair share of 90 s of
-		// work is 150 s. c has 140 s, of a fair share of 100·180/140.
+		// b waits for 60 s. From 110 s on c asks for another GPU: the jobs ask for 250 GPU-seconds in the 150 s of b, so the fair share
+		// of its 90 s of work is 150 s. c takes 140 s; its fair share is 100·180/140.
 		{"exactly the fair share is not unfair", 1, []trace.Job{job("a", 0, 60*s, 1), job("b", 0, 90*s, 1), job("c", 110*s, 100*s, 1)},
 			.98*140*140/18000 + .02, 1. / 3},
 		{"a second's wait of a job of a second is no matter", 1, []trace.Job{job("a", 0, s, 1), job("b", 0, s, 1)},

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// meddler is a scheduler that does anything: it places, moves, resizes, stops, lends and takes back at random.
+// meddler is a scheduler that tries random operations: it places, moves, resizes, preempts, lends and reclaims.
 type meddler struct {
 	draw  *rand.Rand
 	wakes int
@@ -37,7 +37,7 @@ func (m *meddler) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// meddle tries one operation; a refusal is as good as any answer.
+// meddle tries one random operation. It ignores whether the state refuses the operation.
 func (m *meddler) meddle(tx *cluster.Txn) {
 	s := tx.View()
 	pick := func(ids []cluster.JobID) (cluster.JobID, bool) {
@@ -68,7 +68,7 @@ func (m *meddler) meddle(tx *cluster.Txn) {
 	}
 }
 
-// spread puts a gang that the job can run with on servers in random order.
+// spread returns a placement of a gang size that the job allows, on servers in random order.
 func (m *meddler) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left, amount := spec.Least()+m.draw.Int32N(spec.Most()-spec.Least()+1), spec.Request
@@ -85,7 +85,7 @@ func (m *meddler) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement
 	return p
 }
 
-// drawLog draws an episode in which anything may happen, and plays it.
+// drawLog draws a random episode and plays it with a meddler. Any kind of record may occur.
 func drawLog(t *rapid.T) *sim.Log {
 	spec := cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), 1)
 	for i := range spec.Servers {
@@ -151,19 +151,19 @@ func drawAnyJobs(t *rapid.T, spec *cluster.Spec) (jobs []trace.Job) {
 	return jobs
 }
 
-// seconds draws a time with few steps, and now and then a nanosecond more.
+// seconds draws a whole number of seconds, and sometimes a nanosecond more.
 func seconds(t *rapid.T, name string, most int) time.Duration {
 	d := time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Second
 	return d + time.Duration(max(rapid.IntRange(-3, 1).Draw(t, name+" and ns"), 0))
 }
 
-// scene is what a log says of one instant, put together from its records one by one.
+// scene is the state at one time according to a log, rebuilt from its records one by one.
 type scene struct {
 	log    *sim.Log
 	placed map[cluster.JobID]*sim.Record
-	known  map[cluster.JobID]bool // submitted and not finished
+	known  map[cluster.JobID]bool // jobs submitted and not finished
 	lent   map[cluster.ServerID]bool
-	out    map[[2]int32]bool // server and GPU, -1 for all of it
+	out    map[[2]int32]bool // server and GPU; GPU -1 for the whole server
 	need   int64
 }
 
@@ -196,7 +196,7 @@ func sceneAfter(log *sim.Log, records int) scene {
 	return c
 }
 
-// scenes calls yield with every stretch of time of a log between two instants, and the scene of it.
+// scenes calls yield for every interval between two instants of a log, with the scene during the interval.
 func scenes(log *sim.Log, yield func(from, to time.Duration, c scene)) {
 	since := time.Duration(0)
 	for i, r := range log.Records {
@@ -207,7 +207,7 @@ func scenes(log *sim.Log, yield func(from, to time.Duration, c scene)) {
 	}
 }
 
-// free returns what is free of a server's GPUs, nil if training may not use it.
+// free returns the free capacity of each of a server's GPUs, or nil if training may not use the server.
 func (c *scene) free(id cluster.ServerID) []int32 {
 	v := c.log.Config.Cluster.Servers[id]
 	if c.out[[2]int32{int32(id), -1}] || v.Pool == cluster.Inference && !c.lent[id] {
@@ -233,7 +233,7 @@ func (c *scene) free(id cluster.ServerID) []int32 {
 	return free
 }
 
-// fragmented returns what is free in all, and what of it a job of the workload cannot use on average.
+// fragmented returns the free capacity, and how much of it an average job of the workload cannot use.
 func (c *scene) fragmented() (free, lost float64) {
 	jobs := c.log.Jobs[c.log.Config.Warm:]
 	for id, v := range c.log.Config.Cluster.Servers {
@@ -258,7 +258,7 @@ func (c *scene) fragmented() (free, lost float64) {
 	return free, lost
 }
 
-// asked is what all jobs ask for that are known, in thousandths of a GPU.
+// asked returns the thousandths of GPUs that all known jobs ask for.
 func (c *scene) asked() (milli int64) {
 	for id := range c.known {
 		milli += int64(c.log.Jobs[id].Workers) * int64(c.log.Jobs[id].Request.GPUMilli)
@@ -266,7 +266,7 @@ func (c *scene) asked() (milli int64) {
 	return milli
 }
 
-// waiting counts the jobs that wait, and what they ask for.
+// waiting returns the number of waiting jobs and what they ask for.
 func (c *scene) waiting() (jobs, milli int64) {
 	for id := range c.known {
 		if c.placed[id] == nil {
@@ -276,7 +276,7 @@ func (c *scene) waiting() (jobs, milli int64) {
 	return jobs, milli
 }
 
-// open counts the GPUs that training may use.
+// open returns the number of GPUs open to training.
 func (c *scene) open() (gpus int64) {
 	for id := range c.log.Config.Cluster.Servers {
 		for g := range c.free(cluster.ServerID(id)) {
@@ -315,7 +315,7 @@ func TestFragmentationIsWhatTheWorkloadCannotUse(t *testing.T) {
 	})
 }
 
-// Two servers of 4 GPUs, one of them of type b, for the time that a job of 10 s takes.
+// TestFragmentationOfPlacements checks the fragmentation during a job of 10 s, on two servers of 4 GPUs, one of them of type b.
 func TestFragmentationOfPlacements(t *testing.T) {
 	const s = time.Second
 	share := func(j trace.Job, milli int32) trace.Job { j.Request.GPUMilli = milli; return j }
@@ -334,7 +334,7 @@ func TestFragmentationOfPlacements(t *testing.T) {
 		name string
 		runs trace.Job
 		on   cluster.Placement
-		also []trace.Job // in the mix, but too late to run
+		also []trace.Job // in the mix, but submitted too late to run
 		want float64
 	}{
 		{"whole GPUs fit jobs of one GPU", one, pieces(1000, 1), nil, 0},
@@ -365,7 +365,7 @@ func TestFragmentationOfPlacements(t *testing.T) {
 	}
 }
 
-// A workload of more shapes than the table of recent ones holds is counted shape by shape.
+// TestMixCountsEveryShape checks that mixOf counts every shape of a workload with more shapes than its cache has entries.
 func TestMixCountsEveryShape(t *testing.T) {
 	var jobs []trace.Job
 	want := map[shape]int64{}

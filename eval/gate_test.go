@@ -16,7 +16,8 @@ func gateOf(t *testing.T, text string) *Gate {
 	return g
 }
 
-// The mean JCT of "new" is 20 % below that of "old", with an interval that holds 0.
+// TestGateChecksBounds checks bounds on a comparison in which the mean JCT of "new" is 20 % below that of "old", with an interval
+// that includes 0.
 func TestGateChecksBounds(t *testing.T) {
 	c, err := Compare(made(), "old")
 	if err != nil {
@@ -34,9 +35,9 @@ func TestGateChecksBounds(t *testing.T) {
 		{"metric: gpu_utilisation, min: 0.75", true},
 		{"metric: gpu_utilisation, min: 0.76", false},
 		{"metric: preemptions, max: 3", true},
-		{"metric: preemptions, of: relative, max: 1000", false}, // old has none: there is no such figure
+		{"metric: preemptions, of: relative, max: 1000", false}, // old has 0 preemptions, so there is no relative difference
 		{"metric: makespan_s, min: 86400, max: 86400", true},
-		{"metric: makespan_s, scenario: other-v1, max: 1", true}, // about nothing that was compared: Fits refuses it
+		{"metric: makespan_s, scenario: other-v1, max: 1", true}, // the scenario is not compared; Fits returns an error for this
 	} {
 		gate := gateOf(t, "bounds: [{policy: new, why: made, "+g.bound+"}]")
 		met := true

@@ -19,7 +19,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// contents reads the files of a folder by name, but for those that hold wall-clock times.
+// contents returns the contents of the files of a folder, by name, except for wall-clock times.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -44,7 +44,8 @@ func same(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// journaled is a small plan with a clock that counts its calls, and a count of the cases that are played.
+// journaled returns a small plan with a journal and a clock that advances at each call. The plan counts in played the cases
+// simulated.
 func journaled(t *testing.T, dir string, played *int, names ...string) Plan {
 	plan := smallPlan(t, names...)
 	plan.Journal, plan.Build, plan.Workers = dir, "a build", 1
@@ -73,8 +74,8 @@ func encoded(t *testing.T, results []Result) string {
 	return b.String()
 }
 
-// A run that is stopped anywhere, even with a line half written, goes on and ends with the same results and the same bytes as
-// one that nobody disturbed, and no finished case is played twice.
+// TestResumedEqualsUndisturbed checks that a run which is stopped anywhere, even in the middle of a line, resumes and ends with
+// the same results and the same bytes as an uninterrupted run, and that it plays no finished case twice.
 func TestResumedEqualsUndisturbed(t *testing.T) {
 	var played int
 	whole := t.TempDir()
@@ -122,7 +123,7 @@ func TestResumedEqualsUndisturbed(t *testing.T) {
 	}
 }
 
-// In the end the journal stands in the order of the plan, whichever case was done first.
+// TestJournalDoesNotTellWhoWasFaster checks that the final journal has the order of the plan, whichever case finished first.
 func TestJournalDoesNotTellWhoWasFaster(t *testing.T) {
 	var want map[string]string
 	for _, workers := range []int{1, 2} {
@@ -150,7 +151,7 @@ func TestJournalDoesNotTellWhoWasFaster(t *testing.T) {
 	}
 }
 
-// tear appends the beginning of a line.
+// tear appends an incomplete line.
 func tear(t *testing.T, path string, r *rand.Rand) {
 	t.Helper()
 	f, err := appendTo(path)
@@ -164,12 +165,12 @@ func tear(t *testing.T, path string, r *rand.Rand) {
 	}
 }
 
-// What is played again is what may have changed, and nothing else.
+// TestOnlyNewCasesArePlayed checks that a second run plays exactly the cases whose result may have changed.
 func TestOnlyNewCasesArePlayed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Plan)
-		again  int // of 8 cases a policy
+		again  int // number of cases played again, of 8 for each policy
 	}{
 		{"the same plan", func(*Plan) {}, 0},
 		{"a policy more", func(p *Plan) { p.Policies = append(p.Policies, policies("las")...) }, 8},
@@ -212,7 +213,7 @@ func TestOnlyNewCasesArePlayed(t *testing.T) {
 	}
 }
 
-// A folder in which a plan is being played takes no other.
+// TestTwoPlansInOneFolder checks that Run returns an error for a folder in which another plan runs.
 func TestTwoPlansInOneFolder(t *testing.T) {
 	dir, played := t.TempDir(), 0
 	var errs []error
@@ -236,8 +237,8 @@ func TestTwoPlansInOneFolder(t *testing.T) {
 	}
 }
 
-// A line with a digit changed, or anything else, is not a result: its case is played again, and the user is told of the line. So
-// is a line of a version without checksums.
+// TestChangedLinesArePlayedAgain checks that a line with a changed digit, or any other damage, does not count as a result: Run
+// plays its case again and reports the line. The same holds for a line without a checksum, from an older version.
 func TestChangedLinesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0
 	path := filepath.Join(dir, journalName)
@@ -298,7 +299,7 @@ func TestChangedLinesArePlayedAgain(t *testing.T) {
 	}
 }
 
-// No single changed byte of a line passes.
+// TestEveryByteOfALineCounts checks that unseal rejects a line with any single byte changed.
 func TestEveryByteOfALineCounts(t *testing.T) {
 	var e entry
 	whole, err := seal(entry{"0123", &Result{Case: Case{Scenario: "a", Policy: "p", Seed: 7}}})
@@ -319,7 +320,7 @@ func TestEveryByteOfALineCounts(t *testing.T) {
 	}
 }
 
-// A schedule that is gone or damaged is made again, with its case.
+// TestLostSchedulesArePlayedAgain checks that Run recreates a missing or damaged schedule by playing its case again.
 func TestLostSchedulesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0
 	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil {
@@ -351,7 +352,8 @@ func TestJournalThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-// Whatever stands in a journal, it is opened without a panic, and a result is only taken from a line with its checksum.
+// FuzzJournal checks that a journal with any content opens without a panic, and that results come only from lines with a valid
+// checksum.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"key":"x","result":{"scenario":"a","seed":1,"mean_jct_s":1}}`))
 	f.Add([]byte("{\n\x00}\n[]"))

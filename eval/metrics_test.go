@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// script is a scheduler that does what a test writes.
+// script is a scheduler that runs a function of the test.
 type script struct {
 	name string
 	do   func(tx *cluster.Txn) error
@@ -52,8 +52,9 @@ func episode(t testing.TB, cfg sim.Config, jobs []trace.Job, s cluster.Scheduler
 	return e.Log()
 }
 
-// On two servers of 2 GPUs: a runs on server 0 from 10 to 40, is stopped by the arrival of b at 20 and starts again at 45,
-// with 5 s of overhead; b runs on both servers from 20 to 45; c, of half a second, waits from 30 to 45 and is moved at once.
+// timeline returns a log on two servers of 2 GPUs. a runs on server 0 from 10 s to 40 s, except that the arrival of b at 20 s
+// preempts it; it starts again at 45 s, with 5 s of overhead. b runs on both servers from 20 s to 45 s. c, of half a second,
+// waits from 30 s to 45 s and is moved soon after its start.
 func timeline(t testing.TB) *sim.Log {
 	const s = time.Second
 	jobs := []trace.Job{job("a", 10*s, 30*s, 2), job("b", 20*s, 25*s, 4), job("c", 30*s, s/2, 1)}
@@ -86,17 +87,18 @@ func timeline(t testing.TB) *sim.Log {
 func TestMeasureKnownTimeline(t *testing.T) {
 	log := timeline(t)
 	got := Measure(log)
-	// a ends at 45 + 5 + 20 = 70, b at 45, c at 45.25 + 5 + 0.25 = 50.5.
+	// a ends at 45 + 5 + 20 = 70 s, b at 45 s, c at 45.25 + 5 + 0.25 = 50.5 s.
 	want := Metrics{
 		Jobs: 3, Finished: 3,
 		SumJCT: 60 + 25 + 20.5, MeanJCT: 105.5 / 3, P50JCT: 25, P95JCT: 25 + .9*35, P99JCT: 25 + .98*35,
 		MeanQueueing: 5, P50Queueing: 0, P95Queueing: .9 * 15, P99Queueing: .98 * 15,
 		Makespan: 60, MeanSlowdown: (2 + 1 + 2.05) / 3, P50Slowdown: 2, P95Slowdown: 2 + .9*.05, P99Slowdown: 2 + .98*.05,
-		// All jobs ask for 2 GPUs from 10 to 20, 6 to 30, 7 to 45, 3 to 50.5 and 2 to 70, of 4: a 240.5 of 240, b 165 of 100, c
-		// 121.5 of 82 GPU-seconds. b has less than its fair share of time, a and c more.
+		// All jobs together ask for 2 of the 4 GPUs from 10 s to 20 s, for 6 until 30 s, 7 until 45 s, 3 until 50.5 s and 2 until 70 s.
+		// In the lifetimes of a, b and c they ask for 240.5, 165 and 121.5 GPU-seconds; 240, 100 and 82 are open. b takes less time
+		// than with its fair share, a and c more.
 		P99FTF: .02*20.5/(10*121.5/82) + .98*60/(30*240.5/240), Unfair: 2. / 3,
 		Utilisation: (2*10 + 4*25 + 2*25 + 5.5) / (4. * 60),
-		// 2 free GPUs of a server are of use to all jobs, the 1 beside c to c alone.
+		// All jobs can use 2 free GPUs of a server; only c can use the single GPU beside c.
 		Fragmentation: 5.5 * 2 / 3 / (2*10 + 5.5 + 2*19.5),
 		Preemptions:   1, Migrations: 1, Events: 3 + 4 + 1 + 1 + 3 + 1,
 	}
@@ -105,7 +107,7 @@ func TestMeasureKnownTimeline(t *testing.T) {
 	}
 }
 
-// near compares metrics up to the rounding of divisions.
+// near reports whether metrics are equal up to the rounding of divisions.
 func near(a, b Metrics) bool {
 	if a.Truncated != b.Truncated {
 		return false
@@ -155,7 +157,7 @@ func TestTruncatedEpisodeCountsWhatHappened(t *testing.T) {
 	got := Measure(log)
 	want := Metrics{
 		Jobs: 4, Finished: 1, Truncated: "horizon 50s", SumJCT: 10, MeanJCT: 10, P50JCT: 10, P95JCT: 10, P99JCT: 10,
-		Makespan: 10, MeanSlowdown: 1, P50Slowdown: 1, P95Slowdown: 1, P99Slowdown: 1, P99FTF: 2. / 3, // 30 GPU-seconds of 20
+		Makespan: 10, MeanSlowdown: 1, P50Slowdown: 1, P95Slowdown: 1, P99Slowdown: 1, P99FTF: 2. / 3, // jobs ask for 30 of the 20 GPU-seconds
 		Utilisation: (10. + 50) / 100, Fragmentation: .25, Events: 3 + 2 + 1 + 1,
 	}
 	if !near(got, want) {
@@ -201,7 +203,7 @@ func TestEmptyLogMeasuresZero(t *testing.T) {
 	}
 }
 
-// A sum of GPU-time is exact where 64 bits of nanoseconds would overflow.
+// TestSumIsExactBeyond64Bits checks that a sum of GPU-time is exact where 64 bits of nanoseconds would overflow.
 func TestSumIsExactBeyond64Bits(t *testing.T) {
 	var s sum
 	const year = 365 * 24 * time.Hour
@@ -214,7 +216,7 @@ func TestSumIsExactBeyond64Bits(t *testing.T) {
 	}
 }
 
-// Differences and comparisons of sums are those of integers without a limit.
+// TestSumsCompareExactly checks differences and comparisons of sums against big integers.
 func TestSumsCompareExactly(t *testing.T) {
 	whole := func(s sum) *big.Int {
 		x := new(big.Int).SetUint64(s.hi)
@@ -244,7 +246,8 @@ func TestSumsCompareExactly(t *testing.T) {
 	})
 }
 
-// Whatever the workload and the policy, the metrics are those of plain loops over seconds and jobs.
+// TestMeasureAgreesWithPlainLoops checks that, for any workload and policy, Measure returns what plain loops over seconds and
+// jobs return.
 func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := make([]trace.Job, rapid.IntRange(1, 12).Draw(t, "jobs"))
@@ -270,7 +273,8 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 	})
 }
 
-// plainly measures a terminated log whose times are whole seconds, second by second. GPUs are whole.
+// plainly computes the metrics of a finished log second by second. All times must be whole seconds, and jobs must hold whole
+// GPUs.
 func plainly(log *sim.Log) Metrics {
 	m := Metrics{Jobs: len(log.Jobs), Events: len(log.Records)}
 	var jcts, queueings, slowdowns []float64
@@ -373,7 +377,8 @@ func plainQuantile(xs []float64, p float64) float64 {
 	return xs[lo]*(1-(h-float64(lo))) + xs[hi]*(h-float64(lo))
 }
 
-// A log that ends in mid-run, as an error of a scheduler leaves it, is measured up to its last record.
+// TestMeasureLogWithoutEnd checks that Measure covers a log that stops in the middle, as after an error of a scheduler, up to its
+// last record.
 func TestMeasureLogWithoutEnd(t *testing.T) {
 	log := timeline(t)
 	log.Outcome = sim.Outcome{}
@@ -389,8 +394,8 @@ func TestMeasureLogWithoutEnd(t *testing.T) {
 	}
 }
 
-// An inference pool of two servers: what it needs beyond what it has is unserved, what is on loan or down serves nobody, and
-// training has the GPUs of what is on loan.
+// TestMeasureLoans checks the metrics of an inference pool of two servers. What the pool needs beyond its own servers is
+// unserved; servers on loan or down do not serve; training can use the GPUs of servers on loan.
 func TestMeasureLoans(t *testing.T) {
 	const s = time.Second
 	one := cluster.Amount{GPUMilli: cluster.WholeGPU}
@@ -425,8 +430,8 @@ func TestMeasureLoans(t *testing.T) {
 		return tx.Place(1, on(1, 2))
 	}
 	got := Measure(episode(t, cfg, jobs, &script{"script", step}))
-	// b holds server 1 until it is seized at 30 s, starts again on server 0 at 100 s with 170 s left, and ends at 270 s. Servers
-	// short: 1 of 2 from 20 s to 30 s; none from 30 s on but while server 2 is down, when 1 serves 1. Demand: 10 + 80 + 210.
+	// b holds server 1 until it is seized at 30 s, restarts on server 0 at 100 s with 170 s left, and ends at 270 s. From 20 s to 30
+	// s the pool lacks 1 of 2 servers. Later it lacks none; while server 2 is down, it needs 1 and has 1. Demand: 10 + 80 + 210.
 	if got.MeanLent != 30./270 || got.Unserved != 10./300 || got.Loans != 1 || got.Reclaims != 0 ||
 		got.Seizures != 1 || got.Interruptions != 1 || got.Failures != 2 {
 		t.Errorf("lent %v, unserved %v, %d loans, %d reclaims, %d seizures, %d interruptions, %d failures: "+
@@ -438,7 +443,7 @@ func TestMeasureLoans(t *testing.T) {
 	}
 }
 
-// Dealing to buckets gives the very quantiles of sorting.
+// TestTailsAreThoseOfSortedNumbers checks that tails returns exactly the quantiles of sorted numbers.
 func TestTailsAreThoseOfSortedNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -461,7 +466,7 @@ func TestTailsAreThoseOfSortedNumbers(t *testing.T) {
 	})
 }
 
-// A log of 50,000 jobs on 512 GPUs, and what measuring it costs.
+// BenchmarkMeasure measures Measure on a log of 50,000 jobs on 512 GPUs.
 func BenchmarkMeasure(b *testing.B) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	workers := []int32{1, 1, 1, 1, 1, 2, 2, 4, 8, 16}
@@ -486,7 +491,8 @@ func BenchmarkMeasure(b *testing.B) {
 	}
 }
 
-// Every number of Metrics is a quantity, found under its JSON key, or one of the few that nobody compares.
+// TestEveryNumberIsAQuantity checks that every number of Metrics is a quantity with the same JSON key, except for a few that are
+// not compared.
 func TestEveryNumberIsAQuantity(t *testing.T) {
 	apart := []string{"jobs", "finished", "sum_jct_s", "events", "failures"}
 	seen := map[string]bool{}

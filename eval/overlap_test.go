@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// A plan in which a policy meets jobs that it was trained on is refused, unless that is wanted.
+// TestOverlapIsRefused checks that Validate rejects a plan that evaluates a policy on jobs it was trained on, unless Plan.Overlap
+// is set.
 func TestOverlapIsRefused(t *testing.T) {
 	plan := Plan{
 		Suites: []Suite{
@@ -36,7 +37,7 @@ func TestOverlapIsRefused(t *testing.T) {
 	}
 }
 
-// A policy that lacks a case is left out where it does, and stays elsewhere.
+// TestComplete checks that Complete removes a policy only from the scenarios in which it lacks a case.
 func TestComplete(t *testing.T) {
 	plan := Plan{
 		Suites: []Suite{

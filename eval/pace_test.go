@@ -7,8 +7,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// With cases that take what they are said to, the estimate is right as soon as each policy was seen once, although one policy
-// is a hundred times as slow as the other; a mean over all cases would be far off.
+// TestLeftForeseesUnequalCases checks the estimate with two policies, one a hundred times as slow as the other. As soon as each
+// policy has finished one case, the estimate must be exact; a mean over all cases would be far off.
 func TestLeftForeseesUnequalCases(t *testing.T) {
 	cost := []float64{1, 100}
 	plan := Plan{
@@ -24,7 +24,7 @@ func TestLeftForeseesUnequalCases(t *testing.T) {
 		c := &r.tasks[i]
 		r.pace.begin(i, plan.Clock())
 		r.next = i + 1
-		if i > 2 { // half-way through a case what has passed of it is taken off
+		if i > 2 { // halfway through a case, the estimate must be less by the elapsed time
 			now += cost[c.policy] / 2
 			if left := r.left().Seconds(); left < total-now-1e-6 || left > total-now+1e-6 {
 				t.Fatalf("in case %d: %v s left, want %v", i, left, total-now)
@@ -42,7 +42,7 @@ func TestLeftForeseesUnequalCases(t *testing.T) {
 	}
 }
 
-// Several workers share the work, but the longest case takes its time.
+// TestLeftWithWorkers checks that workers share the work, and that the estimate is at least the time of the longest case.
 func TestLeftWithWorkers(t *testing.T) {
 	plan := Plan{
 		Suites:   []Suite{{Scenario: "s", Windows: make([]Window, 2), Seeds: []uint64{1}}},

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Between percentiles the share is linear; what equals a percentile counts in full.
+// TestShareWithin checks that shareWithin interpolates linearly between percentiles, and that percentiles equal to x count in
+// full.
 func TestShareWithin(t *testing.T) {
 	tens := make([]float64, 101) // 0, 10, ... 1000
 	for i := range tens {
@@ -32,7 +33,7 @@ func TestShareWithin(t *testing.T) {
 	}
 }
 
-// A distribution never falls, ends at the share that finished, and is that of all jobs together.
+// TestCDF checks that a distribution never falls, ends at the fraction of finished jobs, and combines the jobs of all results.
 func TestCDF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var results []Result

@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// The tests take all baselines.
+// Register all baselines for the tests.
 func init() { all.Register() }
 
 func policies(names ...string) []policy.Policy {
@@ -48,7 +48,7 @@ func smallPlan(t testing.TB, names ...string) Plan {
 	return plan
 }
 
-// The number of workers changes neither results nor their order.
+// TestParallelEqualsSerial checks that the number of workers changes neither the results nor their order.
 func TestParallelEqualsSerial(t *testing.T) {
 	var want []byte
 	for _, workers := range []int{1, 2, 7} {
@@ -102,7 +102,8 @@ func TestSeedsReachWorkloadsAndPolicies(t *testing.T) {
 	}
 }
 
-// A case that fails is named and does not stop the others; which do fail does not depend on who was faster.
+// TestCasesThatFailAreNamedAndTheOthersRun checks that the error names the cases that fail, that the other cases run, and that
+// the number of workers does not matter.
 func TestCasesThatFailAreNamedAndTheOthersRun(t *testing.T) {
 	broken := errors.New("broken")
 	for _, workers := range []int{1, 2, 8} {
@@ -168,8 +169,8 @@ func TestPlansThatCannotBeComparedAreRefused(t *testing.T) {
 	}
 }
 
-// A scenario is worth comparing schedulers on only if jobs wait: in every built-in queueing is at least 5 % of JCT under
-// sjfskip, over the test windows and over the training windows.
+// TestBuiltinScenariosAreContended checks that every built-in scenario is contended enough to compare schedulers: under sjfskip,
+// queueing is at least 5 % of JCT, on the training windows and on the test windows.
 func TestBuiltinScenariosAreContended(t *testing.T) {
 	for _, name := range scenario.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestBuiltinScenariosAreContended(t *testing.T) {
 			}
 			policy := "sjfskip"
 			if s.Estimates.Kind == trace.None {
-				policy = "fjf" // sjfskip needs to be told
+				policy = "fjf" // sjfskip needs estimates
 			}
 			for _, split := range []scenario.Split{scenario.Train, scenario.Test} {
 				plan, err := newPlan(src, split, nil, policies(policy))
@@ -211,7 +212,7 @@ func TestBuiltinScenariosAreContended(t *testing.T) {
 	}
 }
 
-// newPlan plans one suite: see NewSuite.
+// newPlan returns a plan with one suite: see NewSuite.
 func newPlan(src *scenario.Source, split scenario.Split, windows []int, policies []policy.Policy) (Plan, error) {
 	suite, err := NewSuite(src, split, windows)
 	return Plan{Suites: []Suite{suite}, Policies: policies}, err

@@ -32,7 +32,7 @@ func TestStaysAndBoxesOfAKnownTimeline(t *testing.T) {
 	}
 }
 
-// told writes the stays of every job.
+// told formats the stays of every job, one job per line.
 func told(log *sim.Log) (lines []string) {
 	for _, stays := range Stays(log) {
 		var b []string
@@ -44,7 +44,8 @@ func told(log *sim.Log) (lines []string) {
 	return lines
 }
 
-// A gang of shares takes the GPU that is shared already before those that are free, and so names it first.
+// TestBoxesJoinGPUsWhateverTheirOrder checks boxes when a gang of shares takes a GPU already shared before free ones, so that the
+// record does not list its GPUs in ascending order.
 func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
 	const s = time.Second
 	jobs := []trace.Job{job("whole", 0, 10*s, 2), job("share", 0, 60*s, 1), job("gang", 10*s, 60*s, 3)}
@@ -71,7 +72,8 @@ func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
 	}
 }
 
-// Every box lies on GPUs that its record names, all of them are covered once, and no two boxes of a piece touch.
+// TestBoxesCoverThePlacement checks that boxes lie only on GPUs of the record, cover each of them once, and that no two boxes of
+// a piece are adjacent.
 func TestBoxesCoverThePlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -109,7 +111,7 @@ func TestBoxesCoverThePlacement(t *testing.T) {
 	})
 }
 
-// At every instant a job stays where the last record about it has put it, and it stays once.
+// TestStaysAreWhereRecordsPutJobs checks that at every time a job has exactly one stay, where the last record about it placed it.
 func TestStaysAreWhereRecordsPutJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -139,7 +141,8 @@ func TestStaysAreWhereRecordsPutJobs(t *testing.T) {
 	})
 }
 
-// At every instant as many servers are on loan and out of service, and as many GPUs broken, as the records so far say.
+// TestSpellsCoverWhatRecordsSay checks that at every time the spells agree with the records on how many servers are on loan and
+// down, and how many GPUs have failed.
 func TestSpellsCoverWhatRecordsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -152,7 +155,7 @@ func TestSpellsCoverWhatRecordsSay(t *testing.T) {
 				p.follow(r)
 			}
 			if i+1 == len(log.Records) || log.Records[i+1].At == r.At {
-				continue // between instants nothing changes
+				continue // the state matters only after the last record of an instant
 			}
 			lent, down, broken := map[cluster.ServerID]int{}, map[cluster.ServerID]int{}, map[cluster.ServerID]int64{}
 			for _, s := range spells {

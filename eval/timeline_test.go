@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The timeline of Measure's test in parts of 10 s: a and c wait while b runs, and c's rest ends at 50.5 s.
+// TestTimelineOfAKnownTimeline checks the timeline of Measure's test in parts of 10 s: a and c wait while b runs, and c ends at
+// 50.5 s.
 func TestTimelineOfAKnownTimeline(t *testing.T) {
 	got := NewTimeline(timeline(t), 80*time.Second, 8)
 	for _, c := range []struct {
@@ -51,7 +52,8 @@ func TestTimelineOfNoTime(t *testing.T) {
 	}
 }
 
-// Levels of an instant that shows for no time at all are not seen, however time is cut into parts.
+// TestTimelineShowsNothingBeyondAnInstant checks that a state which lasts no time does not appear in a timeline, for any number
+// of parts.
 func TestTimelineShowsNothingBeyondAnInstant(t *testing.T) {
 	log := timeline(t)
 	for parts := 1; parts < 300; parts++ {
@@ -64,7 +66,8 @@ func TestTimelineShowsNothingBeyondAnInstant(t *testing.T) {
 	}
 }
 
-// Whatever the log and the parts, they hold what plain loops over stretches of time find.
+// TestTimelineAgreesWithPlainLoops checks that, for any log and number of parts, a timeline equals the result of plain loops over
+// intervals.
 func TestTimelineAgreesWithPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -112,7 +115,7 @@ func TestTimelineAgreesWithPlainLoops(t *testing.T) {
 	})
 }
 
-// heldAsStays holds the GPU-time of a timeline to that of the stays.
+// heldAsStays checks that the GPU-time held in a timeline equals that of the stays.
 func heldAsStays(t *rapid.T, log *sim.Log, got *Timeline) {
 	sum, want := 0., 0.
 	for i, held := range got.Held {
@@ -128,7 +131,7 @@ func heldAsStays(t *rapid.T, log *sim.Log, got *Timeline) {
 	}
 }
 
-// Parts meet and end with the timeline, also where the products overflow 64 bits.
+// TestPartsOfATimeline checks that parts are adjacent and end with the timeline, even if products overflow 64 bits.
 func TestPartsOfATimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tl := Timeline{Until: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "until")),

@@ -68,8 +68,9 @@ func (a *actor) candidates(q, act string) string {
 	return a.where(a.Node("ScatterElements", []string{marks, ends, a.ones(ends)}, axis(0)))
 }
 
-// top returns the indices of the most highest values along the last axis, or of all if there are fewer; the last axis has one
-// value for each of the given rows. bottom returns those of the lowest values. On a tie, ONNX prefers the lower index.
+// top returns the indices of the highest values along the last axis: as many as the parameter most, or all if there are fewer.
+// The last axis has one value for each of the given rows. bottom returns the indices of the lowest values. On a tie, ONNX prefers
+// the lower index.
 func (a *actor) top(x string, most int, rows string) string { return a.extreme(x, most, rows, 1) }
 
 func (a *actor) bottom(x string, most int, rows string) string { return a.extreme(x, most, rows, 0) }

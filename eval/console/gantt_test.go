@@ -52,7 +52,7 @@ func drawn(t rapid.TB, o Options, logs ...*sim.Log) string {
 	return b.String()
 }
 
-// five jobs, of which two share a GPU.
+// five returns five jobs, of which two share a GPU.
 func five() []trace.Job {
 	return []trace.Job{
 		job("long", 0, 600, 4, 1000), job("short", 60, 60, 4, 1000), job("wide", 100, 120, 3, 1000),
@@ -114,8 +114,8 @@ jobs: A all of them (5 GPUs)
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Every line has the width asked for, there are no more than asked for, and colours change no rune. What the cells hold is
-// what the jobs held.
+// TestEveryDrawingFits checks that every line has the requested width, that there are no more lines than requested, that colours
+// change no rune, and that the cells contain what the jobs held.
 func TestEveryDrawingFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []*sim.Log
@@ -202,7 +202,7 @@ func TestLabelsOfTimeAreRound(t *testing.T) {
 	for _, c := range []struct {
 		until time.Duration
 		most  int
-		want  string // the first three
+		want  string // the first three labels
 	}{
 		{time.Nanosecond, 9, "0 1ns 2ns"},
 		{7 * time.Millisecond, 5, "0 2ms 4ms"},

@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// drawState draws a small busy cluster: servers of several types and pools, some of them failed, CPU and memory modelled or
-// not, quotas, shares of GPUs, groups, elastic jobs; of its jobs some run.
+// drawState draws a small busy cluster: servers of several types and pools, some of them failed, with or without limits of CPU
+// and memory, with quotas, GPU shares, groups and elastic jobs. Some of the jobs run.
 func drawState(t *rapid.T) *cluster.State {
 	limit := rapid.OneOf(rapid.Just(int64(cluster.Unlimited)), rapid.Int64Range(0, 12))
 	spec := cluster.Spec{PerGPU: rapid.SampledFrom([]int32{0, 1, 2}).Draw(t, "jobs a GPU")}
@@ -47,7 +47,7 @@ func drawState(t *rapid.T) *cluster.State {
 			}
 		case 2, 3:
 			tx := s.Begin(nil)
-			_ = tx.Loan(id) // of a training server it is refused
+			_ = tx.Loan(id) // a training server cannot be lent
 			tx.End()
 		}
 	}
@@ -93,8 +93,8 @@ func drawJob(t *rapid.T, name string) *cluster.JobSpec {
 	return j
 }
 
-// place finds out by trying, greedily on the servers of each type, whether a waiting job can be placed with any number of
-// workers that it may have; if alone, on one server with as many as it asks for.
+// place reports, by trying greedily on the servers of each type, whether a waiting job can be placed with any number of workers
+// that it allows. If alone is true, it tries only the requested number, on a single server.
 func place(s *cluster.State, id cluster.JobID, alone bool) bool {
 	spec := s.Spec(id)
 	least, most := spec.Least(), spec.Most()
@@ -133,8 +133,8 @@ func place(s *cluster.State, id cluster.JobID, alone bool) bool {
 	return false
 }
 
-// A waiting job that is said to fit can be placed, one that is said not to cannot, and one that has no hole cannot be placed on
-// one server. Each server is counted once, under a reason that the server itself confirms.
+// TestReasonsAreTrue checks that a waiting job can be placed if and only if its reason says that it fits, and that a job without
+// a hole cannot be placed on one server. It checks that each server is counted once, under a reason that is true of it.
 func TestReasonsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -168,7 +168,7 @@ func TestReasonsAreTrue(t *testing.T) {
 	})
 }
 
-// confirm holds every exclusion to what can be seen of the server without asking whether the job fits.
+// confirm checks every exclusion against the state of the server, without asking whether the job fits.
 func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 	spec := s.Spec(id)
 	a := spec.Request
@@ -206,7 +206,8 @@ func confirm(t *rapid.T, s *cluster.State, id cluster.JobID) {
 	}
 }
 
-// checkRoom ends the running jobs that end by then: before the last the job does not fit as it wants to, after it does.
+// checkRoom ends the running jobs that Room says end first. Before the last of them ends, the job must not fit; after it, the job
+// must fit.
 func checkRoom(t *rapid.T, s *cluster.State, w *Wait) {
 	var then cluster.State
 	s.CopyTo(&then)

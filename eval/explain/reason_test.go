@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// snapshot reads a snapshot at 1000 s from its servers, jobs and rules.
+// snapshot parses a snapshot at 1000 s with the given servers, jobs and rules.
 func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	t.Helper()
 	text := fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)
@@ -20,7 +20,7 @@ func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	return s
 }
 
-// server is a server in a snapshot; more are fields.
+// server returns a server of a snapshot as JSON; more contains further fields.
 func server(name string, gpus int, more string) string {
 	for _, field := range []string{"cpu_milli", "mem_mib"} {
 		if !strings.Contains(more, `"`+field+`"`) {
@@ -30,7 +30,7 @@ func server(name string, gpus int, more string) string {
 	return fmt.Sprintf(`{"name": "%s", "gpus": %d%s}`, name, gpus, more)
 }
 
-// runs is a job that runs on the first GPUs of a server, for another 60 s.
+// runs returns a job that runs on the first GPUs of a server, with 60 s left.
 func runs(id, on string, gpus int, more string) string {
 	var list []string
 	for g := range gpus {
@@ -40,12 +40,12 @@ func runs(id, on string, gpus int, more string) string {
 		"placement": [{"server": "%s", "workers": %d, "gpus": [%s]}]%s}`, id, gpus, on, gpus, strings.Join(list, ", "), more)
 }
 
-// waits is a job that was submitted 100 s ago and waits.
+// waits returns a waiting job that was submitted 100 s ago.
 func waits(id string, workers int, more string) string {
 	return fmt.Sprintf(`{"id": "%s", "submit_s": 900, "workers": %d, "state": "pending"%s}`, id, workers, more)
 }
 
-// Every reason for which a job waits, on the smallest cluster that has it.
+// TestWhyAJobWaits checks every reason for which a job waits, each on the smallest cluster in which it occurs.
 func TestWhyAJobWaits(t *testing.T) {
 	two := server("a", 4, "") + "," + server("b", 4, "")
 	half := `, "gpu_milli": 500`

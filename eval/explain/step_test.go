@@ -10,12 +10,13 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// on is a placement of whole GPUs on one server.
+// piecesOn returns a placement of whole GPUs on one server.
 func piecesOn(server cluster.ServerID, workers int32) cluster.Placement {
 	return cluster.Placement{{Server: server, Workers: workers, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}
 }
 
-// Every operation is explained by the state in which it was proposed, in the order of the transaction.
+// TestWhyAnOperation checks that every operation is explained by the state in which it was proposed, in the order of the
+// transaction.
 func TestWhyAnOperation(t *testing.T) {
 	s := snapshot(t,
 		server("a", 4, "")+","+server("b", 4, "")+","+server("c", 2, "")+","+server("d", 2, `, "pool": "inference"`),
@@ -69,7 +70,7 @@ func TestWhyAnOperation(t *testing.T) {
 		t.Errorf("%v wait, want r and z", names)
 	}
 
-	// A job that starts sees the servers as they were before it.
+	// For a job that starts, Servers shows the servers before its start.
 	if got := d.Servers(x); got[2].Free != 2 || got[2].Workers != 2 || got[3].Why != NotLent || got[1].Takes != 3 {
 		t.Errorf("servers of x: %+v", got)
 	}
@@ -84,7 +85,7 @@ func TestWhyAnOperation(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Operations of another state are refused.
+	// Decision returns an error for operations of another state.
 	other := snapshot(t, server("a", 4, ""), waits("x", 2, ""), "")
 	foreign := other.Begin(nil)
 	if err := foreign.Place(0, piecesOn(0, 2)); err != nil {
@@ -95,7 +96,8 @@ func TestWhyAnOperation(t *testing.T) {
 	}
 }
 
-// The prediction of room is that of playing the ends: here the third end makes it, and quotas count.
+// TestRoomCountsWhereGPUsAre checks that Room depends on where and when GPUs become free: here p ends first and frees both GPUs
+// of its server.
 func TestRoomCountsWhereGPUsAre(t *testing.T) {
 	s := snapshot(t, server("a", 2, "")+","+server("b", 2, "")+","+server("c", 2, ""),
 		runs("r", "a", 1, "")+","+runs("q", "b", 1, "")+","+runs("p", "c", 2, `, "tenant": "t"`)+","+

@@ -25,7 +25,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// play lets a policy schedule jobs on servers of 4 GPUs.
+// play plays jobs with a baseline on servers of 4 GPUs.
 func play(t testing.TB, policy string, servers int, jobs []trace.Job) *sim.Log {
 	t.Helper()
 	sched, err := baselines.New(policy)
@@ -47,7 +47,7 @@ func playWith(t testing.TB, sched cluster.Scheduler, cfg sim.Config, jobs []trac
 	return e.Log()
 }
 
-// manyJobs come steadily, want 1 to 4 GPUs, or a share of one, and keep about two servers busy.
+// manyJobs returns jobs that arrive steadily, ask for 1 to 4 GPUs or for a share of one, and keep about two servers busy.
 func manyJobs(n int) []trace.Job {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	jobs := make([]trace.Job, n)
@@ -110,7 +110,7 @@ func write(t testing.TB, f *Figure, format string) []byte {
 	return b.Bytes()
 }
 
-// elements counts the elements of an SVG by their name, and gathers its texts.
+// elements counts the elements of an SVG by name and collects its texts.
 func elements(t testing.TB, svg []byte) (count map[string]int, texts []string) {
 	t.Helper()
 	count = map[string]int{}
@@ -184,7 +184,7 @@ func TestPNGsHaveTwoPixelsForEachOfAScreen(t *testing.T) {
 	}
 }
 
-// inked is the share of pixels that are not white.
+// inked returns the fraction of pixels that are not white.
 func inked(img image.Image) float64 {
 	n, size := 0, img.Bounds().Size()
 	for y := range size.Y {
@@ -208,7 +208,7 @@ func TestUnknownFormatsAreRefused(t *testing.T) {
 	}
 }
 
-// No name and no number makes a figure panic: it is drawn in every format or refused.
+// TestNoDataPanics checks that, for any names and numbers, a figure is drawn in every format or its function returns an error.
 func TestNoDataPanics(t *testing.T) {
 	number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 2), rapid.Float64Range(0, 1e7),
 		rapid.SampledFrom([]float64{0, 1, math.NaN(), math.Inf(1), 1e-300, 1e149, math.MaxFloat64}))

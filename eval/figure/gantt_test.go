@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// script is a scheduler that does what a test writes.
+// script is a scheduler that runs a function of the test.
 type script func(tx *cluster.Txn) error
 
 func (script) Name() string                     { return "script" }
@@ -25,8 +25,8 @@ func on(server cluster.ServerID, workers, milli int32) cluster.Piece {
 	return cluster.Piece{Server: server, Workers: workers, Amount: cluster.Amount{GPUMilli: milli}}
 }
 
-// On two servers of 2 GPUs: a holds all four for 10 s. Then b has 600 thousandths of GPU 0 and c 300; b ends at 20, d takes
-// 700 of it at 20, around c.
+// TestBoxesOfOneJobJoinAndSharesStack plays jobs on two servers of 2 GPUs. a holds all four GPUs for 10 s. Then b has 600
+// thousandths of GPU 0 and c 300. b ends at 20 s, and d takes 700, on both sides of c.
 func TestBoxesOfOneJobJoinAndSharesStack(t *testing.T) {
 	const s = time.Second
 	jobs := []trace.Job{
@@ -57,7 +57,7 @@ func TestBoxesOfOneJobJoinAndSharesStack(t *testing.T) {
 	}
 }
 
-// Whatever a policy does, boxes do not overlap and cover as much GPU time as the jobs held.
+// TestBoxesCoverWhatJobsHold checks that, for any jobs, boxes do not overlap and cover the GPU-time that the jobs held.
 func TestBoxesCoverWhatJobsHold(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(r, "jobs")
@@ -133,7 +133,8 @@ func TestServersOnLoanAndOutOfOrderAreTold(t *testing.T) {
 	}
 }
 
-// Two schedules of 5,000 jobs are paths, one a colour, in less than 3 MB; of 50,000 they are two images.
+// TestLargeSchedulesStaySmall checks that two schedules of 5,000 jobs consist of paths, one per colour, in less than 3 MB, and
+// that two schedules of 50,000 jobs consist of two images.
 func TestLargeSchedulesStaySmall(t *testing.T) {
 	cases := []struct{ jobs, images, most int }{{5000, 0, 3_000_000}, {50_000, 2, 3_000_000}}
 	for _, c := range cases {
@@ -158,7 +159,7 @@ func TestLargeSchedulesStaySmall(t *testing.T) {
 	}
 }
 
-// A point of the image has the mean colour of its boxes, as opaque as they cover it.
+// TestImagesAverageWhatIsTooSmallToSee checks that a pixel has the mean colour of its boxes and is as opaque as they cover it.
 func TestImagesAverageWhatIsTooSmallToSee(t *testing.T) {
 	r := rows{&schedule{first: []float64{0, 2}, boxes: []box{{0, 10, 0, 1, 0}, {0, 5, 1, 2, 1}, {5, 7.5, 1, 2, 2}}}, true}
 	img := r.raster(10, vg.Point{X: 72. / dpi, Y: 2 * 72. / dpi})

@@ -18,7 +18,7 @@ import (
 
 const long = "a-srpt:start=projected:backfill=true:predictor=group-median"
 
-// A figure is wide enough for the longest name and high enough for all of them.
+// TestNamesFit checks that a figure is wide enough for the longest name and high enough for all names.
 func TestNamesFit(t *testing.T) {
 	names := []string{strings.Repeat(long, 2)}
 	for p := range 24 {
@@ -63,7 +63,7 @@ func TestNamesFit(t *testing.T) {
 	}
 }
 
-// The data of panels with labels of any width begin and end at the same places.
+// TestPanelsAreInLine checks that the data areas of panels with labels of any width are aligned left and right.
 func TestPanelsAreInLine(t *testing.T) {
 	var panels []panel
 	for _, label := range []string{"1", "100,000,000", "5%"} {
@@ -118,7 +118,8 @@ func TestOnlySeparableDifferencesAreFilled(t *testing.T) {
 	}
 }
 
-// A distribution function rises from 0 at its first point and is drawn where the axis says.
+// TestDistributionsAreSteps checks that a distribution function rises from 0 at its first point and has its points at their
+// logarithms.
 func TestDistributionsAreSteps(t *testing.T) {
 	p := distribution(&Line{"a", []float64{1, 10, 10, 100}, []float64{.25, .5, .75, 1}}, 10)
 	want := path{x: []float64{1, 1, 1, 1, 1, 1, 2, 2}, y: []float64{0, .25, .25, .5, .5, .75, .75, 1}}
@@ -127,7 +128,8 @@ func TestDistributionsAreSteps(t *testing.T) {
 	}
 }
 
-// Many points on the same spot of paper are few in the file, and the extremes stay.
+// TestCurvesLeaveOutWhatNoEyeSees checks that many points at the same position give few points in the file, and that the extremes
+// remain.
 func TestCurvesLeaveOutWhatNoEyeSees(t *testing.T) {
 	l := Line{Name: "a"}
 	for i := range 100_000 {
@@ -163,7 +165,7 @@ func TestTimelinesKeepTheirExtremesAndGaps(t *testing.T) {
 		!strings.Contains(fmt.Sprint(p.y), "0 9 9 0") {
 		t.Errorf("%d ends of steps up to %v", len(p.x), p.x[len(p.x)-1])
 	}
-	s.Held[9] = 1 // just taken out of service
+	s.Held[9] = 1 // jobs hold a GPU that was just taken out of service
 	p := coarse(&s, quantity(1), false)
 	if p.y[2] != .375 || !math.IsNaN(p.y[0]) || !math.IsNaN(p.y[4]) || !math.IsNaN(p.y[6]) {
 		t.Errorf("utilisation begins %v, want NaN, .375 and NaN: without GPUs there is none", p.y[:8])

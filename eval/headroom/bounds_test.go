@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No baseline, with whatever it may do, goes below any of the bounds.
+// TestNobodyGoesBelowTheBounds checks that no baseline goes below any of the bounds, on random episodes.
 func TestNobodyGoesBelowTheBounds(t *testing.T) {
 	policies := everyPolicy()
 	closest, played := math.Inf(1), 0
@@ -42,7 +42,7 @@ func TestNobodyGoesBelowTheBounds(t *testing.T) {
 			}
 			m := eval.Measure(s.Log())
 			played++
-			const rounding = 1e-6 // of the simulator: half a nanosecond a change of speed
+			const rounding = 1e-6 // the simulator rounds by half a nanosecond at each change of speed
 			for name, bound := range map[string]float64{"isolated": b.Isolated, "shortest": b.Shortest, "busy": b.Busy, "priced": b.Priced} {
 				if bound > b.MeanJCT || m.MeanJCT < bound-rounding {
 					t.Fatalf("%s: mean JCT %v, the %s bound is %v: %+v", p.Name, m.MeanJCT, name, bound, b)
@@ -61,7 +61,8 @@ func TestNobodyGoesBelowTheBounds(t *testing.T) {
 	}
 }
 
-// What jobs need for their speed is what the physics says: a job alone on the best server is as fast as the bound has it.
+// TestAJobAloneReachesItsBound checks that the bound on a job's time equals the time that the physics gives it alone on the best
+// server.
 func TestAJobAloneReachesItsBound(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -108,7 +109,8 @@ func TestAJobAloneReachesItsBound(t *testing.T) {
 	}
 }
 
-// On tiny rigid episodes the bounds are below the best of all orders, and on many they are it.
+// TestBoundsAgainstAllOrders checks that on tiny rigid episodes the bounds do not exceed the best of all orders, and that they
+// are often equal to it.
 func TestBoundsAgainstAllOrders(t *testing.T) {
 	tight, drawn := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,7 +143,8 @@ func TestBoundsAgainstAllOrders(t *testing.T) {
 	}
 }
 
-// bestOrder starts jobs, all submitted at 0, in every order, each as soon as those before it have started and it fits.
+// bestOrder returns the best mean and makespan over all orders of jobs that are submitted at 0. In each order, a job starts as
+// soon as those before it have started and it fits.
 func bestOrder(jobs []trace.Job, gpus int32) (mean, makespan float64) {
 	mean, makespan = math.Inf(1), math.Inf(1)
 	var try func(order []int)
@@ -154,7 +157,7 @@ func bestOrder(jobs []trace.Job, gpus int32) (mean, makespan float64) {
 			}
 			return
 		}
-		free := make([]float64, gpus) // when each GPU is, ascending
+		free := make([]float64, gpus) // ascending: when each GPU becomes free
 		sum, last := 0.0, 0.0
 		for _, i := range order {
 			n := jobs[i].Workers
@@ -178,7 +181,7 @@ func bestOrder(jobs []trace.Job, gpus int32) (mean, makespan float64) {
 	return mean, makespan
 }
 
-// unknown is physics that nobody has taken apart.
+// unknown is a physics model that newSpeeds has no bounds for.
 type unknown struct{ physics.Model }
 
 func (unknown) Name() string { return "unknown" }

@@ -15,11 +15,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests take all baselines.
+// Register all baselines for the tests.
 func init() { all.Register() }
 
-// drawEpisode draws a few servers and jobs with all that the physics knows: gangs, shares, elastic jobs, types of GPUs, cores
-// and memory, restarts, failures, loans and warm jobs.
+// drawEpisode draws a few servers and jobs with all features of the simulator: gangs, shares, elastic jobs, GPU types, cores and
+// memory, restarts, failures, loans and warm jobs.
 func drawEpisode(t *rapid.T) sim.Episode {
 	cfg := sim.Config{Cluster: drawCluster(t), Physics: drawPhysics(t)}
 	seconds := func(name string, most int) time.Duration {
@@ -114,7 +114,7 @@ func drawJob(t *rapid.T, cfg *sim.Config, i int) (j trace.Job, ok bool) {
 	}
 	j.GPUType = rapid.SampledFrom([]string{"", "", "V100", "T4|A100|K80"}).Draw(t, "type wanted")
 	j.Mixed = rapid.IntRange(0, 3).Draw(t, "mixed") == 0
-	training := cfg.Cluster // jobs that the training servers hold, so that they end without loans
+	training := cfg.Cluster // jobs must fit on the training servers, so that they finish without loans
 	training.Servers = nil
 	for _, v := range cfg.Cluster.Servers {
 		if v.Pool == cluster.Training {
@@ -135,14 +135,14 @@ func drawJob(t *rapid.T, cfg *sim.Config, i int) (j trace.Job, ok bool) {
 	return j, true
 }
 
-// everyPolicy lists the baselines, each also with the menu where it takes one, and each also with loans.
+// everyPolicy lists all baselines, each also with the menu if it supports one, and each also with loans.
 func everyPolicy() []policy.Policy {
 	var all []policy.Policy
 	add := func(name string) {
 		all = append(all, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
 	}
 	for _, b := range baselines.All() {
-		if b.Name == "rollout" { // it plays the others by itself
+		if b.Name == "rollout" { // it simulates the other policies itself
 			continue
 		}
 		for _, suffix := range []string{"", baselines.LoanSuffix} {

@@ -19,7 +19,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// suite has windows of random jobs on 8 GPUs.
+// suite returns a suite of windows with random jobs on 8 GPUs.
 func suite(windows int) eval.Suite {
 	s := eval.Suite{Scenario: "small", Split: "test", Seeds: []uint64{1}}
 	for w := range windows {
@@ -50,7 +50,8 @@ func rivals(group Group, names ...string) []Rival {
 	return all
 }
 
-// The rows stand in order: rivals at the best of their groups, the search below all, the bound below it; window by window, too.
+// TestMeasure checks the order of the rows' values, also window by window: each group has its best rival, the search is no worse
+// than any rival, and the bound is below the search.
 func TestMeasure(t *testing.T) {
 	broken := Rival{policy.Policy{Name: "broken", New: func() (cluster.Scheduler, error) { return nil, errors.New("out of order") }}, Fixed}
 	p := Plan{Suite: suite(5), Effort: 30, Wider: 10, Rivals: slices.Concat(

@@ -26,8 +26,9 @@ func named(names ...string) []policy.Policy {
 	return all
 }
 
-// On random episodes with everything in them, the search ends no worse than the best policy it began with, stage by stage, not
-// below the bound, the same way every time; what forks promised is what the replay of the decisions has, or it is an error.
+// TestSearchIsNeverWorseThanItsPolicies checks on random episodes that the search ends no worse than the best policy it began
+// with, after every stage, not below the bound, and with the same result every time. It checks that the replayed decisions give
+// the sum that the forks gave.
 func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 	better, decisions, differs := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,7 +85,8 @@ func TestSearchIsNeverWorseThanItsPolicies(t *testing.T) {
 	}
 }
 
-// A long job that comes first takes a GPU that a short gang needs a second later: who knows that lets it wait.
+// TestSearchHoldsGPUsForAGangToCome plays an episode in which a long job takes a GPU that a short gang needs a second later. A
+// search that knows this lets the long job wait.
 func TestSearchHoldsGPUsForAGangToCome(t *testing.T) {
 	job := func(name string, at, work time.Duration, workers int32) trace.Job {
 		return trace.Job{
@@ -102,13 +104,14 @@ func TestSearchHoldsGPUsForAGangToCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The gang runs from 1s to 61s, the long job from then on.
+	// The gang runs from 1 s to 61 s, the long job after it.
 	if best := time.Minute + time.Hour + 61*time.Second; f.BaseSum != 2*time.Hour+59*time.Second || f.Sum > best+time.Second {
 		t.Errorf("found %v after %v, want %v", f.Sum, f.BaseSum, best)
 	}
 }
 
-// Of two jobs that hardly disturb each other, the one that waits starts beside the other, though the policy shares nothing.
+// TestSearchPacks checks that the search starts two jobs with little interference on one GPU, although the policy never shares
+// GPUs.
 func TestSearchPacks(t *testing.T) {
 	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1), Physics: physics.Compose(physics.Sharing{Strength: 0.01})}}
 	for _, name := range []string{"a", "b"} {
@@ -129,7 +132,8 @@ func TestSearchPacks(t *testing.T) {
 	}
 }
 
-// Where jobs can start in one way only there are no more candidates, however many are looked for: the wider search is the same.
+// TestSearchIsNoWiderThanThereAreCandidates checks that the wider search equals the usual one if jobs can start in only one way,
+// so that there are no further candidates.
 func TestSearchIsNoWiderThanThereAreCandidates(t *testing.T) {
 	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}}
 	for i, work := range []time.Duration{time.Hour, time.Minute, time.Second} {
@@ -150,7 +154,8 @@ func TestSearchIsNoWiderThanThereAreCandidates(t *testing.T) {
 	}
 }
 
-// With no estimates granted a search that may know them begins with a policy that needs them.
+// TestSearchTellsTrueRunTimes checks that, in an episode without estimates, the search can begin with a policy that needs them,
+// because it uses true run times.
 func TestSearchTellsTrueRunTimes(t *testing.T) {
 	e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 1)}}
 	for i, work := range []time.Duration{time.Hour, time.Minute, time.Second} {

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// What a reader of Parquet sees is what a reader of the JSON lines sees.
+// TestRowsAreThoseOfTheJSON checks that a Parquet reader gets the same values as a reader of the JSON lines.
 func TestRowsAreThoseOfTheJSON(t *testing.T) {
 	results := []eval.Result{
 		{

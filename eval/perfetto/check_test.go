@@ -17,14 +17,14 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// document is a file of the Trace Event Format, the object form.
+// document is a file in the object form of the Trace Event Format.
 type document struct {
 	TraceEvents     []event           `json:"traceEvents"`
 	DisplayTimeUnit string            `json:"displayTimeUnit"`
 	OtherData       map[string]string `json:"otherData"`
 }
 
-// event has the fields that the format gives to the phases that are written here.
+// event has the fields that the format defines for the phases that this package writes.
 type event struct {
 	Ph      string         `json:"ph"`
 	Ts      *json.Number   `json:"ts,omitempty"`
@@ -41,7 +41,7 @@ type event struct {
 	Args    map[string]any `json:"args,omitempty"`
 }
 
-// fieldsOf says which fields an event of a phase must have, and after the bar which it may have.
+// fieldsOf lists the fields that an event of each phase must have and, after the bar, those that it may have.
 func fieldsOf() map[string]string {
 	return map[string]string{
 		"M": "pid tid name args",
@@ -61,7 +61,7 @@ func (e *event) has() map[string]bool {
 	}
 }
 
-// parse reads a document that has no field which the format does not know.
+// parse parses a document and returns an error for fields that the format does not define.
 func parse(text []byte) (*document, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -76,7 +76,7 @@ func parse(text []byte) (*document, error) {
 	return &doc, nil
 }
 
-// check holds a document against the format, and against the log that it was made of.
+// check checks a document against the format and against the log that it was made from.
 func check(doc *document, log *sim.Log) error {
 	if doc.DisplayTimeUnit != "ms" {
 		return fmt.Errorf("unit %q", doc.DisplayTimeUnit)
@@ -103,13 +103,13 @@ func check(doc *document, log *sim.Log) error {
 type checker struct {
 	log       *sim.Log
 	until     int64
-	last      int64 // time of the latest event that is not metadata
+	last      int64 // time of the latest event other than metadata
 	processes map[int]string
 	threads   map[int]thread
 	slices    map[int][]slice // by thread
-	flows     map[string]int8 // 1: goes on, 2: has ended
-	waits     map[string]int  // open slices of the queue, by id and name
-	waited    int64           // by all of them together
+	flows     map[string]int8 // 1: continues, 2: has ended
+	waits     map[string]int  // number of open slices of the queue, by id and name
+	waited    int64           // total time of all waits
 	samples   map[string][]sample
 }
 
@@ -125,7 +125,7 @@ type sample struct {
 	value float64
 }
 
-// fields checks the form of an event, and learns the names of processes and threads.
+// fields checks the form of an event and records the names of processes and threads.
 func (c *checker) fields(e *event) error {
 	rule, known := fieldsOf()[e.Ph]
 	if !known {
@@ -178,7 +178,7 @@ func (c *checker) fields(e *event) error {
 	return nil
 }
 
-// event checks what an event that is no metadata says.
+// event checks the content of an event other than metadata.
 func (c *checker) event(e *event) error {
 	if c.processes[*e.Pid] == "" || c.threads[*e.Tid].pid != *e.Pid || c.threads[*e.Tid].name == "" {
 		return errors.New("a process or a thread without a name")
@@ -295,7 +295,7 @@ func (c *checker) sample(e *event, at int64) error {
 	return nil
 }
 
-// overlaps insists that the slices of a thread stand one after the other.
+// overlaps returns an error if slices of a thread overlap.
 func (c *checker) overlaps() error {
 	for tid, all := range c.slices {
 		for i := 1; i < len(all); i++ {
@@ -307,7 +307,7 @@ func (c *checker) overlaps() error {
 	return nil
 }
 
-// lowest insists that every slice stands in the lowest slot that is free when it begins.
+// lowest returns an error unless every slice is in the lowest slot that is free when the slice begins.
 func (c *checker) lowest() error {
 	byName := map[thread]int{}
 	for tid, t := range c.threads {
@@ -336,8 +336,8 @@ func (c *checker) lowest() error {
 	return nil
 }
 
-// gpuTime insists that the slices of every GPU last as long as the log's jobs held it, in thousandths of its ns. It follows the
-// records with what each job holds and adds up what lies between every two of them.
+// gpuTime returns an error unless the slices of every GPU last as long as the log's jobs held it, in thousandths of a GPU times
+// nanoseconds. It follows the records and adds up what each job holds between every two of them.
 func (c *checker) gpuTime() error {
 	type gpu struct {
 		pid  int
@@ -382,7 +382,7 @@ func (c *checker) gpuTime() error {
 	return nil
 }
 
-// counts holds the counters against eval.Timeline, and insists that nothing is left at the end of a finished episode.
+// counts checks the counters against eval.Timeline, and that they end at 0 in a finished episode.
 func (c *checker) counts() error {
 	if c.log.Outcome.Terminated {
 		for _, name := range []string{"jobs that wait", "GPUs waited for", "GPUs held", "utilisation"} {
@@ -426,7 +426,7 @@ func (c *checker) counts() error {
 
 var exact = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
 
-// nanos reads a decimal exactly, in the unit of its last place.
+// nanos parses a decimal exactly, in units of its last place.
 func nanos(n json.Number, places int) (int64, error) {
 	whole, part, _ := strings.Cut(string(n), ".")
 	if !exact.MatchString(string(n)) || len(part) > places {

@@ -16,7 +16,8 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// drawLog plays a small random episode: shares of GPUs, gangs, preemptions, moves, resizes, loans, seizures and failures.
+// drawLog draws and plays a small random episode with GPU shares, gangs, preemptions, migrations, resizes, loans, seizures and
+// failures.
 func drawLog(t *rapid.T) *sim.Log {
 	cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 3).Draw(t, "GPUs"))}
 	cfg.Restart = sim.Pause(drawTime(t, "pause", 30))
@@ -66,7 +67,7 @@ func baseline(name string) cluster.Scheduler {
 	return b.New()
 }
 
-// drawJobs draws jobs that one server could hold.
+// drawJobs draws jobs that fit on one server.
 func drawJobs(t *rapid.T) (jobs []trace.Job) {
 	for i := range rapid.IntRange(0, 14).Draw(t, "jobs") {
 		var j trace.Job
@@ -83,7 +84,8 @@ func drawJobs(t *rapid.T) (jobs []trace.Job) {
 	return jobs
 }
 
-// drawTime draws up to so many seconds, in few steps so that there are ties, and now and then any nanosecond.
+// drawTime draws a time of up to so many seconds. It uses few distinct values, so that there are ties, and sometimes any
+// nanosecond.
 func drawTime(t *rapid.T, name string, most int64) time.Duration {
 	d := time.Duration(rapid.Int64Range(0, 10).Draw(t, name)*most) * time.Second / 10
 	if d > 0 && rapid.IntRange(0, 3).Draw(t, name+" in ns") == 0 {
@@ -92,7 +94,7 @@ func drawTime(t *rapid.T, name string, most int64) time.Duration {
 	return d
 }
 
-// chaos places, moves, resizes, stops, lends and takes back at random.
+// chaos is a scheduler that places, moves, resizes, preempts, lends and reclaims at random.
 type chaos struct {
 	draw  *rand.Rand
 	wakes int
@@ -139,7 +141,7 @@ func (c *chaos) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// spread puts a gang of some size on servers in random order, as many workers on each as fit or fewer.
+// spread returns a placement of a gang of random size, on servers in random order, with a random number of workers on each.
 func (c *chaos) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement) {
 	spec := s.Spec(id)
 	left := spec.Least() + c.draw.Int32N(spec.Most()-spec.Least()+1)

@@ -25,7 +25,7 @@ type layout struct {
 	gpu                               []int   // first thread of each GPU; the GPUs of one server are adjacent
 	first                             []int   // index into gpu and depth of GPU 0 of each server
 	depth                             []int   // number of slots of each GPU
-	lanes                             []int32 // slots of all workers of all stays of non-zero duration, in the order of their records
+	lanes                             []int32 // slots of all workers of all stays with a duration, in the order of their records
 	slices                            []int   // number of slices of each job
 }
 

@@ -26,7 +26,7 @@ func written(t rapid.TB, log *sim.Log) []byte {
 	return b.Bytes()
 }
 
-// Whatever happens in an episode, the file keeps to the format and says what the log says.
+// TestEveryScheduleKeepsToTheFormat checks that, for any episode, the file follows the format and agrees with the log.
 func TestEveryScheduleKeepsToTheFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -44,8 +44,8 @@ func TestEveryScheduleKeepsToTheFormat(t *testing.T) {
 	})
 }
 
-// shared is an episode in which two jobs share a GPU, a gang of two is preempted and comes back, a server is lent, another
-// fails, and the inference pool takes its own back.
+// shared returns an episode in which two jobs share a GPU, a gang of two is preempted and restarts, a server is lent, another
+// fails, and the inference pool seizes its server.
 func shared(t testing.TB) *sim.Log {
 	t.Helper()
 	const log = `{"format":"clustergym-log","version":2,"scheduler":"by hand","physics":"ideal","restart":{"preempt":0,"migrate":0,"resize":0,"from_scratch":false,"interval":0,"save":0},"horizon":0,"jobs":3,"servers":[{"name":"a","gpus":2,"cpu_milli":null,"mem_mib":null,"pool":"training","gpu_type":"V100","rack":1},{"name":"b","gpus":1,"cpu_milli":null,"mem_mib":null,"pool":"inference"}],"demand":[[0,500,1]]}
@@ -73,7 +73,7 @@ func shared(t testing.TB) *sim.Log {
 	return l
 }
 
-// With UPDATE=1 the file under testdata is written anew.
+// TestAFileIsAsCommitted compares the file for a fixed episode with the one under testdata. With UPDATE=1 it rewrites that file.
 func TestAFileIsAsCommitted(t *testing.T) {
 	got, path := written(t, shared(t)), filepath.Join("testdata", "shared.json")
 	if os.Getenv("UPDATE") == "1" {
@@ -90,7 +90,7 @@ func TestAFileIsAsCommitted(t *testing.T) {
 	}
 }
 
-// The check is not one that everything passes.
+// TestTheCheckFindsFaults checks that check rejects faulty documents.
 func TestTheCheckFindsFaults(t *testing.T) {
 	log := shared(t)
 	threadOf := func(d *document, name string) int {
@@ -195,7 +195,7 @@ func TestAnEmptyLogIsAFile(t *testing.T) {
 	}
 }
 
-// full is a disk with room for so many bytes.
+// full is a writer that fails after so many bytes, like a full disk.
 type full int
 
 func (f *full) Write(b []byte) (int, error) {

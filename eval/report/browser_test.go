@@ -21,10 +21,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a browser may take for all that one test asks of it.
+// patience is the time limit for all that one test does in the browser.
 const patience = 90 * time.Second
 
-// browser is a page in headless Chromium, and what it complained of and asked the network for.
+// browser is a page in headless Chromium, with the page's errors and network requests.
 type browser struct {
 	tb  testing.TB
 	ctx context.Context
@@ -34,7 +34,7 @@ type browser struct {
 	requests []string
 }
 
-// chromium finds the browser. Without one the test is skipped, but not where it must run.
+// chromium returns the path of the browser. Without one it skips the test, except in CI, where the test fails.
 func chromium(tb testing.TB) string {
 	tb.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -49,10 +49,10 @@ func chromium(tb testing.TB) string {
 	return ""
 }
 
-// step is something to do in a browser.
+// step is an action in a browser.
 type step = chromedp.Action[chromedp.Void]
 
-// call makes a step of a command of the protocol.
+// call returns a step that sends a command of the Chrome DevTools protocol.
 func call[P, R any](command cdp.Command[P, R], params P) step {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -60,7 +60,7 @@ func call[P, R any](command cdp.Command[P, R], params P) step {
 	})
 }
 
-// start opens a browser that listens for errors and requests.
+// start opens a browser and records its errors and requests.
 func start(tb testing.TB) *browser {
 	tb.Helper()
 	path := chromium(tb)
@@ -86,7 +86,7 @@ func start(tb testing.TB) *browser {
 	return b
 }
 
-// open writes a report to a file and goes there.
+// open writes a report to a file and opens it.
 func (b *browser) open(r *Report) {
 	b.tb.Helper()
 	var html bytes.Buffer
@@ -105,7 +105,7 @@ func (b *browser) open(r *Report) {
 	b.settle()
 }
 
-// screen sets the size of the window. A phone has touch and more pixels.
+// screen sets the size of the window. If phone is true, it also emulates touch and a higher pixel density.
 func (b *browser) screen(width, height int64, phone bool) {
 	b.tb.Helper()
 	if phone {
@@ -115,7 +115,7 @@ func (b *browser) screen(width, height int64, phone bool) {
 	}
 }
 
-// media sets the colour scheme and the medium, "" for the screen.
+// media sets the colour scheme and the medium; "" is the screen.
 func (b *browser) media(scheme, medium string) {
 	b.tb.Helper()
 	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -150,7 +150,7 @@ func exception(d *runtime.ExceptionDetails) string {
 	return d.Text
 }
 
-// do takes steps; one that fails ends the test.
+// do takes steps and ends the test if one fails.
 func (b *browser) do(steps ...step) {
 	b.tb.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
@@ -165,7 +165,7 @@ func (b *browser) fail(err error) {
 	b.tb.Fatalf("browser: %v; the page complained of %q", err, b.problems)
 }
 
-// clean checks that the page complained of nothing and asked for nothing but itself.
+// clean checks that the page reported no error and requested nothing except itself.
 func (b *browser) clean() {
 	b.tb.Helper()
 	b.mu.Lock()
@@ -183,7 +183,7 @@ func (b *browser) clean() {
 	}
 }
 
-// ask evaluates an expression, or a promise.
+// ask evaluates an expression and returns its value; it awaits a promise.
 func ask[T any](b *browser, expression string) T {
 	b.tb.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -193,19 +193,19 @@ func ask[T any](b *browser, expression string) T {
 	return out
 }
 
-// settle waits until all that was to be drawn is drawn.
+// settle waits until pending drawing is done.
 func (b *browser) settle() {
 	b.tb.Helper()
 	ask[bool](b, `new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => r(true), 30))))`)
 }
 
-// shoot keeps a picture of the whole page, in $CLUSTERGYM_ARTEFACTS if that is set.
+// shoot stores a picture of the whole page in $CLUSTERGYM_ARTEFACTS, if that is set.
 func (b *browser) shoot(name string) {
 	b.tb.Helper()
 	b.keep(name, chromedp.FullScreenshot(100))
 }
 
-// shootWindow keeps a picture of what the window shows.
+// shootWindow stores a picture of the visible part of the page.
 func (b *browser) shootWindow(name string) {
 	b.tb.Helper()
 	b.keep(name, chromedp.CaptureScreenshot())

@@ -42,7 +42,8 @@ func schedule(t interface {
 	return s.Log()
 }
 
-// At 10 s two jobs wait that do not both fit; what either policy starts, and why the other's job waits, is told.
+// TestWhereSchedulesPart checks the explanation of a difference: two jobs wait that do not fit together, and the two policies
+// start different ones.
 func TestWhereSchedulesPart(t *testing.T) {
 	jobs := []trace.Job{
 		job("first", 8, 0, 60*time.Second), job("long", 6, 10*time.Second, time.Hour), job("short", 4, 20*time.Second, time.Minute),
@@ -63,7 +64,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 	}
 }
 
-// A preemption that the other does not make: it does nothing then, and the job that profits waits.
+// TestWhereOneDoesNothing checks a difference in which one policy preempts a job and the other does nothing.
 func TestWhereOneDoesNothing(t *testing.T) {
 	jobs := []trace.Job{job("long", 8, 0, time.Hour), job("short", 4, 10*time.Second, time.Minute)}
 	got, err := report.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs))
@@ -76,8 +77,8 @@ func TestWhereOneDoesNothing(t *testing.T) {
 	}
 }
 
-// Whatever the jobs, a difference is found if and only if the schedules differ, at the instant of the first record in which
-// they do; a schedule does not differ from itself.
+// TestDifferFindsTheFirst checks, for random jobs, that Differ finds a difference if and only if the schedules differ, at the
+// time of the first record that differs, and that a schedule does not differ from itself.
 func TestDifferFindsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var jobs []trace.Job

@@ -7,10 +7,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rect is where an element is in the window.
+// rect is the position and size of an element in the window.
 type rect struct{ X, Y, W, H float64 }
 
-// rect finds the n-th element of a selector.
+// rect returns the position of the n-th element of a selector.
 func (b *browser) rect(selector string, n int) rect {
 	b.tb.Helper()
 	return ask[rect](b, fmt.Sprintf(`(() => { const r = document.querySelectorAll(%q)[%d].getBoundingClientRect();
@@ -22,7 +22,7 @@ func (b *browser) text(selector string, n int) string {
 	return ask[string](b, fmt.Sprintf(`document.querySelectorAll(%q)[%d].textContent`, selector, n))
 }
 
-// click clicks into the middle of the n-th element of a selector.
+// click clicks in the middle of the n-th element of a selector.
 func (b *browser) click(selector string, n int) {
 	b.tb.Helper()
 	r := b.rect(selector, n)
@@ -44,7 +44,7 @@ func (b *browser) drag(x0, y0, x1, y1 float64) {
 func (b *browser) wheel(x, y, dy float64, modifiers ...chromedp.Modifier) {
 	b.tb.Helper()
 	b.do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, chromedp.ButtonModifiers(modifiers...),
-		func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 1e-3, dy })) // a delta of 0 would not be sent at all
+		func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 1e-3, dy })) // Chromium does not send an event with a delta of 0
 	b.settle()
 }
 
@@ -54,7 +54,7 @@ func (b *browser) key(keys string) {
 	b.settle()
 }
 
-// window is what both schedules show, in ticks; their labels must agree.
+// window returns the time range that both schedules show, in ticks, and its label, which must be the same for both.
 func (b *browser) window() (t0, t1 float64, label string) {
 	b.tb.Helper()
 	above, below := b.text(".range", 0), b.text(".range", 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// generated returns an episode of generated jobs on a cluster that they overload a little.
+// generated returns an episode of generated jobs on a cluster with the given load.
 func generated(tb testing.TB, jobs, servers int, load float64, seed uint64) sim.Episode {
 	tb.Helper()
 	params, err := trace.Default().WithLoad(load, 8*servers)
@@ -34,7 +34,7 @@ func generated(tb testing.TB, jobs, servers int, load float64, seed uint64) sim.
 	}
 }
 
-// play runs an episode under a baseline.
+// play plays an episode with a baseline.
 func play(tb testing.TB, e sim.Episode, policy string) *sim.Log {
 	tb.Helper()
 	sched, err := baselines.New(policy)
@@ -72,7 +72,7 @@ func result(log *sim.Log, scenario, window, policy string) eval.Result {
 	return r
 }
 
-// section runs policies on windows of generated jobs. Those of the first window are its schedules.
+// section plays policies on windows of generated jobs. Its schedules are those of the first window.
 func section(tb testing.TB, name string, windows, jobs, servers int, policies ...string) Section {
 	tb.Helper()
 	var s Section
@@ -99,7 +99,7 @@ func (s *Section) compare(tb testing.TB, baseline string) {
 	s.Comparison, s.Shown = c, s.Results[0].Case
 }
 
-// builtin runs policies on a window of a scenario that comes with the program.
+// builtin plays policies on a window of a built-in scenario.
 func builtin(tb testing.TB, name string, overrides []string, policies ...string) Section {
 	tb.Helper()
 	sc, err := scenario.Load(name, overrides...)

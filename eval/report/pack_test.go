@@ -20,7 +20,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// unpacked is a pack as one who knows only its description reads it.
+// unpacked is a pack as read by the documented format alone.
 type unpacked struct {
 	head    head
 	numbers map[string][]uint32
@@ -66,7 +66,7 @@ func unpack(tb testing.TB, text string) unpacked {
 	return u
 }
 
-// What the page reads is what the logs say: every job, every stay, every box, every loan and failure.
+// TestPackHoldsTheSchedules checks that the pack contains what the logs contain: every job, stay, box, loan and failure.
 func TestPackHoldsTheSchedules(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -104,7 +104,7 @@ func TestPackHoldsTheSchedules(t *testing.T) {
 	}
 }
 
-// ticks is a time as the pack tells it.
+// ticks converts a time to the pack's ticks.
 func (u *unpacked) ticks(d time.Duration) uint32 {
 	tick := time.Duration(math.Round(u.head.Tick * float64(time.Second)))
 	return uint32(d.Round(tick) / tick)
@@ -152,7 +152,7 @@ func sameStays(t *testing.T, u *unpacked, prefix string, log *sim.Log) {
 	}
 }
 
-// sameStates counts the server time on loan and out of service in the records, and in the pack.
+// sameStates compares the server-time on loan and out of service in the records with that in the pack.
 func sameStates(t *testing.T, u *unpacked, prefix string, log *sim.Log) {
 	t.Helper()
 	var lent, down int64
@@ -184,7 +184,7 @@ func sameStates(t *testing.T, u *unpacked, prefix string, log *sim.Log) {
 	}
 }
 
-// shares is a schedule of jobs that hold halves and quarters of GPUs, some of them of two.
+// shares returns a schedule of jobs that hold halves, quarters and whole GPUs; some jobs have two workers.
 func shares(tb testing.TB) *sim.Log {
 	tb.Helper()
 	var jobs []trace.Job
@@ -198,13 +198,13 @@ func shares(tb testing.TB) *sim.Log {
 	return play(tb, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: jobs}, "fifo")
 }
 
-// Shares of equal size never hide one another, and every share stays within its row.
+// TestSharesStackWithoutOverlap checks that shares of equal size never overlap, and that every share is within its row.
 func TestSharesStackWithoutOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "to a GPU")
 		size := int32(cluster.WholeGPU / n)
 		var boxes []box
-		free := make([]time.Duration, n) // when each of the n places is free again
+		free := make([]time.Duration, n) // when each of the n positions is free again
 		for range rapid.IntRange(1, 60).Draw(t, "shares") {
 			place := rapid.IntRange(0, n-1).Draw(t, "place")
 			from := free[place] + time.Duration(rapid.IntRange(0, 5).Draw(t, "gap"))
@@ -225,7 +225,7 @@ func TestSharesStackWithoutOverlap(t *testing.T) {
 	})
 }
 
-// The tick grows with the time that has to fit.
+// TestTimesBeyond32BitsTakeACoarserTick checks that the tick becomes longer if times do not fit otherwise.
 func TestTimesBeyond32BitsTakeACoarserTick(t *testing.T) {
 	log := shares(t)
 	log.Jobs[0].Work = 100 * 365 * 24 * time.Hour
@@ -252,7 +252,7 @@ func TestSchedulesOfDifferentJobsAreAnError(t *testing.T) {
 	}
 }
 
-// Numbers of every width come back as they were.
+// TestPackKeepsNumbers checks that numbers of every width are read back unchanged.
 func TestPackKeepsNumbers(t *testing.T) {
 	columns := [][]uint32{nil, {0}, {0, 255}, {1, 256}, {511, 3}, {65535}, {7, 65536}, {math.MaxUint32, 0, 1 << 24}}
 	p := packer{head: head{pack: &pack{}}}
@@ -271,7 +271,8 @@ func TestPackKeepsNumbers(t *testing.T) {
 	}
 }
 
-// A loan ends when its server is given back or seized, an outage with the repair, and both with the log.
+// TestPackHoldsTheStatesOfServers checks that a loan ends when its server is returned or seized, an outage ends with the repair,
+// and both end at the latest with the log.
 func TestPackHoldsTheStatesOfServers(t *testing.T) {
 	record := func(at time.Duration, kind sim.Kind, server cluster.ServerID, index int32) sim.Record {
 		return sim.Record{At: at * time.Second, Kind: kind, Server: server, Index: index}

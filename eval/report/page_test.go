@@ -14,7 +14,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// shown writes a time in its two largest units, as the page does.
+// shown formats a time in its two largest units, as the page does.
 func shown(d time.Duration) string {
 	units := []struct {
 		size time.Duration
@@ -169,7 +169,7 @@ func testZoom(t *testing.T, b *browser) {
 	}
 }
 
-// longest finds the job that stays longest on one GPU, and where its box is in the window.
+// longest returns the job with the longest stay on one GPU, and the position of its box in the window.
 func (b *browser) longest(log *sim.Log) (job int, x, y float64) {
 	b.tb.Helper()
 	var longest eval.Stay
@@ -219,7 +219,7 @@ func testDrill(t *testing.T, b *browser, logs []*sim.Log) {
 	}
 }
 
-// tellsOf checks that the panel tells of a job what its rows in the logs say.
+// tellsOf checks that the panel shows what the job's rows in the logs contain.
 func (b *browser) tellsOf(name string, job int, logs []*sim.Log) {
 	b.tb.Helper()
 	if ask[bool](b, `document.querySelector('.drill').hidden`) {
@@ -325,7 +325,7 @@ func testTable(t *testing.T, b *browser) {
 	b.click(".fold", 0)
 }
 
-// On a phone the page is as wide as the screen, and a touch tells of a job.
+// TestPageOnAPhone checks that on a phone the page is as wide as the screen, and that a touch shows a job's details.
 func TestPageOnAPhone(t *testing.T) {
 	r := generatedReport(t, 2, 1000)
 	b := start(t)
@@ -384,7 +384,8 @@ func TestHostilePageInABrowser(t *testing.T) {
 	b.clean()
 }
 
-// Pages with servers on loan, with failures, with one policy and with none of all that draw without complaint.
+// TestOtherPagesInABrowser checks that the page draws without errors with servers on loan, with failures, with a single policy
+// and without any optional part.
 func TestOtherPagesInABrowser(t *testing.T) {
 	b := start(t)
 	b.screen(1280, 900, false)
@@ -428,7 +429,7 @@ func TestOtherPagesInABrowser(t *testing.T) {
 	}
 }
 
-// A report of fifty thousand jobs is light, loads and zooms.
+// TestLargePageInABrowser checks that a report of 50,000 jobs is small enough, loads and zooms.
 func TestLargePageInABrowser(t *testing.T) {
 	r := large(t)
 	if n := len(write(t, r)); n > 10_000_000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// generatedReport is of three policies on windows of generated jobs, with all that a page may have.
+// generatedReport returns a report on three policies on windows of generated jobs, with every optional part.
 func generatedReport(tb testing.TB, windows, jobs int) *Report {
 	tb.Helper()
 	s := section(tb, "generated-v1", windows, jobs, 16, "sjfskip", "srtf", "fifo")
@@ -49,7 +49,7 @@ func TestEqualReportsAreEqualBytes(t *testing.T) {
 	}
 }
 
-// The page names no other file and no host, and shows what it was given.
+// TestPageNeedsNothingElse checks that the page refers to no other file and no host, and that it contains the data passed to it.
 func TestPageNeedsNothingElse(t *testing.T) {
 	page := string(write(t, generatedReport(t, 2, 300)))
 	body := strings.ReplaceAll(page, "http://www.w3.org/2000/svg", "")
@@ -66,7 +66,7 @@ func TestPageNeedsNothingElse(t *testing.T) {
 	t.Error("the page has no policy that forbids the network")
 }
 
-// hostile is a report in which every text tries to become markup.
+// attack is a text that tries to become markup; hostileReport contains it in every text.
 const attack = `</script></style></title><img src=x onerror="document.title='broken'">` + "`'\"&\u2028"
 
 func hostileReport(tb testing.TB) *Report {
@@ -104,12 +104,12 @@ func TestHostileTextStaysText(t *testing.T) {
 	if strings.Contains(page, "<img") || strings.Contains(page, "onerror=\"") {
 		t.Error("an attack became markup")
 	}
-	if n := strings.Count(page, "</script>"); n != 3 { // figures, the script, one pack
+	if n := strings.Count(page, "</script>"); n != 3 { // the figures, the script and one pack
 		t.Errorf("%d script elements end, want 3", n)
 	}
 }
 
-// A page may lack any of its parts.
+// TestPagesWithoutSomeParts checks that the page can be written without any one of its parts.
 func TestPagesWithoutSomeParts(t *testing.T) {
 	full := generatedReport(t, 1, 200)
 	bare := full.Sections[0]
@@ -127,7 +127,7 @@ func TestPagesWithoutSomeParts(t *testing.T) {
 	}
 }
 
-// large is two schedules of fifty thousand jobs with many preemptions.
+// large returns a report with two schedules of 50,000 jobs with many preemptions.
 func large(tb testing.TB) *Report {
 	tb.Helper()
 	e := generated(tb, 50_000, 32, 0.95, 1)

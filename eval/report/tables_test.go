@@ -16,7 +16,8 @@ func TestNamesBreakBeforeOptions(t *testing.T) {
 	}
 }
 
-// Every column of the full table is there, and those that are not main ones wait to be asked for.
+// TestTablesFoldWhatIsNotMain checks that a table contains every column of the comparison, and that it folds the columns that are
+// not main ones.
 func TestTablesFoldWhatIsNotMain(t *testing.T) {
 	s := section(t, "x", 2, 100, 2, "fifo", "srtf")
 	c := &s.Comparison

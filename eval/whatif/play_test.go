@@ -15,7 +15,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// snapshot reads a snapshot at 1000 s from its servers, jobs and rules.
+// snapshot parses a snapshot at 1000 s with the given servers, jobs and rules.
 func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	t.Helper()
 	text := fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)
@@ -26,12 +26,12 @@ func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	return s
 }
 
-// server is a server of so many GPUs; more are fields.
+// server returns a server with so many GPUs as JSON; more contains further fields.
 func server(name string, gpus int, more string) string {
 	return fmt.Sprintf(`{"name": "%s", "gpus": %d, "cpu_milli": null, "mem_mib": null%s}`, name, gpus, more)
 }
 
-// runs is a job that has run for 100 s on the first GPUs of a server and has so many seconds left.
+// runs returns a job that has run for 100 s on the first GPUs of a server, and has so many seconds left.
 func runs(id, on string, gpus, left int, more string) string {
 	var list []string
 	for g := range gpus {
@@ -42,13 +42,13 @@ func runs(id, on string, gpus, left int, more string) string {
 		id, gpus, 100+left, on, gpus, strings.Join(list, ", "), more)
 }
 
-// waits is a job of so many seconds that waits since 50 s.
+// waits returns a job with so many seconds of work that has waited for 50 s.
 func waits(id string, workers, seconds int, more string) string {
 	return fmt.Sprintf(`{"id": "%s", "submit_s": 950, "workers": %d, "estimate_s": %d, "state": "pending"%s}`,
 		id, workers, seconds, more)
 }
 
-// shares are jobs that share a GPU, named after it and their shares; "200+" stands for another of the same share.
+// shares returns jobs that share a GPU. Each is named after the GPU and its share; "200+" is a second job with the share 200.
 func shares(gpu int, milli ...string) string {
 	var jobs []string
 	for _, m := range milli {
@@ -71,7 +71,7 @@ func play(t *testing.T, s *cluster.State, policy string, c Change, o Options) *O
 	return out
 }
 
-// tell writes what becomes of the jobs: "a 0-60, c 60-90"; a job that stops is marked.
+// tell formats the times of all jobs: "a 0-60, c 60-90", with an exclamation mark for each stop.
 func tell(o *Outcome) string {
 	var parts []string
 	for i := range o.Jobs {
@@ -85,7 +85,8 @@ func tell(o *Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// Two servers are full, for 60 and 100 s; c waits for 30 s of work. A third server starts it now.
+// TestAServerMoreByHand plays two full servers, busy for 60 s and 100 s, with a waiting job c of 30 s. With a third server c must
+// start at once.
 func TestAServerMoreByHand(t *testing.T) {
 	s := snapshot(t, server("a", 1, "")+","+server("b", 1, ""), runs("x", "a", 1, 60, "")+","+runs("y", "b", 1, 100, "")+","+
 		waits("c", 1, 30, ""), "")
@@ -108,7 +109,7 @@ func TestAServerMoreByHand(t *testing.T) {
 	}
 }
 
-// What a snapshot says besides servers and jobs holds in the play.
+// TestASnapshotCarriesOver checks that everything in a snapshot, also besides servers and jobs, takes effect in the play.
 func TestASnapshotCarriesOver(t *testing.T) {
 	half := `, "gpu_milli": 500`
 	for _, c := range []struct {
@@ -198,7 +199,7 @@ func TestASnapshotCarriesOver(t *testing.T) {
 	}
 }
 
-// Speeds are those of the physics from now on, whatever the snapshot says of the speed so far.
+// TestPhysicsSaysHowFast checks that speeds come from the physics of the options, whatever speed the snapshot contains.
 func TestPhysicsSaysHowFast(t *testing.T) {
 	spread := `{"id": "x", "submit_s": 900, "workers": 2, "estimate_s": 160, "progress_s": 100, "state": "running", "speed": 3,
 		"placement": [{"server": "a", "workers": 1, "gpus": [0]}, {"server": "b", "workers": 1, "gpus": [1]}]}`
@@ -260,7 +261,8 @@ func TestServersAreParsed(t *testing.T) {
 	}
 }
 
-// What the text says and what the JSON holds are the same result; keys may be added, none may go.
+// TestResultsReadWell checks that the text and the JSON describe the same result. Keys may be added to the JSON; none may be
+// removed.
 func TestResultsReadWell(t *testing.T) {
 	s := snapshot(t, server("a", 1, "")+","+server("b", 1, ""), runs("x", "a", 1, 60, "")+","+runs("y", "b", 1, -10, "")+","+
 		waits("c", 1, 30, "")+","+waits("wide", 3, 30, "")+","+waits("d", 1, 0, ""), "")

@@ -15,8 +15,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// drawState draws a small busy cluster at two hours: servers of two types and both pools, some failed, CPU modelled or not, a
-// quota, elastic jobs, shares of GPUs; of its jobs some run, with some of their work done.
+// drawState draws a small busy cluster after two hours: servers of two types and both pools, some of them failed, with or without
+// CPU limits, with a quota, elastic jobs and GPU shares. Some of the jobs run and have done part of their work.
 func drawState(t *rapid.T) *cluster.State {
 	spec := cluster.Spec{PerGPU: rapid.SampledFrom([]int32{0, 2}).Draw(t, "jobs a GPU")}
 	for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
@@ -50,7 +50,7 @@ func drawState(t *rapid.T) *cluster.State {
 			}
 		case 2, 3, 4:
 			tx := s.Begin(nil)
-			_ = tx.Loan(id) // of a training server it is refused
+			_ = tx.Loan(id) // a training server cannot be lent
 			tx.End()
 		}
 	}
@@ -86,7 +86,8 @@ func drawState(t *rapid.T) *cluster.State {
 
 var drawn = rapid.SampledFrom([]string{"fifo", "sjfskip", "srtf", "las", "fifo+loan"})
 
-// Without a change nothing is different, and the same play gives the same bytes. What is played did not change the snapshot.
+// TestNoChangeIsNoDifference checks that a play without a change has no difference, that equal plays give equal bytes, and that a
+// play does not change the snapshot.
 func TestNoChangeIsNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -138,7 +139,7 @@ func TestNoChangeIsNoDifference(t *testing.T) {
 	})
 }
 
-// check holds an outcome to what is true of every play.
+// check checks what must hold for every outcome.
 func check(t *rapid.T, s *cluster.State, o *Outcome) {
 	if len(o.Jobs) != len(s.Pending())+len(s.Running()) {
 		t.Fatalf("%d jobs, want those that wait and run", len(o.Jobs))
@@ -161,8 +162,8 @@ func check(t *rapid.T, s *cluster.State, o *Outcome) {
 	}
 }
 
-// At the instant of the snapshot a play starts and stops the very jobs that the policy would start and stop if it were asked on
-// the snapshot itself. All jobs can run.
+// TestPlaysBeginAsThePolicyDecides checks that, at the time of the snapshot, a play starts and stops exactly the jobs that the
+// policy starts and stops on the snapshot itself. All jobs can run.
 func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -214,7 +215,8 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 	})
 }
 
-// A policy is first asked about the jobs of the snapshot just as they are there, to the last GPU, whatever servers are added.
+// TestPlaysBeginWithTheSnapshotAsItIs checks that the policy first sees the jobs exactly as in the snapshot, including their
+// GPUs, even if servers are added.
 func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, change := drawState(t), Change{}
@@ -236,7 +238,7 @@ func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 	})
 }
 
-// spy does nothing and notes what it is shown first.
+// spy is a scheduler that does nothing and records the first state that it sees.
 type spy struct {
 	saw     map[cluster.JobID]string
 	profile string
@@ -259,7 +261,7 @@ func describe(s *cluster.View, id cluster.JobID) string {
 	return fmt.Sprint(s.Now(), s.Phase(id), s.Spec(id).Submit, s.Placement(id), s.GPUs(id), s.Progress(id), s.Attained(id), s.Starts(id), s.Fresh(id))
 }
 
-// Whatever can be read as a snapshot can be played or is refused, and never panics.
+// FuzzWhatIf checks that any valid snapshot can be played or gives an error, without a panic.
 func FuzzWhatIf(f *testing.F) {
 	add := func(servers, jobs, rules string) {
 		f.Add([]byte(fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)), byte(0))
