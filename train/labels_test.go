@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// labelFiles are those of a run, by name without the folders.
+// labelFiles returns the paths of a run's label files.
 func labelFiles(tb testing.TB, dir string) []string {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, labelsName, "*", "*.safetensors"))
@@ -28,7 +28,7 @@ func labelFiles(tb testing.TB, dir string) []string {
 	return paths
 }
 
-// Labels that are gone or damaged are gathered again, and those of another run are as good as one's own.
+// TestLabelsMayBeLost checks that a run computes missing or damaged labels again, and that it can use the labels of another run.
 func TestLabelsMayBeLost(t *testing.T) {
 	cfg, opt := tiny(t)
 	mustRun(t, cfg, opt)
@@ -51,7 +51,7 @@ func TestLabelsMayBeLost(t *testing.T) {
 	if err := os.Remove(lost[0]); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, lost[3], func(b []byte) []byte { return b[:len(b)/2] }) // that of the second window of an update, whose first is found
+	edit(t, lost[3], func(b []byte) []byte { return b[:len(b)/2] }) // the second window of an update whose first window has labels
 	half.Stop, half.Progress, half.Resume = nil, nil, true
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
@@ -65,13 +65,14 @@ func TestLabelsMayBeLost(t *testing.T) {
 	}
 }
 
-// Runs with other seeds, networks and learners find the labels of the first; runs with other labels do not touch them.
+// TestWhoSharesLabels checks that runs with other seeds, networks and learners use the labels of the first run, and that runs
+// with other label settings do not.
 func TestWhoSharesLabels(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates = 3
 	mustRun(t, cfg, opt)
 	files := labelFiles(t, opt.Dir)
-	// What is in the files is what is learned from: without savings there is nothing to learn.
+	// Set all savings in the files to 0: a run that uses the files then has nothing to learn from.
 	for _, path := range files {
 		edit(t, path, func(b []byte) []byte {
 			tensors, _, err := checkpoints.ReadTensors(b, checkpoints.Limits{})
@@ -118,7 +119,7 @@ func TestWhoSharesLabels(t *testing.T) {
 	}
 }
 
-// Only the newest labels stay within the bound, whole windows of them.
+// TestReplayForgetsTheOldest checks that only the newest labels are kept within the bound, in whole windows.
 func TestReplayForgetsTheOldest(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Replay, opt.Dir = 60, t.TempDir()
@@ -150,7 +151,7 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 			t.Errorf("drew %d of %d", len(all), kept)
 		}
 	}
-	// A run that is resumed forgets the same.
+	// A resumed run must keep the same labels.
 	var digests []string
 	for _, src := range r.sources {
 		digest, err := src.Digest()
@@ -168,7 +169,7 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// What is written is read back, to the last bit.
+// TestLabelFilesRoundTrip checks that labels are read back bit by bit.
 func TestLabelFilesRoundTrip(t *testing.T) {
 	p := untrained(t, "sjfskip", 6)
 	for n, samples := range [][]learn.Sample{{}, labelled(t, 1), labelled(t, 40)} {
@@ -178,7 +179,7 @@ func TestLabelFilesRoundTrip(t *testing.T) {
 		}
 		for i := range got {
 			want := samples[i]
-			want.Action, want.LogProb = 0, 0 // of who drew, which does not matter
+			want.Action, want.LogProb = 0, 0 // the scout's action, which is not stored
 			if !reflect.DeepEqual(got[i], want) {
 				t.Fatalf("sample %d: %+v, want %+v", i, got[i], want)
 			}
@@ -196,7 +197,7 @@ func labelled(tb testing.TB, n int) []learn.Sample {
 	return r.samples[:n]
 }
 
-// A file of labels gives samples that the network can take, or an error.
+// FuzzLabelFile checks that a file of labels gives samples that the network accepts, or an error.
 func FuzzLabelFile(f *testing.F) {
 	p := untrained(f, "sjfskip", 6)
 	for _, n := range []int{0, 1} {
@@ -229,7 +230,7 @@ func FuzzLabelFile(f *testing.F) {
 	})
 }
 
-// Files that a network would be misled by are refused, with what is wrong.
+// TestBadLabelFiles checks the errors for files with invalid indices or sizes.
 func TestBadLabelFiles(t *testing.T) {
 	p := untrained(t, "sjfskip", 6)
 	for _, c := range []struct {
@@ -259,7 +260,8 @@ func TestBadLabelFiles(t *testing.T) {
 	}
 }
 
-// A label that is cut off differs by next to nothing from one that is played to the end, and takes less.
+// TestLabelsSeeFarEnough checks that a label with the usual horizon differs very little from one played to the end, and takes
+// less time.
 func TestLabelsSeeFarEnough(t *testing.T) {
 	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: mixed(120, 3)}
 	const memory = 30 * time.Minute

@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// idle returns a learner of an untrained policy without machines for a batch of one chunk.
+// idle returns a learner of an untrained policy, with one machine.
 func idle(tb testing.TB, cfg *Config) *learner {
 	tb.Helper()
 	l, err := newLearner(cfg, untrained(tb, "sjfskip", 6), 4, 1)
@@ -36,7 +36,7 @@ func flat(l *learner) []float32 {
 	return all
 }
 
-// Steps are those of Adam as its authors wrote it down, on gradients whose norm is cut to a bound.
+// TestStepIsAdam checks steps against Adam as published, on gradients whose norm is clipped.
 func TestStepIsAdam(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Batch = 8
@@ -48,7 +48,7 @@ func TestStepIsAdam(t *testing.T) {
 	}
 	m, v := make([]float64, len(w)), make([]float64, len(w))
 	for n := 1; n <= 20; n++ {
-		size := []float64{1e-4, 1, 1e-2}[n%3] // below and above the bound of the norm
+		size := []float64{1e-4, 1, 1e-2}[n%3] // below and above the limit of the norm
 		square := 0.0
 		for i := range w {
 			l.grads[0][i] = float32(size * r.NormFloat64())
@@ -100,8 +100,8 @@ func played(tb testing.TB, n int) []learn.Sample {
 	return all[:n]
 }
 
-// The gradient of a batch is the same, bit for bit, however many machines share it, and it is the sum of its samples', whatever
-// is learned from.
+// TestGradientDoesNotDependOnMachines checks, for every loss, that the gradient of a batch is the same bit by bit for any number
+// of machines, and that it is the sum of the gradients of its samples.
 func TestGradientDoesNotDependOnMachines(t *testing.T) {
 	samples := played(t, 330)
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 		t.Run(c.loss.Kind.String(), func(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.Epochs = 3
-			cfg.Batch = 250 // three full chunks and a rest
+			cfg.Batch = 250 // three full chunks and a partial one
 			cfg.Updates, cfg.Expert, cfg.Learner, cfg.Clip, cfg.MaxKL = 1, c.expert, c.learner, 0.2, 100
 			var want, wantLater []float32
 			for _, workers := range []int{1, 2, 9} {
@@ -167,7 +167,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 	}
 }
 
-// copied are the samples with labels of their own.
+// copied returns a copy of the samples with their own copies of the labels.
 func copied(samples []learn.Sample) []learn.Sample {
 	all := slices.Clone(samples)
 	for i := range all {
@@ -176,7 +176,7 @@ func copied(samples []learn.Sample) []learn.Sample {
 	return all
 }
 
-// checkSum adds up the gradients of single samples.
+// checkSum compares a gradient with the sum of the gradients of single samples.
 func checkSum(t *testing.T, loss learn.Loss, samples []learn.Sample, got []float32) {
 	t.Helper()
 	p := untrained(t, "sjfskip", 6)
@@ -222,7 +222,8 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// Labels are scaled by the mean of what is saved or lost where there is a difference beyond rounding, and bounded.
+// TestScaleSavings checks that labels are divided by their mean absolute value, without values that are 0 up to rounding, and
+// clipped.
 func TestScaleSavings(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -255,7 +256,8 @@ func TestScaleSavings(t *testing.T) {
 	}
 }
 
-// A number that is not finite ends the step with the name of its tensor; a bad gradient has then changed nothing.
+// TestNotFiniteIsNamed checks that a number that is not finite ends the step with an error that names its tensor, and that a bad
+// gradient changes no weights.
 func TestNotFiniteIsNamed(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Batch = 8
@@ -283,7 +285,8 @@ func TestNotFiniteIsNamed(t *testing.T) {
 	}
 }
 
-// A run whose weights blow up ends with the tensor's name, and its last good checkpoint stays the last.
+// TestNothingBadIsStored checks that a run whose weights diverge ends with an error that names the tensor, and keeps its last
+// good checkpoint.
 func TestNothingBadIsStored(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Every = 1
@@ -322,7 +325,7 @@ func TestNothingBadIsStored(t *testing.T) {
 		t.Errorf("error %v, want one that names server.w", err)
 	}
 	after := results(t, opt.Dir)
-	for name := range after { // labels do not depend on weights
+	for name := range after { // labels do not depend on the weights, so new ones may appear
 		if _, ok := before[name]; !ok && strings.HasPrefix(name, labelsName) {
 			delete(after, name)
 		}
@@ -342,7 +345,7 @@ func TestConfigBounds(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
-		want   string // "" is fine
+		want   string // "": no error
 	}{
 		{"no updates", func(c *Config) { c.Updates = 0 }, "train.updates: 0, want 1 to 16777216"},
 		{"fewer than no updates", func(c *Config) { c.Updates = -3 }, "train.updates: -3"},
@@ -396,7 +399,7 @@ func TestConfigBounds(t *testing.T) {
 	}
 }
 
-// Metrics are lines of JSON that tell what happened; wall-clock time is elsewhere.
+// TestRunFiles checks that metrics are lines of JSON that agree with Progress, and that wall-clock times are stored apart.
 func TestRunFiles(t *testing.T) {
 	cfg, opt := tiny(t)
 	var told []Metrics

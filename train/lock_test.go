@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Where a run is at work no other begins or goes on, and the first comes to its end as if alone.
+// TestTwoRunsInOneFolder checks that no run starts or resumes in a folder in which another run works, and that the attempt does
+// not affect the other run.
 func TestTwoRunsInOneFolder(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates = 3
@@ -46,7 +47,8 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 	}
 }
 
-// A run goes on with one line of metrics for each update that its checkpoint knows, whatever order others have left.
+// TestMetricsAreTrimmedByUpdate checks that a resumed run has one line of metrics for each update of its checkpoint, whatever the
+// order of the lines it finds.
 func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 	cfg, opt := tiny(t)
 	mustRun(t, cfg, opt)
@@ -66,7 +68,7 @@ func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 			edit(t, filepath.Join(again.Dir, metricsName), func(b []byte) []byte {
 				return bytes.Join(mix(slices.Collect(bytes.Lines(b))), nil)
 			})
-			if step != "" { // it goes on from update 4
+			if step != "" { // resumes from update 4
 				remove(t, filepath.Join(again.Dir, storeName, step))
 			}
 			mustRun(t, cfg, again)
@@ -75,7 +77,7 @@ func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 			}
 		}
 	}
-	// What a run cannot know it does not make up.
+	// A run must not invent a missing line.
 	again := opt
 	again.Resume = true
 	edit(t, filepath.Join(opt.Dir, metricsName), func(b []byte) []byte {

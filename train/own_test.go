@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// few is a user's encoder: two numbers of a server, one of a job, two of a candidate and one of the cluster.
+// few is a custom encoder with two features of a server, one of a job, two of a candidate and one of the cluster.
 type few struct{}
 
 func (few) Spec() observe.Spec {
@@ -60,7 +60,7 @@ func (few) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Obser
 	return nil
 }
 
-// waiting is a user's reward: jobs cost only while they wait.
+// waiting is a custom reward: jobs cost only while they wait.
 type waiting struct{}
 
 func (waiting) Name() string { return "waiting" }
@@ -69,8 +69,8 @@ func (waiting) Score(s *cluster.View, from, to time.Duration) float64 {
 	return -float64(len(s.Pending())) * (to - from).Hours()
 }
 
-// What a user writes takes part in training, export and production: a policy is trained with an encoder and a reward of one's
-// own, is stored, and is found again by its folder. A program without the encoder refuses it and says why.
+// TestOwnEncoderAndReward checks that a custom encoder and a custom reward work in training, export and production: a policy is
+// trained with both, exported, and loaded from its folder. A program without the encoder must return an error that names it.
 func TestOwnEncoderAndReward(t *testing.T) {
 	observe.Register("few", func(int) observe.Encoder { return few{} })
 	env.RegisterReward(waiting{})
@@ -137,7 +137,7 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	}
 }
 
-// The same holds for wide candidates with rivals among them: the bundle names them, and they are those of training.
+// TestTrainOverWideLists checks that training with wide lists and rivals works, and that the bundle records the same lists.
 func TestTrainOverWideLists(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Candidates, cfg.Rivals, cfg.Updates, cfg.Expert = 12, "fifo,las", 2, 1

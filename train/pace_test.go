@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// paced returns players of the 8 episodes of an update, of whose decisions a part is labelled.
+// paced returns players of the 8 episodes of an update. label is the fraction of decisions to label.
 func paced(tb testing.TB, items int, label float64) []*player {
 	tb.Helper()
 	d := agents.Design{
@@ -40,7 +40,7 @@ func paced(tb testing.TB, items int, label float64) []*player {
 	return players
 }
 
-// lockStep plays as playAll does, but in step: when all players have chosen, side by side, their environments step.
+// lockStep plays like playAll, but in lock-step: all players choose, concurrently, and then all environments step.
 func lockStep(players []*player, workers int) error {
 	envs, joints := make([]env.Env, len(players)), make([][]game.Action, len(players))
 	for i, g := range players {
@@ -74,7 +74,7 @@ func lockStep(players []*player, workers int) error {
 	}
 }
 
-// Whether environments go on in step or each at its own pace, they play and label the same.
+// TestPaceChangesNothing checks that players play and label the same in lock-step as at their own pace.
 func TestPaceChangesNothing(t *testing.T) {
 	own, step := paced(t, 0, 0.1), paced(t, 0, 0.1)
 	if err := playAll(t.Context(), own, 3, func(int, *rollout) error { return nil }); err != nil {
@@ -91,7 +91,7 @@ func TestPaceChangesNothing(t *testing.T) {
 	}
 }
 
-// What it costs that environments wait for each other when few decisions are dear.
+// BenchmarkPace measures the cost of lock-step, in which environments wait for the few decisions that take long.
 func BenchmarkPace(b *testing.B) {
 	for _, items := range []int{0, 62} {
 		for _, label := range []float64{0.06, 0.2} {

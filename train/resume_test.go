@@ -22,9 +22,9 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
-// tiny is a run of a second: two scenarios of four and of two servers, windows of forty jobs, two priors to choose
-// from, a network of a few hundred weights, batches of two chunks, three updates from labels and three from draws. The sets
-// change the first scenario.
+// tiny returns the settings of a run that takes about a second: two scenarios with four and two servers, windows of forty jobs,
+// two baselines to choose the prior from, a network of a few hundred weights, batches of two chunks, three updates from labels
+// and three by PPO. sets override settings of the first scenario.
 func tiny(tb testing.TB, sets ...string) (Config, Options) {
 	tb.Helper()
 	load := func(sets ...string) *scenario.Scenario {
@@ -55,7 +55,7 @@ func mustRun(tb testing.TB, cfg Config, opt Options) *agents.Policy {
 	return p
 }
 
-// results reads what is the same for equal runs: the recipe, the metrics, and the files of every checkpoint.
+// results reads the files that are equal for equal runs: the recipe, the metrics and the files of every checkpoint.
 func results(tb testing.TB, dir string) map[string][]byte {
 	tb.Helper()
 	out := map[string][]byte{}
@@ -76,8 +76,8 @@ func results(tb testing.TB, dir string) map[string][]byte {
 	return out
 }
 
-// same holds the recipe, the metrics and the last checkpoint of a run against another, and the earlier checkpoints that both
-// have: a run that was stopped has kept others.
+// same compares the recipe, the metrics and the last checkpoint of two runs, and the earlier checkpoints that both have. A run
+// that was stopped may have kept other checkpoints.
 func same(tb testing.TB, got, want string) {
 	tb.Helper()
 	g, w := results(tb, got), results(tb, want)
@@ -116,7 +116,8 @@ func sameWeights(tb testing.TB, got, want *agents.Policy) {
 	}
 }
 
-// The number of cores changes neither weights nor metrics, and the run does learn something.
+// TestWorkersDoNotMatter checks that the number of workers changes neither weights nor metrics, and that the run learns
+// something.
 func TestWorkersDoNotMatter(t *testing.T) {
 	cfg, opt := tiny(t)
 	first := mustRun(t, cfg, opt)
@@ -149,7 +150,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// The same with the menu and moves, whose prior keeps more in mind, and with values to learn.
+// TestWorkersDoNotMatterToMenus checks the same with a menu and moves, whose prior has more state, and with the value learner.
 func TestWorkersDoNotMatterToMenus(t *testing.T) {
 	cfg, opt := tiny(t, "physics=cpu-mem * sharing(1) * scaling")
 	cfg.Prior, cfg.Updates, cfg.Expert, cfg.Learner, cfg.Windows = "srsf+menu+move", 2, 1, valueLearner, 4
@@ -165,7 +166,8 @@ func TestWorkersDoNotMatterToMenus(t *testing.T) {
 	}
 }
 
-// A run stopped after any update goes on to the same end, and the last metrics before are told again.
+// TestStopAndResume checks that a run stopped after any update resumes to the same end, and that Progress gets the last earlier
+// metrics again.
 func TestStopAndResume(t *testing.T) {
 	cfg, opt := tiny(t)
 	want := mustRun(t, cfg, opt)
@@ -198,7 +200,7 @@ func TestStopAndResume(t *testing.T) {
 			t.Errorf("stop after %d: told of updates %v, want %v", stopAt, told, all[max(stopAt-1, 0):])
 		}
 	}
-	// A run that is finished stays as it is.
+	// Resuming a finished run must not change it.
 	again := opt
 	again.Resume = true
 	before := results(t, opt.Dir)
@@ -209,7 +211,7 @@ func TestStopAndResume(t *testing.T) {
 	same(t, again.Dir, opt.Dir)
 }
 
-// An update cut off by the context leaves the run as the last checkpoint has it.
+// TestCancelAndResume checks that a run whose context ends during an update keeps the state of its last checkpoint.
 func TestCancelAndResume(t *testing.T) {
 	cfg, opt := tiny(t)
 	mustRun(t, cfg, opt)
@@ -232,7 +234,7 @@ func TestCancelAndResume(t *testing.T) {
 
 const childVariable = "TRAIN_TEST_CHILD"
 
-// TestChild is the process that TestKillAndResume kills. It tells of each finished update on a line.
+// TestChild is the process that TestKillAndResume kills. It prints a line for each finished update.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childVariable)
 	if dir == "" {
@@ -247,14 +249,14 @@ func TestChild(t *testing.T) {
 	mustRun(t, cfg, opt)
 }
 
-// A run killed at any moment, again and again, comes to the same end.
+// TestKillAndResume checks that a run that is killed again and again, at random times, comes to the same end.
 func TestKillAndResume(t *testing.T) {
 	cfg, opt := tiny(t)
 	began := time.Now()
 	mustRun(t, cfg, opt)
 	whole := time.Since(began)
 	dir := filepath.Join(t.TempDir(), "run")
-	draw := rand.New(rand.NewPCG(uint64(began.UnixNano()), 1)) // other moments every time: each of them must do
+	draw := rand.New(rand.NewPCG(uint64(began.UnixNano()), 1)) // other times in every run of the test; any times must work
 	kills, begun := 0, 0
 	for try := 0; ; try++ {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
@@ -273,7 +275,7 @@ func TestKillAndResume(t *testing.T) {
 		timer.Stop()
 		var exit *exec.ExitError
 		switch {
-		case err == nil && kills == 0: // slow when it was timed, fast now
+		case err == nil && kills == 0: // slower when it was timed than now
 			whole /= 2
 			remove(t, dir)
 		case err == nil:
@@ -292,14 +294,14 @@ func TestKillAndResume(t *testing.T) {
 	}
 }
 
-// What a kill leaves at the worst moments, made by hand.
+// TestLeftovers checks resuming from the state that a kill leaves at critical times, made by hand.
 func TestLeftovers(t *testing.T) {
 	cfg, opt := tiny(t)
 	mustRun(t, cfg, opt)
 	for _, c := range []struct {
 		name string
 		harm func(t *testing.T, dir string)
-		bad  []int // checkpoints that are passed over
+		bad  []int // checkpoints that must be skipped
 	}{
 		{"killed before the first checkpoint", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName))
@@ -388,13 +390,13 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// fresh are the options of a run of its own.
+// fresh returns the options with a new folder.
 func fresh(t *testing.T, opt Options) Options {
 	opt.Dir = filepath.Join(t.TempDir(), "run")
 	return opt
 }
 
-// What cannot be resumed, or started, says why and changes nothing.
+// TestRefusals checks that a run that cannot start or resume returns an error with the reason and changes nothing.
 func TestRefusals(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates = 1
@@ -477,7 +479,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Open gives the policy that Run returned, without the scenario.
+// TestOpenIsWhatRunReturned checks that Open returns the policy that Run returned, without the scenario.
 func TestOpenIsWhatRunReturned(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates, cfg.Margin = 2, 0.5

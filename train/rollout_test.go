@@ -22,13 +22,13 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// stay is the time that a job is in the system.
+// stay is the period that a job is in the system.
 type stay struct{ from, to time.Duration }
 
-// flow is the goal of short completion times.
+// flow returns the goal of short completion times.
 func flow(memory time.Duration) goal { return goal{env.Flow{}, memory} }
 
-// curveOf is the curve of jobs that stay so long: stretches between the instants at which one comes, goes or is halfway.
+// curveOf returns the curve of jobs with the given stays. Its intervals end when a job arrives, leaves or is halfway.
 func curveOf(stays []stay, memory time.Duration) *curve {
 	c := newCurve(env.Flow{}, memory)
 	var at []time.Duration
@@ -59,8 +59,8 @@ func drawStays(t *rapid.T) []stay {
 	return stays
 }
 
-// ahead is the definition: the jobs in the system, added up in small steps from one instant to another, each weighed by how
-// far ahead it is, in job-hours.
+// ahead returns the discounted number of jobs in the system, summed in small steps over [from, to), in job-hours. It is the
+// definition that curve must match.
 func ahead(stays []stay, from, to, memory time.Duration) float64 {
 	const dt = 30 * time.Second
 	sum := 0.0
@@ -97,15 +97,15 @@ func TestCurveIsTheIntegral(t *testing.T) {
 	})
 }
 
-// The advantage of a step is the sum over all later steps of how much better its stretch went than the prior would have it,
-// discounted by the time to there and by how little credit reaches so far.
+// TestJudgeIsTheDoubleSum checks advantages against their definition. The advantage of a step is a sum over this and all later
+// steps: how much less the step's interval cost than the prior's value, times the discount and the decay of credit up to it.
 func TestJudgeIsTheDoubleSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stays := drawStays(t)
 		memory := time.Duration(rapid.IntRange(30, 600).Draw(t, "memory")) * time.Minute
 		credit := time.Duration(rapid.IntRange(1, 600).Draw(t, "credit")) * time.Minute
 		r := &rollout{curve: curveOf(stays, memory)}
-		for at := range 20 { // some steps at one instant
+		for at := range 20 { // several steps may have the same time
 			if n := rapid.IntRange(0, 2).Draw(t, "steps"); n > 0 {
 				for range n {
 					value := rapid.Float64Range(-5, 5).Draw(t, "value")
@@ -138,7 +138,7 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 	})
 }
 
-// mixed returns contended jobs: gangs across servers, shares of a GPU, equal times, and arrivals at one instant.
+// mixed returns contended jobs: gangs across servers, GPU shares, equal times, and simultaneous arrivals.
 func mixed(n int, seed uint64) []trace.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	jobs := make([]trace.Job, n)
@@ -178,12 +178,13 @@ func play(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw 
 	return g.out, playAll(context.Background(), []*player{g}, 1, func(int, *rollout) error { return nil })
 }
 
-// The priors of the tests that hold a fork against an episode: of orders without a menu the one that is played on is the prior
-// itself, and it decides by the state alone.
+// plain lists priors for the tests that compare a fork with an episode. Without a menu, the scheduler that plays on is the prior
+// itself, and its decisions depend only on the state.
 var plain = []string{"sjfskip", "sjfhold:times=3", "fifo", "srsf"}
 
-// Who does as the prior does has no advantage anywhere: the forked simulations, the review, the discounting and the
-// network all tell the same story. Who samples has, and with all credit it is what the rest of the episode cost less.
+// TestFollowingThePriorGainsNothing checks that a team that follows the prior has advantages of 0, so that the forks, the review,
+// the discount and the network agree. A team that samples has other advantages; with unlimited credit, an advantage is what the
+// rest of the episode cost less.
 func TestFollowingThePriorGainsNothing(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
 	const memory = 2 * time.Hour
@@ -237,12 +238,12 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 	}
 }
 
-// script is a judge that does what it is told: the first choices as they were made, the next as asked, and the rest as the base.
+// script is a judge with given actions for the first choices; after them it follows the base policy.
 type script struct {
 	actions []int
 	chosen  int
-	now     time.Duration   // of the last action
-	kind    candidates.Kind // of it
+	now     time.Duration   // time of the last action
+	kind    candidates.Kind // kind of the candidate last taken
 }
 
 func (s *script) Reset(uint64)         { s.chosen = 0 }
@@ -256,14 +257,14 @@ func (s *script) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, erro
 	return action, nil
 }
 
-// What a candidate is said to save is the difference of two whole episodes: one that takes it, one that does as the prior,
-// both alike until then, and the prior's after it.
+// TestLabelsAreWhatEpisodesSave checks the saving of a candidate against the difference of two whole episodes. They are equal up
+// to the choice; then one takes the candidate and the other the prior's own; after it, both follow the prior.
 func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 	rules := sim.Config{
 		Cluster: cluster.Uniform(3, 2), Physics: physics.Compose(physics.InterServer{Penalty: 0.5}), Restart: sim.Pause(time.Minute),
 	}
 	const memory = 3 * time.Hour
-	seen := [candidates.Kinds]int{} // labels other than 0, by what they are of
+	seen := [candidates.Kinds]int{} // number of labels other than 0, by kind of candidate
 	for _, prior := range plain {
 		how, err := baselines.Reviewed(prior)
 		if err != nil {
@@ -315,7 +316,7 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 	}
 }
 
-// Forks do not disturb the episode, nor do the records of choices: what is sampled depends on the draws alone.
+// TestRolloutsRepeat checks that forks and records do not affect the episode: what is sampled depends only on the random draws.
 func TestRolloutsRepeat(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4)}
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: rules, Jobs: mixed(60, 5)}
@@ -361,7 +362,7 @@ func TestRolloutsRepeat(t *testing.T) {
 	}
 }
 
-// As many decisions are labelled as are asked for, and the others are not recorded.
+// TestLabelsAreAPart checks that the requested fraction of decisions is labelled, and that the others are not recorded.
 func TestLabelsAreAPart(t *testing.T) {
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(200, 5)}
 	for _, part := range []float64{0, 0.25, 1} {
@@ -384,7 +385,8 @@ func TestLabelsAreAPart(t *testing.T) {
 	}
 }
 
-// A sampled policy never waits for what will not come: every rollout ends, whatever it draws.
+// TestRolloutsEnd checks that every rollout ends, whatever the policy samples: the policy must never wait for an event that does
+// not come.
 func TestRolloutsEnd(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(2, 4)}
 	for seed := range uint64(300) {

@@ -13,33 +13,35 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// lesson is a workload on two servers of one GPU each, whose best sum of completion times is known. One job holds a GPU when
-// two others come a second after each other: a gang of both GPUs and a single worker.
+// lesson is a workload on two servers of one GPU each, with a known optimum. One job holds a GPU when two others arrive together:
+// a gang that needs both GPUs and a job with a single worker.
 type lesson struct {
 	name                string
 	first, single, gang time.Duration // minutes
-	prior, best         float64       // sums of completion times in minutes
+	prior, best         float64       // sums of completion times, in minutes
 }
 
-// In each of these one GPU is free for the single worker, which takes longer than the gang. Shortest job first with skip starts
-// it. That is right where the first job still holds the other GPU for long, and wrong where it is about to end.
+// In the lessons of waitOrStart one GPU is free for the single worker, which takes longer than the gang. Shortest job first with
+// skipping starts it. That is right if the first job holds the other GPU for long, and wrong if it ends soon.
 var waitOrStart = []lesson{
-	// Started at once: 2 + 100 + 120. Waiting: the gang runs from 2 to 22, the long job to 122; both came at 1.
+	// Started at once: 2 + 100 + 120. If the single worker waits, the gang runs from 2 to 22 and the single worker to 122; both were
+	// submitted at 1.
 	{"waiting is right", 2, 100, 20, 2 + 100 + 120, 2 + 21 + 121},
-	// Started at once: 120 + 100 + (140-1). Waiting would cost 120 + 139 + 239.
+	// Started at once: 120 + 100 + (140-1). If it waits, 120 + 139 + 239.
 	{"starting is right", 120, 100, 20, 120 + 100 + 139, 120 + 100 + 139},
 	{"waiting is right again", 5, 60, 20, 5 + 60 + 80, 5 + 24 + 84},
 	{"starting is right again", 90, 60, 20, 90 + 60 + 109, 90 + 60 + 109},
 }
 
-// In each of these the gang is first in the queue, and first in, first out keeps the single worker behind it, though a GPU is free.
-// That is right where it would keep the gang for longer than it gains itself.
+// In the lessons of gangOrSmall the gang is first in the queue. First in, first out makes the single worker wait behind it,
+// although a GPU is free. That is right if starting the single worker would delay the gang by more than the single worker gains.
 var gangOrSmall = []lesson{
-	// In order of the queue: the gang runs from 60 to 80, the small job to 90. Started at once the small job ends at 11, and nobody waits for it.
+	// In queue order: the gang runs from 60 to 80, the small job to 90. If the small job starts at once, it ends at 11 and delays no
+	// other job.
 	{"the small one fits before the gang", 60, 10, 20, 60 + 79 + 89, 60 + 10 + 79},
 	// Started at once: 5 + 100 + (101+20-1).
 	{"the small one would hold up the gang", 5, 100, 20, 5 + 24 + 124, 5 + 24 + 124},
-	// In order of the queue: 5 + 204 + 214. Started at once the small job ends at 11, the gang at 211.
+	// In queue order: 5 + 204 + 214. If the small job starts at once, it ends at 11 and the gang at 211.
 	{"the gang may wait a little", 5, 10, 200, 5 + 204 + 214, 5 + 10 + 210},
 	// Started at once: 5 + 30 + (31+8-1).
 	{"the gang is short", 5, 30, 8, 5 + 12 + 42, 5 + 12 + 42},
@@ -52,13 +54,13 @@ func (l *lesson) episode() sim.Episode {
 		j.Request.GPUMilli = cluster.WholeGPU
 		return j
 	}
-	// A restart takes so long that nobody had better be stopped.
+	// A restart takes so long that preemption never pays.
 	rules := sim.Config{Cluster: cluster.Uniform(2, 1), Restart: sim.Pause(2 * time.Hour)}
 	return sim.Episode{Config: rules, Jobs: []trace.Job{job("first", 0, l.first, 1), job("gang", 1, l.gang, 2), job("single", 1, l.single, 1)}}
 }
 
-// The team finds out when to wait and when to go ahead, from labels whether it learns a policy or values, and from what it draws
-// itself: greedily it comes to the optimum of every lesson, half of which the prior gets wrong, and stays there.
+// TestLearnsItsLessons checks that the team learns when to wait and when to start, from labels with both learners and by PPO. The
+// greedy policy must reach the optimum of every lesson and keep it; the prior is wrong in half of the lessons.
 func TestLearnsItsLessons(t *testing.T) {
 	for _, school := range []struct {
 		name, prior string
@@ -71,7 +73,7 @@ func TestLearnsItsLessons(t *testing.T) {
 			name, learner string
 			expert        bool
 			margin        float64
-			repeats       int // of each lesson an update
+			repeats       int // of each lesson in an update
 		}{
 			{"policy from labels", policyLearner, true, 1, 8},
 			{"values from labels", valueLearner, true, 0.1, 8},
@@ -80,8 +82,8 @@ func TestLearnsItsLessons(t *testing.T) {
 			t.Run(school.name+", "+way.name, func(t *testing.T) {
 				cfg := DefaultConfig()
 				cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates, cfg.Expert, cfg.Learner = 256, 4, 0.01, 80, 0, way.learner
-				// A policy that is sure of a mistake hardly learns any more: labels tell what it costs once, with the prior after
-				// it, which is little where it is made again and again. The bonus keeps it from being sure.
+				// A policy that is certain of a mistake hardly learns any more. A label counts the cost of one mistake, after which the prior
+				// plays on, and that is small if the mistake is repeated anyway. The entropy bonus prevents certainty.
 				cfg.Margin, cfg.Entropy = way.margin, 0.1
 				if way.expert {
 					cfg.Expert = cfg.Updates
@@ -92,7 +94,7 @@ func TestLearnsItsLessons(t *testing.T) {
 	}
 }
 
-// learnLessons learns until all lessons are passed five times in a row.
+// learnLessons trains until all lessons are passed five times in a row.
 func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, repeats int) {
 	const memory, credit = 6 * time.Hour, 6 * time.Hour
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1, Inducing: 2}
@@ -124,7 +126,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	}
 	draw := rand.New(rand.NewPCG(2, 2))
 	player, label := p, -1.0
-	if cfg.Expert > 0 { // who is labelled does not learn, and tries everything
+	if cfg.Expert > 0 { // the labelled team does not learn, and tries everything
 		scout := *p
 		scout.Params = p.Params.Clone()
 		player, label = &scout, 1

@@ -8,11 +8,11 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
-// The candidate with the lowest cost relative to the first's, each training window looked at weighing the same, is taken, the
-// first of equals.
+// TestTuneTakesTheBest checks that tune returns the baseline with the lowest cost relative to the first, averaged over training
+// windows with equal weights, and on a tie the first.
 func TestTuneTakesTheBest(t *testing.T) {
 	cfg, opt := tiny(t)
-	// The third is the second by another name.
+	// The third candidate decides like the second.
 	candidates := []string{"fifo", "sjfskip", "sjfhold:times=0", "srsf", "las", "srsf+move"}
 	r := &run{cfg: cfg, goal: flow(cfg.Memory)}
 	for _, s := range opt.Scenarios {
@@ -22,7 +22,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 		}
 		r.sources = append(r.sources, src)
 	}
-	totals := map[string][]float64{} // of each window
+	totals := map[string][]float64{} // cost of each window
 	for _, name := range candidates {
 		for _, src := range r.sources {
 			n := src.Count(scenario.Train)

@@ -7,12 +7,12 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// The windows of an update, and of updates one after another, are of all scenarios in turn, and samples have labels in the first
-// updates alone.
+// TestScenariosTakeTurns checks that consecutive windows, within and across updates, come from the scenarios in turn, and that
+// samples have labels only in the first updates.
 func TestScenariosTakeTurns(t *testing.T) {
 	for _, c := range []struct {
 		windows int
-		want    [][]int // servers of the clusters played on, by update
+		want    [][]int // numbers of servers of the clusters played on, by update
 	}{
 		{1, [][]int{{4}, {2}, {4}, {2}, {4}}},
 		{2, [][]int{{2, 4}, {2, 4}, {2, 4}, {2, 4}}},

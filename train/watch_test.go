@@ -20,14 +20,15 @@ import (
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
 )
 
-// point is where a value stands in a chart.
+// point is the position of a value in a chart.
 type point struct {
 	tag  string
 	step int64
 }
 
-// shown returns what a viewer shows of a run: the events of its files by name, where a start takes back what came before at
-// its step and after. Points that come twice are an error. files is how many there are, torn how many end within a record.
+// shown returns what a viewer shows for a run: the events of its files in the order of their names, where a start record removes
+// earlier events of its step and later steps. Duplicate points fail the test. files is the number of files, torn the number of
+// files that end within a record.
 func shown(t *testing.T, dir string) (points map[point]tbeventtest.Value, files, torn int) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, tbevent.Prefix+"*"))
@@ -67,7 +68,7 @@ func shown(t *testing.T, dir string) (points map[point]tbeventtest.Value, files,
 	return points, len(paths), torn
 }
 
-// scalars are those that the metrics call for.
+// scalars returns the scalars that the metrics must lead to.
 func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 	t.Helper()
 	want := map[point]float32{}
@@ -93,7 +94,7 @@ func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 	return want
 }
 
-// watched holds the scalars that are shown of a run against its metrics.
+// watched checks the scalars that a viewer shows for a run against the run's metrics.
 func watched(t *testing.T, dir string) (metrics []Metrics, points map[point]tbeventtest.Value, files, torn int) {
 	t.Helper()
 	metrics, err := ReadMetrics(dir)
@@ -113,14 +114,14 @@ func watched(t *testing.T, dir string) (metrics []Metrics, points map[point]tbev
 	return metrics, points, files, torn
 }
 
-// A viewer shows each metric of each update once, also of a run that was killed in mid-write and done again from its checkpoint,
-// and the run itself is that of a run that nobody other.
+// TestEventsAreTheMetrics checks that a viewer shows each metric of each update once, even for a run that was killed while
+// writing and resumed, and that event files do not affect the run's results.
 func TestEventsAreTheMetrics(t *testing.T) {
 	cfg, opt := tiny(t)
 	policy := mustRun(t, cfg, opt)
 	other := opt
 	other.Dir = filepath.Join(t.TempDir(), "run")
-	other.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) } // it stands still, and the file names go on
+	other.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) } // the clock stands still; later file names must still differ
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	other.Progress = func(m *Metrics) {
@@ -148,7 +149,7 @@ func TestEventsAreTheMetrics(t *testing.T) {
 		}
 	}
 	all, due := []int64{1, 2, 3, 4, 5, 6}, []int64{2, 4, 6}
-	drawn := all[cfg.Expert:] // labels are not of what the team draws
+	drawn := all[cfg.Expert:] // updates by PPO, which sample episodes; updates from labels do not
 	want := map[string][]int64{tagReturns: drawn, tagAdvantages: all, tagProbabilities: drawn}
 	means := Glossary()[len(Glossary())-1].Means
 	count := 0
@@ -176,7 +177,7 @@ func TestEventsAreTheMetrics(t *testing.T) {
 		m := &metrics[i]
 		at := func(tag string) *tbeventtest.Histogram { return points[point{tag, int64(m.Update)}].Histogram }
 		if m.Update <= cfg.Expert {
-			if h := at(tagAdvantages); h.Num < float64(m.Learned) { // other candidates: 1 or more a choice
+			if h := at(tagAdvantages); h.Num < float64(m.Learned) { // at least 1 other candidate in each choice
 				t.Errorf("update %d: advantages %+v of %d choices", m.Update, h, m.Learned)
 			}
 			continue
@@ -189,7 +190,7 @@ func TestEventsAreTheMetrics(t *testing.T) {
 			t.Errorf("update %d: probabilities %+v and advantages %+v, want %v", m.Update, h, at(tagAdvantages), n)
 		}
 	}
-	for _, update := range []int64{1, 6} { // from labels, and not
+	for _, update := range []int64{1, 6} { // an update from labels and one by PPO
 		if h := points[point{tagAdvantages, update}].Histogram; h.Min >= h.Max {
 			t.Errorf("update %d: advantages from %v to %v", update, h.Min, h.Max)
 		}
@@ -223,7 +224,7 @@ func TestGlossaryNamesEveryMetricOnce(t *testing.T) {
 	}
 }
 
-// The page has the glossary, row by row.
+// TestTrainingPage checks that the page contains the glossary, row by row.
 func TestTrainingPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/training.md")
 	if err != nil {
@@ -294,7 +295,8 @@ func TestReadMetrics(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, metrics read from it are the updates in order, and written again they read the same.
+// FuzzReadMetrics checks that, for any file, the metrics read are the updates in order, and that they are read back unchanged
+// after writing.
 func FuzzReadMetrics(f *testing.F) {
 	f.Add([]byte(line1))
 	f.Add([]byte(line1 + `{"update":2,"validation":1}` + "\n" + `{"upd`))
