@@ -66,7 +66,8 @@ func equalBundles(a, b *Bundle) string {
 	return cmp.Diff(a.Manifest, b.Manifest, cmp.AllowUnexported(Manifest{}, envelope{})) + cmp.Diff(bitsOf(a.Tensors), bitsOf(b.Tensors)) + cmp.Diff(a.ONNX, b.ONNX)
 }
 
-// Bundles of schema 2, which had no ONNX model, are read as they were written, and replaced by one that has none either.
+// TestBundleOfSchema2 checks that bundles of schema 2, without an ONNX model, are read correctly, and can be replaced by a bundle
+// without one.
 func TestBundleOfSchema2(t *testing.T) {
 	got, err := ReadBundle(filepath.Join("testdata", "schema-2"), Limits{})
 	if err != nil {
@@ -122,7 +123,7 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
 		t.Errorf("after replacing: %v", err)
 	}
-	// A model card is replaced with its policy, a page of somebody else's is not.
+	// A model card must be replaced with its policy; a page that somebody wrote must not.
 	page := filepath.Join(dir, cardName)
 	for _, card := range []string{"# One\n", "# Two\n"} {
 		if err := WriteBundle(dir, m, tensors, nil, card, nil); err != nil {
@@ -245,7 +246,7 @@ func TestBundleOnDiskThatIsNone(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, manifestName), 0o600); err != nil {
 		t.Skip("no named pipes here")
 	}
-	if _, err := ReadBundle(dir, Limits{}); !errors.Is(err, ErrForeign) { // and it must not wait for a writer
+	if _, err := ReadBundle(dir, Limits{}); !errors.Is(err, ErrForeign) { // must return at once, without waiting for a writer
 		t.Errorf("a named pipe: %v", err)
 	}
 }
@@ -261,7 +262,8 @@ func TestBundleHoldsItsLimits(t *testing.T) {
 	}
 }
 
-// Every altered byte and every truncation is refused, unless the manifest still says exactly the same.
+// TestEveryByteCounts checks that the reader rejects every changed byte and every truncation, unless the manifest's content stays
+// the same.
 func TestEveryByteCounts(t *testing.T) {
 	dir := writePolicy(t)
 	whole := files(t, dir)
@@ -298,8 +300,8 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// No two files panic, and a refusal names its kind. Since a checksum would turn away all that a fuzzer can think of, the
-// manifest is also tried with its checksum and the digest of the weights put right.
+// FuzzReadBundle checks that no files cause a panic, and that every error wraps its kind. Since checksums reject nearly all
+// inputs, it also tries the manifest with its checksum and the digest of the weights corrected.
 func FuzzReadBundle(f *testing.F) {
 	whole := files(f, writePolicy(f))
 	f.Add(whole[manifestName].Data, whole[weightsName].Data)

@@ -13,13 +13,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// file assembles a safetensors file by hand.
+// file assembles a safetensors file from a header and data.
 func file(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)
 }
 
-// The bytes are those of the format's description, checked by eye: length, header padded to 8, numbers.
+// TestWriteTensorsBytes checks the bytes against the format's description: length, header padded to a multiple of 8, data.
 func TestWriteTensorsBytes(t *testing.T) {
 	var b bytes.Buffer
 	err := WriteTensors(&b, []Tensor{
@@ -149,7 +149,8 @@ func TestReadTensorsHoldsItsLimits(t *testing.T) {
 	}
 }
 
-// Tensors of any type, order, shape and bit pattern come back as they were, and every truncation is refused.
+// TestTensorsRoundTrip checks that tensors of any type, order, shape and bit pattern are read back unchanged, and that every
+// truncation is rejected.
 func TestTensorsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensors := rapid.SliceOfNDistinct(tensorGen(), 0, 6, func(t Tensor) string { return t.Name }).Draw(t, "tensors")
@@ -207,7 +208,7 @@ func convert[T any](words []uint64, f func(uint64) T) []T {
 	return out
 }
 
-// bitsOf makes tensors comparable, NaNs included.
+// bitsOf formats tensors so that they can be compared, including NaNs.
 func bitsOf(tensors []Tensor) []string {
 	var out []string
 	for _, t := range tensors {
@@ -238,7 +239,8 @@ func TestGet(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// No bytes panic or allocate beyond the file; what is accepted is written back to the same tensors.
+// FuzzReadTensors checks that no input causes a panic or allocations beyond the size of the file, and that accepted tensors are
+// written back to the same tensors.
 func FuzzReadTensors(f *testing.F) {
 	var b bytes.Buffer
 	if err := WriteTensors(&b, []Tensor{{"w", []int{2, 1}, []float32{1, 2}}, {"s", nil, []int64{3}}}, map[string]string{"k": "v"}); err != nil {

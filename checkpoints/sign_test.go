@@ -17,7 +17,7 @@ import (
 	"testing/fstest"
 )
 
-// keys returns a pair of keys, ever the same for one number.
+// keys returns a pair of keys that depends only on number.
 func keys(number byte) (ed25519.PublicKey, ed25519.PrivateKey) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{number}, ed25519.SeedSize))
 	return key.Public().(ed25519.PublicKey), key
@@ -61,7 +61,7 @@ func TestSignedBundle(t *testing.T) {
 		t.Errorf("with a key (-) and without (+):\n%s", d)
 	}
 
-	// Without a key a signature is not looked at, and the next bundle takes it away.
+	// A reader without a key ignores the signature, and writing an unsigned bundle removes it.
 	file := filepath.Join(dir, signatureName)
 	if err := os.WriteFile(file, []byte("nonsense"), 0o666); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,8 @@ func TestBundlesThatTheKeyHasNotSigned(t *testing.T) {
 	}
 }
 
-// No bit of what is signed can be changed, be it in the signature, the manifest or what that has hashes of.
+// TestNoBitOfASignedBundleChanges checks that the reader rejects any changed bit in the signature, the manifest or the files
+// whose hashes the manifest contains.
 func TestNoBitOfASignedBundleChanges(t *testing.T) {
 	public, private := keys(1)
 	dir := writeSigned(t, private)
@@ -164,7 +165,7 @@ func TestNoBitOfASignedBundleChanges(t *testing.T) {
 	}
 }
 
-// What openssl writes is understood: a key of openssl genpkey, its public half, and a signature by openssl pkeyutl.
+// TestOpenSSL checks files written by openssl: a key of openssl genpkey, its public key, and a signature by openssl pkeyutl.
 func TestOpenSSL(t *testing.T) {
 	dir := filepath.Join("testdata", "openssl")
 	public, err := ReadVerifyKey(filepath.Join(dir, "pub.pem"))
@@ -194,7 +195,7 @@ func TestKeysAreRead(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		text         []byte
-		sign, verify string // in the errors, "" for none
+		sign, verify string // parts of the errors, "" for no error
 	}{
 		{"a private key", secret, "", "want a PUBLIC KEY as `openssl pkey"},
 		{"a public key", open, "want a PRIVATE KEY as `openssl genpkey", ""},
@@ -228,7 +229,8 @@ func TestKeysAreRead(t *testing.T) {
 	}
 }
 
-// What is read from a file of a key or a signature is what writing it again gives, and nothing breaks the reader.
+// FuzzSignatureFiles checks that a key or signature that was read is read back unchanged after writing, and that no input causes
+// a panic.
 func FuzzSignatureFiles(f *testing.F) {
 	public, private := keys(3)
 	f.Add(encoded(f, "PRIVATE KEY", private))

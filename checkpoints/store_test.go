@@ -171,7 +171,8 @@ func truncate(t testing.TB, path string, size int64) {
 	}
 }
 
-// Whatever a kill leaves of a save or a prune, the previous checkpoint is found and the next writer cleans up.
+// TestKilledAtAnyPoint checks that after a kill during a save or a prune, the previous checkpoint is found and the next writer
+// removes the leftovers.
 func TestKilledAtAnyPoint(t *testing.T) {
 	whole := openStore(t, t.TempDir(), 0)
 	save(t, whole, 2)
@@ -189,7 +190,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if i == written { // killed within this file
+			if i == written { // the kill came during this file
 				b = b[:len(b)/2]
 			}
 			if err := os.WriteFile(filepath.Join(half, names[i]), b, 0o600); err != nil {
@@ -207,7 +208,8 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	}
 }
 
-// A newest checkpoint whose bytes were lost or altered in any place is skipped with the reason, and the one before is used.
+// TestDamagedNewestIsSkipped checks that a newest checkpoint with lost or changed bytes is skipped with a reason, and that the
+// previous one is used.
 func TestDamagedNewestIsSkipped(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, 0)
@@ -227,7 +229,7 @@ func TestDamagedNewestIsSkipped(t *testing.T) {
 		at := rapid.IntRange(0, len(b)-1).Draw(t, "at")
 		switch rapid.SampledFrom([]string{"truncate", "zero the rest", "append", "remove"}).Draw(t, "damage") {
 		case "truncate":
-			if at == len(b)-1 && name == manifestName { // only the line end is lost
+			if at == len(b)-1 && name == manifestName { // only the final newline is lost
 				return
 			}
 			err = os.WriteFile(path, b[:at], 0o600)
@@ -242,7 +244,7 @@ func TestDamagedNewestIsSkipped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Equal(before, mustRead(path)) { // zeroes over zeroes
+		if slices.Equal(before, mustRead(path)) { // zeroes replaced zeroes
 			return
 		}
 		c, skipped, err := s.Latest()

@@ -9,10 +9,11 @@ import (
 	"testing/fstest"
 )
 
-// acting are names that do something to a terminal: clear it, or turn the text around them.
+// acting lists texts that affect a terminal: they clear it or reverse the text around them.
 var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x", "\u200f", "\u061c"}
 
-// No text of a manifest acts on a terminal, neither when it is written nor when it is read, and the error shows it escaped.
+// TestTextsThatActOnATerminal checks that manifests with such texts can be neither written nor read, and that the error shows the
+// text escaped.
 func TestTextsThatActOnATerminal(t *testing.T) {
 	for _, text := range acting {
 		for field, set := range map[string]func(*Manifest){
@@ -35,7 +36,7 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 			if err := WriteBundle(filepath.Join(t.TempDir(), "p"), m, tensors, nil, "", nil); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %q: written, error %v", field, text, err)
 			}
-			// One that somebody else has sealed is not read either.
+			// A bundle with a correct checksum from another writer must be rejected too.
 			whole := files(t, writePolicy(t))
 			b, err := ReadBundleFS(whole, Limits{})
 			if err != nil {

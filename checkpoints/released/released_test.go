@@ -11,7 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// The policy in the program is whole, made for this version, and says which jobs it has seen.
+// TestReleasedPolicyLoads checks that the policy in the program is complete, made for this version, and lists the jobs that it
+// was trained on.
 func TestReleasedPolicyLoads(t *testing.T) {
 	p, m, err := agents.LoadFS(released.FS())
 	if err != nil {
@@ -25,7 +26,7 @@ func TestReleasedPolicyLoads(t *testing.T) {
 	}
 }
 
-// The card in the program is that of the policy beside it.
+// TestCardNamesScenariosAndPeriods checks that the model card in the program belongs to the policy.
 func TestCardNamesScenariosAndPeriods(t *testing.T) {
 	p, m, err := agents.LoadFS(released.FS())
 	if err != nil {
@@ -49,7 +50,7 @@ func TestCardNamesScenariosAndPeriods(t *testing.T) {
 	}
 }
 
-// It plays a window of a small scenario to its end.
+// TestReleasedPolicyDecides checks that the policy plays a window of a small scenario to its end.
 func TestReleasedPolicyDecides(t *testing.T) {
 	p, _, err := agents.LoadFS(released.FS())
 	if err != nil {
