@@ -11,7 +11,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 )
 
-// cpu is the CPU time that the process has used: on a machine that others use too it says more than the clock.
+// cpu returns the CPU time of the process, which is more reliable than wall-clock time on a shared machine.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -20,7 +20,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// measure runs f once, so that memory has grown, and then as often as the benchmark wants.
+// measure runs f once, so that memory has grown, and then as often as the benchmark asks for.
 func measure(b *testing.B, f func()) {
 	f()
 	b.ReportAllocs()
@@ -31,7 +31,7 @@ func measure(b *testing.B, f func()) {
 	b.ReportMetric((cpu()-start).Seconds()*1e3/float64(b.N), "cpu-ms/op")
 }
 
-// BenchmarkForward is the network on random numbers, 48 jobs and 8 candidates.
+// BenchmarkForward measures the network on random observations with 48 jobs and 8 candidates.
 func BenchmarkForward(b *testing.B) {
 	for _, servers := range []int{16, 64, 256, 1024, 4096} {
 		b.Run(fmt.Sprint(servers), func(b *testing.B) {

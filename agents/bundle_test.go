@@ -16,7 +16,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// A policy that went through a bundle decides the same, byte for byte, and keeps what the manifest says.
+// TestBundleDecidesTheSame checks that a policy loaded from a bundle makes the same decisions, byte for byte, and that the
+// manifest is preserved.
 func TestBundleDecidesTheSame(t *testing.T) {
 	p := newPolicy(t, 1, "sjfhold+menu")
 	shake(p, 1)
@@ -58,7 +59,7 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	}
 }
 
-// What this version cannot run is refused with the reason.
+// TestForeignBundles checks that Load returns an error with the reason for bundles that this version cannot run.
 func TestForeignBundles(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"another network", `network "transformer-9"`},
@@ -79,7 +80,7 @@ func TestForeignBundles(t *testing.T) {
 		if err := export.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		// Rewrite through the library, so that the manifest's own checksum is right.
+		// Rewrite the bundle through the library, so that the manifest's own checksum is right.
 		b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +120,7 @@ func TestForeignBundles(t *testing.T) {
 		if _, _, err := agents.Load(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %s", c.name, err, c.want)
 		}
-		// The same by hand is damage.
+		// The same change by hand must count as damage.
 		path := filepath.Join(dir, "manifest.json")
 		text, err := os.ReadFile(path)
 		if err != nil {

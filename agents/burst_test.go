@@ -13,8 +13,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// contended is a cluster of 1,000 servers of 8 GPUs that the prior has filled, and 1,000 jobs that wait. Of the jobs that
-// run the first of every so many has just ended; with 0 nothing runs.
+// contended returns a cluster of 1,000 servers of 8 GPUs that the prior has filled, with 1,000 waiting jobs. One in every ended
+// running jobs has just ended; if ended is 0, no job runs.
 func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	b.Helper()
 	const jobs, waiting = 4000, 1000
@@ -52,9 +52,9 @@ func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	return s
 }
 
-// BenchmarkContended is one decision of the released team on 1,000 servers with 1,000 waiting jobs: when one of the running jobs has
-// ended, when one in a hundred has, when half have, and when the whole cluster is empty, so that hundreds of jobs can start at once.
-// It reports quantiles of the CPU time of a decision.
+// BenchmarkContended measures one decision of the released team on 1,000 servers with 1,000 waiting jobs, in four cases: one
+// running job has ended, one in a hundred, half of them, or the cluster is empty, so that hundreds of jobs can start at once. It
+// reports quantiles of the CPU time of a decision.
 func BenchmarkContended(b *testing.B) {
 	p, _, err := agents.LoadFS(released.FS())
 	if err != nil {

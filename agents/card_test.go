@@ -16,11 +16,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the model cards in testdata")
 
-// What a bundle says of itself to people is what testdata holds.
+// TestModelCards compares the model cards of bundles with those in testdata.
 func TestModelCards(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		known    bool // carries a range
+		known    bool // whether the policy has a Range
 		training checkpoints.Provenance
 	}{
 		{"trained", true, checkpoints.Provenance{

@@ -11,7 +11,8 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// policy is a network of that size with weights moved away from where they start by so much.
+// policy returns a network of the given size. Each weight differs from its initial value by a random number of standard deviation
+// by.
 func policy(tb testing.TB, size agents.Size, seed uint64, by float64) (agents.Shape, agents.Params) {
 	tb.Helper()
 	s, err := agents.NewShape(12, 9, 14, 5, size)
@@ -28,14 +29,14 @@ func policy(tb testing.TB, size agents.Size, seed uint64, by float64) (agents.Sh
 	return s, p
 }
 
-// variant is the default size with another way to see each other and to be neighbours.
+// variant returns the default size with other values of Attention and Graph.
 func variant(attention, graph string) agents.Size {
 	size := agents.DefaultSize()
 	size.Attention, size.Graph = attention, graph
 	return size
 }
 
-// variants are the network and all that it is compared with.
+// variants returns the sizes of the network and of all variants.
 func variants() []agents.Size {
 	return []agents.Size{
 		agents.DefaultSize(), variant("mean", "dynamic"), variant("none", "dynamic"), variant("attend", "none"),
@@ -43,7 +44,7 @@ func variants() []agents.Size {
 	}
 }
 
-// random returns an observation of random features: candidates about one job or none, on none to six servers.
+// random returns an observation with random features. Each candidate is about at most one job and has up to six servers.
 func random(s *agents.Shape, servers, jobs, candidates int, seed uint64) agents.Observation {
 	r := rand.New(rand.NewPCG(seed, 5))
 	numbers := func(n int) []float32 {
@@ -74,7 +75,7 @@ func random(s *agents.Shape, servers, jobs, candidates int, seed uint64) agents.
 	return o
 }
 
-// double is the forward pass once more in plain loops and double precision, candidate by candidate, on the coordination graph given.
+// double computes the forward pass with plain loops in double precision, candidate by candidate, on the given coordination graph.
 func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgraph.Graph[float32]) []float64 {
 	d, m := s.Width, s.Hidden
 	wide := func(x []float32) []complex128 {
@@ -179,8 +180,8 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 	return bids
 }
 
-// The production forward pass equals plain loops in double precision: on one server, a few and many, without jobs, without
-// coalitions, and in all variants.
+// TestForwardEqualsPlainLoops checks the production forward pass against plain loops in double precision: on one server, on a few
+// and on many, without jobs, without coalitions, and in all variants.
 func TestForwardEqualsPlainLoops(t *testing.T) {
 	for _, size := range variants() {
 		s, p := policy(t, size, 1, 0.1)
@@ -211,7 +212,8 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 	}
 }
 
-// Neighbours are members of coalitions only, at least kappa of them if there are as many, and all in the full graph.
+// TestNeighboursAreMembers checks that neighbours are members of coalitions, at least kappa of them if there are as many, and all
+// members in the full graph.
 func TestNeighboursAreMembers(t *testing.T) {
 	for _, size := range variants() {
 		s, p := policy(t, size, 1, 0.1)
@@ -219,7 +221,7 @@ func TestNeighboursAreMembers(t *testing.T) {
 		for i, servers := range []int{1, 5, 64, 64, 64, 64, 700} {
 			candidates := 8
 			if servers == 700 {
-				candidates = 200 // more members than SelectNear compares pair by pair
+				candidates = 200 // more members than coordgraph.Exact
 			}
 			o := random(&s, servers, 3, candidates, uint64(i))
 			member := make([]bool, servers)

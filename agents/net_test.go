@@ -31,7 +31,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 	}
 }
 
-// An untrained network bids exactly 0, whatever it sees: the prior decides alone.
+// TestUntrainedBidsAreZero checks that an untrained network bids exactly 0 for any observation, so that the prior decides.
 func TestUntrainedBidsAreZero(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom(variants()).Draw(t, "size")
@@ -52,7 +52,8 @@ func TestUntrainedBidsAreZero(t *testing.T) {
 	})
 }
 
-// rearrange returns the observation with server i where servers[i] was, and likewise jobs and candidates.
+// rearrange returns the observation with its servers, jobs and candidates in another order: index i of the result was servers[i],
+// and likewise for jobs and candidates.
 func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates []int) agents.Observation {
 	c := o.Clone()
 	move := func(dst, src []float32, perm []int, width int) {
@@ -81,7 +82,7 @@ func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates
 	return c
 }
 
-// Servers, jobs and candidates have no places: in any other order they get the same bids and the same neighbours.
+// TestOrderDoesNotMatter checks that bids and neighbours do not depend on the order of servers, jobs and candidates.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom(variants()).Draw(t, "size")
@@ -100,7 +101,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		o := random(&s, rapid.IntRange(1, 40).Draw(t, "servers"), rapid.IntRange(0, 20).Draw(t, "jobs"),
 			rapid.IntRange(1, 12).Draw(t, "candidates"), seed)
 		servers, jobs, candidates := r.Perm(o.Servers), r.Perm(o.Jobs), r.Perm(o.Candidates)
-		if s.Graph == agents.GraphRandom { // goes by the servers' numbers
+		if s.Graph == agents.GraphRandom { // GraphRandom depends on the servers' numbers
 			slices.Sort(servers)
 		}
 		moved := rearrange(&s, &o, servers, jobs, candidates)
@@ -126,7 +127,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// set overwrites a part of a parameter with zeros.
+// zero sets a part of a parameter to zero.
 func zero(t *testing.T, p agents.Params, name string, from, to int) {
 	t.Helper()
 	at := slices.IndexFunc(p, func(q agents.Param) bool { return q.Name == name })
@@ -136,14 +137,14 @@ func zero(t *testing.T, p agents.Params, name string, from, to int) {
 	clear(p[at].Data[from:to])
 }
 
-// What a server sees of another depends on the variant: nothing in none, by whatever way.
+// TestAttentionVariantsSee checks whether a server's features affect another server: in variant none they must not.
 func TestAttentionVariantsSee(t *testing.T) {
 	for _, c := range []struct {
 		attention string
 		sees      bool
 	}{{agents.Attend, true}, {agents.AttendMean, true}, {agents.AttendNone, false}} {
 		s, p := policy(t, variant(c.attention, agents.GraphNone), 1, 0.2)
-		// The candidates' own view of all servers and jobs, which each variant has.
+		// Remove the candidates' direct input from all servers and jobs, which every variant has.
 		zero(t, p, "offer.w", 2*s.Width*s.Hidden, 4*s.Width*s.Hidden)
 		o := random(&s, 4, 5, 1, 3)
 		o.Shares, o.Of[0] = []agents.Share{{Candidate: 0, Server: 1, Weight: 1}}, -1
@@ -167,7 +168,8 @@ func TestAttentionVariantsSee(t *testing.T) {
 	}
 }
 
-// In mean, a server cares about the sum of what the others say, not for who says it: what attention would tell apart.
+// TestMeanDoesNotLookAtContent checks that in variant mean a server's update depends only on the mean of the others: inducing
+// points, queries and keys have no effect.
 func TestMeanDoesNotLookAtContent(t *testing.T) {
 	s, p := policy(t, variant(agents.AttendMean, agents.GraphNone), 1, 0.2)
 	o := random(&s, 6, 5, 4, 3)
@@ -187,7 +189,8 @@ func TestMeanDoesNotLookAtContent(t *testing.T) {
 	}
 }
 
-// All variants have the same parameters and bid differently; without a graph nothing of the pairs matters.
+// TestVariantsDiffer checks that all variants have the same parameters and different bids, and that without a graph the pair
+// parameters have no effect.
 func TestVariantsDiffer(t *testing.T) {
 	var seen [][]float32
 	_, p := policy(t, agents.DefaultSize(), 1, 0.2)
@@ -272,7 +275,8 @@ func TestClonesAreIndependent(t *testing.T) {
 	}
 }
 
-// Weights come from tensors by name, whatever their order and company, and are copied; what does not fit is named.
+// TestFromTensors checks that weights are found by name, in any order and among other tensors, and copied, and that errors name
+// the tensor.
 func TestFromTensors(t *testing.T) {
 	s, p := policy(t, agents.DefaultSize(), 1, 0.1)
 	tensors := p.Tensors()

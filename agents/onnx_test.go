@@ -18,7 +18,7 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
 
-// feeds is the observation as the model's inputs.
+// feeds returns an observation as the model's inputs.
 func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
 	weights, of := make([]float32, o.Candidates*o.Servers), make([]int64, o.Candidates)
 	for _, share := range o.Shares {
@@ -36,7 +36,7 @@ func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
 	}
 }
 
-// model loads the ONNX model of a network of that size and shaken weights.
+// model loads the ONNX model of a network of the given size with random changes to its weights.
 func model(tb testing.TB, size agents.Size, by float64) (*agents.Net, agents.Shape, *onnxtest.Session) {
 	tb.Helper()
 	s, p := policy(tb, size, 1, by)
@@ -47,7 +47,8 @@ func model(tb testing.TB, size agents.Size, by float64) (*agents.Net, agents.Sha
 	return agents.NewNet(s, p), s, onnxtest.Load(tb, file)
 }
 
-// ONNX Runtime bids as the forward pass does, to 1e-5, in all variants and sizes, with weights that are not what they start at.
+// TestONNXEqualsForward checks that ONNX Runtime gives the same bids as the forward pass, up to 1e-5, in all variants and sizes,
+// with weights that differ from their initial values.
 func TestONNXEqualsForward(t *testing.T) {
 	small := agents.Size{Width: 12, Heads: 3, Hidden: 5, Rank: 3, Kappa: 2, Inducing: 2}
 	alone := small
@@ -85,7 +86,7 @@ func TestONNXEqualsForward(t *testing.T) {
 						o.Of[i] = -1
 					}
 					check(what+", no candidate with a job", &o)
-					// Servers in pairs of equals: who selects whom goes by the lower number.
+					// Make servers equal in pairs: on a tie, the lower number must be selected.
 					for i := s.Server; i < len(o.Server); i += 2 * s.Server {
 						copy(o.Server[i:i+s.Server], o.Server[i-s.Server:i])
 					}
@@ -102,7 +103,7 @@ func TestONNXEqualsForward(t *testing.T) {
 	}
 }
 
-// members counts the servers in any coalition.
+// members returns the number of servers in any coalition.
 func members(o *agents.Observation) int {
 	seen := map[int32]bool{}
 	for _, share := range o.Shares {
@@ -111,7 +112,8 @@ func members(o *agents.Observation) int {
 	return len(seen)
 }
 
-// A bundle's model is that of its policy, of the features that are observed, and says what they and its decisions mean.
+// TestBundleHoldsItsModel checks that a bundle's model is that of its policy, reads the observed features, and explains them and
+// its decisions in its metadata.
 func TestBundleHoldsItsModel(t *testing.T) {
 	p := newPolicy(t, 1, "sjfhold+menu")
 	shake(p, 1)
@@ -158,7 +160,8 @@ func TestBundleHoldsItsModel(t *testing.T) {
 	}
 }
 
-// On what a team meets, with idle servers that are exactly alike, the model bids as the team does.
+// TestONNXBidsAsTheTeam checks that the model gives the same bids as the team on observations from episodes, in which idle
+// servers are exactly equal.
 func TestONNXBidsAsTheTeam(t *testing.T) {
 	p := newPolicy(t, 1, "srsf+menu+move")
 	r := rand.New(rand.NewPCG(4, 3))

@@ -13,8 +13,9 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
 
-// BenchmarkBesideONNX times the forward pass and ONNX Runtime in turns, one thread each, on the same observations of 48 jobs and
-// 8 candidates: medians over the rounds. call is what a model that does nothing takes through the same script, a part of onnx.
+// BenchmarkBesideONNX times the forward pass and ONNX Runtime in turns, with one thread each, on the same observations of 48 jobs
+// and 8 candidates, and reports medians over the rounds. call is the time of an empty model through the same script; the time
+// onnx includes it.
 func BenchmarkBesideONNX(b *testing.B) {
 	p, err := agents.NewPolicy("bench", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
@@ -60,13 +61,13 @@ func BenchmarkBesideONNX(b *testing.B) {
 	}
 }
 
-// middle is the median in microseconds.
+// middle returns the median in microseconds.
 func middle(times []time.Duration) float64 {
 	slices.Sort(times)
 	return times[len(times)/2].Seconds() * 1e6
 }
 
-// nothing takes the inputs of a policy's model and bids the rows of the jobs.
+// nothing returns a model with the inputs of a policy's model that does no work: its bids are the input of.
 func nothing(s *agents.Shape) []byte {
 	var g onnx.Graph
 	servers, jobs, candidates := onnx.Dim{Name: "servers"}, onnx.Dim{Name: "jobs"}, onnx.Dim{Name: "offers"}

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// What has been met lies within, and numbers far from all that was met lie beyond.
+// TestRange checks that observations met are within the range, and that numbers far from all observations are outside.
 func TestRange(t *testing.T) {
 	s := agents.Shape{Server: 2, Job: 1, Candidate: 3}
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,7 +40,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// Within its range a team decides as it did without one; beyond it, it is its prior.
+// TestBeyondItsRangeATeamIsItsPrior checks that within its range a team decides as it does without one, and outside it as its
+// prior.
 func TestBeyondItsRangeATeamIsItsPrior(t *testing.T) {
 	p := newPolicy(t, 1, "sjfskip")
 	shake(p, 1)

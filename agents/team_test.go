@@ -20,10 +20,11 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
-// The tests take all baselines.
+// Register all baselines for the tests.
 func init() { all.Register() }
 
-// workload returns contended jobs: gangs of up to three servers of 8, elastic ones among them, and shares of a GPU if asked for.
+// workload returns contended jobs: gangs of up to three servers of 8 GPUs, some of them elastic, and GPU shares if shares is
+// true.
 func workload(n int, seed uint64, shares bool) []trace.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	jobs := make([]trace.Job, n)
@@ -80,7 +81,7 @@ func newPolicy(t *testing.T, seed uint64, prior string) *agents.Policy {
 	return p
 }
 
-// shake gives a policy random weights.
+// shake adds random numbers to all weights of a policy.
 func shake(p *agents.Policy, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	for i := range p.Params {
@@ -92,8 +93,8 @@ func shake(p *agents.Policy, seed uint64) {
 
 var priors = []string{"sjfskip", "sjfhold", "fifo", "srtf", "srsf+menu", "sjfhold+menu", "las+menu", "lyra", "synergy", "srsf+menu+move", "sjfskip+move"}
 
-// An untrained team is its prior, bit for bit: orders that preempt and that do not, with and without the menu, and schedulers
-// of their own.
+// TestUntrainedIsItsPrior checks that an untrained team decides exactly as its prior, for orders with and without preemption,
+// with and without the menu, and for other schedulers.
 func TestUntrainedIsItsPrior(t *testing.T) {
 	for seed, name := range priors {
 		c := cluster.Uniform(5, 8)
@@ -117,8 +118,9 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 	}
 }
 
-// A team with any weights, greedy or sampling, finishes every job and decides the same twice; and it does not follow its prior.
-// What it records are choices among candidates that can be made, with their probabilities.
+// TestTeamWithRandomWeights checks that a team with any weights, greedy or sampling, finishes every job, decides the same in a
+// second run, and does not follow its prior. It checks that the recorded choices contain possible candidates with their
+// probabilities.
 func TestTeamWithRandomWeights(t *testing.T) {
 	kinds := map[candidates.Kind]int{}
 	for seed, name := range priors {
@@ -172,7 +174,8 @@ func TestTeamWithRandomWeights(t *testing.T) {
 	}
 }
 
-// A team in the environment decides as it does as a scheduler, byte for byte, whatever its weights and its prior.
+// TestTeamInEnvironment checks that a team in the environment decides exactly as it does as a scheduler, for any weights and
+// priors.
 func TestTeamInEnvironment(t *testing.T) {
 	for seed, name := range priors {
 		p := newPolicy(t, uint64(seed), name)
@@ -204,7 +207,8 @@ func TestTeamInEnvironment(t *testing.T) {
 	}
 }
 
-// A team over a wide list is its prior while it is untrained, bit for bit, and finishes every job with any weights.
+// TestTeamOverWideLists checks that a team with wide lists decides exactly as its prior while untrained, and finishes every job
+// with any weights.
 func TestTeamOverWideLists(t *testing.T) {
 	taken := map[candidates.Kind]int{}
 	for seed, name := range priors {

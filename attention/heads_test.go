@@ -20,7 +20,7 @@ func normal(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// scaled weights keep the outputs near 1.
+// weights returns random weights, scaled so that outputs are near 1.
 func weights(rng *rand.Rand, d int) attention.Weights[float32] {
 	w := func() []float32 {
 		x := normal(rng, d*d)
@@ -33,7 +33,7 @@ func weights(rng *rand.Rand, d int) attention.Weights[float32] {
 	return attention.Weights[float32]{Wq: w(), Bq: b(), Wk: w(), Bk: b(), Wv: w(), Bv: b(), Wo: w(), Bo: b()}
 }
 
-// loops is a layer in plain loops and double precision.
+// loops computes a layer with plain loops in double precision.
 func loops(w attention.Weights[float32], x, y, mask []float32, batch, nq, nk, d, heads, reference int) []complex128 {
 	wide := func(x []float32) []complex128 {
 		out := make([]complex128, len(x))

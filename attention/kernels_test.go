@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-const candidates, features = 3, 2 // to a group, of a candidate
+const candidates, features = 3, 2 // candidates per group, features per candidate
 
 func kernels(s plain.Size) []plain.Kernel {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -222,7 +222,7 @@ func TestPaddingHoldsAnything(t *testing.T) {
 	}
 }
 
-// Groups without items are no special case: attention to them gives zeros, and so does their mean.
+// TestNothingToAttendTo checks groups without items: attention to them and their mean must be zero.
 func TestNothingToAttendTo(t *testing.T) {
 	var buf attention.Scratch[float32]
 	for _, s := range []attention.Shape{

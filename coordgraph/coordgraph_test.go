@@ -19,7 +19,7 @@ func normal(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// edges lists the neighbours of every agent.
+// edges returns the neighbours of every agent.
 func edges[T float32 | float64](g *coordgraph.Graph[T]) [][]int32 {
 	out := make([][]int32, g.Agents)
 	for i := range out {
@@ -30,7 +30,7 @@ func edges[T float32 | float64](g *coordgraph.Graph[T]) [][]int32 {
 
 func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal[[]int32]) }
 
-// match is by how much agents i and j match.
+// match returns the match of agents i and j.
 func match(p []float64, width, i, j int) (s float64) {
 	for k := range width {
 		s += p[i*width+k] * p[j*width+k]
@@ -38,7 +38,7 @@ func match(p []float64, width, i, j int) (s float64) {
 	return s / math.Sqrt(float64(width))
 }
 
-// allPairs is the graph in which every active agent sorts all others by their match.
+// allPairs computes the graph in which every active agent sorts all other active agents by match.
 func allPairs(p []float64, width int, active []bool, kappa int) [][]int32 {
 	n := len(p) / width
 	out := make([][]int32, n)
@@ -82,7 +82,7 @@ func TestSelectNear(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var g coordgraph.Graph[float64]
-			coordgraph.SelectAll(&g, 5, nil) // leftovers of an earlier graph must not show
+			coordgraph.SelectAll(&g, 5, nil) // nothing of an earlier graph may remain
 			coordgraph.SelectNear(&g, row.p, 1, row.active, row.kappa)
 			if got := edges(&g); !same(got, row.want) {
 				t.Errorf("neighbours are %v, want %v", got, row.want)
@@ -106,7 +106,7 @@ func TestReuseAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkSelectNear selects among agents that are all active.
+// BenchmarkSelectNear measures SelectNear with all agents active.
 func BenchmarkSelectNear(b *testing.B) {
 	const width = 4
 	for _, n := range []int{32, 64, 256, 1024, 4096} {

@@ -10,7 +10,8 @@ import (
 	"github.com/clustergym/clustergym/coordgraph"
 )
 
-// A random graph is the same every time, mutual and among active agents, and each has its kappa.
+// TestSelectRandom checks that a random graph is the same every time, is symmetric, links only active agents, and gives each at
+// least kappa neighbours.
 func TestSelectRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, kappa := rapid.IntRange(0, 300).Draw(t, "agents"), rapid.IntRange(0, 5).Draw(t, "kappa")
@@ -21,7 +22,7 @@ func TestSelectRandom(t *testing.T) {
 			}
 		}
 		var g, again coordgraph.Graph[float32]
-		coordgraph.SelectAll(&g, 7, nil) // leftovers of an earlier graph must not show
+		coordgraph.SelectAll(&g, 7, nil) // nothing of an earlier graph may remain
 		coordgraph.SelectRandom(&g, n, active, kappa)
 		coordgraph.SelectRandom(&again, n, active, kappa)
 		if !same(edges(&g), edges(&again)) {
@@ -41,7 +42,7 @@ func TestSelectRandom(t *testing.T) {
 	})
 }
 
-// The random graph has no favourites: neighbours are spread over all agents.
+// TestSelectRandomSpreads checks that no agent is selected much more often than others.
 func TestSelectRandomSpreads(t *testing.T) {
 	const n, kappa = 100, 4
 	var g coordgraph.Graph[float32]
@@ -74,7 +75,7 @@ func TestSelectAll(t *testing.T) {
 	})
 }
 
-// Sums are a row of the identity plus the adjacency, times the numbers.
+// TestSums checks that Sums equals (identity + adjacency) times x.
 func TestSums(t *testing.T) {
 	const n, width = 30, 3
 	x := normal(rand.New(rand.NewPCG(1, 1)), n*width)

@@ -17,11 +17,11 @@ func TestSelectNearIsAllPairsAmongFew(t *testing.T) {
 		width, kappa := rapid.IntRange(1, 6).Draw(t, "width"), rapid.IntRange(0, 5).Draw(t, "kappa")
 		active := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "active")
 		p := normal(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), n*width)
-		for i := range p { // multiples of a power of two: matches are exact, whatever the order of summation, and some tie
+		for i := range p { // multiples of a power of two, so that matches are exact in any order of summation, and some tie
 			p[i] = math.Round(4*p[i]) / 4
 		}
 		var g coordgraph.Graph[float64]
-		coordgraph.SelectNear(&g, make([]float64, 30), 3, nil, 2) // leftovers of an earlier graph must not show
+		coordgraph.SelectNear(&g, make([]float64, 30), 3, nil, 2) // nothing of an earlier graph may remain
 		coordgraph.SelectNear(&g, p, width, active, kappa)
 		if got, want := edges(&g), allPairs(p, width, active, kappa); !same(got, want) {
 			t.Fatalf("neighbours are %v, want %v", got, want)
@@ -29,8 +29,8 @@ func TestSelectNearIsAllPairsAmongFew(t *testing.T) {
 	})
 }
 
-// Among many agents the graph is another, but each edge is one: mutual, ascending, between active agents, and each active
-// agent has its kappa.
+// TestSelectNearAmongMany checks the graph of more than Exact agents. It may differ from the exact graph, but edges must be
+// symmetric, ascending and between active agents, and each active agent must have at least kappa.
 func TestSelectNearAmongMany(t *testing.T) {
 	const n, width, kappa = 700, 4, 4
 	for seed := range uint64(4) {
@@ -38,7 +38,7 @@ func TestSelectNearAmongMany(t *testing.T) {
 		p, active := normal(rng, n*width), make([]bool, n)
 		for i := range active {
 			active[i] = i%3 > 0
-			if seed == 3 { // all agents alike
+			if seed == 3 { // all agents equal
 				copy(p[i*width:(i+1)*width], p)
 			}
 		}
@@ -78,7 +78,7 @@ func TestSelectNearAmongMany(t *testing.T) {
 	}
 }
 
-// Numbering the agents otherwise renumbers the graph.
+// TestSelectNearKnowsNoNumbers checks that renumbering the agents only renumbers the graph.
 func TestSelectNearKnowsNoNumbers(t *testing.T) {
 	const n, width, kappa = 300, 4, 3
 	rng := rand.New(rand.NewPCG(5, 1))

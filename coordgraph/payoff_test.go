@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-const coalitions, rank = 3, 4 // to a group, of the payoffs
+const coalitions, rank = 3, 4 // coalitions per group, rank of the payoffs
 
 func kernels(s plain.Size) []plain.Kernel {
 	rng := rand.New(rand.NewPCG(1, 2))

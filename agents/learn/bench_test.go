@@ -17,12 +17,12 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// What a step is timed on: so many samples, waiting jobs and candidates.
+// The numbers of samples, waiting jobs and candidates in the step to measure.
 const stepRows, stepJobs, stepCandidates = 64, 32, 8
 
 var export = flag.String("export", "", "folder to which TestExport writes batches and what comes of them")
 
-// cpu is the CPU time that the process has used.
+// cpu returns the CPU time of the process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -31,7 +31,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// production returns the network that reads what environments observe, all weights away from where they start.
+// production returns the production network, with random weights in all layers.
 func production(tb testing.TB) (agents.Shape, agents.Params) {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
@@ -47,7 +47,7 @@ func production(tb testing.TB) (agents.Shape, agents.Params) {
 	return p.Shape, p.Params
 }
 
-// full draws the samples of a step, all of so many servers, with the coordination graphs of the forward pass.
+// full draws the samples of a step with the coordination graphs of the forward pass. All samples have the same number of servers.
 func full(s agents.Shape, p agents.Params, servers int) []learn.Sample {
 	r, net := rand.New(rand.NewPCG(1, 1)), agents.NewNet(s, p)
 	list := make([]learn.Sample, stepRows)
@@ -66,7 +66,7 @@ func full(s agents.Shape, p agents.Params, servers int) []learn.Sample {
 	return list
 }
 
-// BenchmarkStep is the gradient of a batch, forward and backward: 64 samples of 32 jobs and 8 candidates.
+// BenchmarkStep measures the gradient of a batch, forward and backward: 64 samples of 32 jobs and 8 candidates.
 func BenchmarkStep(b *testing.B) {
 	for _, servers := range []int{16, 38, 64} {
 		for _, l := range losses {
@@ -91,7 +91,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// batch is a step as another program reads it: padded inputs, row-major, and what came of them.
+// batch is a step in a form that another program can read: padded inputs, row-major, and the results.
 type batch struct {
 	Shape                           agents.Shape
 	Rows, Servers, Jobs, Candidates int
@@ -101,8 +101,8 @@ type batch struct {
 	LogProbs, Gradient              []float32
 }
 
-// TestExport writes the batches of BenchmarkStep to the folder of -export, and one of samples of many sizes, each with its
-// log-probabilities and its gradient under the expert loss.
+// TestExport writes the batches of BenchmarkStep to the folder given by -export, and a batch of samples of various sizes, each
+// with its log-probabilities and its gradient under the expert loss.
 func TestExport(t *testing.T) {
 	if *export == "" {
 		t.Skip("no -export folder")

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// The losses and the figures of a batch are the sums that their definitions say.
+// TestLossIsItsDefinition checks the losses and statistics of a batch against their definitions.
 func TestLossIsItsDefinition(t *testing.T) {
 	const servers, jobs, candidates, rows, weight, spread = 3, 5, 6, 14, 0.25, 0.03
 	s, p := shaken(t, tiny("attend", "dynamic"))
@@ -19,7 +19,7 @@ func TestLossIsItsDefinition(t *testing.T) {
 		list := samples(s, p, servers, jobs, candidates, rows-2) // two padded rows
 		m := machine[float64](t, s, rows, servers, jobs, candidates, l)
 		r := rand.New(rand.NewPCG(4, 4))
-		for i := range list { // ratios within and beyond the clip range on both sides, gains of both signs
+		for i := range list { // ratios within and beyond the clip range on both sides, for gains of both signs
 			list[i].LogProb += 0.3 * r.NormFloat64()
 		}
 		got, err := m.Run(p, list, weight, spread, make([]float64, p.Count()))
@@ -86,7 +86,7 @@ func TestLossIsItsDefinition(t *testing.T) {
 			want.Agree == 0 || want.Agree == len(list) || l.Kind == learn.Value && linear == 0 {
 			t.Fatalf("%v: %+v: the test sees too little", l.Kind, want)
 		}
-		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-4 } // bids of the forward pass are float32
+		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-4 } // the forward pass computes bids in float32
 		if got.Rows != want.Rows || got.Clipped != want.Clipped || got.Kept != want.Kept || got.Agree != want.Agree ||
 			!near(got.Loss, want.Loss) || !near(got.Entropy, want.Entropy) || !near(got.KL, want.KL) || !near(got.Value, want.Value) {
 			t.Errorf("%v: got %+v, want %+v", l.Kind, got, want)
@@ -94,7 +94,7 @@ func TestLossIsItsDefinition(t *testing.T) {
 	}
 }
 
-// PPO needs no savings; what is missing or too much is named.
+// TestSamplesAreChecked checks that PPO accepts samples without Saved, and that errors name what is missing or too large.
 func TestSamplesAreChecked(t *testing.T) {
 	s, p := shaken(t, agents.DefaultSize())
 	for _, c := range []struct {

@@ -12,14 +12,14 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// tiny is a size whose gradients are quick to check.
+// tiny returns a size whose gradients can be checked quickly.
 func tiny(attention, graph string) agents.Size {
 	return agents.Size{
 		Width: 8, Heads: 2, Hidden: 5, Rank: 3, Kappa: 2, Inducing: 3, Attention: attention, Graph: graph,
 	}
 }
 
-// shaken returns a network all of whose weights are away from where they start, so that nothing is tested by accident.
+// shaken returns a network in which all weights differ from their initial values, so that no test passes because a weight is 0.
 func shaken(tb testing.TB, size agents.Size) (agents.Shape, agents.Params) {
 	tb.Helper()
 	s, err := agents.NewShape(9, 7, 6, 3, size)
@@ -36,7 +36,7 @@ func shaken(tb testing.TB, size agents.Size) (agents.Shape, agents.Params) {
 	return s, p
 }
 
-// random returns an observation of random features: candidates about one job or none, on none to six servers.
+// random returns an observation with random features. Each candidate is about at most one job and has up to six servers.
 func random(s *agents.Shape, servers, jobs, candidates int, r *rand.Rand) *agents.Observation {
 	numbers := func(n int) []float32 {
 		x := make([]float32, n)
@@ -60,8 +60,8 @@ func random(s *agents.Shape, servers, jobs, candidates int, r *rand.Rand) *agent
 	return o
 }
 
-// samples draws choices on up to so many servers, jobs and candidates, the first with all of them and the second with the least
-// there can be. Each has the log-probability of its action under the production forward pass.
+// samples draws choices with up to the given numbers of servers, jobs and candidates. The first sample has the largest numbers
+// and the second the smallest possible. Each has the log-probability of its action under the production forward pass.
 func samples(s agents.Shape, p agents.Params, servers, jobs, candidates, n int) []learn.Sample {
 	r := rand.New(rand.NewPCG(5, 6))
 	net := agents.NewNet(s, p)
@@ -90,7 +90,7 @@ func samples(s agents.Shape, p agents.Params, servers, jobs, candidates, n int) 
 	return list
 }
 
-// logProbs are the log-probabilities of a sample's candidates with those bids.
+// logProbs returns the log-probabilities of a sample's candidates for the given bids.
 func logProbs(s *learn.Sample, bids []float32) []float64 {
 	out, sum := make([]float64, len(bids)), 0.0
 	for i, b := range bids {
@@ -103,10 +103,10 @@ func logProbs(s *learn.Sample, bids []float32) []float64 {
 	return out
 }
 
-// losses are the objectives, with what they need.
+// losses are the objectives with their parameters.
 var losses = []learn.Loss{{Kind: learn.Expert}, {Kind: learn.Value, Huber: 0.7}, {Kind: learn.PPO, Clip: 0.2}}
 
-// variants are the sizes of the network and of all that it is compared with.
+// variants returns the given size with all variants of the network.
 func variants(size agents.Size) []agents.Size {
 	var list []agents.Size
 	for _, c := range [][2]string{
@@ -124,12 +124,12 @@ func machine[T float32 | float64](tb testing.TB, s agents.Shape, rows, servers, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = m.Close() }) // nothing is lost with a machine
+	tb.Cleanup(func() { _ = m.Close() }) // a machine contains nothing to lose
 	return m
 }
 
-// The training graph gives every candidate the probability that the production forward pass gives it, at production size, in all
-// variants, with fewer servers, jobs and candidates than the machine has too.
+// TestGraphAgreesWithForward checks that the training graph and the production forward pass give every candidate the same
+// probability, at production size, in all variants, also with fewer servers, jobs and candidates than the machine's maximum.
 func TestGraphAgreesWithForward(t *testing.T) {
 	const rows = 10
 	for _, size := range variants(agents.DefaultSize()) {
@@ -162,7 +162,7 @@ func TestGraphAgreesWithForward(t *testing.T) {
 	}
 }
 
-// Gradients in float64 equal central differences of the loss, for every parameter, loss and variant.
+// TestGradients checks gradients in float64 against central differences of the loss, for every parameter, loss and variant.
 func TestGradients(t *testing.T) {
 	const servers, jobs, candidates, rows = 5, 4, 5, 8
 	for _, size := range variants(tiny("", "")) {
@@ -190,7 +190,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// differences compares some entries of the gradient of each parameter with central differences of the cost.
+// differences compares some entries of each parameter's gradient with central differences of the cost.
 func differences(t *testing.T, p agents.Params, grad []float64, cost func() float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
@@ -200,8 +200,8 @@ func differences(t *testing.T, p agents.Params, grad []float64, cost func() floa
 		largest := 0.0
 		for range 6 {
 			j := r.IntN(len(data))
-			// Parameters are float32: a power of two as step keeps both ends exact enough.
-			const step = 1.0 / (1 << 16) // small, so that few rectifiers turn within it
+			// Parameters are float32. A step that is a power of two keeps both ends accurate.
+			const step = 1.0 / (1 << 16) // small, so that few ReLUs switch within it
 			old := data[j]
 			data[j] = old + step
 			up, plus := cost(), float64(data[j])
@@ -225,7 +225,7 @@ func differences(t *testing.T, p agents.Params, grad []float64, cost func() floa
 	}
 }
 
-// Padding adds nothing, whichever kind, and a second run gives the same.
+// TestRunsAreClean checks that padding adds nothing, for every loss and variant, and that a second run gives the same result.
 func TestRunsAreClean(t *testing.T) {
 	const servers, jobs, candidates, rows = 6, 5, 4, 5
 	for _, size := range variants(agents.DefaultSize()) {
@@ -249,7 +249,7 @@ func TestRunsAreClean(t *testing.T) {
 			}
 			full := list
 			list = samples(s, p, servers+7, jobs+9, candidates+2, rows+3)
-			run(large) // leaves numbers where the next batch has padding
+			run(large) // leaves numbers in the padding of the next batch
 			list = full
 			padded, third := run(large)
 			for i := range exact {
@@ -265,7 +265,8 @@ func TestRunsAreClean(t *testing.T) {
 	}
 }
 
-// What a variant does not use has no gradient, and all else has.
+// TestUnusedParametersRest checks that the parameters which a variant does not use have gradient 0, and that all others have
+// another gradient.
 func TestUnusedParametersRest(t *testing.T) {
 	for _, size := range variants(agents.DefaultSize()) {
 		s, p := shaken(t, size)
@@ -289,7 +290,7 @@ func TestUnusedParametersRest(t *testing.T) {
 				want = s.Attention != agents.AttendNone
 			}
 			if strings.HasSuffix(name, ".bk") && want {
-				continue // a bias of keys shifts all scores alike; what is left is rounding
+				continue // a bias of keys shifts all scores equally; its gradient is rounding error
 			}
 			if some != want {
 				t.Errorf("%s, %s: %s has a gradient %v, want %v", s.Attention, s.Graph, name, some, want)
@@ -298,7 +299,7 @@ func TestUnusedParametersRest(t *testing.T) {
 	}
 }
 
-// Rows that left the clip range on the good side have no gradient.
+// TestClippedRowsRest checks that rows whose ratio left the clip range in the direction of the gain have gradient 0.
 func TestClippedRowsRest(t *testing.T) {
 	s, p := shaken(t, agents.DefaultSize())
 	list := samples(s, p, 6, 5, 4, 5)

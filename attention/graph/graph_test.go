@@ -15,15 +15,15 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// input is one input of an operation. Inputs of one name within a test are one node.
+// input is one input of an operation. Inputs with the same name in a test are the same node.
 type input struct {
 	name  string
 	shape tensor.Shape
 	data  []float64
-	param bool // has a gradient
+	param bool // whether it has a gradient
 }
 
-// layer is an operation of this package with its inputs and the plain loops that it must equal.
+// layer is an operation of this package with its inputs and the plain loops that it must match.
 type layer struct {
 	name  string
 	in    []input
@@ -51,7 +51,7 @@ func param(rng *rand.Rand, name string, shape ...int) input {
 	return input{name, shape, normal(rng, tensor.Shape(shape).TotalSize()), true}
 }
 
-// padding is a mask whose second group has nothing valid.
+// padding returns a mask in which no element of the second group is valid.
 func padding(rng *rand.Rand, name string, groups, n int) input {
 	m := input{name: name, shape: tensor.Shape{groups * n}, data: make([]float64, groups*n)}
 	for i := range m.data {
@@ -86,7 +86,7 @@ func layers(s size) []layer {
 			func(x [][]complex128) []complex128 { return plain.Dense(x[0], x[1], x[2], s.d, s.d+1, ref) },
 		})
 	}
-	// The same inputs cut into other groups and heads: operations that differ in nothing but these numbers.
+	// Build the same inputs with other groups and heads: the operations differ only in these numbers.
 	for _, batch := range []int{s.batch, 1} {
 		for _, heads := range slices.Compact([]int{s.heads, s.d, 1}) {
 			references := []int{0, 2, 9}
@@ -132,7 +132,7 @@ func (p *program) run(tb testing.TB) {
 	}
 }
 
-// compile builds the layers in one graph; dy holds the gradients of their outputs, whose shapes it finds by itself.
+// compile builds the layers in one graph. dy contains the gradients of their outputs.
 func compile(tb testing.TB, dt tensor.Dtype, list []layer, dy [][]float64, gradients bool) *program {
 	tb.Helper()
 	g := G.NewGraph()
@@ -214,7 +214,7 @@ func floats(v G.Value) []float64 {
 	panic(fmt.Sprintf("value of %T", v.Data()))
 }
 
-// cotangents draws gradients of the outputs, 0 where an output is masked: -1e9 would drown the rest of the loss.
+// cotangents draws gradients of the outputs. The gradient is 0 where an output is masked, because -1e9 would dominate the loss.
 func cotangents(list []layer) [][]float64 {
 	rng := rand.New(rand.NewPCG(3, 4))
 	dy := make([][]float64, len(list))
@@ -238,7 +238,7 @@ func data(l layer) [][]float64 {
 	return x
 }
 
-// compare checks outputs and some elements of all gradients of the layers in one graph against plain loops.
+// compare checks the outputs, and some elements of all gradients, of the layers in one graph against plain loops.
 func compare(t *testing.T, list []layer, dt tensor.Dtype, tol, gradTol float64) {
 	t.Helper()
 	const samples = 12
@@ -290,15 +290,15 @@ func TestLayersEqualPlainLoops(t *testing.T) {
 	}
 }
 
-// TestLayersDoNotMergeInOneGraph builds all layers in one graph. Gorgonia merges nodes by a hash of the operation: two
-// operations on the same inputs that differ in any number must stay two.
+// TestLayersDoNotMergeInOneGraph builds all layers in one graph. Gorgonia merges nodes with equal hashes of the operation. It
+// must not merge two operations on the same inputs that differ in any number.
 func TestLayersDoNotMergeInOneGraph(t *testing.T) {
 	for _, s := range []size{small, production} {
 		compare(t, layers(s), tensor.Float64, 1e-12, 1e-9)
 	}
 }
 
-// TestGradientsEqualFiniteDifferences runs a second machine without gradients on shifted inputs.
+// TestGradientsEqualFiniteDifferences checks gradients with a second machine, without gradients, on shifted inputs.
 func TestGradientsEqualFiniteDifferences(t *testing.T) {
 	const h = 1e-6
 	for _, l := range layers(small) {

@@ -13,7 +13,7 @@ import (
 	"github.com/clustergym/clustergym/attention/graph"
 )
 
-// TestMultiHeadEqualsHeads: training and serving compute the same bytes.
+// TestMultiHeadEqualsHeads checks that training and production compute the same bytes.
 func TestMultiHeadEqualsHeads(t *testing.T) {
 	const batch, nq, nk, d, heads, reference = 3, 64, 48, 32, 4, 16
 	rng := rand.New(rand.NewPCG(1, 2))

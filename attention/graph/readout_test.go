@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// readouts are the readout of three candidates to a group, and means, on agents x and items y.
+// readouts returns layers on agents x and items y: the readout with three candidates per group, and means.
 func readouts(s size, rng *rand.Rand, x, y, agentMask, itemMask input) []layer {
 	const candidates, f = 3, 2
 	rows := s.batch * candidates
@@ -33,7 +33,7 @@ func readouts(s size, rng *rand.Rand, x, y, agentMask, itemMask input) []layer {
 			return plain.Readout(x[0], x[1], x[2], x[3], x[4], x[5], x[6], s.batch, s.n, s.items, candidates, s.d, f)
 		},
 	}}
-	for _, batch := range []int{s.batch, 1} { // operations that differ in nothing but this number
+	for _, batch := range []int{s.batch, 1} { // operations that differ only in this number
 		list = append(list, layer{"mean of others", []input{x, agentMask},
 			func(n G.Nodes) (*G.Node, error) { return graph.MeanOthers(n[0], n[1], batch) },
 			func(x [][]complex128) []complex128 { return plain.MeanOthers(x[0], x[1], s.batch*s.n/batch, s.d) },
@@ -42,7 +42,7 @@ func readouts(s size, rng *rand.Rand, x, y, agentMask, itemMask input) []layer {
 	return list
 }
 
-// facts are inputs of Readout for two groups of two agents and two items.
+// facts returns inputs of Readout for two groups of two agents and two items.
 func facts(n func(shape ...int) *G.Node, candidates, weights int) graph.Candidates {
 	return graph.Candidates{Features: n(candidates, 2), Weights: n(2, weights), Of: n(candidates), AgentMask: n(4), ItemMask: n(2, 2)}
 }

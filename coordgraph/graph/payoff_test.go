@@ -14,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// TestPayoffEqualsPlainLoops checks values and gradients of payoffs through neighbour sums, and that the sums are those of
-// coordgraph, twice in one graph in other groups.
+// TestPayoffEqualsPlainLoops checks values and gradients of payoffs through neighbour sums against plain loops, and the sums
+// against coordgraph, for two groupings in one graph.
 func TestPayoffEqualsPlainLoops(t *testing.T) {
 	for _, s := range []coordgraph.PayoffShape{
 		{Batch: 3, Agents: 4, Coalitions: 5, Rank: 3}, {Batch: 2, Agents: 64, Coalitions: 8, Rank: 4}, {Batch: 1, Agents: 1, Coalitions: 1, Rank: 1},
