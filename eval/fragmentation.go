@@ -23,11 +23,11 @@ type fragments struct {
 	pools  *pools
 	jobs   int64 // number of jobs in the mix
 	shares int   // number of distinct GPU shares in the mix
-	// fits[m] is the number of the mix's shares that fit into m free thousandths of a GPU.
+	// fits[m] is the number of the mix's distinct shares that fit into m free thousandths of a GPU.
 	fits   [cluster.WholeGPU + 1]int16
 	kinds  []*kind   // by server
 	held   [][]int16 // by server and GPU, in thousandths; a whole GPU more while the GPU has failed
-	stock  []stock   // by server and number of shares that fit
+	stock  []stock   // by server and number n of shares that fit
 	placed []int32   // by job: 1 + the index of the record that placed it, 0 if it is not placed
 	server []footing
 	now    footing
@@ -37,7 +37,8 @@ type fragments struct {
 	lost, total sum
 }
 
-// stock counts the GPUs of a server into which so many of the mix's shares fit, smallest shares first, and their free capacity.
+// stock counts the GPUs of a server whose free part is enough for exactly n of the mix's distinct shares, the n smallest, and
+// adds up their free capacity.
 type stock struct{ gpus, free int32 }
 
 // footing is the free capacity, in thousandths of a GPU, and the fragmented capacity, in thousandths of a GPU times jobs of the

@@ -21,7 +21,7 @@ func TestOverlapIsRefused(t *testing.T) {
 		Policies: []policy.Policy{{Name: "fifo"}, {Name: "learned"}},
 	}
 	for _, c := range []struct {
-		to   float64 // until when it has seen trace a
+		to   float64 // end of the part of trace a in the policy's training
 		want string
 	}{{50, ""}, {60, "policy learned was trained or chosen on jobs of test of same (a, days 0.00 to 0.00)"}} {
 		plan.Policies[1].Training = checkpoints.Provenance{Seen: []checkpoints.Period{{Trace: "a", From: 0, To: c.to}}}

@@ -111,7 +111,7 @@ func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action)
 	return nil
 }
 
-// see counts a choice and records it, or, for labels, records the chosen fraction.
+// see counts a choice and records it. With labels it records only the fraction g.label of the choices, drawn at random.
 func (g *player) see(c *agents.Choice) error {
 	g.out.kinds[c.List[c.Action].Kind]++
 	if g.label >= 0 && g.draw.Float64() >= g.label {

@@ -19,7 +19,7 @@ type Kind uint8
 // objective; for Value it is the given loss.
 const (
 	Expert Kind = iota // sum over candidates of pi*Saved, plus the entropy bonus: the policy gradient over all actions
-	Value              // mean over candidates but the first of huber(bid - first's bid - Saved): regression
+	Value              // mean over all candidates except the first of huber(bid - first's bid - Saved): regression
 	PPO                // clipped surrogate of the action taken, plus the entropy bonus
 )
 

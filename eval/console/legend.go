@@ -13,7 +13,7 @@ import (
 )
 
 // legend assigns letters to the jobs that held most GPU-time in any schedule, as many as it has space to name. A job gets no
-// letter if it does not fill any cell by itself.
+// letter if no cell would show it.
 func (d *drawing) legend(logs []*sim.Log, seen map[string]bool, y int) {
 	d.letter = map[string]rune{}
 	x, end := len("jobs: "), y+legendLines

@@ -73,8 +73,8 @@ func (d *decider) newBoard(times, proposers int) (candidates.Source, error) {
 }
 
 // others draws alternatives for a decision point. Either it holds back a job that the policy starts, until some running job has
-// ended; or it does one of the candidates before the policy's own operations. In the wider search, every second candidate is one
-// that only the longer list contains.
+// ended; or it does one of the candidates before the policy's own operations. In the wider search, about half of the candidates
+// are ones that only the longer list contains.
 func (d *decider) others(tx *cluster.Txn) ([]other, error) {
 	m := record(tx)
 	var starts []cluster.JobID

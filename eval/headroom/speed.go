@@ -160,8 +160,8 @@ func (v *speeds) luck(spec *cluster.JobSpec) (float64, error) {
 	return best, nil
 }
 
-// point is a step of a curve: from so many cores on, up to the next point's, the factor cpu-mem of a worker is at most speed,
-// with any amount of memory.
+// point is a step of a curve: for a worker with at least from cores and at most the next point's, the factor cpu-mem is at most
+// speed, with any amount of memory.
 type point struct{ from, speed float64 }
 
 type curveKey struct {

@@ -15,9 +15,9 @@ type counters struct {
 	broken  []int64 // GPUs that have failed, by server
 	held    []int64 // by job
 	now     levels
-	told    levels
-	any     bool // whether any values were written
-	pool    bool // whether there is an inference pool
+	told    levels // the values last written
+	any     bool   // whether any values were written
+	pool    bool   // whether there is an inference pool
 }
 
 type levels struct{ queue, wanted, held, open, loan, need int64 }

@@ -195,7 +195,7 @@ func TestAnEmptyLogIsAFile(t *testing.T) {
 	}
 }
 
-// full is a writer that fails after so many bytes, like a full disk.
+// full is a writer with space for the given number of bytes, like a nearly full disk.
 type full int
 
 func (f *full) Write(b []byte) (int, error) {

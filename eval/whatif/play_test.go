@@ -26,12 +26,12 @@ func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	return s
 }
 
-// server returns a server with so many GPUs as JSON; more contains further fields.
+// server returns a server with the given number of GPUs as JSON; more contains further fields.
 func server(name string, gpus int, more string) string {
 	return fmt.Sprintf(`{"name": "%s", "gpus": %d, "cpu_milli": null, "mem_mib": null%s}`, name, gpus, more)
 }
 
-// runs returns a job that has run for 100 s on the first GPUs of a server, and has so many seconds left.
+// runs returns a job that has run for 100 s on the first GPUs of a server; left is its remaining time in seconds.
 func runs(id, on string, gpus, left int, more string) string {
 	var list []string
 	for g := range gpus {
@@ -42,7 +42,7 @@ func runs(id, on string, gpus, left int, more string) string {
 		id, gpus, 100+left, on, gpus, strings.Join(list, ", "), more)
 }
 
-// waits returns a job with so many seconds of work that has waited for 50 s.
+// waits returns a job that has waited for 50 s; seconds is its work.
 func waits(id string, workers, seconds int, more string) string {
 	return fmt.Sprintf(`{"id": "%s", "submit_s": 950, "workers": %d, "estimate_s": %d, "state": "pending"%s}`,
 		id, workers, seconds, more)
