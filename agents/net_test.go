@@ -52,8 +52,8 @@ func TestUntrainedBidsAreZero(t *testing.T) {
 	})
 }
 
-// rearrange returns the observation with its servers, jobs and candidates in another order: index i of the result was servers[i],
-// and likewise for jobs and candidates.
+// rearrange returns the observation with its servers, jobs and candidates in another order: server i of the result is server
+// servers[i] of o, and so on.
 func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates []int) agents.Observation {
 	c := o.Clone()
 	move := func(dst, src []float32, perm []int, width int) {

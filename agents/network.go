@@ -16,7 +16,7 @@ type Block struct {
 	Reference              int // number of keys at which scores are not scaled, 0: never scaled; see attention.Shape
 }
 
-// Set is a set of rows.
+// Set names what the rows of a table stand for.
 type Set uint8
 
 // The sets.

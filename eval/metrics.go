@@ -115,8 +115,8 @@ func (m *Metrics) describe(rows []Row) {
 	}
 }
 
-// replay goes through the records. It fills in the rows, the counts of events, the metrics of the time between from and until,
-// and the metrics of inference up to the end of the log.
+// replay goes through the records. It fills in the rows, the counts of events, the metrics over [from, until], and the metrics
+// of inference up to the end of the log.
 func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 	now := newLevel(log)
 	frag := newFragments(log, &now.pools)

@@ -52,9 +52,9 @@ func episode(t testing.TB, cfg sim.Config, jobs []trace.Job, s cluster.Scheduler
 	return e.Log()
 }
 
-// timeline returns a log on two servers of 2 GPUs. a runs on server 0 from 10 s to 40 s, except that the arrival of b at 20 s
-// preempts it; it starts again at 45 s, with 5 s of overhead. b runs on both servers from 20 s to 45 s. c, of half a second,
-// waits from 30 s to 45 s and is moved soon after its start.
+// timeline returns a log on two servers of 2 GPUs. a, with 30 s of work, starts on server 0 at 10 s, is preempted when b arrives
+// at 20 s, and starts again at 45 s, with 5 s of overhead. b runs on both servers from 20 s to 45 s. c, of half a second, waits
+// from 30 s to 45 s and is moved soon after its start.
 func timeline(t testing.TB) *sim.Log {
 	const s = time.Second
 	jobs := []trace.Job{job("a", 10*s, 30*s, 2), job("b", 20*s, 25*s, 4), job("c", 30*s, s/2, 1)}

@@ -70,7 +70,7 @@ func (t *Timeline) part(at time.Duration) int {
 	return int(i)
 }
 
-// fill adds the state n, which lasts from from to to, to the parts that this period touches.
+// fill adds the state n, which lasts over [from, to), to the parts that overlap this interval.
 func (t *Timeline) fill(from, to time.Duration, n *level) {
 	if from >= to {
 		return

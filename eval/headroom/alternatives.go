@@ -51,8 +51,8 @@ func (p *proposed) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// newBoard returns a source of the candidates of a decision point. Up to proposers of the best policies propose candidates, and
-// the source lists times as many candidates as usual.
+// newBoard returns a source of the candidates of a decision point. The parameter proposers is the largest number of policies that
+// propose candidates, best first; times multiplies the usual number of candidates.
 func (d *decider) newBoard(times, proposers int) (candidates.Source, error) {
 	c := candidates.Default(func() cluster.Scheduler { return &d.own })
 	c.Start = func() placement.Placer {

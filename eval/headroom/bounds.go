@@ -10,7 +10,7 @@ import (
 // knows the future. They hold up to the simulator's rounding, half a nanosecond for each change of a speed. Warm jobs are left
 // out: they only take capacity away.
 type Bounds struct {
-	// MeanJCT is the highest of the four bounds below.
+	// MeanJCT is the highest of Isolated, Shortest, Busy and Priced.
 	MeanJCT float64 `json:"mean_jct_s"`
 	// Makespan bounds the last finish, by single jobs run alone and by all work submitted from some time on.
 	Makespan float64 `json:"makespan_s"`

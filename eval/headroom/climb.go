@@ -101,7 +101,7 @@ func (f *finder) mutate(next *candidate, c *course, weights []float64, draw *ran
 	}
 }
 
-// rival draws a job that ran between from and to. It returns -1 if 64 draws find none.
+// rival draws a job that ran in the interval [from, to]. It returns -1 if 64 draws find none.
 func (f *finder) rival(c *course, from, to time.Duration, draw *rand.Rand) int {
 	for range 64 {
 		k := draw.IntN(len(c.rows))

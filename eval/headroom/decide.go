@@ -41,7 +41,8 @@ type decider struct {
 	extra   *rand.Rand // random draws for the wider list only, so that without one the search draws as usual
 }
 
-// decide returns the improved course, at worst as good as the candidate's. It draws from times as many candidates as usual.
+// decide returns the improved course, at worst as good as the candidate's. The parameter times multiplies the usual number of
+// candidates at a decision point.
 func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget, times int, pass string) (*course, error) {
 	d := &decider{
 		finder: f, base: c, until: slices.Clone(c.influence.until), goal: from.sum,
@@ -141,7 +142,8 @@ func (d *decider) value(s *cluster.View) (worth, share float64) {
 	return worth, float64(left) / float64(s.Jobs())
 }
 
-// run plays the episode and examines decision points until end episodes were simulated in all. After that it only plays.
+// run plays the episode and examines decision points. It stops examining when the total number of simulated episodes reaches
+// end, and then only plays on.
 func (d *decider) run(ctx context.Context, end float64) (err error) {
 	if d.live, err = d.episode(d.base.influence); err != nil {
 		return err

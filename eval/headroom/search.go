@@ -137,7 +137,7 @@ func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 	return out, nil
 }
 
-// decisions searches over decisions with the remaining effort. It draws from times as many candidates as usual.
+// decisions searches over decisions with the remaining effort. The parameter times multiplies the usual number of candidates.
 func (f *finder) decisions(ctx context.Context, first base, times int) (best *course, decisions int, err error) {
 	best = first.course
 	for pass := range passes {

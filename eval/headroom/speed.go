@@ -160,7 +160,7 @@ func (v *speeds) luck(spec *cluster.JobSpec) (float64, error) {
 	return best, nil
 }
 
-// point is a step of a curve: for a worker with at least from cores and at most the next point's, the factor cpu-mem is at most
+// point is a step of a curve. From this number of cores to that of the next point, the factor cpu-mem of a worker is at most
 // speed, with any amount of memory.
 type point struct{ from, speed float64 }
 

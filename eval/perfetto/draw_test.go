@@ -84,7 +84,7 @@ func drawJobs(t *rapid.T) (jobs []trace.Job) {
 	return jobs
 }
 
-// drawTime draws a time of up to most seconds. It uses few distinct values, so that there are ties, and sometimes any
+// drawTime draws a time; most is the largest, in seconds. It uses few distinct values, so that there are ties, and sometimes any
 // nanosecond.
 func drawTime(t *rapid.T, name string, most int64) time.Duration {
 	d := time.Duration(rapid.Int64Range(0, 10).Draw(t, name)*most) * time.Second / 10
