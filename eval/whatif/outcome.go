@@ -73,7 +73,7 @@ type Guess string
 const (
 	noEstimate Guess = "no-estimate"   // the job has no estimate; its total work is Options.Assume
 	overrun    Guess = "overrun"       // the job has exceeded its estimate; as much work remains as it has done
-	shrunk     Guess = "fewer-workers" // the job asks for more workers than the working servers can hold, and gets as many as they can
+	shrunk     Guess = "fewer-workers" // the job asks for more workers than the working servers hold, and gets as many as they can
 )
 
 // outcome completes the tally and returns the outcome.
