@@ -59,7 +59,8 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 		say("It carries no range of what training met: it decides everywhere, also far from what it knows.")
 	} else {
 		say("It carries the least and the greatest value of every feature that training met. Where more than %v %% of the numbers\n"+
-			"of a decision lie beyond these, by more than %v %% of their range, the prior's own is taken.", 100*outOfDistribution, 100*slack)
+			"of a decision lie beyond these, by more than %v %% of their range, the prior's own is taken.",
+			100*outOfDistribution, 100*slack)
 	}
 	say("\n%s", limits)
 

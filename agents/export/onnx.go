@@ -81,7 +81,9 @@ func metadata(p *agents.Policy, b *checkpoints.Bundle) ([]onnx.Meta, error) {
 		key  string
 		list []checkpoints.Feature
 	}{
-		{onnxServer, slices.Concat(seen.Server, seen.Global)}, {onnxJob, slices.Concat(seen.Job, seen.Global)}, {onnxCandidate, seen.Offer},
+		{onnxServer, slices.Concat(seen.Server, seen.Global)},
+		{onnxJob, slices.Concat(seen.Job, seen.Global)},
+		{onnxCandidate, seen.Offer},
 	} {
 		text, err := json.Marshal(table.list)
 		if err != nil {

@@ -81,8 +81,9 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	g := G.NewGraph()
 	m.in = inputs{
 		server: input[T](g, "in.server", rows*servers, s.Server), job: input[T](g, "in.job", rows*jobs, s.Job),
-		candidate: input[T](g, "in.candidate", rows*candidates, s.Candidate), weights: input[T](g, "in.weights", rows, candidates*servers),
-		of: input[T](g, "in.of", rows*candidates), serverMask: input[T](g, "in.server_mask", rows, servers),
+		candidate: input[T](g, "in.candidate", rows*candidates, s.Candidate),
+		weights:   input[T](g, "in.weights", rows, candidates*servers),
+		of:        input[T](g, "in.of", rows*candidates), serverMask: input[T](g, "in.server_mask", rows, servers),
 		jobMask: input[T](g, "in.job_mask", rows, jobs), legal: input[T](g, "in.legal", rows, candidates),
 		prior: input[T](g, "in.prior", rows, candidates), saved: input[T](g, "in.saved", rows, candidates),
 		data: input[T](g, "in.data", rows, columns),

@@ -23,7 +23,7 @@ func (s *View) BestFitAmong(id JobID, n int32, a Amount, types uint16, rack int3
 	return s.bestFit(id, n, a, a, types, rack, dst)
 }
 
-// AnyRack, passed as a rack, allows servers of every rack.
+// AnyRack as the rack allows servers of every rack.
 const AnyRack = -1
 
 // bestFit places n workers. Each worker will hold the amount hold, and needs a GPU with room for the amount need.

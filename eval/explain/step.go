@@ -122,7 +122,8 @@ func (d *Decision) explain(i int, was cluster.Placement) {
 		step.Text = fmt.Sprintf("moves off %s; %s; %s", on(&s.View, was), f.order(&s.View, o.Job), leaves(&s.View, o.Placement))
 	case cluster.OpResize:
 		step.Code = resized
-		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(&s.View, was), f.order(&s.View, o.Job), leaves(&s.View, o.Placement))
+		order, left := f.order(&s.View, o.Job), leaves(&s.View, o.Placement)
+		step.Text = fmt.Sprintf("had %s on %s; %s; %s", gpus(was.GPUMilli()), on(&s.View, was), order, left)
 	case cluster.OpLoan:
 		step.Code = loaned
 		step.Text = fmt.Sprintf("the inference pool offers %s, and %d are now on loan", phrase.Count(s.Offer(), "server"), s.Lent())

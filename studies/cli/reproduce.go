@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -206,7 +205,7 @@ func printReport(a *cmdline.App, r *reproduce.Report, out string) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	return r.WriteText(io.Writer(a.Out))
+	return r.WriteText(a.Out)
 }
 
 // experimentRow is a row of the output of --list.
