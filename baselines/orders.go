@@ -96,7 +96,8 @@ func orders() []Baseline {
 				s.Duration(&l.first, "first", "GPU-time at which a job leaves the highest of the levels that double",
 					"own choice, by validation windows of Venus, Philly and their mix")
 				s.Float(&q.times, "quantum", 0, 1000,
-					"a job runs for so many times what restarts take before it is stopped; with 0 it may be stopped at once", "own choice, by the same windows with restarts of 1 and 30 minutes")
+					"a job runs for so many times what restarts take before it is stopped; with 0 it may be stopped at once",
+					"own choice, by the same windows with restarts of 1 and 30 minutes")
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					levels, p := l, &preemptive{name: name, quantum: q}
