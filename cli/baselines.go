@@ -19,12 +19,12 @@ func newBaselinesLsCmd(a *app) *cobra.Command {
 		Use:   "ls",
 		Short: "List the baselines",
 		Long: cmdline.Long(`
-Lists the baselines with a line about each. Wherever a policy is asked for, these names will do, and besides them prior, which is
-what a learned team starts from, released, the learned policy that comes with the program, and the folder of an exported policy or
-of a training run. With +menu behind it a baseline that is marked so gives jobs GPU shares, CPU, memory and workers from the menu
-that learned policies have, instead of what they ask for; with +move behind it a baseline moves running jobs to where they go on
-faster; with +loan behind it a policy borrows the servers that an inference pool offers. Several stand in this order:
-srsf+menu+move+loan.`),
+Lists the baselines with a line about each. These names are accepted wherever a command takes a policy. So are prior, the
+base policy from which a learned team starts; released, the learned policy that comes with the program; and the folder of an
+exported policy or of a training run. Suffixes change a policy. With +menu, a baseline that is marked so gives jobs GPU
+shares, CPU, memory and workers from the menu that learned policies have, instead of what they ask for. With +move it moves
+running jobs to where they run faster. With +loan it borrows the servers that an inference pool lends. Several suffixes have
+this order: srsf+menu+move+loan.`),
 		Example: "  clustergym baselines ls",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runBaselinesLs(a) },
@@ -58,11 +58,11 @@ func runBaselinesLs(a *app) error {
 func newBaselinesDescribeCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Tell how a baseline decides, what it needs to know and which options it has",
+		Short: "Describe how a baseline decides, what information it needs and its options",
 		Long: cmdline.Long(`
-Tells how a baseline decides, what it follows, what it needs to know, and its options: each with its default, what may be given
-and where the default comes from. +menu, +move and +loan are described as well. Options stand behind the name, each after a
-colon: sjfhold:times=3.`),
+Describes how a baseline decides, which publication it follows, what information it needs, and its options: each with its
+default, its possible values and the source of the default. Also describes +menu, +move and +loan. Options follow the name,
+each after a colon: sjfhold:times=3.`),
 		Example: `  clustergym baselines describe sjfhold
   clustergym baselines describe +loan`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -27,9 +27,10 @@ type drawOptions struct {
 
 func (o *drawOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.gantt, "gantt", "", "draw the schedule as SVG, PNG or PDF, as the name ends")
-	f.StringVar(&o.perfetto, "perfetto", "", "write the schedule for ui.perfetto.dev, compressed if the name ends in .gz")
-	f.BoolVar(&o.show, "show", false, "draw the schedule as text before the numbers")
+	f.StringVar(&o.gantt, "gantt", "", "draw the schedule to this file: SVG, PNG or PDF by the end of its name")
+	f.StringVar(&o.perfetto, "perfetto", "",
+		"write the schedule to this file for ui.perfetto.dev, compressed if the name ends in .gz")
+	f.BoolVar(&o.show, "show", false, "print the schedule as a text chart before the metrics")
 }
 
 // validate returns an error for flags that contradict each other, before the work begins.

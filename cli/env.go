@@ -16,9 +16,10 @@ import (
 
 func newEnvCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("env", "Describe, check, time and watch environments",
-		`An environment plays the windows of a scenario. Every server is an agent. Wherever there is a choice, the agents see what a
-baseline, the prior, would do next and what could be done in its place, as numbered candidates. Each names one in which its server
-takes part, or passes. What is agreed on is carried out, and simulated time passes until the next choice.`,
+		`An environment plays the windows of a scenario. Every server is an agent. Wherever there is a choice, the agents see numbered
+candidates: what the base policy, the prior, would do next, and what could be done in its place. Each agent names one
+candidate in which its server takes part, or passes. The environment carries out what the agents agree on, and simulated time
+passes until the next choice.`,
 		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a))
 }
 
@@ -39,8 +40,8 @@ type envOptions struct {
 func (o *envOptions) addFlags(cmd *cobra.Command) {
 	o.addGameFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.split, "split", string(scenario.Train), "whose windows to play: train, validation or test")
-	f.Uint64Var(&o.seed, "seed", 1, "of the episode; it also picks the window")
+	f.StringVar(&o.split, "split", string(scenario.Train), "split whose windows are played: train, validation or test")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the episode; it also selects the window")
 	cmdline.Complete(cmd, "split", flags.Splits)
 }
 
@@ -48,16 +49,16 @@ func (o *envOptions) addFlags(cmd *cobra.Command) {
 func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 	o.scenario.Add(cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.window, "window", 32, "jobs shown to the agents at a time, those that candidates are about first")
-	f.StringVar(&o.prior, "prior", agents.DefaultPrior, "the baseline whose proposals the agents decide about")
-	f.StringVar(&o.agree, "agree", game.All.String(), "what carries a candidate out: all of its servers name it (all), or its lead"+
-		" server does and no other names something else (lead)")
-	f.IntVar(&o.wide, "candidates", 0, "show wide lists of that many candidates beside what the prior proposes; 0 for narrow lists,"+
-		" about one start of the prior after the other")
+	f.IntVar(&o.window, "window", 32, "how many jobs the agents see at a time; the jobs of candidates come first")
+	f.StringVar(&o.prior, "prior", agents.DefaultPrior, "the base policy: the baseline whose proposals the agents review")
+	f.StringVar(&o.agree, "agree", game.All.String(), "when a candidate is carried out: if all of its servers name it (all), or if"+
+		" its lead server names it and none of the others names another (lead)")
+	f.IntVar(&o.wide, "candidates", 0, "show wide lists with this many candidates in addition to what the prior proposes;"+
+		" 0 for narrow lists, which are about one start of the prior at a time")
 	f.StringSliceVar(&o.rivals, "rivals", nil,
-		"baselines whose proposals are among the candidates of wide lists, with commas between")
-	f.StringVar(&o.encoder, "encoder", observe.StandardName, "what shows states to the agents, by name")
-	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "what the agents are given, by name")
+		"baselines whose proposals are added to wide lists, with commas between")
+	f.StringVar(&o.encoder, "encoder", observe.StandardName, "name of the encoder that computes the agents' observations")
+	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "name of the reward")
 	cmdline.Complete(cmd, "encoder", observe.Names)
 	cmdline.Complete(cmd, "reward", env.RewardNames)
 	cmdline.Complete(cmd, "rivals", baselines.Names)

@@ -14,10 +14,10 @@ func newEnvBenchCmd(a *app) *cobra.Command {
 	var steps int
 	cmd := &cobra.Command{
 		Use:   "bench --scenario S",
-		Short: "Measure how many steps an environment does in a CPU second",
+		Short: "Measure how many steps an environment performs per CPU second",
 		Long: cmdline.Long(`
-Plays episodes under random legal actions, drawn beforehand, and prints how many steps the environment does in a second of CPU
-time, all candidates, observations and masks found. A step is one round. On one core, set GOMAXPROCS=1.`),
+Plays episodes under random legal actions, drawn beforehand, and prints how many steps the environment performs per second of
+CPU time, with all candidates, observations and masks. A step is one round. To measure one core, set GOMAXPROCS=1.`),
 		Example: "  clustergym env bench --scenario venus-contended-v1 --set cluster.servers=64 --window 48 --steps 50000",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runEnvBench(a, opts, steps) },

@@ -14,7 +14,7 @@ func newEnvCheckCmd(a *app) *cobra.Command {
 	var toys bool
 	cmd := &cobra.Command{
 		Use:   "check --scenario S",
-		Short: "Check that an environment keeps its contract",
+		Short: "Check that an environment fulfils its contract",
 		Long: cmdline.Long(`
 Plays an episode under random legal actions, several times, and checks the contract of an environment: shapes, ranges, coalitions,
 masks, agreement, the prior's schedule, determinism, conservation, time, rewards and ends. Fails if any check does.`,
@@ -24,7 +24,7 @@ masks, agreement, the prior's schedule, determinism, conservation, time, rewards
 		RunE:    func(*cobra.Command, []string) error { return runEnvCheck(a, opts, toys) },
 	}
 	opts.addFlags(cmd)
-	cmd.Flags().BoolVar(&toys, "toys", false, "check the toy environments of known optimum")
+	cmd.Flags().BoolVar(&toys, "toys", false, "check the toy environments, whose optimum is known")
 	cmd.MarkFlagsOneRequired("scenario", "toys")
 	return cmd
 }

@@ -14,9 +14,9 @@ func newEnvDescribeCmd(a *app) *cobra.Command {
 	var opts envOptions
 	cmd := &cobra.Command{
 		Use:   "describe --scenario S",
-		Short: "Print what agents see and may do",
+		Short: "Print what agents observe and which actions they have",
 		Long: cmdline.Long(`
-Prints the shape of an environment: the agents, the numbers that they may name and what stands behind them, and every number of an
+Prints the shape of an environment: the agents, the kinds of candidates that they may name, and every feature of an
 observation with its name, unit and range.`),
 		Example: "  clustergym env describe --scenario embedded-small-v1\n" +
 			"  clustergym env describe --scenario embedded-small-v1 --prior fifo --agree lead",

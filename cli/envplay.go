@@ -30,13 +30,14 @@ func newEnvPlayCmd(a *app) *cobra.Command {
 		Use:   "play --scenario S",
 		Short: "Watch an episode round by round, or choose by hand",
 		Long: cmdline.Long(`
-Plays one episode and prints every round: the candidates, which servers name what, what is carried out or refused, and what has
-changed by the next round. A policy plays: prior names what the prior would do, random draws what is allowed, and a learned policy
-shows its bids. A learned policy has a prior, a window and an encoder of its own.
+Plays one episode and prints every round: the candidates, which candidate each server names, which are carried out or
+refused, and what has changed by the next round. --policy selects who plays: prior names what the prior would do, random
+draws a legal action, and a learned policy shows its bids. A learned policy brings its own prior, window and encoder.
 
-On a terminal it waits after each round for what to do: an empty line names what the policy would, a number names that candidate,
-and ? lists the rest. --ask reads such lines from standard input also where that is no terminal, until they end. --pause goes on
-by itself. With --json every round is one line that holds one JSON object; --ask then draws the rounds on standard error.`,
+On a terminal the command waits after each round: an empty line names what the policy would, a number names that candidate,
+and ? lists the other inputs. --ask reads such lines from standard input even if that is not a terminal, until they end.
+--pause continues by itself. With --json every round is one line with one JSON object; --ask then draws the rounds on
+standard error.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym env play --scenario embedded-small-v1
   clustergym env play --scenario embedded-small-v1 --policy released --skip 20 --pause 1s
@@ -49,11 +50,12 @@ by itself. With --json every round is one line that holds one JSON object; --ask
 	}
 	opts.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&opts.policy, "policy", policy.Prior, "who plays: prior, random, released, or the folder of a policy or run")
-	f.IntVar(&opts.skip, "skip", 0, "rounds that the policy plays before the first one is shown")
-	f.IntVar(&opts.rounds, "rounds", 0, "rounds to show, 0 for all")
-	f.DurationVar(&opts.pause, "pause", 0, "wait so long after each round, and go on by itself")
-	f.BoolVar(&opts.ask, "ask", false, "read from standard input what to name in each round")
+	f.StringVar(&opts.policy, "policy", policy.Prior,
+		"the policy that plays: prior, random, released, or the folder of a policy or run")
+	f.IntVar(&opts.skip, "skip", 0, "how many rounds to play before the first one that is shown")
+	f.IntVar(&opts.rounds, "rounds", 0, "how many rounds to show, 0 for all")
+	f.DurationVar(&opts.pause, "pause", 0, "continue without a key press after waiting this long after each round")
+	f.BoolVar(&opts.ask, "ask", false, "read the choice of each round from standard input")
 	cmd.MarkFlagsMutuallyExclusive("ask", "pause")
 	cmdline.Require(cmd, "scenario")
 	cmdline.Complete(cmd, "policy", envPlayers)

@@ -47,20 +47,22 @@ Plays every window of a split of every scenario under every policy and every see
 differences from the baseline with 95 % confidence intervals over windows. The folder --out gets
 
   report.html    one page that opens offline: tables, distributions, learning curves, schedules to look into
-  results.json   the comparisons; results.jsonl a line a case, and with --parquet results.parquet a row a case
-  figures/       each figure by itself, as SVG or what --figures says
+  results.json   the comparisons; results.jsonl has one line per case, results.parquet (--parquet) one row
+  figures/       each figure as a file, as SVG or in the formats of --figures
   schedules/     event logs of the first window of each scenario: see replay
-  timing.jsonl   how long cases and decisions took
+  timing.jsonl   the time that cases and decisions took
   journal.jsonl  the finished cases
 
-Equal command lines write equal bytes, but for timing.jsonl. An evaluation that is killed goes on where it was when it is
-started again, and one with a policy more plays only that: finished cases of the same scenario, policy and program are kept.
+Equal command lines write equal bytes, except timing.jsonl. To continue an evaluation that was killed, start it again.
+Finished cases of the same scenario, policy and program are not played again, so a run with one policy more plays only that
+policy.
 
-A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy or
-of a run, whose best weights are used; name=folder names it in the tables. prior is that of the first learned policy named. A
-learned policy is not judged by jobs that it was trained or chosen on: that is refused.
+A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy
+or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
+in the list. The command refuses to evaluate a learned policy on jobs that it was trained or selected on, unless
+--allow-overlap is given.
 
-A gate is a YAML file of bounds, each with the reason for it:
+A gate is a YAML file of bounds, each with its reason:
 
   bounds:
     - policy: learned
@@ -80,19 +82,20 @@ A gate is a YAML file of bounds, each with the reason for it:
 	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
 	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
 	f.StringSliceVarP(&opts.policies, "policies", "p", nil, "the policies to compare, separated by commas")
-	f.StringVar(&opts.baseline, "baseline", "sjfskip", "the policy that the others are set against; it joins them if need be")
+	f.StringVar(&opts.baseline, "baseline", "sjfskip",
+		"the policy that the others are compared with; it is added to --policies if missing")
 	f.IntVar(&opts.seeds, "seeds", 0, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
-	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
+	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
-	f.IntVar(&opts.workers, "workers", 0, "episodes at a time, 0 for one a core; does not change the results")
+	f.IntVar(&opts.workers, "workers", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
-	f.BoolVar(&opts.overlap, "allow-overlap", false, "also judge learned policies by jobs that they were trained or chosen on")
+	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate learned policies on jobs that they were trained or selected on")
 	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
 	f.BoolVar(&opts.parquet, "parquet", false, "also write results.parquet")
 	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")
-	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, whatever the folder has")
+	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, even if the folder has its result")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
-	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the quantity that --markdown shows, a key of results.json")
+	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the metric that --markdown shows, a key of results.json")
 	cmdline.Require(cmd, "scenario", "policies")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	cmdline.CompleteList(cmd, "policies", policy.Names)

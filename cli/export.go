@@ -29,18 +29,19 @@ func newExportCmd(a *app) *cobra.Command {
 		Use:   "export --run DIR",
 		Short: "Write a trained policy as a bundle",
 		Long: cmdline.Long(`
-Writes the best weights of a run as a policy bundle: a folder of weights.safetensors, policy.onnx, manifest.json, which names
-every feature with unit and range, the prior and its margin, the architecture, the training and the SHA-256 of the other files,
-and README.md, the model card: what the policy is, what it was trained and validated on, its limits and how to use it. eval,
-plan and simulate take the folder as a policy, and so does a program through the package agents. policy.onnx is the network for
-other runtimes: docs/production.md says how to use it.
+Writes the best weights of a run as a policy bundle: a folder with weights.safetensors, policy.onnx, manifest.json and
+README.md. manifest.json contains every feature with unit and range, the prior and its margin, the architecture, the training
+and the SHA-256 of the other files. README.md is the model card: what the policy is, what it was trained and validated on,
+its limits and how to use it. eval, plan and simulate take the folder as a policy, and Go programs load it with the package
+agents. policy.onnx is the network for other runtimes: docs/production.md explains how to use it.
 
-A bundle already there is replaced, with its card. A folder that holds anything else, such as a README.md of another kind, is
-refused.
+A bundle that is already in the folder is replaced, with its card. The command refuses a folder that contains anything else,
+such as another README.md.
 
-A run whose newest checkpoint is damaged is refused, unless --allow-older says that the newest good one will do.
+The command refuses a run whose newest checkpoint is damaged, unless --allow-older allows it to use the newest good one.
 
---sign-key signs the bundle with an Ed25519 key, for serve, plan and others that verify it: docs/production.md tells how.`,
+--sign-key signs the bundle with an Ed25519 key, for serve, plan and other programs that verify it: docs/production.md
+explains how.`,
 			cmdline.CodeNoRun),
 		Example: `  clustergym export --run runs/first
   clustergym export --run runs/first --out policies/venus-small --name venus-small

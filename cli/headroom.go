@@ -44,23 +44,25 @@ func newHeadroomCmd(a *app) *cobra.Command {
 	var opts headroomOptions
 	cmd := &cobra.Command{
 		Use:   "headroom --scenario S,...",
-		Short: "Tell how much any policy could still gain on a scenario",
+		Short: "Estimate how much any policy could still gain on a scenario",
 		Long: cmdline.Long(`
-Sets side by side, over the same windows: the best rival that gives jobs what they ask for; the best that chooses amounts,
-shares and workers (+menu); a tuned prior; a look-ahead; what a search achieves that knows the true future, which nobody can
-deploy; and what no scheduler whatever goes below. Then it says whether learning can pay there. Differences are paired, with
-95 % intervals over windows.
+Compares over the same windows: the best rival that gives jobs exactly what they ask for; the best rival that chooses
+amounts, shares and workers (+menu); a tuned prior; a look-ahead policy; a search that knows the true future, which nobody
+can deploy; and a bound below which no scheduler can go. Then it reports whether learning can pay there. Differences are
+paired, with 95 % intervals over windows.
 
-The search begins with the best rival of each window and never ends worse. It is an achieved value: more --effort may find
-more. Its alternatives are the candidates that learned policies choose from on a wide list. What such a list misses is measured by
-a second search, which draws every other candidate from what only a list --wider times as long has. Both begin with the same
-policy and play as many episodes, so the second plays fewer candidates of the usual list: it may end worse. A difference whose
-interval lies below 0 says that the usual list lacks something. --effort and --windows make it surer.
+The search begins with the best rival of each window and never ends worse. Its result is an achieved value: more --effort may
+find more. Its alternatives are the candidates of the wide lists that learned policies choose from. A second search measures
+what such a list misses: it draws every other candidate from what only a list --wider times as long contains. Both searches
+begin with the same policy and play as many episodes, so the second plays fewer candidates of the usual list and may end
+worse. A difference whose interval lies below 0 means that the usual list lacks something. More --effort and --windows make
+it more certain.
 
-The bounds are strict and loose under overload. docs/headroom.md tells how to read them. --map prints a line a scenario.
+The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
+scenario.
 
-Rivals are policies as eval takes them. The defaults borrow servers where a scenario has an inference pool. Those that fail,
-as without estimates that they need, are left out with a note. Same command line, same result.`,
+Rivals are policies as in eval. The default rivals borrow servers if a scenario has an inference pool. Rivals that fail, for
+example because estimates are missing that they need, are left out with a note. Equal command lines print equal results.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
@@ -75,19 +77,21 @@ as without estimates that they need, are left out with a note. Same command line
 	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
 	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
 	f.StringSliceVar(&opts.rivals, "rivals", fixedRivals(),
-		"policies that give jobs what they ask for")
+		"rivals that give jobs exactly what they ask for")
 	f.StringSliceVar(&opts.menu, "menu-rivals", menuRivals(),
-		"policies that choose amounts, shares or workers")
-	f.StringVar(&opts.prior, "prior", "", "what a learned team starts from, such as prior; empty leaves the row out")
+		"rivals that choose amounts, GPU shares or workers")
+	f.StringVar(&opts.prior, "prior", "", "the base policy of a learned team, such as prior; if empty, the row is left out")
 	f.StringSliceVar(&opts.ahead, "look-ahead", []string{lookAhead, lookAhead + baselines.MenuSuffix},
-		"policies that simulate before they decide; the search does not begin with them")
+		"policies that simulate futures before they decide; the search does not begin with them")
 	f.IntVar(&opts.seeds, "seeds", 1, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
-	f.StringVar(&opts.split, "split", string(scenario.Test), "whose windows to play: train, validation or test")
-	f.IntVar(&opts.windows, "windows", 8, "how many windows of each scenario to play, evenly from the split, 0 for all; at most all")
-	f.IntVar(&opts.effort, "effort", 200, "episodes that the search simulates in each window")
-	f.IntVar(&opts.wider, "wider", 10, "times as many candidates that a second search draws from, at half of --effort; 0 for none")
-	f.IntVar(&opts.workers, "workers", 0, "windows at a time, 0 for one a core; does not change the results")
-	f.BoolVar(&opts.lines, "map", false, "print a line a scenario")
+	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
+	f.IntVar(&opts.windows, "windows", 8,
+		"how many windows of each scenario to play, spread evenly over the split; 0, or more than there are, for all")
+	f.IntVar(&opts.effort, "effort", 200, "how many episodes the search simulates per window")
+	f.IntVar(&opts.wider, "wider", 10,
+		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
+	f.IntVar(&opts.workers, "workers", 0, "how many windows to process at once, 0 for one per core; does not change the results")
+	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {

@@ -55,13 +55,13 @@ func newLearnerCmd(a *app, root *cobra.Command, l Learner) *cobra.Command {
 		Short: l.About,
 		Long: cmdline.Long(l.About + `.
 
-Learns in the environment that the flags describe. env describe prints, with the same flags, what agents see and may do in it.`),
+Learns in the environment that the flags describe. With the same flags, env describe prints what agents observe and do in it.`),
 		Example: "  clustergym " + l.Name + " --scenario embedded-small-v1",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runLearner(cmd.Context(), a, l, &opts) },
 	}
 	opts.addGameFlags(cmd)
-	cmd.Flags().Uint64Var(&opts.seed, "seed", 1, "of everything random")
+	cmd.Flags().Uint64Var(&opts.seed, "seed", 1, "seed of everything random")
 	if l.Flags == nil {
 		return cmd
 	}

@@ -59,11 +59,11 @@ func exitCode(err error) int {
 // newRootCmd returns the root of the command tree.
 func newRootCmd(a *app) *cobra.Command {
 	root := cmdline.NewRoot(&a.App, "clustergym", "Train, compare and run schedulers for GPU clusters",
-		`A gym for scheduling deep-learning jobs on GPU clusters: real traces, exact simulation, heuristics,
-a learned team of server agents, and fair comparisons between them.
+		`A gym for scheduling deep-learning jobs on GPU clusters: real traces, exact simulation, heuristics, a learned team of server
+agents, and fair comparisons between them.
 
-Results go to standard output, talk to standard error. --json makes results, and errors, JSON: fields may be added, so
-ignore those you do not know. A warning is then an object of its own, {"warning": "..."}, on standard error.`)
+Results go to standard output, progress, notes and warnings to standard error. --json prints results and errors as JSON. Later
+versions may add fields, so ignore fields that you do not know. A warning is then an object of its own, {"warning": "..."}.`)
 	root.Example = `  clustergym quickstart
   clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy srtf
   clustergym eval --scenario embedded-small-v1 --policies fifo,sjfskip,srtf,las`

@@ -11,17 +11,18 @@ import (
 )
 
 func newPhysicsCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("physics", "List what physics is made of",
-		`Physics says how fast a job runs where it is placed. docs/physics.md tells what each part means.`,
+	return cmdline.NewGroup("physics", "List the parts of the performance model and the model families",
+		`The performance model (physics) computes how fast a job runs where it is placed. docs/physics.md explains each part.`,
 		newPhysicsLsCmd(a), newPhysicsModelsCmd(a))
 }
 
 func newPhysicsLsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
-		Short: "List the parts of physics",
+		Short: "List the parts of the performance model",
 		Long: cmdline.Long(`
-Lists the parts that a scenario's physics can be made of. Join them by "*"; "ideal", alone, is none of them.`),
+Lists the parts from which a scenario's physics can be built. Join parts with "*"; "ideal" stands alone and contains none of
+them.`),
 		Example: `  clustergym physics ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -40,11 +41,11 @@ Lists the parts that a scenario's physics can be made of. Join them by "*"; "ide
 func newPhysicsModelsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "models",
-		Short: "List the families of models that physics knows",
+		Short: "List the model families of the performance model",
 		Long: cmdline.Long(`
-Lists the families of models: what a worker needs on its GPU, its speed on other GPU types than the V100, its throughput with one
-core of CPU instead of the fair three, its speed beside itself on one V100, and how much faster eight workers on one server are
-than one.`),
+Lists the model families: the memory that a worker needs on its GPU, its speed on GPU types other than the V100, its
+throughput with one CPU core instead of its fair share of three, its speed when it shares a V100 with a job of the same
+model, and how much faster eight workers on one server are than one.`),
 		Example: "  clustergym physics models",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runPhysicsModels(a) },

@@ -30,16 +30,16 @@ func newPlanCmd(a *app) *cobra.Command {
 	var opts planOptions
 	cmd := &cobra.Command{
 		Use:   "plan --snapshot cluster.json --policy P",
-		Short: "Show what a policy would do with a cluster now",
+		Short: "Show what a policy would do in a cluster now",
 		Long: cmdline.Long(`
-Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why, and
-why the other jobs wait. It changes nothing. A start also tells the next best server, with the GPUs that would be left there,
-and a job that could have started instead. --job explains one job at length, server by server. docs/what-if.md tells how to
-read it; whatif plays the snapshot on to its end.
+Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why,
+and why the other jobs wait. The command changes nothing. For a start it also prints the second best server, with the GPUs
+that would be left there, and a job that could have started instead. --job explains the decision about one job at length,
+server by server. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
 
-A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds; a null CPU or memory of a
-server is not modelled; a waiting job has the state "pending". A job may also have min_workers, max_workers and a tenant, and a
-server the pool "inference", whose servers take training jobs only while they are on_loan. Unknown fields are errors.
+A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds. If the CPU or memory of a
+server is null, it is not modelled. A waiting job has the state "pending". A job may also have min_workers, max_workers and a
+tenant. A server may have the pool "inference"; it takes training jobs only while it is on_loan. Unknown fields are errors.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym plan --example > cluster.json
   clustergym plan --snapshot cluster.json --policy sjfskip
@@ -49,12 +49,13 @@ server the pool "inference", whose servers take training jobs only while they ar
 		RunE: func(*cobra.Command, []string) error { return runPlan(a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot; - for standard input")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
-	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed a policy in a folder")
-	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
-	f.StringVar(&opts.job, "job", "", "explain this job at length")
-	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot; - for standard input")
+	f.StringVar(&opts.policy, "policy", "",
+		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
+	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
+	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
+	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")

@@ -17,7 +17,7 @@ import (
 
 func newPredictorCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("predictor", "Train predictors of how long jobs run",
-		`Policies such as A-SRPT order jobs by how many training iterations each will take, which they learn from the jobs like it
+		`Policies such as A-SRPT order jobs by how many training iterations each will take. They predict this number from similar jobs
 that have ended. `+flags.PredictorHelp,
 		newPredictorFitCmd(a))
 }
@@ -35,8 +35,9 @@ func newPredictorFitCmd(a *app) *cobra.Command {
 		Use:   "fit --scenario NAME --out FILE",
 		Short: "Train a predictor on the training split of a scenario",
 		Long: cmdline.Long(`
-Plays the training split to a predictor in order of time, each job ending as if none queued, and writes all that it learned.
-The file goes wherever a predictor is named, and may travel with a policy. Equal command lines write equal bytes.`,
+Shows the training split to a predictor in order of time, with each job ending as if no job queued, and writes what the
+predictor learned. The file is accepted wherever a predictor is named, and can be stored with a policy. Equal command lines
+write equal bytes.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym predictor fit --scenario venus-contended-v1 --out venus.predictor
   clustergym predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,
@@ -46,7 +47,7 @@ The file goes wherever a predictor is named, and may travel with a policy. Equal
 	opts.scenario.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&opts.kind, "kind", "forest", "predictor to train: see predictor --help")
-	f.Uint64Var(&opts.seed, "seed", 1, "of what the predictor draws")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of the predictor's random draws")
 	f.StringVarP(&opts.out, "out", "o", "", "file to write; its name ends in "+option.FileExtension)
 	cmdline.Require(cmd, "scenario", "out")
 	cmdline.Complete(cmd, "kind", predict.Kinds)

@@ -37,11 +37,11 @@ func newQuickstartCmd(a *app) *cobra.Command {
 	var opts quickstartOptions
 	cmd := &cobra.Command{
 		Use:   "quickstart",
-		Short: "Train, compare, export and ask a small policy, within minutes",
+		Short: "Train, compare, export and query a small policy, within minutes",
 		Long: cmdline.Long(`
-Goes once through everything on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
-with its prior on arrivals that it has not seen, and asks it for a plan on an example snapshot. Takes about a minute on two
-cores. What it prints on the way are the commands that do the same.`),
+Goes through all steps once on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
+with its prior on arrivals that it was not trained on, and asks it for a plan on an example snapshot. This takes about a
+minute on two cores. The command prints the commands that do the same.`),
 		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 40",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,9 +50,9 @@ cores. What it prints on the way are the commands that do the same.`),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.dir, "dir", quickstartDir, "folder for all that it makes; by default one that is free")
-	f.BoolVar(&opts.force, "force", false, "replace what a quickstart left in the folder")
-	f.IntVar(&opts.updates, "updates", quickstartUpdates, "how long to train")
+	f.StringVar(&opts.dir, "dir", quickstartDir, "folder for all files; by default one that is not in use")
+	f.BoolVar(&opts.force, "force", false, "replace what an earlier quickstart left in the folder")
+	f.IntVar(&opts.updates, "updates", quickstartUpdates, "how many updates to train")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	return cmd
 }

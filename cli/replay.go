@@ -26,15 +26,16 @@ func newReplayCmd(a *app) *cobra.Command {
 	var opts replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay LOG [LOG2]",
-		Short: "Run an event log again, measure and draw it",
+		Short: "Replay an event log, measure it and draw it",
 		Long: cmdline.Long(`
-Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log that the
-cluster and its rules do not allow is refused, with the line. --verify also insists that the log of the second run, when
-written, equals the file byte for byte.
+Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log with an
+operation that the cluster or its rules do not allow is an error that names the line. --verify also requires that the log of
+the replay equals the file byte for byte.
 
-Two logs are measured side by side, and --show and --gantt draw them one above the other on one axis of time; --json then
-prints a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.
-A log may be compressed, and holds at most 2 GiB when unpacked, and 16 MiB and 100 times what it is compressed to.`),
+Two logs are measured side by side, and --show and --gantt draw them one above the other on one time axis; --json then prints
+a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it cannot be combined with --json. A
+log may be compressed. Unpacked it may have at most 2 GiB, and if it has more than 16 MiB, at most 100 times its compressed
+size.`),
 		Example: `  clustergym replay log.jsonl.gz --verify
   clustergym replay log.jsonl --gantt schedule.svg --json
   clustergym replay fifo.jsonl srtf.jsonl --show
@@ -45,7 +46,7 @@ A log may be compressed, and holds at most 2 GiB when unpacked, and 16 MiB and 1
 			return runReplay(a, opts)
 		},
 	}
-	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the second run writes the same bytes")
+	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
 	opts.drawing.addFlags(cmd)
 	return cmd
 }

@@ -15,8 +15,8 @@ import (
 
 func newScenarioCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("scenario", "List, show and check scenarios",
-		`A scenario says what an experiment runs on: cluster, workload, windows, physics, horizon, estimates and seeds. It is built
-in or a YAML file; docs/scenarios.md describes every key.`,
+		`A scenario describes what an experiment runs on: cluster, workload, windows, physics, horizon, estimates and seeds. It is
+built in, or a YAML file; docs/scenarios.md describes every key.`,
 		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
 }
 
@@ -27,9 +27,9 @@ func newScenarioDescribeCmd(a *app) *cobra.Command {
 		Use:   "describe NAME",
 		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
 		Long: cmdline.Long(`
-Prints every value that a scenario runs with as YAML, itself a scenario file, and then, as comments, its card: what is real and
-what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays the test windows under
-sjfskip and adds how much of the mean JCT jobs wait.`),
+Prints all values of a scenario as YAML, which is itself a scenario file. Then it prints, as comments, the scenario's card:
+what is real and what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays
+the test windows under sjfskip and adds the share of the mean JCT that jobs wait.`),
 		Example: `  clustergym scenario describe embedded-small-v1 --measure
   clustergym scenario describe my.yaml --set cluster.servers=16`,
 		Args:              cobra.ExactArgs(1),
@@ -40,7 +40,8 @@ sjfskip and adds how much of the mean JCT jobs wait.`),
 		},
 	}
 	opts.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
-	cmd.Flags().BoolVar(&measure, "measure", false, "play the test windows under sjfskip and add the queueing")
+	cmd.Flags().BoolVar(&measure, "measure", false,
+		"play the test windows under sjfskip and print the share of the mean JCT that jobs wait")
 	return cmd
 }
 
@@ -97,8 +98,8 @@ func newScenarioValidateCmd(a *app) *cobra.Command {
 		Use:   "validate FILE...",
 		Short: "Check scenario files",
 		Long: cmdline.Long(`
-Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints a
-line a scenario.`,
+Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints
+one line per scenario.`,
 			cmdline.CodeSomeFailed),
 		Example:           "  clustergym scenario validate scenarios/*.yaml",
 		Args:              cobra.MinimumNArgs(1),

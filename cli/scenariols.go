@@ -27,15 +27,15 @@ func newScenarioLsCmd(a *app) *cobra.Command {
 		Use:   "ls",
 		Short: "List the built-in scenarios",
 		Long: cmdline.Long(`
-Lists the built-in scenarios with a line about each. A family is one line: its scenarios differ in load, interference on shared
-GPUs and elasticity, and their names are made of these; --all lists them one by one. --measure plays the test windows of each
-under sjfskip and adds how much of the mean JCT jobs wait.`),
+Lists the built-in scenarios with a line about each. A family is one line: its scenarios differ in load, interference on
+shared GPUs and elasticity, from which their names are built; --all lists each of them. --measure plays the test windows of
+each scenario under sjfskip and adds the share of the mean JCT that jobs wait.`),
 		Example: "  clustergym scenario ls\n  clustergym scenario ls --all --measure",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runScenarioLs(cmd.Context(), a, opts) },
 	}
 	cmd.Flags().BoolVar(&opts.all, "all", false, "list every scenario of the families")
-	cmd.Flags().BoolVar(&opts.measure, "measure", false, "add load and queueing over the test windows; needs the traces")
+	cmd.Flags().BoolVar(&opts.measure, "measure", false, "play the test windows and add their load and queueing; needs the traces")
 	return cmd
 }
 

@@ -45,19 +45,20 @@ func newServeCmd(a *app) *cobra.Command {
 		Use:   "serve --policy P",
 		Short: "Answer snapshots with a policy's plans over HTTP",
 		Long: cmdline.Long(`
-Answers POST /v1/plan, whose body is a snapshot, with what plan --json prints, and with who decided and why. It changes
-nothing. GET /v1/policy tells which policy decides, /healthz that the program lives, /readyz that it takes requests, /metrics
-what it has counted, for Prometheus. docs/production.md has the whole.
+Answers POST /v1/plan, whose body is a snapshot, with what plan --json prints and with who decided and why. The server
+changes nothing in the cluster. GET /v1/policy returns which policy decides, /healthz whether the program runs, /readyz
+whether it takes requests, /metrics its metrics for Prometheus. docs/production.md has the details.
 
-A policy that has not decided by the deadline, gives an error or breaks is replaced for this decision by the fallback; the
-answer says so. The bundle of a folder is read again when it changes, or on SIGHUP; one that is damaged is refused, and the old
-one goes on; with --verify-key so is one that this key has not signed. SIGINT and SIGTERM end the program when what it has begun
-is answered.
+If the policy has not decided by the deadline, returns an error or panics, the fallback makes this decision, and the answer
+says so. When the bundle in a policy's folder changes, or on SIGHUP, the server reads it again. It refuses a bundle that is
+damaged or, with --verify-key, not signed by this key, and continues with the old one. On SIGINT or SIGTERM the server
+answers its open requests and ends.
 
-Reasons can take longer than the decision: they have --reasons, and POST /v1/plan?reasons=none leaves them out.
+Finding reasons can take longer than deciding: --reasons limits the time for it, and POST /v1/plan?reasons=none leaves them
+out.
 
-Others than this machine are served only with --tls-cert, --tls-key and a token, from --token-file or `+tokenVariable+`. With a
-token all requests but those for health need it, as Authorization: Bearer TOKEN.
+To serve other machines, give --tls-cert, --tls-key and a token, in --token-file or `+tokenVariable+`. If there is a token, all
+requests except those for health must contain it, as Authorization: Bearer TOKEN.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym serve --policy released
   curl -d @cluster.json http://127.0.0.1:8642/v1/plan
@@ -68,23 +69,25 @@ token all requests but those for health need it, as Authorization: Bearer TOKEN.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.policy, "policy", "",
+		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.fallback, "fallback", "",
-		"who decides when the policy does not (default its prior, else "+policy.UsualFallback+")")
-	f.StringVar(&opts.key, "verify-key", "", "file of the public key that must have signed policies in folders")
-	f.StringVar(&opts.physics, "physics", "ideal", "what is known of speed, see physics ls, for policies that ask")
-	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
-	f.DurationVar(&opts.deadline, "deadline", time.Second, "of a decision, and again of the fallback's")
-	f.DurationVar(&opts.reasons, "reasons", 5*time.Second, "for finding reasons, after the decision; else the plan has none")
-	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port; port 0 takes a free one")
+		"the policy that decides when the first does not (default its prior, else "+policy.UsualFallback+")")
+	f.StringVar(&opts.key, "verify-key", "", "file of a public key: policies from folders must be signed with its private key")
+	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
+	f.DurationVar(&opts.deadline, "deadline", time.Second, "time that the policy has for a decision, and then the fallback")
+	f.DurationVar(&opts.reasons, "reasons", 5*time.Second,
+		"time for finding reasons, after the decision; if it is too short, the plan has none")
+	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port to listen on; port 0 takes a free one")
 	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
-	f.StringVar(&opts.address.Key, "tls-key", "", "file of its key")
-	f.StringVar(&opts.token, "token-file", "", "file of the token, before "+tokenVariable)
-	f.IntVar(&opts.parallel, "parallel", 0, "requests to decide at a time; more are refused (default the number of cores)")
-	f.Int64Var(&opts.maxBody, "max-body", 16, "MiB of a snapshot, at most")
-	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
-	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to answer what was begun, at the end")
-	f.StringVar(&opts.log, "decision-log", "", "file to add every decision to, for serve replay")
+	f.StringVar(&opts.address.Key, "tls-key", "", "file of the certificate's private key")
+	f.StringVar(&opts.token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
+	f.IntVar(&opts.parallel, "parallel", 0, "how many requests to decide at once; more are refused (default the number of cores)")
+	f.Int64Var(&opts.maxBody, "max-body", 16, "largest snapshot, in MiB")
+	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
+	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to continue answering open requests at shutdown")
+	f.StringVar(&opts.log, "decision-log", "", "file to append every decision to, for serve replay")
 	cmdline.Require(cmd, "policy")
 	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "fallback", policy.Names)

@@ -24,21 +24,22 @@ func newServeReplayCmd(a *app) *cobra.Command {
 	var opts serveReplayOptions
 	cmd := &cobra.Command{
 		Use:   "replay --log FILE",
-		Short: "Make the decisions of a decision log again",
+		Short: "Compute the decisions of a decision log again and compare them",
 		Long: cmdline.Long(`
-Makes every decision of a log of serve --decision-log again, from the snapshot in it and without a deadline, and prints where an
-answer differs: operations, placements, reasons, jobs that wait. What the fallback decided is decided by the fallback again.
+Computes every decision of a log of serve --decision-log again, from the snapshot in it and without a deadline, and prints
+where an answer differs: operations, placements, reasons, jobs that wait. Decisions of the fallback are computed by the
+fallback.
 
---policy says who decides what a policy in the log decided: its own folder, where the log only has a name, or another policy, to
-see where that would have decided otherwise. Without it the policy is found by its name.
+--policy replaces the policy of the log. It names that policy's own folder, if the log contains only a name, or another
+policy, to see where that would have decided otherwise. Without it the policy is found by its name.
 `, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym serve replay --log decisions.jsonl --policy runs/first/policy
   clustergym serve replay --log decisions.jsonl --policy srtf --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServeReplay(cmd.Context(), a, opts) },
 	}
-	cmd.Flags().StringVar(&opts.log, "log", "", "the decision log; - for standard input")
-	cmd.Flags().StringVar(&opts.policy, "policy", "", "who decides again (default the policy that the log names)")
+	cmd.Flags().StringVar(&opts.log, "log", "", "file of the decision log; - for standard input")
+	cmd.Flags().StringVar(&opts.policy, "policy", "", "the policy that decides again (default the one that the log names)")
 	cmdline.Require(cmd, "log")
 	cmdline.Complete(cmd, "policy", policy.Names)
 	return cmd

@@ -46,13 +46,14 @@ func newSimulateCmd(a *app) *cobra.Command {
 		Use:   "simulate --trace FILE --servers N --gpus-per-server K --policy P",
 		Short: "Play a trace on a cluster under one policy",
 		Long: cmdline.Long(`
-Plays every job of a trace on a cluster of equal servers under one policy and prints what came of it. The same command line
-gives the same schedule, byte for byte.
+Plays every job of a trace on a cluster of equal servers under one policy and prints the metrics. Equal command lines give
+the same schedule, byte for byte.
 
-Nothing but --jobs-out, --log-out, --gantt and --perfetto is written. jobs.csv has a row for every job, on the trace's own
-clock: job_id,submit_s,start_s,end_s,jct_s. An id that begins like a formula, with =, +, - or @, and is no number has an
-apostrophe before it, so that no spreadsheet calculates it. The event log holds all that happened: see replay. --show draws the
-schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it does not go with --json.`,
+The command writes only the files of --jobs-out, --log-out, --gantt and --perfetto. --jobs-out writes a row for every job, on
+the trace's own clock: job_id,submit_s,start_s,end_s,jct_s. If an id begins like a formula, with =, +, - or @, and is not a
+number, an apostrophe is put before it, so that no spreadsheet evaluates it. --log-out writes all events of the episode: see
+replay. --show prints the schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it cannot be combined
+with --json.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
@@ -65,20 +66,22 @@ schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it 
 	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
 	opts.read.Add(cmd)
 	f.IntVar(&opts.cluster.Servers, "servers", 0, "number of servers")
-	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each")
-	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "cores of each, 0: not modelled")
-	f.IntVar(&opts.cluster.MemGiBPerServer, "mem-gib-per-server", 0, "memory of each, 0: not modelled")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of a policy or run")
-	f.StringVar(&opts.physics, "physics", "ideal", "how fast jobs run: ideal, or inter-server(P), up to 1+P slower when spread")
-	f.DurationVar(&opts.overhead, "preempt-overhead", 0, "how long a job holds its GPUs without progress after a restart")
-	f.StringVar(&opts.restart, "restart", "checkpoint", "what a preempted job keeps: checkpoint, its work, or scratch, nothing")
-	f.StringVar((*string)(&opts.estimates.Kind), "estimates", "oracle", "run times told to the policy: oracle, noisy or none")
+	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each server")
+	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "CPU cores of each server, 0: not modelled")
+	f.IntVar(&opts.cluster.MemGiBPerServer, "mem-gib-per-server", 0, "GiB of memory of each server, 0: not modelled")
+	f.StringVar(&opts.policy, "policy", "", "the policy: a baseline (see baselines ls), released, or the folder of a policy or run")
+	f.StringVar(&opts.physics, "physics", "ideal",
+		"performance model: ideal, or inter-server(P), up to 1+P times slower on several servers")
+	f.DurationVar(&opts.overhead, "preempt-overhead", 0, "time for which a restarted job holds its GPUs without progress")
+	f.StringVar(&opts.restart, "restart", "checkpoint", "what a preempted job keeps: its work (checkpoint) or nothing (scratch)")
+	f.StringVar((*string)(&opts.estimates.Kind), "estimates", "oracle",
+		"the policy's estimates of run times: oracle (true), noisy or none")
 	f.Float64Var(&opts.estimates.Sigma, "sigma", 0, "noisy estimates: standard deviation of the error's logarithm")
-	f.StringVar(&opts.oversize, "oversize", "error", "jobs that never fit the cluster: error, drop or clamp")
-	f.DurationVar(&opts.horizon, "horizon", 0, "cut the episode off at this time of the trace, 0 for never")
-	f.Uint64Var(&opts.seed, "seed", 1, "of noisy estimates and of policies that draw")
-	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job")
-	f.StringVar(&opts.logOut, "log-out", "", "write the event log, compressed if the name ends in .gz")
+	f.StringVar(&opts.oversize, "oversize", "error", "what to do with jobs that can never fit the cluster: error, drop or clamp")
+	f.DurationVar(&opts.horizon, "horizon", 0, "end the episode at this time of the trace, 0 for never")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of noisy estimates and of policies that draw random numbers")
+	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job to this file")
+	f.StringVar(&opts.logOut, "log-out", "", "write the event log to this file, compressed if the name ends in .gz")
 	opts.drawing.addFlags(cmd)
 	cmdline.Require(cmd, "trace", "servers", "gpus-per-server", "policy")
 	cmdline.Complete(cmd, "policy", policy.Names)

@@ -17,9 +17,9 @@ import (
 )
 
 func newTraceCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("trace", "Look at, convert, fit and generate traces",
-		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header tells the format: %s.
-Where two formats share a header, --format names one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
+	return cmdline.NewGroup("trace", "Describe, convert and generate traces, and fit the generator",
+		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header determines the format: %s.
+If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
 		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a))
 }
 
@@ -28,8 +28,8 @@ func newTraceLsCmd(a *app) *cobra.Command {
 		Use:   "ls [DIR]",
 		Short: "List the traces in a folder",
 		Long: cmdline.Long(`
-Lists the files in and below DIR that can be read as traces, with the formats that their headers allow. DIR is the traces
-folder in $` + scenario.SharedVariable + ` if that is set, else the working folder.`),
+Lists the files in and below DIR that can be read as traces, with the formats that their headers allow. DIR defaults to the
+folder traces in $` + scenario.SharedVariable + ` if that is set, else to the working folder.`),
 		Example: "  clustergym trace ls traces",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -115,8 +115,8 @@ func newTraceImportCmd(a *app) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Convert a trace to the native CSV format",
 		Long: cmdline.Long(`
-Reads a trace of any format and writes it in the native one, whole or not at all. Rows that are no GPU jobs are left out.
-Options cut a part out of it.`),
+Reads a trace of any format and writes it in the native one; if it fails, it writes no partial file. Rows that are no GPU
+jobs are left out. Flags select a part of the trace.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
   clustergym trace import philly.csv.gz --count 20000 -o - | head`,
 		Args: cobra.ExactArgs(1),

@@ -43,9 +43,9 @@ recurring jobs) and writes it in the native format. Equal parameters and seed gi
 	f := cmd.Flags()
 	f.StringVar(&opts.params, "params", "venus", "the model: venus, philly, or a file that trace fit wrote")
 	f.IntVar(&opts.jobs, "jobs", 0, "how many jobs to draw")
-	f.Uint64Var(&opts.seed, "seed", 1, "of the draw")
-	f.Float64Var(&opts.load, "load", 0, "change the arrival rate so that --gpus are offered this load, in expectation")
-	f.IntVar(&opts.gpus, "gpus", 0, "GPUs that --load speaks of")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of the draw")
+	f.Float64Var(&opts.load, "load", 0, "set the arrival rate so that the expected load of --gpus is this")
+	f.IntVar(&opts.gpus, "gpus", 0, "number of GPUs for --load")
 	f.StringVarP(&opts.out, "out", "o", "-", outHelp)
 	cmdline.Require(cmd, "jobs")
 	cmdline.Complete(cmd, "params", func() []string { return []string{"venus", "philly"} })
@@ -96,8 +96,8 @@ func newTraceFitCmd(a *app) *cobra.Command {
 		Use:   "fit FILE...",
 		Short: "Fit the generator to traces",
 		Long: cmdline.Long(`
-Estimates the parameters from which trace gen draws, pooling the jobs of all traces, and writes them as YAML. The report, on
-standard error, sets quantiles of the fitted durations beside those of the traces.`),
+Estimates the parameters from which trace gen draws, from the jobs of all traces together, and writes them as YAML. A report
+on standard error compares quantiles of the fitted durations with those of the traces.`),
 		Example: `  clustergym trace fit venus.csv.gz --format helios --name venus --source "Helios Venus, CC BY 4.0" -o venus.yaml
   clustergym trace fit philly.csv.gz --format philly-all --from 1152h --to 1392h -o -`,
 		Args: cobra.MinimumNArgs(1),
@@ -109,8 +109,8 @@ standard error, sets quantiles of the fitted durations beside those of the trace
 	opts.read.Add(cmd)
 	opts.window.Add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&opts.name, "name", "fitted", "name of the workloads that the parameters make")
-	f.StringVar(&opts.source, "source", "", "where the traces are from, and their licence; by default the files' names")
+	f.StringVar(&opts.name, "name", "fitted", "name of the workloads that these parameters generate")
+	f.StringVar(&opts.source, "source", "", "source and licence of the traces; by default the files' names")
 	f.StringVarP(&opts.out, "out", "o", "-", "file to write; - for standard output")
 	return cmd
 }

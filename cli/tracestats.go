@@ -26,8 +26,8 @@ func newTraceStatsCmd(a *app) *cobra.Command {
 		Use:   "stats FILE",
 		Short: "Describe a trace",
 		Long: cmdline.Long(`
-Prints how many jobs a trace has, how large and how long they are, how they arrive, and what became of the rows that are no
-jobs. With --gpus it also prints the load that the trace offers to so many GPUs.`),
+Prints how many jobs a trace has, their sizes, durations and arrivals, and how many rows are no jobs and why. With --gpus it
+also prints the load that the trace offers to this many GPUs.`),
 		Example: `  clustergym trace stats philly.csv.gz --gpus 545
   clustergym trace stats venus.csv.gz --format helios --json`,
 		Args: cobra.ExactArgs(1),
@@ -38,7 +38,7 @@ jobs. With --gpus it also prints the load that the trace offers to so many GPUs.
 	}
 	opts.read.Add(cmd)
 	opts.window.Add(cmd)
-	cmd.Flags().IntVar(&opts.gpus, "gpus", 0, "print the offered load on so many GPUs")
+	cmd.Flags().IntVar(&opts.gpus, "gpus", 0, "print the load that the trace offers to this many GPUs")
 	return cmd
 }
 

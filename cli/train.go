@@ -39,20 +39,20 @@ func newTrainCmd(a *app) *cobra.Command {
 		Use:   "train --scenario S[,S...]",
 		Short: "Train a team of server agents",
 		Long: cmdline.Long(`
-Trains a policy on the training windows of one scenario or several, in turn, and keeps the weights that do best on their
-validation windows. The team begins as its prior, a baseline that it reviews: train.prior names it, or several with commas
-between, of which the best on training windows is taken. The first train.expert updates learn from labels: at some decisions of
-the prior every candidate is played on. Runs that differ in network, seed or learner may share them. The other updates learn from
-what the team draws.
+Trains a policy on the training windows of one scenario, or of several in turn, and keeps the weights that do best on their
+validation windows. The team begins as its prior, the baseline whose proposals it reviews: train.prior names it, or several
+with commas between, of which the best on training windows is taken. The first train.expert updates learn from labels: at
+some decisions of the prior the simulator carries out every candidate in a fork and plays on. Runs that differ in network,
+seed or learner may share labels. The other updates learn from actions that the team samples.
 
-The same settings give the same weights, byte for byte, whatever the number of cores, and also if a run is interrupted, or
-killed, and resumed. The run's folder holds run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files by which
-TensorBoard shows the run while it goes on: tensorboard --logdir FOLDER.
+The same settings give the same weights, byte for byte, whatever the number of cores, even if a run is interrupted or killed
+and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
+which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
 
-An interrupt finishes the update in progress and saves; a second one ends at once.
+An interrupt lets the current update finish and saves it; a second one ends at once.
 
-Settings come from defaults, then --config, then variables such as CLUSTERGYM_TRAIN_RATE, then --set and the flags. They are,
-beside those of the scenario, with their defaults:
+Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
+addition to the scenario's settings there are these, with their defaults:
 `+trainKeys(), cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
@@ -73,10 +73,10 @@ beside those of the scenario, with their defaults:
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
 	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, and train: with its keys")
-	f.Int("updates", usual.Updates, "how many updates to do: train.updates")
-	f.Uint64("seed", usual.Seed, "of everything random: train.seed")
+	f.Int("updates", usual.Updates, "how many updates the run makes: train.updates")
+	f.Uint64("seed", usual.Seed, "seed of everything random: train.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
-	f.StringVar(&opts.labels, "labels", "", "folder of labels, to be shared by runs (default labels in the run's folder)")
+	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	cmdline.Complete(cmd, "scenario", scenario.Names)

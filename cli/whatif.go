@@ -32,16 +32,17 @@ func newWhatifCmd(a *app) *cobra.Command {
 		Use:   "whatif --snapshot cluster.json --policy P",
 		Short: "Forecast a cluster under another policy or on other servers",
 		Long: cmdline.Long(`
-Plays a snapshot of a cluster to its end under a policy, again under another policy (--against), with servers added (--add)
-or removed (--remove), or all of these at once, and prints the difference: for the cluster as a whole, and for the jobs that
-it moves most. Without a change it prints when each job would start and finish. It changes nothing. Same command line, same
-result.
+Plays a snapshot of a cluster to its end under a policy. Plays it again under another policy (--against), with servers added
+(--add) or removed (--remove), or all of these together, and prints the difference, for the cluster as a whole and for the
+jobs whose times change most. Without such a change it prints when each job would start and finish. The command changes
+nothing in the cluster. Equal command lines print equal results.
 
-It is a forecast. A job ends when its estimate says: one without an estimate needs --assume, and one that has outlived its
-estimate is taken to need as long again as it ran. Nothing more is submitted, nothing more fails, and what has failed stays
-so; what the inference pool offers stays as it is. Speeds come from --physics, not from the snapshot. A removed server fails
-at once: jobs on it are interrupted and wait with the work that they have left. Added servers resemble those of the snapshot
-with as many GPUs of that type. plan --example prints a snapshot to try it on, and docs/what-if.md has the limits.
+The result is a forecast. A job ends when its estimate says; a job without an estimate needs --assume, and one that has
+outlived its estimate is assumed to need as long again as it has run. No more jobs are submitted, nothing more fails, and
+what has failed stays failed; the number of servers that the inference pool lends stays the same. Speeds come from --physics,
+not from the snapshot. A removed server fails at once: its jobs are interrupted and wait with the work that they have left.
+Added servers resemble those of the snapshot with as many GPUs of that type. plan --example prints a snapshot to try, and
+docs/what-if.md explains the limits.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
   clustergym whatif --snapshot cluster.json --policy fifo --against srtf --restart 60s
@@ -51,17 +52,18 @@ with as many GPUs of that type. plan --example prints a snapshot to try it on, a
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatif(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.snapshot, "snapshot", "", "the snapshot, see plan; - for standard input")
-	f.StringVar(&opts.policy, "policy", "", "a baseline, see baselines ls, released, or the folder of an exported policy or run")
+	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot, see plan; - for standard input")
+	f.StringVar(&opts.policy, "policy", "",
+		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
-	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove, at once")
-	f.StringVar(&opts.physics, "physics", "ideal", "how fast jobs run, see physics ls")
-	f.DurationVar(&opts.restart, "restart", 0, "how long a job holds its GPUs without progress when it starts again or moves")
-	f.DurationVar(&opts.assume, "assume", 0, "estimate of jobs that have none")
-	f.Uint64Var(&opts.seed, "seed", 1, "of policies that draw")
+	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove at the start")
+	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics ls")
+	f.DurationVar(&opts.restart, "restart", 0, "time for which a restarted or moved job holds its GPUs without progress")
+	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
-	f.BoolVar(&opts.all, "all", false, "print every job that is affected")
+	f.BoolVar(&opts.all, "all", false, "print every affected job")
 	cmdline.Require(cmd, "snapshot", "policy")
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
 	cmdline.Complete(cmd, "policy", policy.Names)

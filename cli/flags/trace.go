@@ -20,7 +20,7 @@ type Trace struct {
 // Add adds the flags to a command.
 func (o *Trace) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.Format, "format", "", "format of the trace, where its header does not tell: see clustergym trace --help")
+	f.StringVar(&o.Format, "format", "", "format of the trace, if its header fits several: see clustergym trace --help")
 	f.BoolVar(&o.SkipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
 	cmdline.Complete(cmd, "format", Formats)
 }

@@ -22,10 +22,10 @@ func (o *Window) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&o.from, "from", 0, "use only arrivals at or after this time of the trace")
 	f.DurationVar(&o.to, "to", 0, "use only arrivals before this time of the trace, 0 for all")
-	f.IntVar(&o.start, "start", 0, "of those, leave out so many of the first")
-	f.IntVar(&o.count, "count", 0, "use so many arrivals, 0 for all; times then count from the first of them")
-	f.DurationVar(&o.maxDuration, "max-duration", 0, "cut longer jobs to this duration, 0 for none")
-	f.IntVar(&o.maxGPUs, "max-gpus", 0, "cut larger gangs to so many GPUs, 0 for none")
+	f.IntVar(&o.start, "start", 0, "leave out this many of those arrivals, from the first on")
+	f.IntVar(&o.count, "count", 0, "use at most this many arrivals, 0 for all; times then count from the first of them")
+	f.DurationVar(&o.maxDuration, "max-duration", 0, "cut longer jobs to this duration, 0 for no cut")
+	f.IntVar(&o.maxGPUs, "max-gpus", 0, "cut larger gangs to this many GPUs, 0 for no cut")
 }
 
 // Cut returns the selected part of the workload, or the workload itself if no flag is set. It reports through say what it cut.

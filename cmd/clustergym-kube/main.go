@@ -88,17 +88,18 @@ func newCommand(talk io.Writer, began *bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clustergym-kube [--mode live]",
 		Short: "Schedule a Kubernetes cluster's GPU pods with a policy",
-		Long: `Schedules the pods whose spec.schedulerName is clustergym. A policy decides which gangs start where, as a whole or not at
-all, which stop, grow or shrink, and which nodes inference lends to training; the limits below bound it. docs/kubernetes.md is
-the manual.
+		Long: `Schedules the pods whose spec.schedulerName is clustergym. A policy decides which gangs start and where, always as a
+whole or not at all; which gangs stop, grow or shrink; and which nodes inference lends to training. The limits below bound its
+decisions. docs/kubernetes.md is the manual.
 
-In shadow mode, the default, it reads and never writes. It logs what it would do and compares that with what another scheduler
-does: name the pods of that one with --schedulers. In live mode it acts. The key mode of the ConfigMap ` + control.ControlName + `
-in its namespace holds it back at any time: off or shadow. While there is no such ConfigMap it writes nothing, as in shadow mode.
+In shadow mode, the default, the program reads and never writes. It logs what it would do and compares that with what another
+scheduler does; give that scheduler's name with --schedulers. In live mode it carries its decisions out. To hold it back at any
+time, set the key mode of the ConfigMap ` + control.ControlName + ` in its namespace to off or shadow. While there is no such
+ConfigMap it writes nothing, as in shadow mode.
 
-If the policy has not decided by the deadline, gives an error or breaks, the fallback decides this round. The bundle of a folder
-is read again when it changes, or on SIGHUP; one that is damaged, or not signed where there is a key, is refused and the old one
-goes on.`,
+If the policy has not decided by the deadline, returns an error or panics, the fallback decides this round. When the bundle
+in a policy's folder changes, or on SIGHUP, the program reads it again. It refuses a bundle that is damaged, or not signed if
+--verify-key is given, and continues with the old one.`,
 		Example: `  clustergym-kube --schedulers default-scheduler --policy released
   kubectl create configmap ` + control.ControlName + ` && clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
   clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,
@@ -113,44 +114,44 @@ goes on.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "",
-		"file to reach the cluster with (default the pod's own access, else $KUBECONFIG, else ~/.kube/config)")
+		"kubeconfig file for the cluster (default the pod's own access, else $KUBECONFIG, else ~/.kube/config)")
 	f.StringVar(&o.namespace, "namespace", "",
-		"where the ConfigMaps and the lease are (default the pod's own, else default)")
-	f.StringVar(&o.mode, "mode", string(control.Shadow), "shadow: decide and compare; live: act")
+		"namespace of the ConfigMaps and the lease (default the pod's own, else default)")
+	f.StringVar(&o.mode, "mode", string(control.Shadow), "shadow: only decide and compare; live: carry decisions out")
 	f.StringVar(&o.policy, "policy", "released",
-		"who decides: released, a baseline such as srsf, or the folder of an exported policy")
+		"the policy: released, a baseline such as srsf, or the folder of an exported policy")
 	f.StringVar(&o.fallback, "fallback", "",
-		"who decides when the policy does not (default its prior, else "+policy.UsualFallback+")")
+		"the policy that decides when the first does not (default its prior, else "+policy.UsualFallback+")")
 	f.StringVar(&o.verifyKey, "verify-key", "",
-		"file of an Ed25519 public key: only bundles signed with its private key are read")
-	f.DurationVar(&o.deadline, "deadline", time.Second, "how long the policy may take to decide, and then the fallback")
-	f.Uint64Var(&o.seed, "seed", 1, "of policies that draw random numbers")
+		"file of an Ed25519 public key: only bundles signed with its private key are loaded")
+	f.DurationVar(&o.deadline, "deadline", time.Second, "time that the policy has for a decision, and then the fallback")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.StringSliceVar(&o.schedulers, "schedulers", []string{"clustergym"},
-		"schedule the pods with one of these as spec.schedulerName")
-	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "name of the resource that is a GPU")
-	f.StringVar(&o.typeLabel, "gpu-type-label", "nvidia.com/gpu.product", "label of nodes that tells the type of their GPUs")
-	f.StringVar(&o.rackLabel, "rack-label", "topology.kubernetes.io/rack", "label of nodes that tells their rack")
+		"schedule the pods whose spec.schedulerName is one of these")
+	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "name of the GPU resource")
+	f.StringVar(&o.typeLabel, "gpu-type-label", "nvidia.com/gpu.product", "node label with the GPU type")
+	f.StringVar(&o.rackLabel, "rack-label", "topology.kubernetes.io/rack", "node label with the rack")
 	f.DurationVar(&o.estimate, "estimate", 24*time.Hour,
-		"run time of gangs that state none; 0: unknown, which only some policies can do with")
-	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many running gangs may be stopped or moved in an hour; 0: none")
+		"estimated run time of gangs without an estimate; 0: unknown, which only some policies accept")
+	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many running gangs may be stopped or moved in any hour; 0: none")
 	f.DurationVar(&o.starvation, "starvation", 24*time.Hour,
-		"how long a gang waits before it goes before all others, and how long it may then hold them back; 0: it never does")
+		"waiting time after which a gang goes before all others, and for how long it may then hold them back; 0: never")
 	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute,
-		"how long a gang may be bound in part before its bound pods are deleted")
+		"how long a gang may be partly bound before its bound pods are deleted")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")
-	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "time from a change to the round that sees it")
-	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to look whether the bundle has changed")
-	f.BoolVar(&o.elect, "leader-elect", false, "act only while holding the lease, else stand by (live mode)")
+	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "delay from a change to the round that takes it into account")
+	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
+	f.BoolVar(&o.elect, "leader-elect", false, "act only while holding the lease, otherwise stand by (live mode)")
 	f.StringVar(&o.lease, "lease", "clustergym", "name of the lease")
 	f.StringVar(&o.probes, "probes", "127.0.0.1:8081", "host:port to serve /livez, /healthz and /readyz on")
 	f.StringVar(&o.metrics.Host, "metrics", "127.0.0.1:8080",
-		"host:port to serve /metrics on; anywhere but on loopback it needs TLS and a token")
+		"host:port to serve /metrics on; other than on loopback this needs TLS and a token")
 	f.StringVar(&o.metrics.Cert, "metrics-tls-cert", "", "file of the certificate of /metrics, with its chain")
-	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of the key of that certificate")
+	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of that certificate's private key")
 	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "",
-		"file of the bearer token that readers of /metrics have to bring, 16 bytes or more")
+		"file of the bearer token that requests for /metrics must contain, 16 bytes or more")
 	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym serve replay")
-	f.IntVar(&o.parallel, "parallel", 16, "writes to the API server in flight at once")
+	f.IntVar(&o.parallel, "parallel", 16, "how many writes to the API server may be in flight at once")
 	f.BoolVar(&o.verbose, "verbose", false, "log every write")
 	return cmd
 }

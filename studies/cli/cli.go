@@ -21,11 +21,11 @@ func run(ctx context.Context, a cmdline.App, args []string) int {
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
 		"Studies behind clustergym: fits, comparisons of predictors, experiments of papers",
-		`The studies behind clustergym: how the numbers of its physics are fitted, how well predictors of inference demand and of run
-times do, and the experiments of papers beside the papers' figures.
+		`The studies behind clustergym. They fit the parameters of its performance model, compare predictors of inference demand and
+of run times, and repeat the experiments of papers next to the papers' figures.
 
-Results go to standard output, talk to standard error. --json makes results, and errors, JSON: fields may be added, so
-ignore those you do not know.`)
+Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
+may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
 		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), cmdline.NewGenDocs(a),
 	)

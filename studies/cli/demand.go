@@ -18,8 +18,8 @@ import (
 
 func newDemandCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("demand", "Train and compare predictors of inference demand",
-		`What inference lends to training depends on what it will need five minutes later. docs/inference.md tells the rule, the
-predictors and how well they do.`,
+		`How many servers inference can lend to training depends on its demand five minutes later. docs/inference.md explains the
+rule, the predictors and their errors.`,
 		newDemandFitCmd(a), newDemandCompareCmd(a))
 }
 
@@ -35,7 +35,7 @@ const seriesHelp = "generated, or an archive of ServeGen's request rates; repeat
 func (s *demandSeries) addFlags(cmd *cobra.Command, draws int, drawsHelp string) {
 	f := cmd.Flags()
 	f.StringSliceVarP(&s.names, "series", "s", []string{demand.Generated}, seriesHelp)
-	f.IntVar(&s.days, "train-days", 10, "days, from the first, to fit to")
+	f.IntVar(&s.days, "train-days", 10, "number of days to fit to, from the first on")
 	f.IntVar(&s.draws, "draws", draws, drawsHelp)
 	cmdline.Complete(cmd, "series", func() []string { return []string{demand.Generated} })
 }
@@ -62,14 +62,14 @@ func newDemandFitCmd(a *cmdline.App) *cobra.Command {
 		Use:   "fit --out FILE",
 		Short: "Train the LSTM that predicts inference demand",
 		Long: cmdline.Long(`
-Trains the network on the first days of one or more series together, and writes the weights of the epoch that did best on
-the last part of those days, which it did not learn from. Errors are mean squared ones of usage, in shares of the pool, five
+Trains the network on the first days of one or more series together. Writes the weights of the epoch that did best on the
+last part of those days, which is not used for training. Errors are mean squared errors of usage, in shares of the pool, five
 minutes ahead. Equal command lines write equal bytes.
 
-ServeGen's bins of ten minutes are halved at random, and the generated series is random altogether: --draws trains on as many
-draws of each.
+ServeGen's bins of ten minutes are divided in two at random, and the generated series is entirely random: --draws sets how
+many draws of each series to train on.
 
-An interrupt finishes the epoch in progress and writes the best so far; a second one ends at once and writes nothing.`),
+An interrupt lets the current epoch finish and writes the best weights so far; a second one ends at once and writes nothing.`),
 		Example: `  clustergym-studies demand fit --series generated --out lstm.safetensors
   clustergym-studies demand fit --series m-small.tar.gz,m-large.tar.gz --draws 4 --hidden 16 --epochs 40 --out lstm.safetensors`,
 		Args: cobra.NoArgs,
@@ -79,13 +79,14 @@ An interrupt finishes the epoch in progress and writes the best so far; a second
 	f := cmd.Flags()
 	c := &opts.train
 	f.StringVarP(&opts.out, "out", "o", "", "safetensors file to write")
-	f.IntVar(&c.Hidden, "hidden", c.Hidden, "width of both layers")
-	f.IntVar(&c.Epochs, "epochs", c.Epochs, "how often to go through the samples, at most")
-	f.IntVar(&c.Patience, "patience", c.Patience, "epochs in a row that may bring nothing better before training ends")
-	f.IntVar(&c.Batch, "batch", c.Batch, "samples a step")
-	f.Float64Var(&c.Rate, "rate", c.Rate, "Adam's step in the first epoch, falling to a tenth of it in the last")
-	f.Float64Var(&c.Validation, "validation", c.Validation, "share of the training days, at their end, that chooses the epoch")
-	f.Uint64Var(&c.Seed, "seed", c.Seed, "of first weights and order; draws have the seeds 1, 2, ...")
+	f.IntVar(&c.Hidden, "hidden", c.Hidden, "number of units in each of the two layers")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "how many times to go through the samples at most")
+	f.IntVar(&c.Patience, "patience", c.Patience, "training ends after this many epochs in a row without improvement")
+	f.IntVar(&c.Batch, "batch", c.Batch, "samples per gradient step")
+	f.Float64Var(&c.Rate, "rate", c.Rate, "Adam's learning rate in the first epoch; it falls to a tenth in the last")
+	f.Float64Var(&c.Validation, "validation", c.Validation,
+		"share of the training days, at their end, by which the best epoch is chosen")
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "seed of initial weights and sample order; draws have the seeds 1, 2, ...")
 	cmdline.Require(cmd, "out")
 	return cmd
 }
@@ -180,16 +181,16 @@ func newDemandCompareCmd(a *cmdline.App) *cobra.Command {
 	var opts demandCompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare --series S",
-		Short: "Compare predictors of inference demand on days not seen",
+		Short: "Compare predictors of inference demand on days they were not fitted to",
 		Long: cmdline.Long(fmt.Sprintf(`
-Lets every predictor foresee a series, five minutes ahead, and judges it by the days after the training days: mean absolute
-and squared error, in shares of the pool; the mean number of servers lent under the headroom of %g %%, and the share of
-demand that finds no server if training takes every offer; and both again with the margin that the predictor needs on the
-training days.
+Lets every predictor predict a series five minutes ahead and evaluates it on the days after the training days. Prints the
+mean absolute and squared error, in shares of the pool; the mean number of servers lent under the headroom of %g %%; and the
+share of demand that finds no server if training takes every server that is lent. Prints the last two again with the margin
+that the predictor needs on the training days.
 
-The autoregressive model is fitted to the training days of each series. The LSTM is --lstm, or the released one, trained on
-the first ten days of ServeGen's m-large and m-small: with fewer --train-days it would be judged by days that it has seen.
-With several draws the figures are means.`, 100*inference.DefaultHeadroom)),
+The autoregressive model is fitted to the training days of each series. The LSTM is --lstm, or the released one, which was
+trained on the first ten days of ServeGen's m-large and m-small: with fewer --train-days it would be evaluated on days that
+it was trained on. With several draws the results are means.`, 100*inference.DefaultHeadroom)),
 		Example: `  clustergym-studies demand compare --series generated
   clustergym-studies demand compare --series m-small.tar.gz,m-large.tar.gz --draws 20 --lstm lstm.safetensors`,
 		Args: cobra.NoArgs,
@@ -197,8 +198,8 @@ With several draws the figures are means.`, 100*inference.DefaultHeadroom)),
 	}
 	opts.series.addFlags(cmd, 1, "how many draws of each series to average over")
 	f := cmd.Flags()
-	f.StringVar(&opts.lstm, "lstm", "", "weights that demand fit wrote (default the released ones)")
-	f.IntVar(&opts.servers, "servers", 520, "size of the pool; Lyra's has 520")
+	f.StringVar(&opts.lstm, "lstm", "", "weights file that demand fit wrote (default the released weights)")
+	f.IntVar(&opts.servers, "servers", 520, "number of servers in the pool; Lyra's has 520")
 	return cmd
 }
 

@@ -8,8 +8,9 @@ import (
 )
 
 func newPhysicsCmd(a *cmdline.App) *cobra.Command {
-	return cmdline.NewGroup("physics", "Fit the numbers of physics again",
-		`Physics says how fast a job runs where it is placed. docs/physics-fit.md tells what is fitted, and how well it fits.`,
+	return cmdline.NewGroup("physics", "Fit the parameters of the performance model",
+		`The performance model (physics) computes how fast a job runs where it is placed. docs/physics-fit.md explains what is fitted,
+and how well it fits.`,
 		newPhysicsFitCmd(a))
 }
 
@@ -23,11 +24,11 @@ func newPhysicsFitCmd(a *cmdline.App) *cobra.Command {
 	var opts physicsFitOptions
 	cmd := &cobra.Command{
 		Use:   "fit --profiles DIR",
-		Short: "Fit the numbers of physics to published measurements",
+		Short: "Fit the parameters of the performance model to published measurements",
 		Long: cmdline.Long(`
-Fits sharing, CPU and memory, and scaling to the published measurements of Gavel, Synergy and Pollux, and prints how well they
-fit, as a table in Markdown. DIR holds gavel/ and pollux/ as their repositories publish them; docs/data-sources.md names them.
-It takes less than a minute.`),
+Fits the parameters for sharing, CPU and memory, and scaling to the published measurements of Gavel, Synergy and Pollux, and
+prints how well they fit, as a Markdown table. DIR contains gavel/ and pollux/ as their repositories publish them;
+docs/data-sources.md names these. The command takes less than a minute.`),
 		Example: `  clustergym-studies physics fit --profiles ../shared/profiles
   clustergym-studies physics fit --profiles ../shared/profiles --coefficients env/physics/profile/coefficients.txt`,
 		Args: cobra.NoArgs,
@@ -35,7 +36,7 @@ It takes less than a minute.`),
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.profiles, "profiles", "", "the folder with the measurements")
-	f.StringVar(&opts.coefficients, "coefficients", "", "write the coefficients that the program is built with to this file")
+	f.StringVar(&opts.coefficients, "coefficients", "", "write the coefficients, which the program embeds, to this file")
 	f.StringVar(&opts.table, "table", "-", "write the table to this file; - is standard output")
 	cmdline.Require(cmd, "profiles")
 	return cmd

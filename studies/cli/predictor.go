@@ -21,7 +21,7 @@ import (
 
 func newPredictorCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("predictor", "Compare predictors of how long jobs run",
-		`Policies such as A-SRPT order jobs by how many training iterations each will take, which they learn from the jobs like it
+		`Policies such as A-SRPT order jobs by how many training iterations each will take. They predict this number from similar jobs
 that have ended. `+flags.PredictorHelp,
 		newPredictorCompareCmd(a))
 }
@@ -45,18 +45,19 @@ func newPredictorCompareCmd(a *cmdline.App) *cobra.Command {
 		Use:   "compare --trace FILE | --scenario NAME | --generated N",
 		Short: "Compare predictors of iterations on jobs in order of time",
 		Long: cmdline.Long(`
-Asks each predictor about every job when it is submitted, and tells it of every job when it ends: at submit + work, as if
-none queued. Prints, for all jobs and by how many runs of the recurring job had ended before, the median of
-|predicted - true| / true, the mean of |ln predicted - ln true|, and R2, the share of the variance of ln true that is explained
-(below 0: worse than the mean). cold counts the jobs that were cold starts to the predictor.
+Asks each predictor about every job at its submission, and reports to it every job that has ended, at submit + work, as if no
+job queued. Prints results for all jobs, and by how many runs of the recurring job had ended before: the median of |predicted
+- true| / true, the mean of |ln predicted - ln true|, and R2, the share of the variance of ln true that is explained (below
+0: worse than the mean). cold counts the jobs for which the predictor had no similar earlier jobs.
 
-Iterations of a job are its isolated run time over the time of an iteration placed best. Where a trace names no models, they
-are seconds. Runs are those of a group, or, as the public traces name none, jobs of one user with equal requests.
+The iterations of a job are its isolated run time divided by the time of an iteration at the best placement. If a trace has
+no models, they are seconds. Runs are the jobs of a group or, as the public traces have no groups, jobs of one user with
+equal requests.
 
---trace reads a trace. --scenario takes the jobs of a split, with models and groups as its episodes have them, and the
-estimates that it grants. --generated draws jobs like those of trace gen, deals them models by GPU-hours, and makes a share of
-them runs of recurring jobs, by user, size and class of GPU-hours: no real trace stands behind these groups, and model and group
-tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
+--trace reads a trace. --scenario takes the jobs of a split, with the models, groups and estimates of its episodes.
+--generated draws jobs as trace gen does, assigns models by GPU-hours, and makes a share of the jobs runs of recurring jobs,
+by user, size and class of GPU-hours. These groups come from no real trace: by construction a job's model and group reveal
+how long it is.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym-studies predictor compare --trace venus.csv.gz --format helios
   clustergym-studies predictor compare --scenario venus-contended-v1 --predictors venus.predictor,group-median,granted
   clustergym-studies predictor compare --generated 20000 --recurring 0.7 --json`,
@@ -69,14 +70,14 @@ tell of a job's length by construction.`, cmdline.CodeNoRun, cmdline.CodeMismatc
 	opts.window.Add(cmd)
 	opts.scenario.Add(cmd)
 	f.StringVar(&opts.split, "split", string(scenario.Test), "part of the scenario's jobs: train, validation or test")
-	f.IntVar(&opts.generated, "generated", 0, "draw so many jobs")
+	f.IntVar(&opts.generated, "generated", 0, "generate this many jobs")
 	f.Float64Var(&opts.recurring, "recurring", 1, "share of the drawn jobs that are runs of recurring jobs")
 	f.StringVar((*string)(&opts.estimates.Kind), "estimates", string(trace.None),
-		"run times told to granted and noisy, but for a scenario: oracle, noisy, profiled or none")
+		"estimates for granted and noisy, unless --scenario is given: oracle, noisy, profiled or none")
 	f.Float64Var(&opts.estimates.Sigma, "sigma", 0, "noisy estimates: standard deviation of the error's logarithm")
 	f.StringSliceVarP(&opts.predictors, "predictors", "p", []string{"group-mean", "group-median", "forest"},
-		"what to compare: see predictor --help; repeatable, or separated by commas")
-	f.Uint64Var(&opts.seed, "seed", 1, "of drawn jobs, of noise and of what predictors draw")
+		"predictors to compare: see predictor --help; repeatable, or separated by commas")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of generated jobs, of noise and of the predictors' random draws")
 	cmd.MarkFlagsOneRequired("trace", "scenario", "generated")
 	cmd.MarkFlagsMutuallyExclusive("trace", "scenario", "generated")
 	cmd.MarkFlagsMutuallyExclusive("scenario", "estimates")

@@ -15,9 +15,9 @@ import (
 )
 
 func newReproduceCmd(a *cmdline.App) *cobra.Command {
-	return cmdline.NewGroup("reproduce", "Run the experiments of papers beside the papers' figures",
-		`Their workloads are not public, so the experiments run on generated ones of their size. What is held up is the published
-order of the schemes, and ratios near theirs.`,
+	return cmdline.NewGroup("reproduce", "Repeat the experiments of papers and compare with their figures",
+		`The papers' workloads are not public, so the experiments run on generated workloads of the same size. The report checks
+whether the published order of the schemes and similar ratios hold.`,
 		newReproduceArylCmd(a), newReproduceASRPTCmd(a))
 }
 
@@ -34,13 +34,13 @@ type reproduceOptions struct {
 
 func (o *reproduceOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Float64Var(&o.scale, "scale", 1, "size of the cluster and number of jobs, relative to the whole")
+	f.Float64Var(&o.scale, "scale", 1, "size of the cluster and number of jobs, relative to the full experiment")
 	f.Uint64Var(&o.seed, "seed", 1, "the first seed")
-	f.IntVar(&o.seeds, "seeds", 3, "how many seeds, from the first on; figures are means over them")
-	f.StringSliceVar(&o.rows, "rows", nil, "the rows to run by key, * at the end for all that begin so (default all)")
-	f.IntVar(&o.workers, "workers", 2, "episodes at a time, 0 for one a core")
+	f.IntVar(&o.seeds, "seeds", 3, "how many seeds to run, from the first on; results are means over them")
+	f.StringSliceVar(&o.rows, "rows", nil, "keys of the rows to run; a * at the end matches all keys that begin so (default all)")
+	f.IntVar(&o.workers, "workers", 2, "how many episodes to play at once, 0 for one per core")
 	f.BoolVar(&o.list, "list", false, "only list the rows: key, table, scheme, policy")
-	f.StringVarP(&o.out, "out", "o", "", "Markdown file to write, with what differs from the paper")
+	f.StringVarP(&o.out, "out", "o", "", "Markdown report to write, with the differences from the paper")
 }
 
 func (o *reproduceOptions) validate() error {
@@ -55,8 +55,8 @@ func (o *reproduceOptions) validate() error {
 
 const reproduceLong = `
 
-A row whose policy fails says why and does not keep the others from being run. An interrupt ends the run; the table then holds
-the rows that were finished. Equal command lines write equal bytes, whatever the number of workers.`
+If the policy of a row fails, the row shows the error, and the other rows are still run. An interrupt ends the run; the table
+then contains the rows that were finished. Equal command lines write equal bytes, whatever the number of workers.`
 
 func newReproduceArylCmd(a *cmdline.App) *cobra.Command {
 	var opts reproduceOptions
@@ -64,11 +64,11 @@ func newReproduceArylCmd(a *cmdline.App) *cobra.Command {
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "aryl",
-		Short: "Run the experiments of Lyra, whose preprint is Aryl",
+		Short: "Repeat the experiments of Lyra, whose preprint is called Aryl",
 		Long: cmdline.Long(`
-Runs Table 5, Table 6 and the sensitivities of Lyra (Li et al., EuroSys 2023; Aryl, arXiv:2202.07896) at their scale: 15 days,
-50,390 jobs, 443 x 8 GPUs that train and 520 x 8 that serve and lend. Prints our figures beside the paper's, and for each
-published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFailed),
+Runs Table 5, Table 6 and the sensitivity experiments of Lyra (Li et al., EuroSys 2023; Aryl, arXiv:2202.07896) at their
+scale: 15 days, 50,390 jobs, 443 x 8 GPUs for training and 520 x 8 that serve inference and lend. Prints our figures next to
+the paper's, and for each published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFailed),
 		Example: `  clustergym-studies reproduce aryl --out aryl.md
   clustergym-studies reproduce aryl --rows fifo,basic,loaning,scf,random --seeds 5
   clustergym-studies reproduce aryl --scale 0.1 --json`,
@@ -96,9 +96,9 @@ published order and ratio whether it holds.`+reproduceLong, cmdline.CodeSomeFail
 	}
 	opts.addFlags(cmd)
 	f := cmd.Flags()
-	f.IntVar(&jobs, "jobs", reproduce.LyraJobs, "number of jobs; the cluster shrinks with it")
+	f.IntVar(&jobs, "jobs", reproduce.LyraJobs, "number of jobs; the cluster shrinks in proportion")
 	f.StringVar(&predictor, "predictor", usagePredictorNames()[0],
-		"what inference foresees its demand by: "+strings.Join(usagePredictorNames(), ", "))
+		"predictor of inference demand: "+strings.Join(usagePredictorNames(), ", "))
 	cmdline.Complete(cmd, "predictor", usagePredictorNames)
 	return cmd
 }
@@ -107,11 +107,11 @@ func newReproduceASRPTCmd(a *cmdline.App) *cobra.Command {
 	var opts reproduceOptions
 	cmd := &cobra.Command{
 		Use:   "a-srpt",
-		Short: "Run A-SRPT's comparison set over load, communication, prediction error and delay",
+		Short: "Compare A-SRPT with its rivals over load, communication, prediction error and delay",
 		Long: cmdline.Long(`
-Runs A-SRPT (Luo et al., INFOCOM 2025) and its comparison set over load, the share of jobs that communicate much, prediction
-error, delay threshold, mapping and start rules. The paper's figures are not known, so none are shown: the table says in which
-settings A-SRPT comes first.`+reproduceLong, cmdline.CodeSomeFailed),
+Runs A-SRPT (Luo et al., INFOCOM 2025) and its comparison set with different loads, shares of jobs that communicate much,
+prediction errors, delay thresholds, mapping rules and start rules. The paper's figures are not available, so the table shows
+none: it shows in which settings A-SRPT is best.`+reproduceLong, cmdline.CodeSomeFailed),
 		Example: `  clustergym-studies reproduce a-srpt --seeds 5 --out a-srpt.md
   clustergym-studies reproduce a-srpt --rows 'load-0.9/*,tau/*'`,
 		Args: cobra.NoArgs,
