@@ -31,7 +31,7 @@ type trait struct {
 	request                   cluster.Amount
 }
 
-// response is how a job's speed depends on the amounts of each worker.
+// response says how a job's speed depends on the GPU share, the CPU and the memory that each of its workers gets.
 type response struct {
 	profile cluster.Profile
 	state   *cluster.State // of the bench

@@ -56,7 +56,7 @@ func (p *learning) Observe(spec *cluster.JobSpec, n float64) {
 
 const network = "network(12.5,1.25,40)"
 
-// drawConfig draws a cluster, mostly with physics of communication.
+// drawConfig draws a cluster. In most draws, communication between servers slows jobs down.
 func drawConfig(t *rapid.T) sim.Config {
 	model := physics.Ideal()
 	if rapid.IntRange(0, 3).Draw(t, "communicates") > 0 {

@@ -51,8 +51,8 @@ func Fit(workloads ...Workload) (Params, FitReport, error) {
 	return p, rep, p.validate()
 }
 
-// fitArrivals fits the arrival rates of all workloads together: first the factors of hours and days by their counts, then the
-// variation that remains in the gaps.
+// fitArrivals fits the arrival rates of all workloads together. It takes the factors of hours and days from the numbers of jobs
+// that arrive in them, and then fits the variation that remains in the gaps between arrivals.
 func fitArrivals(workloads []Workload) (ArrivalParams, float64) {
 	a := ArrivalParams{Hourly: make([]float64, 24)}
 	var total, days, dayLogs, dayN, cvs, cvN float64

@@ -6,7 +6,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// whole updates since when a gang is partly bound. A pod that has succeeded uses nothing and is not missing.
+// whole notes in the checker's map since at which instant a gang became partly bound: some of its pods are bound, others are
+// missing. A pod that has succeeded does not count as missing.
 func (k *checker) whole(gang string) {
 	need := k.need[gang]
 	if need == 0 {
