@@ -129,7 +129,7 @@ func (v *Vector) Reset(seeds []uint64, ts []TimeStep) error {
 	return v.run((*Vector).resetAt)
 }
 
-// begin stores the seeds of new sequences of episodes and the time steps to fill.
+// begin starts new sequences of episodes. It stores their seeds, and the slice of time steps into which the call writes.
 func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 	if len(seeds) != v.Len() || len(ts) != v.Len() {
 		return fmt.Errorf("%d seeds and %d time steps, want one for each of the %d environments", len(seeds), len(ts), v.Len())

@@ -60,7 +60,7 @@ func (t *Timeline) bound(i int) time.Duration {
 	return time.Duration(at)
 }
 
-// part returns the index of the first part that ends after at, which must be before Until.
+// part returns the index of the first part that ends after the time at. The parameter at must be before Until.
 func (t *Timeline) part(at time.Duration) int {
 	hi, lo := bits.Mul64(uint64(at), uint64(len(t.Held)))
 	i, _ := bits.Div64(hi, lo, uint64(t.Until))

@@ -70,7 +70,7 @@ func TestPolluxMeans(t *testing.T) {
 	}
 }
 
-// searchOf returns the search over all jobs before it runs.
+// searchOf returns a search over all jobs that is prepared and has not run.
 func searchOf(p *pollux, s *cluster.State, jobs []Job) *search {
 	p.follow(&s.View, jobs)
 	left := newBudget(&s.View, jobs)

@@ -72,8 +72,8 @@ func (s *View) gather(j *job, kinds uint16, left int32, hold, need Amount, rack 
 	return dst, true
 }
 
-// tightest returns, of the unstamped servers with GPUs of the given kinds that take n workers, the one with the fewest free GPUs
-// and how many workers it takes; -1 if there is none.
+// tightest considers the unstamped servers that have GPUs of the given kinds and room for n workers or more. It returns the one
+// with the fewest free GPUs, and for how many workers that server has room. If there is none, the server is -1.
 func (s *View) tightest(j *job, kinds uint16, n int32, a Amount) (ServerID, int32) {
 	from := n
 	if a.GPUMilli < WholeGPU {
