@@ -243,7 +243,7 @@ proof: build ## play what docs/learned.md shows, and write it there
 	    line=$$(echo $$line --markdown --figures none --out runs/proof/$$name); \
 	    { printf '```\nclustergym %s\n```\n\n' "$$line" | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
 	      bin/clustergym -q $$line < /dev/null; \
-	      printf '\nBold: the interval excludes 0. Else it includes 0, and the two cannot be told apart.\n\n'; } >> "$$table"; \
+	      printf '\nBold: the interval excludes 0. Otherwise the two policies cannot be told apart.\n\n'; } >> "$$table"; \
 	  done; \
 	  $(call put,$$name,$(PROOF_PAGE)); \
 	  echo "$$name: $$((SECONDS - began)) s" >&2; \

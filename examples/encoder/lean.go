@@ -49,7 +49,7 @@ func (Lean) Encode(tx *cluster.Txn, list []candidates.Candidate, o *observe.Obse
 	return nil
 }
 
-// row returns the index of a job's row and adds the row if there is none; -1 for no job.
+// row returns the index of the row of a job. It adds the row if the job has none, and returns -1 if there is no job.
 func row(s *cluster.View, id cluster.JobID, o *observe.Observation) int32 {
 	if id < 0 {
 		return -1
