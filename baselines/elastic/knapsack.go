@@ -150,8 +150,8 @@ func (z *knapsack) add(c *class, weight int) {
 	}
 }
 
-// split computes the slice best at the capacities r + m·weight, for m from low to below high. m workers of the class would fit into
-// such a capacity; the best choice takes n of them. The caller knows that m - n lies between least and most.
+// split computes the slice best at the capacities r + m·weight, for m from low to below high. m workers of the class would fit
+// into such a capacity; the best choice takes n of them. The caller knows that m - n lies between least and most.
 func (z *knapsack) split(c *class, weight, r, low, high, least, most int) {
 	if low >= high {
 		return
