@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// The memory of the GPUs that Gavel measured, as nvidia-smi reports it, in MiB and in the order of profile.MeasuredGPUs. The cards
-// are sold as 16, 16 and 12 GB.
+// The memory of the GPUs that Gavel measured, as nvidia-smi reports it, in MiB and in the order of profile.MeasuredGPUs. The
+// cards are sold as 16, 16 and 12 GB.
 var cardMiB = [len(profile.MeasuredGPUs)]float64{16160, 16280, 11441}
 
 // MemoryFit reports for how many pairs on one GPU type the estimated sizes agree with Gavel's measurement; both directions of

@@ -59,7 +59,8 @@ func lyraClaims() []Claim {
 
 		order("both over one alone, mean queueing", queueMean, "", "basic", "loaning", "fifo"),
 		order("both over one alone, mean JCT", jctMean,
-			"jobs on loaned servers run at 2/3 of their speed; other rows show the result without this slowdown", "basic", "scaling", "loaning", "fifo"),
+			"jobs on loaned servers run at 2/3 of their speed; other rows show the result without this slowdown",
+			"basic", "scaling", "loaning", "fifo"),
 
 		ratio("special placement, Basic, mean JCT", jctMean, "plain-basic", "basic", 13872./11236, 0, whyPlace),
 		ratio("special placement, Basic, preemptions", preemptionRate, "plain-basic", "basic", 13.22/12.24, 0, whyPlace),

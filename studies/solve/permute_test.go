@@ -53,11 +53,12 @@ func permuted(p *problem, to []int) *problem {
 }
 
 // exact rounds the numbers of p, so that sums do not depend on their order. Otherwise messages in loops could make different
-// values equal, and rounding would then separate them at random.
+// values equal, and rounding would then separate them at random. The steps are so fine that ties are rare, and so coarse that sums of
+// products of three factors stay exact.
 func exact(p *problem) {
 	for _, x := range [][]float64{p.Utility, p.Idle} {
 		for i := range x {
-			x[i] = math.Round(x[i]*4096) / 4096
+			x[i] = math.Round(x[i]*(1<<37)) / (1 << 37)
 		}
 	}
 	if p.Graph != nil {
@@ -67,15 +68,15 @@ func exact(p *problem) {
 	}
 	if f := p.Payoffs; f != nil {
 		for i := range f.Q {
-			f.Q[i] = math.Round(f.Q[i]*64) / 64
+			f.Q[i] = math.Round(f.Q[i]*4096) / 4096
 		}
 		for r := range f.D {
-			f.D[r] = math.Round(f.D[r]*64) / 64
+			f.D[r] = math.Round(f.D[r]*4096) / 4096
 		}
 	}
 	if pair := p.Pair; pair != nil {
 		p.Pair = solve.PairFunc[float64](func(i, a, j, b int) float64 {
-			return math.Round(pair.Payoff(i, a, j, b)*4096) / 4096
+			return math.Round(pair.Payoff(i, a, j, b)*(1<<37)) / (1 << 37)
 		})
 	}
 }
