@@ -33,7 +33,6 @@ type Loop struct {
 	shadow    shadow
 	said      said
 	ready     atomic.Bool
-	last      time.Time // when the last round began
 	explained time.Time // when the last round that explained waiting began
 	rounds    int
 	wait      time.Duration // time until the next round if nothing changes
@@ -148,11 +147,10 @@ func (l *Loop) round(ctx context.Context) string {
 	}
 	failed := errors.Join(r.failed...)
 	if mode == Shadow {
-		l.shadow.compare(r, l.last, now, l.metrics, l.Log)
+		l.shadow.compare(r, now, l.metrics, l.Log)
 	} else {
 		failed = errors.Join(failed, l.carryOut(ctx, r, objects, now))
 	}
-	l.last = now
 	if failed != nil {
 		l.Log.WarnContext(ctx, "round not done in full", "round", r.id, "error", failed)
 		return roundFailed

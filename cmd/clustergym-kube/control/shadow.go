@@ -12,8 +12,8 @@ import (
 
 // shadow compares what the policy would have started with what another scheduler did start.
 type shadow struct {
-	seen  map[string]bool  // gangs that waited in an earlier round
-	would map[string]start // gangs that the policy would have started and nobody has started yet
+	waited map[string]time.Time // gangs that do not run, by the last round in which none of their pods was bound
+	would  map[string]start     // gangs that the policy would have started and nobody has started yet
 }
 
 // start is when and where the policy would have started a gang.
@@ -24,32 +24,38 @@ type start struct {
 
 // The label values for who started a gang first.
 const (
-	firstPolicy = "policy" // the policy would have started it before the last round
+	firstPolicy = "policy" // the policy would have started it before the last round in which it waited
 	firstOther  = "other"  // the policy had let it wait
-	firstSame   = "same"   // the policy would have started it in the last round
+	firstSame   = "same"   // the policy would have started it in the last round in which it waited
 )
 
-func newShadow() shadow { return shadow{map[string]bool{}, map[string]start{}} }
+func newShadow() shadow { return shadow{map[string]time.Time{}, map[string]start{}} }
 
 // compare logs the gangs that the other scheduler has started since the last round, and stores those that the policy would start
-// now. The parameter last is the time of the last round.
-func (w *shadow) compare(r *round, last, now time.Time, m *metrics, log *slog.Logger) {
-	waiting := map[string]bool{}
+// now. A gang whose pods the other scheduler binds one after the other has started when enough of them are bound to run.
+func (w *shadow) compare(r *round, now time.Time, m *metrics, log *slog.Logger) {
+	waiting := map[string]time.Time{}
+	for i := range r.view.Partial {
+		if at, ok := w.waited[r.view.Partial[i].Spec.Name]; ok {
+			waiting[r.view.Partial[i].Spec.Name] = at
+		}
+	}
 	for i := range r.view.Jobs {
 		j := &r.view.Jobs[i]
 		key := j.Spec.Name
 		if !j.Running {
-			waiting[key] = true
+			waiting[key] = now
 			continue
 		}
-		if !w.seen[key] {
+		waited, ok := w.waited[key]
+		if !ok {
 			continue // it ran when this began, or started between two rounds
 		}
 		would, decided := w.would[key]
 		first, same := firstOther, false
 		nodes := nodesOf(j.Bound)
 		switch {
-		case decided && would.at.Before(last):
+		case decided && would.at.Before(waited):
 			first = firstPolicy
 		case decided:
 			first = firstSame
@@ -63,9 +69,9 @@ func (w *shadow) compare(r *round, last, now time.Time, m *metrics, log *slog.Lo
 		log.Info("compared", args...)
 		delete(w.would, key)
 	}
-	w.seen = waiting
+	w.waited = waiting
 	for key := range w.would {
-		if !waiting[key] {
+		if _, ok := waiting[key]; !ok {
 			delete(w.would, key)
 		}
 	}

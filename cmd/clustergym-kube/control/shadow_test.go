@@ -31,6 +31,9 @@ func TestShadowCompares(t *testing.T) {
 		{"started later", [][]crew{{g, full}, {g, full}, {started(g, "a", "a"), full}}, []string{firstPolicy}, true},
 		{"started what it let wait", [][]crew{{g, big, started(full, "b")}, {g, started(big, "a", "a", "b", "b"), started(full, "b")}},
 			[]string{firstOther}, nil},
+		{"pod by pod", [][]crew{{g, full}, {started(g, "a"), full}, {started(g, "a", "a"), full}}, []string{firstSame}, true},
+		{"pod by pod what it let wait", [][]crew{{g, big, started(full, "b")}, {g, started(big, "a", "a"), started(full, "b")},
+			{g, started(big, "a", "a", "b", "b"), started(full, "b")}}, []string{firstOther}, nil},
 		{"running from the beginning", [][]crew{{full}, {full}}, nil, nil},
 		{"told once", [][]crew{{g}, {started(g, "a", "a")}, {started(g, "a", "a")}}, []string{firstSame}, true},
 		{"gone without a start", [][]crew{{g}, {}, {started(g, "a", "a")}}, nil, nil},
@@ -40,12 +43,11 @@ func TestShadowCompares(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
-		w, d, last := newShadow(), decider(t, "fifo"), noon
+		w, d := newShadow(), decider(t, "fifo")
 		for i, crews := range c.rounds {
 			v, _ := view(t, nodes, crews, 0)
 			now := noon.Add(time.Duration(i+1) * time.Minute)
-			w.compare(decideRound(v, d, "r", limits{}), last, now, m, slog.New(slog.NewJSONHandler(&text, nil)))
-			last = now
+			w.compare(decideRound(v, d, "r", limits{}), now, m, slog.New(slog.NewJSONHandler(&text, nil)))
 		}
 		var first []string
 		var same any
