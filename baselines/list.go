@@ -152,7 +152,7 @@ func (l *list) follow(s *cluster.View, e cluster.Event) {
 	case cluster.Finished, cluster.Interrupted:
 		l.running.drop(e.Job)
 	case cluster.Found, cluster.Respeed:
-		if s.Phase(e.Job) == cluster.Running && s.Spec(e.Job).Estimate > 0 {
+		if s.Knows(e.Job) && s.Phase(e.Job) == cluster.Running {
 			l.running.put(s, e.Job, s.ExpectedFinish(e.Job))
 		}
 	}
@@ -161,6 +161,7 @@ func (l *list) follow(s *cluster.View, e cluster.Event) {
 // fill starts the jobs that fit, in order. With hold, it skips the jobs that would delay the first that did not fit too much.
 func (l *list) fill(tx *cluster.Txn) error {
 	l.some.pass()
+	l.running.refresh(tx.View())
 	held := ticket{job: -1}
 	bound := math.Inf(1)
 	for i := l.some.first(); i >= 0 && float64(l.some.head(i).key) <= bound; i = l.some.first() {

@@ -70,8 +70,8 @@ func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, err
 	return p.order(s, id)
 }
 
-// timeLeft returns the time that a job still needs, by its estimate and at its present speed. It is negative for a job that has
-// outlived its estimate.
+// timeLeft returns the time that a job still needs, by its estimate and at its present speed. For a job that has outlived its
+// estimate it grows with the time that the job has run (see cluster.View.Remaining).
 func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, err := byEstimate(s, id)
 	if err == nil && s.Phase(id) == cluster.Running {

@@ -8,10 +8,12 @@ import (
 )
 
 // roster holds the running jobs in order of expected finish, then submit, then id. A job's expected finish does not change while
-// its speed does not, so the order stays valid; after a Respeed event the caller must put the job again.
+// its speed does not and its estimate may still be right, so the order stays valid; after a Respeed event the caller must put the
+// job again, and before it reads the order it must call refresh.
 type roster struct {
 	order []ticket
-	key   []ticket // by job id: the job's ticket in order
+	key   []ticket        // by job id: the job's ticket in order
+	late  []cluster.JobID // scratch of refresh
 }
 
 func (r *roster) reset() { r.order, r.key = r.order[:0], r.key[:0] }
@@ -26,6 +28,23 @@ func (r *roster) put(s *cluster.View, id cluster.JobID, finish time.Duration) {
 	r.key[id] = t
 	at, _ := slices.BinarySearchFunc(r.order, t, ticket.compare)
 	r.order = slices.Insert(r.order, at, t)
+}
+
+// refresh moves the jobs that have outlived their estimates. If the View uses predictions, it moves all jobs, because these may
+// change at any time.
+func (r *roster) refresh(s *cluster.View) {
+	r.late = r.late[:0]
+	for _, t := range r.order {
+		if t.key >= s.Now() && !s.Believes() {
+			break
+		}
+		r.late = append(r.late, t.job)
+	}
+	for _, id := range r.late {
+		if at := s.ExpectedFinish(id); at != r.key[id].key {
+			r.put(s, id, at)
+		}
+	}
 }
 
 // drop removes a job, if the roster holds it.

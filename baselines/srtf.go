@@ -14,7 +14,8 @@ import (
 // The expected finish of a running job does not change while its speed does not, so the running jobs stay sorted. A pass looks
 // only at the first waiting job of every shape and at the last running jobs, so its cost grows with the number of changes, not
 // with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), plan takes over.
-// Where both apply, both give the same schedule.
+// Where both apply, both give the same schedule. plan also takes over if the View uses predictions (cluster.Txn.Believe), because
+// then keys change at any time.
 type srtf struct {
 	name    string
 	wait    waiting
@@ -39,7 +40,7 @@ func (p *srtf) Reset(seed uint64) error {
 
 func (p *srtf) Schedule(tx *cluster.Txn) error {
 	s := tx.View()
-	if p.planned {
+	if p.planned = p.planned || s.Believes(); p.planned {
 		return p.plan.run(tx, timeLeft)
 	}
 	// The time left of a stopped job is known only after the stop, because the stop may cost it its work.
@@ -57,6 +58,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 			return err
 		}
 	}
+	p.running.refresh(s)
 	p.choose(s)
 	for _, id := range p.stop {
 		if err := tx.Preempt(id); err != nil {

@@ -223,7 +223,7 @@ func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus flo
 	seconds, fit := c.work/v, v/c.response.fair
 	for _, h := range m.trial.harms {
 		overlap := seconds
-		if s.Spec(h.job).Estimate > 0 && c.left > 0 {
+		if s.Knows(h.job) && c.left > 0 {
 			overlap = min(overlap, max((s.ExpectedFinish(h.job)-s.Now()).Seconds(), 1)*h.before/h.after)
 		}
 		fit *= h.after / h.before

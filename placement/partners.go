@@ -104,7 +104,7 @@ func hostOf(s *cluster.View, id cluster.JobID) host {
 	}
 	spec := s.Spec(id)
 	h.model, h.gpuType = spec.Model, s.Server(s.Placement(id)[0].Server).GPUType
-	if spec.Estimate > 0 {
+	if s.Knows(id) {
 		h.left = max(s.ExpectedFinish(id)-s.Now(), 1)
 	}
 	return h

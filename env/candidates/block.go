@@ -25,8 +25,7 @@ func (r *reservation) obstructs(s *cluster.View, st *start) bool {
 	if st.job == r.gang || !slices.ContainsFunc(st.at, func(p cluster.Piece) bool { return r.block[p.Server] }) {
 		return false
 	}
-	spec := s.Spec(st.job)
-	return spec.Estimate == 0 || s.Phase(st.job) != cluster.Running || s.ExpectedFinish(st.job) > r.free
+	return !s.Knows(st.job) || s.Phase(st.job) != cluster.Running || s.ExpectedFinish(st.job) > r.free
 }
 
 // scatters reports whether a start is the gang's and uses more servers than the reservation allows.

@@ -76,7 +76,7 @@ func (o *finder) longest() []cluster.JobID {
 	}
 	s, ids := o.tx.View(), o.w.longest[:0]
 	for _, id := range s.Running() {
-		if s.Spec(id).Estimate > 0 {
+		if s.Knows(id) {
 			ids = append(ids, id)
 		}
 	}

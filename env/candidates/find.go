@@ -157,7 +157,7 @@ func (o *finder) reserve() {
 	if !o.tx.Try(&cluster.Proposal{Kind: cluster.OpPlace, Job: base.job, Placement: base.at}) {
 		return
 	}
-	if s.Spec(base.job).Estimate > 0 {
+	if s.Knows(base.job) {
 		ends = s.ExpectedFinish(base.job)
 	}
 	o.tx.Rollback(mark)

@@ -10,11 +10,12 @@ import (
 // Never is the time of an event that, by the estimates, does not happen; as a duration, it means that the event never comes.
 const Never = time.Duration(math.MaxInt64)
 
-// Left returns how much longer a running job runs if its estimate is right and its present rate does not change: 0 if the job has
-// already outlived its estimate, and Never if it has no estimate.
+// Left returns how much longer a running job runs if Remaining is right and the job's present rate does not change. It is Never
+// if nothing is known about the job.
 func (s *View) Left(id JobID) time.Duration {
-	at := s.ExpectedFinish(id)
-	if s.Spec(id).Estimate == 0 || at == Never {
+	work, ok := s.total(id)
+	at := s.jobs[id].reaches(work)
+	if !ok || at == Never {
 		return Never
 	}
 	return max(at-s.now, 0)

@@ -73,7 +73,7 @@ func TestLeft(t *testing.T) {
 		}
 	}
 	s.Advance(90 * time.Minute)
-	if got := s.Left(0); got != 0 {
-		t.Errorf("a job that outlives its estimate runs for %v more, want 0", got)
+	if got := s.Left(0); got != 30*time.Minute {
+		t.Errorf("a job that has outlived its estimate by half runs for %v more, want 30m, the other half", got)
 	}
 }

@@ -50,8 +50,11 @@ type JobSpec struct {
 	// Where is the set of acceptable servers, nil for any. Jobs with equal sets should share one pointer (see ServerSets), as
 	// Shape compares pointers.
 	Where *ServerSet
-	// Estimate is the estimated run time of the job alone, 0 if the scenario discloses none.
+	// Estimate is the estimated run time of the job alone, 0 if the scenario discloses none. It does not include Ran.
 	Estimate time.Duration
+	// Ran is the work that the job had done before the episode began, 0 for a job that begins in the episode. Its progress does
+	// not include it.
+	Ran time.Duration
 }
 
 // Least returns the smallest gang size with which the job can run.
@@ -116,6 +119,8 @@ func (s *JobSpec) Validate() error {
 			s.Name, s.Least(), s.Most(), s.Stages, s.Tensor)
 	case s.Estimate < 0:
 		return fmt.Errorf("job %s: estimate %v, want 0 or more", s.Name, s.Estimate)
+	case s.Ran < 0:
+		return fmt.Errorf("job %s: ran %v before, want 0 or more", s.Name, s.Ran)
 	}
 	return nil
 }

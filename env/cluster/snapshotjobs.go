@@ -55,13 +55,13 @@ func (p *snapshotParser) restore(id JobID, spec *JobSpec) {
 		}
 	}
 	own := &s.jobs[id]
-	own.starts, own.first, own.done, own.served, own.rate = j.starts, longAgo, j.done, j.served, j.rate
+	own.starts, own.first, own.done, own.reached, own.served, own.rate = j.starts, longAgo, j.done, j.reached, j.served, j.rate
 }
 
 // The fields of a job. Those of its amount come first.
 var jobFields = slices.Concat(amountFields, []string{
 	"id", "user", "tenant", "submit_s", "workers", "min_workers", "max_workers", "model", "group", "stages", "tensor", "gpu_type",
-	"mixed", "servers", "estimate_s", "state", "starts", "progress_s", "attained_s", "speed", "placement",
+	"mixed", "servers", "estimate_s", "ran_s", "state", "starts", "progress_s", "reached_s", "attained_s", "speed", "placement",
 })
 
 var (
@@ -130,12 +130,16 @@ func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 		spec.Where = p.named.where(r)
 	case "estimate_s":
 		spec.Estimate = readSeconds(r, maxTime)
+	case "ran_s":
+		spec.Ran = readSeconds(r, maxTime)
 	case "state":
 		j.phase = Pending + Phase(r.OneOf(phaseNames[Pending:Done]...))
 	case "starts":
 		j.starts = r.Count(0)
 	case "progress_s":
 		j.done = readSeconds(r, maxTime)
+	case "reached_s":
+		j.reached = readSeconds(r, maxTime)
 	case "attained_s":
 		j.served = readSeconds(r, maxAttained)
 	case "speed":

@@ -94,8 +94,8 @@ func (s *View) writable(id JobID, seen map[string]bool) error {
 		return fmt.Errorf("model %q, group %q, GPU type %q: want printable ones", j.spec.Model, j.spec.Group, j.spec.GPUType)
 	case j.spec.Submit > s.now:
 		return fmt.Errorf("submit %v, want at most %v, the snapshot's instant", j.spec.Submit, s.now)
-	case max(s.now, s.Progress(id), j.spec.Estimate) > maxTime:
-		return fmt.Errorf("now %v, progress %v, estimate %v: want at most %v", s.now, s.Progress(id), j.spec.Estimate, maxTime)
+	case max(s.now, s.Age(id), j.spec.Estimate) > maxTime:
+		return fmt.Errorf("now %v, progress %v, estimate %v: want at most %v", s.now, s.Age(id), j.spec.Estimate, maxTime)
 	}
 	return nil
 }
@@ -183,8 +183,14 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 	}
 	b = s.appendWhere(b, spec.Where)
 	b = appendSeconds(append(b, `,"estimate_s":`...), spec.Estimate)
+	if spec.Ran > 0 {
+		b = appendSeconds(append(b, `,"ran_s":`...), spec.Ran)
+	}
 	b = fmt.Appendf(b, `,"state":"%v","starts":%d`, j.phase, j.starts)
 	b = appendSeconds(append(b, `,"progress_s":`...), s.Progress(id))
+	if most := s.Age(id) - spec.Ran; most > s.Progress(id) {
+		b = appendSeconds(append(b, `,"reached_s":`...), most)
+	}
 	b = appendSeconds(append(b, `,"attained_s":`...), s.Attained(id))
 	if j.phase != Running {
 		return append(b, '}')

@@ -67,6 +67,7 @@ func TestJobValidate(t *testing.T) {
 		{"memory on the GPU below 0", JobSpec{Workers: 1, Request: Amount{GPUMilli: 1, GPUMemMiB: -1}},
 			"job j: 0 CPU milli, 0 MiB and -1 MiB on the GPU a worker, want 0 or more"},
 		{"an estimate below 0", JobSpec{Workers: 1, Estimate: -time.Second}, "job j: estimate -1s, want 0 or more"},
+		{"work before the episode below 0", JobSpec{Workers: 1, Ran: -time.Second}, "job j: ran -1s before, want 0 or more"},
 	} {
 		c.job.Name = "j"
 		if c.job.Request == (Amount{}) {

@@ -30,6 +30,7 @@ type job struct {
 	gpus      []int32       // GPU indices, piece after piece
 	done      time.Duration // work done at the time since
 	since     time.Duration // the job progresses from this time on
+	reached   time.Duration // the most work ever done, if the job has lost some since; see View.Age
 	rate      float64       // work per time while running
 	served    time.Duration // GPU-time held until heldSince
 	heldSince time.Duration
@@ -94,6 +95,7 @@ func (s *State) Submit(id JobID, spec *JobSpec) {
 		panic(fmt.Sprintf("cluster: submit job %d twice", id))
 	}
 	j.spec, j.phase, j.kinds, j.tenant = spec, Pending, s.kindsOf(spec), s.tenantOf(spec)
+	j.served = spec.Ran / WholeGPU * time.Duration(spec.GPUMilli())
 	s.known = max(s.known, int(id)+1)
 	s.enlist(&s.pending, id)
 }
@@ -123,6 +125,9 @@ func (s *State) Withdraw(id JobID) {
 // works at the given rate (work per unit of time).
 func (s *State) SetProgress(id JobID, done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
+	if was := s.progressOf(j); was > done {
+		j.reached = max(j.reached, was)
+	}
 	j.done, j.since, j.rate = done, from, rate
 }
 

@@ -229,7 +229,7 @@ func (m *machine) commit(t *rapid.T) {
 			m.s.Finish(id)
 		case 1:
 			rate := rapid.Float64Range(0.1, 2).Draw(t, "rate")
-			m.s.SetProgress(id, m.s.Progress(id), m.s.Now()+time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "restart")), rate)
+			m.s.SetProgress(id, m.s.Progress(id)/rapid.SampledFrom([]time.Duration{1, 1, 2}).Draw(t, "lose"), m.s.Now()+time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "restart")), rate)
 		}
 	}
 	if rapid.IntRange(0, 2).Draw(t, "anything breaks") == 0 {

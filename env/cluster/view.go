@@ -17,6 +17,7 @@ type View struct {
 	tenants  []tenant         // tenants with a quota
 	tenantAt map[string]int32 // indices into tenants, by name; copies share it
 	profile  Profile
+	times    RunTimes // nil: the estimates of the jobs
 	lending
 	crossing [][]JobID // by rack: the running jobs that use the rack's uplink, ascending
 	nics     []int64   // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
@@ -151,22 +152,19 @@ func (s *View) PlannedRate(id JobID) float64 { return s.jobs[id].rate }
 // Since returns the time from which the running job progresses at its present rate. It is in the future while the job restarts.
 func (s *View) Since(id JobID) time.Duration { return s.jobs[id].since }
 
-// Remaining returns the estimate minus the work done, at least 0; ok is false if the scenario discloses no estimate.
+// Remaining returns how much work the job still has to do: its estimate minus the work done, or what Txn.Believe says instead. ok
+// is false if nothing is known. If the job has outlived its estimate, the work left grows with the work done (see total).
 func (s *View) Remaining(id JobID) (left time.Duration, ok bool) {
-	e := s.jobs[id].spec.Estimate
-	return max(e-s.Progress(id), 0), e > 0
+	work, ok := s.total(id)
+	return max(work-s.Progress(id), 0), ok
 }
 
-// ExpectedFinish returns the time at which the running job will have done its estimated work at its present rate. It does not
-// change while the rate does not change, it is in the past if the job outlives its estimate, and it is Never if the rate is too
-// low to represent the time.
+// ExpectedFinish returns the time at which the running job will have done, at its present rate, the work that Remaining predicts.
+// It changes only if the rate changes, or if the job outlives its estimate, or at AsksAgain. It is Never if the rate is too low to
+// represent the time, and of no meaning if nothing is known of the job.
 func (s *View) ExpectedFinish(id JobID) time.Duration {
-	j := &s.jobs[id]
-	left := j.spec.Estimate - j.done
-	if float64(left)/j.rate > float64(Never/2) {
-		return Never
-	}
-	return j.since + scale(left, 1/j.rate)
+	work, _ := s.total(id)
+	return s.jobs[id].reaches(work)
 }
 
 // Attained returns the GPU-time that the job has held so far.

@@ -53,7 +53,7 @@ func (d *demand) count(s *cluster.View) {
 	for _, id := range s.Running() {
 		spec := s.Spec(id)
 		d.arrived(spec, class(spec.Workers, most), since)
-		d.foresee = d.foresee || spec.Estimate > 0
+		d.foresee = d.foresee || s.Knows(id)
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	}
 	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs}}
 	if len(before) > 0 {
-		warm, running, err := s.warmUp(before, zero-p.submit(w.warm))
+		warm, running, err := s.warmUp(before, zero-p.submit(w.warm), estimates.Kind)
 		if err != nil {
 			return Episode{}, fmt.Errorf("scenario %s: warm up %s: %w", s.scenario.Name, name, err)
 		}

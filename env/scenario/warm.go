@@ -16,8 +16,9 @@ import (
 // no loans, so that the result is the same under every seed.
 //
 // The estimate of a running job shrinks by the work done, to at least a second: a scheduler that had observed the job would know
-// that much.
-func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []sim.Running, error) {
+// that much. Unless estimates are true, schedulers also see the work done, as JobSpec.Ran: a job's age is what they know best of
+// its run time. With true estimates it tells them nothing, and scenarios with these keep their episodes.
+func (s *Source) warmUp(jobs []trace.Job, until time.Duration, estimates trace.EstimateKind) ([]trace.Job, []sim.Running, error) {
 	if until == 0 { // all arrive at the beginning of the window
 		for i := range jobs {
 			jobs[i].Submit = 0
@@ -47,11 +48,11 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []s
 		})
 		past.Commit()
 	}
-	return s.remains(&past.State().View, jobs)
+	return s.remains(&past.State().View, jobs, estimates != trace.Oracle)
 }
 
-// remains converts a state to the beginning of an episode.
-func (s *Source) remains(state *cluster.View, jobs []trace.Job) ([]trace.Job, []sim.Running, error) {
+// remains converts a state to the beginning of an episode. With aged, running jobs keep their age.
+func (s *Source) remains(state *cluster.View, jobs []trace.Job, aged bool) ([]trace.Job, []sim.Running, error) {
 	var left []trace.Job
 	var running []sim.Running
 	for i := range jobs {
@@ -66,6 +67,9 @@ func (s *Source) remains(state *cluster.View, jobs []trace.Job) ([]trace.Job, []
 			j.Work = max(j.Work-done, 1)
 			if j.Estimate > 0 {
 				j.Estimate = max(j.Estimate-done, time.Second)
+			}
+			if aged {
+				j.Ran = done
 			}
 			where := slices.Clone(state.Placement(id))
 			running = append(running, sim.Running{Job: cluster.JobID(len(left)), Placement: where})

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -26,6 +27,7 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 		if rapid.Bool().Draw(t, "true estimate") {
 			j.Estimate = max(j.Work, 1)
 		}
+		j.Ran = rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "ran before")
 		j.Status = rapid.SampledFrom([]trace.Status{trace.Unknown, trace.Passed, trace.Killed}).Draw(t, "status")
 		drawNature(t, &j.JobSpec)
 		if rapid.IntRange(0, 3).Draw(t, "bound to servers") == 0 {

@@ -14,7 +14,7 @@ import (
 var lineFields = []string{
 	"at", "kind", "job", "server", "pieces", "terminated", "truncated", "name", "workers", "gpu_milli", "work", "status",
 	"user", "tenant", "min_workers", "max_workers", "cpu_milli", "mem_mib", "estimate", "model", "group", "stages", "tensor",
-	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where",
+	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where", "ran",
 }
 
 var statuses = []string{trace.Unknown.String(), trace.Passed.String(), trace.Failed.String(), trace.Killed.String()}
@@ -36,7 +36,7 @@ var (
 
 	ofGPU    = strictjson.Bits(lineFields, "gpu")
 	describe = strictjson.Bits(lineFields, "user", "tenant", "min_workers", "max_workers", "cpu_milli", "mem_mib", "estimate",
-		"model", "group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib", "where")
+		"model", "group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib", "where", "ran")
 
 	may = [...]uint32{
 		Submit: describe, Fail: ofGPU, Repair: ofGPU, End: strictjson.Bits(lineFields, "terminated", "truncated"),
@@ -129,6 +129,8 @@ func (p *parser) jobField(field string, j *trace.Job) {
 		j.Request.MemMiB = r.Count(0)
 	case "estimate":
 		j.Estimate = p.duration(maxTime)
+	case "ran":
+		j.Ran = p.duration(maxTime)
 	case "model":
 		j.Model = p.text()
 	case "group":

@@ -254,6 +254,7 @@ func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	b = appendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
 	b = appendAmount(b, j.Request)
 	b = appendSome(b, `,"estimate":`, int64(j.Estimate))
+	b = appendSome(b, `,"ran":`, int64(j.Ran))
 	b = appendInt(b, `,"work":`, int64(j.Work))
 	b = append(append(b, `,"status":"`...), j.Status.String()...)
 	return append(b, `"}`...)

@@ -82,7 +82,7 @@ func roomOf(s *cluster.View, id cluster.JobID, before int) *Room {
 func byEnd(s *cluster.View) []cluster.JobID {
 	var ends []cluster.JobID
 	for _, id := range s.Running() {
-		if s.Spec(id).Estimate > 0 {
+		if s.Knows(id) {
 			ends = append(ends, id)
 		}
 	}

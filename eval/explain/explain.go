@@ -34,7 +34,7 @@ func New(s *cluster.View) *Facts {
 	for i, id := range f.bySubmit {
 		f.submitted[id] = i + 1
 	}
-	f.byEstimate = slices.DeleteFunc(slices.Clone(f.bySubmit), func(id cluster.JobID) bool { return s.Spec(id).Estimate == 0 })
+	f.byEstimate = slices.DeleteFunc(slices.Clone(f.bySubmit), func(id cluster.JobID) bool { return !s.Knows(id) })
 	slices.SortStableFunc(f.byEstimate, func(a, b cluster.JobID) int {
 		x, _ := s.Remaining(a)
 		y, _ := s.Remaining(b)

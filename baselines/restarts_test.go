@@ -1,0 +1,61 @@
+package baselines
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// TestRestartsAreBounded checks that no preemptive order restarts a job again and again: with any estimates, right or wrong by any
+// factor, and whatever a restart costs, up to all that the job has done, every job ends, after few starts.
+func TestRestartsAreBounded(t *testing.T) {
+	for _, name := range []string{"srtf", "srsf", "las", "las:levels=single:quantum=0", "gittins:least=1", "synergy", "srsf+menu", "srsf+move"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { boundedRestarts(t, name) })
+		})
+	}
+}
+
+func boundedRestarts(t *rapid.T, name string) {
+	seconds := func(name string, from, to int) time.Duration {
+		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
+	}
+	cost := rapid.SampledFrom([]time.Duration{0, time.Minute, 30 * time.Minute, 5 * time.Hour}).Draw(t, "pause")
+	cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), 4), Restart: sim.Pause(cost)}
+	cfg.Restart.FromScratch = rapid.Bool().Draw(t, "from scratch")
+	jobs := make([]job, rapid.IntRange(1, 8).Draw(t, "jobs"))
+	all := time.Duration(0)
+	for i := range jobs {
+		j := &jobs[i]
+		j.Name, j.Submit, j.Work = fmt.Sprint(i), seconds("submit", 0, 3000), seconds("work", 1, 20_000)
+		j.Estimate = seconds("estimate", 1, rapid.SampledFrom([]int{10, 20_000}).Draw(t, "longest estimate"))
+		j.Request.GPUMilli, j.Workers = cluster.WholeGPU, int32(rapid.IntRange(1, 4*len(cfg.Cluster.Servers)).Draw(t, "workers"))
+		all += j.Work
+	}
+	cfg.Horizon = 100 * (all + time.Duration(len(jobs))*cost + time.Hour)
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sched, err := New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), sched, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Outcome().Terminated {
+		t.Fatalf("%s: %v", name, s.Outcome())
+	}
+	for i := range jobs {
+		if n := s.State().Starts(cluster.JobID(i)); n > 4*len(jobs)+16 {
+			t.Fatalf("%s: job %d of %d started %d times", name, i, len(jobs), n)
+		}
+	}
+}

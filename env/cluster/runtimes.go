@@ -1,0 +1,78 @@
+package cluster
+
+import "time"
+
+// RunTimes predicts how much longer jobs run. A scheduler that knows more than the estimates, or trusts them less, gives one to
+// Txn.Believe; View.Remaining and all that is computed from it then use it in place of the estimates.
+type RunTimes interface {
+	// Left returns how much work a job that has done the work age without ending still has to do, at least 1 ns. It also returns
+	// the age (> age) at which to ask again, because the prediction changes then although nothing else happens, or Never.
+	Left(spec *JobSpec, age time.Duration) (left, again time.Duration)
+}
+
+// Believe makes the View use the predictions until the next call. nil stands for the estimates of the jobs. Copies of the state use
+// the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
+func (t *Txn) Believe(times RunTimes) { t.s.times = times }
+
+// Believes reports whether the View uses predictions that Believe gave it. What they say of a job may change at every decision.
+func (s *View) Believes() bool { return s.times != nil }
+
+// Age returns the most work that a job has had done at any time, including the work before the episode began. It exceeds Progress
+// if the job lost work when it was stopped or interrupted.
+func (s *View) Age(id JobID) time.Duration {
+	j := &s.jobs[id]
+	return j.spec.Ran + max(j.reached, s.progressOf(j))
+}
+
+// total returns how much work the job has to do in all, counted as Progress counts it; ok is false if nothing is known about it.
+//
+// An estimate that the job has outlived is wrong. It then counts as doubled, as often as needed, so that the work left grows with
+// the job's age (Tsafrir, Etsion and Feitelson, TPDS 2007, §5, correct such predictions in steps, too).
+func (s *View) total(id JobID) (work time.Duration, ok bool) {
+	j, age := &s.jobs[id], s.Age(id)
+	if s.times != nil {
+		left, _ := s.times.Left(j.spec, age)
+		return sum(age-j.spec.Ran, left), true
+	}
+	if j.spec.Estimate == 0 {
+		return 0, false
+	}
+	work = j.spec.Ran + j.spec.Estimate
+	for work < age {
+		work = sum(work, work)
+	}
+	return work - j.spec.Ran, true
+}
+
+// sum returns a + b, at most half of Never. Both must be at least 0.
+func sum(a, b time.Duration) time.Duration {
+	if a > Never/2-b {
+		return Never / 2
+	}
+	return a + b
+}
+
+// Knows reports whether anything is known of how long the job runs: an estimate, or what Believe says.
+func (s *View) Knows(id JobID) bool { return s.times != nil || s.jobs[id].spec.Estimate > 0 }
+
+// AsksAgain returns when the prediction for a running job changes although nothing else happens, Never if it does not.
+func (s *View) AsksAgain(id JobID) time.Duration {
+	if s.times == nil {
+		return Never
+	}
+	spec := s.jobs[id].spec
+	_, again := s.times.Left(spec, s.Age(id))
+	if again == Never {
+		return Never
+	}
+	return s.jobs[id].reaches(again - spec.Ran)
+}
+
+// reaches returns when a running job will have done the work at its present rate, Never if the time cannot be represented.
+func (j *job) reaches(work time.Duration) time.Duration {
+	left := work - j.done
+	if float64(left)/j.rate > float64(Never/2) {
+		return Never
+	}
+	return j.since + scale(left, 1/j.rate)
+}
