@@ -11,6 +11,7 @@ type Job struct {
 	cluster.JobSpec
 	Work   time.Duration // isolated run time with what the job asked for; schedulers must not see it
 	Status Status        // how the job ended in the trace; schedulers must not see it
+	Dealt  bool          // a Mix chose Group, by the GPU-hours that the job takes; the trace has none
 }
 
 // Status is how a job ended in its trace.

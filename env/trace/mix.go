@@ -115,6 +115,7 @@ func (m *Mix) Apply(jobs []Job, seed uint64) {
 		class := m.class(j)
 		if j.Group == "" && draw("recurring") < m.Recurring {
 			j.Group = groupOf(groups, j, class)
+			j.Dealt = j.Group != ""
 		}
 		run := "job " + j.Name // the draws of the model and the split depend on this
 		if j.Group != "" {

@@ -93,8 +93,11 @@ func TestMixAnyJobs(t *testing.T) {
 			kept("CPU", was.Request.CPUMilli, is.Request.CPUMilli, was.Request.CPUMilli == 0)
 			kept("memory", was.Request.MemMiB, is.Request.MemMiB, was.Request.MemMiB == 0)
 			kept("GPU memory", was.Request.GPUMemMiB, is.Request.GPUMemMiB, was.Request.GPUMemMiB == 0)
+			if is.Dealt != (was.Group == "" && is.Group != "") {
+				t.Fatalf("job %s: group %q became %q, dealt %v", was.Name, was.Group, is.Group, is.Dealt)
+			}
 			same := *is
-			same.JobSpec, same.Work, same.Status = was.JobSpec, is.Work, is.Status
+			same.JobSpec, same.Dealt = was.JobSpec, false
 			if same != *was || is.Submit != was.Submit || is.Workers != was.Workers || is.User != was.User {
 				t.Fatalf("job %s was %+v, is %+v", was.Name, *was, *is)
 			}
@@ -149,7 +152,7 @@ func TestMixSharesAreIndependent(t *testing.T) {
 		{"recurring", func(m *Mix) { m.Recurring = .8 },
 			// A new run of a group gets the group's model, and the fields that depend on the model.
 			func(j *Job) {
-				j.Group, j.Model, j.Request.GPUMemMiB = "", "", 0
+				j.Group, j.Dealt, j.Model, j.Request.GPUMemMiB = "", false, "", 0
 				j.Stages, j.Tensor, j.MinWorkers, j.MaxWorkers = 0, 0, 0, 0
 			},
 			func(was, is *Job) bool { return was.Group == "" || was.JobSpec == is.JobSpec }},

@@ -25,10 +25,15 @@ type likeness struct {
 }
 
 // likenesses lists the sets of similar jobs that contain a job, the narrowest first: runs of its Group, jobs of its User with the
-// same number of workers, all jobs with the same number of workers, all jobs.
+// same number of workers, all jobs with the same number of workers, all jobs. A Group that a Mix dealt does not count: it depends
+// on the job's Work, which the estimate must not know.
 func likenesses(j *Job) [4]likeness {
+	group := j.Group
+	if j.Dealt {
+		group = ""
+	}
 	return [4]likeness{
-		{level: 3, group: j.Group},
+		{level: 3, group: group},
 		{level: 2, user: j.User, workers: j.Workers},
 		{level: 1, workers: j.Workers},
 		{},
@@ -63,7 +68,7 @@ func profile(jobs []Job) {
 		}
 		j.Estimate = FirstGuess
 		for _, k := range likenesses(j) {
-			if h := known[k]; h.jobs > 0 && (k.level != 3 || k.group != "") {
+			if h := known[k]; h.jobs > 0 && (k.level < 3 || k.group != "") {
 				j.Estimate = roundEstimate(math.Exp(h.logs / float64(h.jobs)))
 				break
 			}

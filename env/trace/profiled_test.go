@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -126,6 +127,9 @@ func TestProfiledOnVenus(t *testing.T) {
 	}
 	grouped := slices.Clone(w.Jobs)
 	(&Mix{Recurring: 1, Classes: []Class{{UpTo: 1}, {UpTo: 10}, {UpTo: 100}, {UpTo: 1000}, {}}}).Apply(grouped, 1)
+	for i := range grouped {
+		grouped[i].Dealt = false // as if the trace had the groups
+	}
 	for _, c := range []struct {
 		what string
 		jobs []Job
@@ -152,4 +156,26 @@ func TestProfiledOnVenus(t *testing.T) {
 	if !(sd["all jobs runs of recurring ones"] < sd["users and sizes"] && sd["users and sizes"] < sd["sizes alone"]) {
 		t.Errorf("deviations %v: want less where more is known", sd)
 	}
+}
+
+// TestProfiledIgnoresDealtGroups checks that the groups that a mix deals, which depend on how long jobs run, tell an estimate
+// nothing, while the groups of a trace do.
+func TestProfiledIgnoresDealtGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bare := drawAlike(t)
+		for i := range bare {
+			bare[i].Name, bare[i].Group, bare[i].Request.GPUMilli = fmt.Sprint(i), "", cluster.WholeGPU
+			bare[i].User += "user"
+		}
+		dealt := slices.Clone(bare)
+		(&Mix{Recurring: 1, Classes: []Class{{UpTo: 0.002}, {}}}).Apply(dealt, 1)
+		for i := range dealt {
+			if dealt[i].Group == "" {
+				t.Fatalf("job %d: the mix dealt no group", i)
+			}
+		}
+		if got, want := profiled(dealt), profiled(bare); !slices.Equal(got, want) {
+			t.Fatalf("estimates %v, want %v as without groups", got, want)
+		}
+	})
 }

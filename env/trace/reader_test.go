@@ -187,53 +187,53 @@ func TestFormats(t *testing.T) {
 		{"native without options, sorted by integer id", Options{},
 			"job_id,num_gpu,submit_time,duration\n10,2,0.000000001,1.5\n9,1,3,0.1\n",
 			[]Job{
-				{spec("9", 3*time.Second, 1, gpu(0, 0)), 100 * time.Millisecond, Unknown},
-				{spec("10", 1, 2, gpu(0, 0)), 1500 * time.Millisecond, Unknown},
+				{spec("9", 3*time.Second, 1, gpu(0, 0)), 100 * time.Millisecond, Unknown, false},
+				{spec("10", 1, 2, gpu(0, 0)), 1500 * time.Millisecond, Unknown, false},
 			}},
 		{"native with columns in any order, in the order of the file", Options{},
 			"\ufeffstatus,duration,user,num_gpu,gpu_milli,mem_mib,tenant,submit_time,job_id,cpu_milli\r\n" +
 				"killed,60,\"a, \"\"b\"\"\",1,250,512,t,7,b,1500\r\n\r\n,1,,1,,,,7,a,",
 			[]Job{
 				{named(spec("b", 7*time.Second, 1, cluster.Amount{GPUMilli: 250, CPUMilli: 1500, MemMiB: 512}), `a, "b"`, "t"),
-					time.Minute, Killed},
-				{spec("a", 7*time.Second, 1, gpu(0, 0)), time.Second, Unknown},
+					time.Minute, Killed, false},
+				{spec("a", 7*time.Second, 1, gpu(0, 0)), time.Second, Unknown, false},
 			}},
 		{"native: what a job is beyond its size", Options{},
 			nativeHead[:len(nativeHead)-1] + ",min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib\n" +
 				"a,4,0,1,2,8,resnet50,nightly,,,V100|T4,true,4096\nb,32,0,1,,,gpt,,2,8,V100,false,\nc,0,0,1,2,,,,,,,,\n",
 			[]Job{
 				{cluster.JobSpec{Name: "a", Workers: 4, MinWorkers: 2, MaxWorkers: 8, Model: "resnet50", Group: "nightly",
-					GPUType: "V100|T4", Mixed: true, Request: cluster.Amount{GPUMilli: 1000, GPUMemMiB: 4096}}, time.Second, Unknown},
+					GPUType: "V100|T4", Mixed: true, Request: cluster.Amount{GPUMilli: 1000, GPUMemMiB: 4096}}, time.Second, Unknown, false},
 				{cluster.JobSpec{Name: "b", Workers: 32, Model: "gpt", Stages: 2, Tensor: 8, GPUType: "V100", Request: gpu(0, 0)},
-					time.Second, Unknown},
+					time.Second, Unknown, false},
 			}},
 		{"philly-pass, not sorted, a row twice", Options{},
 			"timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 00:01:00,66.0,1,66.0,vc\n" +
 				"2017-10-08 23:59:59,5,8,40,vc\n2017-10-08 23:59:59,5,8,40,vc\n",
 			[]Job{
-				{named(spec("0", 61*time.Second, 1, gpu(0, 0)), "", "vc"), 66 * time.Second, Passed},
-				{named(spec("1", 0, 8, gpu(0, 0)), "", "vc"), 5 * time.Second, Passed},
-				{named(spec("2", 0, 8, gpu(0, 0)), "", "vc"), 5 * time.Second, Passed},
+				{named(spec("0", 61*time.Second, 1, gpu(0, 0)), "", "vc"), 66 * time.Second, Passed, false},
+				{named(spec("1", 0, 8, gpu(0, 0)), "", "vc"), 5 * time.Second, Passed, false},
+				{named(spec("2", 0, 8, gpu(0, 0)), "", "vc"), 5 * time.Second, Passed, false},
 			}},
 		{"helios: intervals add up over CPU-only rows, CPUs are the job's", Options{Format: Helios},
 			strings.Join(jobColumns, ",") + "\n0,1,0,4,1,5,84,0,Pass\n1,7,16,80,2,94,87,0,Failed\n2,7,3,1,1,1,9,0,Killed\n",
 			[]Job{
-				{named(spec("1", 99*time.Second, 16, gpu(5000, 0)), "7", ""), 87 * time.Second, Failed},
-				{named(spec("2", 100*time.Second, 3, gpu(333, 0)), "7", ""), 9 * time.Second, Killed},
+				{named(spec("1", 99*time.Second, 16, gpu(5000, 0)), "7", ""), 87 * time.Second, Failed, false},
+				{named(spec("2", 100*time.Second, 3, gpu(333, 0)), "7", ""), 9 * time.Second, Killed, false},
 			}},
 		{"kalos: the real fields out of the derived ones", Options{},
 			"job_id,arrival_time,num_iteration,iteration_computing_time,iteration_networking_time,gpu_workers,ps,gpu_per_worker," +
 				"cpu_per_gpu_worker,cpu_per_ps_worker,tensorsizes,profiled_network\n4,313.0,157,0.5,0.25,8,0,8.0,12.5,15.0,10.0,500\n",
-			[]Job{{spec("4", 313*time.Second, 64, gpu(12500, 128000)), 78500 * time.Millisecond, Passed}}},
+			[]Job{{spec("4", 313*time.Second, 64, gpu(12500, 128000)), 78500 * time.Millisecond, Passed, false}}},
 		{"openb: pending and CPU-only pods set aside, requests shared among workers", Options{},
 			openbHead +
 				"p0,6000,12288,1,460,,LS,Running,10,100,20\np1,6000,12288,1,460,,LS,Pending,11,100,\n" +
 				"p2,6000,12288,0,0,,LS,Failed,12,100,20\np3,6001,12289,2,1000,T4|P100,LS,Succeeded,13,100,99\n" +
 				"p4,9,9,1,1000,V100M32|V100M16|V100M32,LS,Succeeded,14,100,99\n",
 			[]Job{
-				{spec("p0", 10*time.Second, 1, cluster.Amount{GPUMilli: 460, CPUMilli: 6000, MemMiB: 12288}), 80 * time.Second, Unknown},
-				{typed(spec("p3", 13*time.Second, 2, gpu(3000, 6144)), "T4|P100"), time.Second, Passed},
-				{typed(spec("p4", 14*time.Second, 1, gpu(9, 9)), "V100M16|V100M32"), time.Second, Passed},
+				{spec("p0", 10*time.Second, 1, cluster.Amount{GPUMilli: 460, CPUMilli: 6000, MemMiB: 12288}), 80 * time.Second, Unknown, false},
+				{typed(spec("p3", 13*time.Second, 2, gpu(3000, 6144)), "T4|P100"), time.Second, Passed, false},
+				{typed(spec("p4", 14*time.Second, 1, gpu(9, 9)), "V100M16|V100M32"), time.Second, Passed, false},
 			}},
 	} {
 		w, err := readText(c.text, c.opt)
