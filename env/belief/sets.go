@@ -1,0 +1,88 @@
+package belief
+
+import "time"
+
+// level says which jobs a set of similar jobs contains: all, or those that share the number of workers, the user, or both. The
+// levels are in the order in which a history goes from all jobs to the most similar ones.
+type level uint8
+
+const (
+	allJobs level = iota
+	sameWorkers
+	sameUser
+	sameBoth
+	levels
+)
+
+var levelNames = [levels]string{"all", "workers", "user", "user-workers"}
+
+// key identifies a set of similar jobs. Only the fields of its level are set.
+type key struct {
+	level   level
+	user    string
+	workers int32
+}
+
+// key returns the set of a level that contains the job; ok is false if there is none, because the job has no user.
+func (w who) key(at level) (k key, ok bool) {
+	k.level = at
+	if at == sameUser || at == sameBoth {
+		if k.user = w.user; k.user == "" {
+			return k, false
+		}
+	}
+	if at == sameWorkers || at == sameBoth {
+		k.workers = w.workers
+	}
+	return k, true
+}
+
+// set contains what is remembered of the ended jobs of a set of similar jobs.
+type set struct {
+	jobs [Bins]float64 // weight of jobs that ended in each bin
+	sum  float64       // of jobs, in their order
+	last int64         // the job that ended last: how many had ended with it
+}
+
+// add learns that a job ended in a bin. The weight 1 of the job is spread over the bins within reach, in a triangle; what would
+// lie outside of the bins counts in the first or last one.
+func (s *set) add(bin int, keep float64) {
+	for i := range s.jobs {
+		s.jobs[i] *= keep
+	}
+	const part = 1.0 / ((reach + 1) * (reach + 1))
+	for off := -reach; off <= reach; off++ {
+		s.jobs[min(max(bin+off, 0), open)] += part * float64(reach+1-max(off, -off))
+	}
+	s.total()
+}
+
+func (s *set) total() {
+	s.sum = 0
+	for _, w := range s.jobs {
+		s.sum += w
+	}
+}
+
+// blend replaces the probabilities of a wider set, which count as the given number of jobs, by those of this set.
+func (s *set) blend(p *[Bins]float64, worth float64) {
+	n := 1 / (s.sum + worth)
+	for i := range p {
+		p[i] = (s.jobs[i] + worth*p[i]) * n
+	}
+}
+
+// prior is what is believed before any job has ended. The chance to last longer than t is m / (m + t) · d / (d + t), where m,
+// about the median, is 10 minutes, and d is a day. Up to a day this is a log-logistic distribution, about as broad as a
+// log-normal one whose logarithm has standard deviation 1.8. From a day on, the chance falls to that of the Pareto distribution
+// of the open bin, so that a job that has lasted longer than all before it is expected to last the longer, the older it is.
+var prior = func() (p [Bins]float64) {
+	m, d := float64(10*time.Minute), float64(24*time.Hour)
+	for i := range p {
+		p[i] = m / (m + starts[i]) * (d / (d + starts[i]))
+		if i > 0 {
+			p[i-1] -= p[i]
+		}
+	}
+	return p
+}()
