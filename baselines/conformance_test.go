@@ -198,9 +198,9 @@ func variants() (names []string) {
 		names = append(names, "sjfskip:place="+p.name, "srtf:place="+p.name)
 	}
 	for _, b := range All() {
-		names = append(names, b.Name, b.Name+LoanSuffix, b.Name+MoveSuffix)
+		names = append(names, b.Name, b.Name+LoanSuffix, b.Name+MoveSuffix, b.Name+KnowSuffix)
 		if b.Orders() {
-			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix, b.Name+MenuSuffix+MoveSuffix+LoanSuffix)
+			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix, b.Name+MenuSuffix+MoveSuffix+LoanSuffix+KnowSuffix)
 		}
 	}
 	return names
@@ -249,7 +249,7 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 		for _, b := range All() {
 			ops(b.New())
 		}
-		if got, want := ops(newSRTF("srtf", &placement.BestFit{})), ops(newPlain()); got != want {
+		if got, want := ops(plainSRTF()), ops(newPlain()); got != want {
 			t.Fatalf("srtf proposes\n%s, want\n%s\nin\n%s", got, want, text.String())
 		}
 	})

@@ -70,16 +70,31 @@ func (l *levels) sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) 
 // quantum keeps a job that was started from being stopped before the start has paid: before the job has run for times as long
 // as a restart takes. It learns what restarts take from the jobs that it sees restart, so that it needs to be told nothing.
 type quantum struct {
-	times float64                         // 0 lets a job be stopped at once
+	times float64                         // 0 lets a job be stopped at once; below 0, it is predictedQuantum where run times are predicted, and 0 elsewhere
 	cost  time.Duration                   // the longest restart seen so far
 	begun map[cluster.JobID]time.Duration // when jobs were started whose restart has not been seen
+}
+
+// predictedQuantum is the default of orders by predicted run times. Predictions change between arrivals and ends of jobs, too, so
+// that without a quantum jobs whose restarts take long could stop each other for ever.
+const predictedQuantum = 4
+
+// of returns how often the time of a restart a job runs at least.
+func (q *quantum) of(s *cluster.View) float64 {
+	switch {
+	case q.times >= 0:
+		return q.times
+	case s.Believes():
+		return predictedQuantum
+	}
+	return 0
 }
 
 func (q *quantum) reset() { q.cost, q.begun = 0, map[cluster.JobID]time.Duration{} }
 
 // see learns from the jobs that were started before.
 func (q *quantum) see(s *cluster.View) {
-	if q.times == 0 {
+	if q.of(s) == 0 {
 		return
 	}
 	for id, at := range q.begun {
@@ -92,7 +107,7 @@ func (q *quantum) see(s *cluster.View) {
 
 // note remembers what the transaction started.
 func (q *quantum) note(tx *cluster.Txn) {
-	if q.times == 0 {
+	if q.of(tx.View()) == 0 {
 		return
 	}
 	for _, o := range tx.Ops() {
@@ -107,5 +122,5 @@ func (q *quantum) until(s *cluster.View, id cluster.JobID) time.Duration {
 	if q.cost == 0 {
 		return s.Now()
 	}
-	return s.Since(id) + time.Duration(q.times*float64(q.cost))
+	return s.Since(id) + time.Duration(q.of(s)*float64(q.cost))
 }

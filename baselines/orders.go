@@ -66,13 +66,16 @@ func orders() []Baseline {
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *Settings) maker {
+				q := quantum{times: -1}
+				s.quantum(&q)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					if _, plain := p.(*placement.BestFit); plain {
-						return newSRTF(name, p)
+					all := preemptive{name: name, order: timeLeft, quantum: q, plan: plan{place: p, amounts: amounts}}
+					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 {
+						return newSRTF(all)
 					}
-					return &preemptive{name: name, order: timeLeft, plan: plan{place: p, amounts: amounts}}
+					return &all
 				}
 			},
 		},
@@ -95,9 +98,7 @@ func orders() []Baseline {
 					"each level as wide as all above it, or two with one bound of 3,200 GPU-seconds", "own choice; single is Tiresias' §6")
 				s.Duration(&l.first, "first", "GPU-time at which a job leaves the highest of the levels that double",
 					"own choice, by validation windows of Venus, Philly and their mix")
-				s.Float(&q.times, "quantum", 0, 1000,
-					"a job runs for so many times what restarts take before it is stopped; with 0 it may be stopped at once",
-					"own choice, by the same windows with restarts of 1 and 30 minutes")
+				s.quantum(&q)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					levels, p := l, &preemptive{name: name, quantum: q}
@@ -138,13 +139,22 @@ func (s *Settings) list(l *list, byDefault string) maker {
 	}
 }
 
+// quantum declares the option for how long a started job runs at least.
+func (s *Settings) quantum(q *quantum) {
+	s.Float(&q.times, "quantum", -1, 1000, "a job runs for so many times what restarts take before it is stopped; with 0 it may be"+
+		" stopped at once; -1 stands for 4 where run times are predicted ("+KnowSuffix+") and for 0 where they are told",
+		"own choice, by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
+}
+
 // preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {
+		q := quantum{times: -1}
+		s.quantum(&q)
 		placer := s.Placer(placer)
 		return func(name string) cluster.Scheduler {
 			made := *p
-			made.name = name
+			made.name, made.quantum = name, q
 			made.plan.place, made.plan.amounts = placer()
 			return &made
 		}

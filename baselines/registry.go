@@ -79,10 +79,19 @@ const (
 
 // New returns a fresh scheduler by name:
 //
-//	NAME[:option=value]...[+menu[:option=value]...][+move[:option=value]...][+loan[:option=value]...]
+//	NAME[:option=value]...[+menu[:option=value]...][+move[:option=value]...][+loan[:option=value]...][+know[:option=value]...]
 //
 // for example "sjfskip", "srtf+menu" or "a-srpt:tau=1:backfill=true+loan:reclaim=scf". All lists the names.
 func New(name string) (cluster.Scheduler, error) {
+	if inner, know, err := CutKnow(name); err != nil {
+		return nil, err
+	} else if know != nil {
+		s, err := New(inner)
+		if err != nil {
+			return nil, err
+		}
+		return know(s), nil
+	}
 	if inner, borrow, err := CutLoan(name); err != nil {
 		return nil, err
 	} else if borrow != nil {
@@ -146,9 +155,9 @@ func Find(name string) (Baseline, bool) {
 	return Baseline{}, false
 }
 
-// Describe returns the baseline of that name, or a description of LoanSuffix, MenuSuffix or MoveSuffix.
+// Describe returns the baseline of that name, or a description of LoanSuffix, MenuSuffix, MoveSuffix or KnowSuffix.
 func Describe(name string) (Baseline, bool) {
-	for _, b := range []Baseline{borrowers(), menus(), movers()} {
+	for _, b := range []Baseline{borrowers(), menus(), movers(), knowers()} {
 		if b.Name == name {
 			return b, true
 		}

@@ -43,7 +43,7 @@ func TestNew(t *testing.T) {
 // TestDescriptions checks that every baseline and each of its options has a description.
 func TestDescriptions(t *testing.T) {
 	all := All()
-	for _, suffix := range []string{LoanSuffix, MenuSuffix, MoveSuffix} {
+	for _, suffix := range []string{LoanSuffix, MenuSuffix, MoveSuffix, KnowSuffix} {
 		b, ok := Describe(suffix)
 		if !ok {
 			t.Fatalf("%s is not described", suffix)

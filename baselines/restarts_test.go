@@ -14,7 +14,9 @@ import (
 // TestRestartsAreBounded checks that no preemptive order restarts a job again and again: with any estimates, right or wrong by any
 // factor, and whatever a restart costs, up to all that the job has done, every job ends, after few starts.
 func TestRestartsAreBounded(t *testing.T) {
-	for _, name := range []string{"srtf", "srsf", "las", "las:levels=single:quantum=0", "gittins:least=1", "synergy", "srsf+menu", "srsf+move"} {
+	for _, name := range []string{
+		"srtf", "srsf", "las", "las:levels=single:quantum=0", "gittins:least=1", "synergy", "srsf+menu", "srsf+move",
+		"srtf+know", "srsf+know:time=history", "srsf+menu+move+know:by=gittins", "gittins:least=1+know", "sjfskip+know"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) { boundedRestarts(t, name) })

@@ -13,35 +13,33 @@ import (
 //
 // The expected finish of a running job does not change while its speed does not, so the running jobs stay sorted. A pass looks
 // only at the first waiting job of every shape and at the last running jobs, so its cost grows with the number of changes, not
-// with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), plan takes over.
-// Where both apply, both give the same schedule. plan also takes over if the View uses predictions (cluster.Txn.Believe), because
+// with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), the preemptive order
+// takes over. Where both apply, both give the same schedule. It also takes over if the View uses predictions (cluster.Txn.Believe), because
 // then keys change at any time.
 type srtf struct {
-	name    string
 	wait    waiting
 	running roster          // by expected finish
 	stop    []cluster.JobID // jobs stopped in the last pass; the next pass puts them into the queue
 	start   []cluster.JobID // jobs to start in this pass
-	plan    plan            // for clusters and jobs where a count of GPUs does not decide what fits
-	planned bool            // plan has taken over
+	all     preemptive      // looks at all jobs, where a count of GPUs does not decide what fits
+	planned bool            // all has taken over
 }
 
-func newSRTF(name string, p placement.Placer) *srtf { return &srtf{name: name, plan: plan{place: p}} }
+func newSRTF(all preemptive) *srtf { return &srtf{all: all} }
 
-func (p *srtf) Name() string { return p.name }
+func (p *srtf) Name() string { return p.all.name }
 
 func (p *srtf) Reset(seed uint64) error {
 	p.wait.reset()
 	p.running.reset()
-	p.plan.reset(seed)
-	*p = srtf{name: p.name, wait: p.wait, running: p.running, plan: p.plan}
-	return nil
+	p.stop, p.start, p.planned = p.stop[:0], p.start[:0], false
+	return p.all.Reset(seed)
 }
 
 func (p *srtf) Schedule(tx *cluster.Txn) error {
 	s := tx.View()
 	if p.planned = p.planned || s.Believes(); p.planned {
-		return p.plan.run(tx, timeLeft)
+		return p.all.Schedule(tx)
 	}
 	// The time left of a stopped job is known only after the stop, because the stop may cost it its work.
 	for _, id := range p.stop {
@@ -52,7 +50,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 	p.stop = p.stop[:0]
 	for _, e := range tx.Events() {
 		if p.planned = !countable(s, e); p.planned {
-			return p.plan.run(tx, timeLeft)
+			return p.all.Schedule(tx)
 		}
 		if err := p.note(s, e); err != nil {
 			return err
@@ -66,7 +64,7 @@ func (p *srtf) Schedule(tx *cluster.Txn) error {
 		}
 	}
 	for _, id := range p.start {
-		if started, err := p.plan.place.Place(tx, id); err != nil || !started {
+		if started, err := p.all.plan.place.Place(tx, id); err != nil || !started {
 			return cmp.Or(err, fmt.Errorf("job %d found no servers although enough GPUs are free", id))
 		}
 	}

@@ -14,6 +14,11 @@ import (
 	"pgregory.net/rapid"
 )
 
+// plainSRTF returns srtf as it is by default.
+func plainSRTF() *srtf {
+	return newSRTF(preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}})
+}
+
 // newPlain returns srtf implemented by sorting all live jobs at every decision point.
 func newPlain() cluster.Scheduler {
 	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}}
@@ -25,7 +30,7 @@ func TestSRTFEqualsPlan(t *testing.T) {
 		cfg := drawConfig(t)
 		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
 		breakDown(t, &cfg)
-		fast := newSRTF("srtf", &placement.BestFit{})
+		fast := plainSRTF()
 		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, newPlain())
 		if fast.planned {
 			t.Fatal("the fast path was not taken")

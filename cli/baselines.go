@@ -75,7 +75,7 @@ each after a colon: sjfhold:times=3.`),
 
 // describable returns the names that can be described.
 func describable() []string {
-	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix)
+	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix, baselines.KnowSuffix)
 }
 
 func runBaselinesDescribe(a *app, name string) error {

@@ -60,6 +60,10 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 			"--policy %s: who plays rounds cannot also borrow by a rule: want it without %s", o.policy,
 			baselines.LoanSuffix)
 	}
+	if _, know, err := baselines.CutKnow(o.policy); err == nil && know != nil {
+		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds sees what the environment shows: want it without %s",
+			o.policy, baselines.KnowSuffix)
+	}
 	found, err := a.findPolicy(o.policy)
 	if err != nil {
 		return nil, game.Config{}, err

@@ -73,6 +73,10 @@ func (f *Finder) Load(arg string) (*Policy, error) {
 	return s.Load()
 }
 
+// cutter cuts a suffix off the name of any policy. It returns the rest of the name and what to put around the policy's scheduler,
+// nil if the name does not have the suffix.
+type cutter = func(name string) (rest string, around func(cluster.Scheduler) cluster.Scheduler, err error)
+
 func (f *Finder) find(what string) (Source, error) {
 	if baselines.Known(what) {
 		if _, err := baselines.New(what); err != nil {
@@ -80,14 +84,18 @@ func (f *Finder) find(what string) (Source, error) {
 		}
 		return Source{Load: func() (*Policy, error) { return baseline(what) }}, nil
 	}
-	if inner, borrow, err := baselines.CutLoan(what); err != nil {
-		return Source{}, noName("%v", err)
-	} else if borrow != nil {
-		s, err := f.find(inner)
-		if err != nil {
-			return Source{}, err
+	for _, cut := range []cutter{baselines.CutKnow, baselines.CutLoan} {
+		inner, around, err := cut(what)
+		switch {
+		case err != nil:
+			return Source{}, noName("%v", err)
+		case around != nil:
+			s, err := f.find(inner)
+			if err != nil {
+				return Source{}, err
+			}
+			return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), around) }), nil
 		}
-		return s.with(func(p *Policy) { p.lend(strings.TrimPrefix(what, inner), borrow) }), nil
 	}
 	switch what {
 	case Prior:

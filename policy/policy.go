@@ -70,7 +70,7 @@ func (p *Policy) named(name string) {
 }
 
 // lend makes the policy also borrow servers from the inference pool, and adds suffix to its name.
-func (p *Policy) lend(suffix string, borrow func(cluster.Scheduler) cluster.Scheduler) {
+func (p *Policy) wrap(suffix string, around func(cluster.Scheduler) cluster.Scheduler) {
 	inner := p.New
 	p.Name += suffix
 	p.New = func() (cluster.Scheduler, error) {
@@ -78,6 +78,6 @@ func (p *Policy) lend(suffix string, borrow func(cluster.Scheduler) cluster.Sche
 		if err != nil {
 			return nil, err
 		}
-		return borrow(s), nil
+		return around(s), nil
 	}
 }

@@ -197,7 +197,7 @@ func busy(by Rank) (*Learner, []*cluster.JobSpec) {
 func BenchmarkLeft(b *testing.B) {
 	for _, by := range []Rank{Mean, Gittins, Median} {
 		l, jobs := busy(by)
-		b.Run(by.String(), func(b *testing.B) {
+		b.Run(string(by), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				l.Left(jobs[i%len(jobs)], time.Hour)

@@ -1,30 +1,19 @@
 package belief
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // Rank selects the remaining time by which a Learner describes a job to schedulers.
-type Rank uint8
+type Rank string
 
-// The ranks.
 const (
-	Mean    Rank = iota // the expected remaining time
-	Gittins             // the least expected service per completion: Distribution.Gittins
-	Median              // the remaining time that the job exceeds as likely as not
+	Mean    Rank = "mean"    // the expected remaining time
+	Gittins Rank = "gittins" // the least expected service per completion: Distribution.Gittins
+	Median  Rank = "median"  // the remaining time that the job exceeds as likely as not
 )
-
-var rankNames = [...]string{Mean: "mean", Gittins: "gittins", Median: "median"}
-
-func (r Rank) String() string {
-	if int(r) < len(rankNames) {
-		return rankNames[r]
-	}
-	return fmt.Sprintf("Rank(%d)", uint8(r))
-}
 
 // Left returns how much work a job that has done the work age without ending still has to do by the learner's Rank, at least 1
 // ns, and the age, greater than age, at which to ask again because the answer changes then although no job has ended. It is

@@ -69,9 +69,3 @@ func TestOverdueJobs(t *testing.T) {
 		}
 	}
 }
-
-func TestRankNames(t *testing.T) {
-	if Mean.String() != "mean" || Gittins.String() != "gittins" || Median.String() != "median" || Rank(9).String() != "Rank(9)" {
-		t.Error(Mean, Gittins, Median, Rank(9))
-	}
-}
