@@ -166,6 +166,10 @@ func portray(s *State) picture {
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		j.pieces, j.gpus = own(j.pieces), own(j.gpus)
+		if j.readings != nil {
+			all := own(*j.readings)
+			j.readings = &all
+		}
 	}
 	for i := range p.Crossing {
 		p.Crossing[i] = own(p.Crossing[i])

@@ -44,8 +44,10 @@ const (
 //
 // Optional fields for what a cluster may model: a server may have gpu_type, gpu_mem_mib, rack, down and out_of_order (a list of
 // failed GPUs). A job may have model, group, stages, tensor, gpu_type, mixed and servers (the names of the acceptable servers, by
-// default all), and gpu_mem_mib among its amounts. The top level may have per_gpu, offer (by default all inference servers),
-// reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
+// default all), gpu_mem_mib among its amounts, and readings: at most MaxReadings, ordered by time, each of another configuration,
+// as in {"at_s": 60, "speed": 12.5, "workers": 2, "gpu_milli": 1000, "cpu_milli": 4000, "mem_mib": 0, "servers": 1, "racks": 1,
+// "gpu_type": "V100", "shared": true}, of which at_s, speed and workers are needed. The top level may have per_gpu, offer (by
+// default all inference servers), reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
 func ReadSnapshot(r io.Reader) (*State, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {

@@ -99,6 +99,9 @@ func same(t *rapid.T, a, b *State, x, y JobID) {
 		a.Attained(x) != b.Attained(y) || !slices.Equal(a.Placement(x), b.Placement(y)) || !slices.Equal(a.GPUs(x), b.GPUs(y)) {
 		t.Fatalf("job %d became job %d:\n%+v %+v\n%+v %+v", x, y, *a.Spec(x), a.jobs[x], *b.Spec(y), b.jobs[y])
 	}
+	if !slices.Equal(a.Readings(x), b.Readings(y)) {
+		t.Fatalf("job %d has the readings %+v, want %+v", y, b.Readings(y), a.Readings(x))
+	}
 	shape, again := a.Shape(x), b.Shape(y)
 	shape.where, again.where = nil, nil
 	if shape != again {

@@ -12,8 +12,9 @@ import (
 // scratch is what the parser has read of one job. The next job reuses its memory.
 type scratch struct {
 	job
-	speed string
-	read  []uint32 // for each piece, which fields were read, as bits
+	speed    string
+	read     []uint32 // for each piece, which fields were read, as bits
+	measured []Reading
 }
 
 // jobs reads the list of jobs at the given place in the text and adds the jobs to the state.
@@ -56,12 +57,17 @@ func (p *snapshotParser) restore(id JobID, spec *JobSpec) {
 	}
 	own := &s.jobs[id]
 	own.starts, own.first, own.done, own.reached, own.served, own.rate = j.starts, longAgo, j.done, j.reached, j.served, j.rate
+	if len(p.job.measured) > 0 {
+		all := slices.Clone(p.job.measured)
+		own.readings = &all
+	}
 }
 
 // The fields of a job. Those of its amount come first.
 var jobFields = slices.Concat(amountFields, []string{
 	"id", "user", "tenant", "submit_s", "workers", "min_workers", "max_workers", "model", "group", "stages", "tensor", "gpu_type",
 	"mixed", "servers", "estimate_s", "ran_s", "state", "starts", "progress_s", "reached_s", "attained_s", "speed", "placement",
+	"readings",
 })
 
 var (
@@ -79,7 +85,7 @@ func (p *snapshotParser) readJob(i int, spec *JobSpec) {
 		return
 	}
 	*spec = JobSpec{}
-	*j = scratch{job: job{pieces: j.pieces[:0], gpus: j.gpus[:0]}, read: j.read[:0]}
+	*j = scratch{job: job{pieces: j.pieces[:0], gpus: j.gpus[:0]}, read: j.read[:0], measured: j.measured[:0]}
 	seen := r.Object(jobFields, jobNeeds, func(field int) { p.jobField(field, spec) })
 	if r.Err() != nil {
 		return
@@ -150,6 +156,8 @@ func (p *snapshotParser) jobField(field int, spec *JobSpec) {
 		}
 	case "placement":
 		r.List(MaxServers, func(int) { p.piece() })
+	case "readings":
+		r.List(MaxReadings, func(int) { j.measured = append(j.measured, p.reading(j.measured)) })
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *View) writable(id JobID, seen map[string]bool) error {
 	case max(s.now, s.Age(id), j.spec.Estimate) > maxTime:
 		return fmt.Errorf("now %v, progress %v, estimate %v: want at most %v", s.now, s.Age(id), j.spec.Estimate, maxTime)
 	}
-	return nil
+	return readingsWritable(s.Readings(id))
 }
 
 func (v *server) append(b []byte) []byte {
@@ -192,6 +192,7 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 		b = appendSeconds(append(b, `,"reached_s":`...), most)
 	}
 	b = appendSeconds(append(b, `,"attained_s":`...), s.Attained(id))
+	b = appendReadings(b, s.Readings(id))
 	if j.phase != Running {
 		return append(b, '}')
 	}

@@ -34,6 +34,7 @@ type job struct {
 	rate      float64       // work per time while running
 	served    time.Duration // GPU-time held until heldSince
 	heldSince time.Duration
+	readings  *[]Reading // nil if there are none; never written through, as copies of the job share it
 }
 
 // State is the full state of a cluster, for the driver that owns it: a simulator or a production adapter. The driver moves time

@@ -235,6 +235,7 @@ func (m *machine) commit(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "anything breaks") == 0 {
 		m.breaks(t)
 	}
+	m.measure(t)
 	m.lend(t)
 	m.grow(t)
 	for i := range m.s.Jobs() {

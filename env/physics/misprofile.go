@@ -3,7 +3,6 @@ package physics
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -56,7 +55,7 @@ func (e Misprofile) factor(s *cluster.View, job cluster.JobID) float64 {
 	kind := uint64(1 + cmp.Compare(workers, spec.Workers))
 	kind = 3*kind + uint64(1+held(p, spec.Request))
 	kind = 2*kind + bit(len(p) > int((workers+s.MostGPUs()-1)/s.MostGPUs()))
-	kind = 2*kind + bit(beside(s, job))
+	kind = 2*kind + bit(s.Sharing(job))
 	x := fold(fold(fnvBasis^e.Seed, spec.Model), gpuType(s, p))
 	u := float64(scramble((x^kind)*fnvPrime)>>11) / (1 << 53)
 	return math.Exp((2*u - 1) * math.Log1p(e.Within))
@@ -86,23 +85,6 @@ func held(p cluster.Placement, want cluster.Amount) int {
 		}
 	}
 	return more
-}
-
-// beside reports whether another job is on one of the job's GPUs.
-func beside(s *cluster.View, job cluster.JobID) bool {
-	for _, q := range s.Placement(job) {
-		if q.GPUMilli == cluster.WholeGPU || s.Shared(q.Server) == 0 {
-			continue
-		}
-		for _, other := range s.Residents(q.Server) {
-			if other != job && slices.ContainsFunc(s.GPUsOn(job, q.Server), func(g int32) bool {
-				return slices.Contains(s.GPUsOn(other, q.Server), g)
-			}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func bit(is bool) uint64 {
