@@ -179,7 +179,7 @@ func (p *envPlay) carryOut(r *playRound) error {
 		r.Refused = append(r.Refused, playRefused{x.Candidate, x.Reason.String()})
 	}
 	for i := range news {
-		if news[i].Kind != sim.End {
+		if k := news[i].Kind; k != sim.End && k != sim.Measure {
 			r.Changes = append(r.Changes, changeOf(p.env.Log(), &news[i]))
 		}
 	}

@@ -106,6 +106,8 @@ func (a *audit) record(r *sim.Record) {
 		a.need(r)
 	case sim.Fail, sim.Repair:
 		a.breakdown(r)
+	case sim.Measure:
+		a.measure(r)
 	case sim.End:
 		a.end(r)
 	default:
@@ -123,6 +125,7 @@ func (a *audit) settled(r *sim.Record, inclusive bool) {
 			a.fail("before %v at %v: job %d, submitted at %v, has not finished at %v", r.Kind, r.At, i, submit, j.ends)
 		}
 	}
+	a.measuredUntil(r)
 	failed := 0
 	for _, o := range a.log.Config.Outages {
 		if over(o.From) {

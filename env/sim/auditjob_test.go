@@ -23,6 +23,7 @@ type account struct {
 	ends                  time.Duration // when the job will have done its work at this rate
 	exact                 float64       // the same work, not rounded
 	pieces                int           // the number of roundings since exact and work were equal
+	measured              time.Duration // when it was last measured
 }
 
 // job applies a record that concerns a job.

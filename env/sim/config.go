@@ -17,7 +17,9 @@ type Config struct {
 	// Misprofile distorts the speeds that the simulator reports to schedulers. Jobs still run at the speeds of Physics. The event
 	// log does not contain it.
 	Misprofile physics.Misprofile
-	Restart    Restart
+	// Readings describes how the throughput of running jobs is measured. The zero value measures nothing.
+	Readings Readings
+	Restart  Restart
 	// Outages lists the failures of the episode. Schedulers learn of each failure when it happens.
 	Outages []Outage
 	// Demand lists, in order of time, what the inference pool needs and how many servers it offers to lend. If it is empty, the
@@ -86,6 +88,9 @@ func (c *Config) validateOn(servers int, spec func(cluster.ServerID) *cluster.Se
 	}
 	if r.Save > 0 && r.Interval == 0 {
 		return fmt.Errorf("checkpoint save %v without an interval, want both or none", r.Save)
+	}
+	if err := c.Readings.validate(); err != nil {
+		return err
 	}
 	pool := int32(0)
 	for i := range servers {

@@ -33,6 +33,12 @@ func drawConfig(t *rapid.T) sim.Config {
 	if rapid.IntRange(0, 2).Draw(t, "cut off") == 0 {
 		cfg.Horizon = 1 + drawTime(t, "horizon", 9000)
 	}
+	if rapid.Bool().Draw(t, "with readings") {
+		cfg.Readings = sim.Readings{
+			Interval: 1 + drawTime(t, "interval of readings", 300), Noise: rapid.SampledFrom([]float64{0, 0, 0.05, 1}).Draw(t, "noise"),
+			Seed: rapid.Uint64().Draw(t, "seed of readings"),
+		}
+	}
 	return cfg
 }
 

@@ -23,7 +23,7 @@ func (s *Sim) Fork(dst *Sim) {
 	dst.works = append(old.works[:0], s.works...)
 	dst.events = append(old.events[:0], s.events...)
 	dst.scratch = scratch{
-		ended: old.ended[:0], launched: old.launched[:0],
+		ended: old.ended[:0], launched: old.launched[:0], readings: old.readings[:0],
 		touched: append(old.touched[:0], s.touched...),
 	}
 	dst.log, dst.watch = Log{off: true}, nil

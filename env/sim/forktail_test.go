@@ -80,7 +80,7 @@ func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decision
 		st := s.State()
 		for id := range cluster.JobID(st.Jobs()) {
 			if st.Phase(id) != cluster.Unsubmitted {
-				fmt.Fprintln(&b, id, st.Phase(id), st.Progress(id), st.Since(id), st.PlannedRate(id), st.Attained(id), st.GPUs(id))
+				fmt.Fprintln(&b, id, st.Phase(id), st.Progress(id), st.Since(id), st.PlannedRate(id), st.Attained(id), st.GPUs(id), st.Readings(id))
 			}
 		}
 	}

@@ -25,11 +25,12 @@ const (
 	Interrupt // a job is stopped by a failure or because its server is seized
 	Need      // from now on the inference pool needs and offers the amounts of Config.Demand[Index]
 	Seize     // a server on loan is taken back by force, because its deadline has passed
+	Measure   // the throughput of a running job is measured: see Log.Speed
 	End
 )
 
 var kindNames = [...]string{"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "fail", "repair",
-	"interrupt", "need", "seize", "end", "unsubmitted"}
+	"interrupt", "need", "seize", "measure", "end", "unsubmitted"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -39,7 +40,7 @@ type Record struct {
 	Kind   Kind
 	Job    cluster.JobID    // for kinds that concern a job
 	Server cluster.ServerID // for loan, reclaim, seize, fail and repair
-	Index  int32            // fail and repair: the GPU, -1 for the whole server; need: index into Config.Demand
+	Index  int32            // fail, repair: the GPU, -1 for the whole server; need: index into Config.Demand; measure: see Log.Speed
 	pieces span
 	gpus   span
 }
@@ -56,7 +57,8 @@ type Log struct {
 	Records   []Record
 	pieces    []cluster.Piece
 	gpus      []int32
-	off       bool // in a fork: nothing is recorded
+	speeds    []float64 // by Record.Index of the records of kind Measure
+	off       bool      // in a fork: nothing is recorded
 }
 
 // Placement returns the placement that the record gave its job, nil if it gave none. Read only.
@@ -66,6 +68,9 @@ func (l *Log) Placement(r *Record) cluster.Placement {
 
 // GPUs returns the GPU indices of the record's placement, one per worker, piece by piece. Read only.
 func (l *Log) GPUs(r *Record) []int32 { return l.gpus[r.gpus.from:r.gpus.to] }
+
+// Speed returns the throughput in a record of kind Measure, in the unit of physics.Throughput.
+func (l *Log) Speed(r *Record) float64 { return l.speeds[r.Index] }
 
 // newLog returns an empty log with enough memory to submit, start and finish every job once.
 func newLog(cfg Config, jobs []trace.Job) Log {
@@ -100,6 +105,14 @@ func (l *Log) place(r *Record, p cluster.Placement, gpus []int32) {
 	r.pieces.from, r.gpus.from = uint32(len(l.pieces)), uint32(len(l.gpus))
 	l.pieces, l.gpus = append(l.pieces, p...), append(l.gpus, gpus...)
 	r.pieces.to, r.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
+}
+
+func (l *Log) reading(r reading, speed float64) {
+	if l.off {
+		return
+	}
+	l.append(Record{At: r.at, Kind: Measure, Job: r.job, Index: int32(len(l.speeds))})
+	l.speeds = append(l.speeds, speed)
 }
 
 func (l *Log) end(at time.Duration, o Outcome) {

@@ -23,6 +23,7 @@ var soak = flag.Duration("soak", 0, "play random episodes at least for so long")
 //     checkpoint when it is interrupted.
 //   - Failures, repairs, needs, arrivals and deadlines happen at their instants, servers are seized only when overdue, and the
 //     end has a reason.
+//   - A job is measured exactly when it has run at the same speed for the interval.
 //   - The same seed gives the same log, byte for byte, and so do reading the log back and replaying it.
 func TestRandomEpisodes(t *testing.T) {
 	var seen tally
@@ -97,6 +98,7 @@ func (y *tally) report(t *testing.T) {
 	for _, name := range []string{
 		"begin warm", "terminate", "end at the horizon", "respeed a job", "share a GPU", "cross servers", "lose work",
 		"submit", "start", "resize", "preempt", "migrate", "loan", "reclaim", "finish", "fail", "repair", "interrupt", "need", "seize",
+		"measure",
 	} {
 		if y.with[name] < y.played/100 {
 			t.Errorf("%d of %d episodes %s, want one of a hundred", y.with[name], y.played, name)

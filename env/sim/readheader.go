@@ -13,7 +13,7 @@ import (
 
 var headerFields = []string{
 	"format", "version", "scheduler", "physics", "restart", "horizon", "jobs", "servers",
-	"grace", "per_gpu", "quotas", "outages", "demand", "warm",
+	"grace", "per_gpu", "quotas", "outages", "demand", "warm", "readings",
 }
 
 const headerNeeds = 0b11111111
@@ -56,6 +56,8 @@ func (p *parser) header() error {
 			})
 		case "warm":
 			c.Warm = int(r.Number(0, maxLogJobs))
+		case "readings":
+			c.Readings = p.readings()
 		}
 	})
 	r.End()
@@ -85,6 +87,28 @@ func (p *parser) restart() (v Restart) {
 			return
 		}
 		*times[field] = p.duration(maxTime)
+	})
+	return v
+}
+
+var readingFields = []string{"interval", "noise", "seed"}
+
+func (p *parser) readings() (v Readings) {
+	r := p.r
+	r.Object(readingFields, 1<<len(readingFields)-1, func(field int) {
+		var err error
+		switch readingFields[field] {
+		case "interval":
+			v.Interval = time.Duration(r.Number(1, int64(maxTime)))
+		case "noise":
+			if v.Noise, err = strconv.ParseFloat(string(r.Numeral()), 64); err != nil || !(v.Noise >= 0 && v.Noise <= MaxNoise) {
+				r.Refuse(fmt.Sprintf("a number from 0 to %d", MaxNoise))
+			}
+		case "seed":
+			if v.Seed, err = strconv.ParseUint(string(r.Numeral()), 10, 64); err != nil {
+				r.Refuse(fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)))
+			}
+		}
 	})
 	return v
 }

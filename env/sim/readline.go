@@ -14,7 +14,7 @@ import (
 var lineFields = []string{
 	"at", "kind", "job", "server", "pieces", "terminated", "truncated", "name", "workers", "gpu_milli", "work", "status",
 	"user", "tenant", "min_workers", "max_workers", "cpu_milli", "mem_mib", "estimate", "model", "group", "stages", "tensor",
-	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where", "ran",
+	"gpu_type", "mixed", "gpu_mem_mib", "gpu", "need", "offer", "where", "ran", "speed",
 }
 
 var statuses = []string{trace.Unknown.String(), trace.Passed.String(), trace.Failed.String(), trace.Killed.String()}
@@ -31,7 +31,7 @@ var (
 	needs = [...]uint32{
 		Submit: submits, Start: placed, Resize: placed, Preempt: ofJob, Migrate: placed, Loan: ofServer, Reclaim: ofServer,
 		Finish: ofJob, Fail: ofServer, Repair: ofServer, Interrupt: ofJob, Need: strictjson.Bits(lineFields, "need", "offer"),
-		Seize: ofServer, End: 0, unsubmitted: submits,
+		Seize: ofServer, Measure: ofJob | strictjson.Bits(lineFields, "speed"), End: 0, unsubmitted: submits,
 	}
 
 	ofGPU    = strictjson.Bits(lineFields, "gpu")
@@ -95,6 +95,12 @@ func (p *parser) recordField(field string, rec *Record, d *Demand) bool {
 		d.Need = r.Number(0, math.MaxInt64)
 	case "offer":
 		d.Offer = r.Count(0)
+	case "speed":
+		speed, err := strconv.ParseFloat(string(r.Numeral()), 64)
+		if err != nil || !(speed > 0 && speed <= math.MaxFloat64) {
+			r.Refuse("a number above 0")
+		}
+		rec.Index, l.speeds = int32(len(l.speeds)), append(l.speeds, speed)
 	default:
 		return false
 	}
@@ -193,7 +199,7 @@ func (p *parser) check(rec *Record, seen uint32) {
 // index sets Record.Index. The records of kind Need must come in the order of the header's demand.
 func (p *parser) index(rec *Record, d Demand) {
 	switch rec.Kind {
-	case Fail, Repair:
+	case Fail, Repair, Measure:
 		return
 	case Need:
 		d.At = rec.At

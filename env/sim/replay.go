@@ -118,7 +118,7 @@ func (p *player) match() error {
 func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
 	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server && x.Index == y.Index &&
 		slices.Equal(a.Placement(x), b.Placement(y)) && slices.Equal(a.GPUs(x), b.GPUs(y)) &&
-		(x.Kind != End || a.Outcome == b.Outcome)
+		(x.Kind != End || a.Outcome == b.Outcome) && (x.Kind != Measure || a.Speed(x) == b.Speed(y))
 }
 
 // describe returns the record as text, without its time.
@@ -130,6 +130,8 @@ func (l *Log) describe(r *Record) string {
 		return fmt.Sprintf("%v server %d GPU %d", r.Kind, r.Server, r.Index)
 	case Need:
 		return fmt.Sprintf("need %+v", l.Config.Demand[r.Index])
+	case Measure:
+		return fmt.Sprintf("measure job %d at speed %v", r.Job, l.Speed(r))
 	case End:
 		return fmt.Sprintf("end %+v", l.Outcome)
 	case Start, Resize, Migrate:
@@ -151,14 +153,16 @@ func (p *player) propose(tx *cluster.Txn) error {
 			return p.refuse(next, err)
 		}
 	}
-	for next < len(p.old.Records) && p.old.Records[next].Kind == Need {
-		next++ // the simulator calls no scheduler for a Need record that does not change the offer
+	for next < len(p.old.Records) && silent(p.old.Records[next].Kind) {
+		next++
 	}
 	switch last := len(p.old.Records) - 1; {
 	case next <= last:
 		p.wake(tx, &p.old.Records[next])
 	case p.old.Records[last].Kind == Need: // the original scheduler failed at a later instant that left no record
 		tx.WakeAt(p.old.Records[last].At + 1)
+	case p.old.Records[last].Kind == Measure: // it failed then or later
+		tx.WakeAt(p.old.Records[last].At)
 	}
 	return nil
 }
@@ -175,6 +179,10 @@ func (p *player) wake(tx *cluster.Txn, r *Record) {
 		tx.WakeAt(r.At)
 	}
 }
+
+// silent reports whether the simulator may record an event of this kind without calling a scheduler. It calls one for a Need
+// record that changes the offer.
+func silent(k Kind) bool { return k == Need || k == Measure }
 
 func operation(k Kind) bool { return slices.Contains(kindOf[:], k) }
 

@@ -61,7 +61,8 @@ func (s *Sim) Resume(cfg *Config, from *cluster.View, rest Rest) error {
 	*s = Sim{
 		cfg: *cfg, jobs: rest.Future, first: first, works: works, state: state, finish: s.finish, wake: cluster.Never,
 		left: len(from.Pending()) + len(from.Running()) + len(rest.Future), events: s.events[:0], log: Log{off: true},
-		scratch: scratch{ended: s.ended[:0], touched: append(s.touched[:0], from.Running()...), launched: s.launched[:0]},
+		scratch: scratch{ended: s.ended[:0], touched: append(s.touched[:0], from.Running()...), launched: s.launched[:0],
+			readings: s.readings[:0]},
 	}
 	if s.cfg.Physics == nil {
 		s.cfg.Physics = physics.Ideal()

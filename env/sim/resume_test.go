@@ -229,7 +229,7 @@ func portray(t rapid.TB, s *cluster.State) string {
 	for id := range cluster.JobID(s.Jobs()) {
 		fmt.Fprintln(&b, id, s.Spec(id), s.Phase(id), s.Starts(id), s.Progress(id), s.Attained(id), s.Placement(id), s.GPUs(id))
 		done, from, rate := s.Course(id)
-		fmt.Fprintln(&b, done, from, rate)
+		fmt.Fprintln(&b, done, from, rate, s.Readings(id))
 	}
 	return b.String()
 }

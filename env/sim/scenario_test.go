@@ -102,6 +102,8 @@ func timeline(l *sim.Log) string {
 		case sim.Need:
 			d := &l.Config.Demand[r.Index]
 			fmt.Fprintf(&b, "%s need %d offer %d\n", at, d.Need, d.Offer)
+		case sim.Measure:
+			fmt.Fprintf(&b, "%s measure %s %.5g\n", at, l.Jobs[r.Job].Name, l.Speed(r))
 		case sim.End:
 			reason := l.Outcome.Truncated
 			if l.Outcome.Terminated {

@@ -24,6 +24,7 @@ import (
 //	demand 10s need=500 offer=1
 //	grace 30s
 //	horizon 90s
+//	readings 60s
 //	job a submit=0s workers=8 work=60s min=1 max=16 share=500 cpu=3000 mem=64000 model=gpt2-1.5b stages=2 tensor=2 type=T4 mixed=1
 func parseScenario(t *testing.T, text string) (cfg sim.Config, jobs []trace.Job) {
 	t.Helper()
@@ -72,6 +73,8 @@ func parseScenario(t *testing.T, text string) (cfg sim.Config, jobs []trace.Job)
 			cfg.Demand = append(cfg.Demand, sim.Demand{At: o.parse(f[1]), Need: int64(o.number("need")), Offer: o.number("offer")})
 		case "grace":
 			cfg.Grace = o.parse(f[1])
+		case "readings":
+			cfg.Readings.Interval = o.parse(f[1])
 		case "horizon":
 			cfg.Horizon = o.parse(f[1])
 		case "job":

@@ -52,6 +52,7 @@ type scratch struct {
 	ended    []cluster.JobID
 	touched  []cluster.JobID // jobs whose speed may have changed
 	launched []cluster.JobID // jobs launched by the current Commit; their speed already considers all its operations
+	readings []reading       // those that are due
 }
 
 // New returns an episode before its first event. It keeps the jobs without copying and never changes them; a job's id is its
@@ -154,12 +155,14 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs wait, and nothing runs, arrives or wakes", len(s.state.Pending()))})
 	case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
 		s.watched(s.cfg.Horizon)
+		s.measure(s.cfg.Horizon)
 		s.state.Advance(max(s.cfg.Horizon, s.state.Now()))
 		return s.end(Outcome{Truncated: horizonReached(s.cfg.Horizon)})
 	case at == cluster.Never:
 		return s.end(Outcome{Truncated: fmt.Sprintf("%d jobs run past the end of time", s.finish.len())})
 	}
 	s.watched(at)
+	s.measure(at)
 	s.pass(at)
 	s.state.Advance(at)
 	s.completeAll(at)

@@ -38,7 +38,8 @@ const (
 // fields if they are 0 or empty: of a job user, tenant, min_workers, max_workers, cpu_milli, mem_mib, gpu_mem_mib, model, group,
 // stages, tensor, gpu_type, mixed and estimate; of a server gpu_type, gpu_mem_mib and rack; of the header warm, grace, per_gpu,
 // quotas ([{"tenant":"t","gpus":8}]), outages ([[from,to,server,gpu]], gpu -1 for the whole server) and demand
-// ([[at,need,offer]], need in thousandths of servers). The last record of a truncated episode has "truncated" with the reason. A
+// ([[at,need,offer]], need in thousandths of servers), and readings ({"interval":60000000000,"noise":0.05,"seed":7}). A record of
+// kind measure has "speed", the measured throughput. The last record of a truncated episode has "truncated" with the reason. A
 // job that was not submitted has a line of kind "unsubmitted" with its submit time as "at". Write returns an error if
 // physics.Parse does not accept the physics's name or if a text is not printable UTF-8.
 func (l *Log) Write(w io.Writer) error {
@@ -124,6 +125,11 @@ func (l *Log) appendHeader(b []byte) []byte {
 		d := &c.Demand[i]
 		return fmt.Appendf(b, "[%d,%d,%d]", d.At, d.Need, d.Offer)
 	})
+	if m := &c.Readings; *m != (Readings{}) {
+		b = appendInt(b, `,"readings":{"interval":`, int64(m.Interval))
+		b = appendFloat(b, `,"noise":`, m.Noise)
+		b = append(strconv.AppendUint(append(b, `,"seed":`...), m.Seed, 10), '}')
+	}
 	b = append(b, `,"servers":[`...)
 	for all, i := l.Config.Cluster.Servers, 0; i < len(all); {
 		if i > 0 {
@@ -213,6 +219,9 @@ func (l *Log) appendRecord(b []byte, r *Record) []byte {
 		d := &l.Config.Demand[r.Index]
 		b = appendInt(b, `,"need":`, d.Need)
 		b = appendInt(b, `,"offer":`, int64(d.Offer))
+	case Measure:
+		b = appendInt(b, `,"job":`, int64(r.Job))
+		b = appendFloat(b, `,"speed":`, l.Speed(r))
 	case End:
 		if l.Outcome.Terminated {
 			return append(b, `,"terminated":true}`...)
@@ -305,6 +314,11 @@ func appendAmount(b []byte, a cluster.Amount) []byte {
 
 func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(append(b, key...), n, 10)
+}
+
+// appendFloat appends the key and the shortest text from which the same number is read.
+func appendFloat(b []byte, key string, x float64) []byte {
+	return strconv.AppendFloat(append(b, key...), x, 'g', -1, 64)
 }
 
 // appendSome appends the key and the number, or nothing if the number is 0.

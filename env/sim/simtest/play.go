@@ -78,7 +78,8 @@ func Portray(s *cluster.View) string {
 		}
 		done, from, rate := s.Course(id)
 		left, ok := s.QuotaLeft(id)
-		fmt.Fprintln(&b, id, s.Phase(id), s.Starts(id), s.Placement(id), s.GPUs(id), s.Attained(id), done, from, rate, left, ok)
+		fmt.Fprintln(&b, id, s.Phase(id), s.Starts(id), s.Placement(id), s.GPUs(id), s.Attained(id), done, from, rate, left, ok,
+			s.Readings(id))
 	}
 	return b.String()
 }

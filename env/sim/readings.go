@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// Readings describes how the throughput of running jobs is measured. The zero value measures nothing.
+//
+// A running job is measured once whenever it has progressed for Interval at the same speed: Interval after it starts, restarts,
+// moves or resizes, and Interval after another job has changed its speed. It is not measured again before its speed or its
+// placement changes, as its throughput stays the same. A reading is thus the mean throughput over the last Interval. It is the
+// job's speed, in the unit of physics.Throughput, times exp(Noise·z). z is standard normal and drawn from Seed, the job's name
+// and the instant, so that a reading depends on how the job itself runs and on nothing else. Schedulers see it at their next
+// decision; it causes none.
+type Readings struct {
+	Interval time.Duration
+	Noise    float64
+	Seed     uint64
+}
+
+func (r *Readings) validate() error {
+	if r.Interval < 0 || !(r.Noise >= 0 && r.Noise <= MaxNoise) || r.Interval == 0 && *r != (Readings{}) {
+		return fmt.Errorf("readings every %v with noise %v, want an interval above 0 and noise from 0 to %d, or neither",
+			r.Interval, r.Noise, MaxNoise)
+	}
+	return nil
+}
+
+// MaxNoise is the largest standard deviation of the logarithm of readings.
+const MaxNoise = 2
+
+// reading is a reading that is due.
+type reading struct {
+	at  time.Duration
+	job cluster.JobID
+}
+
+// measure takes the readings that are due after now, up to the given instant. No job's speed changes in between. Like pass, it
+// also records the demand before each reading.
+func (s *Sim) measure(until time.Duration) {
+	every := s.cfg.Readings.Interval
+	if every == 0 {
+		return
+	}
+	s.readings = s.readings[:0]
+	for _, id := range s.state.Running() {
+		if at := later(s.state.Since(id), every); at > s.state.Now() && at <= until {
+			s.readings = append(s.readings, reading{at, id})
+		}
+	}
+	slices.SortFunc(s.readings, func(a, b reading) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.job, b.job)) })
+	for _, r := range s.readings {
+		s.pass(r.at)
+		s.state.Advance(r.at)
+		speed := s.state.PlannedRate(r.job) * physics.Throughput(s.cfg.Physics, &s.state.View, r.job)
+		speed *= s.cfg.Readings.noise(s.state.Spec(r.job).Name, r.at)
+		s.state.AddReading(r.job, cluster.Reading{At: r.at, Speed: speed, Configuration: s.state.Configuration(r.job)})
+		s.log.reading(r, speed)
+	}
+}
+
+// noise returns the factor of a reading.
+func (r *Readings) noise(job string, at time.Duration) float64 {
+	if r.Noise == 0 {
+		return 1
+	}
+	draw := rng.Stream(r.Seed, "reading", job, strconv.FormatInt(int64(at), 10))
+	return math.Exp(r.Noise * draw.NormFloat64())
+}
