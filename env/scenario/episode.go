@@ -19,9 +19,9 @@ type Episode struct {
 }
 
 // Episode returns the i-th window of a split. Time 0 is its first arrival. The episode has the estimates that the scenario sets,
-// failures, inference demand, and the jobs that already run or wait. Noisy estimates, profile errors, failures and the phase of
-// the demand are drawn from streams named after the seed and the window, so they are the same for every policy that runs the same
-// case.
+// failures, inference demand, and the jobs that already run or wait. Noisy estimates, profile errors, the noise of readings,
+// failures and the phase of the demand are drawn from streams named after the seed and the window, so they are the same for every
+// policy that runs the same case.
 func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
 	return s.episode(split, i, seed, s.scenario.Estimates)
 }
@@ -51,6 +51,7 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	if within := s.scenario.ProfileError; within > 0 {
 		e.Config.Misprofile = physics.Misprofile{Within: within, Seed: rng.Derive(seed, "scenario", "profiles", name)}
 	}
+	e.Config.Readings = s.scenario.Readings.seeded(rng.Derive(seed, "scenario", "readings", name))
 	until := s.until(e.Jobs)
 	e.Config.Outages = s.outages(name, seed, until)
 	e.Config.Demand = s.demand.from(rng.Stream(seed, "scenario", "demand", name), until)

@@ -46,6 +46,8 @@ type Scenario struct {
 	// ProfileError is the maximum error of the speed profiles that schedulers see: profiles are wrong by a factor of up to 1 +
 	// ProfileError.
 	ProfileError float64 `yaml:"profile_error,omitempty"`
+	// Readings describes how the throughput of running jobs is measured. By default nothing is.
+	Readings Readings `yaml:"readings,omitempty"`
 	// Seeds are the seeds with which an evaluation runs every window by default.
 	Seeds []uint64 `yaml:"seeds,flow"`
 

@@ -1,0 +1,50 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
+	const interval, noise = "readings.interval=5m", "readings.noise=0.05"
+	none := builtinSource(t, "embedded-physics-v1", "window.warm=50")
+	some := builtinSource(t, "embedded-physics-v1", "window.warm=50", interval, noise)
+	a, b := episode(t, none, Test, 1, 5), episode(t, some, Test, 1, 5)
+	other, window := episode(t, some, Test, 1, 6), episode(t, some, Test, 2, 5)
+	got := b.Config.Readings
+	if got.Interval != 5*time.Minute || got.Noise != 0.05 || got == other.Config.Readings || got == window.Config.Readings {
+		t.Errorf("%+v, with another seed %+v, in another window %+v: want 5m, 0.05 and three seeds", got, other.Config.Readings,
+			window.Config.Readings)
+	}
+	if again := episode(t, some, Test, 1, 5); bytesOf(&again) != bytesOf(&b) {
+		t.Error("the same case came out otherwise")
+	}
+	if a.Config.Readings != (sim.Readings{}) {
+		t.Errorf("by default %+v, want none", a.Config.Readings)
+	}
+	b.Config.Readings = sim.Readings{}
+	if bytesOf(&a) != bytesOf(&b) {
+		t.Error("readings changed more than readings")
+	}
+	if d := digestOf(t, none); d == digestOf(t, some) {
+		t.Errorf("with and without readings the digest is %s", d)
+	}
+	zero := builtinSource(t, "embedded-physics-v1", "window.warm=50", "readings.interval=0s", "readings.noise=0")
+	if digestOf(t, zero) != digestOf(t, none) {
+		t.Error("an interval of 0 is another scenario, want the same")
+	}
+	for _, bad := range []string{"interval=-1s", "interval=1ms", "noise=0.1", "noise=-0.1"} {
+		if _, err := Load("embedded-physics-v1", "readings."+bad); err == nil || !strings.Contains(err.Error(), "readings.interval") {
+			t.Errorf("readings.%s: error %v, want one about readings.interval", bad, err)
+		}
+	}
+	for _, bad := range []string{"noise=-0.1", "noise=1.1", "noise=.nan"} {
+		_, err := Load("embedded-physics-v1", interval, "readings."+bad)
+		if err == nil || !strings.Contains(err.Error(), "readings.noise") {
+			t.Errorf("readings.%s: error %v, want one about readings.noise", bad, err)
+		}
+	}
+}
