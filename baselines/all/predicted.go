@@ -109,7 +109,9 @@ func declareASRPT(s *baselines.Settings) maker {
 	chosen := predictor(s)
 	option.Choice(&s.Set, &c.Start, "start", asrpt.StartRules(),
 		"when a job may start: once it has ended on the virtual machine, or at once in the projected order", "reconstructed (70 %)")
-	s.Bool(&c.Backfill, "backfill", "whether later jobs start when one does not fit", "reconstructed (60 %)")
+	option.Choice(&s.Set, &c.Backfill, "backfill", asrpt.Backfills(),
+		"whether later jobs start when one does not fit: none, all that fit, or (easy) those that by predictions do not delay it",
+		"reconstructed (60 %); easy is EASY backfilling (Lifka, JSSPP 1995), which the paper's abstract does not mention")
 	option.Choice(&s.Set, &c.Work, "work", asrpt.Works(),
 		"the time of an iteration on the virtual machine: on the best placement, the most scattered one, or their mean",
 		"reconstructed (65 %)")

@@ -18,10 +18,11 @@ func BenchmarkDecision(b *testing.B) {
 		change func(*Config)
 	}{
 		{"default", func(*Config) {}},
-		{"backfill", func(c *Config) { c.Backfill = true }},
+		{"backfill", func(c *Config) { c.Backfill = anyBackfill }},
+		{"easy backfill", func(c *Config) { c.Backfill = easyBackfill }},
 		{"projected", func(c *Config) { c.Start = projectedOrder }},
-		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = projectedOrder, true }},
-		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = true, 0, &placement.BestFit{} }},
+		{"projected, backfill", func(c *Config) { c.Start, c.Backfill = projectedOrder, anyBackfill }},
+		{"backfill, no delay, bestfit", func(c *Config) { c.Backfill, c.Tau, c.Placer = anyBackfill, 0, &placement.BestFit{} }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			config := Default()

@@ -46,9 +46,8 @@ type Predictor interface {
 
 // Config are the options of the scheduler.
 type Config struct {
-	Start StartRule
-	// Backfill lets later jobs start when one does not fit. Reconstructed: 60 % that the first in the queue blocks the others.
-	Backfill bool
+	Start    StartRule
+	Backfill Backfill
 	Work     Work
 
 	// The delay rule holds a job back if the GPUs found for it would make it slow: if α_max / α_min is at least Theta and α of the
@@ -71,7 +70,7 @@ type Config struct {
 // Default returns the default options, without a predictor.
 func Default() Config {
 	return Config{
-		Start: atVirtualCompletion, Work: workMin,
+		Start: atVirtualCompletion, Backfill: noBackfill, Work: workMin,
 		Theta: 1.5, Epsilon: 0.1, Tau: 0.5, Overtake: true,
 		Comm: DefaultComm(),
 	}

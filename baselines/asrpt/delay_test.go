@@ -103,7 +103,7 @@ func TestDelayRule(t *testing.T) {
 		c.Theta = rapid.Float64Range(1, 8).Draw(t, "theta")
 		c.Epsilon = rapid.Float64Range(0, 1).Draw(t, "epsilon")
 		c.Overtake = rapid.Bool().Draw(t, "overtake")
-		c.Backfill = rapid.Bool().Draw(t, "backfill")
+		c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
 		o := &observer{Placer: NewHeavyEdge(c.Comm), t: t, c: c}
 		c.Placer = watched{o}
 		o.Scheduler = New("a-srpt", c)

@@ -17,7 +17,7 @@
 //   - the work on the virtual machine, (GPUs of the job / GPUs of the cluster) x predicted iterations x α_min: 80 %; α_min rather
 //     than another α: 65 %; what really happens never corrects the virtual machine: 70 %;
 //   - a job starts after it has ended on the virtual machine (70 %), or as soon as GPUs are free, in projected order (30 %),
-//     see [StartRule]; the first job in the queue blocks the others (60 %), see Config.Backfill;
+//     see [StartRule]; the first job in the queue blocks the others (60 %), see [Backfill];
 //   - the delay rule for jobs that communicate much: the paper has one; its form: 45 %; other jobs may overtake a job that it
 //     holds back: 55 %; its constants are our own;
 //   - servers: as few as possible (65 %), the fullest if one can hold the job (45 %), see [NewHeavyEdge]; for the mapping by

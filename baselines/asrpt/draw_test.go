@@ -172,7 +172,7 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []trace.Job) {
 func drawOptions(t *rapid.T) func() Config {
 	c := Default()
 	c.Start = rapid.SampledFrom(StartRules()).Draw(t, "start")
-	c.Backfill = rapid.Bool().Draw(t, "backfill")
+	c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
 	c.Overtake = rapid.Bool().Draw(t, "overtake")
 	c.Work = rapid.SampledFrom(Works()).Draw(t, "work")
 	c.Tau = rapid.SampledFrom([]float64{0, 0.5, 2}).Draw(t, "tau")

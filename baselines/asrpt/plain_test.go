@@ -66,15 +66,24 @@ func (p *plain) Schedule(tx *cluster.Txn) error {
 	s := tx.View()
 	p.advance(s.Now())
 	p.note(tx)
+	head := cluster.JobID(-1) // the first that does not fit
+	spare, from := int64(0), time.Duration(0)
 	for _, id := range p.line(s) {
+		late := head >= 0 && s.Now()+p.rest(s, id) > from
+		if p.Backfill == easyBackfill && late && s.Spec(id).GPUMilli() > spare {
+			continue
+		}
 		mark := tx.Mark()
 		fits, err := p.Placer.Place(tx, id)
 		if err != nil {
 			return err
 		}
 		switch {
-		case !fits && !p.Backfill:
+		case !fits && p.Backfill == noBackfill:
 			return p.wake(tx)
+		case !fits && head < 0:
+			head = id
+			from, spare = p.promise(s, id)
 		case !fits:
 		case p.Tau > 0 && p.delay(tx, id):
 			tx.Rollback(mark)
@@ -83,9 +92,44 @@ func (p *plain) Schedule(tx *cluster.Txn) error {
 			}
 		default:
 			delete(p.entered, id)
+			if late {
+				spare -= s.Placement(id).GPUMilli()
+			}
 		}
 	}
 	return p.wake(tx)
+}
+
+// promise returns when enough GPUs will be free for a job, and how many thousandths more will be free then.
+func (p *plain) promise(s *cluster.View, id cluster.JobID) (from time.Duration, spare int64) {
+	ends := map[cluster.JobID]time.Duration{}
+	instants := []time.Duration{s.Now()}
+	for _, r := range s.Running() {
+		seconds := p.rest(s, r).Seconds() / s.PlannedRate(r)
+		ends[r] = max(s.Now(), s.Since(r)) + max(time.Duration(math.Round(seconds*1e9)), 1)
+		instants = append(instants, ends[r])
+	}
+	slices.Sort(instants)
+	for _, at := range instants {
+		free := s.FreeTotal() * cluster.WholeGPU
+		for r, end := range ends {
+			if end <= at {
+				free += s.Placement(r).GPUMilli()
+			}
+		}
+		if spare = free - s.Spec(id).GPUMilli(); spare >= 0 {
+			return at, spare
+		}
+	}
+	return math.MaxInt64, spare
+}
+
+// rest returns how much longer a job would run by its prediction; one that has outlived it, as long again.
+func (p *plain) rest(s *cluster.View, id cluster.JobID) time.Duration {
+	if left := p.least[id] - s.Progress(id); left > 0 {
+		return left
+	}
+	return s.Progress(id)
 }
 
 func (p *plain) note(tx *cluster.Txn) {

@@ -53,6 +53,7 @@ type scheduler struct {
 	classOf   map[classKey]int32
 	pass      int64 // number of the present decision
 	changes   int64 // counts decisions and starts
+	reserved  reservation
 }
 
 // job is what the scheduler remembers of a job.
@@ -185,6 +186,7 @@ func (a *scheduler) work(s *cluster.View, id cluster.JobID) time.Duration {
 func (a *scheduler) start(tx *cluster.Txn) error {
 	a.pass++
 	a.changes++
+	a.reserved.made = false
 	kept, goOn := 0, true
 	for i, id := range a.queue {
 		started := false
@@ -222,8 +224,8 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 	s := tx.View()
 	j := &a.jobs[id]
 	c := &a.classes[j.class]
-	if c.refused == a.pass {
-		return false, a.Backfill, nil
+	if c.refused == a.pass || a.delays(s, id) {
+		return false, a.Backfill != noBackfill, nil
 	}
 	until := a.until(s, id)
 	if until > s.Now() && c.slow == a.changes {
@@ -237,7 +239,8 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 		return false, false, err
 	case !fits:
 		c.refused = a.pass
-		return false, a.Backfill, nil
+		a.reserve(s, id)
+		return false, a.Backfill != noBackfill, nil
 	case until > s.Now() && a.beliefs.slowdown(s, s.Spec(id), s.Placement(id)) > (1+a.Epsilon)*(1+rounding):
 		tx.Rollback(mark)
 		c.slow = a.changes
@@ -246,6 +249,7 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 	}
 	a.changes++
 	j.waiting = false
+	a.backfilled(s, id)
 	return true, true, nil
 }
 

@@ -59,7 +59,7 @@ func TestScheduler(t *testing.T) {
 14s start 1
 30s finish 1
 `},
-		{"with backfill", example, func(c *Config) { c.Backfill = true }, `
+		{"with backfill", example, func(c *Config) { c.Backfill = anyBackfill }, `
 3s start 2
 11s finish 2
 11s start 3
