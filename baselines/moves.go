@@ -61,9 +61,9 @@ type Review struct {
 }
 
 // always returns a function that makes schedulers of a name that has been checked.
-func always(name string) func() cluster.Scheduler {
+func (g Given) always(name string) func() cluster.Scheduler {
 	return func() cluster.Scheduler {
-		s, err := New(name)
+		s, err := g.New(name)
 		if err != nil {
 			panic("baselines: " + err.Error())
 		}
@@ -72,8 +72,11 @@ func always(name string) func() cluster.Scheduler {
 }
 
 // Reviewed returns the default review of a baseline, named as in New. Its candidates include changes to running jobs.
-func Reviewed(name string) (r Review, err error) {
-	if _, err := New(name); err != nil {
+func Reviewed(name string) (Review, error) { return Given{}.Reviewed(name) }
+
+// Reviewed is like the function Reviewed, with what the baseline is given.
+func (g Given) Reviewed(name string) (r Review, err error) {
+	if _, err := g.New(name); err != nil {
 		return r, err
 	}
 	inner, _, err := CutLoan(name)
@@ -89,7 +92,7 @@ func Reviewed(name string) (r Review, err error) {
 	if m != nil {
 		r.Rule = m
 	}
-	r.Config, r.Play = candidates.Default(always(inner+loan)), always(name)
+	r.Config, r.Play = candidates.Default(g.always(inner+loan)), g.always(name)
 	r.Deltas, r.Items = true, 7
 	base, options, found := cutSuffix(inner, MenuSuffix)
 	if !found {
@@ -107,7 +110,7 @@ func Reviewed(name string) (r Review, err error) {
 		return p
 	}
 	few := slices.DeleteFunc(strings.Split(options, ":"), func(o string) bool { return o == "" || strings.HasPrefix(o, "tries=") })
-	r.Play = always(base + MenuSuffix + ":" + strings.Join(append(few, "tries=1"), ":") + move + loan)
+	r.Play = g.always(base + MenuSuffix + ":" + strings.Join(append(few, "tries=1"), ":") + move + loan)
 	return r, nil
 }
 
@@ -120,12 +123,12 @@ func Wide(name string, items int, rivals ...string) (candidates.Config, error) {
 	}
 	c := r.Config
 	c.Wide, c.Items = true, items
-	c.Base = always(name)
+	c.Base = Given{}.always(name)
 	for _, rival := range rivals {
 		if _, err := New(rival); err != nil {
 			return c, fmt.Errorf("rival: %w", err)
 		}
-		c.Rivals = append(c.Rivals, candidates.Named{Name: rival, New: always(rival)})
+		c.Rivals = append(c.Rivals, candidates.Named{Name: rival, New: Given{}.always(rival)})
 	}
 	return c, nil
 }

@@ -23,9 +23,10 @@ type Baseline struct {
 
 type maker = func(name string) cluster.Scheduler
 
-// Settings are the options of a baseline and the suffixes of its name.
+// Settings are the options of a baseline, the suffixes of its name, and what it is given.
 type Settings struct {
 	option.Set
+	Given  Given
 	menu   string // MenuSuffix with its options; "" without
 	orders bool   // the baseline takes MenuSuffix
 }
@@ -52,15 +53,15 @@ func (b Baseline) Orders() bool {
 
 // New returns a fresh scheduler with all options at their defaults.
 func (b Baseline) New() cluster.Scheduler {
-	s, err := b.make(b.Name, "", "")
+	s, err := b.make(b.Name, "", "", Given{})
 	if err != nil {
 		panic(fmt.Sprintf("baselines: defaults of %s: %v", b.Name, err))
 	}
 	return s
 }
 
-func (b Baseline) make(name, options, menu string) (cluster.Scheduler, error) {
-	s := Settings{menu: menu}
+func (b Baseline) make(name, options, menu string, given Given) (cluster.Scheduler, error) {
+	s := Settings{Given: given, menu: menu}
 	build := b.Declare(&s)
 	if err := s.Parse(options); err != nil {
 		return nil, err
@@ -82,29 +83,23 @@ const (
 //	NAME[:option=value]...[+menu[:option=value]...][+move[:option=value]...][+loan[:option=value]...][+know[:option=value]...]
 //
 // for example "sjfskip", "srtf+menu" or "a-srpt:tau=1:backfill=true+loan:reclaim=scf". All lists the names.
-func New(name string) (cluster.Scheduler, error) {
-	if inner, know, err := CutKnow(name); err != nil {
+func New(name string) (cluster.Scheduler, error) { return Given{}.New(name) }
+
+// New is like the function New, with what the baseline is given.
+func (g Given) New(name string) (cluster.Scheduler, error) {
+	if inner, around, err := CutOuter(name); err != nil {
 		return nil, err
-	} else if know != nil {
-		s, err := New(inner)
+	} else if around != nil {
+		s, err := g.New(inner)
 		if err != nil {
 			return nil, err
 		}
-		return know(s), nil
-	}
-	if inner, borrow, err := CutLoan(name); err != nil {
-		return nil, err
-	} else if borrow != nil {
-		s, err := New(inner)
-		if err != nil {
-			return nil, err
-		}
-		return borrow(s), nil
+		return around(s), nil
 	}
 	if inner, rule, err := cutMove(name); err != nil {
 		return nil, err
 	} else if rule != nil {
-		r, err := Reviewed(inner)
+		r, err := g.Reviewed(inner)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +123,7 @@ func New(name string) (cluster.Scheduler, error) {
 		return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
 			name, strings.Join(Names(), ", "), LoanSuffix)
 	}
-	s, err := b.make(name, options, menu)
+	s, err := b.make(name, options, menu, g)
 	if err != nil {
 		return nil, fmt.Errorf("policy %q: %w", name, err)
 	}
@@ -172,6 +167,15 @@ func Names() []string {
 		names = append(names, b.Name)
 	}
 	return names
+}
+
+// CutOuter cuts the last suffix off a name, if it is one that any policy takes: KnowSuffix or LoanSuffix. It returns the rest of the
+// name and a function that puts what the suffix stands for around a scheduler; the function is nil if there is no such suffix.
+func CutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
+	if inner, around, err = CutKnow(name); err != nil || around != nil {
+		return inner, around, err
+	}
+	return CutLoan(name)
 }
 
 // cutSuffix cuts a suffix and its options off the end of a name.

@@ -15,7 +15,6 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
-	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/config"
 )
 
@@ -44,6 +43,8 @@ type Finder struct {
 	// Run returns a function that reads the policy of a training run from the folder, or nil if the folder is not one of a run. A
 	// nil Run finds no runs.
 	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
+	// Fits makes the Finder find policies that are fitted on the training split of a scenario, too: see Policy.With.
+	Fits bool
 }
 
 // Find returns the source of "[name=]policy" without reading it. policy is a baseline, "prior", "released", or the folder of an
@@ -73,29 +74,25 @@ func (f *Finder) Load(arg string) (*Policy, error) {
 	return s.Load()
 }
 
-// cutter cuts a suffix off the name of any policy. It returns the rest of the name and what to put around the policy's scheduler,
-// nil if the name does not have the suffix.
-type cutter = func(name string) (rest string, around func(cluster.Scheduler) cluster.Scheduler, err error)
-
 func (f *Finder) find(what string) (Source, error) {
 	if baselines.Known(what) {
-		if _, err := baselines.New(what); err != nil {
+		fits, err := baselines.Fits(what)
+		if err == nil && fits && !f.Fits {
+			_, err = baselines.New(what)
+		}
+		if err != nil {
 			return Source{}, noName("%v", err)
 		}
-		return Source{Load: func() (*Policy, error) { return baseline(what) }}, nil
+		return Source{Load: func() (*Policy, error) { return baseline(what, fits) }}, nil
 	}
-	for _, cut := range []cutter{baselines.CutKnow, baselines.CutLoan} {
-		inner, around, err := cut(what)
-		switch {
-		case err != nil:
-			return Source{}, noName("%v", err)
-		case around != nil:
-			s, err := f.find(inner)
-			if err != nil {
-				return Source{}, err
-			}
-			return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), around) }), nil
+	if inner, around, err := baselines.CutOuter(what); err != nil {
+		return Source{}, noName("%v", err)
+	} else if around != nil {
+		s, err := f.find(inner)
+		if err != nil {
+			return Source{}, err
 		}
+		return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), around) }), nil
 	}
 	switch what {
 	case Prior:
@@ -190,13 +187,17 @@ func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
 	}
 }
 
-// baseline returns the baseline of that name, which may include options.
-func baseline(name string) (*Policy, error) {
+// baseline returns the baseline of that name, which may include options. The parameter fits is the result of baselines.Fits.
+func baseline(name string, fits bool) (*Policy, error) {
 	digest, err := optionFiles(name)
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{Name: name, Digest: digest, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}, nil
+	p := &Policy{Name: name, Digest: digest, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+	if fits {
+		p.With = func(g baselines.Given) (cluster.Scheduler, error) { return g.New(name) }
+	}
+	return p, nil
 }
 
 // optionFiles returns a digest of the files that the options of a baseline refer to, or "" if there are none.

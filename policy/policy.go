@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -15,7 +16,10 @@ type Policy struct {
 	Name   string
 	Digest string // of what the name leaves open, such as weights
 	New    func() (cluster.Scheduler, error)
-	Prior  *Policy // that a learned policy reviews; nil for others
+	// With, if not nil, makes schedulers that use what the caller gives, such as a predictor fitted on the training split of a
+	// scenario. New then returns an error that wraps baselines.ErrUnfitted. With may be called concurrently.
+	With  func(baselines.Given) (cluster.Scheduler, error)
+	Prior *Policy // that a learned policy reviews; nil for others
 
 	Learned  *agents.Policy         // nil for a baseline
 	Training checkpoints.Provenance // of a learned policy
@@ -59,6 +63,14 @@ func releasedPolicy() (*Policy, error) {
 	}
 	p.Name = released.Name
 	return team(p, m.Training, ""), nil
+}
+
+// Given returns the policy with what its schedulers may use. A policy without With does not change.
+func (p Policy) Given(g baselines.Given) Policy {
+	if with := p.With; with != nil {
+		p.New, p.With = func() (cluster.Scheduler, error) { return with(g) }, nil
+	}
+	return p
 }
 
 // named gives the policy another name.

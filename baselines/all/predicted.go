@@ -15,7 +15,8 @@ import (
 const heavyEdge = "heavy-edge"
 
 const (
-	needsModels     = "nothing but what it learns from jobs that end (predictor=granted: estimates); models tell it what jobs send"
+	needsModels = "nothing but what it learns from jobs that end (predictor=granted: estimates; predictor=fitted: a scenario's" +
+		" training split); models tell it what jobs send"
 	sourceASRPT     = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read"
 	sourceASRPTRule = sourceASRPT + "; the comparison set's names are the paper's, their meaning is reconstructed (75 to 80 %)"
 )
@@ -71,14 +72,27 @@ func predicted() []baselines.Baseline {
 	}
 }
 
+// fitted is the value of the option predictor that stands for Given.Fitted.
+const fitted = "fitted"
+
 // predictor declares the option that chooses a predictor of iterations. It returns a function that returns the chosen one.
-func predictor(s *baselines.Settings) func() predict.Predictor {
-	kind, p := "forest", predict.NewForest(predict.DefaultForest())
-	s.Text(&kind, "predictor", strings.Join(predict.Kinds(), ", "), func(text string) (err error) {
-		p, err = predict.New(text)
+func predictor(s *baselines.Settings) func() asrpt.Predictor {
+	kind := "forest"
+	var p asrpt.Predictor = predict.NewForest(predict.DefaultForest())
+	s.Text(&kind, "predictor", strings.Join(append(predict.Kinds(), fitted), ", "), func(text string) (err error) {
+		switch {
+		case text != fitted:
+			p, err = predict.New(text)
+		case s.Given.Fitted == nil:
+			err = baselines.ErrUnfitted
+		default:
+			p = s.Given.Fitted()
+		}
 		return err
-	}, "who predicts the iterations of a job", "A-SRPT: random forest regression; its settings are own choices")
-	return func() predict.Predictor { return p }
+	}, "who predicts the iterations of a job: forest learns from jobs that end in the episode, fitted is a forest that eval and"+
+		" headroom have trained on the scenario's training split before",
+		"A-SRPT: random forest regression; its settings are own choices")
+	return func() asrpt.Predictor { return p }
 }
 
 // submission returns the time at which a job was submitted.

@@ -25,7 +25,7 @@ func declareRollout(s *baselines.Settings) maker {
 	base, menu := "sjfskip", s.Menu()
 	c := rollout.Default(nil)
 	s.Text(&base, "base", "a baseline, its options behind it as in sjfhold/times=3", func(text string) error {
-		_, err := baseOf(text, menu)
+		_, err := baseOf(s.Given, text, menu)
 		return err
 	}, "what it improves on", "own choice")
 	s.Int(&c.Futures, "futures", 1, 1000, "that are drawn for a decision", "own choice; 8 were no better on validation windows")
@@ -43,7 +43,7 @@ func declareRollout(s *baselines.Settings) maker {
 		"own choice: it bounds the time of a decision")
 	s.Duration(&c.Pause, "pause", "what a restart is taken to cost a job", "own choice")
 	return func(name string) cluster.Scheduler {
-		r, err := baseOf(base, menu)
+		r, err := baseOf(s.Given, base, menu)
 		if err != nil {
 			panic(fmt.Sprintf("baselines: %s: base %v", name, err)) // cannot happen: the option was checked
 		}
@@ -58,7 +58,7 @@ func declareRollout(s *baselines.Settings) maker {
 
 // baseOf returns the default review of the baseline that a rollout improves on. If rollout's name has MenuSuffix, the baseline
 // gets it too.
-func baseOf(text, menu string) (baselines.Review, error) {
+func baseOf(given baselines.Given, text, menu string) (baselines.Review, error) {
 	name, options, _ := strings.Cut(strings.ReplaceAll(text, "/", ":"), ":")
 	if _, ok := baselines.Find(name); !ok || name == "rollout" {
 		return baselines.Review{}, fmt.Errorf("%q, want a baseline but rollout, its options behind it as in sjfhold/times=3", text)
@@ -66,5 +66,5 @@ func baseOf(text, menu string) (baselines.Review, error) {
 	if options != "" {
 		name += ":" + options
 	}
-	return baselines.Reviewed(name + menu)
+	return given.Reviewed(name + menu)
 }

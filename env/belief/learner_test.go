@@ -203,7 +203,7 @@ func BenchmarkLeft(b *testing.B) {
 				l.Left(jobs[i%len(jobs)], time.Hour)
 			}
 		})
-		b.Run(by.String()+"-after-ended", func(b *testing.B) {
+		b.Run(string(by)+"-after-ended", func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				l.ended++ // as if a job had ended: the distribution must be computed again

@@ -1,0 +1,55 @@
+package all
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/asrpt"
+	"github.com/clustergym/clustergym/baselines/predict"
+)
+
+// TestFitted checks that the policies that ask for a fitted predictor, and only these, need and use the one that is given.
+func TestFitted(t *testing.T) {
+	Register()
+	for name, fits := range map[string]bool{
+		"a-srpt": false, "a-srpt:predictor=forest": false, "spjf:predictor=granted+menu": false, "wcs-subtime": false, "rollout": false,
+		"a-srpt:predictor=fitted": true, "a-srpt:backfill=easy:predictor=fitted:tau=1": true, "spjf:predictor=fitted": true,
+		"spwf:predictor=fitted+menu": true, "wcs-duration:predictor=fitted+loan": true, "wcs-workload:predictor=fitted+menu+move": true,
+		"a-srpt:predictor=fitted+menu+move+loan": true, "rollout:base=a-srpt/predictor=fitted": true,
+	} {
+		if got, err := baselines.Fits(name); err != nil || got != fits {
+			t.Errorf("%s needs a fitted predictor: %v, want %v, error %v", name, got, fits, err)
+		}
+		_, err := baselines.New(name)
+		if fits != errors.Is(err, baselines.ErrUnfitted) || !fits && err != nil {
+			t.Errorf("%s, given nothing: error %v", name, err)
+		}
+		given := 0
+		g := baselines.Given{Fitted: func() asrpt.Predictor { given++; return predict.NewForest(predict.DefaultForest()) }}
+		if s, err := g.New(name); err != nil || s.Name() != name || s.Reset(1) != nil || (given > 0) != fits {
+			t.Errorf("%s: given %d predictors, error %v", name, given, err)
+		}
+	}
+}
+
+func TestFittedMistakes(t *testing.T) {
+	Register()
+	for name, want := range map[string]string{
+		"a-srpt:predictor=fit":              `option predictor: predictor "fit": want one of granted,`,
+		"a-srpt:predictor=fitted:tau=short": "option tau:",
+		"a-srpt:predictor=fitted+move:x=1":  "option",
+		"a-srpt:backfill=perhaps":           `option backfill: "perhaps", want one of false, true, easy`,
+	} {
+		if _, err := baselines.Fits(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", name, err, want)
+		}
+	}
+	_, err := baselines.New("a-srpt:predictor=fitted")
+	const want = `policy "a-srpt:predictor=fitted": option predictor: a fitted predictor needs the training split of a scenario, which is` +
+		` not known here: want a file that clustergym predictor fit wrote`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
