@@ -59,8 +59,9 @@ policy.
 
 A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy
 or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
-in the list. The command refuses to evaluate a learned policy on jobs that it was trained or selected on, unless
---allow-overlap is given.
+in the list. With the option predictor=fitted, as in a-srpt:predictor=fitted, a policy first trains a random forest on the
+training split of each scenario, as predictor fit does; all its cases there use that forest. The command refuses to evaluate a
+policy on jobs that it was trained or selected on, unless --allow-overlap is given.
 
 A gate is a YAML file of bounds, each with its reason:
 
@@ -89,7 +90,7 @@ A gate is a YAML file of bounds, each with its reason:
 	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
 	f.IntVar(&opts.workers, "workers", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
-	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate learned policies on jobs that they were trained or selected on")
+	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate policies on jobs that they were trained or selected on")
 	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
 	f.BoolVar(&opts.parquet, "parquet", false, "also write results.parquet")
 	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")

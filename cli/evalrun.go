@@ -48,7 +48,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err := a.checkOverlap(&plan); err != nil {
 		return nil, err
 	}
-	if err := plan.Validate(); err != nil {
+	if err := unfit(plan.Validate()); err != nil {
 		return nil, err
 	}
 	if gate != nil {
@@ -163,6 +163,7 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 		Quiet: a.Quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
 	})
 	plan.Warn = func(err error) { bar.Clear(); a.Warn(err) }
+	plan.Fitting = func(scenario string, n, of int) { bar.Note(fitting(scenario, n, of)) }
 	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
 		if p.Done == p.Kept && p.Kept > 0 {
 			bar.Skip(int64(p.Kept))
@@ -182,6 +183,22 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 		err = fmt.Errorf("%w; the same command goes on from there", err)
 	}
 	return results, failed, err
+}
+
+// fitting is the note of a progress bar while policies are fitted on the training split of a scenario, "" at the end.
+func fitting(scenario string, n, of int) string {
+	if n == of {
+		return ""
+	}
+	return fmt.Sprintf("fit on the training split of %s: %d of %d jobs", scenario, n, of)
+}
+
+// unfit makes the error about a policy that cannot be fitted one of usage.
+func unfit(err error) error {
+	if errors.Is(err, eval.ErrNoPast) {
+		return cmdline.Fail(cmdline.CodeUsage, err)
+	}
+	return err
 }
 
 // checkOverlap returns an error if the plan evaluates a learned policy on jobs that it was trained on. If the plan allows that,

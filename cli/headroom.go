@@ -61,8 +61,9 @@ it more certain.
 The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
 scenario.
 
-Rivals are policies as in eval. The default rivals borrow servers if a scenario has an inference pool. Rivals that fail, for
-example because estimates are missing that they need, are left out with a note. Equal command lines print equal results.`,
+Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
+scenario has an inference pool. Rivals that fail, for example because estimates are missing that they need, are left out with
+a note. Equal command lines print equal results.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
@@ -189,7 +190,9 @@ func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Re
 	})
 	defer bar.Finish()
 	p.Progress = func(done, _ int) { bar.Set(int64(done)) }
-	return headroom.Measure(ctx, p)
+	p.Fitting = func(n, of int) { bar.Note(fitting(p.Suite.Scenario, n, of)) }
+	r, err := headroom.Measure(ctx, p)
+	return r, unfit(err)
 }
 
 // plan opens one scenario and finds its rivals. The function given reports whether the user set a flag.
@@ -233,6 +236,7 @@ func spread(n, some int) []int {
 // findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the loan
 // suffix if the scenario can lend servers.
 func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
+	from := a.fitter()
 	var all []headroom.Rival
 	named := map[string]bool{}
 	for _, list := range []struct {
@@ -250,7 +254,7 @@ func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string)
 			if !given(list.flag) && loans && !strings.Contains(name, baselines.LoanSuffix) {
 				name += baselines.LoanSuffix
 			}
-			p, err := a.findPolicy(name)
+			p, err := from.Load(name)
 			if err != nil {
 				return nil, fmt.Errorf("--%s: %w", list.flag, err)
 			}

@@ -12,6 +12,14 @@ import (
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
 func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
 
+// fitter returns a finder that also finds policies that must be fitted on the training split of a scenario, for commands that do
+// so.
+func (a *app) fitter() *policy.Finder {
+	f := a.finder()
+	f.Fits = true
+	return f
+}
+
 // verifier returns a finder that accepts only policies signed with the key in a file. If the path is "", it accepts all policies.
 func (a *app) verifier(path string) (*policy.Finder, error) {
 	f := a.finder()
@@ -37,13 +45,14 @@ func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkp
 // findPolicy reads a policy given as "[name=]policy", as policy.Finder does.
 func (a *app) findPolicy(arg string) (*policy.Policy, error) { return a.finder().Load(arg) }
 
-// findPolicies reads a list of policies. In the list, the name prior stands for the prior of the first learned policy.
-// findPolicies adds the baseline if the list does not contain it.
+// findPolicies reads a list of policies for eval, which fits those that need it. In the list, the name prior stands for the prior
+// of the first learned policy. findPolicies adds the baseline if the list does not contain it.
 func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, error) {
+	from := a.fitter()
 	var all []policy.Policy
 	var own *policy.Policy // the prior of the first learned policy
 	for _, arg := range args {
-		p, err := a.findPolicy(arg)
+		p, err := from.Load(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +63,7 @@ func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, err
 	}
 	named := func(p policy.Policy) bool { return p.Name == baseline }
 	if baseline != "" && !slices.ContainsFunc(all, named) {
-		p, err := a.findPolicy(baseline)
+		p, err := from.Load(baseline)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/clustergym/clustergym/env/scenario"
 )
@@ -17,15 +18,19 @@ func (e *OverlapError) Error() string {
 }
 
 // Overlaps lists the pairs of a policy and a suite that have jobs in common. It cannot detect overlap for a learned policy that
-// does not record what it was trained on.
+// does not record what it was trained on. A policy that is fitted on the past of each suite knows nothing of the other suites.
 func (p *Plan) Overlaps() []*OverlapError {
 	var all []*OverlapError
 	for i := range p.Policies {
-		var seen []scenario.Period
+		var trained []scenario.Period
 		for _, s := range p.Policies[i].Training.Seen {
-			seen = append(seen, scenario.Period(s))
+			trained = append(trained, scenario.Period(s))
 		}
 		for _, s := range p.Suites {
+			seen := trained
+			if mustFit(p.Policies[i]) && s.Past != nil {
+				seen = slices.Concat(trained, s.Past.periods)
+			}
 			if shared, overlap := scenario.Overlap(seen, s.Periods); overlap {
 				all = append(all, &OverlapError{p.Policies[i].Name, s.Scenario, s.Split, shared})
 			}

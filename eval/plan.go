@@ -27,6 +27,7 @@ type Suite struct {
 	Seeds    []uint64
 	Note     string            // what the windows have in common, for reports; may be ""
 	Periods  []scenario.Period // the parts of traces that the windows come from: see Plan.Overlap
+	Past     *Past             // what policies may be fitted on before they play; nil if there is nothing
 }
 
 // Plan lists what to compare: every policy on every window of every suite, under each of the suite's seeds.
@@ -47,6 +48,9 @@ type Plan struct {
 	// Warn is called before the first case, with one error for each damaged line of the journal. Run simulates the case of such a
 	// line again. Warn may be nil.
 	Warn func(error)
+	// Fitting is called from time to time while policies are fitted on the training split of a scenario, and at the end, with the
+	// number of jobs done and of all. It may be nil.
+	Fitting func(scenario string, n, of int)
 	// Clock returns the wall-clock time since some fixed instant. If it is set, results have a Timing and Progress has an estimate.
 	// It may be nil.
 	Clock func() time.Duration
@@ -86,7 +90,7 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	}
 	suite := Suite{
 		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split),
-		Periods: src.Periods(split),
+		Periods: src.Periods(split), Past: newPast(src),
 	}
 	for _, i := range windows {
 		if i < 0 || i >= n {
@@ -159,6 +163,9 @@ func (p *Plan) Validate() error {
 	}
 	for i := range p.Suites {
 		if err := p.Suites[i].validate(); err != nil {
+			return err
+		}
+		if err := p.Suites[i].fits(p.Policies); err != nil {
 			return err
 		}
 		scenarios = append(scenarios, p.Suites[i].Scenario)

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/stats"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Result is a case with its metrics.
@@ -31,14 +32,14 @@ type Timing struct {
 	Max       float64 `json:"decision_max_us"`
 }
 
-// play runs one case.
-func (p *Plan) play(ctx context.Context, t *task) (*Result, error) {
+// play runs one case under its policy, which has been fitted.
+func (p *Plan) play(ctx context.Context, t *task, by *policy.Policy) (*Result, error) {
 	began := p.now()
 	start, err := p.Suites[t.suite].Windows[t.window].Episode(t.Seed)
 	if err != nil {
 		return nil, err
 	}
-	sched, err := p.Policies[t.policy].New()
+	sched, err := by.New()
 	if err != nil {
 		return nil, err
 	}

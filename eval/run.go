@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/clustergym/clustergym/policy"
 )
 
 // Progress reports how many cases of a plan are done.
@@ -68,6 +70,9 @@ func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) 
 		defer j.close()
 		r.journal = j
 	}
+	if err := r.fit(ctx); err != nil {
+		return nil, fmt.Errorf("evaluate: %w", err)
+	}
 	workers := plan.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -85,7 +90,8 @@ func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) 
 type run struct {
 	plan    *Plan
 	tasks   []task
-	journal *journal // nil: none
+	journal *journal          // nil: none
+	fitted  [][]policy.Policy // the plan's policies as they play each suite
 	workers int
 	report  func(Progress)
 
@@ -121,6 +127,32 @@ func (r *run) tell() {
 	r.report(r.state)
 }
 
+// fit fits the plan's policies for the suites of which they still have to play a case.
+func (r *run) fit(ctx context.Context) error {
+	needed := make([]bool, len(r.plan.Suites))
+	for i, t := range r.tasks {
+		needed[t.suite] = needed[t.suite] || r.results[i] == nil && mustFit(r.plan.Policies[t.policy])
+	}
+	r.fitted = make([][]policy.Policy, len(r.plan.Suites))
+	for i := range r.plan.Suites {
+		s := &r.plan.Suites[i]
+		r.fitted[i] = r.plan.Policies
+		if !needed[i] {
+			continue
+		}
+		var err error
+		r.fitted[i], err = s.Fit(ctx, r.plan.Policies, func(n, of int) {
+			if r.plan.Fitting != nil {
+				r.plan.Fitting(s.Scenario, n, of)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // work simulates cases until none is left. The workers claim cases in order.
 func (r *run) work(ctx context.Context) {
 	for {
@@ -129,7 +161,7 @@ func (r *run) work(ctx context.Context) {
 			return
 		}
 		t := &r.tasks[i]
-		res, err := r.plan.play(ctx, t)
+		res, err := r.plan.play(ctx, t, &r.fitted[t.suite][t.policy])
 		if err != nil && ctx.Err() != nil {
 			return // the cancellation interrupted the case, which did not fail
 		}

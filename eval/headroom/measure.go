@@ -50,6 +50,9 @@ type Plan struct {
 	Workers int // how many windows or episodes run at a time; 0: GOMAXPROCS
 	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
+	// Fitting, if not nil, is called from time to time while rivals are fitted on the training split, and at the end, with the
+	// number of jobs done and of all.
+	Fitting func(n, of int)
 }
 
 // caseOf is a window with a seed.
@@ -62,6 +65,9 @@ type caseOf struct {
 // fails or does not finish every job in some window, and adds a note. The report depends only on the plan's suite, rivals, effort
 // and width.
 func Measure(ctx context.Context, p Plan) (*Report, error) {
+	if err := p.fit(ctx); err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
+	}
 	m := &measuring{plan: &p}
 	for w := range p.Suite.Windows {
 		for _, seed := range p.Suite.Seeds {
@@ -83,6 +89,23 @@ func Measure(ctx context.Context, p Plan) (*Report, error) {
 		return nil, err
 	}
 	return r, r.compare(append(results, extra...))
+}
+
+// fit fits the rivals on the past of the suite.
+func (p *Plan) fit(ctx context.Context) error {
+	var policies []policy.Policy
+	for _, r := range p.Rivals {
+		policies = append(policies, r.Policy)
+	}
+	fitted, err := p.Suite.Fit(ctx, policies, p.Fitting)
+	if err != nil {
+		return err
+	}
+	p.Rivals = slices.Clone(p.Rivals)
+	for i := range p.Rivals {
+		p.Rivals[i].Policy = fitted[i]
+	}
+	return nil
 }
 
 // measuring is the state of one Measure.

@@ -1,0 +1,302 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// found returns policies that may have to be fitted.
+func found(t testing.TB, names ...string) []policy.Policy {
+	t.Helper()
+	var all []policy.Policy
+	for _, name := range names {
+		p, err := (&policy.Finder{Fits: true}).Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, *p)
+	}
+	return all
+}
+
+// fittedBytes fits a predictor on the training split and returns it as bytes.
+func fittedBytes(t testing.TB, src *scenario.Source) []byte {
+	t.Helper()
+	given, err := newPast(src).fit(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// splitScenario opens a scenario with 300 training jobs, 40 for validation and 40 for test. It applies change to all jobs of the
+// trace first.
+func splitScenario(t testing.TB, set string, change func(i int, j *trace.Job)) *scenario.Source {
+	t.Helper()
+	w, err := trace.Generate(trace.Default(), 400, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Jobs {
+		change(i, &w.Jobs[i])
+	}
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "t.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(trace.WriteNative(f, w.Jobs), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const text = `name: fitted-v1
+cluster: {servers: 8, gpus_per_server: 8}
+workload: {trace: t.csv, oversize: clamp}
+window: {arrivals: 40, train: [0.1, 0.85], validation: [0.85, 0.95], test: [0, 0.1]}
+`
+	path := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Load(path, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// TestFitSeesOnlyTheTrainingSplit checks that any change to the jobs of other splits leaves the bytes of the fitted predictor as
+// they are, and that a change to one training job does not, also if the scenario assigns models and groups.
+func TestFitSeesOnlyTheTrainingSplit(t *testing.T) {
+	const first, end = 40, 340 // the training split
+	for _, set := range []string{"workload.models=", "workload.models=default", "workload.mix.recurring=0.7"} {
+		want := fittedBytes(t, splitScenario(t, set, func(int, *trace.Job) {}))
+		for seed := range uint64(5) {
+			draw := rand.New(rand.NewPCG(seed, 1))
+			got := fittedBytes(t, splitScenario(t, set, func(i int, j *trace.Job) {
+				if i < first || i >= end {
+					j.Work = time.Duration(1+draw.IntN(100_000)) * time.Second
+					j.Workers, j.User, j.Tenant = 1+draw.Int32N(8), fmt.Sprint("user", draw.IntN(3)), "t"
+				}
+			}))
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s, seed %d: a change to jobs of other splits changes what is fitted", set, seed)
+			}
+		}
+		for _, changed := range []int{first, end - 1} {
+			got := fittedBytes(t, splitScenario(t, set, func(i int, j *trace.Job) {
+				if i == changed {
+					j.Work += time.Second
+				}
+			}))
+			if bytes.Equal(got, want) {
+				t.Errorf("%s: a change to training job %d does not change what is fitted", set, changed)
+			}
+		}
+	}
+}
+
+// TestFitNeverSeesJobsOfWindows checks that no job of any validation or test window, nor one that warms it up, is among those that
+// policies are fitted on, in scenarios with every kind of window.
+func TestFitNeverSeesJobsOfWindows(t *testing.T) {
+	for _, sets := range [][]string{
+		nil,
+		{"window.warm=30"},
+		{"window.resample.test=20", "window.warm=10"},
+		{"window.arrivals=0", "window.duration=30m"},
+		{"window.train=[0.5,0.9]", "window.validation=[0.9,1]", "window.test=[0,0.5]"},
+	} {
+		s, err := scenario.Load("embedded-small-v1", append([]string{"workload.jobs=1500", "window.arrivals=50"}, sets...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := s.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		past := newPast(src)
+		jobs := past.jobs
+		seen := map[string]bool{}
+		past.jobs = func() ([]trace.Job, error) {
+			all, err := jobs()
+			for i := range all {
+				seen[all[i].Name] = true
+			}
+			return all, err
+		}
+		if _, err := past.fit(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		windows := 0
+		for _, split := range []scenario.Split{scenario.Validation, scenario.Test} {
+			for i := range src.Count(split) {
+				e, err := src.Episode(split, i, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				windows++
+				for k := range e.Jobs {
+					if seen[e.Jobs[k].Name] {
+						t.Errorf("%v: the fit has seen job %s of %s", sets, e.Jobs[k].Name, e.Name)
+					}
+				}
+			}
+		}
+		if len(seen) < 100 || windows < 2 {
+			t.Errorf("%v: %d jobs fitted on, %d windows", sets, len(seen), windows)
+		}
+	}
+}
+
+// TestRunFitsOnce checks that Run fits once for a suite and its copies, for all windows, seeds, policies and workers, that the
+// number of workers does not change the results, and that cases in the journal need no fit.
+func TestRunFitsOnce(t *testing.T) {
+	names := []string{"a-srpt:predictor=fitted", "a-srpt:predictor=fitted:backfill=easy+loan", "las"}
+	var want []byte
+	for _, workers := range []int{1, 2, 7} {
+		plan := smallPlan(t)
+		plan.Policies, plan.Workers, plan.Journal = found(t, names...), workers, t.TempDir()
+		fits, told := 0, 0
+		jobs := plan.Suites[0].Past.jobs
+		plan.Suites[0].Past.jobs = func() ([]trace.Job, error) { fits++; return jobs() }
+		plan.Fitting = func(scenario string, n, of int) {
+			if told++; scenario != "embedded-small-v1" || n != of || n != 360 {
+				t.Errorf("fitting on %d of %d jobs of %s", n, of, scenario)
+			}
+		}
+		again := plan
+		again.Suites = []Suite{smallPlan(t).Suites[0]}
+		again.Suites[0].Past.jobs = func() ([]trace.Job, error) { t.Error("cases of the journal are fitted again"); return jobs() }
+		unkept := plan // a copy
+		unkept.Journal = ""
+		for _, p := range []Plan{plan, unkept, again} {
+			results, err := Run(t.Context(), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := WriteJSONL(&b, results); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = b.Bytes()
+			}
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("%d workers: other results", workers)
+			}
+		}
+		if fits != 1 || told != 1 {
+			t.Errorf("%d workers: %d fits, told %d times, want 1", workers, fits, told)
+		}
+	}
+}
+
+// TestFittedEqualsFile checks that a policy plays alike with predictor=fitted and with the file that holds the same predictor.
+func TestFittedEqualsFile(t *testing.T) {
+	plan := smallPlan(t)
+	given, err := plan.Suites[0].Past.fit(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var b bytes.Buffer
+	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("x.predictor", b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan.Policies = found(t, "a-srpt:predictor=fitted", "a-srpt:predictor=x.predictor", "a-srpt")
+	results, err := Run(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ := 0
+	for i := 0; i < len(results); i += 3 {
+		if fitted, file := results[i].SumJCT, results[i+1].SumJCT; fitted != file {
+			t.Errorf("%v: completion times of %v s, with the file %v s", results[i].Case, fitted, file)
+		}
+		if results[i].SumJCT != results[i+2].SumJCT {
+			differ++
+		}
+	}
+	if differ == 0 {
+		t.Error("what is fitted makes no difference")
+	}
+}
+
+func TestPlansThatCannotBeFitted(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		name   string
+		ctx    context.Context
+		set    string
+		split  scenario.Split
+		change func(*Plan)
+		want   string
+	}{
+		{"no training split", t.Context(), "window.train=[]", scenario.Test, func(*Plan) {},
+			"fit policy a-srpt:predictor=fitted on the training split of embedded-small-v1: the scenario has no training split (window.train)"},
+		{"too few jobs", t.Context(), "window.train=[0,0.1]", scenario.Test, func(*Plan) {},
+			"fit policies on the training split of embedded-small-v1: fit a random forest on 60 jobs: want at least 100"},
+		{"jobs that cannot be read", t.Context(), "window.warm=0", scenario.Test, func(p *Plan) {
+			p.Suites[0].Past.jobs = func() ([]trace.Job, error) { return nil, errors.New("broken") }
+		}, "fit policies on the training split of embedded-small-v1: broken"},
+		{"cancelled", cancelled, "window.warm=0", scenario.Test, func(*Plan) {}, "context canceled"},
+		{"the training windows", t.Context(), "window.warm=0", scenario.Train, func(*Plan) {},
+			"policy a-srpt:predictor=fitted was trained or chosen on jobs of train of embedded-small-v1 ("},
+	} {
+		s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := s.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := newPlan(src, c.split, nil, found(t, "las", "a-srpt:predictor=fitted"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(&plan)
+		if _, err := Run(c.ctx, plan, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
+		}
+	}
+}
+
+// TestCancelledFitIsNotKept checks that a fit that was interrupted is done again.
+func TestCancelledFitIsNotKept(t *testing.T) {
+	plan := smallPlan(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	fits := found(t, "spjf:predictor=fitted")
+	if _, err := plan.Suites[0].Fit(ctx, fits, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+	fitted, err := plan.Suites[0].Fit(t.Context(), fits, nil)
+	if err != nil || fitted[0].With != nil || fitted[0].Name != "spjf:predictor=fitted" || fits[0].With == nil {
+		t.Errorf("%+v, error %v", fitted, err)
+	}
+}
