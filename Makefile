@@ -31,7 +31,7 @@ KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha2
 E2EFLAGS ?= # for example -run Leader
 
 .PHONY: help build studies test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme results-check proof ablations release release-smoke docs docs-check clean
+  golden quickstart results readme a-srpt results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -166,28 +166,42 @@ release-smoke: build ## try what release does on a small scenario, within a minu
 	bin/clustergym eval --scenario embedded-small-v1 --windows 1 --seeds 1 --policies prior,runs/release-smoke/policy \
 	  --baseline prior --figures none --out runs/release-smoke/eval
 
-# What the README's table shows. Traces that are not there make it fail, in CI, or leave the table unchecked.
+# What the tables of the README and of A-SRPT show. Traces that are not there make them fail, in CI, or leave them unchecked.
 RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-moldable-v1,loaning-venus-v1,hetero-warm-venus-v1,uplinks-warm-venus-v1 \
   --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,released
 PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
+
+ASRPT := eval --scenario venus-contended-v1,philly-contended-v1 \
+  --policies a-srpt:predictor=granted,a-srpt:predictor=granted:backfill=easy,a-srpt:predictor=granted:backfill=true,a-srpt:predictor=fitted,a-srpt:predictor=fitted:backfill=easy,a-srpt:predictor=fitted:backfill=true,a-srpt,a-srpt:backfill=easy,a-srpt:backfill=true,las \
+  --baseline srsf --seeds 1 --markdown --figures none --out runs/a-srpt
+PLAY_ASRPT := { printf '```\nclustergym %s\n```\n\n' '$(ASRPT)' | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
+  bin/clustergym -q $(ASRPT); }
 
 # put NAME,PAGE sets the file $$table between the markers of that name on a page.
 put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
   $$0 == "<!-- " name " -->" {skip = 1; while ((getline line < table) > 0) print line}' $(2) > $(2).new; mv $(2).new $(2)
 
-results: readme proof ## play what every table shows, and write it there: that of the README, those of docs/learned.md
+# same NAME,PAGE,TARGET fails if the file $$table is not what stands between the markers of that name on a page.
+same = awk -v name="$(1)" '$$0 == "<!-- end of " name " -->" {show = 0} show {print} $$0 == "<!-- " name " -->" {show = 1}' $(2) \
+  | diff "$$table" - || { echo "a table of $(2) is out of date: run make $(3)"; exit 1; }
+
+results: readme a-srpt proof ## play what every table shows, and write it there: those of the README, docs/policies.md, docs/learned.md
 
 readme: build ## play what the README's table shows, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
 	$(call put,results,README.md)
 
-results-check: build ## fail if the README's table is not what its command prints
+a-srpt: build ## play what docs/policies.md shows of what A-SRPT is told, and write it there
+	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY_ASRPT) > "$$table"; \
+	$(call put,a-srpt,docs/policies.md)
+
+results-check: build ## fail if the tables of readme and a-srpt are not what their commands print
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \
-	  echo "results-check: no traces in $${CLUSTERGYM_SHARED:-../shared}, the README's table is not checked"; exit 0; \
+	  echo "results-check: no traces in $${CLUSTERGYM_SHARED:-../shared}, the tables are not checked"; exit 0; \
 	fi; \
-	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
-	awk '/<!-- end of results -->/ {show = 0} show {print} /<!-- results -->/ {show = 1}' README.md | diff "$$table" - \
-	  || { echo "the README's results are out of date: run make readme"; exit 1; }
+	table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
+	$(PLAY) > "$$table"; $(call same,results,README.md,readme); \
+	$(PLAY_ASRPT) > "$$table"; $(call same,a-srpt,docs/policies.md,a-srpt)
 
 # What docs/learned.md shows: a line a table, with the name of its markers, what differences are shown (from a baseline, of a
 # metric behind @ that is not the mean JCT) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
