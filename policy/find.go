@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/config"
 )
 
