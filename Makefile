@@ -31,7 +31,7 @@ KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha2
 E2EFLAGS ?= # for example -run Leader
 
 .PHONY: help build studies test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme a-srpt results-check proof ablations release release-smoke docs docs-check clean
+  golden quickstart results readme a-srpt know results-check proof ablations release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -177,6 +177,14 @@ ASRPT := eval --scenario venus-contended-v1,philly-contended-v1 \
 PLAY_ASRPT := { printf '```\nclustergym %s\n```\n\n' '$(ASRPT)' | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
   bin/clustergym -q $(ASRPT); }
 
+# What docs/told.md shows. True estimates as "noisy" ones let jobs that run at the beginning of a window keep their age.
+KNOW := eval --scenario venus-load110-weak-moldable-warm-v1,mixed-load150-weak-moldable-warm-v1,philly-load110-strong-rigid-warm-v1,hetero-warm-venus-v1 \
+  --set estimates.kind=noisy --set estimates.sigma=0 --seeds 1 --markdown --figures none --out runs/know \
+  --policies fjf,sjfskip,sjfskip+know,sjfskip+know:time=history,srsf:place=compact,las:place=compact,srsf:place=compact+know,srsf+menu+move,las+menu+move,srsf+menu+move+know,srsf+menu+move+know:time=history
+PLAY_KNOW := for baseline in fjf srsf:place=compact srsf+menu+move; do \
+  printf '```\nclustergym %s\n```\n\n' "$(KNOW) --baseline $$baseline" | sed 's/ --\(policies\|baseline\|set\)/ \\\n  --\1/g'; \
+  bin/clustergym -q $(KNOW) --baseline $$baseline; done
+
 # put NAME,PAGE sets the file $$table between the markers of that name on a page.
 put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
   $$0 == "<!-- " name " -->" {skip = 1; while ((getline line < table) > 0) print line}' $(2) > $(2).new; mv $(2).new $(2)
@@ -185,7 +193,7 @@ put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {
 same = awk -v name="$(1)" '$$0 == "<!-- end of " name " -->" {show = 0} show {print} $$0 == "<!-- " name " -->" {show = 1}' $(2) \
   | diff "$$table" - || { echo "a table of $(2) is out of date: run make $(3)"; exit 1; }
 
-results: readme a-srpt proof ## play what every table shows, and write it there: those of the README, docs/policies.md, docs/learned.md
+results: readme a-srpt know proof ## play what every table shows, and write it there: README.md, docs/policies.md, told.md, learned.md
 
 readme: build ## play what the README's table shows, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
@@ -194,6 +202,10 @@ readme: build ## play what the README's table shows, and write it there
 a-srpt: build ## play what docs/policies.md shows of what A-SRPT is told, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY_ASRPT) > "$$table"; \
 	$(call put,a-srpt,docs/policies.md)
+
+know: build ## play what docs/told.md shows of run times that nobody tells, and write it there
+	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; { $(PLAY_KNOW); } > "$$table"; \
+	$(call put,know,docs/told.md)
 
 results-check: build ## fail if the tables of readme and a-srpt are not what their commands print
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \

@@ -40,8 +40,8 @@ const (
 func knowers() Baseline {
 	return Baseline{
 		KnowSuffix, "behind any policy: it predicts run times from the jobs that have ended, and is told none",
-		"The policy sees no estimates. In their place it sees how much longer a job runs that has run for so long, by the run times of" +
-			" the jobs that have ended since the episode began.",
+		"The policy sees no estimates. In their place it sees how much longer a job runs that has run for so long, by the run times" +
+			" of the jobs that have ended since the episode began.",
 		"own; the prediction by user and size as in Helios (Hu et al., SC 2021), with the age of the job", needsNothing,
 		func(s *Settings) maker {
 			knows(&s.Set)

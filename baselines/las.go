@@ -70,7 +70,7 @@ func (l *levels) sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) 
 // quantum keeps a job that was started from being stopped before the start has paid: before the job has run for times as long
 // as a restart takes. It learns what restarts take from the jobs that it sees restart, so that it needs to be told nothing.
 type quantum struct {
-	times float64                         // 0 lets a job be stopped at once; below 0, it is predictedQuantum where run times are predicted, and 0 elsewhere
+	times float64                         // 0 lets a job be stopped at once; below 0: see of
 	cost  time.Duration                   // the longest restart seen so far
 	begun map[cluster.JobID]time.Duration // when jobs were started whose restart has not been seen
 }
@@ -79,7 +79,8 @@ type quantum struct {
 // that without a quantum jobs whose restarts take long could stop each other for ever.
 const predictedQuantum = 4
 
-// of returns how often the time of a restart a job runs at least.
+// of returns how many times as long as a restart a job runs at least. If times is below 0, that depends on whether run times are
+// predicted.
 func (q *quantum) of(s *cluster.View) float64 {
 	switch {
 	case q.times >= 0:

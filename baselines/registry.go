@@ -169,8 +169,9 @@ func Names() []string {
 	return names
 }
 
-// CutOuter cuts the last suffix off a name, if it is one that any policy takes: KnowSuffix or LoanSuffix. It returns the rest of the
-// name and a function that puts what the suffix stands for around a scheduler; the function is nil if there is no such suffix.
+// CutOuter cuts the last suffix off a name, if it is one that any policy takes: KnowSuffix or LoanSuffix. It returns the rest of
+// the name and a function that puts what the suffix stands for around a scheduler; the function is nil if there is no such
+// suffix.
 func CutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
 	if inner, around, err = CutKnow(name); err != nil || around != nil {
 		return inner, around, err

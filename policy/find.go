@@ -53,7 +53,8 @@ type Finder struct {
 // NameError.
 func (f *Finder) Find(arg string) (Source, error) {
 	name, what, named := strings.Cut(arg, "=")
-	if named = named && !baselines.Known(arg); !named { // a baseline's options contain = too
+	suffixed := strings.Contains(name, baselines.LoanSuffix+":") || strings.Contains(name, baselines.KnowSuffix+":")
+	if named = named && !suffixed && !baselines.Known(arg); !named { // options contain = too
 		name, what = "", arg
 	}
 	if named && name == "" || what == "" {

@@ -9,6 +9,7 @@ import (
 // Rank selects the remaining time by which a Learner describes a job to schedulers.
 type Rank string
 
+// The ranks.
 const (
 	Mean    Rank = "mean"    // the expected remaining time
 	Gittins Rank = "gittins" // the least expected service per completion: Distribution.Gittins

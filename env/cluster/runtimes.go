@@ -10,8 +10,8 @@ type RunTimes interface {
 	Left(spec *JobSpec, age time.Duration) (left, again time.Duration)
 }
 
-// Believe makes the View use the predictions until the next call. nil stands for the estimates of the jobs. Copies of the state use
-// the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
+// Believe makes the View use the predictions until the next call. nil stands for the estimates of the jobs. Copies of the state
+// use the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
 func (t *Txn) Believe(times RunTimes) { t.s.times = times }
 
 // Believes reports whether the View uses predictions that Believe gave it. What they say of a job may change at every decision.

@@ -160,8 +160,8 @@ func (s *View) Remaining(id JobID) (left time.Duration, ok bool) {
 }
 
 // ExpectedFinish returns the time at which the running job will have done, at its present rate, the work that Remaining predicts.
-// It changes only if the rate changes, or if the job outlives its estimate, or at AsksAgain. It is Never if the rate is too low to
-// represent the time, and of no meaning if nothing is known of the job.
+// It changes only if the rate changes, or if the job outlives its estimate, or at AsksAgain. It is Never if the rate is too low
+// to represent the time, and of no meaning if nothing is known of the job.
 func (s *View) ExpectedFinish(id JobID) time.Duration {
 	work, _ := s.total(id)
 	return s.jobs[id].reaches(work)
