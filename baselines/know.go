@@ -17,16 +17,26 @@ type knower struct {
 	cluster.Scheduler
 	name  string
 	make  func() *belief.Learner
+	begin []byte // what it has learned before an episode, as belief.Learner.Save writes it; nil for nothing
 	times *belief.Learner
 	step  time.Duration
 }
 
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
+	seen seenJobs
 	time timeBelief
 	by   belief.Rank
 	step time.Duration
 }
+
+// seenJobs are the jobs from whose run times the policy has learned when an episode begins.
+type seenJobs string
+
+const (
+	seenNothing  seenJobs = "nothing"
+	seenTraining seenJobs = "training" // those of the training split of the scenario
+)
 
 // timeBelief is from what run times are predicted.
 type timeBelief string
@@ -41,7 +51,7 @@ func knowers() Baseline {
 	return Baseline{
 		KnowSuffix, "behind any policy: it predicts run times from the jobs that have ended, and is told none",
 		"The policy sees no estimates. In their place it sees how much longer a job runs that has run for so long, by the run times" +
-			" of the jobs that have ended since the episode began.",
+			" of the jobs that have ended since the episode began, or also of those of the training split.",
 		"own; the prediction by user and size as in Helios (Hu et al., SC 2021), with the age of the job", needsNothing,
 		func(s *Settings) maker {
 			knows(&s.Set)
@@ -52,9 +62,12 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{time: byAge, by: belief.Gittins, step: time.Minute}
+	k := &knowing{seen: seenNothing, time: byAge, by: belief.Gittins, step: time.Minute}
 	option.Choice(s, &k.time, "time", []timeBelief{byAge, byHistory},
 		"run times by the age of a job alone, or by its user and its number of workers, too", "own choice")
+	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
+		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)",
+		"own choice")
 	option.Choice(s, &k.by, "by", []belief.Rank{belief.Mean, belief.Gittins, belief.Median},
 		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median",
 		"own choice, by validation windows of Venus, Philly and their mix")
@@ -65,6 +78,10 @@ func knows(s *option.Set) *knowing {
 // CutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
 // scheduler decide by these predictions; the function is nil if the name has no such suffix.
 func CutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
+	return Given{}.cutKnow(name)
+}
+
+func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
 	inner, options, found := cutSuffix(name, KnowSuffix)
 	if !found {
 		return name, nil, nil
@@ -74,23 +91,38 @@ func CutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Sc
 	if err := s.Parse(options); err != nil {
 		return name, nil, fmt.Errorf("policy %q: %s: %w", name, KnowSuffix, err)
 	}
+	var begin []byte
+	if k.seen == seenTraining {
+		if g.Past == nil {
+			return name, nil, fmt.Errorf("policy %q: %w", name, ErrNoPast)
+		}
+		l := k.learner()
+		g.Past(l.Ended)
+		begin = l.Save()
+	}
 	suffix := name[len(inner):]
-	return inner, func(s cluster.Scheduler) cluster.Scheduler { return k.behind(s, s.Name()+suffix) }, nil
+	return inner, func(s cluster.Scheduler) cluster.Scheduler {
+		return &knower{Scheduler: s, name: s.Name() + suffix, make: k.learner, begin: begin, step: max(k.step, time.Second)}
+	}, nil
 }
 
-// behind returns the scheduler with these predictions.
-func (k *knowing) behind(inner cluster.Scheduler, name string) cluster.Scheduler {
-	learner := belief.NewAge
+// learner returns a learner that has learned nothing.
+func (k *knowing) learner() *belief.Learner {
 	if k.time == byHistory {
-		learner = belief.NewHistory
+		return belief.NewHistory(k.by)
 	}
-	return &knower{inner, name, func() *belief.Learner { return learner(k.by) }, nil, max(k.step, time.Second)}
+	return belief.NewAge(k.by)
 }
 
 func (p *knower) Name() string { return p.name }
 
 func (p *knower) Reset(seed uint64) error {
 	p.times = p.make()
+	if p.begin != nil {
+		if err := p.times.Restore(p.begin); err != nil {
+			return fmt.Errorf("begin with what was learned before: %w", err)
+		}
+	}
 	return p.Scheduler.Reset(seed)
 }
 

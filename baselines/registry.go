@@ -87,7 +87,7 @@ func New(name string) (cluster.Scheduler, error) { return Given{}.New(name) }
 
 // New is like the function New, with what the baseline is given.
 func (g Given) New(name string) (cluster.Scheduler, error) {
-	if inner, around, err := CutOuter(name); err != nil {
+	if inner, around, err := g.cutOuter(name); err != nil {
 		return nil, err
 	} else if around != nil {
 		s, err := g.New(inner)
@@ -173,7 +173,11 @@ func Names() []string {
 // the name and a function that puts what the suffix stands for around a scheduler; the function is nil if there is no such
 // suffix.
 func CutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
-	if inner, around, err = CutKnow(name); err != nil || around != nil {
+	return Given{}.cutOuter(name)
+}
+
+func (g Given) cutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
+	if inner, around, err = g.cutKnow(name); err != nil || around != nil {
 		return inner, around, err
 	}
 	return CutLoan(name)

@@ -1,15 +1,18 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/policy"
@@ -23,6 +26,7 @@ type Past struct {
 
 	mu    sync.Mutex
 	fresh func() predict.Predictor // nil before the first fit
+	ended []trace.Job              // in the order of their ends had none of them waited
 }
 
 // fitSeed is the seed of the fit, the default of the command predictor fit. All seeds of a suite share the fit.
@@ -51,9 +55,18 @@ func (p *Past) fit(ctx context.Context, done func(n, of int)) (baselines.Given, 
 		if p.fresh, err = predict.Fit(ctx, jobs, fitSeed, done); err != nil {
 			return baselines.Given{}, err
 		}
+		p.ended = slices.Clone(jobs)
+		slices.SortStableFunc(p.ended, func(a, b trace.Job) int { return cmp.Compare(a.Submit+a.Work, b.Submit+b.Work) })
 	}
-	fresh := p.fresh
-	return baselines.Given{Fitted: func() asrpt.Predictor { return fresh() }}, nil
+	fresh, jobs := p.fresh, p.ended
+	return baselines.Given{
+		Fitted: func() asrpt.Predictor { return fresh() },
+		Past: func(ended func(*cluster.JobSpec, time.Duration)) {
+			for i := range jobs {
+				ended(&jobs[i].JobSpec, jobs[i].Work)
+			}
+		},
+	}, nil
 }
 
 // ErrNoPast is wrapped by the error about a policy that must be fitted on the training split of a scenario that has none.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/predict"
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/policy"
@@ -32,7 +33,7 @@ func found(t testing.TB, names ...string) []policy.Policy {
 	return all
 }
 
-// fittedBytes fits a predictor on the training split and returns it as bytes.
+// fittedBytes fits on the training split and returns the predictor, and what is learned from the past, as bytes.
 func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 	t.Helper()
 	given, err := newPast(src).fit(t.Context(), nil)
@@ -43,6 +44,9 @@ func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
 		t.Fatal(err)
 	}
+	l := belief.NewHistory(belief.Mean)
+	given.Past(l.Ended)
+	b.Write(l.Save())
 	return b.Bytes()
 }
 

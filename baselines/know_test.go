@@ -1,0 +1,114 @@
+package baselines
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// TestKnowHidesEstimates checks that a policy with +know decides alike whatever the estimates are, also if there are none, and that
+// the estimates count again once it has decided.
+func TestKnowHidesEstimates(t *testing.T) {
+	for _, name := range []string{"sjf+know", "srsf+know:time=history", "srsf+menu+move+know", "las+know"} {
+		var want string
+		for i, estimate := range []func(j *job) time.Duration{
+			func(*job) time.Duration { return 0 },
+			func(j *job) time.Duration { return j.Work },
+			func(j *job) time.Duration { return time.Hour - j.Work },
+		} {
+			cfg, jobs := known()
+			for k := range jobs {
+				jobs[k].Estimate = estimate(&jobs[k])
+			}
+			s, err := New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := tells(t, cfg, jobs, s)
+			if i == 0 {
+				want = told
+			}
+			if told != want {
+				t.Errorf("%s: with estimates %d it decides\n%s, without\n%s", name, i, told, want)
+			}
+		}
+	}
+}
+
+// known returns an episode in which short jobs arrive after long ones.
+func known() (sim.Config, []job) {
+	cfg := sim.Config{Cluster: cluster.Uniform(2, 4), Restart: sim.Pause(time.Minute)}
+	jobs := make([]job, 30)
+	for i := range jobs {
+		j := &jobs[i]
+		j.Name, j.User = string(rune('a'+i)), []string{"ann", "bob"}[i%2]
+		j.Submit, j.Work = time.Duration(i*i)*time.Second, time.Duration(1+(i*7)%30)*time.Minute
+		j.Workers, j.Request.GPUMilli = int32(1+i%4), cluster.WholeGPU
+	}
+	return cfg, jobs
+}
+
+// tells returns all records of an episode, and checks that nothing is believed after a decision.
+func tells(t *testing.T, cfg sim.Config, jobs []job, s cluster.Scheduler) (all string) {
+	t.Helper()
+	for _, line := range timeline(t, cfg, jobs, after{s, t}) {
+		all += line + "\n"
+	}
+	return all
+}
+
+// after checks the View after each decision.
+type after struct {
+	cluster.Scheduler
+	t *testing.T
+}
+
+func (a after) Schedule(tx *cluster.Txn) error {
+	defer func() {
+		if tx.View().Believes() {
+			a.t.Error("the View still uses predictions after a decision")
+		}
+	}()
+	return a.Scheduler.Schedule(tx)
+}
+
+// TestKnowBegins checks that seen=training needs jobs of the past, that each episode begins with what these taught, and that this
+// changes decisions.
+func TestKnowBegins(t *testing.T) {
+	const name = "sjf+know:seen=training:time=history"
+	if _, err := New(name); !errors.Is(err, ErrNoPast) {
+		t.Errorf("error %v, want %v", err, ErrNoPast)
+	}
+	if fits, err := Fits(name); err != nil || !fits {
+		t.Errorf("it needs the past: %v, error %v", fits, err)
+	}
+	if fits, err := Fits("sjf+know:time=history"); err != nil || fits {
+		t.Errorf("what has seen nothing needs the past: %v, error %v", fits, err)
+	}
+	// Jobs of ann take 10 minutes, those of bob a minute.
+	g := Given{Past: func(ended func(*cluster.JobSpec, time.Duration)) {
+		for range 50 {
+			ended(&cluster.JobSpec{User: "ann", Workers: 1}, 10*time.Minute)
+			ended(&cluster.JobSpec{User: "bob", Workers: 1}, time.Minute)
+		}
+	}}
+	s, err := g.New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, jobs := sim.Config{Cluster: cluster.Uniform(1, 1)}, make([]job, 3)
+	for i, user := range []string{"ann", "ann", "bob"} {
+		jobs[i].Name, jobs[i].User, jobs[i].Workers, jobs[i].Request.GPUMilli = string(rune('a'+i)), user, 1, cluster.WholeGPU
+		jobs[i].Work = time.Hour // against all that the past has taught
+	}
+	for range 2 { // the second episode must not know of the first
+		first := timeline(t, cfg, jobs, s)[3] // after three submissions
+		if !strings.HasPrefix(first, "0s start 2 ") || s.Name() != name {
+			t.Errorf("%s begins with %q, want the job of bob to start", s.Name(), first)
+		}
+	}
+}
