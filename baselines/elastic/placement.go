@@ -139,7 +139,11 @@ func pieceOn(p cluster.Placement, v cluster.ServerID) int {
 func (l *layout) with(s *cluster.View, id cluster.JobID, n int32) (p cluster.Placement, more int32) {
 	spec, now := s.Spec(id), s.Placement(id)
 	if milli, limited := s.QuotaLeft(id); limited {
-		n = int32(min(int64(n), max(milli, 0)/int64(spec.Request.GPUMilli)))
+		each := spec.Request.GPUMilli // of a worker on a new server; elsewhere as much as the job's workers hold there
+		for i := range now {
+			each = max(each, now[i].GPUMilli)
+		}
+		n = int32(min(int64(n), max(milli, 0)/int64(each)))
 	}
 	l.collect(s, id, flexible)
 	gpu := l.types.of[now[0].Server]
