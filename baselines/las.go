@@ -68,11 +68,14 @@ func (l *levels) sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) 
 }
 
 // quantum keeps a job that was started from being stopped before the start has paid: before the job has run for times as long
-// as a restart takes. It learns what restarts take from the jobs that it sees restart, so that it needs to be told nothing.
+// as a restart takes. If stops cost jobs their work, a job that has lost some also runs until it has done twice as much, so that it
+// loses work only a few times. The quantum learns both by watching jobs, so that it needs to be told nothing.
 type quantum struct {
-	times float64                         // 0 lets a job be stopped at once; below 0: see of
-	cost  time.Duration                   // the longest restart seen so far
-	begun map[cluster.JobID]time.Duration // when jobs were started whose restart has not been seen
+	times   float64                         // 0 lets a job be stopped at once; below 0: see of
+	cost    time.Duration                   // the longest restart seen so far
+	begun   map[cluster.JobID]time.Duration // when jobs were started whose restart has not been seen
+	stopped map[cluster.JobID]bool          // jobs that were stopped and whose loss has not been seen
+	lost    map[cluster.JobID]time.Duration // the most work that each job has lost
 }
 
 // predictedQuantum is the default of orders by predicted run times. Predictions change between arrivals and ends of jobs, too, so
@@ -91,9 +94,12 @@ func (q *quantum) of(s *cluster.View) float64 {
 	return 0
 }
 
-func (q *quantum) reset() { q.cost, q.begun = 0, map[cluster.JobID]time.Duration{} }
+func (q *quantum) reset() {
+	q.cost, q.begun = 0, map[cluster.JobID]time.Duration{}
+	q.stopped, q.lost = map[cluster.JobID]bool{}, map[cluster.JobID]time.Duration{}
+}
 
-// see learns from the jobs that were started before.
+// see learns from the jobs that were started or stopped before.
 func (q *quantum) see(s *cluster.View) {
 	if q.of(s) == 0 {
 		return
@@ -104,9 +110,15 @@ func (q *quantum) see(s *cluster.View) {
 		}
 	}
 	clear(q.begun)
+	for id := range q.stopped {
+		if lost := s.Age(id) - s.Spec(id).Ran - s.Progress(id); lost > 0 {
+			q.lost[id] = lost
+		}
+	}
+	clear(q.stopped)
 }
 
-// note remembers what the transaction started.
+// note remembers what the transaction started and stopped.
 func (q *quantum) note(tx *cluster.Txn) {
 	if q.of(tx.View()) == 0 {
 		return
@@ -115,13 +127,20 @@ func (q *quantum) note(tx *cluster.Txn) {
 		if o.Kind == cluster.OpPlace && tx.View().Phase(o.Job) == cluster.Running {
 			q.begun[o.Job] = tx.Now()
 		}
+		if o.Kind == cluster.OpPreempt {
+			q.stopped[o.Job] = true
+		}
 	}
 }
 
 // until returns the instant before which a running job may not be stopped, which may be past.
 func (q *quantum) until(s *cluster.View, id cluster.JobID) time.Duration {
-	if q.cost == 0 {
-		return s.Now()
+	at := s.Now()
+	if q.cost > 0 {
+		at = s.Since(id) + time.Duration(q.of(s)*float64(q.cost))
 	}
-	return s.Since(id) + time.Duration(q.of(s)*float64(q.cost))
+	if again := 2*q.lost[id] - s.Progress(id); again > 0 {
+		at = max(at, max(s.Since(id), s.Now())+time.Duration(min(float64(again)/s.PlannedRate(id), float64(cluster.Never/4))))
+	}
+	return at
 }

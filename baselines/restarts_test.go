@@ -3,10 +3,13 @@ package baselines
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"pgregory.net/rapid"
 )
@@ -30,6 +33,9 @@ func boundedRestarts(t *rapid.T, name string) {
 	}
 	cost := rapid.SampledFrom([]time.Duration{0, time.Minute, 30 * time.Minute, 5 * time.Hour}).Draw(t, "pause")
 	cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), 4), Restart: sim.Pause(cost)}
+	if rapid.Bool().Draw(t, "slow on several servers") {
+		cfg.Physics = physics.Compose(physics.InterServer{Penalty: 4})
+	}
 	cfg.Restart.FromScratch = rapid.Bool().Draw(t, "from scratch")
 	jobs := make([]job, rapid.IntRange(1, 8).Draw(t, "jobs"))
 	all := time.Duration(0)
@@ -40,7 +46,7 @@ func boundedRestarts(t *rapid.T, name string) {
 		j.Request.GPUMilli, j.Workers = cluster.WholeGPU, int32(rapid.IntRange(1, 4*len(cfg.Cluster.Servers)).Draw(t, "workers"))
 		all += j.Work
 	}
-	cfg.Horizon = 100 * (all + time.Duration(len(jobs))*cost + time.Hour)
+	cfg.Horizon = 20 * (all + time.Duration(len(jobs))*cost + time.Hour)
 	s, err := sim.New(cfg, jobs)
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +61,12 @@ func boundedRestarts(t *rapid.T, name string) {
 	if !s.Outcome().Terminated {
 		t.Fatalf("%s: %v", name, s.Outcome())
 	}
+	most := 4*len(jobs) + 16
+	if strings.Contains(name, KnowSuffix) {
+		most += 2 * belief.Bins // predictions change when a job passes the edge of a bin
+	}
 	for i := range jobs {
-		if n := s.State().Starts(cluster.JobID(i)); n > 4*len(jobs)+16 {
+		if n := s.State().Starts(cluster.JobID(i)); n > most {
 			t.Fatalf("%s: job %d of %d started %d times", name, i, len(jobs), n)
 		}
 	}

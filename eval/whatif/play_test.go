@@ -159,7 +159,7 @@ func TestASnapshotCarriesOver(t *testing.T) {
 			runs("x", "a", 1, 60, `, "cpu_milli": 6`) + "," + waits("c", 1, 30, `, "cpu_milli": 6`), "", "fifo",
 			Change{Add: []Servers{{1, 1, ""}}}, Options{}, "x 0-60, c 0-30"},
 		{"a job that has outlived its estimate", server("a", 1, ""), runs("x", "a", 1, -10, "") + "," + waits("c", 1, 30, ""), "",
-			"srtf", Change{}, Options{}, "x 0-100, c 100-130"},
+			"srtf", Change{}, Options{}, "x 30-130!, c 0-30"},
 		{"jobs without an estimate", server("a", 1, ""),
 			strings.Replace(runs("x", "a", 1, 60, ""), `"estimate_s": 160, `, "", 1) + "," +
 				waits("c", 1, 0, ""), "", "sjf", Change{}, Options{Assume: 3 * time.Minute}, "x 0-80, c 80-260"},
