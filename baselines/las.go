@@ -68,7 +68,7 @@ func (l *levels) sinks(s *cluster.View, id cluster.JobID) (time.Duration, bool) 
 }
 
 // quantum keeps a job that was started from being stopped before the start has paid: before the job has run for times as long
-// as a restart takes. If stops cost jobs their work, a job that has lost some also runs until it has done twice as much, so that it
+// as a restart takes. If stops cost jobs their work, a job that has lost some also runs until it has done twice as much. So it
 // loses work only a few times. The quantum learns both by watching jobs, so that it needs to be told nothing.
 type quantum struct {
 	times   float64                         // 0 lets a job be stopped at once; below 0: see of
