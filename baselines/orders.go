@@ -139,13 +139,6 @@ func (s *Settings) list(l *list, byDefault string) maker {
 	}
 }
 
-// quantum declares the option for how long a started job runs at least.
-func (s *Settings) quantum(q *quantum) {
-	s.Float(&q.times, "quantum", -1, 1000, "a job runs for so many times what restarts take before it is stopped; with 0 it may be"+
-		" stopped at once; -1 stands for 4 where run times are predicted ("+KnowSuffix+") and for 0 where they are told",
-		"own choice, by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
-}
-
 // preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {

@@ -81,7 +81,7 @@ func (p *Policy) named(name string) {
 	}
 }
 
-// lend makes the policy also borrow servers from the inference pool, and adds suffix to its name.
+// wrap puts what a suffix of the name stands for around the schedulers of the policy, and adds the suffix to its name.
 func (p *Policy) wrap(suffix string, around func(cluster.Scheduler) cluster.Scheduler) {
 	inner := p.New
 	p.Name += suffix
