@@ -13,9 +13,8 @@ const Never = time.Duration(math.MaxInt64)
 // Left returns how much longer a running job runs if Remaining is right and the job's present rate does not change. It is Never
 // if nothing is known about the job.
 func (s *View) Left(id JobID) time.Duration {
-	work, ok := s.total(id)
-	at := s.jobs[id].reaches(work)
-	if !ok || at == Never {
+	at := s.ExpectedFinish(id)
+	if !s.Knows(id) || at == Never {
 		return Never
 	}
 	return max(at-s.now, 0)

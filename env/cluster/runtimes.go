@@ -24,24 +24,24 @@ func (s *View) Age(id JobID) time.Duration {
 	return j.spec.Ran + max(j.reached, s.progressOf(j))
 }
 
-// total returns how much work the job has to do in all, counted as Progress counts it; ok is false if nothing is known about it.
+// total returns how much work the job has to do in all, counted as Progress counts it. It is 0 if nothing is known about it.
 //
 // An estimate that the job has outlived is wrong. It then counts as doubled, as often as needed, so that the work left grows with
 // the job's age (Tsafrir, Etsion and Feitelson, TPDS 2007, §5, correct such predictions in steps, too).
-func (s *View) total(id JobID) (work time.Duration, ok bool) {
+func (s *View) total(id JobID) time.Duration {
 	j, age := &s.jobs[id], s.Age(id)
 	if s.times != nil {
 		left, _ := s.times.Left(j.spec, age)
-		return sum(age-j.spec.Ran, left), true
+		return sum(age-j.spec.Ran, left)
 	}
 	if j.spec.Estimate == 0 {
-		return 0, false
+		return 0
 	}
-	work = j.spec.Ran + j.spec.Estimate
+	work := j.spec.Ran + j.spec.Estimate
 	for work < age {
 		work = sum(work, work)
 	}
-	return work - j.spec.Ran, true
+	return work - j.spec.Ran
 }
 
 // sum returns a + b, at most half of Never. Both must be at least 0.

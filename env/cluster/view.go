@@ -155,16 +155,14 @@ func (s *View) Since(id JobID) time.Duration { return s.jobs[id].since }
 // Remaining returns how much work the job still has to do: its estimate minus the work done, or what Txn.Believe says instead. ok
 // is false if nothing is known. If the job has outlived its estimate, the work left grows with the work done (see total).
 func (s *View) Remaining(id JobID) (left time.Duration, ok bool) {
-	work, ok := s.total(id)
-	return max(work-s.Progress(id), 0), ok
+	return max(s.total(id)-s.Progress(id), 0), s.Knows(id)
 }
 
 // ExpectedFinish returns the time at which the running job will have done, at its present rate, the work that Remaining predicts.
 // It changes only if the rate changes, or if the job outlives its estimate, or at AsksAgain. It is Never if the rate is too low
 // to represent the time, and of no meaning if nothing is known of the job.
 func (s *View) ExpectedFinish(id JobID) time.Duration {
-	work, _ := s.total(id)
-	return s.jobs[id].reaches(work)
+	return s.jobs[id].reaches(s.total(id))
 }
 
 // Attained returns the GPU-time that the job has held so far.
