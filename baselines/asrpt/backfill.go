@@ -1,8 +1,6 @@
 package asrpt
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -31,13 +29,7 @@ type reservation struct {
 	made  bool
 	from  time.Duration // when enough GPUs will be free for the job, by predictions; cluster.Never if they will not
 	spare int64         // thousandths of GPUs that will be free then and that the job does not need
-	ends  []ending      // scratch
-}
-
-// ending is the predicted end of a running job that holds so many thousandths of GPUs.
-type ending struct {
-	left  time.Duration
-	milli int64
+	when  cluster.Shadow
 }
 
 // reserve makes the reservation of this decision if there is none yet.
@@ -46,24 +38,10 @@ func (a *scheduler) reserve(s *cluster.View, id cluster.JobID) {
 	if a.Backfill != easyBackfill || r.made {
 		return
 	}
-	r.ends = r.ends[:0]
-	for _, running := range s.Running() {
-		r.ends = append(r.ends, ending{a.left(s, running), s.Placement(running).GPUMilli()})
-	}
-	slices.SortStableFunc(r.ends, func(x, y ending) int { return cmp.Compare(x.left, y.left) })
-	r.made, r.from = true, s.Now()
-	r.spare = s.FreeTotal()*cluster.WholeGPU - s.Spec(id).GPUMilli()
-	for _, e := range r.ends {
-		at := later(s.Now(), e.left)
-		if r.spare >= 0 && at > r.from {
-			return
-		}
-		r.from = at
-		r.spare += e.milli
-	}
-	if r.spare < 0 {
-		r.from = cluster.Never
-	}
+	need := s.Spec(id).GPUMilli()
+	r.when.LookBy(s, func(running cluster.JobID) time.Duration { return a.left(s, running) })
+	left := r.when.Until(need)
+	r.made, r.from, r.spare = true, later(s.Now(), left), r.when.FreeIn(left)-need
 }
 
 // left returns how much longer a running job will run by its prediction and at its present speed.

@@ -57,10 +57,13 @@ type release struct {
 }
 
 // Look reads the running jobs. Call it again after the state has changed.
-func (h *Shadow) Look(s *View) {
+func (h *Shadow) Look(s *View) { h.LookBy(s, s.Left) }
+
+// LookBy is Look with other predictions: left returns how much longer a running job runs, or Never.
+func (h *Shadow) LookBy(s *View, left func(JobID) time.Duration) {
 	h.free, h.ends = s.FreeTotal()*WholeGPU, h.ends[:0]
 	for _, id := range s.running {
-		if left := s.Left(id); left != Never {
+		if left := left(id); left != Never {
 			h.ends = append(h.ends, release{left, s.Placement(id).GPUMilli()})
 		}
 	}
@@ -74,6 +77,18 @@ func (h *Shadow) Look(s *View) {
 
 // Free returns the thousandths of GPUs that are free now.
 func (h *Shadow) Free() int64 { return h.free }
+
+// FreeIn returns the thousandths of GPUs that are free after the given time.
+func (h *Shadow) FreeIn(d time.Duration) int64 {
+	free := h.free
+	for _, r := range h.ends {
+		if r.left > d {
+			break
+		}
+		free = r.free
+	}
+	return free
+}
 
 // Until returns the time until the given thousandths of GPUs are free, or Never if the estimates do not predict it.
 func (h *Shadow) Until(milli int64) time.Duration {

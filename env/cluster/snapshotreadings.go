@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -28,7 +27,7 @@ func (p *snapshotParser) reading(before []Reading) (m Reading) {
 				r.Refuse("the readings in the order of their times")
 			}
 		case "speed":
-			m.Speed = readSpeed(r)
+			m.Speed = r.Positive()
 		case "workers":
 			m.Workers = r.Count(1)
 		case "servers":
@@ -46,15 +45,6 @@ func (p *snapshotParser) reading(before []Reading) (m Reading) {
 		r.Bad("workers", strconv.Itoa(int(m.Workers)), fmt.Sprintf("another configuration than that of readings[%d]", at))
 	}
 	return m
-}
-
-// readSpeed reads a finite number above 0.
-func readSpeed(r *strictjson.Reader) float64 {
-	speed, err := strconv.ParseFloat(string(r.Numeral()), 64)
-	if err != nil || !(speed > 0 && speed <= math.MaxFloat64) {
-		r.Refuse("a number above 0")
-	}
-	return speed
 }
 
 // readingsWritable returns an error about the first reading that ReadSnapshot would refuse.

@@ -96,11 +96,7 @@ func (p *parser) recordField(field string, rec *Record, d *Demand) bool {
 	case "offer":
 		d.Offer = r.Count(0)
 	case "speed":
-		speed, err := strconv.ParseFloat(string(r.Numeral()), 64)
-		if err != nil || !(speed > 0 && speed <= math.MaxFloat64) {
-			r.Refuse("a number above 0")
-		}
-		rec.Index, l.speeds = int32(len(l.speeds)), append(l.speeds, speed)
+		rec.Index, l.speeds = int32(len(l.speeds)), append(l.speeds, r.Positive())
 	default:
 		return false
 	}

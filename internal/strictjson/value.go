@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,6 +50,15 @@ func (r *Reader) Number(least, most int64) int64 {
 
 // Count reads an integer from least to the largest int32.
 func (r *Reader) Count(least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
+
+// Positive reads a finite number above 0. It sets an error for anything else.
+func (r *Reader) Positive() float64 {
+	x, err := strconv.ParseFloat(string(r.Numeral()), 64)
+	if err != nil || !(x > 0) {
+		r.Refuse("a number above 0")
+	}
+	return x
+}
 
 // whole parses a JSON number that has no fraction and no exponent.
 func whole(v []byte) (n int64, ok bool) {
