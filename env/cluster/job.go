@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ type JobSpec struct {
 	// MinWorkers and MaxWorkers bound the gang size of an elastic job; 0 means Workers.
 	MinWorkers, MaxWorkers int32
 	Request                Amount // per worker
-	// Model is the model family that the job trains, named as in env/physics/profile; "" if unknown.
+	// Model is what schedulers are told of the model family that the job trains: its name as in env/physics/profile, or less (see
+	// Disguise); "" if nothing is known.
 	Model string
 	// Group is the recurring job of which this job is one run, "" if none is known.
 	Group string
@@ -55,7 +57,15 @@ type JobSpec struct {
 	// Ran is the work that the job had done before the episode began, 0 for a job that begins in the episode. Its progress does
 	// not include it.
 	Ran time.Duration
+
+	trains string // the model family if Model does not name it; see Trains
 }
+
+// Trains returns the model family that the job trains. The speed model asks for it. Schedulers may know Model alone.
+func (s *JobSpec) Trains() string { return cmp.Or(s.trains, s.Model) }
+
+// Disguise replaces what schedulers are told of the job's model. The job still trains the same model.
+func (s *JobSpec) Disguise(model string) { s.trains, s.Model = s.Trains(), model }
 
 // Least returns the smallest gang size with which the job can run.
 func (s *JobSpec) Least() int32 {

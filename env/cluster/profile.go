@@ -15,10 +15,37 @@ type Profile interface {
 }
 
 // SetProfile sets the profile that schedulers may use; nil, as in a new state, means that speeds are unknown. Drivers call it.
-func (s *State) SetProfile(p Profile) { s.profile = p }
+// What Txn.Expect said no longer counts.
+func (s *State) SetProfile(p Profile) { s.profile, s.expected = p, nil }
 
-// Profile returns the profile of speeds, nil if speeds are unknown. Copies of the state share it.
-func (s *View) Profile() Profile { return s.profile }
+// Profile returns the profile of speeds: what Txn.Expect says, or else what the driver tells schedulers. It is nil if speeds are
+// unknown. Copies of the state share it.
+func (s *View) Profile() Profile {
+	if s.expected != nil {
+		return s.expected
+	}
+	return s.profile
+}
+
+// Expect makes the View use the scheduler's own profile of speeds until the next call, in place of what the driver tells. nil
+// stands for what the driver tells. Copies of the state use the same profile. A scheduler that calls Expect calls it before its
+// first operation, and again with nil before it returns.
+//
+// If the driver tells no speeds, Expect(p) also lets each running job make progress, from now on, at the rate that p predicts.
+func (t *Txn) Expect(p Profile) {
+	s := t.s
+	s.expected = p
+	if p == nil || s.profile != nil {
+		return
+	}
+	for _, id := range s.running {
+		j, rate := &s.jobs[id], p.Speed(&s.View, id)
+		if s.now > j.since {
+			j.done = s.progressOf(j) - Scale(s.now-j.since, rate) // which may be negative: it keeps the progress of now
+		}
+		j.rate = rate
+	}
+}
 
 // SameProfile reports whether two profiles are certainly the same: all their parts, down to pointers and plain values, are equal.
 func SameProfile(a, b Profile) bool { return equal(reflect.ValueOf(a), reflect.ValueOf(b)) }

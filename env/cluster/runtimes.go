@@ -14,8 +14,9 @@ type RunTimes interface {
 // use the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
 func (t *Txn) Believe(times RunTimes) { t.s.times = times }
 
-// Believes reports whether the View uses predictions that Believe gave it. What they say of a job may change at every decision.
-func (s *View) Believes() bool { return s.times != nil }
+// Believes reports whether the View uses predictions that Believe or Expect gave it. What they say of a job may change at every
+// decision.
+func (s *View) Believes() bool { return s.times != nil || s.expected != nil }
 
 // Age returns the most work that a job has had done at any time, including the work before the episode began. It exceeds Progress
 // if the job lost work when it was stopped or interrupted.
@@ -74,5 +75,5 @@ func (j *job) reaches(work time.Duration) time.Duration {
 	if float64(left)/j.rate > float64(Never/2) {
 		return Never
 	}
-	return j.since + scale(left, 1/j.rate)
+	return j.since + Scale(left, 1/j.rate)
 }

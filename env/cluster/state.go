@@ -152,8 +152,8 @@ func (s *State) settle() {
 	}
 }
 
-// scale returns d times rate, without rounding if the rate is 1.
-func scale(d time.Duration, rate float64) time.Duration {
+// Scale returns the work that is done in the time d at a rate, without rounding if the rate is 1.
+func Scale(d time.Duration, rate float64) time.Duration {
 	if rate == 1 {
 		return d
 	}

@@ -16,8 +16,9 @@ type View struct {
 	types    []string         // GPU types, by bit
 	tenants  []tenant         // tenants with a quota
 	tenantAt map[string]int32 // indices into tenants, by name; copies share it
-	profile  Profile
-	times    RunTimes // nil: the estimates of the jobs
+	profile  Profile          // nil: the driver tells no speeds
+	expected Profile          // what Txn.Expect says; nil: what the driver tells
+	times    RunTimes         // nil: the estimates of the jobs
 	lending
 	crossing [][]JobID // by rack: the running jobs that use the rack's uplink, ascending
 	nics     []int64   // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
@@ -125,7 +126,8 @@ func (s *View) GPUsOn(id JobID, server ServerID) []int32 {
 	return nil
 }
 
-// Progress returns the work that the job has done so far.
+// Progress returns the work that the job has done so far. If the driver tells no speeds, that is the time for which the job has
+// run, corrected by what Txn.Expect says of its speed.
 func (s *View) Progress(id JobID) time.Duration {
 	return s.progressOf(&s.jobs[id])
 }
@@ -134,10 +136,11 @@ func (s *View) progressOf(j *job) time.Duration {
 	if j.phase != Running || s.now <= j.since {
 		return j.done
 	}
-	return j.done + scale(s.now-j.since, j.rate)
+	return j.done + Scale(s.now-j.since, j.rate)
 }
 
-// Rate returns the running job's work per unit of time, 0 while the job restarts.
+// Rate returns the running job's work per unit of time, 0 while the job restarts. If the driver tells no speeds, it is 1, or what
+// Txn.Expect says.
 func (s *View) Rate(id JobID) float64 {
 	j := &s.jobs[id]
 	if j.phase != Running || s.now < j.since {

@@ -23,7 +23,7 @@ func (GPUType) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if first == "" && len(p) == 1 {
 		return 1
 	}
-	f := profile.Lookup(s.Spec(job).Model)
+	f := profile.Lookup(s.Spec(job).Trains())
 	if f == nil {
 		return 1
 	}
@@ -63,7 +63,7 @@ func (CPUMem) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if same {
 		return 1
 	}
-	f := profile.Lookup(spec.Model)
+	f := profile.Lookup(spec.Trains())
 	if f == nil {
 		return 1
 	}

@@ -48,7 +48,7 @@ func (m misprofiled) Coupled(s *cluster.View, p cluster.Placement, dst []cluster
 
 func (e Misprofile) factor(s *cluster.View, job cluster.JobID) float64 {
 	spec, p := s.Spec(job), s.Placement(job)
-	if profile.Lookup(spec.Model) == nil {
+	if profile.Lookup(spec.Trains()) == nil {
 		return 1
 	}
 	workers := p.Workers()
@@ -56,7 +56,7 @@ func (e Misprofile) factor(s *cluster.View, job cluster.JobID) float64 {
 	kind = 3*kind + uint64(1+held(p, spec.Request))
 	kind = 2*kind + bit(len(p) > int((workers+s.MostGPUs()-1)/s.MostGPUs()))
 	kind = 2*kind + bit(s.Sharing(job))
-	x := fold(fold(fnvBasis^e.Seed, spec.Model), gpuType(s, p))
+	x := fold(fold(fnvBasis^e.Seed, spec.Trains()), gpuType(s, p))
 	u := float64(scramble((x^kind)*fnvPrime)>>11) / (1 << 53)
 	return math.Exp((2*u - 1) * math.Log1p(e.Within))
 }

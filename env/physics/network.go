@@ -59,7 +59,7 @@ func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
 		return 1
 	}
 	spec := s.Spec(job)
-	ref := m.reference(pattern{spec.Model, p.Workers(), max(spec.Stages, 1), spec.Together(), s.MostGPUs()})
+	ref := m.reference(pattern{spec.Trains(), p.Workers(), max(spec.Stages, 1), spec.Together(), s.MostGPUs()})
 	if ref.best == 0 {
 		return 1
 	}

@@ -22,7 +22,7 @@ func (Scaling) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if have == spec.Workers {
 		return 1
 	}
-	f := profile.Lookup(spec.Model)
+	f := profile.Lookup(spec.Trains())
 	if f == nil {
 		return 1
 	}

@@ -29,7 +29,7 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 			continue
 		}
 		if own == nil {
-			if own = profile.Lookup(s.Spec(job).Model); own == nil {
+			if own = profile.Lookup(s.Spec(job).Trains()); own == nil {
 				return 1
 			}
 		}
@@ -41,7 +41,7 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 				if other == job || !slices.Contains(s.GPUsOn(other, q.Server), g) {
 					continue
 				}
-				if f := profile.Lookup(s.Spec(other).Model); f != nil {
+				if f := profile.Lookup(s.Spec(other).Trains()); f != nil {
 					_, p := f.Vectors(gpuType)
 					pressure[0], pressure[1] = pressure[0]+p[0], pressure[1]+p[1]
 				}

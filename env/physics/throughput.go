@@ -18,7 +18,7 @@ import (
 // from the model's name, or from the job's name if it has no model.
 func Throughput(m Model, s *cluster.View, job cluster.JobID) float64 {
 	spec := s.Spec(job)
-	f := profile.Lookup(spec.Model)
+	f := profile.Lookup(spec.Trains())
 	p, _ := m.(product)
 	total := spec.GPUs()
 	if p.sliced {
@@ -48,7 +48,7 @@ func Throughput(m Model, s *cluster.View, job cluster.JobID) float64 {
 
 // unknownRate returns how many iterations per second a worker of unknown model completes.
 func unknownRate(spec *cluster.JobSpec) float64 {
-	name := spec.Model
+	name := spec.Trains()
 	if name == "" {
 		name = spec.Name
 	}

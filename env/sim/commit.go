@@ -58,9 +58,7 @@ func (s *Sim) respeed() {
 		if _, new := slices.BinarySearch(s.launched, id); new || s.state.Phase(id) != cluster.Running {
 			continue
 		}
-		if rate := s.speed(id); rate != s.state.PlannedRate(id) {
-			done, from := s.state.Progress(id), max(s.state.Since(id), s.state.Now())
-			s.run(id, done, from, rate)
+		if rate := s.speed(id); rate != s.rate(id) && s.respeeded(id, rate) {
 			s.events = append(s.events, cluster.Event{Kind: cluster.Respeed, Job: id})
 		}
 	}
@@ -73,11 +71,11 @@ func (s *Sim) carryOut(o *cluster.Op) {
 	case cluster.OpLoan, cluster.OpReclaim:
 	case cluster.OpPreempt:
 		s.finish.remove(o.Job)
-		kept := s.state.Progress(o.Job)
+		kept := s.Progress(o.Job)
 		if s.cfg.Restart.FromScratch {
 			kept = 0
 		}
-		s.state.SetProgress(o.Job, kept, s.state.Now(), 1)
+		s.set(o.Job, kept, s.state.Now(), 1)
 	default:
 		if s.state.Phase(o.Job) == cluster.Running {
 			s.launch(o.Job, s.overhead(o))
@@ -103,10 +101,10 @@ func (s *Sim) overhead(o *cluster.Op) time.Duration {
 func (s *Sim) launch(id cluster.JobID, overhead time.Duration) {
 	now := s.state.Now()
 	rate, from := s.speed(id), max(later(now, overhead), s.state.Since(id))
-	if rate != 1 || from > now {
+	if from > now || rate != 1 && s.courses == nil {
 		s.events = append(s.events, cluster.Event{Kind: cluster.Respeed, Job: id})
 	}
-	s.run(id, s.state.Progress(id), from, rate)
+	s.run(id, s.Progress(id), from, rate)
 	s.launched = append(s.launched, id)
 }
 
@@ -125,7 +123,7 @@ func (s *Sim) speed(id cluster.JobID) float64 {
 
 // run lets the job progress at the given rate from the instant from on, with the work done behind it, and schedules its finish.
 func (s *Sim) run(id cluster.JobID, done, from time.Duration, rate float64) {
-	s.state.SetProgress(id, done, from, rate)
+	s.set(id, done, from, rate)
 	s.finish.set(id, s.ends(id, done, from, rate))
 }
 

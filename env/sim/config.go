@@ -17,6 +17,8 @@ type Config struct {
 	// Misprofile distorts the speeds that the simulator reports to schedulers. Jobs still run at the speeds of Physics. The event
 	// log does not contain it.
 	Misprofile physics.Misprofile
+	// Hidden is what schedulers are not told. The zero value hides nothing.
+	Hidden Hidden
 	// Readings describes how the throughput of running jobs is measured. The zero value measures nothing.
 	Readings Readings
 	Restart  Restart
@@ -90,6 +92,9 @@ func (c *Config) validateOn(servers int, spec func(cluster.ServerID) *cluster.Se
 		return fmt.Errorf("checkpoint save %v without an interval, want both or none", r.Save)
 	}
 	if err := c.Readings.validate(); err != nil {
+		return err
+	}
+	if err := c.Hidden.validate(); err != nil {
 		return err
 	}
 	pool := int32(0)

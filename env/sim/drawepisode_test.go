@@ -39,6 +39,12 @@ func drawConfig(t *rapid.T) sim.Config {
 			Seed: rapid.Uint64().Draw(t, "seed of readings"),
 		}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "hidden") == 0 {
+		cfg.Hidden = sim.Hidden{
+			Speeds: rapid.Bool().Draw(t, "hidden speeds"),
+			Models: rapid.SampledFrom([]sim.Naming{sim.FullName, sim.Domain, sim.NoName}).Draw(t, "told of models"),
+		}
+	}
 	return cfg
 }
 

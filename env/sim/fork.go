@@ -21,6 +21,9 @@ func (s *Sim) Fork(dst *Sim) {
 	dst.finish.heap = append(old.finish.heap[:0], s.finish.heap...)
 	dst.finish.place = append(old.finish.place[:0], s.finish.place...)
 	dst.works = append(old.works[:0], s.works...)
+	if s.courses != nil {
+		dst.courses = append(old.courses[:0], s.courses...)
+	}
 	dst.events = append(old.events[:0], s.events...)
 	dst.scratch = scratch{
 		ended: old.ended[:0], launched: old.launched[:0], readings: old.readings[:0],

@@ -32,14 +32,14 @@ func (s *Sim) breakdowns(at time.Duration) {
 func (s *Sim) interrupt(at time.Duration) {
 	for _, id := range s.ended {
 		s.finish.remove(id)
-		kept := s.state.Progress(id)
+		kept := s.Progress(id)
 		switch every := s.cfg.Restart.Interval; {
 		case s.cfg.Restart.FromScratch:
 			kept = 0
 		case every > 0:
 			kept -= kept % every
 		}
-		s.state.SetProgress(id, kept, at, 1)
+		s.set(id, kept, at, 1)
 		s.log.append(Record{At: at, Kind: Interrupt, Job: id})
 		s.events = append(s.events, cluster.Event{Kind: cluster.Interrupted, Job: id})
 	}

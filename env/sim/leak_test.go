@@ -90,7 +90,7 @@ func drawOtherFuture(t *rapid.T, e sim.Episode, until time.Duration, sched clust
 			j.Work = drawTime(t, "other work", 4000)
 		case phase == cluster.Done || phase == cluster.Unsubmitted:
 		case !falls && rapid.Bool().Draw(t, "shorter"):
-			done := s.State().Progress(id)
+			done := s.Progress(id)
 			j.Work = done + min(max(j.Work-done, 0), 1+drawTime(t, "left", 100))
 		default:
 			j.Work += drawTime(t, "longer by", 4000)

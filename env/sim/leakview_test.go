@@ -148,8 +148,24 @@ func show(b *strings.Builder, values []reflect.Value) {
 		if v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
 			v = v.Elem()
 		}
+		if v.Type() == reflect.TypeFor[cluster.JobSpec]() { // without what Trains returns, for which only the physics asks
+			spec := v.Interface().(cluster.JobSpec)
+			fmt.Fprintf(b, " %s", appendExported(nil, &spec))
+			continue
+		}
 		fmt.Fprintf(b, " %+v", v)
 	}
+}
+
+// appendExported writes the exported fields of a specification.
+func appendExported(b []byte, spec *cluster.JobSpec) []byte {
+	v := reflect.ValueOf(spec).Elem()
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() {
+			b = fmt.Appendf(b, "%s=%+v ", f.Name, v.Field(i))
+		}
+	}
+	return b
 }
 
 // TestNoTypeThatASchedulerReachesHoldsTheTruth checks that no type that a scheduler can reach from the transaction comes from

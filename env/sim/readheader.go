@@ -14,6 +14,7 @@ import (
 var headerFields = []string{
 	"format", "version", "scheduler", "physics", "restart", "horizon", "jobs", "servers",
 	"grace", "per_gpu", "quotas", "outages", "demand", "warm", "readings",
+	"hidden",
 }
 
 const headerNeeds = 0b11111111
@@ -58,6 +59,8 @@ func (p *parser) header() error {
 			c.Warm = int(r.Number(0, maxLogJobs))
 		case "readings":
 			c.Readings = p.readings()
+		case "hidden":
+			c.Hidden = p.hidden()
 		}
 	})
 	r.End()
@@ -108,6 +111,20 @@ func (p *parser) readings() (v Readings) {
 			if v.Seed, err = strconv.ParseUint(string(r.Numeral()), 10, 64); err != nil {
 				r.Refuse(fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)))
 			}
+		}
+	})
+	return v
+}
+
+var hiddenFields = []string{"speeds", "models"}
+
+func (p *parser) hidden() (v Hidden) {
+	p.r.Object(hiddenFields, 1<<len(hiddenFields)-1, func(field int) {
+		switch hiddenFields[field] {
+		case "speeds":
+			v.Speeds = p.r.Flag()
+		case "models":
+			v.Models = []Naming{FullName, Domain, NoName}[p.r.OneOf(string(FullName), string(Domain), string(NoName))]
 		}
 	})
 	return v

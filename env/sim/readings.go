@@ -53,7 +53,7 @@ func (s *Sim) measure(until time.Duration) {
 	}
 	s.readings = s.readings[:0]
 	for _, id := range s.state.Running() {
-		if at := later(s.state.Since(id), every); at > s.state.Now() && at <= until {
+		if at := later(s.since(id), every); at > s.state.Now() && at <= until {
 			s.readings = append(s.readings, reading{at, id})
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Sim) measure(until time.Duration) {
 	for _, r := range s.readings {
 		s.pass(r.at)
 		s.state.Advance(r.at)
-		speed := s.state.PlannedRate(r.job) * physics.Throughput(s.cfg.Physics, &s.state.View, r.job)
+		speed := s.rate(r.job) * physics.Throughput(s.cfg.Physics, &s.state.View, r.job)
 		speed *= s.cfg.Readings.noise(s.state.Spec(r.job).Name, r.at)
 		s.state.AddReading(r.job, cluster.Reading{At: r.at, Speed: speed, Configuration: s.state.Configuration(r.job)})
 		s.log.reading(r, speed)

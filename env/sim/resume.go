@@ -67,7 +67,9 @@ func (s *Sim) Resume(cfg *Config, from *cluster.View, rest Rest) error {
 	if s.cfg.Physics == nil {
 		s.cfg.Physics = physics.Ideal()
 	}
-	if state.Profile() == nil {
+	if known := state.Profile(); known != nil {
+		state.SetProfile(known) // also if it was what a scheduler expects
+	} else {
 		state.SetProfile(s.cfg.Misprofile.Profiled(s.cfg.Physics))
 	}
 	if rest.Wake > from.Now() {

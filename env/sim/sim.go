@@ -23,11 +23,13 @@ type Outcome struct {
 type Sim struct {
 	cfg     Config
 	jobs    []trace.Job
-	first   cluster.JobID   // the id of jobs[0]
-	arrival []int32         // indices into jobs by submit time, then id; nil if jobs is in that order
-	next    int             // index into arrival
-	works   []time.Duration // of the jobs with ids below first, which a resumed episode takes from its state
-	left    int             // the number of jobs not finished
+	first   cluster.JobID     // the id of jobs[0]
+	arrival []int32           // indices into jobs by submit time, then id; nil if jobs is in that order
+	next    int               // index into arrival
+	works   []time.Duration   // of the jobs with ids below first, which a resumed episode takes from its state
+	specs   []cluster.JobSpec // of the jobs as schedulers see them; nil if they see those of jobs
+	courses []course          // by job, how it truly runs; nil if the state has it
+	left    int               // the number of jobs not finished
 	state   *cluster.State
 	finish  queue
 	faults  []fault         // the starts and ends of Config.Outages, by time
@@ -74,11 +76,15 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	if err := admissible(&cfg.Cluster, jobs); err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
-	state.SetProfile(cfg.Misprofile.Profiled(cfg.Physics))
 	s := &Sim{
-		cfg: cfg, jobs: jobs, arrival: make([]int32, len(jobs)), left: len(jobs),
+		cfg: cfg, jobs: jobs, specs: cfg.Hidden.hide(jobs), arrival: make([]int32, len(jobs)), left: len(jobs),
 		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), offered: state.Offer(),
 		wake: cluster.Never,
+	}
+	if cfg.Hidden.Speeds {
+		s.courses = make([]course, len(jobs))
+	} else {
+		state.SetProfile(cfg.Misprofile.Profiled(cfg.Physics))
 	}
 	for i := range s.arrival {
 		s.arrival[i] = int32(i)
@@ -257,7 +263,11 @@ func (s *Sim) work(id cluster.JobID) time.Duration {
 
 func (s *Sim) arrive(i int) {
 	id := s.first + cluster.JobID(i)
-	s.state.Submit(id, &s.jobs[i].JobSpec)
+	spec := &s.jobs[i].JobSpec
+	if s.specs != nil {
+		spec = &s.specs[i]
+	}
+	s.state.Submit(id, spec)
 	s.log.append(Record{At: s.state.Now(), Kind: Submit, Job: id})
 	s.events = append(s.events, cluster.Event{Kind: cluster.Arrived, Job: id})
 }

@@ -130,6 +130,9 @@ func (l *Log) appendHeader(b []byte) []byte {
 		b = appendFloat(b, `,"noise":`, m.Noise)
 		b = append(strconv.AppendUint(append(b, `,"seed":`...), m.Seed, 10), '}')
 	}
+	if h := &c.Hidden; *h != (Hidden{}) {
+		b = fmt.Appendf(b, `,"hidden":{"speeds":%t,"models":"%s"}`, h.Speeds, h.Models)
+	}
 	b = append(b, `,"servers":[`...)
 	for all, i := l.Config.Cluster.Servers, 0; i < len(all); {
 		if i > 0 {

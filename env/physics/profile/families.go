@@ -13,6 +13,7 @@ const (
 type assumption struct {
 	name       string
 	like       string  // the Gavel job type with the family's interference and GPU speeds; "" if Gavel measured the family
+	domain     string  // what the model is for
 	synergy    string  // the Synergy model with the family's CPU and memory surface
 	pollux     string  // the Pollux application with the family's scaling
 	batch      float64 // local batch in the application's samples, before it is limited to the range that Pollux measured
@@ -41,6 +42,7 @@ func (a *assumption) paramBytes() float64 {
 type model struct {
 	name    string
 	batches []int
+	domain  string
 	synergy string
 	pollux  string
 	params  float64
@@ -56,21 +58,21 @@ type model struct {
 // scales as the convolutional yolov3.
 var models = []model{
 	// He et al. (arXiv 1512.03385) for CIFAR-10, 11.2M parameters; 128 channels of 16x16 after the second of four stages.
-	{"resnet18", []int{16, 32, 64, 128, 256}, "resnet18", "cifar10", 11.2e6, 128 * 16 * 16, 18},
+	{"resnet18", []int{16, 32, 64, 128, 256}, "vision", "resnet18", "cifar10", 11.2e6, 128 * 16 * 16, 18},
 	// He et al. for ImageNet, 25.6M parameters; 512 channels of 28x28 after the second of four stages.
-	{"resnet50", []int{16, 32, 64, 128}, "resnet50", "imagenet", 25.6e6, 512 * 28 * 28, 50},
+	{"resnet50", []int{16, 32, 64, 128}, "vision", "resnet50", "imagenet", 25.6e6, 512 * 28 * 28, 50},
 	// The base model of Vaswani et al. (arXiv 1706.03762, table 3), 65M parameters; sentences of 32 tokens by assumption.
-	{"transformer", []int{16, 32, 64, 128, 256}, "transformer", "bert", 65e6, 32 * 512, 12},
+	{"transformer", []int{16, 32, 64, 128, 256}, "language", "transformer", "bert", 65e6, 32 * 512, 12},
 	// PyTorch's example word_language_model on WikiText-2 with its defaults: 33,278 words, width 200 in embedding, decoder
 	// and two LSTM layers; 35 words a sample.
-	{"lm", []int{5, 10, 20, 40, 80}, "lstm", "deepspeech2", 14.0e6, 35 * 200, 2},
+	{"lm", []int{5, 10, 20, 40, 80}, "language", "lstm", "deepspeech2", 14.0e6, 35 * 200, 2},
 	// An autoencoder over the 26,744 films of MovieLens 20M with 200 hidden units (the Recoder library).
-	{"recommendation", []int{512, 1024, 2048, 4096, 8192}, "mobilenet", "ncf", 10.7e6, 200, 2},
+	{"recommendation", []int{512, 1024, 2048, 4096, 8192}, "recommendation", "mobilenet", "ncf", 10.7e6, 200, 2},
 	// Four convolutions and an LSTM of 512 units on Pong (rl_a3c_pytorch); 4 workers of 20 steps count as 80 samples.
-	{"a3c", []int{0}, "mobilenet", "cifar10", 3.2e6, 80 * 512, 5},
+	{"a3c", []int{0}, "control", "mobilenet", "cifar10", 3.2e6, 80 * 512, 5},
 	// Two generators of 11.4M and two discriminators of 2.8M parameters (Zhu et al., arXiv 1703.10593, 9 residual blocks);
 	// 256 channels of 64x64 between the blocks; batches of one image.
-	{"cyclegan", []int{0}, "resnet50", "yolov3", 28.3e6, 256 * 64 * 64, 24},
+	{"cyclegan", []int{0}, "vision", "resnet50", "yolov3", 28.3e6, 256 * 64 * 64, 24},
 }
 
 // languages lists models too large for Gavel. Their co-location behaviour, and their speed on other GPU types, are those of the
@@ -101,14 +103,15 @@ func assume() []assumption {
 				name, samples = m.name, 1
 			}
 			all = append(all, assumption{
-				name: name, synergy: m.synergy, pollux: m.pollux, batch: samples,
+				name: name, domain: m.domain, synergy: m.synergy, pollux: m.pollux, batch: samples,
 				params: m.params, activation: 4 * samples * m.width, layers: m.layers,
 			})
 		}
 	}
 	for _, l := range languages {
 		all = append(all, assumption{
-			name: l.name, like: "transformer-256", synergy: "bert", pollux: "bert", batch: l.sequences, params: l.params,
+			name: l.name, domain: "language",
+			like: "transformer-256", synergy: "bert", pollux: "bert", batch: l.sequences, params: l.params,
 			tokens: l.sequences * l.length, activation: 2 * l.sequences * l.length * l.width, layers: l.layers,
 		})
 	}

@@ -53,6 +53,7 @@ func Names() []string { return slices.Clone(load().names) }
 // the zero value is not usable.
 type Family struct {
 	name       string
+	domain     string
 	speed      [measured]float64 // relative to the V100
 	s, p       [measured][2]float64
 	surface    surface
@@ -69,6 +70,9 @@ type Family struct {
 
 // Name returns the name of the family in Lookup.
 func (f *Family) Name() string { return f.name }
+
+// Domain returns what the model is for: "vision", "language", "recommendation" or "control". No family has such a name.
+func (f *Family) Domain() string { return f.domain }
 
 // build combines the tables of assumptions with the fitted coefficients.
 func build(c *Coefficients) ([]Family, error) {
@@ -90,7 +94,8 @@ func build(c *Coefficients) ([]Family, error) {
 			return nil, fmt.Errorf("family %s: no coefficients for Pollux's application %q", a.name, a.pollux)
 		}
 		f := Family{
-			name: a.name, s: job.S, p: job.P, surface: sur.compile(), memo: &memo{}, param: a.paramBytes(), activation: a.activation,
+			name: a.name, domain: a.domain,
+			s: job.S, p: job.P, surface: sur.compile(), memo: &memo{}, param: a.paramBytes(), activation: a.activation,
 			layers: a.layers, scaling: scaling,
 		}
 		for g := range f.speed {
