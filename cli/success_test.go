@@ -67,7 +67,7 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 		{[]string{"trace", "import", trace, "-o", filepath.Join(t.TempDir(), "x.csv")}, []string{"bad_rows", "cpu_only_rows", "jobs",
 			"never_scheduled_rows", "out", "rows"}},
 		{[]string{"scenario", "describe", "embedded-small-v1"}, []string{"about", "assumed", "cpu_only_rows", "gpus", "jobs",
-			"name", "oversize_jobs", "physics", "pools", "real", "splits", "windows", "workload", "yaml"}},
+			"name", "oversize_jobs", "physics", "pools", "real", "splits", "told", "windows", "workload", "yaml"}},
 		{[]string{"env", "describe", "-s", "embedded-small-v1"}, []string{"agents", "agree", "candidate", "cluster", "job", "jobs", "kinds",
 			"numbers", "prior", "server", "window"}},
 		{[]string{"env", "bench", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",

@@ -19,6 +19,7 @@ type Description struct {
 	Pools    []string            `json:"pools"`
 	Physics  string              `json:"physics"`
 	Mix      []string            `json:"mix,omitempty"`
+	Told     []string            `json:"told"` // what schedulers are told
 	Workload string              `json:"workload"`
 	Jobs     int                 `json:"jobs"`          // jobs of the whole workload that fit the cluster
 	Oversize int                 `json:"oversize_jobs"` // dropped or clamped because even the empty cluster cannot run them
@@ -58,6 +59,7 @@ func (s *Source) Describe() Description {
 	own := &s.scenario
 	d := Description{
 		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
+		Told:  own.describeTold(),
 		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.oversize(),
 	}
 	if s.test != nil {
@@ -199,6 +201,7 @@ func (d *Description) WriteText(w io.Writer) error {
 	list("Servers:", d.Pools)
 	list("Physics:", []string{d.Physics})
 	list("Models and gangs, by a seeded rule:", d.Mix)
+	list("Schedulers are told:", d.Told)
 	list("Quotas:", d.Quotas)
 	fmt.Fprintf(&b, "\n%d training GPUs, %d jobs of %s", d.GPUs, d.Jobs, d.Workload)
 	if d.Oversize > 0 {

@@ -59,7 +59,8 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 }
 
 // Jobs returns all jobs of a split, with the estimates that the scenario sets and times counted from the first arrival. It
-// returns none if the scenario does not have the split. The jobs belong to the caller.
+// returns none if the scenario does not have the split. Models have the names that schedulers are told. The jobs belong to the
+// caller.
 func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
 	p := s.pool(split)
 	from, to := p.bounds(s.scenario.Window.fractions(split))
@@ -67,6 +68,9 @@ func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
 		return nil, nil
 	}
 	jobs := p.cut(from, to, p.submit(from))
+	for i := range jobs {
+		s.config.Hidden.Hide(&jobs[i].JobSpec)
+	}
 	return jobs, s.estimate(jobs, s.scenario.Estimates, seed, "estimates", windowName(split, 0))
 }
 

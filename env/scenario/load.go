@@ -44,9 +44,18 @@ func All() []string {
 	return all
 }
 
-// Load reads a built-in scenario by name or a file by path, applies the "key=value" settings and validates the result. It returns
-// an error if a key is unknown. A validation error lists everything that is wrong, with its place.
+// Load reads a built-in scenario by name, which may be one that Untold returns, or a file by path, applies the "key=value"
+// settings and validates the result. It returns an error if a key is unknown. A validation error lists everything that is wrong,
+// with its place.
 func Load(nameOrPath string, sets ...string) (*Scenario, error) {
+	if base, ok := tellNothing(nameOrPath); ok && slices.Contains(All(), base) {
+		full, err := Load(base)
+		if err != nil {
+			return nil, err
+		}
+		own := append([]string{"name=" + nameOrPath, "about=" + full.About + "; schedulers are told nothing"}, nothingTold...)
+		return Load(base, append(own, sets...)...)
+	}
 	if m, ok := parseMember(nameOrPath); ok {
 		return m.read(sets)
 	}
@@ -95,6 +104,7 @@ func read(r io.Reader, name string, sets []string) (*Scenario, error) {
 	if len(s.Workload.Mix.Classes) == 0 {
 		s.Workload.Mix.Classes = nil // Write writes [] for none
 	}
+	s.Told.settle()
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", name, err)
 	}

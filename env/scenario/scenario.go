@@ -46,6 +46,8 @@ type Scenario struct {
 	// ProfileError is the maximum error of the speed profiles that schedulers see: profiles are wrong by a factor of up to 1 +
 	// ProfileError.
 	ProfileError float64 `yaml:"profile_error,omitempty"`
+	// Told is what schedulers are told besides run times. By default it is everything.
+	Told Told `yaml:"told,omitempty"`
 	// Readings describes how the throughput of running jobs is measured. By default nothing is.
 	Readings Readings `yaml:"readings,omitempty"`
 	// Seeds are the seeds with which an evaluation runs every window by default.
@@ -163,7 +165,7 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 	spec := s.Cluster.Spec()
 	s.Inference.extend(&spec, s.Cluster.ServersPerRack)
 	return sim.Config{
-		Cluster: spec, Physics: model, Horizon: s.Horizon, Grace: s.Inference.grace(),
+		Cluster: spec, Physics: model, Hidden: s.Told.hidden(), Horizon: s.Horizon, Grace: s.Inference.grace(),
 		Restart: sim.Restart{
 			Preempt: s.PreemptOverhead, Migrate: s.MigrateOverhead, Resize: s.ResizeOverhead,
 			FromScratch: s.Restart == FromScratch, Interval: s.CheckpointInterval, Save: s.CheckpointSave,

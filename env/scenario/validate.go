@@ -48,6 +48,7 @@ func (s *Scenario) Validate() error {
 	p.want(s.Horizon >= 0, "horizon %v, want 0 (never) or more", s.Horizon)
 	p.add("", s.Estimates.Validate())
 	p.want(s.ProfileError >= 0 && s.ProfileError <= 10, "profile_error %v, want 0 (profiles are right) to 10", s.ProfileError)
+	s.Told.validate(&p)
 	p.add("", s.Readings.validate())
 	p.want(len(s.Seeds) > 0, "seeds is empty, want at least one")
 	p.want(s.Cluster.QuotaFactor == 0 || len(s.Window.Train) > 0,

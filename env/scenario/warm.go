@@ -48,11 +48,12 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration, estimates trace.E
 		})
 		past.Commit()
 	}
-	return s.remains(&past.State().View, jobs, estimates != trace.Oracle)
+	return s.remains(past, jobs, estimates != trace.Oracle)
 }
 
-// remains converts a state to the beginning of an episode. With aged, running jobs keep their age.
-func (s *Source) remains(state *cluster.View, jobs []trace.Job, aged bool) ([]trace.Job, []sim.Running, error) {
+// remains converts a simulation to the beginning of an episode. With aged, running jobs keep their age.
+func (s *Source) remains(past *sim.Sim, jobs []trace.Job, aged bool) ([]trace.Job, []sim.Running, error) {
+	state := &past.State().View
 	var left []trace.Job
 	var running []sim.Running
 	for i := range jobs {
@@ -64,7 +65,7 @@ func (s *Source) remains(state *cluster.View, jobs []trace.Job, aged bool) ([]tr
 		j.Submit = 0
 		if state.Phase(id) == cluster.Running {
 			done := state.Progress(id)
-			j.Work = max(j.Work-done, 1)
+			j.Work = max(j.Work-past.Progress(id), 1)
 			if j.Estimate > 0 {
 				j.Estimate = max(j.Estimate-done, time.Second)
 			}

@@ -1,0 +1,119 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+)
+
+// Told is what schedulers are told besides run times, for which Scenario.Estimates stands. The zero value tells everything: full
+// information.
+type Told struct {
+	Speeds Telling `yaml:"speeds,omitempty"` // Truth or Nothing; see sim.Hidden
+	Models Telling `yaml:"models,omitempty"` // Truth, Domain or Nothing; see sim.Naming
+	Groups Telling `yaml:"groups,omitempty"` // Truth, FromTrace or Nothing
+}
+
+// Telling is how much schedulers are told of something.
+type Telling string
+
+// The values of Telling.
+const (
+	Truth     Telling = "" // written as "truth", too
+	Domain    Telling = "domain"
+	FromTrace Telling = "trace" // the groups that the trace has, but not those that the mix makes up
+	Nothing   Telling = "nothing"
+)
+
+// settle replaces "truth" by Truth, so that scenarios that tell the same have the same digest.
+func (t *Told) settle() {
+	for _, v := range []*Telling{&t.Speeds, &t.Models, &t.Groups} {
+		if *v == "truth" {
+			*v = Truth
+		}
+	}
+}
+
+func (t *Told) validate(p *problems) {
+	for _, k := range []struct {
+		key   string
+		value Telling
+		also  []Telling
+	}{
+		{"speeds", t.Speeds, nil}, {"models", t.Models, []Telling{Domain}}, {"groups", t.Groups, []Telling{FromTrace}},
+	} {
+		ok := append([]Telling{Truth, Nothing}, k.also...)
+		names := []string{"truth", "nothing"}
+		for _, a := range k.also {
+			names = append(names, string(a))
+		}
+		p.want(slices.Contains(ok, k.value), "told.%s %q, want one of %s", k.key, k.value, strings.Join(names, ", "))
+	}
+}
+
+// hidden returns what the simulator does not tell schedulers.
+func (t *Told) hidden() sim.Hidden {
+	return sim.Hidden{Speeds: t.Speeds == Nothing, Models: map[Telling]sim.Naming{Domain: sim.Domain, Nothing: sim.NoName}[t.Models]}
+}
+
+// group removes the groups of which schedulers are not told. The simulation does not depend on them.
+func (t *Told) group(jobs []trace.Job) {
+	for i := range jobs {
+		if j := &jobs[i]; t.Groups == Nothing || t.Groups == FromTrace && j.Dealt {
+			j.Group, j.Dealt = "", false
+		}
+	}
+}
+
+// describeTold returns lines that say what schedulers are told.
+func (s *Scenario) describeTold() []string {
+	if s.Told == (Told{}) && s.ProfileError == 0 && s.Estimates.Kind == trace.Oracle {
+		return []string{"everything (full information): true run times, true speeds, models and groups"}
+	}
+	say := func(t Telling, truth string) string {
+		switch t {
+		case Truth:
+			return truth
+		case Domain:
+			return "what they are for"
+		case FromTrace:
+			return "those of the trace"
+		}
+		return "nothing"
+	}
+	speeds := "true speeds"
+	if s.ProfileError > 0 {
+		speeds = fmt.Sprintf("wrong by a factor of up to %g", 1+s.ProfileError)
+	}
+	lines := []string{
+		"run times: estimates of kind " + string(s.Estimates.Kind), "speeds: " + say(s.Told.Speeds, speeds),
+		"models: " + say(s.Told.Models, "their names"), "groups: " + say(s.Told.Groups, "all"),
+	}
+	if r := s.Readings; r.Interval > 0 {
+		lines = append(lines, fmt.Sprintf("measured throughput, after %v at the same speed, with noise %g", r.Interval, r.Noise))
+	}
+	return lines
+}
+
+// untold is the end of the names of built-in scenarios that tell schedulers nothing, and nothingTold are their settings: those of
+// the scenario without this end, whose throughputs are measured as a cluster's would be.
+const untold = "-untold-v1"
+
+var nothingTold = []string{
+	"estimates.kind=none", "told.speeds=nothing", "told.models=nothing", "told.groups=trace",
+	"readings.interval=5m", "readings.noise=0.05",
+}
+
+// Untold returns the name of the scenario that differs from a built-in one in that its schedulers are told nothing of run times,
+// speeds and models. It has no name of its own in Names and Families.
+func Untold(name string) string { return strings.TrimSuffix(name, "-v1") + untold }
+
+// tellNothing returns the built-in scenario whose schedulers are told nothing under that name, and the settings that make it so.
+// ok is false if the name does not end so.
+func tellNothing(name string) (base string, ok bool) {
+	base, ok = strings.CutSuffix(name, untold)
+	return base + "-v1", ok
+}
