@@ -272,6 +272,7 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		{[]string{"--policy", "released", "--prior", "fifo"}, cmdline.CodeUsage, []string{"--prior does not go with --policy released"}},
 		{[]string{"--policy", "released", "--window", "9"}, cmdline.CodeUsage, []string{"--window does not go with --policy released"}},
 		{[]string{"--policy", "released+loan"}, cmdline.CodeUsage, []string{"released+loan", "without +loan"}},
+		{[]string{"--policy", "released+know:by=mean"}, cmdline.CodeUsage, []string{"want it without +know:by=mean"}},
 		{[]string{"--policy", "released", "--agree", "led"}, cmdline.CodeUsage, []string{`did you mean "lead"?`}},
 		{[]string{"--prior", "fof"}, cmdline.CodeUsage, []string{"fof"}},
 		{[]string{"--skip", "-1"}, cmdline.CodeUsage, []string{"--skip -1"}},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math/rand/v2"
+	"strings"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
@@ -55,14 +56,9 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
 		}
 	}
-	if _, borrow, err := baselines.CutLoan(o.policy); err == nil && borrow != nil {
-		return nil, game.Config{}, cmdline.Usage(
-			"--policy %s: who plays rounds cannot also borrow by a rule: want it without %s", o.policy,
-			baselines.LoanSuffix)
-	}
-	if _, know, err := baselines.CutKnow(o.policy); err == nil && know != nil {
-		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds sees what the environment shows: want it without %s",
-			o.policy, baselines.KnowSuffix)
+	if inner, around, err := baselines.CutOuter(o.policy); err == nil && around != nil {
+		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds takes no suffix: want it without %s", o.policy,
+			strings.TrimPrefix(o.policy, inner))
 	}
 	found, err := a.findPolicy(o.policy)
 	if err != nil {
