@@ -177,13 +177,12 @@ ASRPT := eval --scenario venus-contended-v1,philly-contended-v1 \
 PLAY_ASRPT := { printf '```\nclustergym %s\n```\n\n' '$(ASRPT)' | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
   bin/clustergym -q $(ASRPT); }
 
-# What docs/told.md shows. True estimates as "noisy" ones let jobs that run at the beginning of a window keep their age.
-KNOW := eval --scenario venus-load110-weak-moldable-warm-v1,mixed-load150-weak-moldable-warm-v1,philly-load110-strong-rigid-warm-v1,hetero-warm-venus-v1 \
-  --set estimates.kind=noisy --set estimates.sigma=0 --seeds 1 --markdown --figures none --out runs/know \
+# What docs/told.md shows, as a line of PROOF_TABLES. True estimates as "noisy" ones let jobs that run at the beginning of a window
+# keep their age.
+KNOW := know fjf,srsf:place=compact,srsf+menu+move \
+  venus-load110-weak-moldable-warm-v1,mixed-load150-weak-moldable-warm-v1,philly-load110-strong-rigid-warm-v1,hetero-warm-venus-v1 \
+  --set estimates.kind=noisy --set estimates.sigma=0 \
   --policies fjf,sjfskip,sjfskip+know,sjfskip+know:time=history,srsf:place=compact,las:place=compact,srsf:place=compact+know,srsf+menu+move,las+menu+move,srsf+menu+move+know,srsf+menu+move+know:time=history
-PLAY_KNOW := for baseline in fjf srsf:place=compact srsf+menu+move; do \
-  printf '```\nclustergym %s\n```\n\n' "$(KNOW) --baseline $$baseline" | sed 's/ --\(policies\|baseline\|set\)/ \\\n  --\1/g'; \
-  bin/clustergym -q $(KNOW) --baseline $$baseline; done
 
 # put NAME,PAGE sets the file $$table between the markers of that name on a page.
 put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
@@ -203,9 +202,8 @@ a-srpt: build ## play what docs/policies.md shows of what A-SRPT is told, and wr
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY_ASRPT) > "$$table"; \
 	$(call put,a-srpt,docs/policies.md)
 
-know: build ## play what docs/told.md shows of run times that nobody tells, and write it there
-	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; { $(PLAY_KNOW); } > "$$table"; \
-	$(call put,know,docs/told.md)
+know: ## play what docs/told.md shows of run times that nobody tells, and write it there
+	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW)'
 
 results-check: build ## fail if the tables of readme and a-srpt are not what their commands print
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \
