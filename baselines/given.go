@@ -2,39 +2,40 @@ package baselines
 
 import (
 	"errors"
-	"time"
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/belief"
 )
 
-// Given is what baselines may use that their names do not contain. The zero Given is enough for most.
+// Given is what baselines may use that their names do not contain. The zero Given is enough for most. Its functions must be safe
+// for concurrent use.
 type Given struct {
 	// Fitted returns a predictor of iterations that was fitted on jobs which ran before the episode: a new one at each call, always
-	// with the same knowledge. It must be safe for concurrent use. A baseline with the option predictor=fitted needs it.
+	// with the same knowledge. A baseline with the option predictor=fitted needs it.
 	Fitted func() asrpt.Predictor
-	// Past calls ended for each job that ran before the episode, in the order in which they ended, with the job's isolated run time.
-	// It must be safe for concurrent use. KnowSuffix with seen=training needs it.
-	Past func(ended func(spec *cluster.JobSpec, ran time.Duration))
+	// Learned returns what a learner of a kind has learned from the jobs that ran before the episode, as belief.Learner.Save
+	// returns it. Nobody changes it. KnowSuffix with seen=training needs it.
+	Learned func(kind belief.Kind) []byte
 }
 
-// ErrUnfitted is wrapped by the error of New about a baseline that needs Given.Fitted, which is nil.
-var ErrUnfitted = errors.New("a fitted predictor needs the training split of a scenario, which is not known here:" +
-	" want a file that clustergym predictor fit wrote")
+// Needs says which fields of Given a baseline needs.
+type Needs struct{ Fitted, Learned bool }
 
-// ErrNoPast is wrapped by the error of New about a baseline that needs Given.Past, which is nil.
-var ErrNoPast = errors.New("seen=training needs the training split of a scenario, which is not known here: want seen=nothing," +
-	" or a baseline in eval or headroom")
+// ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
+var ErrUnfitted = errors.New("this needs the training split of a scenario, which is known only in eval and headroom")
 
-// Fits reports whether the baseline of that name, which is named as in New, needs something of Given. It returns the error of New
-// about any other mistake in the name.
-func Fits(name string) (fits bool, err error) {
-	_, err = Given{
+// Fits returns what the baseline of that name, which is named as in New, needs of Given. It returns the error of New about any
+// other mistake in the name.
+func Fits(name string) (needs Needs, err error) {
+	_, err = Given{ // the scheduler is never used
 		Fitted: func() asrpt.Predictor {
-			fits = true
-			return nil // the scheduler is never used
+			needs.Fitted = true
+			return nil
 		},
-		Past: func(func(*cluster.JobSpec, time.Duration)) { fits = true },
+		Learned: func(belief.Kind) []byte {
+			needs.Learned = true
+			return nil
+		},
 	}.New(name)
-	return fits, err
+	return needs, err
 }

@@ -16,8 +16,8 @@ const KnowSuffix = "+know"
 type knower struct {
 	cluster.Scheduler
 	name  string
-	make  func() *belief.Learner
-	begin []byte // what it has learned before an episode, as belief.Learner.Save writes it; nil for nothing
+	fresh func() *belief.Learner // that has learned nothing
+	begin []byte                 // what it has learned before an episode, as belief.Learner.Save returns it; nil for nothing
 	times *belief.Learner
 	step  time.Duration
 }
@@ -25,7 +25,7 @@ type knower struct {
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
 	seen seenJobs
-	time timeBelief
+	time belief.Kind
 	by   belief.Rank
 	step time.Duration
 }
@@ -36,14 +36,6 @@ type seenJobs string
 const (
 	seenNothing  seenJobs = "nothing"
 	seenTraining seenJobs = "training" // those of the training split of the scenario
-)
-
-// timeBelief is from what run times are predicted.
-type timeBelief string
-
-const (
-	byAge     timeBelief = "age"     // a job's age and the run times of all jobs
-	byHistory timeBelief = "history" // also its user and its number of workers
 )
 
 // knowers describes KnowSuffix.
@@ -62,8 +54,8 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{seen: seenNothing, time: byAge, by: belief.Gittins, step: time.Minute}
-	option.Choice(s, &k.time, "time", []timeBelief{byAge, byHistory},
+	k := &knowing{seen: seenNothing, time: belief.Age, by: belief.Gittins, step: time.Minute}
+	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History},
 		"run times by the age of a job alone, or by its user and its number of workers, too", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)",
@@ -75,12 +67,8 @@ func knows(s *option.Set) *knowing {
 	return k
 }
 
-// CutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
+// cutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
 // scheduler decide by these predictions; the function is nil if the name has no such suffix.
-func CutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
-	return Given{}.cutKnow(name)
-}
-
 func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
 	inner, options, found := cutSuffix(name, KnowSuffix)
 	if !found {
@@ -93,31 +81,22 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 	}
 	var begin []byte
 	if k.seen == seenTraining {
-		if g.Past == nil {
-			return name, nil, fmt.Errorf("policy %q: %w", name, ErrNoPast)
+		if g.Learned == nil {
+			return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, ErrUnfitted)
 		}
-		l := k.learner()
-		g.Past(l.Ended)
-		begin = l.Save()
+		begin = g.Learned(k.time)
 	}
 	suffix := name[len(inner):]
 	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		return &knower{Scheduler: s, name: s.Name() + suffix, make: k.learner, begin: begin, step: max(k.step, time.Second)}
+		fresh := func() *belief.Learner { return belief.New(k.time, k.by) }
+		return &knower{Scheduler: s, name: s.Name() + suffix, fresh: fresh, begin: begin, step: max(k.step, time.Second)}
 	}, nil
-}
-
-// learner returns a learner that has learned nothing.
-func (k *knowing) learner() *belief.Learner {
-	if k.time == byHistory {
-		return belief.NewHistory(k.by)
-	}
-	return belief.NewAge(k.by)
 }
 
 func (p *knower) Name() string { return p.name }
 
 func (p *knower) Reset(seed uint64) error {
-	p.times = p.make()
+	p.times = p.fresh()
 	if p.begin != nil {
 		if err := p.times.Restore(p.begin); err != nil {
 			return fmt.Errorf("begin with what was learned before: %w", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 )
@@ -80,21 +81,23 @@ func (a after) Schedule(tx *cluster.Txn) error {
 // changes decisions.
 func TestKnowBegins(t *testing.T) {
 	const name = "sjf+know:seen=training:time=history"
-	if _, err := New(name); !errors.Is(err, ErrNoPast) {
-		t.Errorf("error %v, want %v", err, ErrNoPast)
+	if _, err := New(name); !errors.Is(err, ErrUnfitted) {
+		t.Errorf("error %v, want %v", err, ErrUnfitted)
 	}
-	if fits, err := Fits(name); err != nil || !fits {
-		t.Errorf("it needs the past: %v, error %v", fits, err)
+	if needs, err := Fits(name); err != nil || needs != (Needs{Learned: true}) {
+		t.Errorf("it needs %+v, error %v", needs, err)
 	}
-	if fits, err := Fits("sjf+know:time=history"); err != nil || fits {
-		t.Errorf("what has seen nothing needs the past: %v, error %v", fits, err)
+	if needs, err := Fits("sjf+know:time=history"); err != nil || needs != (Needs{}) {
+		t.Errorf("what has seen nothing needs %+v, error %v", needs, err)
 	}
 	// Jobs of ann take 10 minutes, those of bob a minute.
-	g := Given{Past: func(ended func(*cluster.JobSpec, time.Duration)) {
+	g := Given{Learned: func(kind belief.Kind) []byte {
+		l := belief.New(kind, belief.Mean)
 		for range 50 {
-			ended(&cluster.JobSpec{User: "ann", Workers: 1}, 10*time.Minute)
-			ended(&cluster.JobSpec{User: "bob", Workers: 1}, time.Minute)
+			l.Ended(&cluster.JobSpec{User: "ann", Workers: 1}, 10*time.Minute)
+			l.Ended(&cluster.JobSpec{User: "bob", Workers: 1}, time.Minute)
 		}
+		return l.Save()
 	}}
 	s, err := g.New(name)
 	if err != nil {

@@ -67,7 +67,8 @@ func TestFittedMistakes(t *testing.T) {
 	const name = "a-srpt:predictor=fitted"
 	trace := file(t, "jobs.csv", jobs)
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	const noScenario = `option predictor: a fitted predictor needs the training split of a scenario, which is not known here: want a file`
+	const noScenario = `option predictor: this needs the training split of a scenario, which is known only in eval and headroom; otherwise` +
+		` want a file`
 	for _, c := range []struct {
 		args []string
 		code int

@@ -1,32 +1,30 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/baselines/predict"
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/policy"
 )
 
 // Past is the training split of a scenario. Policies with policy.Policy.With are fitted on it before they play a suite. Copies of
-// a suite share it, and it is fitted on once for all of them. A Past is safe for concurrent use.
+// a suite share it, and everything is fitted on it once for all of them. A Past is safe for concurrent use.
 type Past struct {
 	periods []scenario.Period
 	jobs    func() ([]trace.Job, error)
 
-	mu    sync.Mutex
-	fresh func() predict.Predictor // nil before the first fit
-	ended []trace.Job              // in the order of their ends had none of them waited
+	mu      sync.Mutex
+	read    []trace.Job // what jobs returned; nil before the first fit
+	fresh   func() predict.Predictor
+	learned map[belief.Kind][]byte
 }
 
 // fitSeed is the seed of the fit, the default of the command predictor fit. All seeds of a suite share the fit.
@@ -43,30 +41,47 @@ func newPast(src *scenario.Source) *Past {
 	}
 }
 
-// fit trains on the jobs if that has not been done yet, with predict.Fit.
-func (p *Past) fit(ctx context.Context, done func(n, of int)) (baselines.Given, error) {
+// fit returns what policies with these needs may use. If they need a fitted predictor, it trains one with predict.Fit, unless
+// that has been done.
+func (p *Past) fit(ctx context.Context, needs baselines.Needs, done func(n, of int)) (given baselines.Given, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fresh == nil {
-		jobs, err := p.jobs()
-		if err != nil {
-			return baselines.Given{}, err
+	if p.read == nil {
+		if p.read, err = p.jobs(); err != nil {
+			return given, err
 		}
-		if p.fresh, err = predict.Fit(ctx, jobs, fitSeed, done); err != nil {
-			return baselines.Given{}, err
-		}
-		p.ended = slices.Clone(jobs)
-		slices.SortStableFunc(p.ended, func(a, b trace.Job) int { return cmp.Compare(a.Submit+a.Work, b.Submit+b.Work) })
 	}
-	fresh, jobs := p.fresh, p.ended
-	return baselines.Given{
-		Fitted: func() asrpt.Predictor { return fresh() },
-		Past: func(ended func(*cluster.JobSpec, time.Duration)) {
-			for i := range jobs {
-				ended(&jobs[i].JobSpec, jobs[i].Work)
+	if needs.Fitted {
+		if p.fresh == nil {
+			if p.fresh, err = predict.Fit(ctx, p.read, fitSeed, done); err != nil {
+				return given, err
 			}
-		},
-	}, nil
+		}
+		fresh := p.fresh
+		given.Fitted = func() asrpt.Predictor { return fresh() }
+	}
+	if needs.Learned {
+		given.Learned = p.learn
+	}
+	return given, nil
+}
+
+// learn returns what a learner of a kind learns from the jobs, in the order in which they end if none waits. It teaches one
+// learner of each kind. The jobs must have been read.
+func (p *Past) learn(kind belief.Kind) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.learned[kind] == nil {
+		l := belief.New(kind, belief.Mean) // Save leaves out the rank
+		for _, i := range (trace.Workload{Jobs: p.read}).Ends() {
+			l.Ended(&p.read[i].JobSpec, p.read[i].Work)
+		}
+		if p.learned == nil {
+			p.learned = map[belief.Kind][]byte{}
+		}
+		p.learned[kind] = l.Save()
+	}
+	return p.learned[kind]
 }
 
 // ErrNoPast is wrapped by the error about a policy that must be fitted on the training split of a scenario that has none.
@@ -90,10 +105,17 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 	if err := s.fits(policies); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(policies, mustFit) {
+	var needs baselines.Needs
+	for _, p := range policies {
+		if mustFit(p) {
+			needs.Fitted = needs.Fitted || p.Needs.Fitted
+			needs.Learned = needs.Learned || p.Needs.Learned
+		}
+	}
+	if needs == (baselines.Needs{}) {
 		return policies, nil
 	}
-	given, err := s.Past.fit(ctx, done)
+	given, err := s.Past.fit(ctx, needs, done)
 	if err != nil {
 		return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
 	}

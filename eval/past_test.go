@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -33,10 +34,13 @@ func found(t testing.TB, names ...string) []policy.Policy {
 	return all
 }
 
+// both are the needs of policies that need a fitted predictor and what is learned from the past.
+var both = baselines.Needs{Fitted: true, Learned: true}
+
 // fittedBytes fits on the training split and returns the predictor, and what is learned from the past, as bytes.
 func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 	t.Helper()
-	given, err := newPast(src).fit(t.Context(), nil)
+	given, err := newPast(src).fit(t.Context(), both, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +48,7 @@ func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
 		t.Fatal(err)
 	}
-	l := belief.NewHistory(belief.Mean)
-	given.Past(l.Ended)
-	b.Write(l.Save())
+	b.Write(given.Learned(belief.History))
 	return b.Bytes()
 }
 
@@ -148,7 +150,7 @@ func TestFitNeverSeesJobsOfWindows(t *testing.T) {
 			}
 			return all, err
 		}
-		if _, err := past.fit(t.Context(), nil); err != nil {
+		if _, err := past.fit(t.Context(), both, nil); err != nil {
 			t.Fatal(err)
 		}
 		windows := 0
@@ -218,7 +220,7 @@ func TestRunFitsOnce(t *testing.T) {
 // TestFittedEqualsFile checks that a policy plays alike with predictor=fitted and with the file that holds the same predictor.
 func TestFittedEqualsFile(t *testing.T) {
 	plan := smallPlan(t)
-	given, err := plan.Suites[0].Past.fit(t.Context(), nil)
+	given, err := plan.Suites[0].Past.fit(t.Context(), both, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,5 +304,41 @@ func TestCancelledFitIsNotKept(t *testing.T) {
 	fitted, err := plan.Suites[0].Fit(t.Context(), fits, nil)
 	if err != nil || fitted[0].With != nil || fitted[0].Name != "spjf:predictor=fitted" || fits[0].With == nil {
 		t.Errorf("%+v, error %v", fitted, err)
+	}
+}
+
+// TestLearnedWithoutForest checks that policies that only learn run times are fitted on training splits that are too short for a
+// forest, and that all cases of a suite share one learner of each kind.
+func TestLearnedWithoutForest(t *testing.T) {
+	s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", "window.train=[0,0.1]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"sjf+know:seen=training", "srsf+know:seen=training:by=mean", "sjf+know:seen=training:time=history"}
+	plan, err := newPlan(src, scenario.Test, nil, found(t, names...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Workers = 2
+	if _, err := Run(t.Context(), plan, nil); err != nil {
+		t.Fatal(err)
+	}
+	past := plan.Suites[0].Past
+	kinds := []belief.Kind{belief.Age, belief.History}
+	if len(past.learned) != len(kinds) || len(past.read) != 60 || past.fresh != nil {
+		t.Errorf("%d learners taught by %d jobs, forest %v", len(past.learned), len(past.read), past.fresh != nil)
+	}
+	for _, kind := range kinds {
+		before := past.learned[kind]
+		if bytes.Equal(before, belief.New(kind, belief.Mean).Save()) {
+			t.Errorf("%s has learned nothing", kind)
+		}
+		if again := past.learn(kind); &again[0] != &before[0] {
+			t.Errorf("%s is taught again", kind)
+		}
 	}
 }

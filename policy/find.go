@@ -78,14 +78,14 @@ func (f *Finder) Load(arg string) (*Policy, error) {
 
 func (f *Finder) find(what string) (Source, error) {
 	if baselines.Known(what) {
-		fits, err := baselines.Fits(what)
-		if err == nil && fits && !f.Fits {
+		needs, err := baselines.Fits(what)
+		if err == nil && !f.Fits {
 			_, err = baselines.New(what)
 		}
 		if err != nil {
 			return Source{}, noName("%v", err)
 		}
-		return Source{Load: func() (*Policy, error) { return baseline(what, fits) }}, nil
+		return Source{Load: func() (*Policy, error) { return baseline(what, needs) }}, nil
 	}
 	if inner, around, err := baselines.CutOuter(what); err != nil {
 		return Source{}, noName("%v", err)
@@ -189,14 +189,14 @@ func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
 	}
 }
 
-// baseline returns the baseline of that name, which may include options. The parameter fits is the result of baselines.Fits.
-func baseline(name string, fits bool) (*Policy, error) {
+// baseline returns the baseline of that name, which may include options. The parameter needs is the result of baselines.Fits.
+func baseline(name string, needs baselines.Needs) (*Policy, error) {
 	digest, err := optionFiles(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{Name: name, Digest: digest, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
-	if fits {
+	p := &Policy{Name: name, Digest: digest, Needs: needs, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+	if needs != (baselines.Needs{}) {
 		p.With = func(g baselines.Given) (cluster.Scheduler, error) { return g.New(name) }
 	}
 	return p, nil

@@ -19,7 +19,8 @@ type Policy struct {
 	// With, if not nil, makes schedulers that use what the caller gives, such as a predictor fitted on the training split of a
 	// scenario. New then returns an error that wraps baselines.ErrUnfitted. With may be called concurrently.
 	With  func(baselines.Given) (cluster.Scheduler, error)
-	Prior *Policy // that a learned policy reviews; nil for others
+	Needs baselines.Needs // what With needs
+	Prior *Policy         // that a learned policy reviews; nil for others
 
 	Learned  *agents.Policy         // nil for a baseline
 	Training checkpoints.Provenance // of a learned policy

@@ -1,6 +1,7 @@
 package all
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func predictor(s *baselines.Settings) func() asrpt.Predictor {
 		case text != fitted:
 			p, err = predict.New(text)
 		case s.Given.Fitted == nil:
-			err = baselines.ErrUnfitted
+			err = fmt.Errorf("%w; otherwise want a file that clustergym predictor fit wrote", baselines.ErrUnfitted)
 		default:
 			p = s.Given.Fitted()
 		}

@@ -19,8 +19,8 @@ func TestFitted(t *testing.T) {
 		"spwf:predictor=fitted+menu": true, "wcs-duration:predictor=fitted+loan": true, "wcs-workload:predictor=fitted+menu+move": true,
 		"a-srpt:predictor=fitted+menu+move+loan": true, "rollout:base=a-srpt/predictor=fitted": true,
 	} {
-		if got, err := baselines.Fits(name); err != nil || got != fits {
-			t.Errorf("%s needs a fitted predictor: %v, want %v, error %v", name, got, fits, err)
+		if got, err := baselines.Fits(name); err != nil || got != (baselines.Needs{Fitted: fits}) {
+			t.Errorf("%s needs %+v, want a fitted predictor: %v, error %v", name, got, fits, err)
 		}
 		_, err := baselines.New(name)
 		if fits != errors.Is(err, baselines.ErrUnfitted) || !fits && err != nil {
@@ -47,8 +47,8 @@ func TestFittedMistakes(t *testing.T) {
 		}
 	}
 	_, err := baselines.New("a-srpt:predictor=fitted")
-	const want = `policy "a-srpt:predictor=fitted": option predictor: a fitted predictor needs the training split of a scenario, which is` +
-		` not known here: want a file that clustergym predictor fit wrote`
+	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs the training split of a scenario, which is known` +
+		` only in eval and headroom; otherwise want a file that clustergym predictor fit wrote`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

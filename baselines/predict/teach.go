@@ -1,9 +1,7 @@
 package predict
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/physics"
@@ -36,12 +34,9 @@ func trueIterations(j *trace.Job) float64 {
 // last.
 func inTime(ctx context.Context, jobs []trace.Job, submitted, ended func(i int32)) error {
 	end := func(i int32) time.Duration { return jobs[i].Submit + jobs[i].Work }
-	ends := make([]int32, len(jobs))
-	for i := range ends {
-		ends[i] = int32(i)
-	}
-	slices.SortStableFunc(ends, func(a, b int32) int { return cmp.Compare(end(a), end(b)) })
-	for _, i := range (trace.Workload{Jobs: jobs}).Arrivals() {
+	w := trace.Workload{Jobs: jobs}
+	ends := w.Ends()
+	for _, i := range w.Arrivals() {
 		for end(ends[0]) <= jobs[i].Submit {
 			ended(ends[0])
 			ends = ends[1:]

@@ -48,7 +48,7 @@ func TestCalibrationOnSyntheticUsers(t *testing.T) {
 		users[i].typical = math.Log(1200) + 1.2*rng.NormFloat64()
 	}
 	sizes := []float64{0, 0.5, -0.3, 0.8}
-	l := NewHistory(Mean)
+	l := New(History, Mean)
 	var c coverage
 	for n := range 20_000 {
 		u := rng.IntN(len(users))
@@ -71,7 +71,8 @@ func TestCalibrationOnSyntheticUsers(t *testing.T) {
 
 // TestCalibrationOnTraces plays real jobs to learners that know the jobs that have ended by then, as if none had queued, and checks
 // how many run times the intervals contain in the second half of each trace: those of jobs when they are submitted, and those of
-// jobs that have run for an hour. The learners' constants were chosen on the first halves of the first two traces.
+// jobs that have run for an hour. The learners' constants were chosen on the first halves of the first two traces, while the second
+// halves were looked at, too.
 //
 // A history is calibrated there. One distribution for all jobs is too sure of itself, because users submit many similar jobs at a
 // time. More run times lie above the intervals than below, because the jobs that still run are left out (see Learner).
@@ -90,20 +91,20 @@ func TestCalibrationOnTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range []*Learner{NewAge(Mean), NewHistory(Mean)} {
+		for _, l := range []*Learner{New(Age, Mean), New(History, Mean)} {
 			begun, later := play(w, l)
 			for half, b := range begun {
-				t.Logf("%s, half %d, %s: %v; after an hour: %v", c.format, half+1, l.kind(), b, later[half])
+				t.Logf("%s, half %d, %s: %v; after an hour: %v", c.format, half+1, l.kind, b, later[half])
 			}
 			want := c.history
-			if l.kind() == "age" {
+			if l.kind == Age {
 				want = c.age
 			}
 			if s := begun[1].share(); s < want.low || s > want.high {
-				t.Errorf("%s, %s: the intervals contain %.3f of the run times, want %v", c.format, l.kind(), s, want)
+				t.Errorf("%s, %s: the intervals contain %.3f of the run times, want %v", c.format, l.kind, s, want)
 			}
 			if s := later[1].share(); s < 0.69 || s > 0.83 {
-				t.Errorf("%s, %s: after an hour the intervals contain %.3f of the run times", c.format, l.kind(), s)
+				t.Errorf("%s, %s: after an hour the intervals contain %.3f of the run times", c.format, l.kind, s)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,8 +11,7 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// Learner learns the distribution of jobs' run times from the jobs that have ended. NewAge makes one that keeps one distribution
-// for all jobs, and NewHistory one that also tells jobs apart by their user and number of workers.
+// Learner learns the distribution of jobs' run times from the jobs that have ended. Its Kind says which jobs it tells apart.
 //
 // It learns only from jobs that have ended, and leaves out those that run or wait. Once jobs have been ending for as long as the
 // longest jobs take this is right on average, because every job ends once. Before that, it has seen too few long jobs: after a
@@ -21,6 +21,7 @@ import (
 // Predictions depend only on the calls of Ended (or Restore) and on their order. A Learner takes at most about 10 MB of memory.
 // It is not safe for concurrent use.
 type Learner struct {
+	kind   Kind
 	by     Rank
 	tuning tuning
 	ended  int64         // number of jobs learned from
@@ -29,6 +30,21 @@ type Learner struct {
 	asked  who           // what was known of the job asked about last, and its view
 	last   *view
 }
+
+// Kind says what a learner knows of a job besides its age.
+type Kind string
+
+const (
+	// Age keeps one distribution for all jobs, so that jobs differ only by age.
+	Age Kind = "age"
+	// History predicts from the past of similar jobs: of all jobs, of those with the same number of workers, of those of the same
+	// user, and of those that share both. Each of these sets draws its distribution towards that of the set before it, the more so
+	// the fewer jobs it has. The user of a job whose trace records none is its tenant.
+	//
+	// Quantiles are about as often exceeded as they say on real traces, where what a user runs changes from day to day. For users
+	// whose jobs never change they are too far apart.
+	History Kind = "history"
+)
 
 // tuning contains the constants of a learner.
 type tuning struct {
@@ -40,33 +56,26 @@ type tuning struct {
 // reach is the number of bins on either side of a run time's own in which the run time counts too.
 const reach = 1
 
-// Among the constants tried, those of historyTuning give about the highest probability to the bins in which jobs ended, in the
-// first halves of the traces Venus and Philly (all statuses). Users submit many similar jobs at a time: that is why the last five
-// or so jobs of the same user and size tell more than all earlier ones. The first level is the same in both learners. A single
-// distribution would do better there if it followed the last 100 jobs, but it would then be that of whoever submits most.
-var (
-	ageTuning     = tuning{1, [levels]float64{.999}, [levels]float64{5}}
-	historyTuning = tuning{int(levels), [levels]float64{.999, .9, .97, .8}, [levels]float64{5, 50, 50, 5}}
-)
+// Among the constants tried, those of a History give about the highest probability to the bins in which jobs ended, in the first
+// halves of the traces Venus and Philly (all statuses). The second halves were looked at meanwhile, too. Users submit many
+// similar jobs at a time: that is why the last five or so jobs of the same user and size tell more than all earlier ones. The
+// first level is the same in both kinds. A single distribution would do better there if it followed the last 100 jobs, but it
+// would then be that of whoever submits most.
+var tunings = map[Kind]tuning{
+	Age:     {1, [levels]float64{.999}, [levels]float64{5}},
+	History: {int(levels), [levels]float64{.999, .9, .97, .8}, [levels]float64{5, 50, 50, 5}},
+}
 
 // most is the largest number of sets of similar jobs, and of distributions kept for later calls.
 const most = 1 << 12
 
-// NewAge returns a learner that has seen no job and that keeps one distribution for all jobs, so that jobs differ only by age. By
-// selects what Left returns.
-func NewAge(by Rank) *Learner { return newLearner(by, ageTuning) }
-
-// NewHistory returns a learner that has seen no job and that predicts from the past of similar jobs: of all jobs, of those with
-// the same number of workers, of those of the same user, and of those that share both. Each of these sets draws its distribution
-// towards that of the set before it, the more so the fewer jobs it has. The user of a job whose trace records none is its tenant.
-// By selects what Left returns.
-//
-// Quantiles are about as often exceeded as they say on real traces, where what a user runs changes from day to day. For users
-// whose jobs never change they are too far apart.
-func NewHistory(by Rank) *Learner { return newLearner(by, historyTuning) }
-
-func newLearner(by Rank, t tuning) *Learner {
-	return &Learner{by: by, tuning: t, sets: map[key]*set{}, views: map[who]*view{}}
+// New returns a learner of a kind that has seen no job. By selects what Left returns. New panics if there is no such kind.
+func New(kind Kind, by Rank) *Learner {
+	t, ok := tunings[kind]
+	if !ok {
+		panic(fmt.Sprintf("belief: no kind %q", kind))
+	}
+	return &Learner{kind: kind, by: by, tuning: t, sets: map[key]*set{}, views: map[who]*view{}}
 }
 
 // who is all that a learner knows of a job before it has run.

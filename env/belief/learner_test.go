@@ -25,7 +25,7 @@ func apart(a, b *Distribution) (most float64) {
 }
 
 func TestPrior(t *testing.T) {
-	for _, l := range []*Learner{NewAge(Mean), NewHistory(Mean)} {
+	for _, l := range []*Learner{New(Age, Mean), New(History, Mean)} {
 		d := l.Of(job("ada", 4))
 		for q, want := range map[float64]float64{0.5: 600, 0.1: 600. / 9, 0.9: 5400} {
 			closeTo(t, fmt.Sprintf("quantile %v", q), d.Quantile(0, q).Seconds(), want, 0.07)
@@ -41,7 +41,7 @@ func TestPrior(t *testing.T) {
 
 // TestHistoryFallsBack checks that a job is predicted by the wider set where nothing is known of the narrower one.
 func TestHistoryFallsBack(t *testing.T) {
-	age, history := NewAge(Mean), NewHistory(Mean)
+	age, history := New(Age, Mean), New(History, Mean)
 	for i := range 30 {
 		for _, l := range []*Learner{age, history} {
 			l.Ended(job("ada", 1), time.Duration(i)*time.Minute)
@@ -69,11 +69,10 @@ func TestHistoryFallsBack(t *testing.T) {
 // the prior count as.
 func TestOneUserOneSize(t *testing.T) {
 	const n = 100_000
-	steady := func(c tuning) tuning {
-		c.keep = [levels]float64{1, 1, 1, 1}
-		return c
+	age, history := New(Age, Mean), New(History, Mean)
+	for _, l := range []*Learner{age, history} {
+		l.tuning.keep = [levels]float64{1, 1, 1, 1}
 	}
-	age, history := newLearner(Mean, steady(ageTuning)), newLearner(Mean, steady(historyTuning))
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range n {
 		ran := time.Duration(1800e9 * rng.ExpFloat64())
@@ -89,7 +88,7 @@ func TestOneUserOneSize(t *testing.T) {
 }
 
 func TestRecentJobsCountMore(t *testing.T) {
-	l := NewHistory(Median)
+	l := New(History, Median)
 	for range 100 {
 		l.Ended(job("ada", 1), time.Minute)
 	}
@@ -106,7 +105,7 @@ func TestRecentJobsCountMore(t *testing.T) {
 // that is asked at the end.
 func TestPredictionsDependOnEndedJobsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		asked, silent := NewHistory(Mean), NewHistory(Mean)
+		asked, silent := New(History, Mean), New(History, Mean)
 		for range rapid.IntRange(0, 20).Draw(t, "jobs") {
 			j, ran := drawJob(t), drawAge(t)
 			asked.Ended(j, ran)
@@ -131,7 +130,7 @@ func drawJob(t *rapid.T) *cluster.JobSpec {
 
 // TestMemoryIsBounded checks that a learner forgets the users whose jobs ended longest ago, and that it still can be saved.
 func TestMemoryIsBounded(t *testing.T) {
-	l, again := NewHistory(Mean), NewHistory(Mean)
+	l, again := New(History, Mean), New(History, Mean)
 	for i := range 3 * most {
 		j := job(fmt.Sprint("user ", i), int32(i%7)+1)
 		l.Ended(j, time.Hour)
@@ -151,27 +150,27 @@ func TestMemoryIsBounded(t *testing.T) {
 	if !bytes.Equal(text, again.Save()) {
 		t.Error("two learners forget different users")
 	}
-	if err := NewHistory(Mean).Restore(text); err != nil {
+	if err := New(History, Mean).Restore(text); err != nil {
 		t.Errorf("%d bytes: %v", len(text), err)
 	}
 }
 
 // TestNamesThatCannotBeSaved checks that a user whose name no file could contain counts as unknown.
 func TestNamesThatCannotBeSaved(t *testing.T) {
-	l := NewHistory(Mean)
+	l := New(History, Mean)
 	bad := job("\x1b[2J", 0)
 	l.Ended(bad, time.Hour)
 	if *l.Of(bad) != *l.Of(job("", 1)) {
 		t.Error("the user is known")
 	}
-	if err := NewHistory(Mean).Restore(l.Save()); err != nil {
+	if err := New(History, Mean).Restore(l.Save()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestLearnersDoNotAllocate(t *testing.T) {
 	for _, by := range []Rank{Mean, Gittins, Median} {
-		l, j, other := NewHistory(by), job("ada", 4), job("bob", 2)
+		l, j, other := New(History, by), job("ada", 4), job("bob", 2)
 		use := func() {
 			l.Ended(j, time.Hour)
 			l.Left(j, time.Hour)
@@ -185,7 +184,7 @@ func TestLearnersDoNotAllocate(t *testing.T) {
 
 // busy returns a learner that knows 200 users with two sizes each, and their jobs.
 func busy(by Rank) (*Learner, []*cluster.JobSpec) {
-	l, jobs := NewHistory(by), []*cluster.JobSpec(nil)
+	l, jobs := New(History, by), []*cluster.JobSpec(nil)
 	for i := range 400 {
 		j := job(fmt.Sprint("user", i/2), int32(i%4)+1)
 		l.Ended(j, time.Duration(i)*time.Minute)

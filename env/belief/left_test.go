@@ -13,7 +13,7 @@ import (
 func TestLeftFollowsLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		by := rapid.SampledFrom([]Rank{Mean, Gittins, Median}).Draw(t, "rank")
-		l := NewHistory(by)
+		l := New(History, by)
 		for range rapid.IntRange(0, 30).Draw(t, "jobs") {
 			l.Ended(drawJob(t), drawAge(t))
 		}
@@ -52,7 +52,7 @@ func TestLeftFollowsLines(t *testing.T) {
 // TestOverdueJobs checks that the remaining time of a job grows with its age once it has lasted longer than all jobs before it.
 func TestOverdueJobs(t *testing.T) {
 	for _, by := range []Rank{Mean, Gittins, Median} {
-		l := NewHistory(by)
+		l := New(History, by)
 		for range 1000 {
 			l.Ended(job("ada", 1), time.Minute)
 		}

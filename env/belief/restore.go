@@ -16,15 +16,15 @@ const (
 	maxWeight = 1 << 20  // weight of the jobs that ended in a bin; the constants of this package allow for some thousand
 )
 
-// Restore replaces what the learner has learned by the text of a Save of the same kind of learner (NewAge or NewHistory); the
-// Rank stays. For anything that Save does not write, it returns an error with the place, the value and what was expected, and
-// changes nothing. It takes time and memory linear in the length of the text.
+// Restore replaces what the learner has learned by the text of a Save of the same Kind; the Rank stays. For anything that Save
+// does not write, it returns an error with the place, the value and what was expected, and changes nothing. It takes time and
+// memory linear in the length of the text.
 func (l *Learner) Restore(text []byte) error {
 	if len(text) > maxText {
 		return fmt.Errorf("restore run times: %d bytes, want at most %d", len(text), maxText)
 	}
 	p := parser{
-		r: strictjson.New(text), kind: l.kind(), levels: level(l.tuning.levels), sets: map[key]*set{}, lasts: map[last]bool{},
+		r: strictjson.New(text), kind: string(l.kind), levels: level(l.tuning.levels), sets: map[key]*set{}, lasts: map[last]bool{},
 	}
 	p.read()
 	if err := p.r.Err(); err != nil {

@@ -28,7 +28,7 @@ func (l *Learner) Save() []byte {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, compareKeys)
-	b := fmt.Appendf(nil, `{"version":%d,"learner":%q,"ended":%d,"sets":[`, version, l.kind(), l.ended)
+	b := fmt.Appendf(nil, `{"version":%d,"learner":%q,"ended":%d,"sets":[`, version, l.kind, l.ended)
 	for i, k := range keys {
 		if i > 0 {
 			b = append(b, ',')
@@ -55,14 +55,6 @@ func (l *Learner) Save() []byte {
 		b = append(b, "]}"...)
 	}
 	return append(b, "]}\n"...)
-}
-
-// kind returns the name of the kind of learner in the text.
-func (l *Learner) kind() string {
-	if l.tuning.levels == 1 {
-		return "age"
-	}
-	return "history"
 }
 
 // compareKeys orders keys by level, user and number of workers.

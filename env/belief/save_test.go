@@ -14,8 +14,8 @@ import (
 // the same way, to the last bit.
 func TestRestoredLearnersPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		build := rapid.SampledFrom([]func(Rank) *Learner{NewAge, NewHistory}).Draw(t, "learner")
-		l, restored := build(Mean), build(Mean)
+		kind := rapid.SampledFrom([]Kind{Age, History}).Draw(t, "kind")
+		l, restored := New(kind, Mean), New(kind, Mean)
 		for range rapid.IntRange(0, 20).Draw(t, "jobs") {
 			l.Ended(drawJob(t), drawAge(t))
 		}
@@ -42,7 +42,7 @@ func TestRestoredLearnersPredictTheSame(t *testing.T) {
 
 // saved is the text of a small history.
 func saved() string {
-	l := NewHistory(Mean)
+	l := New(History, Mean)
 	l.Ended(&cluster.JobSpec{User: "ada", Workers: 8}, time.Minute)
 	l.Ended(&cluster.JobSpec{User: "b\"<é", Workers: 1}, time.Hour)
 	return string(l.Save())
@@ -82,7 +82,7 @@ func TestBadTextsAreRefused(t *testing.T) {
 			if bad == text {
 				t.Fatalf("%s is not in\n%s", c.from, text)
 			}
-			l := NewHistory(Mean)
+			l := New(History, Mean)
 			l.Ended(&cluster.JobSpec{User: "eve", Workers: 1}, time.Hour)
 			before := l.Save()
 			if err := l.Restore([]byte(bad)); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -93,10 +93,10 @@ func TestBadTextsAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if err := NewAge(Mean).Restore([]byte(text)); err == nil {
+	if err := New(Age, Mean).Restore([]byte(text)); err == nil {
 		t.Error("an age restores a history")
 	}
-	if err := NewHistory(Mean).Restore(make([]byte, maxText+1)); err == nil || !strings.Contains(err.Error(), "bytes, want at most") {
+	if err := New(History, Mean).Restore(make([]byte, maxText+1)); err == nil || !strings.Contains(err.Error(), "bytes, want at most") {
 		t.Error("a text that is too long:", err)
 	}
 }
@@ -107,9 +107,9 @@ func zeros(n int) string { return strings.Repeat(",0", Bins-n) }
 // FuzzRestore checks that what Restore accepts is saved and restored without change, and gives valid predictions.
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte(saved()))
-	f.Add(NewHistory(Mean).Save())
+	f.Add(New(History, Mean).Save())
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l, again := NewHistory(Mean), NewHistory(Mean)
+		l, again := New(History, Mean), New(History, Mean)
 		if l.Restore(text) != nil {
 			return
 		}

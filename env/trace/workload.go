@@ -97,6 +97,18 @@ func (w Workload) Arrivals() []int32 {
 	return order
 }
 
+// Ends returns the indices of w.Jobs in the order in which the jobs end if none waits: by Submit + Work, ties by index.
+func (w Workload) Ends() []int32 {
+	order := make([]int32, len(w.Jobs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(w.Jobs[a].Submit+w.Jobs[a].Work, w.Jobs[b].Submit+w.Jobs[b].Work)
+	})
+	return order
+}
+
 // First returns the earliest submit time, 0 without jobs.
 func (w Workload) First() time.Duration { return firstSubmit(w.Jobs) }
 
