@@ -116,7 +116,7 @@ func (p *pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error
 			least = min(least, h.after/h.before)
 		}
 		p.guest = append(p.guest[:0], s.GPUs(id)...)
-		if err := tx.Preempt(h.job); err != nil {
+		if err := tx.Suppose(&cluster.Proposal{Kind: cluster.OpPreempt, Job: h.job}); err != nil {
 			return 0, err
 		}
 		own /= Profile(s).Speed(s, id)

@@ -35,6 +35,15 @@ func (t *Txn) Do(p *Proposal) error {
 	panic(fmt.Sprintf("cluster: no operation %d", p.Kind))
 }
 
+// Suppose is Do for a search that asks how fast jobs would run, and then rolls back: it stops, moves and resizes jobs also if the
+// cluster forbids preemption.
+func (t *Txn) Suppose(p *Proposal) error {
+	t.tries = true
+	err := t.Do(p)
+	t.tries = false
+	return err
+}
+
 // Try is Do for searches that do not need to know why an operation is infeasible: it only reports whether the state allowed it.
 // It allocates nothing if the operation fails for lack of room, because of a quota or a loan limit, or because of the job's
 // phase.

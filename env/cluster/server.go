@@ -40,6 +40,8 @@ type Spec struct {
 	PerGPU int32
 	// Quotas bound what the running jobs of a tenant hold together. A tenant without a quota is not bounded.
 	Quotas []Quota
+	// NoPreemption forbids to stop, move or resize jobs that run: see Txn.
+	NoPreemption bool
 }
 
 // Quota is the maximum number of GPUs that the running jobs of a tenant hold together.

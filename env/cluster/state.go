@@ -61,7 +61,7 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	s := &State{View{
 		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)), types: spec.Types(),
 		jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
-		lineage: lineage{life: new(byte)},
+		lineage: lineage{life: new(byte)}, forbids: spec.NoPreemption,
 	}}
 	s.tenants, s.tenantAt = newTenants(spec.Quotas)
 	if racks > 0 {

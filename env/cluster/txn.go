@@ -84,6 +84,9 @@ func (o *Op) GPUs() []int32 { return o.gpus }
 
 // Txn is a transaction, in which a scheduler builds its proposal. Every operation takes effect on the state at once and can be
 // rolled back until the driver ends the transaction. View only reads the state; only the operations below change it.
+//
+// If the cluster has NoPreemption, Preempt, Migrate and Resize are infeasible for jobs that ran before the transaction. Jobs that
+// the transaction itself has started may still be changed, and failures and the inference pool still stop jobs.
 type Txn struct {
 	s      *State
 	events []Event
@@ -93,6 +96,7 @@ type Txn struct {
 	// refused counts operations that the state did not allow.
 	refused int
 	quiet   bool // the caller does not read why an operation is infeasible
+	tries   bool // the caller rolls back: NoPreemption does not matter
 }
 
 // Begin opens the state's transaction. events is what the transaction reports to the scheduler; the state keeps the slice until
@@ -201,7 +205,7 @@ func (t *Txn) start(id JobID, p Placement) error {
 func (t *Txn) Preempt(id JobID) error { return t.count(t.preempt(id)) }
 
 func (t *Txn) preempt(id JobID) error {
-	if err := t.expect("preempt", id, Running); err != nil {
+	if err := t.mayChange(OpPreempt, id); err != nil {
 		return err
 	}
 	s, j := t.s, &t.s.jobs[id]
@@ -226,7 +230,7 @@ func (t *Txn) Resize(id JobID, p Placement) error {
 }
 
 func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
-	if err := t.expect(kind.String(), id, Running); err != nil {
+	if err := t.mayChange(kind, id); err != nil {
 		return err
 	}
 	s, j := t.s, &t.s.jobs[id]
@@ -293,6 +297,21 @@ func (t *Txn) expect(verb string, id JobID, want Phase) error {
 		})
 	}
 	return nil
+}
+
+// mayChange returns an error if the job does not run, or if it ran before the transaction and the cluster forbids preemption.
+func (t *Txn) mayChange(kind OpKind, id JobID) error {
+	if err := t.expect(kind.String(), id, Running); err != nil || !t.s.forbids || t.tries {
+		return err
+	}
+	for i := range t.ops {
+		if o := &t.ops[i]; o.Kind == OpPlace && o.Job == id {
+			return nil
+		}
+	}
+	return t.refuse(func() error {
+		return fmt.Errorf("%v job %d: it runs, and the cluster forbids preemption: %w", kind, id, ErrInfeasible)
+	})
 }
 
 // admit returns an error if a placement violates the job's bounds or does not fit into what is free.

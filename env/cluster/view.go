@@ -19,6 +19,7 @@ type View struct {
 	profile  Profile          // nil: the driver tells no speeds
 	expected Profile          // what Txn.Expect says; nil: what the driver tells
 	times    RunTimes         // nil: the estimates of the jobs
+	forbids  bool             // Spec.NoPreemption
 	lending
 	crossing [][]JobID // by rack: the running jobs that use the rack's uplink, ascending
 	nics     []int64   // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
@@ -38,6 +39,9 @@ func (s *View) Course(id JobID) (done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	return j.done, j.since, j.rate
 }
+
+// NoPreemption reports whether the cluster forbids to stop, move or resize jobs that run: see Txn.
+func (s *View) NoPreemption() bool { return s.forbids }
 
 // Now returns the current time.
 func (s *View) Now() time.Duration { return s.now }
