@@ -11,7 +11,7 @@ import (
 
 // preemptive gives the cluster to the first of the live jobs (waiting or running) in an order. It goes through all of them: a
 // job that still fits into the cluster's totals runs, any other waits, even if it was running. A running job that goes on
-// running does not move.
+// running does not move. Where the cluster forbids preemption, all running jobs come first, so that only waiting jobs are ordered.
 //
 //	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
 //	srsf           remaining time x GPUs, submit, id
@@ -49,7 +49,7 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 		return err
 	}
 	p.quantum.note(tx)
-	if p.alarm == nil {
+	if p.alarm == nil || tx.View().NoPreemption() {
 		return nil
 	}
 	for _, id := range tx.View().Running() {
@@ -62,9 +62,9 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// turn returns the job's key in the order. A running job that may not be stopped yet goes before all others.
+// turn returns the job's key in the order. A running job that may not be stopped yet, or not at all, goes before all others.
 func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	if s.Phase(id) == cluster.Running && s.Now() < p.quantum.until(s, id) {
+	if s.Phase(id) == cluster.Running && (s.NoPreemption() || s.Now() < p.quantum.until(s, id)) {
 		return math.MinInt64, nil
 	}
 	return p.order(s, id)
@@ -142,7 +142,7 @@ func (p *plan) choose(s *cluster.View) {
 			if !runs {
 				p.start = append(p.start, t.job)
 			}
-		case runs:
+		case runs && !s.NoPreemption():
 			p.stop = append(p.stop, t.job)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // only at the first waiting job of every shape and at the last running jobs, so its cost grows with the number of changes, not
 // with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), the preemptive order
 // takes over. Where both apply, both give the same schedule. It also takes over if the View uses predictions (see
-// cluster.Txn.Believe), because then keys change at any time.
+// cluster.Txn.Believe), because then keys change at any time, and if the cluster forbids preemption.
 type srtf struct {
 	wait    waiting
 	running roster          // by expected finish
@@ -38,7 +38,7 @@ func (p *srtf) Reset(seed uint64) error {
 
 func (p *srtf) Schedule(tx *cluster.Txn) error {
 	s := tx.View()
-	if p.planned = p.planned || s.Believes(); p.planned {
+	if p.planned = p.planned || s.Believes() || s.NoPreemption(); p.planned {
 		return p.all.Schedule(tx)
 	}
 	// The time left of a stopped job is known only after the stop, because the stop may cost it its work.

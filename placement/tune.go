@@ -155,7 +155,7 @@ func (t *Tune) Finish(tx *cluster.Txn) error {
 			}
 		}
 	}
-	if t.Resize {
+	if t.Resize && !s.NoPreemption() {
 		return t.resize(tx)
 	}
 	return nil

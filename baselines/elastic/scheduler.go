@@ -148,7 +148,8 @@ func (e *scheduler) bounds(spec *cluster.JobSpec) (base, most int32) {
 	return spec.Least(), spec.Most()
 }
 
-// list updates live: the waiting jobs and the running elastic ones, by submission, then id.
+// list updates live: the waiting jobs and the running elastic ones, by submission, then id. Where the cluster forbids preemption,
+// running jobs stay as they are.
 func (e *scheduler) list(s *cluster.View) {
 	if n := s.Jobs() - len(e.listed); n > 0 {
 		e.listed = append(e.listed, make([]bool, n)...)
@@ -158,6 +159,9 @@ func (e *scheduler) list(s *cluster.View) {
 		case cluster.Pending:
 			return true
 		case cluster.Running:
+			if s.NoPreemption() {
+				return false
+			}
 			base, most := e.bounds(s.Spec(id))
 			return base < most
 		}

@@ -131,7 +131,7 @@ func (p *gavel) choose(s *cluster.View) {
 	for _, id := range p.live {
 		j := p.jobs[id]
 		j.pick = -1
-		if s.Phase(id) == cluster.Running && s.Now() < j.until {
+		if s.Phase(id) == cluster.Running && (s.NoPreemption() || s.Now() < j.until) {
 			p.pick(s, id, j.on)
 		}
 	}
@@ -161,8 +161,9 @@ func (p *gavel) pick(s *cluster.View, id cluster.JobID, option int) {
 // apply stops, moves and starts jobs as chosen, and reports whether a job found no servers.
 func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
 	s := tx.View()
+	changes := func(id cluster.JobID) bool { return s.Phase(id) == cluster.Running && !s.NoPreemption() }
 	for _, id := range p.live {
-		if s.Phase(id) == cluster.Running && p.jobs[id].pick < 0 {
+		if changes(id) && p.jobs[id].pick < 0 {
 			if err := tx.Preempt(id); err != nil {
 				return false, err
 			}
@@ -170,7 +171,7 @@ func (p *gavel) apply(tx *cluster.Txn) (missed bool, err error) {
 	}
 	for _, id := range p.order {
 		j := p.jobs[id]
-		if s.Phase(id) != cluster.Running || j.pick == j.on {
+		if !changes(id) || j.pick == j.on {
 			continue
 		}
 		if p.search(s, id, j.pick) && s.Placement(id).Workers() == s.Spec(id).Workers {

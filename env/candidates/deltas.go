@@ -58,7 +58,7 @@ func (w *walk) vetoes(ops []cluster.Proposal) ([]Candidate, error) {
 
 // changes adds candidates that change running jobs, after the base's last start.
 func (o *finder) changes() {
-	if o.w.deltas >= changed {
+	if o.w.deltas >= changed || o.tx.View().NoPreemption() {
 		return
 	}
 	if o.w.freed {

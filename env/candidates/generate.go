@@ -32,7 +32,7 @@ func (b *board) find() error {
 		b.fits = append(b.fits, fits)
 	}
 	o.all = b.made
-	if w.Deltas {
+	if w.Deltas && !w.tx.View().NoPreemption() {
 		n := w.times()
 		o.gains(gainer * n)
 		o.shrink(gangs * n)
