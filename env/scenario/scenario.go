@@ -34,6 +34,8 @@ type Scenario struct {
 	MigrateOverhead time.Duration `yaml:"migrate_overhead"`
 	ResizeOverhead  time.Duration `yaml:"resize_overhead"`
 	Restart         Restart       `yaml:"restart"`
+	// Preempt says whether schedulers may stop, move and resize jobs that run.
+	Preempt Preempt `yaml:"preempt,omitempty"`
 	// CheckpointInterval is the work between two checkpoints; 0 means that failures lose no work. CheckpointSave is how long each
 	// checkpoint takes.
 	CheckpointInterval time.Duration `yaml:"checkpoint_interval,omitempty"`
@@ -130,6 +132,12 @@ const (
 	FromScratch    Restart = "scratch"    // none of its work
 )
 
+// Preempt says whether schedulers may stop, move and resize jobs that run. The empty value allows it.
+type Preempt string
+
+// Forbidden means that a job which has started runs until it ends or until a failure stops it: cluster.Spec.NoPreemption.
+const Forbidden Preempt = "forbidden"
+
 // Split is a part of the workload. Windows of different splits share no job.
 type Split string
 
@@ -163,6 +171,7 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 		return sim.Config{}, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	spec := s.Cluster.Spec()
+	spec.NoPreemption = s.Preempt == Forbidden
 	s.Inference.extend(&spec, s.Cluster.ServersPerRack)
 	return sim.Config{
 		Cluster: spec, Physics: model, Hidden: s.Told.hidden(), Horizon: s.Horizon, Grace: s.Inference.grace(),

@@ -100,6 +100,9 @@ func (s *Scenario) validateRestart(p *problems) {
 	p.want(s.CheckpointSave == 0 || s.CheckpointInterval > 0,
 		"checkpoint_save %v without checkpoint_interval, want both or none", s.CheckpointSave)
 	p.want(s.Restart == FromCheckpoint || s.Restart == FromScratch, "restart %q, want checkpoint or scratch", s.Restart)
+	p.want(s.Preempt == "" || s.Preempt == Forbidden, "preempt %q, want nothing (allowed) or %q", s.Preempt, Forbidden)
+	p.want(s.Preempt == "" || s.Inference.Servers == 0,
+		"preempt %q beside inference.servers %d, want one of them: servers that are given back stop jobs", s.Preempt, s.Inference.Servers)
 }
 
 func (w *Workload) validate() error {
