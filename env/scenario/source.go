@@ -225,6 +225,9 @@ func (s *Source) fill(p *pool, w trace.Workload) error {
 	}
 	w.Jobs, w.Report.Jobs = kept, len(kept)
 	p.workload, p.arrivals = w, w.Arrivals()
+	if s.scenario.Workload.Newcomers {
+		s.rename(p)
+	}
 	if s.scenario.Estimates.Kind == trace.Profiled {
 		return s.scenario.Estimates.Apply(p.workload.Jobs, nil)
 	}

@@ -51,6 +51,8 @@ func (s *Scenario) Validate() error {
 	s.Told.validate(&p)
 	p.add("", s.Readings.validate())
 	p.want(len(s.Seeds) > 0, "seeds is empty, want at least one")
+	p.want(s.Cluster.QuotaFactor == 0 || !s.Workload.Newcomers,
+		"workload.newcomers beside cluster.quota_factor %v, want one of them: new tenants have no quotas", s.Cluster.QuotaFactor)
 	p.want(s.Cluster.QuotaFactor == 0 || len(s.Window.Train) > 0,
 		"cluster.quota_factor %v without window.train: quotas are shares of the training split", s.Cluster.QuotaFactor)
 	return p.err()
