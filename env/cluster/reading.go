@@ -91,6 +91,24 @@ func (s *View) Sharing(id JobID) bool {
 	return false
 }
 
+// Sharers appends the running jobs that hold shares of GPUs on servers where the placement has shares of GPUs, too: those that
+// may come to share a GPU with it, or have shared one. A job may occur twice.
+func (s *View) Sharers(p Placement, dst []JobID) []JobID {
+	for i := range p {
+		if p[i].GPUMilli == WholeGPU {
+			continue
+		}
+		for _, other := range s.servers[p[i].Server].residents {
+			for _, q := range s.jobs[other].pieces {
+				if q.Server == p[i].Server && q.GPUMilli < WholeGPU {
+					dst = append(dst, other)
+				}
+			}
+		}
+	}
+	return dst
+}
+
 // Readings returns the measured throughputs of the job, ordered by their times: of each configuration the newest, and at most
 // MaxReadings in all, the newest. A job keeps its readings while it waits and when it is done; a snapshot contains those of
 // waiting and running jobs. There are none if the driver measures nothing. No event reports a new reading, and none causes a
@@ -102,9 +120,9 @@ func (s *View) Readings(id JobID) []Reading {
 	return nil
 }
 
-// AddReading adds a reading of a job, which replaces an earlier one of the same configuration. It panics if the reading is in the
-// future or earlier than another of the job, or if its speed is not a finite number above 0. Never call it while a transaction is
-// open.
+// AddReading adds a reading of a job, which replaces an earlier one of the same configuration. It panics if the reading is in
+// the future or earlier than another of the job, or if its speed is not a finite number above 0. Never call it while a
+// transaction is open.
 func (s *State) AddReading(id JobID, r Reading) {
 	old := s.Readings(id)
 	if n := len(old); r.At > s.now || n > 0 && r.At < old[n-1].At || !(r.Speed > 0 && r.Speed <= math.MaxFloat64) {

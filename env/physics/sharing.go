@@ -56,17 +56,5 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 
 // Coupled implements Part. It adds the jobs with shares of GPUs on the servers where the placement holds shares.
 func (m Sharing) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
-	for i := range p {
-		if p[i].GPUMilli == cluster.WholeGPU {
-			continue
-		}
-		for _, other := range s.Residents(p[i].Server) {
-			for _, q := range s.Placement(other) {
-				if q.Server == p[i].Server && q.GPUMilli < cluster.WholeGPU {
-					dst = append(dst, other)
-				}
-			}
-		}
-	}
-	return dst
+	return s.Sharers(p, dst)
 }
