@@ -1,0 +1,271 @@
+package belief
+
+import (
+	"math"
+	"strings"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
+)
+
+// Speeds is a belief about how fast jobs run in each configuration, relative to the configuration that they asked for. It learns
+// from the measured throughputs of running jobs and is a cluster.Profile, so that placers can decide by it where profiles of the
+// models are unknown.
+//
+// The logarithm of the relative speed of a job is linear in effects of the configuration, with CPU in parts, so that the job may
+// profit from a few cores and not from more. Their coefficients have a normal prior. Jobs differ from each other in steps: those
+// that share a model from all jobs, or those that share a user where models are not told; recurring groups from these; and each
+// job from its group. The posterior is computed from the widest of these circles to the job (Gelman et al., Bayesian Data
+// Analysis, 3rd edition, §5 and §15). What is learned from are differences: between the readings of one job, and between the
+// first readings of jobs that train the same model or belong to the same group, whose throughputs have one unit. Where first
+// readings turn out to have different units, their differences count for little.
+//
+// A job that runs as it asked has speed 1, and one that has less memory than it asked for is never believed to run well.
+//
+// Beliefs depend only on the calls of Read, Forget and Restore, and on their order. Speeds takes at most about 40 MB of memory.
+// It is not safe for concurrent use.
+type Speeds struct {
+	learns  bool
+	read    int64    // number of readings learned from
+	types   []string // GPU types that readings had, except those that count as V100
+	circles map[circle]*evidence
+	units   map[circle]*units
+	jobs    map[string]*measured // by name
+	beliefs map[asked]*believed
+	version int
+	made    int // number of times that circles or their evidence were made or forgotten
+}
+
+// NewSpeeds returns a belief that has seen no reading. If learns is false, it ignores readings and stays with its cautious
+// prior: a job that gets less than it asked for is slower in proportion, and one that gets more is not faster.
+func NewSpeeds(learns bool) *Speeds {
+	return &Speeds{
+		learns: learns, circles: map[circle]*evidence{}, units: map[circle]*units{}, jobs: map[string]*measured{},
+		beliefs: map[asked]*believed{},
+	}
+}
+
+// Read learns from the readings of a submitted job that came since its last call. Readings of the job in which a worker had less
+// memory than the job asks for are left out, and so are those of jobs without a name
+// or whose names cannot be saved. It keeps no reference to the View.
+func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
+	all := s.Readings(id)
+	spec := s.Spec(id)
+	if !l.learns || len(all) == 0 || !nameable(spec) {
+		return
+	}
+	j := l.job(spec)
+	for i := range all {
+		if r := &all[i]; r.At > j.seen {
+			j.seen = r.At
+			if r.MemMiB >= spec.Request.MemMiB && l.knows(r.GPUType) {
+				l.learn(j, spec, s.MostGPUs(), r)
+			}
+		}
+	}
+}
+
+// nameable reports whether the job has a name, and whether all names in its specification can be saved.
+func nameable(spec *cluster.JobSpec) bool {
+	return spec.Name != "" && names.OK(spec.Name) && names.OK(spec.Model) && names.OK(userOf(spec)) && names.OK(spec.Group)
+}
+
+// knows reports whether the types of a reading, joined by '|', have effects; if there is room, they get them.
+func (l *Speeds) knows(types string) bool {
+	for name := range strings.SplitSeq(types, "|") {
+		if typeSpeed(name).reference || l.slot(name) >= 0 {
+			continue
+		}
+		if len(l.types) == mostTypes || !names.OK(name) {
+			return false
+		}
+		l.types = append(l.types, name)
+		clear(l.beliefs)
+	}
+	return true
+}
+
+func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *cluster.Reading) {
+	l.read++
+	j.last = l.read
+	x, _, _ := l.described(perServer, &r.Configuration)
+	y := math.Log(r.Speed / float64(max(r.Workers, 1)))
+	if j.count > 0 {
+		d := difference{x, y - j.y, readingVariance * (1 + 1/float64(j.count))}
+		for i := range d.x {
+			d.x[i] -= j.x[i]
+		}
+		if d.x != (vector{}) {
+			l.teach(j, &d)
+			if len(j.differences) == mostOwn {
+				j.differences = append(j.differences[:0], j.differences[1:]...)
+			}
+			j.differences = append(j.differences, d)
+			j.told++
+		}
+	} else if spec.Stages <= 1 && spec.Together() <= 1 && spec.Request.CPUMilli > 0 && spec.Request.MemMiB > 0 {
+		l.compare(j, spec, &x, y)
+	}
+	j.count++
+	j.x.towards(&x, j.count)
+	j.y += (y - j.y) / float64(j.count)
+}
+
+// towards moves a mean of count-1 vectors to that of one more.
+func (x *vector) towards(another *vector, count int64) {
+	for i, v := range another {
+		x[i] += (v - x[i]) / float64(count)
+	}
+}
+
+// teach adds a difference to the evidence of the job's circles. The narrower circles differ from each by chance, which adds to
+// the variance.
+func (l *Speeds) teach(j *measured, d *difference) {
+	spread := 0.0
+	for i, v := range d.x {
+		spread += v * v * deviation[i] * deviation[i]
+	}
+	weight := 0.0
+	for i := len(j.circles) - 1; i >= 0; i-- {
+		weight += j.weights[i+1]
+		e := j.known[i]
+		if e == nil {
+			e = l.newEvidence(j.circles[i])
+			j.known[i] = e
+		}
+		e.add(d, d.variance+weight*spread)
+		e.last = l.read
+	}
+}
+
+// newEvidence makes room for the evidence of a circle.
+func (l *Speeds) newEvidence(c circle) *evidence {
+	if len(l.circles) >= mostCircles {
+		forget(l.circles, func(e *evidence) int64 { return e.last }, compareCircles)
+		clear(l.beliefs)
+	}
+	e := &evidence{last: l.read}
+	l.circles[c] = e
+	l.made++
+	return e
+}
+
+// compare learns from the first reading of a job by comparing it with those of the jobs of its group or its model: with
+// whichever tells more.
+func (l *Speeds) compare(j *measured, spec *cluster.JobSpec, x *vector, y float64) {
+	mean, sd := l.prior(spec.Request.CPUMilli, spec.Workers)
+	best := difference{variance: math.Inf(1)}
+	for _, c := range j.circles {
+		if c.scope != ofModel && c.scope != ofGroup {
+			continue
+		}
+		u := l.units[c]
+		if u == nil {
+			if len(l.units) >= mostCircles {
+				forget(l.units, func(u *units) int64 { return u.last }, compareCircles)
+			}
+			u = new(units)
+			l.units[c] = u
+		}
+		if u.count > 0 {
+			d, explained := difference{x: *x, y: y - u.y}, 0.0
+			for i := range d.x {
+				d.x[i] -= u.x[i]
+				explained += d.x[i] * d.x[i] * (sd[i]*sd[i] + 2*deviation[i]*deviation[i])
+			}
+			more := 1 + 1/float64(u.count)
+			miss := d.y - d.x.times(&mean)
+			u.excess += max(0, miss*miss/more-4*explained-4*(readingVariance+unitVariance))
+			if d.variance = more * u.variance(u.count+1, u.excess); d.variance < best.variance && d.x != (vector{}) {
+				best = d
+			}
+		}
+		u.count++
+		u.x.towards(x, u.count)
+		u.y += (y - u.y) / float64(u.count)
+		u.last = l.read
+	}
+	if !math.IsInf(best.variance, 1) {
+		l.teach(j, &best)
+	}
+}
+
+// Of returns what is believed of the logarithm of the speed of a job in a configuration: its mean and its standard deviation.
+// The speed of the job as it asked, alone on V100, is 1. Only the size of the largest server is taken from the View.
+func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64) {
+	x, mean, variance := l.relative(s, spec, c)
+	if x != (vector{}) {
+		b := l.of(l.job(spec), spec)
+		mean += x.times(&b.mean)
+		for i := range cpuParts {
+			x[cpuAt+i] *= bounded
+		}
+		for i, v := range x {
+			if v != 0 {
+				variance += v * b.covariance[i].times(&x)
+			}
+		}
+	}
+	return min(max(mean, slowest), fastest), math.Sqrt(max(variance, 0))
+}
+
+// bounded is the standard deviation of the effect of CPU relative to that of the normal distribution, which also contains
+// effects that are impossible (see sensible).
+const bounded = 0.53
+
+// Bounds of the logarithm of a speed.
+const slowest, fastest = -8.0, 16.0
+
+// relative describes a configuration in comparison with the one that the job asked for, and adds up what is not learned: the
+// mean and the variance of the logarithm of speed.
+func (l *Speeds) relative(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (x vector, mean, variance float64) {
+	as := cluster.Configuration{Workers: spec.Workers, Amount: spec.Request, Servers: 1}
+	x, mean, variance = l.described(s.MostGPUs(), c)
+	from, _, _ := l.described(s.MostGPUs(), &as)
+	for i := range x {
+		x[i] -= from[i]
+	}
+	if c.Workers != spec.Workers {
+		mean += math.Log(float64(max(c.Workers, 1)) / float64(max(spec.Workers, 1)))
+	}
+	if want := spec.Request.MemMiB; c.MemMiB < want {
+		mean -= cliff * math.Log(float64(want)/float64(max(c.MemMiB, 1)))
+		x[memAt] = 0
+	}
+	return x, mean, variance
+}
+
+// Speed implements cluster.Profile. It depends on the job's specification and configuration only, and does not allocate for a
+// job that has been asked about.
+func (l *Speeds) Speed(s *cluster.View, id cluster.JobID) float64 {
+	spec, c := s.Spec(id), s.Configuration(id)
+	x, mean, _ := l.relative(s, spec, &c)
+	if x != (vector{}) {
+		mean += x.times(&l.of(l.job(spec), spec).mean)
+	}
+	return math.Exp(min(max(mean, slowest), fastest))
+}
+
+// Coupled implements cluster.Profile.
+func (l *Speeds) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
+	return s.Sharers(p, dst)
+}
+
+// Kind returns a text that is equal for jobs of which the same is believed if they also ask for the same. It changes when the
+// first reading tells a job, or a circle of jobs, apart from others.
+func (l *Speeds) Kind(spec *cluster.JobSpec) string {
+	j := l.job(spec)
+	return j.kinds[j.deepest()]
+}
+
+// Version returns a number that changes when what is believed of such a job does.
+func (l *Speeds) Version(spec *cluster.JobSpec) int { return l.of(l.job(spec), spec).version }
+
+// Forget forgets single jobs and keeps what they taught about others. Call it between episodes, in which other jobs have the
+// same names.
+func (l *Speeds) Forget() {
+	clear(l.jobs)
+	clear(l.beliefs)
+}
+
+var _ cluster.Profile = (*Speeds)(nil)
