@@ -46,7 +46,7 @@ type MenuConfig struct {
 	Amounts  bool    // whether jobs get other amounts of CPU and memory than requested
 	Share    bool    // whether jobs share GPUs
 	Flex     bool    // whether elastic jobs get other numbers of workers than requested
-	Tries    int     // number of models of running jobs that Menu tries as partners for a job
+	Tries    int     // number of kinds of running jobs that Menu tries as partners for a job
 }
 
 // DefaultMenu returns the default options of Menu.

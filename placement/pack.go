@@ -32,7 +32,7 @@ type PackConfig struct {
 	MinPartner float64 // least relative speed of the job that it joins
 	Shorter    bool    // join only a partner with at least as long to go, where estimates exist
 	Trim       bool    // jobs hold the least CPU and memory that is as fast as what they asked for, so that two fit
-	Tries      int     // number of models of partners that are tried for a job
+	Tries      int     // number of kinds of partners that are tried for a job
 }
 
 // DefaultPack returns the default options of Pack.
@@ -54,9 +54,7 @@ func (p *pack) Reset(uint64) {
 }
 
 // Kind implements Placer.
-func (*pack) Kind(s *cluster.View, id cluster.JobID) Kind {
-	return Kind{Shape: s.Shape(id), Model: s.Spec(id).Model}
-}
+func (*pack) Kind(s *cluster.View, id cluster.JobID) Kind { return tuned(s, id) }
 
 // Place implements Placer.
 func (p *pack) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {

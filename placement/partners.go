@@ -37,10 +37,10 @@ func Alone(s *cluster.View, p cluster.Placement) {
 
 // host is a running job that alone holds a share of its GPUs, so that a guest can join it.
 type host struct {
-	job            cluster.JobID
-	model, gpuType string
-	alone          int32         // number of GPUs that the job alone holds a share of
-	left           time.Duration // expected time to go; 0 without an estimate
+	job           cluster.JobID
+	kind, gpuType string        // see cluster.SpeedKind
+	alone         int32         // number of GPUs that the job alone holds a share of
+	left          time.Duration // expected time to go; 0 without an estimate
 }
 
 // partners finds hosts for guests. The zero value is ready to use.
@@ -50,7 +50,7 @@ type partners struct {
 	mark   int
 	listed bool // hosts is filled; it is filled only when needed
 	hosts  []host
-	group  []int    // indexes into hosts at which each model and GPU type begins
+	group  []int    // indexes into hosts at which each kind and GPU type begins
 	order  []ranked // the groups, in the order of trial for the present guest
 	seen   map[pair]float64
 	fit    cluster.Placement
@@ -62,7 +62,7 @@ type ranked struct {
 	worth float64
 }
 
-// pair is the model of a guest, the model of its host and the host's GPU type.
+// pair is the kind of a guest, the kind of its host and the host's GPU type.
 type pair struct{ guest, host, gpuType string }
 
 func (p *partners) reset() { *p = partners{} }
@@ -102,8 +102,8 @@ func hostOf(s *cluster.View, id cluster.JobID) host {
 	if h.alone == 0 {
 		return h
 	}
-	spec := s.Spec(id)
-	h.model, h.gpuType = spec.Model, s.Server(s.Placement(id)[0].Server).GPUType
+	h.kind, _ = cluster.SpeedKind(s.Profile(), s.Spec(id))
+	h.gpuType = s.Server(s.Placement(id)[0].Server).GPUType
 	if s.Knows(id) {
 		h.left = max(s.ExpectedFinish(id)-s.Now(), 1)
 	}
@@ -124,9 +124,9 @@ func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
 	return n
 }
 
-// compare orders hosts by model and GPU type; within these, the host with the longest to go comes first.
+// compare orders hosts by kind and GPU type; within these, the host with the longest to go comes first.
 func (h host) compare(o host) int {
-	return cmp.Or(cmp.Compare(h.model, o.model), cmp.Compare(h.gpuType, o.gpuType), cmp.Compare(o.left, h.left),
+	return cmp.Or(cmp.Compare(h.kind, o.kind), cmp.Compare(h.gpuType, o.gpuType), cmp.Compare(o.left, h.left),
 		cmp.Compare(h.job, o.job))
 }
 
@@ -134,7 +134,7 @@ func (h host) compare(o host) int {
 func (p *partners) groupUp() {
 	p.group = p.group[:0]
 	for i := range p.hosts {
-		if h := &p.hosts[i]; i == 0 || h.model != p.hosts[i-1].model || h.gpuType != p.hosts[i-1].gpuType {
+		if h := &p.hosts[i]; i == 0 || h.kind != p.hosts[i-1].kind || h.gpuType != p.hosts[i-1].gpuType {
 			p.group = append(p.group, i)
 		}
 	}
@@ -153,19 +153,21 @@ func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	}
 }
 
-const looks = 16 // number of hosts of a model that each rejects before it goes on to the next model
+const looks = 16 // number of hosts of a kind that each rejects before it goes on to the next kind
 
-// each calls try with a placement of n workers beside one host of each model, until it has made the parameter tries of such
-// calls. Models that it has not tried yet with this guest come first, then those that were best when last tried. try returns the
+const mostPairs = 1 << 16 // number of pairs whose quality is kept
+
+// each calls try with a placement of n workers beside one host of each kind, until it has made the parameter tries of such
+// calls. Kinds that it has not tried yet with this guest come first, then those that were best when last tried. try returns the
 // quality of the pair. With equal, the guest must take exactly the host's GPUs.
 func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
 	try func(h host, at cluster.Placement) (float64, error)) error {
 	p.list(s)
-	guest := s.Spec(id).Model
+	guest, _ := cluster.SpeedKind(s.Profile(), s.Spec(id))
 	p.order = p.order[:0]
 	for g, from := range p.group {
 		h := &p.hosts[from]
-		v, ok := p.seen[pair{guest, h.model, h.gpuType}]
+		v, ok := p.seen[pair{guest, h.kind, h.gpuType}]
 		if !ok {
 			v = 1e9
 		}
@@ -196,10 +198,10 @@ func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Am
 			if err != nil {
 				return err
 			}
-			if p.seen == nil {
+			if p.seen == nil || len(p.seen) >= mostPairs {
 				p.seen = map[pair]float64{}
 			}
-			p.seen[pair{guest, h.model, h.gpuType}] = v
+			p.seen[pair{guest, h.kind, h.gpuType}] = v
 			break
 		}
 	}

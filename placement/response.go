@@ -26,7 +26,7 @@ func (b *bench) reset(knee, floor float64) {
 
 // trait is everything that may influence how amounts change a job's speed.
 type trait struct {
-	model                     string
+	kind                      string // see cluster.SpeedKind
 	workers, stages, together int32
 	request                   cluster.Amount
 }
@@ -34,6 +34,7 @@ type trait struct {
 // response says how a job's speed depends on the GPU share, the CPU and the memory that each of its workers gets.
 type response struct {
 	profile cluster.Profile
+	version int            // see cluster.SpeedKind
 	state   *cluster.State // of the bench
 	workers int32
 	fair    float64        // speed with the requested amounts
@@ -43,8 +44,19 @@ type response struct {
 	sliced  bool           // half of a GPU is as fast as what was requested, and a whole GPU no faster
 }
 
-// slack is a relative loss of speed that is ignored.
-const slack = 1e-3
+// exact and unsure are relative losses of speed that are ignored: in profiles, and in what is believed from measurements.
+const exact, unsure = 1e-3, 0.04
+
+// mostTraits is the largest number of measurements that are kept.
+const mostTraits = 1 << 12
+
+// slack returns the relative loss of speed that is ignored.
+func slack(p cluster.Profile) float64 {
+	if _, ok := p.(cluster.Believed); ok {
+		return unsure
+	}
+	return exact
+}
 
 // of returns how the job's speed depends on amounts.
 func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
@@ -55,11 +67,16 @@ func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
 			b.largest, b.profile, b.known = v, p, map[trait]*response{}
 		}
 	}
-	t := trait{spec.Model, spec.Workers, spec.Stages, spec.Together(), spec.Request}
-	if r, ok := b.known[t]; ok {
+	kind, version := cluster.SpeedKind(b.profile, spec)
+	t := trait{kind, spec.Workers, spec.Stages, spec.Together(), spec.Request}
+	if r, ok := b.known[t]; ok && r.version == version {
 		return r, nil
 	}
+	if len(b.known) >= mostTraits {
+		clear(b.known)
+	}
 	r, err := b.measure(b.profile, spec)
+	r.version = version
 	b.known[t] = r
 	return r, err
 }
@@ -84,6 +101,7 @@ func (b *bench) measure(p cluster.Profile, spec *cluster.JobSpec) (*response, er
 		alone.Stages = 0
 	}
 	alone.GPUType, alone.Tenant, alone.Where = "", "", nil
+	slack := slack(p)
 	r := &response{profile: p, workers: alone.Workers, lean: spec.Request, floor: spec.Request, knee: spec.Request}
 	var err error
 	if r.state, err = cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{server}}, 1); err != nil {

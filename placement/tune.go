@@ -58,9 +58,7 @@ func NewTune(c TuneConfig) *Tune {
 func (t *Tune) Reset(uint64) { t.bench.reset(t.Knee, t.Floor) }
 
 // Kind implements Placer.
-func (*Tune) Kind(s *cluster.View, id cluster.JobID) Kind {
-	return Kind{Shape: s.Shape(id), Model: s.Spec(id).Model}
-}
+func (*Tune) Kind(s *cluster.View, id cluster.JobID) Kind { return tuned(s, id) }
 
 // Place implements Placer.
 func (t *Tune) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {

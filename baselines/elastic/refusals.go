@@ -55,7 +55,7 @@ func (r *refusals) of(s *cluster.View, id cluster.JobID) int32 {
 		return r.kind[id] - 1
 	}
 	kind := placement.Flexible(s, id)
-	kind.Model = ""
+	kind.Speed = ""
 	n, ok := r.find[kind]
 	if !ok {
 		if r.find == nil {

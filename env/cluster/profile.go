@@ -2,9 +2,9 @@ package cluster
 
 import "reflect"
 
-// Profile is what a scheduler may know about job speeds before it decides. It predicts, from profiles of the models, the speed of
-// a running job in its placement, also in the middle of a transaction. True speeds may differ. A physics model (env/physics) is a
-// Profile.
+// Profile is what a scheduler may know about job speeds before it decides. It predicts, from profiles of the models, the speed
+// of a running job in its placement, also in the middle of a transaction. True speeds may differ. A physics model (env/physics)
+// is a Profile.
 type Profile interface {
 	// Speed returns work per time, above 0. A job that runs alone with what it requested, on reference hardware and well placed,
 	// has speed 1.
@@ -12,6 +12,25 @@ type Profile interface {
 	// Coupled appends the running jobs whose speed may change because a job takes or has left the placement p. It may leave out
 	// that job itself, and it may append a job twice.
 	Coupled(s *View, p Placement, dst []JobID) []JobID
+}
+
+// Believed is a Profile that learns while jobs run, so that its predictions change. What is computed from them is valid as long
+// as the kind and the version of a job's specification stay the same.
+type Believed interface {
+	Profile
+	// Kind returns a text that is equal for jobs of which the same is believed if they also request the same.
+	Kind(spec *JobSpec) string
+	// Version returns a number that changes when what is believed of jobs with this specification does.
+	Version(spec *JobSpec) int
+}
+
+// SpeedKind returns what tells jobs apart whose speeds the profile predicts differently although they request the same: the
+// model, or the kind and the version of a profile that is Believed.
+func SpeedKind(p Profile, spec *JobSpec) (kind string, version int) {
+	if b, ok := p.(Believed); ok {
+		return b.Kind(spec), b.Version(spec)
+	}
+	return spec.Model, 0
 }
 
 // SetProfile sets the profile that schedulers may use; nil, as in a new state, means that speeds are unknown. Drivers call it.
@@ -47,7 +66,8 @@ func (t *Txn) Expect(p Profile) {
 	}
 }
 
-// SameProfile reports whether two profiles are certainly the same: all their parts, down to pointers and plain values, are equal.
+// SameProfile reports whether two profiles are certainly the same: all their parts, down to pointers and plain values, are
+// equal.
 func SameProfile(a, b Profile) bool { return equal(reflect.ValueOf(a), reflect.ValueOf(b)) }
 
 func equal(a, b reflect.Value) bool {

@@ -14,21 +14,27 @@ type speeds struct {
 	profile cluster.Profile
 	types   []string
 	kinds   map[kindKey]*kind
-	models  map[string]int32
-	names   []string
-	pairs   map[[3]int32][2]float64
+	alike   map[likeness]int32
+	specs   []cluster.JobSpec       // by likeness: of a job
+	pairs   map[[3]int32][2]float64 // by two likenesses and the GPU type
 }
 
 // kindKey contains everything about a job on which the speed of one worker may depend.
 type kindKey struct {
-	model   string
+	like    likeness
 	request cluster.Amount
 	types   uint16
 }
 
+// likeness is what jobs share that have equal speeds if they request the same: see cluster.SpeedKind.
+type likeness struct {
+	kind    string
+	version int
+}
+
 // kind is the predicted speed of one kind of job.
 type kind struct {
-	model            int32
+	like             int32
 	best             float64   // speed of a worker as requested, on the best GPU type that the job accepts; 0 if there is none
 	halfGPU, halfCPU float32   // fraction of the speed lost with half the GPU, shared with the same model, or half the CPU
 	asked            []float32 // by GPU type: speed as requested, relative to best; 0 for types that the job does not accept
@@ -47,7 +53,7 @@ func (p *speeds) read(s *cluster.View) {
 	}
 	*p = speeds{
 		profile: known, types: slices.Clone(s.Types()), kinds: map[kindKey]*kind{},
-		models: map[string]int32{}, pairs: map[[3]int32][2]float64{},
+		alike: map[likeness]int32{}, pairs: map[[3]int32][2]float64{},
 	}
 }
 
@@ -57,18 +63,19 @@ func (p *speeds) of(s *cluster.View, id cluster.JobID) *kind {
 		return nil
 	}
 	spec := s.Spec(id)
-	key := kindKey{spec.Model, spec.Request, s.TypesFor(id)}
+	kind, version := cluster.SpeedKind(p.profile, spec)
+	key := kindKey{likeness{kind, version}, spec.Request, s.TypesFor(id)}
 	k := p.kinds[key]
 	if k == nil {
-		k = p.learn(key)
+		k = p.learn(key, spec)
 		p.kinds[key] = k
 	}
 	return k
 }
 
-func (p *speeds) learn(key kindKey) *kind {
+func (p *speeds) learn(key kindKey, spec *cluster.JobSpec) *kind {
 	n := len(p.types)
-	k := &kind{model: p.modelID(key.model), asked: make([]float32, n)}
+	k := &kind{like: p.likeID(key.like, spec), asked: make([]float32, n)}
 	less, slow := key.request, key.request
 	less.CPUMilli /= 2
 	slow.GPUMilli = max(slow.GPUMilli/2, 1)
@@ -78,11 +85,11 @@ func (p *speeds) learn(key kindKey) *kind {
 		if key.types>>t&1 == 0 {
 			continue
 		}
-		asked[t] = p.alone(key, key.request, t)
+		asked[t] = p.alone(k.like, key.request, key.request, t)
 		best = max(best, asked[t])
-		lostCPU = max(lostCPU, 1-p.alone(key, less, t)/asked[t])
-		pair := p.beside(k.model, k.model, t)
-		lostGPU = max(lostGPU, 1-p.alone(key, slow, t)*pair[0]/asked[t])
+		lostCPU = max(lostCPU, 1-p.alone(k.like, key.request, less, t)/asked[t])
+		pair := p.beside(k.like, k.like, t)
+		lostGPU = max(lostGPU, 1-p.alone(k.like, key.request, slow, t)*pair[0]/asked[t])
 	}
 	if k.best = best; best == 0 {
 		return k
@@ -94,33 +101,41 @@ func (p *speeds) learn(key kindKey) *kind {
 	return k
 }
 
-func (p *speeds) modelID(model string) int32 {
-	id, ok := p.models[model]
+// likeID returns the index of a likeness, to which the job belongs.
+func (p *speeds) likeID(like likeness, spec *cluster.JobSpec) int32 {
+	id, ok := p.alike[like]
 	if !ok {
-		id = int32(len(p.names))
-		p.models[model] = id
-		p.names = append(p.names, model)
+		id = int32(len(p.specs))
+		p.alike[like] = id
+		p.specs = append(p.specs, cluster.JobSpec{
+			Name: spec.Name, User: spec.User, Tenant: spec.Tenant, Model: spec.Model, Group: spec.Group, Workers: 1,
+		})
 	}
 	return id
 }
 
-// alone returns the speed of one worker that holds the amount a on an otherwise empty GPU of type t.
-func (p *speeds) alone(key kindKey, a cluster.Amount, t int) float64 {
-	spec := cluster.JobSpec{Model: key.model, Workers: 1, Request: key.request}
-	return p.try(t, []cluster.JobSpec{spec}, []cluster.Amount{a})[0]
+// one returns the specification of a job of the likeness with one worker that requests the amount a.
+func (p *speeds) one(like int32, a cluster.Amount) cluster.JobSpec {
+	spec := p.specs[like]
+	spec.Request = a
+	return spec
+}
+
+// alone returns the speed of one worker that requests an amount and holds the amount a, on an otherwise empty GPU of type t.
+func (p *speeds) alone(like int32, request, a cluster.Amount, t int) float64 {
+	return p.try(t, []cluster.JobSpec{p.one(like, request)}, []cluster.Amount{a})[0]
 }
 
 // half is what a worker with half a GPU holds.
 var half = cluster.Amount{GPUMilli: cluster.WholeGPU / 2}
 
-// beside returns, for workers of two models that share a GPU of type t, the speed of each relative to its speed alone with half
-// of that GPU.
+// beside returns, for workers of two likenesses that share a GPU of type t, the speed of each relative to its speed alone with
+// half of that GPU.
 func (p *speeds) beside(a, b int32, t int) [2]float64 {
 	key := [3]int32{a, b, int32(t)}
 	x, ok := p.pairs[key]
 	if !ok {
-		first := cluster.JobSpec{Model: p.names[a], Workers: 1, Request: half}
-		second := cluster.JobSpec{Model: p.names[b], Workers: 1, Request: half}
+		first, second := p.one(a, half), p.one(b, half)
 		both := p.try(t, []cluster.JobSpec{first, second}, []cluster.Amount{half, half})
 		x = [2]float64{
 			min(both[0]/p.try(t, []cluster.JobSpec{first}, []cluster.Amount{half})[0], 1),
