@@ -1,6 +1,8 @@
 package baselines
 
 import (
+	"time"
+
 	"github.com/clustergym/clustergym/baselines/gavel"
 	"github.com/clustergym/clustergym/baselines/gittins"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -20,7 +22,7 @@ func field() []Baseline {
 			"Jobs run in the order of srtf. Each starts with the CPU and memory that keep it fast, makes do with less where these are" +
 				" short, and what is left goes to who gains most by it.",
 			"Synergy (Mohan et al., OSDI 2022), TUNE; the order is an option in the paper too: any order takes place=tune",
-			needsEstimates + ", and what profiles say of speed", preemptiveOf(&preemptive{order: timeLeft}, "tune"),
+			needsEstimates + ", and what profiles say of speed", preemptiveOf(&preemptive{order: leftWith}, "tune"),
 		},
 		{
 			"lucid", "shortest job first that packs mild pairs on the same GPUs (Lucid-style)",
@@ -62,10 +64,16 @@ func declareGittins(s *Settings) maker {
 	s.Float(&c.Growth, "growth", 1.01, 100, "from one attained GPU-time at which it is worked out to the next", "own choice")
 	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
 	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
+	var q quantum
+	s.quantum(&q)
 	placer := s.Placer(bestFit)
 	return func(name string) cluster.Scheduler {
 		o := gittins.New(c)
-		p := &preemptive{name: name, order: o.Key, alarm: o.Alarm, learn: o}
+		p := &preemptive{name: name, alarm: o.Alarm, learn: o, quantum: q}
+		p.order = func(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
+			rank, err := o.Key(s, id)
+			return rank + held(s, id, extra), err
+		}
 		p.plan.place, p.plan.amounts = placer()
 		return p
 	}

@@ -49,9 +49,9 @@ func (l *levels) next(got time.Duration) (bound time.Duration, ok bool) {
 	return l.first << n, true
 }
 
-// order is the level of a job.
-func (l *levels) order(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	return time.Duration(l.of(s.Attained(id))), nil
+// order is the level that a job will have once it has held its GPUs for extra longer.
+func (l *levels) order(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
+	return time.Duration(l.of(s.Attained(id) + held(s, id, extra))), nil
 }
 
 // sinks returns when a running job will reach the next level.

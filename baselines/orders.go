@@ -66,13 +66,13 @@ func orders() []Baseline {
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *Settings) maker {
-				q := quantum{times: -1}
+				q := quantum{times: -1, gain: -1}
 				s.quantum(&q)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					all := preemptive{name: name, order: timeLeft, quantum: q, plan: plan{place: p, amounts: amounts}}
-					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 {
+					all := preemptive{name: name, order: leftWith, quantum: q, plan: plan{place: p, amounts: amounts}}
+					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 {
 						return newSRTF(all)
 					}
 					return &all
@@ -142,7 +142,7 @@ func (s *Settings) list(l *list, byDefault string) maker {
 // preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {
-		q := quantum{times: -1}
+		q := quantum{times: -1, gain: -1}
 		s.quantum(&q)
 		placer := s.Placer(placer)
 		return func(name string) cluster.Scheduler {

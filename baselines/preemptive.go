@@ -18,8 +18,9 @@ import (
 //	las            level of attained service, submit, id (see levels); what was just started is not stopped (see quantum)
 //	gittins        rank of attained service, submit, id (see package gittins)
 type preemptive struct {
-	name  string
-	order func(*cluster.View, cluster.JobID) (time.Duration, error)
+	name string
+	// order returns the key of a job that would take extra longer than its work alone: a restart to be paid for (see quantum).
+	order func(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error)
 	// alarm returns when a running job's key will change although nothing else happens, and false if it will not.
 	alarm   func(*cluster.View, cluster.JobID) (time.Duration, bool)
 	learn   Learner // nil if the order learns nothing
@@ -62,12 +63,19 @@ func (p *preemptive) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// turn returns the job's key in the order. A running job that may not be stopped yet, or not at all, goes before all others.
+// turn returns the job's key in the order. A running job that may not be stopped yet, or not at all, goes before all others. A
+// waiting job counts as taking longer by what a stop must gain, so that a running job is stopped only for one that gains more.
 func (p *preemptive) turn(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	if s.Phase(id) == cluster.Running && (s.NoPreemption() || s.Now() < p.quantum.until(s, id)) {
 		return math.MinInt64, nil
 	}
-	return p.order(s, id)
+	return p.order(s, id, p.quantum.extra(s, id))
+}
+
+// leftWith is timeLeft and extra.
+func leftWith(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
+	left, err := timeLeft(s, id)
+	return left + extra, err
 }
 
 // timeLeft returns the time that a job still needs, by its estimate and at its present speed. For a job that has outlived its
@@ -80,9 +88,9 @@ func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return left, err
 }
 
-// serviceLeft returns the time left times the number of GPUs requested.
-func serviceLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	left, err := timeLeft(s, id)
+// serviceLeft returns the time left and extra, times the number of GPUs requested.
+func serviceLeft(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
+	left, err := leftWith(s, id, extra)
 	spec := s.Spec(id)
 	return left / cluster.WholeGPU * time.Duration(spec.Workers) * time.Duration(spec.Request.GPUMilli), err
 }

@@ -16,12 +16,12 @@ import (
 
 // plainSRTF returns srtf as it is by default.
 func plainSRTF() *srtf {
-	return newSRTF(preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}})
+	return newSRTF(preemptive{name: "srtf", order: leftWith, plan: plan{place: &placement.BestFit{}}})
 }
 
 // newPlain returns srtf implemented by sorting all live jobs at every decision point.
 func newPlain() cluster.Scheduler {
-	return &preemptive{name: "srtf", order: timeLeft, plan: plan{place: &placement.BestFit{}}}
+	return &preemptive{name: "srtf", order: leftWith, plan: plan{place: &placement.BestFit{}}}
 }
 
 // TestSRTFEqualsPlan checks that the fast path of srtf and the plain plan give the same schedule, record by record.
