@@ -50,6 +50,8 @@ type Scenario struct {
 	ProfileError float64 `yaml:"profile_error,omitempty"`
 	// Told is what schedulers are told besides run times. By default it is everything.
 	Told Told `yaml:"told,omitempty"`
+	// Phases describes how jobs change their speed as they go. By default they do not.
+	Phases Phases `yaml:"phases,omitempty"`
 	// Readings describes how the throughput of running jobs is measured. By default nothing is.
 	Readings Readings `yaml:"readings,omitempty"`
 	// Seeds are the seeds with which an evaluation runs every window by default.
@@ -176,7 +178,7 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 	spec.NoPreemption = s.Preempt == Forbidden
 	s.Inference.extend(&spec, s.Cluster.ServersPerRack)
 	return sim.Config{
-		Cluster: spec, Physics: model, Hidden: s.Told.hidden(), Horizon: s.Horizon, Grace: s.Inference.grace(),
+		Cluster: spec, Physics: model, Phases: s.Phases.seeded(s.Workload.Seed), Hidden: s.Told.hidden(), Horizon: s.Horizon, Grace: s.Inference.grace(),
 		Restart: sim.Restart{
 			Preempt: s.PreemptOverhead, Migrate: s.MigrateOverhead, Resize: s.ResizeOverhead,
 			FromScratch: s.Restart == FromScratch, Interval: s.CheckpointInterval, Save: s.CheckpointSave,

@@ -42,14 +42,14 @@ func TestEveryBuiltInScenarioHasAnUntoldOne(t *testing.T) {
 			t.Errorf("%s is there", none)
 		}
 	}
-	if s, err := Load(Untold("embedded-small-v1"), "told.models=domain", "told.speeds=truth"); err != nil ||
-		s.Told != (Told{Models: Domain, Groups: FromTrace}) {
+	if s, err := Load(Untold("embedded-small-v1"), "told.models=truth", "told.groups=truth"); err != nil ||
+		s.Told != (Told{Speeds: Nothing}) {
 		t.Errorf("%+v, %v: want other settings to count", s, err)
 	}
 }
 
 func TestUnknownTellingsAreRefused(t *testing.T) {
-	for _, bad := range []string{"speeds=domain", "models=trace", "groups=domain", "groups=all", "speeds=truthful"} {
+	for _, bad := range []string{"speeds=domain", "models=trace", "groups=domain", "groups=all", "speeds=truthful", "models=domain"} {
 		key, _, _ := strings.Cut(bad, "=")
 		if _, err := Load("embedded-small-v1", "told."+bad); err == nil || !strings.Contains(err.Error(), "told."+key) {
 			t.Errorf("told.%s: error %v, want one about told.%s", bad, err, key)
@@ -93,7 +93,7 @@ func TestUntoldEpisodes(t *testing.T) {
 			t.Errorf("job %d shows the model %q and the rate %v, and trains %q", id, spec.Model, tx.View().PlannedRate(id), spec.Trains())
 		}
 	}
-	jobs, err := builtinSource(t, "embedded-physics-v1", "told.models=domain", "window.train=[0, 0.5]", "window.test=[0.5, 1]",
+	jobs, err := builtinSource(t, "embedded-physics-v1", "told.models=domain", "told.speeds=nothing", "window.train=[0, 0.5]", "window.test=[0.5, 1]",
 		"window.validation=[]").Jobs(Train, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -109,15 +109,15 @@ func TestUntoldEpisodes(t *testing.T) {
 func TestHiddenNamesDifferFromTrueOnes(t *testing.T) {
 	told := map[string]string{}
 	for _, name := range profile.Names() {
-		for _, h := range []sim.Hidden{{Speeds: true}, {Models: sim.Domain}, {Models: sim.NoName}} {
+		for _, h := range []sim.Hidden{{Speeds: true}, {Speeds: true, Models: sim.Domain}, {Speeds: true, Models: sim.NoName}} {
 			spec := cluster.JobSpec{Model: name}
 			h.Hide(&spec)
 			if profile.Lookup(spec.Model) != nil || spec.Trains() != name {
 				t.Errorf("%+v calls %s %q, which trains %s", h, name, spec.Model, spec.Trains())
 			}
-			if other := told[spec.Model]; h.Speeds && other != "" {
+			if other := told[spec.Model]; h.Models == sim.FullName && other != "" {
 				t.Errorf("%s and %s are both called %s", name, other, spec.Model)
-			} else if h.Speeds {
+			} else if h.Models == sim.FullName {
 				told[spec.Model] = name
 			}
 		}

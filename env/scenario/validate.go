@@ -49,6 +49,7 @@ func (s *Scenario) Validate() error {
 	p.add("", s.Estimates.Validate())
 	p.want(s.ProfileError >= 0 && s.ProfileError <= 10, "profile_error %v, want 0 (profiles are right) to 10", s.ProfileError)
 	s.Told.validate(&p)
+	p.add("", s.Phases.validate())
 	p.add("", s.Readings.validate())
 	p.want(len(s.Seeds) > 0, "seeds is empty, want at least one")
 	p.want(s.Cluster.QuotaFactor == 0 || !s.Workload.Newcomers,

@@ -70,11 +70,11 @@ func (s *Sim) carryOut(o *cluster.Op) {
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
 	case cluster.OpPreempt:
-		s.finish.remove(o.Job)
 		kept := s.Progress(o.Job)
 		if s.cfg.Restart.FromScratch {
 			kept = 0
 		}
+		s.unqueue(o.Job, kept)
 		s.set(o.Job, kept, s.state.Now(), 1)
 	default:
 		if s.state.Phase(o.Job) == cluster.Running {
@@ -109,11 +109,14 @@ func (s *Sim) launch(id cluster.JobID, overhead time.Duration) {
 }
 
 // speed returns the rate at which a running job works under its present placement when it is not in a restart pause: work per
-// time, with the cost of periodic checkpoints included.
+// time, in its present phase and with the cost of periodic checkpoints included.
 func (s *Sim) speed(id cluster.JobID) float64 {
 	rate := s.cfg.Physics.Speed(&s.state.View, id)
 	if !(rate > 0) {
 		panic(fmt.Sprintf("sim: physics %s gives job %d the speed %v, want above 0", s.cfg.Physics.Name(), id, rate))
+	}
+	if s.phases != nil {
+		rate *= s.cfg.Phases.factor(s.state.Spec(id).Name, s.phases[id])
 	}
 	if r := &s.cfg.Restart; r.Save > 0 {
 		rate *= float64(r.Interval) / float64(r.Interval+r.Save)
@@ -124,12 +127,12 @@ func (s *Sim) speed(id cluster.JobID) float64 {
 // run lets the job progress at the given rate from the instant from on, with the work done behind it, and schedules its finish.
 func (s *Sim) run(id cluster.JobID, done, from time.Duration, rate float64) {
 	s.set(id, done, from, rate)
-	s.finish.set(id, s.ends(id, done, from, rate))
+	s.queue(id, done, from, rate)
 }
 
-// ends returns the instant at which the job completes its work.
-func (s *Sim) ends(id cluster.JobID, done, from time.Duration, rate float64) time.Duration {
-	left := max(s.work(id)-done, 0)
+// ends returns the instant at which a job has done the given work.
+func ends(work, done, from time.Duration, rate float64) time.Duration {
+	left := max(work-done, 0)
 	if rate != 1 {
 		left = stretch(left, rate)
 	}

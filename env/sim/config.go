@@ -19,6 +19,8 @@ type Config struct {
 	Misprofile physics.Misprofile
 	// Hidden is what schedulers are not told. The zero value hides nothing.
 	Hidden Hidden
+	// Phases makes jobs change their speed as they go. The zero value does not.
+	Phases Phases
 	// Readings describes how the throughput of running jobs is measured. The zero value measures nothing.
 	Readings Readings
 	Restart  Restart
@@ -92,6 +94,9 @@ func (c *Config) validateOn(servers int, spec func(cluster.ServerID) *cluster.Se
 		return fmt.Errorf("checkpoint save %v without an interval, want both or none", r.Save)
 	}
 	if err := c.Readings.validate(); err != nil {
+		return err
+	}
+	if err := c.Phases.validate(); err != nil {
 		return err
 	}
 	if err := c.Hidden.validate(); err != nil {

@@ -39,9 +39,12 @@ func drawConfig(t *rapid.T) sim.Config {
 			Seed: rapid.Uint64().Draw(t, "seed of readings"),
 		}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "phases") == 0 {
+		cfg.Phases = sim.Phases{Every: time.Minute + drawTime(t, "phase", 600), Slowest: 0.3, Seed: 1}
+	}
 	if rapid.IntRange(0, 2).Draw(t, "hidden") == 0 {
 		cfg.Hidden = sim.Hidden{
-			Speeds: rapid.Bool().Draw(t, "hidden speeds"),
+			Speeds: true,
 			Models: rapid.SampledFrom([]sim.Naming{sim.FullName, sim.Domain, sim.NoName}).Draw(t, "told of models"),
 		}
 	}

@@ -20,6 +20,11 @@ func (s *Sim) Fork(dst *Sim) {
 	s.state.CopyTo(dst.state)
 	dst.finish.heap = append(old.finish.heap[:0], s.finish.heap...)
 	dst.finish.place = append(old.finish.place[:0], s.finish.place...)
+	dst.turns.heap = append(old.turns.heap[:0], s.turns.heap...)
+	dst.turns.place = append(old.turns.place[:0], s.turns.place...)
+	if s.phases != nil {
+		dst.phases = append(old.phases[:0], s.phases...)
+	}
 	dst.works = append(old.works[:0], s.works...)
 	if s.courses != nil {
 		dst.courses = append(old.courses[:0], s.courses...)

@@ -31,7 +31,6 @@ func (s *Sim) breakdowns(at time.Duration) {
 // interrupt records that the jobs in s.ended were stopped, and reduces their progress to their last checkpoints.
 func (s *Sim) interrupt(at time.Duration) {
 	for _, id := range s.ended {
-		s.finish.remove(id)
 		kept := s.Progress(id)
 		switch every := s.cfg.Restart.Interval; {
 		case s.cfg.Restart.FromScratch:
@@ -39,6 +38,7 @@ func (s *Sim) interrupt(at time.Duration) {
 		case every > 0:
 			kept -= kept % every
 		}
+		s.unqueue(id, kept)
 		s.set(id, kept, at, 1)
 		s.log.append(Record{At: at, Kind: Interrupt, Job: id})
 		s.events = append(s.events, cluster.Event{Kind: cluster.Interrupted, Job: id})

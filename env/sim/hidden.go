@@ -19,7 +19,8 @@ type Hidden struct {
 	// they have run. A job that loses work loses the same fraction of that time. No event tells that a job's speed has changed.
 	// Readings still tell throughputs.
 	Speeds bool
-	// Models selects what schedulers know of the models that jobs train.
+	// Models selects what schedulers know of the models that jobs train. Names are hidden only if speeds are: jobs of which schedulers
+	// know the same must have the same profile.
 	Models Naming
 }
 
@@ -39,6 +40,9 @@ const (
 func (h *Hidden) validate() error {
 	if !slices.Contains([]Naming{FullName, Domain, NoName}, h.Models) {
 		return fmt.Errorf("hidden: models %q, want %q, %q or nothing", h.Models, Domain, NoName)
+	}
+	if h.Models != FullName && !h.Speeds {
+		return fmt.Errorf("hidden: models %q but not speeds, want both or names alone", h.Models)
 	}
 	return nil
 }
@@ -137,7 +141,7 @@ func (s *Sim) set(id cluster.JobID, done, from time.Duration, rate float64) {
 // respeeded sets the rate of a running job that keeps its placement, and reports whether schedulers notice.
 func (s *Sim) respeeded(id cluster.JobID, rate float64) bool {
 	done, from := s.Progress(id), max(s.state.Since(id), s.state.Now())
-	s.finish.set(id, s.ends(id, done, from, rate))
+	s.queue(id, done, from, rate)
 	if s.courses != nil {
 		s.courses[id] = course{done, from, rate}
 		return false

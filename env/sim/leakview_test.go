@@ -109,6 +109,8 @@ func arguments(s *cluster.View, jobs int, t reflect.Type) (all []reflect.Value) 
 		}
 	case reflect.TypeFor[[]int32]():
 		add(make([]int32, s.Servers()))
+	case reflect.TypeFor[[]cluster.JobID]():
+		add([]cluster.JobID(nil))
 	case reflect.TypeFor[[]time.Duration]():
 		add([]time.Duration(nil))
 	case reflect.TypeFor[[]cluster.Event]():

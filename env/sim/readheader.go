@@ -14,7 +14,7 @@ import (
 var headerFields = []string{
 	"format", "version", "scheduler", "physics", "restart", "horizon", "jobs", "servers",
 	"grace", "per_gpu", "quotas", "outages", "demand", "warm", "readings",
-	"hidden",
+	"hidden", "phases",
 }
 
 const headerNeeds = 0b11111111
@@ -59,6 +59,8 @@ func (p *parser) header() error {
 			c.Warm = int(r.Number(0, maxLogJobs))
 		case "readings":
 			c.Readings = p.readings()
+		case "phases":
+			c.Phases = p.phases()
 		case "hidden":
 			c.Hidden = p.hidden()
 		}
@@ -108,12 +110,36 @@ func (p *parser) readings() (v Readings) {
 				r.Refuse(fmt.Sprintf("a number from 0 to %d", MaxNoise))
 			}
 		case "seed":
-			if v.Seed, err = strconv.ParseUint(string(r.Numeral()), 10, 64); err != nil {
-				r.Refuse(fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)))
-			}
+			v.Seed = p.seed()
 		}
 	})
 	return v
+}
+
+var phaseFields = []string{"every", "slowest", "seed"}
+
+func (p *parser) phases() (v Phases) {
+	r := p.r
+	r.Object(phaseFields, 1<<len(phaseFields)-1, func(field int) {
+		switch phaseFields[field] {
+		case "every":
+			v.Every = time.Duration(r.Number(1, int64(maxTime)))
+		case "slowest":
+			v.Slowest = r.Positive()
+		case "seed":
+			v.Seed = p.seed()
+		}
+	})
+	return v
+}
+
+// seed reads a whole number of 64 bits.
+func (p *parser) seed() uint64 {
+	n, err := strconv.ParseUint(string(p.r.Numeral()), 10, 64)
+	if err != nil {
+		p.r.Refuse(fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)))
+	}
+	return n
 }
 
 var hiddenFields = []string{"speeds", "models"}

@@ -132,7 +132,7 @@ func (s *Sim) resumeJobs() {
 	for _, id := range s.state.Running() {
 		s.finish.place[id] = -1
 		done, from, rate := s.state.Course(id)
-		s.finish.set(id, max(s.ends(id, done, from, rate), s.state.Now()))
+		s.finish.set(id, max(ends(s.work(id), done, from, rate), s.state.Now()))
 	}
 	for i := range s.jobs {
 		s.finish.place[int(s.first)+i] = -1

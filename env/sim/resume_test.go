@@ -160,7 +160,7 @@ func TestResumeContinuesAsAFork(t *testing.T) {
 // drawOrderly draws an episode whose jobs are submitted in the order of their ids.
 func drawOrderly(t *rapid.T) sim.Episode {
 	cfg := drawConfig(t)
-	cfg.Hidden = sim.Hidden{} // a resumed episode goes on with what schedulers know
+	cfg.Hidden, cfg.Phases = sim.Hidden{}, sim.Phases{} // a resumed episode goes on with what schedulers know
 	e := sim.Episode{Config: cfg, Jobs: drawJobs(t, &cfg)}
 	slices.SortStableFunc(e.Jobs, func(a, b trace.Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	if rapid.IntRange(0, 1).Draw(t, "warm") == 0 {

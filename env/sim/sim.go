@@ -32,6 +32,8 @@ type Sim struct {
 	left    int               // the number of jobs not finished
 	state   *cluster.State
 	finish  queue
+	turns   queue           // when the phases of running jobs end
+	phases  []int32         // by job, the phase in which it is; nil if jobs have none
 	faults  []fault         // the starts and ends of Config.Outages, by time
 	fault   int             // index of the next fault
 	demand  int             // index of the next entry of Config.Demand
@@ -85,6 +87,9 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 		s.courses = make([]course, len(jobs))
 	} else {
 		state.SetProfile(cfg.Misprofile.Profiled(cfg.Physics))
+	}
+	if cfg.Phases.Every > 0 {
+		s.phases, s.turns = make([]int32, len(jobs)), newQueue(len(jobs))
 	}
 	for i := range s.arrival {
 		s.arrival[i] = int32(i)
@@ -153,7 +158,7 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	if s.outcome != (Outcome{}) {
 		return nil, false
 	}
-	at := s.upcoming()
+	at := s.turn()
 	switch {
 	case s.left == 0:
 		return s.end(Outcome{Terminated: true})

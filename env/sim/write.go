@@ -130,6 +130,11 @@ func (l *Log) appendHeader(b []byte) []byte {
 		b = appendFloat(b, `,"noise":`, m.Noise)
 		b = append(strconv.AppendUint(append(b, `,"seed":`...), m.Seed, 10), '}')
 	}
+	if f := &c.Phases; *f != (Phases{}) {
+		b = appendInt(b, `,"phases":{"every":`, int64(f.Every))
+		b = appendFloat(b, `,"slowest":`, f.Slowest)
+		b = append(strconv.AppendUint(append(b, `,"seed":`...), f.Seed, 10), '}')
+	}
 	if h := &c.Hidden; *h != (Hidden{}) {
 		b = fmt.Appendf(b, `,"hidden":{"speeds":%t,"models":"%s"}`, h.Speeds, h.Models)
 	}
