@@ -16,13 +16,22 @@ type Given struct {
 	// Learned returns what a learner of a kind has learned from the jobs that ran before the episode, as belief.Learner.Save
 	// returns it. Nobody changes it. KnowSuffix with seen=training needs it.
 	Learned func(kind belief.Kind) []byte
+	// Tell is called for a baseline that must be told the truth, as a reference for those that are not. Whoever simulates an episode
+	// then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
+	Tell func(Truth)
 }
 
-// Needs says which fields of Given a baseline needs.
-type Needs struct{ Fitted, Learned bool }
+// Truth says which truth a baseline must be told.
+type Truth struct{ Times, Speeds bool }
+
+// Needs says which fields of Given a baseline needs, and which truth.
+type Needs struct {
+	Fitted, Learned bool
+	Truth           Truth
+}
 
 // ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
-var ErrUnfitted = errors.New("this needs the training split of a scenario, which is known only in eval and headroom")
+var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval and headroom")
 
 // Fits returns what the baseline of that name, which is named as in New, needs of Given. It returns the error of New about any
 // other mistake in the name.
@@ -36,6 +45,7 @@ func Fits(name string) (needs Needs, err error) {
 			needs.Learned = true
 			return nil
 		},
+		Tell: func(t Truth) { needs.Truth = t },
 	}.New(name)
 	return needs, err
 }

@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
@@ -9,26 +10,42 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// KnowSuffix behind the name of a policy replaces the estimates of run times by what the policy learns from the jobs that end.
+// KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
 const KnowSuffix = "+know"
 
-// knower is a scheduler that decides by what it has learned of run times, and not by estimates.
+// knower is a scheduler that decides by what it has learned, and not by what it is told.
 type knower struct {
 	cluster.Scheduler
-	name  string
-	fresh func() *belief.Learner // that has learned nothing
-	begin []byte                 // what it has learned before an episode, as belief.Learner.Save returns it; nil for nothing
-	times *belief.Learner
-	step  time.Duration
+	knowing
+	name   string
+	begin  []byte // what it has learned of run times before an episode, as belief.Learner.Save returns it; nil for nothing
+	times  *belief.Learner
+	speeds *belief.Speeds
+	jobs   []cluster.JobID // scratch of read
 }
 
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
-	seen seenJobs
-	time belief.Kind
-	by   belief.Rank
-	step time.Duration
+	time  belief.Kind
+	speed knownSpeeds
+	seen  seenJobs
+	by    belief.Rank
+	step  time.Duration
 }
+
+// Values of the option time beside the kinds of learners, and of the option speed.
+const (
+	timeTold  belief.Kind = "told"
+	timeTruth belief.Kind = "truth"
+
+	speedTold  knownSpeeds = "told"
+	speedTruth knownSpeeds = "truth"
+	speedNone  knownSpeeds = "none"
+	speedFit   knownSpeeds = "fit"
+)
+
+// knownSpeeds is what a policy knows of speeds.
+type knownSpeeds string
 
 // seenJobs are the jobs from whose run times the policy has learned when an episode begins.
 type seenJobs string
@@ -41,9 +58,10 @@ const (
 // knowers describes KnowSuffix.
 func knowers() Baseline {
 	return Baseline{
-		KnowSuffix, "behind any policy: it predicts run times from the jobs that have ended, and is told none",
+		KnowSuffix, "behind any policy: what it knows of run times and speeds, by default only how long other jobs ran",
 		"The policy sees no estimates. In their place it sees how much longer a job runs that has run for so long, by the run times" +
-			" of the jobs that have ended since the episode began, or also of those of the training split.",
+			" of the jobs that have ended since the episode began, or also of those of the training split. With speed=fit it sees no" +
+			" profiles either: in their place it sees what it has learned from measured throughputs.",
 		"own; the prediction by user and size as in Helios (Hu et al., SC 2021), with the age of the job", needsNothing,
 		func(s *Settings) maker {
 			knows(&s.Set)
@@ -54,9 +72,13 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{seen: seenNothing, time: belief.Age, by: belief.Gittins, step: time.Minute}
-	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History},
-		"run times by the age of a job alone, or by its user and its number of workers, too", "own choice")
+	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: belief.Gittins, step: time.Minute}
+	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeTold, timeTruth},
+		"run times by the age of a job alone, or by its user and its number of workers, too; as the scenario tells them; or, as a"+
+			" reference that no cluster has, true ones (in eval and headroom)", "own choice")
+	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
+		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
+			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)",
 		"own choice")
@@ -68,7 +90,7 @@ func knows(s *option.Set) *knowing {
 }
 
 // cutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
-// scheduler decide by these predictions; the function is nil if the name has no such suffix.
+// scheduler decide by what the suffix says; the function is nil if the name has no such suffix.
 func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
 	inner, options, found := cutSuffix(name, KnowSuffix)
 	if !found {
@@ -79,33 +101,58 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 	if err := s.Parse(options); err != nil {
 		return name, nil, fmt.Errorf("policy %q: %s: %w", name, KnowSuffix, err)
 	}
+	if k.time == timeTruth || k.speed == speedTruth {
+		if g.Tell == nil {
+			return name, nil, fmt.Errorf("policy %q: %s: the truth: %w", name, KnowSuffix, ErrUnfitted)
+		}
+		g.Tell(Truth{Times: k.time == timeTruth, Speeds: k.speed == speedTruth})
+	}
 	var begin []byte
-	if k.seen == seenTraining {
+	if k.seen == seenTraining && k.predicts() {
 		if g.Learned == nil {
 			return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, ErrUnfitted)
 		}
 		begin = g.Learned(k.time)
 	}
 	suffix := name[len(inner):]
+	k.step = max(k.step, time.Second)
 	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		fresh := func() *belief.Learner { return belief.New(k.time, k.by) }
-		return &knower{Scheduler: s, name: s.Name() + suffix, fresh: fresh, begin: begin, step: max(k.step, time.Second)}
+		return &knower{Scheduler: s, knowing: *k, name: s.Name() + suffix, begin: begin}
 	}, nil
 }
+
+// predicts reports whether a learner predicts run times.
+func (k *knowing) predicts() bool { return k.time != timeTold && k.time != timeTruth }
+
+// learns reports whether the policy has beliefs of its own about speeds.
+func (k *knowing) learns() bool { return k.speed == speedFit || k.speed == speedNone }
 
 func (p *knower) Name() string { return p.name }
 
 func (p *knower) Reset(seed uint64) error {
-	p.times = p.fresh()
-	if p.begin != nil {
-		if err := p.times.Restore(p.begin); err != nil {
-			return fmt.Errorf("begin with what was learned before: %w", err)
+	if p.predicts() {
+		p.times = belief.New(p.time, p.by)
+		if p.begin != nil {
+			if err := p.times.Restore(p.begin); err != nil {
+				return fmt.Errorf("begin with what was learned before: %w", err)
+			}
 		}
+	}
+	if p.learns() {
+		p.speeds = belief.NewSpeeds(p.speed == speedFit)
 	}
 	return p.Scheduler.Reset(seed)
 }
 
 func (p *knower) Schedule(tx *cluster.Txn) error {
+	if p.learns() {
+		p.read(tx)
+		tx.Expect(p.speeds)
+		defer tx.Expect(nil)
+	}
+	if !p.predicts() {
+		return p.Scheduler.Schedule(tx)
+	}
 	s := tx.View()
 	for _, e := range tx.Events() {
 		if e.Kind == cluster.Finished {
@@ -125,4 +172,19 @@ func (p *knower) Schedule(tx *cluster.Txn) error {
 		tx.WakeAt((max(soonest, tx.Now())/p.step + 1) * p.step)
 	}
 	return nil
+}
+
+// read learns from the readings that came since the last decision, job by job in the order of their ids.
+func (p *knower) read(tx *cluster.Txn) {
+	s := tx.View()
+	p.jobs = append(p.jobs[:0], s.Running()...)
+	for _, e := range tx.Events() {
+		if e.Kind == cluster.Finished || e.Kind == cluster.Interrupted {
+			p.jobs = append(p.jobs, e.Job)
+		}
+	}
+	slices.Sort(p.jobs)
+	for _, id := range p.jobs {
+		p.speeds.Read(s, id)
+	}
 }

@@ -90,7 +90,7 @@ var ErrNoPast = errors.New("the scenario has no training split (window.train)")
 // fits returns an error if one of the policies must be fitted and the suite has no past.
 func (s *Suite) fits(policies []policy.Policy) error {
 	for i := range policies {
-		if policies[i].With != nil && s.Past == nil {
+		if needs := &policies[i].Needs; mustFit(policies[i]) && (needs.Fitted || needs.Learned) && s.Past == nil {
 			return fmt.Errorf("fit policy %s on the training split of %s: %w", policies[i].Name, s.Scenario, ErrNoPast)
 		}
 	}
@@ -112,13 +112,14 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 			needs.Learned = needs.Learned || p.Needs.Learned
 		}
 	}
-	if needs == (baselines.Needs{}) {
-		return policies, nil
+	var given baselines.Given
+	if needs.Fitted || needs.Learned {
+		var err error
+		if given, err = s.Past.fit(ctx, needs, done); err != nil {
+			return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
+		}
 	}
-	given, err := s.Past.fit(ctx, needs, done)
-	if err != nil {
-		return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
-	}
+	given.Tell = func(baselines.Truth) {} // Plan.play tells it
 	fitted := make([]policy.Policy, len(policies))
 	for i, p := range policies {
 		fitted[i] = p.Given(given)

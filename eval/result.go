@@ -39,6 +39,7 @@ func (p *Plan) play(ctx context.Context, t *task, by *policy.Policy) (*Result, e
 	if err != nil {
 		return nil, err
 	}
+	start.Tell(by.Needs.Truth.Times, by.Needs.Truth.Speeds)
 	sched, err := by.New()
 	if err != nil {
 		return nil, err

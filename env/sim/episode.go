@@ -2,8 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -21,6 +23,20 @@ func (e *Episode) New() (*Sim, error) {
 		return nil, err
 	}
 	return s, s.warmUp(e.Running)
+}
+
+// Tell lets schedulers know the true run times of the episode, the true speeds and models, or both, whatever was hidden. Use it for a policy
+// that is a reference for others. Jobs that run from the beginning keep their ages.
+func (e *Episode) Tell(times, speeds bool) {
+	if speeds {
+		e.Config.Hidden, e.Config.Misprofile = Hidden{}, physics.Misprofile{}
+	}
+	if times {
+		e.Jobs = slices.Clone(e.Jobs)
+		for i := range e.Jobs {
+			e.Jobs[i].Estimate = max(e.Jobs[i].Work, 1)
+		}
+	}
 }
 
 // Running gives the placement of a job that already runs when the episode begins.

@@ -1,0 +1,55 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// TestTruthIsAReference checks that a policy that asks for the truth plays a scenario that tells nothing as it plays one that
+// tells everything, and that the policies beside it are still told nothing.
+func TestTruthIsAReference(t *testing.T) {
+	const name = "embedded-physics-v1"
+	play := func(scenarioName string, policies ...string) []Result {
+		s, err := scenario.Load(scenarioName, "readings.interval=5m", "readings.noise=0.05")
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := s.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		suite, err := NewSuite(src, scenario.Test, []int{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		suite.Seeds = []uint64{1}
+		results, err := Run(context.Background(), Plan{Suites: []Suite{suite}, Policies: found(t, policies...)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results
+	}
+	full := play(name, "srsf+menu+move")
+	got := play(scenario.Untold(name), "srsf+menu+move+know:time=truth:speed=truth", "srsf+menu+move+know:speed=fit")
+	alone := play(scenario.Untold(name), "srsf+menu+move+know:speed=fit")
+	for i := range full {
+		if a, b := full[i].Metrics.MeanJCT, got[2*i].Metrics.MeanJCT; a != b {
+			t.Errorf("window %d: mean JCT %v with the truth, want %v as with full information", i, b, a)
+		}
+		if a, b := alone[i].Metrics.MeanJCT, got[2*i+1].Metrics.MeanJCT; a != b {
+			t.Errorf("window %d: mean JCT %v beside a policy with the truth, want %v as alone", i, b, a)
+		}
+		if got[2*i].Metrics.MeanJCT == got[2*i+1].Metrics.MeanJCT {
+			t.Errorf("window %d: the truth changes nothing", i)
+		}
+	}
+	for _, p := range []string{"fifo+know:speed=truth", "fifo+know:time=truth"} {
+		if _, err := baselines.New(p); !errors.Is(err, baselines.ErrUnfitted) {
+			t.Errorf("outside eval %s: error %v, want one that wraps ErrUnfitted", p, err)
+		}
+	}
+}
