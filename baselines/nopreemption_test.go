@@ -12,7 +12,7 @@ import (
 )
 
 // TestBaselinesWithoutPreemption checks that every baseline finishes every job on a cluster that forbids preemption, and that it
-// starts each job once and never changes it after the instant of its start.
+// starts each job once, unless failures stop it, and never changes it after the instant of its start.
 func TestBaselinesWithoutPreemption(t *testing.T) {
 	for _, name := range variants() {
 		if strings.Contains(name, LoanSuffix) {
@@ -28,6 +28,7 @@ func TestBaselinesWithoutPreemption(t *testing.T) {
 				if rapid.Bool().Draw(t, "rich") {
 					enrich(t, &cfg, jobs)
 				}
+				breakDown(t, &cfg)
 				cfg.Cluster.NoPreemption = true
 				p, err := New(name)
 				if err != nil {
@@ -45,6 +46,8 @@ func TestBaselinesWithoutPreemption(t *testing.T) {
 							t.Fatalf("job %d starts at %v and again at %v", r.Job, first.At, r.At)
 						}
 						started[r.Job] = r
+					case sim.Interrupt:
+						delete(started, r.Job)
 					case sim.Preempt, sim.Migrate, sim.Resize:
 						if !runs || r.At != first.At {
 							t.Fatalf("%v of job %d at %v, which started at %v", r.Kind, r.Job, r.At, first.At)

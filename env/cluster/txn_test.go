@@ -26,7 +26,9 @@ type mark struct {
 }
 
 func start(t *rapid.T, jobs int) *machine {
-	s, err := NewState(drawSpec(t), jobs)
+	spec := drawSpec(t)
+	spec.NoPreemption = rapid.IntRange(0, 3).Draw(t, "preemption forbidden") == 0
+	s, err := NewState(spec, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +142,20 @@ func (m *machine) bestFit(t *rapid.T) {
 
 func (m *machine) preempt(t *rapid.T) {
 	id := m.pick(t, Running)
-	m.expect(t, m.is(id, Running), func() error { return m.tx.Preempt(id) })
+	m.expect(t, m.mayChange(id), func() error { return m.tx.Preempt(id) })
+}
+
+// mayChange reports whether the job runs and either preemption is allowed or the job did not run when the transaction began.
+func (m *machine) mayChange(id JobID) bool {
+	if !m.is(id, Running) || !m.s.NoPreemption() {
+		return m.is(id, Running)
+	}
+	for _, o := range m.tx.Ops() {
+		if o.Job == id && o.Kind != OpLoan && o.Kind != OpReclaim {
+			return o.Before() == nil // it is the first one about the job
+		}
+	}
+	return false
 }
 
 func (m *machine) move(t *rapid.T, do func(JobID, Placement) error, same bool) {
@@ -150,7 +165,7 @@ func (m *machine) move(t *rapid.T, do func(JobID, Placement) error, same bool) {
 		return
 	}
 	p := drawPlacement(t, m.s, id)
-	ok := allows(m.s, id, p, id) && (!same || p.Workers() == m.s.Placement(id).Workers())
+	ok := m.mayChange(id) && allows(m.s, id, p, id) && (!same || p.Workers() == m.s.Placement(id).Workers())
 	m.expect(t, ok, func() error { return do(id, p) })
 	if ok && !slices.Equal(m.s.Placement(id), p) {
 		t.Fatalf("moved to %v, want %v", m.s.Placement(id), p)
