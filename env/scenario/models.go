@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -57,6 +58,27 @@ func (w *Workload) mix() trace.Mix {
 		m.Classes = DefaultClasses()
 	}
 	return m
+}
+
+// Vary replaces the models of jobs by variants whose constants differ from those of the catalogue: see profile.Vary. The zero
+// value keeps the models.
+type Vary struct {
+	Within float64 `yaml:"within"`
+	Seed   uint64  `yaml:"seed"`
+}
+
+func (v *Vary) validate() error {
+	if !(v.Within >= 0 && v.Within <= 1) || v.Within == 0 && v.Seed != 0 {
+		return fmt.Errorf("workload.vary.within %v with seed %d, want above 0 and at most 1, or both 0 (the catalogue's models)",
+			v.Within, v.Seed)
+	}
+	return nil
+}
+
+func (v *Vary) apply(jobs []trace.Job) {
+	for i := range jobs {
+		jobs[i].Model = profile.Vary(jobs[i].Model, v.Within, v.Seed)
+	}
 }
 
 // size sets the GPU memory of the jobs whose model is in the catalogue. If a model, split by its stages and tensor-parallel

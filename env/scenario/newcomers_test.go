@@ -76,7 +76,8 @@ window: {arrivals: 1, train: [0, 0.7], validation: [0.7, 1], test: [0, 1]}
 			t.Errorf("the user of a job of %s is %q, want %q", split, got, want)
 		}
 	}
-	if _, err := Load("quotas-philly-v1", "workload.newcomers=true"); err == nil || !strings.Contains(err.Error(), "workload.newcomers beside") {
+	_, err = Load("quotas-philly-v1", "workload.newcomers=true")
+	if err == nil || !strings.Contains(err.Error(), "workload.newcomers beside") {
 		t.Errorf("newcomers with quotas: error %v", err)
 	}
 }

@@ -82,6 +82,7 @@ type Workload struct {
 	MaxGPUs     int                `yaml:"max_gpus"`     // limit of workers in a gang, 0: none
 	Models      Models             `yaml:"models,omitempty"`
 	Mix         trace.Mix          `yaml:"mix,omitempty"`
+	Vary        Vary               `yaml:"vary,omitempty"`
 	// Newcomers renames the users of the validation and the test split, so that no user of one split occurs in another.
 	Newcomers bool `yaml:"newcomers,omitempty"`
 }

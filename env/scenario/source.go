@@ -198,6 +198,7 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	mix := own.mix()
 	mix.Apply(w.Jobs, own.Seed)
 	s.size(w.Jobs)
+	own.Vary.apply(w.Jobs)
 	s.Told.group(w.Jobs)
 	return w, nil
 }

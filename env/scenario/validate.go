@@ -105,7 +105,8 @@ func (s *Scenario) validateRestart(p *problems) {
 	p.want(s.Restart == FromCheckpoint || s.Restart == FromScratch, "restart %q, want checkpoint or scratch", s.Restart)
 	p.want(s.Preempt == "" || s.Preempt == Forbidden, "preempt %q, want nothing (allowed) or %q", s.Preempt, Forbidden)
 	p.want(s.Preempt == "" || s.Inference.Servers == 0,
-		"preempt %q beside inference.servers %d, want one of them: servers that are given back stop jobs", s.Preempt, s.Inference.Servers)
+		"preempt %q beside inference.servers %d, want one of them: servers that are given back stop jobs",
+		s.Preempt, s.Inference.Servers)
 }
 
 func (w *Workload) validate() error {
@@ -140,6 +141,7 @@ func (w *Workload) validate() error {
 	p.want(w.MaxGPUs >= 0 && w.MaxGPUs <= 1<<20, "workload.max_gpus %d, want 0 (none) to %d", w.MaxGPUs, 1<<20)
 	p.want(w.Models == "" || w.Models == defaultModels, "workload.models %q, want nothing or %q", w.Models, defaultModels)
 	p.add("workload.", w.Mix.Validate())
+	p.add("", w.Vary.validate())
 	return p.err()
 }
 

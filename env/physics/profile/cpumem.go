@@ -74,6 +74,9 @@ func (s *surface) at(cores, memGiB float64) float64 {
 // fair share of 3 cores and 62.5 GiB. It is above 0, never decreases in either argument, and saturates. It is fitted to Synergy's
 // profile, measured on V100 servers, of the model that represents the family there (MIT licence; OSDI 2022).
 func (f *Family) CPUMem(cores, memGiB float64) float64 {
+	if f.memo == nil { // a variant beyond those that are kept
+		return f.surface.at(cores, memGiB)
+	}
 	return f.memo.at(&f.surface, cores, memGiB)
 }
 

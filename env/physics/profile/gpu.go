@@ -43,9 +43,9 @@ func (f *Family) GPUSpeed(gpuType string) (speed float64, ok bool) {
 	case "K80":
 		return f.speed[K80], true
 	case "T4":
-		return speedT4, true
+		return speedT4 * f.other, true
 	case "A100":
-		return speedA100, true
+		return speedA100 * f.other, true
 	}
 	return 1, false
 }

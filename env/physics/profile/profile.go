@@ -20,8 +20,9 @@ import (
 var committed string
 
 type catalogue struct {
-	names  []string
-	byName map[string]*Family
+	names    []string
+	byName   map[string]*Family
+	variants variants
 }
 
 // load builds the catalogue once. It panics on errors, because its input is part of the program.
@@ -34,7 +35,7 @@ var load = sync.OnceValue(func() *catalogue {
 	if err != nil {
 		panic(fmt.Sprintf("profile: build the catalogue: %v", err))
 	}
-	c := &catalogue{byName: make(map[string]*Family, len(families))}
+	c := &catalogue{byName: make(map[string]*Family, len(families)), variants: variants{byName: map[string]*Family{}}}
 	for i := range families {
 		c.names = append(c.names, families[i].name)
 		c.byName[families[i].name] = &families[i]
@@ -42,8 +43,15 @@ var load = sync.OnceValue(func() *catalogue {
 	return c
 })
 
-// Lookup returns the family with the given name, nil if there is none. Every call returns the same pointer.
-func Lookup(name string) *Family { return load().byName[name] }
+// Lookup returns the family with the given name, which may be one that Vary returns, or nil if there is none. Every call returns
+// the same pointer, except for more than 1,024 variants.
+func Lookup(name string) *Family {
+	c := load()
+	if f := c.byName[name]; f != nil || !strings.Contains(name, "~") {
+		return f
+	}
+	return c.variants.lookup(name)
+}
 
 // Names returns the names of all families in the catalogue's order: Gavel's 26 job types, then the large language models. The
 // caller owns the slice.
@@ -55,6 +63,7 @@ type Family struct {
 	name       string
 	domain     string
 	speed      [measured]float64 // relative to the V100
+	other      float64           // factor of the speeds on GPU types that are not published per job type
 	s, p       [measured][2]float64
 	surface    surface
 	memo       *memo
@@ -96,7 +105,7 @@ func build(c *Coefficients) ([]Family, error) {
 		f := Family{
 			name: a.name, domain: a.domain,
 			s: job.S, p: job.P, surface: sur.compile(), memo: &memo{}, param: a.paramBytes(), activation: a.activation,
-			layers: a.layers, scaling: scaling,
+			layers: a.layers, scaling: scaling, other: 1,
 		}
 		for g := range f.speed {
 			f.speed[g] = job.Rate[g] / job.Rate[V100]

@@ -1,0 +1,51 @@
+package scenario
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/physics/profile"
+)
+
+// TestVary checks that vary replaces all models by variants and changes nothing else about the jobs, and that the built-in scenario
+// with variants is hetero-warm-venus-v1 in all else.
+func TestVary(t *testing.T) {
+	sets := []string{"workload.jobs=600", "window.arrivals=50"}
+	old := episode(t, builtinSource(t, "embedded-physics-v1", sets...), Test, 0, 1)
+	for _, seed := range []string{"3", "4"} {
+		is := episode(t, builtinSource(t, "embedded-physics-v1", append(sets, "workload.vary.within=0.5",
+			"workload.vary.seed="+seed)...), Test, 0, 1)
+		for i := range is.Jobs {
+			was, j := &old.Jobs[i], &is.Jobs[i]
+			if want := was.Model + "~0.5~" + seed; j.Model != want || profile.Lookup(want) == nil {
+				t.Fatalf("job %d trains %q, want %q", i, j.Model, want)
+			}
+			j.Model = was.Model
+		}
+		if !reflect.DeepEqual(is.Jobs, old.Jobs) {
+			t.Error("more than models change")
+		}
+	}
+	varied, err := Load("varied-venus-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	like, err := Load("hetero-warm-venus-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if varied.Workload.Vary != (Vary{0.5, 3}) {
+		t.Errorf("vary is %+v", varied.Workload.Vary)
+	}
+	varied.Workload.Vary = Vary{}
+	varied.Name, varied.About, varied.Real, varied.Assumed = like.Name, like.About, like.Real, like.Assumed
+	if !reflect.DeepEqual(varied, like) {
+		t.Errorf("it is\n%+v, want\n%+v", varied, like)
+	}
+	for _, set := range []string{"workload.vary.within=2", "workload.vary.seed=1", "workload.vary.within=-1"} {
+		if _, err := Load("embedded-physics-v1", set); err == nil || !strings.Contains(err.Error(), "workload.vary.within") {
+			t.Errorf("%s: error %v", set, err)
+		}
+	}
+}
