@@ -47,7 +47,7 @@ func TestFittedMistakes(t *testing.T) {
 		}
 	}
 	_, err := baselines.New("a-srpt:predictor=fitted")
-	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs the training split of a scenario, which is known` +
+	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs a scenario and its training split, which are known` +
 		` only in eval and headroom; otherwise want a file that clustergym predictor fit wrote`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
