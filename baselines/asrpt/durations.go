@@ -45,6 +45,11 @@ func (d *Durations) Predicted(s *cluster.View, id cluster.JobID) time.Duration {
 		return t
 	}
 	spec := s.Spec(id)
+	if s.Believes() && spec.Estimate != 0 { // it is hidden
+		hidden := *spec
+		hidden.Estimate = 0
+		spec = &hidden
+	}
 	n, _ := d.predictor.Predict(spec)
 	t := duration(n * physics.IterationSeconds(spec))
 	d.known[id] = t

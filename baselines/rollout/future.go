@@ -31,8 +31,8 @@ func (p *past) draw(s *cluster.View, ahead time.Duration, random *rand.Rand) sim
 // estimate, the work of a similar job.
 func (p *past) work(s *cluster.View, id cluster.JobID, random *rand.Rand) time.Duration {
 	spec, done := s.Spec(id), s.Progress(id)
-	if spec.Estimate > 0 {
-		if work, ok := p.scaled(spec.Estimate, done, random); ok {
+	if estimate := s.Estimate(id); estimate > 0 {
+		if work, ok := p.scaled(estimate, done, random); ok {
 			return work
 		}
 		return beyond(done)

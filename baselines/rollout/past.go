@@ -52,8 +52,8 @@ func (p *past) note(s *cluster.View, e cluster.Event) {
 		p.last = s.Now()
 	case cluster.Finished:
 		work, spec := s.Progress(e.Job), s.Spec(e.Job)
-		if spec.Estimate > 0 {
-			p.ratios = remember(p.ratios, float64(work)/float64(spec.Estimate))
+		if estimate := s.Estimate(e.Job); estimate > 0 {
+			p.ratios = remember(p.ratios, float64(work)/float64(estimate))
 		}
 		k := kinOf(spec)
 		p.works[k] = remember(p.works[k], work)

@@ -56,6 +56,14 @@ func sum(a, b time.Duration) time.Duration {
 // Knows reports whether anything is known of how long the job runs: an estimate, or what Believe says.
 func (s *View) Knows(id JobID) bool { return s.times != nil || s.jobs[id].spec.Estimate > 0 }
 
+// Estimate returns the estimate of the job's run time. It is 0 if there is none, or if the View uses predictions in its place.
+func (s *View) Estimate(id JobID) time.Duration {
+	if s.times != nil {
+		return 0
+	}
+	return s.jobs[id].spec.Estimate
+}
+
 // AsksAgain returns when the prediction for a running job changes although nothing else happens, Never if it does not.
 func (s *View) AsksAgain(id JobID) time.Duration {
 	if s.times == nil {

@@ -1,0 +1,72 @@
+package all
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// TestKnowHidesEstimates checks that every baseline with +know decides alike without estimates, with true ones and with wrong
+// ones, on a window with many models of jobs, where placers that look at speeds also look at run times.
+func TestKnowHidesEstimates(t *testing.T) {
+	Register()
+	names := []string{"a-srpt:predictor=granted", "spjf:predictor=noisy(1)", "srsf:place=pack", "las:place=compact"}
+	for _, b := range baselines.All() {
+		names = append(names, b.Name)
+		if b.Orders() {
+			names = append(names, b.Name+baselines.MenuSuffix+baselines.MoveSuffix)
+		}
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "rollout") {
+			name = strings.Replace(name, "rollout", "rollout:futures=2:items=3", 1)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			without := schedule(t, name+baselines.KnowSuffix, "estimates.kind=none")
+			for _, sigma := range []string{"0", "2"} {
+				if told := schedule(t, name+baselines.KnowSuffix, "estimates.kind=noisy", "estimates.sigma="+sigma); told != without {
+					t.Errorf("with estimates of error %s it decides\n%s, without\n%s", sigma, told, without)
+				}
+			}
+		})
+	}
+}
+
+// schedule returns what happened to jobs in a busy window, and where they ran.
+func schedule(t *testing.T, name string, sets ...string) string {
+	t.Helper()
+	sc, err := scenario.Load("embedded-physics-v1", append(sets, "window.arrivals=40", "window.warm=20", "workload.load=3")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := sc.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := source.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := baselines.New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context(), p, 1); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	log := s.Log()
+	for i := range log.Records {
+		r := &log.Records[i]
+		fmt.Fprintf(&b, "%v %v %d %v\n", r.At, r.Kind, r.Job, log.Placement(r))
+	}
+	return b.String()
+}
