@@ -10,7 +10,7 @@ import (
 )
 
 // list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all jobs behind it; with skip,
-// it is passed over instead.
+// it is passed over instead. With easy, later jobs may start that do not delay it.
 //
 //	fifo                   submit, id              blocks
 //	fjf, fgd               submit, id              skips (first job that fits)
@@ -27,6 +27,7 @@ type list struct {
 	all     queue   // used without skip
 	some    waiting // used with skip
 	running roster  // used only with hold
+	easy    backfill
 	learn   Learner // nil if the order learns nothing
 	place   placement.Placer
 }
@@ -82,8 +83,11 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 		return err
 	}
 	pass := l.block
-	if l.skip {
+	switch {
+	case l.skip:
 		pass = l.fill
+	case l.easy.on:
+		pass = l.backfill
 	}
 	if err := pass(tx); err != nil {
 		return err
@@ -101,7 +105,7 @@ func (l *list) observe(tx *cluster.Txn) error {
 		if l.learn != nil {
 			l.learn.Note(s, e)
 		}
-		if e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
+		if l.easy.on || e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue
 		}
 		key, err := l.order(s, e.Job)

@@ -28,7 +28,7 @@ func orders() []Baseline {
 			"fifo", "submission order; a job that does not fit blocks the queue",
 			"Jobs start in the order of their submission. One that does not fit blocks all behind it.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsNothing,
-			listOf(&list{order: bySubmit}, bestFit),
+			blockingOf(bySubmit),
 		},
 		{
 			"fjf", "submission order; a job that does not fit is skipped",
@@ -40,7 +40,7 @@ func orders() []Baseline {
 			"sjf", "shortest estimated duration first; a job that does not fit blocks the queue",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit blocks all behind it.",
 			"semantics of Lucid's simulator (Hu et al., ASPLOS 2023)", needsEstimates,
-			listOf(&list{order: byEstimate}, bestFit),
+			blockingOf(byEstimate),
 		},
 		{
 			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
@@ -127,6 +127,22 @@ func orders() []Baseline {
 // listOf declares a list that uses the given placer by default.
 func listOf(l *list, placer string) func(*Settings) maker {
 	return func(s *Settings) maker { return s.list(l, placer) }
+}
+
+// blockingOf declares an order in which a job that does not fit blocks all behind it, or all that would delay it.
+func blockingOf(order func(*cluster.View, cluster.JobID) (time.Duration, error)) func(*Settings) maker {
+	return func(s *Settings) maker {
+		const none, easy = "false", "easy"
+		l, backfill := &list{order: order}, none
+		option.Choice(&s.Set, &backfill, "backfill", []string{none, easy},
+			"whether jobs start behind the first one that does not fit: none, or (easy) those that by estimates do not delay it",
+			"easy is EASY backfilling (Lifka, JSSPP 1995)")
+		build := s.list(l, bestFit)
+		return func(name string) cluster.Scheduler {
+			l.easy.on = backfill == easy
+			return build(name)
+		}
+	}
 }
 
 func (s *Settings) list(l *list, byDefault string) maker {

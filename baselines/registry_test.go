@@ -23,7 +23,7 @@ func TestNew(t *testing.T) {
 	for name, want := range map[string]string{
 		"lifo":              `policy "lifo": no such baseline, want one of fifo, fjf`,
 		"":                  `policy "": no such baseline`,
-		"fifo:speed=1":      `policy "fifo:speed=1": no option "speed", want one of place`,
+		"fifo:speed=1":      `policy "fifo:speed=1": no option "speed", want one of backfill, place`,
 		"sjfhold:times=-1":  `option times: "-1", want a number from 0 to 1e+06`,
 		"fifo+loan+menu":    "no such baseline",
 		"fifo+loan:all=1":   `+loan: no option "all"`,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/easy"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
@@ -53,7 +54,7 @@ type scheduler struct {
 	classOf   map[classKey]int32
 	pass      int64 // number of the present decision
 	changes   int64 // counts decisions and starts
-	reserved  reservation
+	reserved  easy.Reservation
 }
 
 // job is what the scheduler remembers of a job.
@@ -186,7 +187,7 @@ func (a *scheduler) work(s *cluster.View, id cluster.JobID) time.Duration {
 func (a *scheduler) start(tx *cluster.Txn) error {
 	a.pass++
 	a.changes++
-	a.reserved.made = false
+	a.reserved.Clear()
 	kept, goOn := 0, true
 	for i, id := range a.queue {
 		started := false
@@ -224,7 +225,7 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 	s := tx.View()
 	j := &a.jobs[id]
 	c := &a.classes[j.class]
-	if c.refused == a.pass || a.delays(s, id) {
+	if c.refused == a.pass || a.reserved.Delays(s, id, a.rest(s, id)) {
 		return false, a.Backfill != noBackfill, nil
 	}
 	until := a.until(s, id)
@@ -249,7 +250,7 @@ func (a *scheduler) try(tx *cluster.Txn, id cluster.JobID) (started, goOn bool, 
 	}
 	a.changes++
 	j.waiting = false
-	a.backfilled(s, id)
+	a.reserved.Started(s, id, a.rest(s, id))
 	return true, true, nil
 }
 

@@ -73,6 +73,7 @@ func house() rules {
 			{2, "env/trace", "readers, windows, estimates, the generator of workloads and its fit"},
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},
 			{2, "eval/explain", "why a decision is as it is"},
+			{2, "baselines/easy", "a reservation for the first job that does not fit"},
 			{2, "baselines/gavel", "max-min fairness over types of GPUs"},
 			{2, "baselines/gittins", "the Gittins index of attained service"},
 			{2, "baselines/loan", "borrowing servers from the inference pool and giving them back"},

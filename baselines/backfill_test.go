@@ -1,0 +1,124 @@
+package baselines
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"pgregory.net/rapid"
+)
+
+// TestBackfill uses 4 GPUs. Job 1 does not fit until job 0 ends at 20s. Job 2 would end in time, job 3 at 22s. Job 4 is the
+// shortest.
+func TestBackfill(t *testing.T) {
+	const s = time.Second
+	whole := func(submit, work time.Duration, workers int32) job {
+		j := job{Work: work}
+		j.Submit, j.Workers, j.Estimate, j.Request.GPUMilli = submit, workers, work, cluster.WholeGPU
+		return j
+	}
+	after := func(first int32) []job {
+		return []job{whole(0, 20*s, 3), whole(s, 8*s, first), whole(2*s, 9*s, 1), whole(12*s, 10*s, 1), whole(13*s, s, 1)}
+	}
+	untold := after(4)
+	for i := range untold {
+		untold[i].Estimate = 0
+	}
+	for _, c := range []struct {
+		name string
+		jobs []job
+		want string
+	}{
+		{"fifo", after(4), "0s 0, 20s 1, 28s 2, 28s 3, 28s 4"},
+		{"fifo:backfill=easy", after(4), "0s 0, 2s 2, 13s 4, 20s 1, 28s 3"},
+		{"fifo:backfill=easy", after(3), "0s 0, 2s 2, 12s 3, 20s 1, 22s 4"},
+		{"fifo:backfill=easy", untold, "0s 0, 20s 1, 28s 2, 28s 3, 28s 4"},
+		{"sjf:backfill=easy", after(4), "0s 0, 2s 2, 13s 4, 20s 1, 28s 3"},
+	} {
+		p, err := New(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		log := run(t, sim.Config{Cluster: cluster.Uniform(1, 4)}, c.jobs, p, 1)
+		for i := range log.Records {
+			if r := &log.Records[i]; r.Kind == sim.Start {
+				got = append(got, r.At.String()+" "+string(rune('0'+r.Job)))
+			}
+		}
+		if all := strings.Join(got, ", "); all != c.want {
+			t.Errorf("%s: starts %s, want %s", c.name, all, c.want)
+		}
+	}
+}
+
+// TestBackfillKeepsItsPromise checks on one server, with true estimates, that fifo:backfill=easy starts every job no later than it
+// was going to be when the job came first among those that wait.
+func TestBackfillKeepsItsPromise(t *testing.T) {
+	behind := 0
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := sim.Config{Cluster: cluster.Uniform(1, rapid.IntRange(1, 8).Draw(t, "GPUs")), Physics: physics.Ideal()}
+		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 20).Draw(t, "jobs"))
+		for i := range jobs {
+			jobs[i].Estimate = jobs[i].Work
+		}
+		p, err := New("fifo:backfill=easy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &promises{Scheduler: p, by: map[cluster.JobID]time.Duration{}}
+		log := run(t, cfg, jobs, w, 1)
+		begun := map[cluster.JobID]bool{}
+		for i := range log.Records {
+			r := &log.Records[i]
+			if r.Kind != sim.Start {
+				continue
+			}
+			begun[r.Job] = true
+			if by, ok := w.by[r.Job]; ok && r.At > by {
+				t.Fatalf("job %d starts at %v, want it by %v", r.Job, r.At, by)
+			}
+			for id := range jobs {
+				if !begun[cluster.JobID(id)] && jobs[id].Submit < jobs[r.Job].Submit {
+					behind++
+					break
+				}
+			}
+		}
+	})
+	if behind == 0 {
+		t.Error("no job started before an earlier one")
+	}
+}
+
+// promises records when each job would start that comes first among the waiting ones, the first time that it does.
+type promises struct {
+	cluster.Scheduler
+	by map[cluster.JobID]time.Duration
+}
+
+func (p *promises) Schedule(tx *cluster.Txn) error {
+	if err := p.Scheduler.Schedule(tx); err != nil {
+		return err
+	}
+	s := tx.View()
+	if len(s.Pending()) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(s.Pending(), func(a, b cluster.JobID) int {
+		if d := s.Spec(a).Submit - s.Spec(b).Submit; d != 0 {
+			return int(d)
+		}
+		return int(a - b)
+	})
+	if _, known := p.by[first]; !known {
+		var free cluster.Shadow
+		free.Look(s)
+		p.by[first] = s.Now() + free.Until(s.Spec(first).GPUMilli())
+	}
+	return nil
+}
