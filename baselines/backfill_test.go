@@ -38,6 +38,8 @@ func TestBackfill(t *testing.T) {
 		{"fifo:backfill=easy", after(3), "0s 0, 2s 2, 12s 3, 20s 1, 22s 4"},
 		{"fifo:backfill=easy", untold, "0s 0, 20s 1, 28s 2, 28s 3, 28s 4"},
 		{"sjf:backfill=easy", after(4), "0s 0, 2s 2, 13s 4, 20s 1, 28s 3"},
+		{"qssf", after(4), "0s 0, 2s 2, 12s 3, 20s 4, 22s 1"},
+		{"qssf:backfill=easy", after(4), "0s 0, 2s 2, 12s 3, 20s 4, 22s 1"},
 	} {
 		p, err := New(c.name)
 		if err != nil {

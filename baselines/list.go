@@ -15,6 +15,7 @@ import (
 //	fifo                   submit, id              blocks
 //	fjf, fgd               submit, id              skips (first job that fits)
 //	sjf                    estimated duration, id  blocks
+//	qssf                   estimated GPU-time, id  blocks
 //	sjfskip, lucid         estimated duration, id  skips
 //	sjfhold                estimated duration, id  skips, but holds GPUs for the first job that did not fit: no job starts
 //	                                               that is more than hold times as long and would not end before that one
@@ -53,6 +54,11 @@ func (o Order) New(name string, place placement.Placer) cluster.Scheduler {
 
 func bySubmit(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	return s.Spec(id).Submit, nil
+}
+
+// byService returns the estimated GPU-time that a waiting job still needs.
+func byService(s *cluster.View, id cluster.JobID) (time.Duration, error) {
+	return serviceLeft(s, id, 0)
 }
 
 // byEstimate returns the estimated time that a job still needs: all of its estimate, or less for a job that was interrupted. It

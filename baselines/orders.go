@@ -43,6 +43,14 @@ func orders() []Baseline {
 			blockingOf(byEstimate),
 		},
 		{
+			"qssf", "shortest estimated service (time x GPUs) first; a job that does not fit blocks the queue (Helios)",
+			"The waiting job with the least estimated GPU-time starts first. One that does not fit blocks all behind it. Behind it," +
+				" `" + KnowSuffix + ":time=history:by=mean` predicts from the jobs of the same user and size that have ended, as QSSF does.",
+			"Quasi-Shortest-Service-First of Helios (Hu et al., SC 2021), without names of jobs, which no public trace has, and with one" +
+				" queue in place of one for each virtual cluster", needsEstimates,
+			blockingOf(byService),
+		},
+		{
 			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit is passed over.",
 			"semantics of the simulator of Alibaba PAI (Weng et al., NSDI 2022)", needsEstimates,
