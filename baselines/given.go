@@ -16,6 +16,9 @@ type Given struct {
 	// Learned returns what a learner of a kind has learned from the jobs that ran before the episode, as belief.Learner.Save
 	// returns it. Nobody changes it. KnowSuffix with seen=training needs it.
 	Learned func(kind belief.Kind) []byte
+	// Speeds returns what belief.Speeds has learned from readings before the episode, as its method Save returns it. Nobody changes
+	// it. KnowSuffix with seen=training and speed=fit needs it.
+	Speeds func() []byte
 	// Tell is called for a baseline that must be told the truth, as a reference for those that are not. Whoever simulates an episode
 	// then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
 	Tell func(Truth)
@@ -26,8 +29,8 @@ type Truth struct{ Times, Speeds bool }
 
 // Needs says which fields of Given a baseline needs, and which truth.
 type Needs struct {
-	Fitted, Learned bool
-	Truth           Truth
+	Fitted, Learned, Speeds bool
+	Truth                   Truth
 }
 
 // ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
@@ -43,6 +46,10 @@ func Fits(name string) (needs Needs, err error) {
 		},
 		Learned: func(belief.Kind) []byte {
 			needs.Learned = true
+			return nil
+		},
+		Speeds: func() []byte {
+			needs.Speeds = true
 			return nil
 		},
 		Tell: func(t Truth) { needs.Truth = t },

@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
@@ -21,14 +20,14 @@ type knower struct {
 	begin  []byte // what it has learned of run times before an episode, as belief.Learner.Save returns it; nil for nothing
 	times  *belief.Learner
 	speeds *belief.Speeds
-	jobs   []cluster.JobID // scratch of read
+	seen   []byte // what it has learned of speeds before an episode, as belief.Speeds.Save returns it; nil for nothing
 }
 
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
 	time  belief.Kind
 	speed knownSpeeds
-	seen  seenJobs
+	from  seenJobs
 	by    belief.Rank
 	step  time.Duration
 }
@@ -72,15 +71,16 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: belief.Gittins, step: time.Minute}
+	k := &knowing{time: belief.Age, speed: speedTold, from: seenNothing, by: belief.Gittins, step: time.Minute}
 	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeTold, timeTruth},
 		"run times by the age of a job alone, or by its user and its number of workers, too; as the scenario tells them; or, as a"+
 			" reference that no cluster has, true ones (in eval and headroom)", "own choice")
 	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
 		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
 			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
-	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
-		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)",
+	option.Choice(s, &k.from, "seen", []seenJobs{seenNothing, seenTraining},
+		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
+			"; with speed=fit from the readings of some of its windows",
 		"own choice")
 	option.Choice(s, &k.by, "by", []belief.Rank{belief.Mean, belief.Gittins, belief.Median},
 		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median",
@@ -107,17 +107,22 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 		}
 		g.Tell(Truth{Times: k.time == timeTruth, Speeds: k.speed == speedTruth})
 	}
-	var begin []byte
-	if k.seen == seenTraining && k.predicts() {
-		if g.Learned == nil {
+	var begin, speeds []byte
+	if k.from == seenTraining {
+		if g.Learned == nil || g.Speeds == nil {
 			return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, ErrUnfitted)
 		}
-		begin = g.Learned(k.time)
+		if k.predicts() {
+			begin = g.Learned(k.time)
+		}
+		if k.speed == speedFit {
+			speeds = g.Speeds()
+		}
 	}
 	suffix := name[len(inner):]
 	k.step = max(k.step, time.Second)
 	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		return &knower{Scheduler: s, knowing: *k, name: s.Name() + suffix, begin: begin}
+		return &knower{Scheduler: s, knowing: *k, name: s.Name() + suffix, begin: begin, seen: speeds}
 	}, nil
 }
 
@@ -140,13 +145,18 @@ func (p *knower) Reset(seed uint64) error {
 	}
 	if p.learns() {
 		p.speeds = belief.NewSpeeds(p.speed == speedFit)
+		if p.seen != nil {
+			if err := p.speeds.Restore(p.seen); err != nil {
+				return fmt.Errorf("begin with what was learned of speeds before: %w", err)
+			}
+		}
 	}
 	return p.Scheduler.Reset(seed)
 }
 
 func (p *knower) Schedule(tx *cluster.Txn) error {
 	if p.learns() {
-		p.read(tx)
+		p.speeds.Observe(tx)
 		tx.Expect(p.speeds)
 		defer tx.Expect(nil)
 	}
@@ -172,19 +182,4 @@ func (p *knower) Schedule(tx *cluster.Txn) error {
 		tx.WakeAt((max(soonest, tx.Now())/p.step + 1) * p.step)
 	}
 	return nil
-}
-
-// read learns from the readings that came since the last decision, job by job in the order of their ids.
-func (p *knower) read(tx *cluster.Txn) {
-	s := tx.View()
-	p.jobs = append(p.jobs[:0], s.Running()...)
-	for _, e := range tx.Events() {
-		if e.Kind == cluster.Finished || e.Kind == cluster.Interrupted {
-			p.jobs = append(p.jobs, e.Job)
-		}
-	}
-	slices.Sort(p.jobs)
-	for _, id := range p.jobs {
-		p.speeds.Read(s, id)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/policy"
@@ -20,11 +21,14 @@ import (
 type Past struct {
 	periods []scenario.Period
 	jobs    func() ([]trace.Job, error)
+	windows int
+	window  func(i int) (scenario.Episode, error)
 
 	mu      sync.Mutex
 	read    []trace.Job // what jobs returned; nil before the first fit
 	fresh   func() predict.Predictor
 	learned map[belief.Kind][]byte
+	speeds  []byte
 }
 
 // fitSeed is the seed of the fit, the default of the command predictor fit. All seeds of a suite share the fit.
@@ -38,6 +42,8 @@ func newPast(src *scenario.Source) *Past {
 	return &Past{
 		periods: src.Periods(scenario.Train),
 		jobs:    func() ([]trace.Job, error) { return src.Jobs(scenario.Train, fitSeed) },
+		windows: src.Count(scenario.Train),
+		window:  func(i int) (scenario.Episode, error) { return src.Episode(scenario.Train, i, fitSeed) },
 	}
 }
 
@@ -63,7 +69,57 @@ func (p *Past) fit(ctx context.Context, needs baselines.Needs, done func(n, of i
 	if needs.Learned {
 		given.Learned = p.learn
 	}
+	if needs.Speeds {
+		if p.speeds == nil {
+			if p.speeds, err = p.observe(ctx); err != nil {
+				return given, err
+			}
+		}
+		given.Speeds = func() []byte { return p.speeds }
+	}
 	return given, nil
+}
+
+// observed is the number of training windows from whose readings speeds are learned, and observer is the policy that plays them:
+// it learns meanwhile, as a policy would that ran the cluster on those days.
+const (
+	observed = 10
+	observer = "srsf+menu+move+know:speed=fit"
+)
+
+// observe plays some windows of the training split, evenly spread, and returns what their readings tell of speeds.
+func (p *Past) observe(ctx context.Context) ([]byte, error) {
+	speeds := belief.NewSpeeds(true)
+	for i := range min(observed, p.windows) {
+		e, err := p.window(i * p.windows / min(observed, p.windows))
+		if err != nil {
+			return nil, err
+		}
+		plays, err := baselines.New(observer)
+		if err != nil {
+			return nil, err
+		}
+		s, err := e.New()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Run(ctx, &onlooker{plays, speeds}, fitSeed); err != nil {
+			return nil, fmt.Errorf("learn speeds in %s: %w", e.Name, err)
+		}
+		speeds.Forget()
+	}
+	return speeds.Save(), nil
+}
+
+// onlooker is a scheduler beside which speeds are learned from readings.
+type onlooker struct {
+	cluster.Scheduler
+	speeds *belief.Speeds
+}
+
+func (o *onlooker) Schedule(tx *cluster.Txn) error {
+	o.speeds.Observe(tx)
+	return o.Scheduler.Schedule(tx)
 }
 
 // learn returns what a learner of a kind learns from the jobs, in the order in which they end if none waits. It teaches one
@@ -90,7 +146,7 @@ var ErrNoPast = errors.New("the scenario has no training split (window.train)")
 // fits returns an error if one of the policies must be fitted and the suite has no past.
 func (s *Suite) fits(policies []policy.Policy) error {
 	for i := range policies {
-		if needs := &policies[i].Needs; mustFit(policies[i]) && (needs.Fitted || needs.Learned) && s.Past == nil {
+		if needs := &policies[i].Needs; mustFit(policies[i]) && (needs.Fitted || needs.Learned || needs.Speeds) && s.Past == nil {
 			return fmt.Errorf("fit policy %s on the training split of %s: %w", policies[i].Name, s.Scenario, ErrNoPast)
 		}
 	}
@@ -110,10 +166,11 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 		if mustFit(p) {
 			needs.Fitted = needs.Fitted || p.Needs.Fitted
 			needs.Learned = needs.Learned || p.Needs.Learned
+			needs.Speeds = needs.Speeds || p.Needs.Speeds
 		}
 	}
 	var given baselines.Given
-	if needs.Fitted || needs.Learned {
+	if needs.Fitted || needs.Learned || needs.Speeds {
 		var err error
 		if given, err = s.Past.fit(ctx, needs, done); err != nil {
 			return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)

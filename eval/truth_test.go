@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
@@ -51,5 +52,50 @@ func TestTruthIsAReference(t *testing.T) {
 		if _, err := baselines.New(p); !errors.Is(err, baselines.ErrUnfitted) {
 			t.Errorf("outside eval %s: error %v, want one that wraps ErrUnfitted", p, err)
 		}
+	}
+}
+
+// TestSpeedsOfTheTrainingSplit checks that a policy begins with speeds that were learned in training windows, that the same is
+// learned each time, and that it changes how the policy plays.
+func TestSpeedsOfTheTrainingSplit(t *testing.T) {
+	s, err := scenario.Load(scenario.Untold("embedded-physics-v1"), "window.train=[0, 0.4]", "window.validation=[]",
+		"window.test=[0.4, 1]", "window.arrivals=40")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := baselines.Needs{Speeds: true}
+	var begin [2]string
+	for i := range begin {
+		given, err := newPast(src).fit(t.Context(), needs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin[i] = string(given.Speeds())
+	}
+	if begin[0] != begin[1] || begin[0] == string(belief.NewSpeeds(true).Save()) {
+		t.Errorf("learned %.200q and %.200q, want the same, and something", begin[0], begin[1])
+	}
+	suite, err := NewSuite(src, scenario.Test, []int{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.Seeds = []uint64{1}
+	const cold = "srsf+menu+move+know:speed=fit"
+	results, err := Run(t.Context(), Plan{Suites: []Suite{suite}, Policies: found(t, cold, cold+":seen=training")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i := 0; i < len(results); i += 2 {
+		if results[i].Metrics.MeanJCT == results[i+1].Metrics.MeanJCT {
+			same++
+		}
+	}
+	if same == 3 {
+		t.Error("what was learned before changes nothing")
 	}
 }

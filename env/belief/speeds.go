@@ -2,6 +2,7 @@ package belief
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -33,7 +34,8 @@ type Speeds struct {
 	jobs    map[string]*measured // by name
 	beliefs map[asked]*believed
 	version int
-	made    int // number of times that circles or their evidence were made or forgotten
+	ids     []cluster.JobID // scratch of Observe
+	made    int             // number of times that circles or their evidence were made or forgotten
 }
 
 // NewSpeeds returns a belief that has seen no reading. If learns is false, it ignores readings and stays with its cautious
@@ -62,6 +64,22 @@ func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
 				l.learn(j, spec, s.MostGPUs(), r)
 			}
 		}
+	}
+}
+
+// Observe learns from all readings that came since the last decision, job by job in the order of their ids: those of running jobs
+// and of jobs that have just ended or been interrupted.
+func (l *Speeds) Observe(tx *cluster.Txn) {
+	s := tx.View()
+	l.ids = append(l.ids[:0], s.Running()...)
+	for _, e := range tx.Events() {
+		if e.Kind == cluster.Finished || e.Kind == cluster.Interrupted {
+			l.ids = append(l.ids, e.Job)
+		}
+	}
+	slices.Sort(l.ids)
+	for _, id := range l.ids {
+		l.Read(s, id)
 	}
 }
 
