@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
@@ -81,5 +82,35 @@ func TestOrdersWithoutPreemption(t *testing.T) {
 				t.Fatalf("%s:\n%q\n%s:\n%q", preemptive, again, order, lines)
 			}
 		})
+	}
+}
+
+// TestNoQuantumWithoutPreemption checks that the cost of restarts after failures does not change an order where nobody can stop
+// jobs.
+func TestNoQuantumWithoutPreemption(t *testing.T) {
+	work := cluster.JobSpec{Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}
+	for _, forbidden := range []bool{false, true} {
+		spec := cluster.Uniform(1, 2)
+		spec.NoPreemption = forbidden
+		s, err := cluster.NewState(spec, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Submit(0, &work)
+		s.Submit(1, &work)
+		q := quantum{times: 4, gain: 4}
+		q.reset()
+		tx := s.Begin(nil)
+		if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: work.Request}}); err != nil {
+			t.Fatal(err)
+		}
+		q.note(tx)
+		tx.End()
+		s.SetProgress(0, 0, time.Minute, 1) // a restart
+		s.Advance(2 * time.Minute)
+		q.see(&s.View)
+		if extra := q.extra(&s.View, 1); forbidden != (extra == 0) {
+			t.Errorf("preemption forbidden: %v, a waiting job counts as taking %v longer", forbidden, extra)
+		}
 	}
 }

@@ -45,9 +45,9 @@ func chosen(setting float64, s *cluster.View, predicted float64) float64 {
 	return 0
 }
 
-// used reports whether jobs are kept from being stopped at all.
+// used reports whether jobs are kept from being stopped at all. Where the cluster forbids preemption, nothing needs to.
 func (q *quantum) used(s *cluster.View) bool {
-	return chosen(q.times, s, predictedQuantum) > 0 || chosen(q.gain, s, predictedGain) > 0
+	return !s.NoPreemption() && (chosen(q.times, s, predictedQuantum) > 0 || chosen(q.gain, s, predictedGain) > 0)
 }
 
 func (q *quantum) reset() {
