@@ -15,6 +15,7 @@ import (
 //
 //	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
 //	srsf           remaining time x GPUs, submit, id
+//	serverfilling  the same; among the first jobs that would fill the cluster, those that need most go first (see filling)
 //	las            level of attained service, submit, id (see levels); what was just started is not stopped (see quantum)
 //	gittins        rank of attained service, submit, id (see package gittins)
 type preemptive struct {
@@ -104,6 +105,8 @@ type plan struct {
 	place   placement.Placer
 	amounts bool                    // the placer may give jobs other amounts than they ask for
 	refused map[placement.Kind]bool // scratch of fill
+	filling bool                    // see filled
+	prefix  []ticket                // scratch of filled
 }
 
 func (p *plan) reset(seed uint64) {
@@ -143,7 +146,11 @@ func (p *plan) run(tx *cluster.Txn, order func(*cluster.View, cluster.JobID) (ti
 func (p *plan) choose(s *cluster.View) {
 	p.stop, p.start = p.stop[:0], p.start[:0]
 	room := room{Total: s.Total()}
-	for _, t := range p.tickets {
+	tickets := p.tickets
+	if p.filling {
+		tickets = p.filled(s)
+	}
+	for _, t := range tickets {
 		runs := s.Phase(t.job) == cluster.Running
 		switch {
 		case !p.barred[t.job] && room.take(s, t.job, p.needs(s, t.job, runs)):
