@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/internal/adam"
 )
 
 // chunk is the number of rows that one machine processes at a time. The learner sums gradients chunk by chunk, in order, so the
@@ -23,8 +24,7 @@ type learner struct {
 	cfg      *Config
 	shape    agents.Shape
 	params   agents.Params
-	m, v     []float32                 // first and second moments, for the parameters in order
-	steps    int64                     // number of Adam's steps so far
+	adam     adam.State
 	experts  []*learn.Machine[float32] // these learn from labels
 	ppo      []*learn.Machine[float32]
 	machines []*learn.Machine[float32] // experts or ppo, whichever is in use
@@ -34,7 +34,7 @@ type learner struct {
 
 func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, error) {
 	n := p.Params.Count()
-	l := &learner{cfg: cfg, shape: p.Shape, params: p.Params, m: make([]float32, n), v: make([]float32, n)}
+	l := &learner{cfg: cfg, shape: p.Shape, params: p.Params, adam: adam.New(n)}
 	chunks := (cfg.Batch + chunk - 1) / chunk
 	for range chunks {
 		l.grads = append(l.grads, make([]float32, n))
@@ -209,15 +209,7 @@ func add(sum *learn.Stats, s learn.Stats) {
 	sum.Value += s.Value
 }
 
-// Adam's constants (Kingma and Ba, 2015), with the ε that PPO implementations use.
-const (
-	beta1 = 0.9
-	beta2 = 0.999
-	eps   = 1e-5
-)
-
-// step clips the gradient's norm and takes a step of Adam. It returns the norm before clipping. Adam is implemented here because
-// Gorgonia's solver cannot store its moments, and without them training could not resume exactly.
+// step clips the gradient's norm and takes a step of Adam. It returns the norm before clipping.
 func (l *learner) step(rate float64) (float64, error) {
 	g := l.grads[0]
 	if err := l.finite("gradient of", g); err != nil {
@@ -229,20 +221,12 @@ func (l *learner) step(rate float64) (float64, error) {
 	}
 	norm := math.Sqrt(square)
 	scale := min(1, l.cfg.MaxNorm/(norm+1e-12))
-	l.steps++
-	fix1 := 1 - math.Pow(beta1, float64(l.steps))
-	fix2 := 1 - math.Pow(beta2, float64(l.steps))
+	l.adam.Next()
 	at := 0
 	for i := range l.params {
 		data := l.params[i].Data
-		for j := range data {
-			x := float64(g[at]) * scale
-			m := beta1*float64(l.m[at]) + (1-beta1)*x
-			v := beta2*float64(l.v[at]) + (1-beta2)*x*x
-			l.m[at], l.v[at] = float32(m), float32(v)
-			data[j] = float32(float64(data[j]) - rate*(m/fix1)/(math.Sqrt(v/fix2)+eps))
-			at++
-		}
+		l.adam.Step(data, g[at:at+len(data)], at, scale, rate, 0)
+		at += len(data)
 	}
 	return norm, l.params.Finite()
 }

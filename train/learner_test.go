@@ -42,7 +42,7 @@ func TestStepIsAdam(t *testing.T) {
 	cfg.Batch = 8
 	l := idle(t, &cfg)
 	r := rand.New(rand.NewPCG(1, 1))
-	w := make([]float64, 0, len(l.m))
+	w := make([]float64, 0, len(l.adam.M))
 	for _, x := range flat(l) {
 		w = append(w, float64(x))
 	}
@@ -145,7 +145,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 				if err := l.improve(copied(samples), c.expert > 0, 0.5, draw, &out); err != nil {
 					t.Fatal(err)
 				}
-				later := append(append(flat(l), l.m...), l.v...)
+				later := append(append(flat(l), l.adam.M...), l.adam.V...)
 				if wantLater == nil {
 					wantLater = later
 				}
@@ -153,8 +153,8 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 					t.Errorf("%d machines give another gradient (%v) or other weights and moments than one (%v)", workers,
 						!slices.Equal(got, want), !slices.Equal(later, wantLater))
 				}
-				if l.steps != 6 {
-					t.Errorf("%d steps, want 2 for each of 3 epochs", l.steps)
+				if l.adam.Steps != 6 {
+					t.Errorf("%d steps, want 2 for each of 3 epochs", l.adam.Steps)
 				}
 				if labels := c.expert > 0; labels != (out.Scale > 0) || labels != (out.Agree > 0) || labels == (out.KL > 0) {
 					t.Errorf("told %+v of an update with labels: %v", out, labels)
@@ -275,10 +275,10 @@ func TestNotFiniteIsNamed(t *testing.T) {
 		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "gradient of offer.w: number 2 is ") {
 			t.Errorf("gradient with %v: error %v", bad, err)
 		}
-		if !slices.Equal(flat(l), before) || l.steps != 0 {
+		if !slices.Equal(flat(l), before) || l.adam.Steps != 0 {
 			t.Errorf("gradient with %v: the weights moved", bad)
 		}
-		l.grads[0][at+2], l.m[at+3] = 1, bad
+		l.grads[0][at+2], l.adam.M[at+3] = 1, bad
 		if _, err := l.step(0.01); err == nil || !strings.Contains(err.Error(), "weights offer.w: number 3 is ") {
 			t.Errorf("weights with %v: error %v", bad, err)
 		}

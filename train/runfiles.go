@@ -130,11 +130,8 @@ type state struct {
 
 // save stores a checkpoint of the run.
 func (r *run) save() error {
-	st := state{Update: r.update, Steps: r.learner.steps}
-	n := len(r.learner.m)
-	tensors := append(r.policy.Params.Tensors(),
-		checkpoints.Tensor{Name: "adam.m", Shape: []int{n}, Data: r.learner.m},
-		checkpoints.Tensor{Name: "adam.v", Shape: []int{n}, Data: r.learner.v})
+	st := state{Update: r.update, Steps: r.learner.adam.Steps}
+	tensors := append(r.policy.Params.Tensors(), r.learner.adam.Tensors()...)
 	tensors = append(tensors, r.policy.Range.Tensors()...)
 	if !math.IsInf(r.topJCT, 1) {
 		st.Best, st.Margin = &r.topJCT, r.topMargin
@@ -181,21 +178,11 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	if r.policy.Range, err = agents.RangeFrom(r.policy.Shape, c.Tensors); err != nil {
 		return err
 	}
-	r.update, r.learner.steps = st.Update, st.Steps
+	r.update = st.Update
 	if top != nil {
 		r.top, r.topJCT, r.topMargin = top, *st.Best, st.Margin
 	}
-	for _, moment := range []struct {
-		name string
-		dst  []float32
-	}{{"adam.m", r.learner.m}, {"adam.v", r.learner.v}} {
-		src, err := checkpoints.Get[float32](c.Tensors, moment.name, len(moment.dst))
-		if err != nil {
-			return err
-		}
-		copy(moment.dst, src)
-	}
-	return nil
+	return r.learner.adam.Load(c.Tensors, st.Steps)
 }
 
 // unpack reads the weights of a checkpoint. top is nil if there was no validation.

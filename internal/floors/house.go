@@ -65,6 +65,7 @@ func house() rules {
 			{1, "checkpoints", "tensors in files, the atomic store, policy bundles"},
 			{1, "env/cluster", "a cluster at one instant: state, transaction, feasibility, forecast, snapshot"},
 
+			{2, "internal/adam", "the optimiser of all training"},
 			{2, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{2, "attention/graph", "dense layers, norms and attention in a Gorgonia graph"},
 			{2, "coordgraph/graph", "payoffs of the graph in a Gorgonia graph"},
