@@ -26,7 +26,7 @@ const (
 // about the job's user and number of workers.
 func (l *Learner) Left(spec *cluster.JobSpec, age time.Duration) (left, again time.Duration) {
 	age = max(age, 0)
-	d := &l.view(l.who(spec)).Distribution
+	d := l.Of(spec)
 	i := step(age)
 	at, next := edges[i], cluster.Never
 	if i+1 < len(edges) {
