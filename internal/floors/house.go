@@ -103,6 +103,7 @@ func house() rules {
 			{8, "env/envtest", "tests of the contract, toy environments, the speed measurement"},
 			{8, "agents/export", "writes the team's bundle, with its network as an ONNX model"},
 			{8, "agents/learn", "the team's network and objectives as a Gorgonia graph"},
+			{8, "train/runtimes", "fits the network that predicts run times"},
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
 
 			{9, "train", "episodes, labels, updates, checkpoints of a run, metrics"},
@@ -125,7 +126,7 @@ func house() rules {
 		},
 		Fences: []fence{{
 			Module:  "gorgonia.org",
-			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn"},
+			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/runtimes"},
 			Through: []string{"train", "cli", "cmd/clustergym"},
 		}},
 	}
