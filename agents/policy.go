@@ -124,7 +124,8 @@ func (p *Policy) ready() (err error) {
 	}
 	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
 	for _, name := range append([]string{p.Prior}, p.Wide.Rivals...) {
-		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) {
+		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) ||
+			strings.Contains(name, baselines.KnowFile) {
 			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
 		}
 	}

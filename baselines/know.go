@@ -12,30 +12,38 @@ import (
 // KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
 const KnowSuffix = "+know"
 
+// KnowFile occurs in the names of policies that read a file of predictions.
+const KnowFile = ":from="
+
 // knower is a scheduler that decides by what it has learned, and not by what it is told.
 type knower struct {
 	cluster.Scheduler
 	knowing
+	before
 	name   string
-	begin  []byte // what it has learned of run times before an episode, as belief.Learner.Save returns it; nil for nothing
 	times  *belief.Learner
 	speeds *belief.Speeds
-	seen   []byte // what it has learned of speeds before an episode, as belief.Speeds.Save returns it; nil for nothing
 }
+
+// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it; nil for nothing.
+type before struct{ times, speeds []byte }
 
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
 	time  belief.Kind
 	speed knownSpeeds
-	from  seenJobs
+	seen  seenJobs
 	by    belief.Rank
 	step  time.Duration
+	from  string          // folder of net
+	net   *belief.Network // of timeLearned
 }
 
 // Values of the option time beside the kinds of learners, and of the option speed.
 const (
-	timeTold  belief.Kind = "told"
-	timeTruth belief.Kind = "truth"
+	timeLearned belief.Kind = "learned" // a belief.History that a network corrects
+	timeTold    belief.Kind = "told"
+	timeTruth   belief.Kind = "truth"
 
 	speedTold  knownSpeeds = "told"
 	speedTruth knownSpeeds = "truth"
@@ -71,14 +79,19 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{time: belief.Age, speed: speedTold, from: seenNothing, by: belief.Gittins, step: time.Minute}
-	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeTold, timeTruth},
-		"run times by the age of a job alone, or by its user and its number of workers, too; as the scenario tells them; or, as a"+
-			" reference that no cluster has, true ones (in eval and headroom)", "own choice")
+	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: belief.Gittins, step: time.Minute}
+	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeLearned, timeTold, timeTruth},
+		"run times by the age of a job alone; by its user and its number of workers, too; as a network corrects the latter; as the"+
+			" scenario tells them; or, as a reference that no cluster has, true ones (in eval and headroom)",
+		"own choice; the network as in Gensheimer and Narasimhan (PeerJ 2019)")
+	s.Text(&k.from, "from", "the folder of a run", func(dir string) (err error) {
+		k.net, err = belief.OpenNetwork(dir)
+		return err
+	}, "the network of time=learned: the folder into which clustergym train beliefs wrote it", "own choice")
 	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
 		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
 			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
-	option.Choice(s, &k.from, "seen", []seenJobs{seenNothing, seenTraining},
+	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
 			"; with speed=fit from the readings of some of its windows",
 		"own choice")
@@ -101,29 +114,45 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 	if err := s.Parse(options); err != nil {
 		return name, nil, fmt.Errorf("policy %q: %s: %w", name, KnowSuffix, err)
 	}
+	if (k.time == timeLearned) != (k.net != nil) {
+		return name, nil, fmt.Errorf("policy %q: %s: time=%s with from=%q: want both time=learned and from=FOLDER, or neither", name,
+			KnowSuffix, k.time, k.from)
+	}
 	if k.time == timeTruth || k.speed == speedTruth {
 		if g.Tell == nil {
 			return name, nil, fmt.Errorf("policy %q: %s: the truth: %w", name, KnowSuffix, ErrUnfitted)
 		}
 		g.Tell(Truth{Times: k.time == timeTruth, Speeds: k.speed == speedTruth})
 	}
-	var begin, speeds []byte
-	if k.from == seenTraining {
-		if g.Learned == nil || g.Speeds == nil {
-			return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, ErrUnfitted)
-		}
-		if k.predicts() {
-			begin = g.Learned(k.time)
-		}
-		if k.speed == speedFit {
-			speeds = g.Speeds()
-		}
+	begin, err := g.before(k)
+	if err != nil {
+		return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, err)
 	}
 	suffix := name[len(inner):]
 	k.step = max(k.step, time.Second)
 	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		return &knower{Scheduler: s, knowing: *k, name: s.Name() + suffix, begin: begin, seen: speeds}
+		return &knower{Scheduler: s, knowing: *k, before: begin, name: s.Name() + suffix}
 	}, nil
+}
+
+// before returns what a policy has learned when an episode begins.
+func (g Given) before(k *knowing) (b before, err error) {
+	if k.seen == seenNothing {
+		return b, nil
+	}
+	if k.predicts() {
+		if g.Learned == nil {
+			return b, ErrUnfitted
+		}
+		b.times = g.Learned(k.kind())
+	}
+	if k.speed == speedFit {
+		if g.Speeds == nil {
+			return b, ErrUnfitted
+		}
+		b.speeds = g.Speeds()
+	}
+	return b, nil
 }
 
 // predicts reports whether a learner predicts run times.
@@ -132,21 +161,37 @@ func (k *knowing) predicts() bool { return k.time != timeTold && k.time != timeT
 // learns reports whether the policy has beliefs of its own about speeds.
 func (k *knowing) learns() bool { return k.speed == speedFit || k.speed == speedNone }
 
+// kind returns the kind of what the learner learns.
+func (k *knowing) kind() belief.Kind {
+	if k.net != nil {
+		return belief.History
+	}
+	return k.time
+}
+
+// learner returns a learner that has learned nothing.
+func (k *knowing) learner() *belief.Learner {
+	if k.net != nil {
+		return belief.NewLearned(k.net, k.by)
+	}
+	return belief.New(k.time, k.by)
+}
+
 func (p *knower) Name() string { return p.name }
 
 func (p *knower) Reset(seed uint64) error {
 	if p.predicts() {
-		p.times = belief.New(p.time, p.by)
-		if p.begin != nil {
-			if err := p.times.Restore(p.begin); err != nil {
+		p.times = p.learner()
+		if p.before.times != nil {
+			if err := p.times.Restore(p.before.times); err != nil {
 				return fmt.Errorf("begin with what was learned before: %w", err)
 			}
 		}
 	}
 	if p.learns() {
 		p.speeds = belief.NewSpeeds(p.speed == speedFit)
-		if p.seen != nil {
-			if err := p.speeds.Restore(p.seen); err != nil {
+		if p.before.speeds != nil {
+			if err := p.speeds.Restore(p.before.speeds); err != nil {
 				return fmt.Errorf("begin with what was learned of speeds before: %w", err)
 			}
 		}
@@ -165,9 +210,15 @@ func (p *knower) Schedule(tx *cluster.Txn) error {
 	}
 	s := tx.View()
 	for _, e := range tx.Events() {
-		if e.Kind == cluster.Finished {
+		switch e.Kind {
+		case cluster.Arrived, cluster.Found:
+			p.times.Arrived(s.Spec(e.Job))
+		case cluster.Finished:
 			p.times.Ended(s.Spec(e.Job), s.Age(e.Job))
 		}
+	}
+	for _, id := range s.Running() {
+		p.times.Runs(s.Spec(id), s.Age(id))
 	}
 	tx.Believe(p.times)
 	defer tx.Believe(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// TestKnowHidesEstimates checks that a policy with +know decides alike whatever the estimates are, also if there are none, and that
-// the estimates count again once it has decided.
+// TestKnowHidesEstimates checks that a policy with +know decides alike whatever the estimates are, also if there are none, and
+// that the estimates count again once it has decided.
 func TestKnowHidesEstimates(t *testing.T) {
 	for _, name := range []string{"sjf+know", "srsf+know:time=history", "srsf+menu+move+know", "las+know"} {
 		var want string
@@ -112,6 +112,47 @@ func TestKnowBegins(t *testing.T) {
 		first := timeline(t, cfg, jobs, s)[3] // after three submissions
 		if !strings.HasPrefix(first, "0s start 2 ") || s.Name() != name {
 			t.Errorf("%s begins with %q, want the job of bob to start", s.Name(), first)
+		}
+	}
+}
+
+// TestKnowLearned checks that a network with weights of 0 decides as the history does, that another one decides otherwise, and
+// that time=learned and from go together.
+func TestKnowLearned(t *testing.T) {
+	zero, other := t.TempDir(), t.TempDir()
+	n := belief.Network{
+		Mean: make([]float32, belief.Inputs), Scale: make([]float32, belief.Inputs), Members: []belief.Member{belief.NewMember(1)},
+	}
+	for i := range n.Scale {
+		n.Scale[i] = 1
+	}
+	if err := n.Write(zero); err != nil {
+		t.Fatal(err)
+	}
+	m := &n.Members[0]
+	m.W[0][13], m.W[1][0], m.W[2][0] = 1, 1, -5 // a job is less likely to end in a bin that the user's last jobs outlived
+	if err := n.Write(other); err != nil {
+		t.Fatal(err)
+	}
+	tell := func(name string) string {
+		s, err := New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, jobs := known()
+		return tells(t, cfg, jobs, s)
+	}
+	const learned = "sjf+know:by=mean:time=learned:from="
+	want := tell("sjf+know:by=mean:time=history")
+	if tell(learned+zero) != want {
+		t.Error("a network that corrects nothing decides otherwise than the history")
+	}
+	if tell(learned+other) == want {
+		t.Error("a network that corrects predictions decides as the history")
+	}
+	for _, name := range []string{"sjf+know:time=learned", "sjf+know:time=history:from=" + zero, learned + zero + "/none"} {
+		if _, err := New(name); err == nil {
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

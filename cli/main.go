@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
+	"github.com/clustergym/clustergym/train/runtimes"
 )
 
 // version is the version of the build, which the Makefile sets.
@@ -49,8 +50,8 @@ func exitCode(err error) int {
 		return cmdline.CodeUsage
 	case errors.Is(err, checkpoints.ErrNone):
 		return cmdline.CodeNoRun
-	case errors.Is(err, train.ErrMismatch), errors.Is(err, checkpoints.ErrForeign), errors.Is(err, checkpoints.ErrNewer),
-		errors.Is(err, checkpoints.ErrUnsigned):
+	case errors.Is(err, train.ErrMismatch), errors.Is(err, runtimes.ErrMismatch), errors.Is(err, checkpoints.ErrForeign),
+		errors.Is(err, checkpoints.ErrNewer), errors.Is(err, checkpoints.ErrUnsigned):
 		return cmdline.CodeMismatch
 	}
 	return cmdline.CodeError

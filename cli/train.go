@@ -53,7 +53,7 @@ An interrupt lets the current update finish and saves it; a second one ends at o
 
 Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
 addition to the scenario's settings there are these, with their defaults:
-`+trainKeys(), cmdline.CodeNoRun, cmdline.CodeMismatch),
+`+settingsText(&trainSettings{Train: train.DefaultConfig()}, "train."), cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
@@ -80,19 +80,19 @@ addition to the scenario's settings there are these, with their defaults:
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
+	cmd.AddCommand(newTrainBeliefsCmd(a))
 	return cmd
 }
 
-// trainKeys returns the settings of a training and their defaults as text.
-func trainKeys() string {
-	own := trainSettings{Train: train.DefaultConfig()}
-	settings, err := config.Load("", &own, config.Options{})
+// settingsText returns the settings whose keys begin with a prefix, and their defaults, as text.
+func settingsText(defaults any, prefix string) string {
+	settings, err := config.Load("", defaults, config.Options{})
 	if err != nil {
 		panic("clustergym: default settings: " + err.Error())
 	}
 	var b strings.Builder
 	for _, s := range settings {
-		if strings.HasPrefix(s.Key, "train.") {
+		if strings.HasPrefix(s.Key, prefix) {
 			fmt.Fprintf(&b, "\n  %-20s %v", s.Key, s.Value)
 		}
 	}
@@ -175,14 +175,7 @@ func note(m *train.Metrics) string {
 
 // load returns the scenarios and the settings of the run. A resumed run keeps its own, unless the user names others.
 func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
-	var own, sets []string
-	for _, set := range o.scenario.Sets {
-		if strings.HasPrefix(set, flags.ScenarioPrefix) {
-			own = append(own, set)
-		} else {
-			sets = append(sets, set)
-		}
-	}
+	own, sets := splitSets(o.scenario.Sets)
 	settings := trainSettings{Train: train.DefaultConfig()}
 	var before *train.Recipe
 	if o.resume && o.scenario.Name == "" && o.config == "" && o.dir != "" {
@@ -223,6 +216,18 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 		all = append(all, s)
 	}
 	return all, settings.Train, nil
+}
+
+// splitSets separates settings of scenarios from others.
+func splitSets(all []string) (own, others []string) {
+	for _, set := range all {
+		if strings.HasPrefix(set, flags.ScenarioPrefix) {
+			own = append(own, set)
+		} else {
+			others = append(others, set)
+		}
+	}
+	return own, others
 }
 
 func (r *trained) print(a *app) error {

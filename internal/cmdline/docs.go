@@ -65,7 +65,8 @@ func page(cmd *cobra.Command) string {
 			}
 		}
 		b.WriteString("\n")
-	} else {
+	}
+	if !cmd.HasSubCommands() || cmd.HasParent() && cmd.HasExample() { // groups that do nothing themselves have no examples
 		block("Usage", cmd.UseLine())
 	}
 	block("Examples", cmd.Example)
