@@ -177,12 +177,19 @@ ASRPT := eval --scenario venus-contended-v1,philly-contended-v1 \
 PLAY_ASRPT := { printf '```\nclustergym %s\n```\n\n' '$(ASRPT)' | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
   bin/clustergym -q $(ASRPT); }
 
-# What docs/told.md shows, as a line of PROOF_TABLES. True estimates as "noisy" ones let jobs that run at the beginning of a window
+# What docs/told.md shows, a line of PROOF_TABLES each. True estimates as "noisy" ones let jobs that run at the beginning of a window
 # keep their age.
-KNOW := know fjf,srsf:place=compact,srsf+menu+move \
+KNOW_TIMES := times fjf,srsf:place=compact,srsf+menu+move \
   venus-load110-weak-moldable-warm-v1,mixed-load150-weak-moldable-warm-v1,philly-load110-strong-rigid-warm-v1,hetero-warm-venus-v1 \
   --set estimates.kind=noisy --set estimates.sigma=0 \
   --policies fjf,sjfskip,sjfskip+know,sjfskip+know:time=history,srsf:place=compact,las:place=compact,srsf:place=compact+know,srsf+menu+move,las+menu+move,srsf+menu+move+know,srsf+menu+move+know:time=history
+know_menu     := srsf+menu+move+know
+KNOW_SPEEDS := speeds srsf:place=compact+know:speed=none \
+  venus-load110-weak-moldable-warm-untold-v1,mixed-load150-weak-moldable-warm-untold-v1,hetero-warm-venus-untold-v1 \
+  --policies srsf:place=compact+know:speed=none,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=truth,$(know_menu):speed=truth:time=truth
+KNOW_WORLDS := worlds fjf \
+  newcomers-venus-untold-v1,nopreempt-venus-untold-v1,gangs-venus-untold-v1,varied-venus-untold-v1,phases-venus-untold-v1 \
+  --policies fjf,las:place=compact,srsf:place=compact+know:speed=none,serverfilling:place=compact+know:speed=none,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=fit:seen=training:time=history,$(know_menu):speed=truth,$(know_menu):speed=fit:seen=training:time=truth,$(know_menu):speed=truth:time=truth
 
 # put NAME,PAGE sets the file $$table between the markers of that name on a page.
 put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
@@ -202,8 +209,10 @@ a-srpt: build ## play what docs/policies.md shows of what A-SRPT is told, and wr
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY_ASRPT) > "$$table"; \
 	$(call put,a-srpt,docs/policies.md)
 
-know: ## play what docs/told.md shows of run times that nobody tells, and write it there
-	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW)'
+know: ## play what docs/told.md shows of run times and speeds that nobody tells, and write it there
+	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_TIMES)'
+	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_SPEEDS)'
+	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_WORLDS)'
 
 results-check: build ## fail if the tables of readme and a-srpt are not what their commands print
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \
