@@ -11,7 +11,8 @@ import (
 
 // preemptive gives the cluster to the first of the live jobs (waiting or running) in an order. It goes through all of them: a
 // job that still fits into the cluster's totals runs, any other waits, even if it was running. A running job that goes on
-// running does not move. Where the cluster forbids preemption, all running jobs come first, so that only waiting jobs are ordered.
+// running does not move. Where the cluster forbids preemption, all running jobs come first, so that only waiting jobs have an
+// order.
 //
 //	srtf, synergy  remaining time, submit, id (type srtf where jobs are placed by best fit)
 //	srsf           remaining time x GPUs, submit, id
