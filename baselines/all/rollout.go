@@ -32,8 +32,8 @@ func declareRollout(s *baselines.Settings) maker {
 	s.Duration(&c.Ahead, "ahead", "how long jobs arrive in a future, which is played until all have ended",
 		"own choice; 30m and 6h were no better on validation windows")
 	s.Int(&c.Items, "items", 1, 100, "alternatives in a list, at most", "own choice")
-	s.Bool(&c.Wide, "wide", "whether they come from one list about many waiting and running jobs, which stays for the instant,"+
-		" and not from a list about each start", "own choice")
+	s.Bool(&c.Wide, "wide", "whether they come from one list about many waiting and running jobs, and not from a list about each"+
+		" start", "own choice")
 	s.Float(&c.Errors, "errors", 0, 100, "standard errors that an alternative must save",
 		"own choice; 1 and 3 were no better on validation windows")
 	s.Float(&c.Scarce, "scarce", 0, 1, "part of the GPUs below which free ones are looked after although nobody waits", "own choice")

@@ -150,6 +150,23 @@ func truth(jobs []trace.Job) func(now time.Duration) sim.Rest {
 	}
 }
 
+// TestAsksTheBaseAgain checks that, after a choice from a wide list that the base did not propose, the base decides about the new
+// state, as it does in the rollouts. The rest of what it proposed before is worse here: two servers have one GPU each, and the base
+// takes a job of 2 s for one of 3 s.
+func TestAsksTheBaseAgain(t *testing.T) {
+	var jobs []trace.Job
+	for i, work := range []time.Duration{1, 1, 1, 3, 2, 3} {
+		jobs = append(jobs, gang(fmt.Sprint(i), 0, work, 1))
+	}
+	jobs[4].Estimate = 3 * time.Second
+	p := over(t, "sjfskip", func(c *rollout.Config) {
+		c.Oracle, c.Items, c.Pause, c.Wide = truth(jobs), 8, 0, true
+	})
+	if _, sum := play(t, sim.Config{Cluster: cluster.Uniform(2, 1)}, jobs, p, 1); sum != 18 {
+		t.Errorf("sum of completion times %v, want 18, where the base alone has 19; chose %v", sum, p.Tally())
+	}
+}
+
 // TestTruthNeverCosts checks that one step of improvement with the true future is never worse than the base, on any sequence of
 // jobs. For bases that preempt this is only true of the sum over sequences, because their proposals are not subject to a block
 // while they preempt, but are afterwards.

@@ -13,8 +13,9 @@ import (
 //
 // A candidate that is carried out leaves the list, and one that no longer fits loses its members. The list closes when the base's
 // own candidate is taken, when all agents pass or when no candidate is left. If something was done that the base did not propose,
-// the board then introduces the base to the new state and asks it again; otherwise the decision is over. A judge that always
-// takes the first candidate reproduces the base. Not safe for concurrent use.
+// the board then introduces the base to the new state and asks it again; otherwise the decision is over. For a Scheduler, the
+// list also closes as soon as something was done that the base did not propose. A judge that always takes the first candidate
+// reproduces the base. Not safe for concurrent use.
 type board struct {
 	walk     *walk // the base with its commitments, and the searches for placements
 	rivals   []rival
@@ -209,7 +210,8 @@ func (b *board) TakeAll(places []int) (refused []int, err error) {
 	return b.refused, b.again()
 }
 
-// again updates the list after candidates were carried out, and closes it if nothing is left.
+// again updates the list after candidates were carried out. It closes the list if nothing is left or, for a Scheduler, if
+// something was done that the base did not propose.
 func (b *board) again() error {
 	w := b.walk
 	w.coalitions.clear(w.tx.View().Servers())
@@ -226,7 +228,7 @@ func (b *board) again() error {
 		}
 		left = left || len(c.Members) > 0
 	}
-	if left {
+	if left && !(b.departed && w.single) {
 		return nil
 	}
 	return b.close()

@@ -14,7 +14,9 @@ type Judge interface {
 	Choose(tx *cluster.Txn, list []Candidate) (int, error)
 }
 
-// Scheduler is a cluster.Scheduler in which a judge chooses among a source's candidates, one at a time.
+// Scheduler is a cluster.Scheduler in which a judge chooses among a source's candidates, one at a time. After each choice that
+// the base did not propose, the source asks the base again, with wide lists as with narrow ones. So the remaining operations of a
+// proposal that the base made before that choice are never on the next list.
 type Scheduler struct {
 	Source
 	name  string
@@ -24,7 +26,10 @@ type Scheduler struct {
 var _ cluster.Scheduler = (*Scheduler)(nil)
 
 // New returns a scheduler with the given name, over the source that NewSource returns for c.
-func New(name string, c Config, judge Judge) *Scheduler { return &Scheduler{NewSource(c), name, judge} }
+func New(name string, c Config, judge Judge) *Scheduler {
+	c.single = true
+	return &Scheduler{NewSource(c), name, judge}
+}
 
 // Name implements cluster.Scheduler.
 func (s *Scheduler) Name() string { return s.name }

@@ -37,6 +37,8 @@ type Config struct {
 
 	Scarce float64       // fraction of free GPUs below which candidates are searched for even if no job waits
 	Hold   time.Duration // after this time a job is no longer kept from starting
+
+	single bool // a wide list closes as soon as something was done that the base did not propose; set for a Scheduler
 }
 
 // Wider returns the configuration of a wide list that searches for the given number of times as many candidates and shows as many
