@@ -58,8 +58,8 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// TestBackfillKeepsItsPromise checks on one server, with true estimates, that fifo:backfill=easy starts every job no later than it
-// was going to be when the job came first among those that wait.
+// TestBackfillKeepsItsPromise checks on one server, with true estimates, that fifo:backfill=easy starts every job no later
+// than it was going to be when the job came first among those that wait.
 func TestBackfillKeepsItsPromise(t *testing.T) {
 	behind := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -197,7 +197,8 @@ func variants() (names []string) {
 	for _, p := range placers {
 		names = append(names, "sjfskip:place="+p.name, "srtf:place="+p.name)
 	}
-	names = append(names, "fifo:backfill=easy", "sjf:backfill=easy+menu+move+loan+know", "qssf:backfill=easy+know:time=history:by=mean")
+	names = append(names, "fifo:backfill=easy", "sjf:backfill=easy+menu+move+loan+know",
+		"qssf:backfill=easy+know:time=history:by=mean")
 	for _, b := range All() {
 		names = append(names, b.Name, b.Name+LoanSuffix, b.Name+MoveSuffix, b.Name+KnowSuffix)
 		if b.Orders() {

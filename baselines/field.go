@@ -18,13 +18,13 @@ func field() []Baseline {
 			"Tiresias (Gu et al., NSDI 2019), §3.2 and §3.3: discretised 2D-Gittins", needsNothing, declareGittins,
 		},
 		{
-			"serverfilling", "preemptive; of the jobs with the least service left that fill the cluster, the largest first (ServerFilling)",
+			"serverfilling", "preemptive; of the jobs with the least service left that fill the cluster, largest first (ServerFilling)",
 			"The live jobs with the least remaining time x GPUs whose needs add up to all GPUs are the candidates. Those that need most" +
 				" run first, so that they leave no gap for the others; jobs behind the candidates run if GPUs are left. Behind it, `" +
 				KnowSuffix + "` makes ServerFilling-Gittins of ServerFilling-SRPT.",
-			"ServerFilling-SRPT and -Gittins (Grosof, Scully, Harchol-Balter and Scheller-Wolf, Optimal scheduling in the multiserver-job" +
-				" model under heavy traffic, SIGMETRICS 2023), for one pool of GPUs and needs that are powers of two; own: several servers," +
-				" for which a job that finds no place gives way, any needs, and `quantum` and `gain`", needsEstimates,
+			"ServerFilling-SRPT and -Gittins (Grosof, Scully, Harchol-Balter and Scheller-Wolf, Optimal scheduling in the" +
+				" multiserver-job model under heavy traffic, SIGMETRICS 2023), for one pool of GPUs and needs that are powers of two;" +
+				" own: several servers, for which a job that finds no place gives way, any needs, and `quantum` and `gain`", needsEstimates,
 			preemptiveOf(&preemptive{order: serviceLeft, plan: plan{filling: true}}, bestFit),
 		},
 		{

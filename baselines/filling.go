@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// filled returns the tickets in the order of ServerFilling. The candidates are the first jobs whose needs add up to all GPUs of the
-// cluster, or more. Those of them that need most GPUs come first. If needs are powers of two, and so is the number of GPUs, these
-// jobs fill all GPUs (Grosof, Harchol-Balter and Scheller-Wolf, WCFS: a new framework for analyzing multiserver systems, Queueing
-// Systems 102, 2022).
+// filled returns the tickets in the order of ServerFilling. The candidates are the first jobs whose needs add up to all GPUs
+// of the cluster, or more. Those of them that need most GPUs come first. If needs are powers of two, and so is the number of
+// GPUs, these jobs fill all GPUs (Grosof, Harchol-Balter and Scheller-Wolf, WCFS: a new framework for analyzing multiserver
+// systems, Queueing Systems 102, 2022).
 //
-// The source has one pool of servers and jobs that need nothing else, so that the candidates that come first fill it. Here, where
-// they may not, the other jobs follow in their order. Candidates are counted without the jobs that found no servers in this
-// decision. Running jobs that may not be stopped yet stay ahead of all others.
+// The source has one pool of servers and jobs that need nothing else, so that the candidates that come first fill it. Here,
+// where they may not, the other jobs follow in their order. Candidates are counted without the jobs that found no servers in
+// this decision. Running jobs that may not be stopped yet stay ahead of all others.
 func (p *plan) filled(s *cluster.View) []ticket {
 	p.prefix = append(p.prefix[:0], p.tickets...)
 	need := func(t ticket) int64 { return p.needs(s, t.job, s.Phase(t.job) == cluster.Running).GPUMilli }

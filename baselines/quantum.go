@@ -7,12 +7,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// quantum keeps jobs from being stopped where that does not pay, by two rules. It learns how long restarts take by watching jobs,
-// so that it needs to be told nothing.
+// quantum keeps jobs from being stopped where that does not pay, by two rules. It learns how long restarts take by watching
+// jobs, so that it needs to be told nothing.
 //
-// A job that was started is not stopped before the start has paid: before the job has run for times as long as a restart takes. If
-// stops cost jobs their work, a job that has lost some also runs until it has done twice as much. So it loses work only a few
-// times.
+// A job that was started is not stopped before the start has paid: before the job has run for times as long as a restart
+// takes. If stops cost jobs their work, a job that has lost some also runs until it has done twice as much. So it loses work
+// only a few times.
 //
 // After that, a running job is stopped only for a waiting one that is ahead of it by more than gain restarts. Such a cost of
 // switching is charged to the job that would be switched to in the index policies of Asawa and Teneketzis (Multi-armed bandits
@@ -34,7 +34,8 @@ const (
 	predictedGain    = 4
 )
 
-// chosen returns the setting if it is at least 0. Otherwise it returns predicted if run times are predicted, and 0 if they are told.
+// chosen returns the setting if it is at least 0. Otherwise it returns predicted if run times are predicted, and 0 if they are
+// told.
 func chosen(setting float64, s *cluster.View, predicted float64) float64 {
 	switch {
 	case setting >= 0:
@@ -123,7 +124,7 @@ func (s *Settings) quantum(q *quantum) {
 	s.Float(&q.times, "quantum", -1, 1000, "a job runs for so many times what restarts take before it is stopped; with 0 it may be"+
 		" stopped at once"+predicted,
 		"own choice; the 4 of las by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
-	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer by"+
-		" so many times what restarts take"+predicted,
+	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer"+
+		" by so many times what restarts take"+predicted,
 		"cost of switching after Asawa and Teneketzis (IEEE TAC 1996); the 4 by validation windows of Philly and of its mix with Venus")
 }
