@@ -104,7 +104,7 @@ func (l *Speeds) slot(name string) int {
 	return -1
 }
 
-// A typeBelief says what is believed of a GPU type before anything was measured on it: how fast a job runs there, relative to
+// gpuBelief says what is believed of a GPU type before anything was measured on it: how fast a job runs there, relative to
 // the V100, and the standard deviation of the logarithm.
 type gpuBelief struct {
 	ratio, deviation float64
@@ -130,23 +130,55 @@ func typeSpeed(name string) gpuBelief {
 	return gpuBelief{ratio: 1, deviation: 0.5}
 }
 
+// What is known of coefficients before anything was measured in the cluster: about the means over the published profiles of
+// models, weighted by how often the training windows of the built-in scenarios train each, and how far models differ from the
+// mean. CPU is after Synergy (OSDI 2022), workers after Pollux (OSDI 2021), shared GPUs after Gavel (OSDI 2020). Parts that no
+// profile covers are own choices.
+var (
+	cpuMeans      = [cpuParts]float64{0.85, 0.65, 0.6, 0.55, 0.4, 0.15, 0.05, 0}
+	cpuDeviations = [cpuParts]float64{0.2, 0.4, 0.4, 0.4, 0.35, 0.2, 0.15, 0.1}
+	workerMeans   = [wParts]float64{-0.3, -0.2, -0.3, -0.8, -0.5}
+)
+
+const (
+	cautionDeviation = 0.5 // of the parts of CPU below what the job asked for
+	workerDeviation  = 0.25
+	sharedMean       = -0.45
+	sharedDeviation  = 0.4
+	mixedMean        = -0.36 // a gang on several types runs at 0.7 times the mean: Lyra (EuroSys 2023, §7.1)
+	spreadMean       = -0.5  // own choice, as are the numbers below
+	others           = 0.3   // deviation of the other coefficients
+	memoryDeviation  = 0.1
+	cautiousShared   = -0.7 // mean of shared GPUs without learning: half as fast
+	correlation      = 0.7  // correlation of the parts of CPU, and of those of workers
+)
+
 // prior returns the means and standard deviations of the coefficients of a job with the given request before anything was
-// measured. It is cautious: a worker that gets less CPU than it asked for is slower in proportion, one that gets more is not
-// faster, more workers bring nothing, and two jobs that share a GPU are about half as fast. A share of a GPU limits the memory
-// of a job but not its speed, as where GPUs are time-sliced.
+// measured.
+//
+// Without learning they are cautious: a worker that gets less CPU than it asked for is slower in proportion, one that gets more
+// is not faster, more workers bring nothing, and two jobs that share a GPU are half as fast. With learning they are as
+// published, except that a worker that gets less CPU than it asked for is still believed to be slower in proportion. A share of
+// a GPU limits the memory of a job but not its speed, as where GPUs are time-sliced.
 func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 	for i := range cpuParts {
-		mean[cpuAt+i] = below(cpuEdges[i], cpuEdges[i+1], float64(cpuMilli)/1000)
-		sd[cpuAt+i] = 0.5
+		less := below(cpuEdges[i], cpuEdges[i+1], float64(cpuMilli)/1000)
+		mean[cpuAt+i], sd[cpuAt+i] = less, less*cautionDeviation+(1-less)*cpuDeviations[i]
+		if l.learns {
+			mean[cpuAt+i] += (1 - less) * cpuMeans[i]
+		}
 	}
-	sd[memAt], sd[shareAt] = 0.1, 0.3
 	for i := range wParts {
-		mean[workersAt+i] = below(workerEdges[i], workerEdges[i+1], float64(workers)) - 1
-		sd[workersAt+i] = 0.4
+		mean[workersAt+i], sd[workersAt+i] = below(workerEdges[i], workerEdges[i+1], float64(workers))-1, workerDeviation
 	}
-	mean[spreadAt], sd[spreadAt] = -0.5, 0.3
-	mean[sharedAt], sd[sharedAt] = -0.7, 0.4
-	mean[mixedAt], sd[mixedAt] = math.Log(0.7), 0.3
+	mean[sharedAt], sd[sharedAt] = cautiousShared, sharedDeviation
+	if l.learns {
+		copy(mean[workersAt:], workerMeans[:])
+		mean[sharedAt] = sharedMean
+	}
+	sd[memAt], sd[shareAt] = memoryDeviation, others
+	mean[spreadAt], sd[spreadAt] = spreadMean, others
+	mean[mixedAt], sd[mixedAt] = mixedMean, others
 	for i, name := range l.types {
 		b := typeSpeed(name)
 		mean[typesAt+i], sd[typesAt+i] = math.Log(b.ratio), b.deviation
@@ -155,6 +187,24 @@ func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 		sd[typesAt+i] = 1 // no reading has it
 	}
 	return mean, sd
+}
+
+// correlated returns the covariance of coefficients with the given standard deviations. How much CPU brings in one part tells
+// how much it brings in the others, and so it is with workers.
+func correlated(sd *vector) (v matrix) {
+	for i, s := range sd {
+		v[i][i] = s * s
+	}
+	for _, block := range [][2]int{{cpuAt, cpuParts}, {workersAt, wParts}} {
+		for i := block[0]; i < block[0]+block[1]; i++ {
+			for k := block[0]; k < block[0]+block[1]; k++ {
+				if i != k {
+					v[i][k] = correlation * sd[i] * sd[k]
+				}
+			}
+		}
+	}
+	return v
 }
 
 // below returns which part of the interval from lo to hi, in logarithms, is below x.
@@ -169,17 +219,21 @@ func below(lo, hi, x float64) float64 {
 // Those of a job differ from those of its model (or user) by as much again.
 var deviation = func() (sd vector) {
 	for i := range cpuParts {
-		sd[cpuAt+i] = 0.3
+		sd[cpuAt+i] = 0.7 * cpuDeviations[i]
 	}
 	sd[memAt], sd[shareAt] = 0.05, 0.1
 	for i := range wParts {
-		sd[workersAt+i] = 0.15
+		sd[workersAt+i] = 0.12
 	}
 	for i := spreadAt; i < effects; i++ {
 		sd[i] = 0.2
 	}
+	sd[sharedAt] = 0.25
 	return sd
 }()
+
+// variation is their covariance.
+var variation = correlated(&deviation)
 
 // bounds returns those of a coefficient that hold for every job: CPU, memory and share do not slow it down and bring at most as
 // much as they grow; workers do not speed each other up; spread, shared or mixed GPUs do not speed it up.

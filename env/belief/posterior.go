@@ -69,15 +69,12 @@ func grown(now, then *[4]int64) bool {
 // variance by which the next one differs from it, is the prior of the next.
 func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	mean, sd := l.prior(key.cpuMilli, key.workers)
-	b.covariance = matrix{}
+	b.covariance = correlated(&sd)
 	v := &b.covariance
-	for i, s := range sd {
-		v[i][i] = s * s
-	}
 	for i, e := range j.known[:len(j.circles)] {
 		v.widen(j.weights[i])
 		if e != nil {
-			e.update(&mean, v, i == 0)
+			e.update(&mean, v)
 		}
 	}
 	v.widen(j.weights[len(j.circles)])
@@ -90,21 +87,17 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 
 // widen adds the variances in deviation, times a weight.
 func (m *matrix) widen(weight float64) {
-	for i, sd := range deviation {
-		m[i][i] += weight * sd * sd
+	for i := range m {
+		for k := range m {
+			m[i][k] += weight * variation[i][k]
+		}
 	}
 }
 
-// update replaces a normal prior of the coefficients by their posterior. The parameter diagonal says whether v is diagonal.
-func (e *evidence) update(mean *vector, v *matrix, diagonal bool) {
+// update replaces a normal prior of the coefficients by their posterior.
+func (e *evidence) update(mean *vector, v *matrix) {
 	var q matrix
-	if diagonal {
-		for i := range q {
-			q[i][i] = 1 / v[i][i]
-		}
-	} else {
-		v.invert(&q)
-	}
+	v.invert(&q)
 	var pull vector
 	for i := range q {
 		pull[i] = e.pull[i] + q[i].times(mean)

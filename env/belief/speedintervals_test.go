@@ -13,9 +13,13 @@ import (
 type world struct{ *rand.Rand }
 
 func (w world) near(mean, sd *vector, weight float64) vector {
-	c := *mean
-	for i, s := range sd {
-		c[i] += math.Sqrt(weight) * s * w.NormFloat64()
+	c, f := *mean, correlated(sd)
+	f.factor()
+	for k := range f {
+		z := math.Sqrt(weight) * w.NormFloat64()
+		for i := k; i < effects; i++ {
+			c[i] += f[i][k] * z
+		}
 	}
 	return c
 }

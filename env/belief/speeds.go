@@ -38,8 +38,9 @@ type Speeds struct {
 	made    int             // number of times that circles or their evidence were made or forgotten
 }
 
-// NewSpeeds returns a belief that has seen no reading. If learns is false, it ignores readings and stays with its cautious
-// prior: a job that gets less than it asked for is slower in proportion, and one that gets more is not faster.
+// NewSpeeds returns a belief that has seen no reading. If learns is true, it begins with what published profiles of models say on
+// average. If learns is false, it ignores readings and stays cautious: a job that gets less than it asked for is slower in
+// proportion, and one that gets more is not faster.
 func NewSpeeds(learns bool) *Speeds {
 	return &Speeds{
 		learns: learns, circles: map[circle]*evidence{}, units: map[circle]*units{}, jobs: map[string]*measured{},
@@ -141,7 +142,9 @@ func (x *vector) towards(another *vector, count int64) {
 func (l *Speeds) teach(j *measured, d *difference) {
 	spread := 0.0
 	for i, v := range d.x {
-		spread += v * v * deviation[i] * deviation[i]
+		if v != 0 {
+			spread += v * variation[i].times(&d.x)
+		}
 	}
 	weight := 0.0
 	for i := len(j.circles) - 1; i >= 0; i-- {
@@ -229,7 +232,7 @@ func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configura
 
 // bounded is the standard deviation of the effect of CPU relative to that of the normal distribution, which also contains
 // effects that are impossible (see sensible).
-const bounded = 0.53
+const bounded = 0.68
 
 // Bounds of the logarithm of a speed.
 const slowest, fastest = -8.0, 16.0
