@@ -25,7 +25,8 @@ type knower struct {
 	speeds *belief.Speeds
 }
 
-// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it; nil for nothing.
+// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it; nil for
+// nothing.
 type before struct{ times, speeds []byte }
 
 // knowing is what the options of KnowSuffix set.

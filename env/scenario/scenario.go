@@ -179,7 +179,8 @@ func (s *Scenario) SimConfig() (sim.Config, error) {
 	spec.NoPreemption = s.Preempt == Forbidden
 	s.Inference.extend(&spec, s.Cluster.ServersPerRack)
 	return sim.Config{
-		Cluster: spec, Physics: model, Phases: s.Phases.seeded(s.Workload.Seed), Hidden: s.Told.hidden(), Horizon: s.Horizon, Grace: s.Inference.grace(),
+		Cluster: spec, Physics: model, Phases: s.Phases.seeded(s.Workload.Seed), Hidden: s.Told.hidden(),
+		Horizon: s.Horizon, Grace: s.Inference.grace(),
 		Restart: sim.Restart{
 			Preempt: s.PreemptOverhead, Migrate: s.MigrateOverhead, Resize: s.ResizeOverhead,
 			FromScratch: s.Restart == FromScratch, Interval: s.CheckpointInterval, Save: s.CheckpointSave,

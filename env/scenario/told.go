@@ -52,7 +52,8 @@ func (t *Told) validate(p *problems) {
 		}
 		p.want(slices.Contains(ok, k.value), "told.%s %q, want one of %s", k.key, k.value, strings.Join(names, ", "))
 	}
-	p.want(t.Models == Truth || t.Speeds != Truth, "told.models %q with true told.speeds, want both or only the speeds hidden", t.Models)
+	p.want(t.Models == Truth || t.Speeds != Truth,
+		"told.models %q with true told.speeds, want both or only the speeds hidden", t.Models)
 }
 
 // hidden returns what the simulator does not tell schedulers.

@@ -25,8 +25,8 @@ func (e *Episode) New() (*Sim, error) {
 	return s, s.warmUp(e.Running)
 }
 
-// Tell lets schedulers know the true run times of the episode, the true speeds and models, or both, whatever was hidden. Use it for a policy
-// that is a reference for others. Jobs that run from the beginning keep their ages.
+// Tell lets schedulers know the true run times of the episode, the true speeds and models, or both, whatever was hidden. Use it
+// for a policy that is a reference for others. Jobs that run from the beginning keep their ages.
 func (e *Episode) Tell(times, speeds bool) {
 	if speeds {
 		e.Config.Hidden, e.Config.Misprofile = Hidden{}, physics.Misprofile{}

@@ -19,8 +19,8 @@ type Hidden struct {
 	// they have run. A job that loses work loses the same fraction of that time. No event tells that a job's speed has changed.
 	// Readings still tell throughputs.
 	Speeds bool
-	// Models selects what schedulers know of the models that jobs train. Names are hidden only if speeds are: jobs of which schedulers
-	// know the same must have the same profile.
+	// Models selects what schedulers know of the models that jobs train. Names are hidden only if speeds are: jobs of which
+	// schedulers know the same must have the same profile.
 	Models Naming
 }
 

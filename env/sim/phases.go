@@ -10,8 +10,8 @@ import (
 )
 
 // Phases makes jobs change their speed as they go, as training jobs do that evaluate, load or save between epochs. The work of a
-// job consists of phases of Every each. In each of them the speed of the job is multiplied by a factor, uniform between Slowest and
-// 1, drawn from Seed, the job's name and the number of the phase. The zero value changes no speed.
+// job consists of phases of Every each. In each of them the speed of the job is multiplied by a factor, uniform between Slowest
+// and 1, drawn from Seed, the job's name and the number of the phase. The zero value changes no speed.
 //
 // No profile contains the factors, and no change of phase causes a decision. A scheduler that is told speeds sees the new rate of
 // the job at its next decision, with an event of kind Respeed. A job takes longer than its isolated run time then, even alone and

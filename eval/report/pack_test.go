@@ -250,6 +250,11 @@ func TestSchedulesOfDifferentJobsAreAnError(t *testing.T) {
 	if _, err := packSchedules([]*sim.Log{a, b}); err == nil {
 		t.Error("no error for fewer jobs")
 	}
+	b.Jobs = slices.Clone(a.Jobs)
+	b.Jobs[3].Estimate++
+	if _, err := packSchedules([]*sim.Log{a, b}); err != nil {
+		t.Errorf("policies that are told other run times: %v, want no error", err)
+	}
 }
 
 // TestPackKeepsNumbers checks that numbers of every width are read back unchanged.
