@@ -186,7 +186,7 @@ KNOW_TIMES := times fjf,srsf:place=compact,srsf+menu+move \
 know_menu     := srsf+menu+move+know
 KNOW_SPEEDS := speeds srsf:place=compact+know:speed=none \
   venus-load110-weak-moldable-warm-untold-v1,mixed-load150-weak-moldable-warm-untold-v1,hetero-warm-venus-untold-v1 \
-  --policies srsf:place=compact+know:speed=none,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=truth,$(know_menu):speed=truth:time=truth
+  --policies srsf:place=compact+know:speed=none,srsf:place=compact+know:speed=truth,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=truth,$(know_menu):speed=truth:time=truth
 KNOW_WORLDS := worlds fjf \
   newcomers-venus-untold-v1,nopreempt-venus-untold-v1,gangs-venus-untold-v1,varied-venus-untold-v1,phases-venus-untold-v1 \
   --policies fjf,las:place=compact,srsf:place=compact+know:speed=none,serverfilling:place=compact+know:speed=none,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=fit:seen=training:time=history,$(know_menu):speed=truth,$(know_menu):speed=fit:seen=training:time=truth,$(know_menu):speed=truth:time=truth

@@ -40,11 +40,13 @@ type knowing struct {
 	net   *belief.Network // of timeLearned
 }
 
-// Values of the option time beside the kinds of learners, and of the option speed.
+// Values of the options time and by beside the kinds and ranks of learners, and of the option speed.
 const (
 	timeLearned belief.Kind = "learned" // a belief.History that a network corrects
 	timeTold    belief.Kind = "told"
 	timeTruth   belief.Kind = "truth"
+
+	byUsual belief.Rank = "usual" // the Gittins rank, or the mean where jobs cannot be stopped
 
 	speedTold  knownSpeeds = "told"
 	speedTruth knownSpeeds = "truth"
@@ -80,7 +82,7 @@ func knowers() Baseline {
 
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
-	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: belief.Gittins, step: time.Minute}
+	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: byUsual, step: time.Minute}
 	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeLearned, timeTold, timeTruth},
 		"run times by the age of a job alone; by its user and its number of workers, too; as a network corrects the latter; as the"+
 			" scenario tells them; or, as a reference that no cluster has, true ones (in eval and headroom)",
@@ -96,8 +98,9 @@ func knows(s *option.Set) *knowing {
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
 			"; with speed=fit from the readings of some of its windows",
 		"own choice")
-	option.Choice(s, &k.by, "by", []belief.Rank{belief.Mean, belief.Gittins, belief.Median},
-		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median",
+	option.Choice(s, &k.by, "by", []belief.Rank{byUsual, belief.Mean, belief.Gittins, belief.Median},
+		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median; usual is the"+
+			" Gittins rank, or the mean where nothing can be stopped: there a start counts for as long as the job runs",
 		"own choice, by validation windows of Venus, Philly and their mix")
 	s.Duration(&k.step, "step", "the least time between two decisions that are made only because predictions changed", "own choice")
 	return k
@@ -220,6 +223,12 @@ func (p *knower) Schedule(tx *cluster.Txn) error {
 	}
 	for _, id := range s.Running() {
 		p.times.Runs(s.Spec(id), s.Age(id))
+	}
+	if p.by == byUsual {
+		p.times.By(belief.Gittins)
+		if s.NoPreemption() {
+			p.times.By(belief.Mean)
+		}
 	}
 	tx.Believe(p.times)
 	defer tx.Believe(nil)

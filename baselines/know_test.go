@@ -156,3 +156,26 @@ func TestKnowLearned(t *testing.T) {
 		}
 	}
 }
+
+// TestUsualRank checks that without by= the Gittins rank stands for the time left, and the mean where nothing can be stopped.
+func TestUsualRank(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		tell := func(name string) string {
+			cfg, jobs := known()
+			cfg.Cluster.NoPreemption = forbidden
+			s, err := New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tells(t, cfg, jobs, s)
+		}
+		gittins, mean, usual := tell("sjf+know:by=gittins"), tell("sjf+know:by=mean"), tell("sjf+know")
+		want := gittins
+		if forbidden {
+			want = mean
+		}
+		if gittins == mean || usual != want {
+			t.Errorf("preemption forbidden %v: it decides\n%s\nthe Gittins rank\n%s\nthe mean\n%s", forbidden, usual, gittins, mean)
+		}
+	}
+}

@@ -16,6 +16,9 @@ const (
 	Median  Rank = "median"  // the remaining time that the job exceeds as likely as not
 )
 
+// By selects what Left returns from now on.
+func (l *Learner) By(by Rank) { l.by = by }
+
 // Left returns how much work a job that has done the work age without ending still has to do by the learner's Rank, at least 1
 // ns, and the age, greater than age, at which to ask again because the answer changes then although no job has ended. It is
 // cluster.Never if the answer does not change.
