@@ -29,7 +29,10 @@ func newScenarioLsCmd(a *app) *cobra.Command {
 		Long: cmdline.Long(`
 Lists the built-in scenarios with a line about each. A family is one line: its scenarios differ in load, interference on
 shared GPUs and elasticity, from which their names are built; --all lists each of them. --measure plays the test windows of
-each scenario under sjfskip and adds the share of the mean JCT that jobs wait.`),
+each scenario under sjfskip and adds the share of the mean JCT that jobs wait.
+
+A scenario NAME-v1 gives schedulers full information, unless its card says otherwise. Each also goes by NAME-untold-v1: the same
+scenario, whose schedulers are told neither run times nor speeds nor models.`),
 		Example: "  clustergym scenario ls\n  clustergym scenario ls --all --measure",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runScenarioLs(cmd.Context(), a, opts) },
