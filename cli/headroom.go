@@ -62,7 +62,7 @@ The bounds are strict, but loose under overload. docs/headroom.md explains how t
 scenario.
 
 Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
-scenario has an inference pool. Rivals that fail, for example because estimates are missing that they need, are left out with
+scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals that fail, for example because estimates are missing that they need, are left out with
 a note. Equal command lines print equal results.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
@@ -217,7 +217,14 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 		}
 	}
 	p := headroom.Plan{Suite: suite, Effort: o.effort, Wider: o.wider, Workers: o.workers}
-	p.Rivals, err = o.findRivals(a, s.Inference.Servers > 0, given)
+	suffix := ""
+	if s.Told.Speeds == scenario.Nothing {
+		suffix = baselines.KnowSuffix + ":speed=fit"
+	}
+	if s.Inference.Servers > 0 {
+		suffix += baselines.LoanSuffix
+	}
+	p.Rivals, err = o.findRivals(a, suffix, given)
 	return p, err
 }
 
@@ -233,9 +240,9 @@ func spread(n, some int) []int {
 	return all
 }
 
-// findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the loan
-// suffix if the scenario can lend servers.
-func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string) bool) ([]headroom.Rival, error) {
+// findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the suffix
+// to the others that do not have it.
+func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag string) bool) ([]headroom.Rival, error) {
 	from := a.fitter()
 	var all []headroom.Rival
 	named := map[string]bool{}
@@ -251,8 +258,8 @@ func (o *headroomOptions) findRivals(a *app, loans bool, given func(flag string)
 			if name == "" || !given(list.flag) && !baselines.Known(name) {
 				continue
 			}
-			if !given(list.flag) && loans && !strings.Contains(name, baselines.LoanSuffix) {
-				name += baselines.LoanSuffix
+			if !given(list.flag) && !strings.HasSuffix(name, suffix) {
+				name += suffix
 			}
 			p, err := from.Load(name)
 			if err != nil {

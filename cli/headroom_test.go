@@ -63,6 +63,8 @@ func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 		"--rivals", "sjfskip,las", "--menu-rivals", "las+menu", "--look-ahead", "",
 	}
 	contains(t, must(t, blind...).out, "fixed demand  las", "Left out, as they fail here: sjfskip (", "One window bounds no difference")
+	contains(t, must(t, "headroom", "-s", "embedded-small-untold-v1", "--windows", "1", "--effort", "0", "--look-ahead", "").out,
+		"+know:speed=fit", "srsf+menu+move+know:speed=fit")
 	contains(t, must(t, "headroom", "-s", "loaning-small-v1", "--windows", "1", "--effort", "0", "--menu-rivals", "srtf+menu",
 		"--look-ahead", "").out, "sjfskip+loan", "same menu     srtf+menu ")
 }
