@@ -215,15 +215,38 @@ func (l *Speeds) compare(j *measured, spec *cluster.JobSpec, x *vector, y float6
 // The speed of the job as it asked, alone on V100, is 1. Only the size of the largest server is taken from the View.
 func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64) {
 	x, mean, variance := l.relative(s, spec, c)
-	if x != (vector{}) {
+	return l.interval(spec, &x, mean, variance)
+}
+
+// Next returns what is believed of the logarithm of the next reading of a job, if it runs in a configuration then: its mean and its
+// standard deviation, with the noise of readings. It starts from the mean of the earlier readings of the job; ok is false if there
+// are none. Only the size of the largest server is taken from the View.
+func (l *Speeds) Next(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64, ok bool) {
+	j := l.job(spec)
+	if j.count == 0 {
+		return 0, 0, false
+	}
+	x, alone, variance := l.described(s.MostGPUs(), c)
+	for i := range x {
+		x[i] -= j.x[i]
+	}
+	mean, sd = l.interval(spec, &x, alone, variance+readingVariance*(1+1/float64(j.count)))
+	return mean + j.y + math.Log(float64(max(c.Workers, 1))), sd, true
+}
+
+// interval returns the mean and the standard deviation of the effects x of a job together with an independent number of the given
+// mean and variance.
+func (l *Speeds) interval(spec *cluster.JobSpec, x *vector, mean, variance float64) (float64, float64) {
+	if *x != (vector{}) {
 		b := l.of(l.job(spec), spec)
 		mean += x.times(&b.mean)
+		wide := *x
 		for i := range cpuParts {
-			x[cpuAt+i] *= bounded
+			wide[cpuAt+i] *= bounded
 		}
-		for i, v := range x {
+		for i, v := range wide {
 			if v != 0 {
-				variance += v * b.covariance[i].times(&x)
+				variance += v * b.covariance[i].times(&wide)
 			}
 		}
 	}
