@@ -146,8 +146,9 @@ const (
 	sharedMean       = -0.45
 	sharedDeviation  = 0.4
 	mixedMean        = -0.36 // a gang on several types runs at 0.7 times the mean: Lyra (EuroSys 2023, §7.1)
-	spreadMean       = -0.5  // own choice, as are the numbers below
-	others           = 0.3   // deviation of the other coefficients
+	spreadMean       = -2    // by training windows of Venus, as spreadDeviation and the deviation of spread below
+	spreadDeviation  = 1.5
+	others           = 0.3 // deviation of the other coefficients; own choice, as are the numbers below
 	memoryDeviation  = 0.1
 	cautiousShared   = -0.7 // mean of shared GPUs without learning: half as fast
 	correlation      = 0.7  // correlation of the parts of CPU, and of those of workers
@@ -177,7 +178,7 @@ func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 		mean[sharedAt] = sharedMean
 	}
 	sd[memAt], sd[shareAt] = memoryDeviation, others
-	mean[spreadAt], sd[spreadAt] = spreadMean, others
+	mean[spreadAt], sd[spreadAt] = spreadMean, spreadDeviation
 	mean[mixedAt], sd[mixedAt] = mixedMean, others
 	for i, name := range l.types {
 		b := typeSpeed(name)
@@ -228,7 +229,7 @@ var deviation = func() (sd vector) {
 	for i := spreadAt; i < effects; i++ {
 		sd[i] = 0.2
 	}
-	sd[sharedAt] = 0.25
+	sd[spreadAt], sd[sharedAt] = 1, 0.25
 	return sd
 }()
 

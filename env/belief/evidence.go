@@ -71,6 +71,13 @@ const (
 	unitVariance    = 0.05 * 0.05
 )
 
+// placedVariance is the variance of the logarithm of speed between the ways in which a gang lies on more servers than it needs,
+// which the effects do not tell apart, where the effect of spread is 1; it is proportional to the effect.
+const placedVariance = 0.2
+
+// noise returns the variance of the logarithm of a reading in a configuration with these effects.
+func noise(x *vector) float64 { return readingVariance + placedVariance*x[spreadAt] }
+
 // units is the mean of the first readings of the jobs of a circle. They can be compared only if throughput has the same unit,
 // which holds if all of them train one model. Whether it does shows in how far apart they are.
 type units struct {

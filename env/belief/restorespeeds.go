@@ -262,7 +262,7 @@ func (p *speedsParser) difference() (d difference) {
 		case "y":
 			d.y = p.number(-2*maxLog, 2*maxLog)
 		case "variance":
-			d.variance = p.number(readingVariance, 2*readingVariance)
+			d.variance = p.number(readingVariance, 2*(readingVariance+placedVariance))
 		}
 	})
 	return d

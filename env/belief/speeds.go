@@ -110,7 +110,7 @@ func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *c
 	x, _, _ := l.described(perServer, &r.Configuration)
 	y := math.Log(r.Speed / float64(max(r.Workers, 1)))
 	if j.count > 0 {
-		d := difference{x, y - j.y, readingVariance * (1 + 1/float64(j.count))}
+		d := difference{x, y - j.y, noise(&x) + noise(&j.x)/float64(j.count)}
 		for i := range d.x {
 			d.x[i] -= j.x[i]
 		}
@@ -215,7 +215,7 @@ func (l *Speeds) compare(j *measured, spec *cluster.JobSpec, x *vector, y float6
 // The speed of the job as it asked, alone on V100, is 1. Only the size of the largest server is taken from the View.
 func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64) {
 	x, mean, variance := l.relative(s, spec, c)
-	return l.interval(spec, &x, mean, variance)
+	return l.interval(spec, &x, mean, variance+placedVariance*x[spreadAt]) // as it asked, it is not spread
 }
 
 // Next returns what is believed of the logarithm of the next reading of a job, if it runs in a configuration then: its mean and its
@@ -227,10 +227,11 @@ func (l *Speeds) Next(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configu
 		return 0, 0, false
 	}
 	x, alone, variance := l.described(s.MostGPUs(), c)
+	variance += noise(&x) + noise(&j.x)/float64(j.count)
 	for i := range x {
 		x[i] -= j.x[i]
 	}
-	mean, sd = l.interval(spec, &x, alone, variance+readingVariance*(1+1/float64(j.count)))
+	mean, sd = l.interval(spec, &x, alone, variance)
 	return mean + j.y + math.Log(float64(max(c.Workers, 1))), sd, true
 }
 
