@@ -1,6 +1,10 @@
 package belief
 
-import "time"
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
 
 // level says which jobs a set of similar jobs contains: all, or those that share the number of workers, the user, or both. The
 // levels are in the order in which a history goes from all jobs to the most similar ones.
@@ -42,6 +46,18 @@ type set struct {
 	jobs [Bins]float64 // weight of jobs that ended in each bin
 	sum  float64       // of jobs, in their order
 	last int64         // the job that ended last: how many had ended with it
+}
+
+// Counted returns the number of jobs in the narrowest set of jobs similar to the given one in which any has ended. Earlier jobs
+// count as less than one, so that the number has a limit, which differs by set. It is 0 if no job has ended.
+func (l *Learner) Counted(spec *cluster.JobSpec) float64 {
+	w := l.who(spec)
+	for i := l.tuning.levels - 1; i >= 0; i-- {
+		if k, ok := w.key(level(i)); ok && l.sets[k] != nil {
+			return l.sets[k].sum
+		}
+	}
+	return 0
 }
 
 // add learns that a job ended in a bin. The weight 1 of the job is spread over the bins within reach, in a triangle; what would

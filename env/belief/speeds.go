@@ -68,6 +68,9 @@ func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
 	}
 }
 
+// Learned returns the number of readings learned from.
+func (l *Speeds) Learned() int64 { return l.read }
+
 // Observe learns from all readings that came since the last decision, job by job in the order of their ids: those of running jobs
 // and of jobs that have just ended or been interrupted.
 func (l *Speeds) Observe(tx *cluster.Txn) {
