@@ -98,27 +98,46 @@ func runReplay(a *app, opts replayOptions) error {
 
 // replay reads a log, from standard input if the path is "-", and replays it.
 func replay(a *app, path string, verify bool) (*sim.Log, error) {
+	var log *sim.Log
+	err := withLog(a, path, func(in io.Reader) (err error) {
+		log, err = replayFrom(in, verify)
+		return err
+	})
+	return log, err
+}
+
+// readLog reads a log, from standard input if the path is "-".
+func readLog(a *app, path string) (*sim.Log, error) {
+	var log *sim.Log
+	err := withLog(a, path, func(in io.Reader) (err error) {
+		log, err = sim.ReadLog(in)
+		return err
+	})
+	return log, err
+}
+
+// withLog calls read with the text of a log, from standard input if the path is "-".
+func withLog(a *app, path string, read func(io.Reader) error) error {
 	in := a.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("read log: %w", err)
+			return fmt.Errorf("read log: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
-	log, err := replayFrom(in, verify)
+	in, err := unpack.NewReader(in, maxLogText, errLogText)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: read log: %w", path, err)
 	}
-	return log, nil
+	if err := read(in); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 func replayFrom(in io.Reader, verify bool) (*sim.Log, error) {
-	in, err := unpack.NewReader(in, maxLogText, errLogText)
-	if err != nil {
-		return nil, fmt.Errorf("read log: %w", err)
-	}
 	var text bytes.Buffer
 	if verify {
 		in = io.TeeReader(in, &text)

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+var updateBeliefs = flag.Bool("update-beliefs", false, "rewrite testdata/beliefs")
+
+// untoldLog returns the event log of a window of a small scenario that tells nothing.
+func untoldLog(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, "eval", "-s", "embedded-physics-untold-v1", "-p", "las+menu+move", "--baseline", "las+menu+move", "--windows", "1",
+		"--seeds", "1", "--figures", "none", "-q", "-o", dir)
+	logs, err := filepath.Glob(filepath.Join(dir, "schedules", "*.gz"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q, %v", logs, err)
+	}
+	return logs[0]
+}
+
+// TestBeliefs checks the text, the keys of the JSON, and the picture.
+func TestBeliefs(t *testing.T) {
+	log := untoldLog(t)
+	picture := filepath.Join(t.TempDir(), "new", "b.svg")
+	for _, c := range []struct {
+		name string
+		args []string
+		keys []string
+	}{
+		{"all", []string{"--top", "4", "--plot", picture}, []string{"at_s", "ended", "measured", "policy", "readings", "request",
+			"run_times", "speeds"}},
+		{"user", []string{"--user", "user-1", "--time", "age", "--at", "20h"}, nil},
+		{"job", []string{"--job", "4223", "--at", "12h", "--plot", picture}, []string{"at_s", "cpu_milli", "gpu_milli", "job", "left",
+			"measured", "mem_mib", "policy", "ran_s", "readings", "speeds", "state", "submit_s", "user", "workers"}},
+	} {
+		args := append([]string{"beliefs", log}, c.args...)
+		got := must(t, args...).out
+		path := filepath.Join("testdata", "beliefs", c.name+".txt")
+		if *updateBeliefs {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := read(t, path); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, want)
+		}
+		if c.keys == nil {
+			continue
+		}
+		if got := keys(t, must(t, append(args, "--json")...).out); !slices.Equal(got, c.keys) {
+			t.Errorf("%s: keys %q, want %q", c.name, got, c.keys)
+		}
+		contains(t, read(t, picture), "<svg", "requested CPU", "all jobs", "80 % interval")
+		if err := os.Remove(picture); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--job", "423"}, `--job "423": no such job by 16.5d`},
+		{[]string{"--job", "4223", "--at", "1s"}, `no such job by 1s: did you mean`},
+		{[]string{"--user", "usr-1"}, `--user "usr-1": no such user by 16.5d: did you mean "user-1"?`},
+		{[]string{"--user", "user-1", "--job", "4223"}, "none of the others can be"},
+		{[]string{"--time", "learned"}, `--time "learned": want one of age, history`},
+		{[]string{"--plot", "x.gif"}, "--plot x.gif: want a name that ends in .svg, .png, .pdf"},
+		{[]string{"--at", "-1s"}, "--at -1s, --top 10: want 0 or more"},
+		{[]string{"--at", "2000h"}, "--at 2000h0m0s: the log ends at "},
+	} {
+		s := command(t, append([]string{"beliefs", log}, c.args...)...)
+		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%v: exit code %d, %s, want %q", c.args, s.code, s.talk, c.want)
+		}
+	}
+}
+
+// TestBeliefsWithoutReadings checks that a log of a trace, where nothing was measured and no user is known, is answered as such.
+func TestBeliefsWithoutReadings(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy", "fifo",
+		"--log-out", log)
+	picture := filepath.Join(t.TempDir(), "b.png")
+	contains(t, must(t, "beliefs", log, "--plot", picture).out, "all jobs", "0 readings", "measures no throughput")
+	contains(t, must(t, "beliefs", log, "--job", "1").out, "requests", "measures no throughput")
+	if s := command(t, "beliefs", log, "--user", "ann"); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "names no user") {
+		t.Errorf("exit code %d, %s", s.code, s.talk)
+	}
+	if s := command(t, "beliefs", file(t, "bad.jsonl", "{}\n")); s.code != cmdline.CodeError {
+		t.Errorf("exit code %d, %s", s.code, s.talk)
+	}
+}
