@@ -38,8 +38,8 @@ the progress of jobs by what they believe of speeds. Here it is counted as the l
 
 Without --job, a table has the predicted run time of a new job, by user: 10 % of such jobs end before the first time, half
 before the second, 90 % before the third. "counts" is the number of the most similar jobs that have ended; earlier ones count
-as less than one. A second table has the believed speed of a job in other configurations, relative to the job as requested, alone on
-V100. 80 % of speeds should be in the interval.
+as less than one. A second table has the believed speed of a job in other configurations, relative to the job as requested,
+alone on V100. 80 % of speeds should be in the interval.
 
 --job shows what was measured of a job, its believed speeds, and how much longer it is believed to run. --plot draws run times
 and the believed speed over the CPU of a worker, with readings as points. The unit of throughput is unknown: the readings of a

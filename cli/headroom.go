@@ -62,8 +62,9 @@ The bounds are strict, but loose under overload. docs/headroom.md explains how t
 scenario.
 
 Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
-scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals that fail, for example because estimates are missing that they need, are left out with
-a note. Equal command lines print equal results.`,
+scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals
+that fail, for example because estimates are missing that they need, are left out with a note. Equal command lines print
+equal results.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
@@ -240,8 +241,8 @@ func spread(n, some int) []int {
 	return all
 }
 
-// findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the suffix
-// to the others that do not have it.
+// findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the
+// suffix to the others that do not have it.
 func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag string) bool) ([]headroom.Rival, error) {
 	from := a.fitter()
 	var all []headroom.Rival

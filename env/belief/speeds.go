@@ -221,9 +221,9 @@ func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configura
 	return l.interval(spec, &x, mean, variance+placedVariance*x[spreadAt]) // as it asked, it is not spread
 }
 
-// Next returns what is believed of the logarithm of the next reading of a job, if it runs in a configuration then: its mean and its
-// standard deviation, with the noise of readings. It starts from the mean of the earlier readings of the job; ok is false if there
-// are none. Only the size of the largest server is taken from the View.
+// Next returns what is believed of the logarithm of the next reading of a job, if it runs in a configuration then: its mean and
+// its standard deviation, with the noise of readings. It starts from the mean of the earlier readings of the job; ok is false if
+// there are none. Only the size of the largest server is taken from the View.
 func (l *Speeds) Next(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64, ok bool) {
 	j := l.job(spec)
 	if j.count == 0 {
