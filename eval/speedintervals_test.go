@@ -164,8 +164,8 @@ func TestIntervalsOfReadings(t *testing.T) {
 				table += " " + total[k].String() + " |"
 			}
 			table += "\n"
-			if c := total["all"]; !(c.share() > 0.35 && c.share() < 0.9) {
-				t.Errorf("%s, warm %t: the intervals contain %v readings, want 35 to 90 %%", name, warm, c)
+			if c := total["all"]; !(c.share() > 0.5 && c.share() < 0.9) {
+				t.Errorf("%s, warm %t: the intervals contain %v readings, want 50 to 90 %%", name, warm, c)
 			}
 			t.Logf("%s, warm %t: %.1f %% below, %.1f %% above", name, warm, 100*float64(total["all"].below)/float64(total["all"].all()),
 				100*float64(total["all"].above)/float64(total["all"].all()))
