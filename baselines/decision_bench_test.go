@@ -30,27 +30,32 @@ func BenchmarkDecision(b *testing.B) {
 		for _, name := range names {
 			b.Run(name, func(b *testing.B) {
 				for b.Loop() {
-					sched, err := baselines.New(name)
-					if err != nil {
-						b.Fatal(err)
-					}
-					s, err := sim.New(cfg, jobs)
-					if err != nil {
-						b.Fatal(err)
-					}
-					w := &watched{Scheduler: sched, most: 100}
-					if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
-						b.Fatal(err)
-					}
-					n := float64(w.decisions - 1)
-					b.ReportMetric(w.first.Seconds()*1e3, "first-ms")
-					b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
-					b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
-					b.ReportMetric(float64(w.waiting), "waiting")
+					decide(b, name, cfg, jobs, 100)
 				}
 			})
 		}
 	}
+}
+
+// decide plays the given number of decisions of a baseline and reports what they cost.
+func decide(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int) {
+	sched, err := baselines.New(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := sim.New(cfg, jobs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &watched{Scheduler: sched, most: most}
+	if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
+		b.Fatal(err)
+	}
+	n := float64(w.decisions - 1)
+	b.ReportMetric(w.first.Seconds()*1e3, "first-ms")
+	b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
+	b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
+	b.ReportMetric(float64(w.waiting), "waiting")
 }
 
 // contended returns a full cluster and jobs for a queue of about the given length, which it keeps.

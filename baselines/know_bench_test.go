@@ -1,12 +1,9 @@
 package baselines_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
@@ -18,22 +15,7 @@ func BenchmarkKnow(b *testing.B) {
 	for _, name := range []string{"srsf+menu+move", "srsf+menu+move+know", "srsf+menu+move+know:speed=fit"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				sched, err := baselines.New(name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				s, err := sim.New(cfg, jobs)
-				if err != nil {
-					b.Fatal(err)
-				}
-				w := &watched{Scheduler: sched, most: 300}
-				if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
-					b.Fatal(err)
-				}
-				n := float64(w.decisions - 1)
-				b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
-				b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
-				b.ReportMetric(float64(len(s.State().Running())+w.waiting), "jobs")
+				decide(b, name, cfg, jobs, 300)
 			}
 		})
 	}
