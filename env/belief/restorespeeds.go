@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,34 +106,40 @@ func (p *speedsParser) name() string {
 // counted reads a number of readings or of what follows from readings.
 func (p *speedsParser) counted(least int64) int64 { return p.r.Number(least, max(p.l.read, least)) }
 
-// number reads one from least to most.
-func (p *speedsParser) number(least, most float64) float64 {
-	v, err := strconv.ParseFloat(string(p.r.Numeral()), 64)
-	if err != nil || !(v >= least && v <= most) {
-		p.r.Refuse(fmt.Sprintf("a number from %g to %g", least, most))
-		return 0
-	}
-	return v
-}
-
 // vector reads one number for each effect.
 func (p *speedsParser) vector(x *vector, most float64) {
 	p.numbers(effects, func(i int, v float64) { x[i] = v }, most)
 }
 
 func (p *speedsParser) numbers(n int, take func(i int, v float64), most float64) {
-	if got := p.r.List(n, func(i int) { take(i, p.number(-most, most)) }); got != n {
+	if got := p.r.List(n, func(i int) { take(i, p.r.Float(-most, most)) }); got != n {
 		p.r.Fail(fmt.Errorf("a list of %d numbers, want %d", got, n))
 	}
 }
 
-// check reports an error unless the circle of an entry is valid and after the one before. The first entry has none before it.
-func (p *speedsParser) check(i int, before, c circle) {
+// head reads a field that entries of circles and of units have in common.
+func (p *speedsParser) head(field string, c *circle, last *int64) {
+	switch field {
+	case "of":
+		c.scope = scope(p.r.OneOf(scopeNames[:]...))
+	case "name":
+		c.name = p.name()
+	case "last":
+		*last = p.counted(1)
+	}
+}
+
+// check reports an error unless the circle of an entry is valid and after the one before, and its numbers are at most that of all
+// readings. The first entry has none before it.
+func (p *speedsParser) check(i int, before, c circle, last, count int64) {
 	if (c.scope == everyJob) != (c.name == "") {
 		p.r.Bad("name", c.name, "the name of the model, user or group, and none of all jobs")
 	}
 	if i > 0 && compareCircles(before, c) >= 0 {
 		p.r.Bad("of", scopeNames[c.scope], "entries by circle and name, none twice")
+	}
+	if last > p.l.read || count > p.l.read {
+		p.r.Bad("last", fmt.Sprint(last), "at most the number of readings")
 	}
 }
 
@@ -143,12 +148,8 @@ func (p *speedsParser) evidence(i int, before circle) circle {
 	need := all(circleFields) &^ strictjson.Bits(circleFields, "name")
 	r.Object(circleFields, need, func(field int) {
 		switch circleFields[field] {
-		case "of":
-			c.scope = scope(r.OneOf(scopeNames[:]...))
-		case "name":
-			c.name = p.name()
-		case "last":
-			e.last = p.counted(1)
+		default:
+			p.head(circleFields[field], &c, &e.last)
 		case "differences":
 			e.count = p.counted(1)
 		case "precision":
@@ -163,10 +164,7 @@ func (p *speedsParser) evidence(i int, before circle) circle {
 			p.vector(&e.pull, maxPrecision)
 		}
 	})
-	p.check(i, before, c)
-	if e.last > p.l.read || e.count > p.l.read {
-		r.Bad("last", fmt.Sprint(e.last), "at most the number of readings")
-	}
+	p.check(i, before, c, e.last, e.count)
 	test := e.precision
 	for i := range test {
 		test[i][i] = test[i][i]*(1+1e-9) + 1e-3
@@ -182,26 +180,19 @@ func (p *speedsParser) units(i int, before circle) circle {
 	r, u, c := p.r, new(units), circle{}
 	r.Object(unitsFields, all(unitsFields), func(field int) {
 		switch unitsFields[field] {
-		case "of":
-			c.scope = scope(r.OneOf(scopeNames[:]...))
-		case "name":
-			c.name = p.name()
-		case "last":
-			u.last = p.counted(1)
+		default:
+			p.head(unitsFields[field], &c, &u.last)
 		case "readings":
 			u.count = p.counted(1)
 		case "x":
 			p.vector(&u.x, maxEffect)
 		case "y":
-			u.y = p.number(-maxLog, maxLog)
+			u.y = p.r.Float(-maxLog, maxLog)
 		case "excess":
-			u.excess = p.number(0, maxPrecision)
+			u.excess = p.r.Float(0, maxPrecision)
 		}
 	})
-	p.check(i, before, c)
-	if u.last > p.l.read || u.count > p.l.read {
-		r.Bad("last", fmt.Sprint(u.last), "at most the number of readings")
-	}
+	p.check(i, before, c, u.last, u.count)
 	if c.scope != ofModel && c.scope != ofGroup {
 		r.Bad("of", scopeNames[c.scope], "model or group")
 	}
@@ -231,7 +222,7 @@ func (p *speedsParser) measured(before string) string {
 		case "x":
 			p.vector(&j.x, maxEffect)
 		case "y":
-			j.y = p.number(-maxLog, maxLog)
+			j.y = p.r.Float(-maxLog, maxLog)
 		case "told":
 			j.told = p.counted(0)
 		case "differences":
@@ -260,9 +251,9 @@ func (p *speedsParser) difference() (d difference) {
 		case "x":
 			p.vector(&d.x, maxEffect)
 		case "y":
-			d.y = p.number(-2*maxLog, 2*maxLog)
+			d.y = p.r.Float(-2*maxLog, 2*maxLog)
 		case "variance":
-			d.variance = p.number(readingVariance, 2*(readingVariance+placedVariance))
+			d.variance = p.r.Float(readingVariance, 2*(readingVariance+placedVariance))
 		}
 	})
 	return d

@@ -101,14 +101,11 @@ var readingFields = []string{"interval", "noise", "seed"}
 func (p *parser) readings() (v Readings) {
 	r := p.r
 	r.Object(readingFields, 1<<len(readingFields)-1, func(field int) {
-		var err error
 		switch readingFields[field] {
 		case "interval":
 			v.Interval = time.Duration(r.Number(1, int64(maxTime)))
 		case "noise":
-			if v.Noise, err = strconv.ParseFloat(string(r.Numeral()), 64); err != nil || !(v.Noise >= 0 && v.Noise <= MaxNoise) {
-				r.Refuse(fmt.Sprintf("a number from 0 to %d", MaxNoise))
-			}
+			v.Noise = r.Float(0, MaxNoise)
 		case "seed":
 			v.Seed = p.seed()
 		}

@@ -51,6 +51,16 @@ func (r *Reader) Number(least, most int64) int64 {
 // Count reads an integer from least to the largest int32.
 func (r *Reader) Count(least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
 
+// Float reads a number from least to most. It sets an error for anything else.
+func (r *Reader) Float(least, most float64) float64 {
+	x, err := strconv.ParseFloat(string(r.Numeral()), 64)
+	if err != nil || !(x >= least && x <= most) {
+		r.Refuse(fmt.Sprintf("a number from %g to %g", least, most))
+		return least
+	}
+	return x
+}
+
 // Positive reads a finite number above 0. It sets an error for anything else.
 func (r *Reader) Positive() float64 {
 	x, err := strconv.ParseFloat(string(r.Numeral()), 64)
