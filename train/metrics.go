@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Metrics contains what one update reports: one line of metrics.jsonl. Wall-clock times are stored apart, in timing.jsonl, so
@@ -50,8 +50,8 @@ func ReadMetrics(dir string) ([]Metrics, error) {
 	path := filepath.Join(dir, metricsName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, recipeName)); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no run: it has no %s: %w", dir, recipeName, checkpoints.ErrNone)
+		if _, err := os.Stat(filepath.Join(dir, recipe.Name)); errors.Is(err, fs.ErrNotExist) {
+			return nil, recipe.None(dir)
 		}
 		return nil, nil
 	}

@@ -1,68 +1,33 @@
 package train
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Recipe is everything that a run's result depends on. A run writes it to run.yaml, followed by each scenario as a YAML document.
 type Recipe struct {
 	Train     Config              `yaml:"train"`
 	Prior     string              `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
-	Workloads []Workload          `yaml:"workloads"`
+	Workloads []recipe.Workload   `yaml:"workloads"`
 	Scenarios []scenario.Scenario `yaml:"-"`
 }
 
-// Workload identifies the jobs of a scenario that a run learned from.
-type Workload struct {
-	Scenario string `yaml:"scenario"`
-	Digest   string `yaml:"sha256"` // of the jobs
-	// Seen lists the parts of the trace that the training and validation windows come from.
-	Seen []scenario.Period `yaml:"seen"`
-}
-
 // ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir contains no run.
-func ReadRecipe(dir string) (*Recipe, error) {
-	path := filepath.Join(dir, recipeName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no run: it has no %s: %w", dir, recipeName, checkpoints.ErrNone)
-	}
+func ReadRecipe(dir string) (r *Recipe, err error) {
+	r = &Recipe{}
+	r.Scenarios, err = recipe.Read(dir, r, false, func() (int, error) { return len(r.Workloads), r.Train.Validate() })
 	if err != nil {
-		return nil, fmt.Errorf("read run: %w", err)
+		return nil, err
 	}
-	var r Recipe
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	err = dec.Decode(&r)
-	if err == nil {
-		err = r.Train.Validate()
-	}
-	for range r.Workloads {
-		var s scenario.Scenario
-		if err == nil {
-			err = dec.Decode(&s)
-		}
-		if err == nil {
-			err = s.Validate()
-		}
-		r.Scenarios = append(r.Scenarios, s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &r, nil
+	return r, nil
 }
 
 // Open returns the policy from the newest checkpoint of the run in dir: the policy that did best on validation windows, or the

@@ -20,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/tbevent"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // tiny returns the settings of a run that takes about a second: two scenarios with four and two servers, windows of forty jobs,
@@ -83,7 +84,7 @@ func same(tb testing.TB, got, want string) {
 	g, w := results(tb, got), results(tb, want)
 	last := filepath.Join(storeName, "step-000006")
 	for _, name := range []string{
-		recipeName, metricsName, filepath.Join(last, "meta.json"), filepath.Join(last, "tensors.safetensors"),
+		recipe.Name, metricsName, filepath.Join(last, "meta.json"), filepath.Join(last, "tensors.safetensors"),
 		filepath.Join(last, "manifest.json"),
 	} {
 		if _, ok := g[name]; !ok {
@@ -242,7 +243,7 @@ func TestChild(t *testing.T) {
 	}
 	cfg, opt := tiny(t)
 	opt.Dir, opt.Workers = dir, 2
-	_, err := os.Stat(filepath.Join(dir, recipeName))
+	_, err := os.Stat(filepath.Join(dir, recipe.Name))
 	opt.Resume = err == nil
 	opt.Clock = time.Now
 	opt.Progress = func(m *Metrics) { fmt.Println("update", m.Update) }
@@ -430,18 +431,18 @@ func TestRefusals(t *testing.T) {
 		wants []string
 	}{
 		{"a new run where one is", cfg, opt, nil, []string{"holds a run already", opt.Dir}},
-		{"another rate", other, resume, ErrMismatch, []string{"line ", `"  rate: 0.02"`, `"  rate: 0.5"`}},
-		{"another size", wider, resume, ErrMismatch, []string{`"    hidden: 4"`, `"    hidden: 5"`}},
-		{"fewer updates from labels", longer, resume, ErrMismatch, []string{`"  expert: 3"`, `"  expert: 2"`}},
-		{"fewer labels", labelled, resume, ErrMismatch, []string{`"  label: 0.5"`, `"  label: 0.25"`}},
-		{"another learner", mute, resume, ErrMismatch, []string{`"  learner: value"`, `"  learner: policy"`}},
-		{"another prior", prior, resume, ErrMismatch, []string{`"  prior: fifo,sjfskip"`, `"  prior: fifo,sjfhold"`, `"prior: sjfskip"`}},
-		{"one scenario of two", cfg, alone, ErrMismatch, []string{`"  - scenario: other-v1"`}},
-		{"the scenarios in another order", cfg, swapped, ErrMismatch, []string{`asked for "  - scenario: other-v1"`}},
+		{"another rate", other, resume, recipe.ErrMismatch, []string{"line ", `"  rate: 0.02"`, `"  rate: 0.5"`}},
+		{"another size", wider, resume, recipe.ErrMismatch, []string{`"    hidden: 4"`, `"    hidden: 5"`}},
+		{"fewer updates from labels", longer, resume, recipe.ErrMismatch, []string{`"  expert: 3"`, `"  expert: 2"`}},
+		{"fewer labels", labelled, resume, recipe.ErrMismatch, []string{`"  label: 0.5"`, `"  label: 0.25"`}},
+		{"another learner", mute, resume, recipe.ErrMismatch, []string{`"  learner: value"`, `"  learner: policy"`}},
+		{"another prior", prior, resume, recipe.ErrMismatch, []string{`"  prior: fifo,sjfskip"`, `"  prior: fifo,sjfhold"`, `"prior: sjfskip"`}},
+		{"one scenario of two", cfg, alone, recipe.ErrMismatch, []string{`"  - scenario: other-v1"`}},
+		{"the scenarios in another order", cfg, swapped, recipe.ErrMismatch, []string{`asked for "  - scenario: other-v1"`}},
 		{"no scenario", cfg, none, nil, []string{"no scenario, want 1 or more"}},
 		{"a prior that is none", badPrior, fresh(t, opt), nil, []string{`train.prior: policy "no-such"`}},
-		{"another cluster", cfg, fewer, ErrMismatch, []string{`"  servers: 4"`, `"  servers: 5"`}},
-		{"another workload", cfg, shifted, ErrMismatch, []string{"sha256: ", `"  seed: 1"`, `"  seed: 9"`}},
+		{"another cluster", cfg, fewer, recipe.ErrMismatch, []string{`"  servers: 4"`, `"  servers: 5"`}},
+		{"another workload", cfg, shifted, recipe.ErrMismatch, []string{"sha256: ", `"  seed: 1"`, `"  seed: 9"`}},
 		{"nothing in the folder", cfg, empty, checkpoints.ErrNone, []string{"resume " + empty.Dir}},
 		{"no folder", cfg, absent, checkpoints.ErrNone, []string{"resume " + absent.Dir}},
 	} {
@@ -456,7 +457,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s: error %v, want it to tell %q", c.name, err, want)
 			}
 		}
-		if errors.Is(c.is, ErrMismatch) && strings.Contains(err.Error(), "updates:") {
+		if errors.Is(c.is, recipe.ErrMismatch) && strings.Contains(err.Error(), "updates:") {
 			t.Errorf("%s: error %v lists a line that agrees", c.name, err)
 		}
 		after := results(t, opt.Dir)

@@ -3,7 +3,6 @@ package train
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -16,11 +15,8 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/train/recipe"
 )
-
-// ErrMismatch is wrapped by the error of a run that is resumed with another configuration or another scenario than it began with.
-// That error lists the differences.
-var ErrMismatch = errors.New("does not continue this run")
 
 // Options say where and how a run works. They do not affect its result.
 type Options struct {
@@ -56,7 +52,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 	if err := cfg.Validate(); err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
 	}
-	unlock, err := lockRun(opt)
+	unlock, err := recipe.Lock(opt.Dir, opt.Resume)
 	if err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)
 	}

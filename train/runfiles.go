@@ -11,13 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/atomicfile"
-	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // runFiles gives access to the files of a run.
@@ -27,97 +25,31 @@ type runFiles struct {
 }
 
 const (
-	recipeName  = "run.yaml"
 	metricsName = "metrics.jsonl"
 	timingName  = "timing.jsonl"
 	storeName   = "checkpoints"
 )
 
-// lockRun locks the folder of a run until release is called. It creates the folder of a new run.
-func lockRun(opt Options) (release func(), err error) {
-	if !opt.Resume {
-		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
-			return nil, fmt.Errorf("open run: %w", err)
-		}
-	}
-	release, err = folderlock.Acquire(opt.Dir)
-	if opt.Resume && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
-	}
-	return release, err
-}
-
 // openRunFiles creates the files of a new run, or checks that a resumed run has the same recipe. The folder must be locked.
 func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*runFiles, error) {
-	text, err := writeRecipe(cfg, prior, sources, digests)
+	r := Recipe{Train: *cfg, Prior: prior}
+	var scenarios []*scenario.Scenario
+	for i, src := range sources {
+		r.Workloads = append(r.Workloads, recipe.Of(src, digests[i]))
+		scenarios = append(scenarios, src.Scenario())
+	}
+	text, err := recipe.Text(r, scenarios)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(opt.Dir, recipeName)
-	old, err := os.ReadFile(path)
-	switch {
-	case err == nil && !opt.Resume:
-		return nil, fmt.Errorf("%s holds a run already: resume it, or choose another folder", opt.Dir)
-	case err == nil:
-		if diff := difference(string(old), string(text)); diff != "" {
-			return nil, fmt.Errorf("%s: %w:\n%s", path, ErrMismatch, diff)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("open run: %w", err)
-	case opt.Resume:
-		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
-	default:
-		if err := atomicfile.WriteBytes(path, 0o666, text); err != nil {
-			return nil, fmt.Errorf("open run: %w", err)
-		}
+	if err := recipe.Put(opt.Dir, text, opt.Resume); err != nil {
+		return nil, err
 	}
 	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{Keep: cfg.Keep})
 	if err != nil {
 		return nil, err
 	}
 	return &runFiles{dir: opt.Dir, store: store}, nil
-}
-
-// writeRecipe returns everything that determines the run's result: the settings, the chosen prior, and for each scenario its text
-// and the digest of its jobs.
-func writeRecipe(cfg *Config, prior string, sources []*scenario.Source, digests []string) ([]byte, error) {
-	r := Recipe{Train: *cfg, Prior: prior}
-	for i, src := range sources {
-		seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
-		r.Workloads = append(r.Workloads, Workload{src.Scenario().Name, digests[i], seen})
-	}
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(r); err != nil {
-		return nil, fmt.Errorf("write recipe: %w", err)
-	}
-	for _, src := range sources {
-		b.WriteString("---\n")
-		if err := src.Scenario().Write(&b); err != nil {
-			return nil, fmt.Errorf("write recipe: %w", err)
-		}
-	}
-	return b.Bytes(), nil
-}
-
-// difference lists the lines in which two recipes differ.
-func difference(old, now string) string {
-	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
-	var out []string
-	for i := range max(len(a), len(b)) {
-		was, is := "", ""
-		if i < len(a) {
-			was = a[i]
-		}
-		if i < len(b) {
-			is = b[i]
-		}
-		if was != is {
-			out = append(out, fmt.Sprintf("  line %d: the run has %q, asked for %q", i+1, was, is))
-		}
-	}
-	return strings.Join(out, "\n")
 }
 
 // state is the metadata of a checkpoint, stored with its tensors.

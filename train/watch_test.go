@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // point is the position of a value in a chart.
@@ -287,7 +288,7 @@ func TestReadMetrics(t *testing.T) {
 	if _, err := ReadMetrics(dir); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("no run: error %v, want %v", err, checkpoints.ErrNone)
 	}
-	if err := os.WriteFile(filepath.Join(dir, recipeName), nil, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, recipe.Name), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := ReadMetrics(dir); err != nil || got != nil {

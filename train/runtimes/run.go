@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -16,8 +14,8 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/atomicfile"
-	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Names of a run's files, apart from run.yaml and belief.NetworkFile.
@@ -55,24 +53,16 @@ func run(ctx context.Context, cfg Config, opt Options) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	splits, recipe, err := read(&cfg, opt.Scenarios)
+	splits, made, err := read(&cfg, opt.Scenarios)
 	if err != nil {
 		return nil, err
 	}
-	if !opt.Resume {
-		if err := os.MkdirAll(opt.Dir, 0o777); err != nil {
-			return nil, fmt.Errorf("open run: %w", err)
-		}
-	}
-	unlock, err := folderlock.Acquire(opt.Dir)
-	if opt.Resume && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("resume %s: %w", opt.Dir, checkpoints.ErrNone)
-	}
+	unlock, err := recipe.Lock(opt.Dir, opt.Resume)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if err := recipe.put(opt.Dir, opt.Resume); err != nil {
+	if err := made.put(opt.Dir, opt.Resume); err != nil {
 		return nil, err
 	}
 	f, err := newFit(&cfg, splits.training, splits.control)
@@ -90,7 +80,7 @@ func run(ctx context.Context, cfg Config, opt Options) (*Result, error) {
 	for _, s := range splits.jobs {
 		result.Scores = append(result.Scores, Judge(&f.net, s[0], s[1]))
 	}
-	return result, atomicfile.WriteBytes(filepath.Join(opt.Dir, cardName), 0o666, card(recipe, result))
+	return result, atomicfile.WriteBytes(filepath.Join(opt.Dir, cardName), 0o666, card(made, result))
 }
 
 // splits are the examples of a run, and the jobs of the training and validation split of each scenario.
@@ -101,7 +91,7 @@ type splits struct {
 
 // read plays the scenarios.
 func read(cfg *Config, scenarios []*scenario.Scenario) (*splits, *Recipe, error) {
-	all, recipe := &splits{}, &Recipe{Beliefs: *cfg, Scenarios: scenarios}
+	all, made := &splits{}, &Recipe{Beliefs: *cfg, Scenarios: scenarios}
 	for _, s := range scenarios {
 		src, err := s.Open()
 		if err != nil {
@@ -114,8 +104,7 @@ func read(cfg *Config, scenarios []*scenario.Scenario) (*splits, *Recipe, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
-		recipe.Workloads = append(recipe.Workloads, Workload{s.Name, digest, seen})
+		made.Workloads = append(made.Workloads, recipe.Of(src, digest))
 		var jobs [2][]trace.Job
 		for i, split := range []scenario.Split{scenario.Train, scenario.Validation} {
 			if jobs[i], err = src.Jobs(split, cfg.Seed); err != nil {
@@ -130,7 +119,7 @@ func read(cfg *Config, scenarios []*scenario.Scenario) (*splits, *Recipe, error)
 	if len(all.training) == 0 {
 		return nil, nil, errors.New("no example in the training splits, want 1 or more")
 	}
-	return all, recipe, nil
+	return all, made, nil
 }
 
 // state is the metadata of a checkpoint.

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // small returns settings and options of a run of seconds.
@@ -63,7 +64,7 @@ func TestResumedRunsEndAlike(t *testing.T) {
 		}
 		opt.Resume = true
 	}
-	for _, name := range []string{belief.NetworkFile, metricsName, recipeName, cardName} {
+	for _, name := range []string{belief.NetworkFile, metricsName, recipe.Name, cardName} {
 		a, err := os.ReadFile(filepath.Join(whole, name))
 		if err != nil {
 			t.Fatal(err)
@@ -76,12 +77,12 @@ func TestResumedRunsEndAlike(t *testing.T) {
 	if net, err := belief.OpenNetwork(parts); err != nil || len(net.Members) != 2 {
 		t.Errorf("network %v, error %v", net, err)
 	}
-	recipe, err := ReadRecipe(parts)
-	if err != nil || recipe.Beliefs != cfg || len(recipe.Scenarios) != 1 {
-		t.Errorf("recipe %+v, error %v", recipe, err)
+	made, err := ReadRecipe(parts)
+	if err != nil || made.Beliefs != cfg || len(made.Scenarios) != 1 {
+		t.Errorf("recipe %+v, error %v", made, err)
 	}
 	cfg.Seed++
-	if _, err := Run(t.Context(), cfg, opt); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), "seed: 1") {
+	if _, err := Run(t.Context(), cfg, opt); !errors.Is(err, recipe.ErrMismatch) || !strings.Contains(err.Error(), "seed: 1") {
 		t.Errorf("resumed with another seed: error %v", err)
 	}
 	opt.Resume = false

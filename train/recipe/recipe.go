@@ -1,0 +1,153 @@
+// Package recipe keeps, in the folder of a run, everything that the run's result depends on: a YAML document of settings,
+// followed by the scenarios. A run can only be resumed with an equal recipe.
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
+)
+
+// Name is the name of the file in the folder of a run.
+const Name = "run.yaml"
+
+// ErrMismatch is wrapped by the error of a run that is resumed with another configuration or another scenario than it began with.
+// That error lists the differences.
+var ErrMismatch = errors.New("does not continue this run")
+
+// Workload identifies the jobs of a scenario that a run learned from.
+type Workload struct {
+	Scenario string `yaml:"scenario"`
+	Digest   string `yaml:"sha256"` // of the jobs
+	// Seen lists the parts of the trace that the training and validation windows come from.
+	Seen []scenario.Period `yaml:"seen"`
+}
+
+// Of returns the workload of a source whose jobs have the given digest.
+func Of(src *scenario.Source, digest string) Workload {
+	seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
+	return Workload{src.Scenario().Name, digest, seen}
+}
+
+// Text returns the recipe that consists of the settings and the scenarios.
+func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(settings); err != nil {
+		return nil, fmt.Errorf("write recipe: %w", err)
+	}
+	for _, s := range scenarios {
+		b.WriteString("---\n")
+		if err := s.Write(&b); err != nil {
+			return nil, fmt.Errorf("write recipe: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// Read reads the recipe of the run in dir. It decodes the settings, and, after check has returned their number, the scenarios.
+// With known, settings that the program does not know are an error. The error wraps checkpoints.ErrNone if dir contains no run.
+func Read(dir string, settings any, known bool, check func() (scenarios int, err error)) ([]scenario.Scenario, error) {
+	path := filepath.Join(dir, Name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, None(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(known)
+	n := 0
+	if err = dec.Decode(settings); err == nil {
+		n, err = check()
+	}
+	var all []scenario.Scenario
+	for range n {
+		var s scenario.Scenario
+		if err == nil {
+			err = dec.Decode(&s)
+		}
+		if err == nil {
+			err = s.Validate()
+		}
+		all = append(all, s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// None returns the error about a folder that contains no run. It wraps checkpoints.ErrNone.
+func None(dir string) error {
+	return fmt.Errorf("%s: no run: it has no %s: %w", dir, Name, checkpoints.ErrNone)
+}
+
+// Lock locks the folder of a run until release is called. It creates the folder of a run that is not resumed.
+func Lock(dir string, resume bool) (release func(), err error) {
+	if !resume {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, fmt.Errorf("open run: %w", err)
+		}
+	}
+	release, err = folderlock.Acquire(dir)
+	if resume && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("resume %s: %w", dir, checkpoints.ErrNone)
+	}
+	return release, err
+}
+
+// Put writes the recipe of a new run, or checks that a resumed run has an equal one. The folder must be locked.
+func Put(dir string, text []byte, resume bool) error {
+	path := filepath.Join(dir, Name)
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && !resume:
+		return fmt.Errorf("%s holds a run already: resume it, or choose another folder", dir)
+	case err == nil:
+		if diff := difference(string(old), string(text)); diff != "" {
+			return fmt.Errorf("%s: %w:\n%s", path, ErrMismatch, diff)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open run: %w", err)
+	case resume:
+		return fmt.Errorf("resume %s: %w", dir, checkpoints.ErrNone)
+	default:
+		if err := atomicfile.WriteBytes(path, 0o666, text); err != nil {
+			return fmt.Errorf("open run: %w", err)
+		}
+	}
+	return nil
+}
+
+// difference lists the lines in which two recipes differ.
+func difference(old, now string) string {
+	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
+	var out []string
+	for i := range max(len(a), len(b)) {
+		was, is := "", ""
+		if i < len(a) {
+			was = a[i]
+		}
+		if i < len(b) {
+			is = b[i]
+		}
+		if was != is {
+			out = append(out, fmt.Sprintf("  line %d: the run has %q, asked for %q", i+1, was, is))
+		}
+	}
+	return strings.Join(out, "\n")
+}
