@@ -43,18 +43,7 @@ func TestBeliefs(t *testing.T) {
 	} {
 		args := append([]string{"beliefs", log}, c.args...)
 		got := must(t, args...).out
-		path := filepath.Join("testdata", "beliefs", c.name+".txt")
-		if *updateBeliefs {
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want := read(t, path); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, want)
-		}
+		golden(t, filepath.Join("testdata", "beliefs", c.name+".txt"), got, *updateBeliefs)
 		if c.keys == nil {
 			continue
 		}

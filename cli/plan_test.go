@@ -20,17 +20,23 @@ func TestPlansOfTheExample(t *testing.T) {
 	for _, policy := range []string{"fifo", "sjfskip", "srtf"} {
 		path := filepath.Join("testdata", "plan", policy+".txt")
 		got := must(t, "plan", "--snapshot", snapshot, "--policy", policy).out
-		if *updatePlans {
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-				t.Fatal(err)
-			}
+		golden(t, path, got, *updatePlans)
+	}
+}
+
+// golden checks that a text equals that of a file. With update it writes the file first.
+func golden(t *testing.T, path, got string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
 		}
-		if want := read(t, path); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", policy, got, want)
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if want := read(t, path); got != want {
+		t.Errorf("%s:\n%s\nwant\n%s", path, got, want)
 	}
 }
 
