@@ -74,6 +74,9 @@ func (l *Speeds) Learned() int64 { return l.read }
 // Observe learns from all readings that came since the last decision, job by job in the order of their ids: those of running jobs
 // and of jobs that have just ended or been interrupted.
 func (l *Speeds) Observe(tx *cluster.Txn) {
+	if !l.learns {
+		return
+	}
 	s := tx.View()
 	l.ids = append(l.ids[:0], s.Running()...)
 	for _, e := range tx.Events() {

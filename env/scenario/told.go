@@ -113,8 +113,7 @@ var nothingTold = []string{
 // speeds and models. It has no name of its own in Names and Families.
 func Untold(name string) string { return strings.TrimSuffix(name, "-v1") + untold }
 
-// tellNothing returns the built-in scenario whose schedulers are told nothing under that name, and the settings that make it so.
-// ok is false if the name does not end so.
+// tellNothing returns the name from which Untold makes the given one. ok is false if there is none.
 func tellNothing(name string) (base string, ok bool) {
 	base, ok = strings.CutSuffix(name, untold)
 	return base + "-v1", ok
