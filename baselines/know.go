@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
@@ -14,6 +15,16 @@ const KnowSuffix = "+know"
 
 // KnowFile occurs in the names of policies that read a file of predictions.
 const KnowFile = ":from="
+
+// Networks returns the folders of the networks of run times that a policy of this name reads.
+func Networks(name string) []string {
+	var all []string
+	for _, after := range strings.Split(name, KnowFile)[1:] {
+		end := strings.IndexAny(after+":", ":+")
+		all = append(all, after[:end])
+	}
+	return all
+}
 
 // knower is a scheduler that decides by what it has learned, and not by what it is told.
 type knower struct {

@@ -201,11 +201,11 @@ func unfit(err error) error {
 	return err
 }
 
-// checkOverlap returns an error if the plan evaluates a learned policy on jobs that it was trained on. If the plan allows that,
-// or if the training jobs are not known, checkOverlap only reports it.
+// checkOverlap returns an error if the plan evaluates a policy on jobs that it, or a network that it reads, was trained on. If
+// the plan allows that, or if the training jobs are not known, checkOverlap only reports it.
 func (a *app) checkOverlap(plan *eval.Plan) error {
 	for i := range plan.Policies {
-		if p := &plan.Policies[i]; p.Learned != nil && len(p.Training.Seen) == 0 {
+		if p := &plan.Policies[i]; p.Trained() && len(p.Training.Seen) == 0 {
 			a.Say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
 		}
 	}

@@ -66,11 +66,11 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	return put("report.html", page.Write)
 }
 
-// origins returns, for each learned policy, a sentence about the jobs that it was trained on.
+// origins returns, for each policy that was trained, a sentence about the jobs that it was trained on.
 func origins(policies []policy.Policy) []string {
 	var notes []string
 	for _, p := range policies {
-		if p.Learned == nil {
+		if !p.Trained() {
 			continue
 		}
 		var parts []string

@@ -36,6 +36,7 @@ type headroomOptions struct {
 	windows   int
 	effort    int
 	wider     int
+	overlap   bool
 	workers   int
 	lines     bool
 }
@@ -63,8 +64,8 @@ scenario.
 
 Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
 scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals
-that fail, for example because estimates are missing that they need, are left out with a note. Equal command lines print
-equal results.`,
+that fail, for example because estimates are missing that they need, are left out with a note. The command refuses rivals that
+were trained or selected on jobs of the windows, unless --allow-overlap is given. Equal command lines print equal results.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
@@ -92,6 +93,7 @@ equal results.`,
 	f.IntVar(&opts.effort, "effort", 200, "how many episodes the search simulates per window")
 	f.IntVar(&opts.wider, "wider", 10,
 		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
+	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
 	f.IntVar(&opts.workers, "workers", 0, "how many windows to process at once, 0 for one per core; does not change the results")
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	cmdline.Require(cmd, "scenario")
@@ -217,7 +219,7 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 			suite.Seeds = append(suite.Seeds, uint64(i+1))
 		}
 	}
-	p := headroom.Plan{Suite: suite, Effort: o.effort, Wider: o.wider, Workers: o.workers}
+	p := headroom.Plan{Suite: suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers}
 	suffix := ""
 	if s.Told.Speeds == scenario.Nothing {
 		suffix = baselines.KnowSuffix + ":speed=fit"
@@ -225,8 +227,14 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 	if s.Inference.Servers > 0 {
 		suffix += baselines.LoanSuffix
 	}
-	p.Rivals, err = o.findRivals(a, suffix, given)
-	return p, err
+	if p.Rivals, err = o.findRivals(a, suffix, given); err != nil {
+		return p, err
+	}
+	played := eval.Plan{Suites: []eval.Suite{suite}, Overlap: o.overlap}
+	for _, r := range p.Rivals {
+		played.Policies = append(played.Policies, r.Policy)
+	}
+	return p, a.checkOverlap(&played)
 }
 
 // spread returns some of n windows, evenly spaced, or nil for all windows.

@@ -1,16 +1,31 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/train/recipe"
+	"github.com/clustergym/clustergym/train/runtimes"
 )
 
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
-func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
+func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn), Seen: seenBy} }
+
+// seenBy returns the parts of traces on which the network of run times in a folder was fitted, nil if the folder has no recipe.
+func seenBy(dir string) ([]checkpoints.Period, error) {
+	r, err := runtimes.ReadRecipe(dir)
+	if errors.Is(err, checkpoints.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return recipe.Seen(r.Workloads), nil
+}
 
 // fitter returns a finder that also finds policies that must be fitted on the training split of a scenario, for commands that do
 // so.

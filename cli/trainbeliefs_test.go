@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -35,8 +38,29 @@ func TestTrainBeliefs(t *testing.T) {
 	if !maps.Equal(tree(t, "whole"), tree(t, "parts")) {
 		t.Error("the resumed run wrote other files")
 	}
+	const learned = "sjfskip+know:time=learned:from=whole"
+	play := append([]string{"eval", "--policies", "fjf,mine=" + learned, "--out", "e", "--figures", "none"}, smallScenario...)
 	must(t, append([]string{"eval", "--policies", "fjf,sjfskip+know:seen=training:time=learned:from=whole", "--out", "e",
 		"--figures", "none"}, smallScenario...)...)
+	measure := append([]string{"headroom", "--rivals", "fjf," + learned, "--menu-rivals", "", "--look-ahead", "", "--effort", "0",
+		"--windows", "1"}, smallScenario...)
+	for _, split := range []string{"train", "validation"} {
+		for _, args := range [][]string{play, measure} {
+			seen := append(slices.Clone(args), "--split", split)
+			s := command(t, seen...)
+			if s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "was trained or chosen on jobs of "+split) {
+				t.Errorf("%s on the %s windows that the network was fitted on: exit code %d\n%s", args[0], split, s.code, s.talk)
+			}
+			if split == "validation" {
+				must(t, append(seen, "--allow-overlap")...)
+			}
+		}
+	}
+	contains(t, read(t, "e/report.html"), "What mine was trained and chosen on was ")
+	if err := os.Remove("whole/run.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, must(t, play...).talk, "policy mine does not say which jobs it was trained on")
 	if s := command(t, "train", "beliefs", "--dir", "none"); s.code != cmdline.CodeUsage {
 		t.Errorf("no scenario: exit code %d\n%s", s.code, s.talk)
 	}

@@ -23,10 +23,15 @@ type Policy struct {
 	Prior *Policy         // that a learned policy reviews; nil for others
 
 	Learned  *agents.Policy         // nil for a baseline
-	Training checkpoints.Provenance // of a learned policy
+	Networks []string               // folders of the networks of run times that the policy reads
+	Training checkpoints.Provenance // of a learned policy; its Seen also has what the networks were fitted on
 	Folder   string                 // that the policy was read from; "" for a policy that comes with the program
 	Run      string                 // folder of the run that trained it; "" if unknown
 }
+
+// Trained reports whether the policy, or a network that it reads, was trained on jobs before. Training.Seen says which, if that
+// is known.
+func (p *Policy) Trained() bool { return p.Learned != nil || len(p.Networks) > 0 }
 
 // Prior is the name of the base policy that a learned policy reviews. On its own it stands for the prior of an untrained policy.
 const Prior = "prior"

@@ -78,17 +78,10 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	training = checkpoints.Provenance{
 		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
 		Trace:  r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
-		Memory: r.Train.Memory.Seconds(),
+		Memory: r.Train.Memory.Seconds(), Seen: recipe.Seen(r.Workloads),
 	}
 	if st.Best != nil {
 		training.Validation = *st.Best
-	}
-	for _, w := range r.Workloads {
-		for _, p := range w.Seen {
-			if p := checkpoints.Period(p); !slices.Contains(training.Seen, p) {
-				training.Seen = append(training.Seen, p)
-			}
-		}
 	}
 	return p, training, nil
 }

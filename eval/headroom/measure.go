@@ -45,9 +45,10 @@ type Rival struct {
 type Plan struct {
 	Suite   eval.Suite
 	Rivals  []Rival
-	Effort  int // the search's budget of episodes in each window: see searchOptions
-	Wider   int // a second search draws from this many times as many candidates: see searchOptions
-	Workers int // how many windows or episodes run at a time; 0: GOMAXPROCS
+	Effort  int  // the search's budget of episodes in each window: see searchOptions
+	Wider   int  // a second search draws from this many times as many candidates: see searchOptions
+	Overlap bool // as in eval.Plan, for the rivals
+	Workers int  // how many windows or episodes run at a time; 0: GOMAXPROCS
 	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
 	// Fitting, if not nil, is called from time to time while rivals are fitted on the training split, and at the end, with the
@@ -150,7 +151,7 @@ func (m *measuring) tell(i, done int) {
 func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error) {
 	run := eval.Plan{
 		Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false },
-		Overlap: true, // the question is how much can still be gained, on training windows too
+		Overlap: m.plan.Overlap,
 	}
 	for _, p := range m.plan.Rivals {
 		run.Policies = append(run.Policies, p.Policy)

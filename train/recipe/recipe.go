@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,6 +39,19 @@ type Workload struct {
 func Of(src *scenario.Source, digest string) Workload {
 	seen := append(src.Periods(scenario.Train), src.Periods(scenario.Validation)...)
 	return Workload{src.Scenario().Name, digest, seen}
+}
+
+// Seen returns the distinct parts of traces that a run on the workloads learned from.
+func Seen(workloads []Workload) []checkpoints.Period {
+	var all []checkpoints.Period
+	for _, w := range workloads {
+		for _, p := range w.Seen {
+			if p := checkpoints.Period(p); !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // Text returns the recipe that consists of the settings and the scenarios.
