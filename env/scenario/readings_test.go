@@ -48,3 +48,30 @@ func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestWarmWindowsBeginWithReadings checks that jobs that already run when a window begins have been measured if they have run for
+// long enough and schedulers know that.
+func TestWarmWindowsBeginWithReadings(t *testing.T) {
+	for _, c := range []struct {
+		set  string
+		want bool
+	}{{"estimates.kind=none", true}, {"estimates.kind=oracle", false}, {"readings.interval=90000h", false}} {
+		src := builtinSource(t, "embedded-small-untold-v1", "window.warm=100", c.set)
+		e := episode(t, src, Test, 0, 1)
+		began, err := e.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		measured := 0
+		for _, r := range e.Running {
+			all := began.State().Readings(r.Job)
+			measured += len(all)
+			if old := e.Jobs[r.Job].Ran >= e.Config.Readings.Interval; c.want && old != (len(all) == 1) {
+				t.Errorf("%s: %d readings of a job that has run for %v", c.set, len(all), e.Jobs[r.Job].Ran)
+			}
+		}
+		if (measured > 0) != c.want || len(e.Running) == 0 {
+			t.Errorf("%s: %d readings of %d running jobs", c.set, measured, len(e.Running))
+		}
+	}
+}

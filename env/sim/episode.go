@@ -65,6 +65,6 @@ func (s *Sim) warmUp(running []Running) error {
 		}
 	}
 	s.Commit()
-	s.warm = true
+	s.found()
 	return nil
 }

@@ -21,6 +21,9 @@ import (
 // job's speed, in the unit of physics.Throughput, times exp(Noise·z). z is standard normal and drawn from Seed, the job's name
 // and the instant, so that a reading depends on how the job itself runs and on nothing else. Schedulers see it at their next
 // decision; it causes none.
+//
+// A job that already runs when the episode begins has been measured before if it has run for Interval (cluster.JobSpec.Ran). Its
+// reading is at 0, where no other can be, and tells how fast the job runs as it is placed then.
 type Readings struct {
 	Interval time.Duration
 	Noise    float64
@@ -61,11 +64,28 @@ func (s *Sim) measure(until time.Duration) {
 	for _, r := range s.readings {
 		s.pass(r.at)
 		s.state.Advance(r.at)
-		speed := s.rate(r.job) * physics.Throughput(s.cfg.Physics, &s.state.View, r.job)
-		speed *= s.cfg.Readings.noise(s.state.Spec(r.job).Name, r.at)
-		s.state.AddReading(r.job, cluster.Reading{At: r.at, Speed: speed, Configuration: s.state.Configuration(r.job)})
-		s.log.reading(r, speed)
+		s.take(r)
 	}
+}
+
+// found takes the readings of the jobs that already run when the episode begins, once they have been placed. The next decision is
+// the scheduler's first.
+func (s *Sim) found() {
+	s.warm = true
+	every := s.cfg.Readings.Interval
+	for _, id := range slices.Sorted(slices.Values(s.state.Running())) {
+		if every > 0 && s.state.Spec(id).Ran >= every {
+			s.take(reading{0, id})
+		}
+	}
+}
+
+// take takes a reading now.
+func (s *Sim) take(r reading) {
+	speed := s.rate(r.job) * physics.Throughput(s.cfg.Physics, &s.state.View, r.job)
+	speed *= s.cfg.Readings.noise(s.state.Spec(r.job).Name, r.at)
+	s.state.AddReading(r.job, cluster.Reading{At: r.at, Speed: speed, Configuration: s.state.Configuration(r.job)})
+	s.log.reading(r, speed)
 }
 
 // noise returns the factor of a reading.

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -35,6 +36,64 @@ func TestReadingsChangeNoSchedule(t *testing.T) {
 			t.Fatalf("at %v\n%s\nwith readings at %v\n%s", at[0], texts[0], at[1], texts[1])
 		}
 	})
+}
+
+// TestJobsFoundRunningHaveReadings checks that of the jobs that run from the beginning those have a reading at 0 which have run for
+// long enough, that replays and written logs have it, and that a log without it, as older programs wrote it, keeps its meaning.
+func TestJobsFoundRunningHaveReadings(t *testing.T) {
+	measured := 0
+	many(t, 3000, func(t *rapid.T) {
+		e, sched := drawEpisode(t), drawScheduler(t)()
+		e.Config.Readings = sim.Readings{Interval: rapid.SampledFrom([]time.Duration{1, time.Minute, time.Minute + 1}).Draw(t, "interval")}
+		s, err := e.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[cluster.JobID]bool{}
+		for _, r := range e.Running {
+			if e.Jobs[r.Job].Ran >= e.Config.Readings.Interval {
+				want[r.Job] = true
+			}
+		}
+		got := map[cluster.JobID]bool{}
+		for i := range s.Log().Records {
+			if r := &s.Log().Records[i]; r.Kind == sim.Measure {
+				got[r.Job] = true
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("readings of jobs %v, want %v", got, want)
+		}
+		for id := range cluster.JobID(len(e.Jobs)) {
+			if !got[id] {
+				continue
+			}
+			if all := s.State().Readings(id); len(all) != 1 || all[0].At != 0 || all[0].Configuration != s.State().Configuration(id) {
+				t.Fatalf("job %d has the readings %+v", id, all)
+			}
+		}
+		measured += len(got)
+		_ = s.Run(t.Context(), sched, 1) // a scheduler may fail on a drawn episode
+		text := written(t, s.Log())
+		older := ""
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, `{"at":0,"kind":"measure"`) {
+				older += line
+			}
+		}
+		for _, text := range []string{text, older} {
+			again, err := sim.Replay(read(t, text))
+			if err != nil {
+				t.Fatalf("replay: %v\n%s", err, text)
+			}
+			if now := written(t, again); now != text {
+				t.Fatalf("replayed, the log differs:\n%s", differ(text, now))
+			}
+		}
+	})
+	if measured < 100 {
+		t.Errorf("%d readings, want more", measured)
+	}
 }
 
 // instants wraps a scheduler and records when it is called.
