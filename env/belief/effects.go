@@ -143,6 +143,8 @@ var (
 const (
 	cautionDeviation = 0.5 // of the parts of CPU below what the job asked for
 	workerDeviation  = 0.25
+	shareMean        = 0.5 // without it, the menu gives shares even to jobs that it leaves alone on their GPUs
+	shareDeviation   = 0.5
 	sharedMean       = -0.45
 	sharedDeviation  = 0.4
 	mixedMean        = -0.36 // a gang on several types runs at 0.7 times the mean: Lyra (EuroSys 2023, §7.1)
@@ -157,10 +159,11 @@ const (
 // prior returns the means and standard deviations of the coefficients of a job with the given request before anything was
 // measured.
 //
-// Without learning they are cautious: a worker that gets less CPU than it asked for is slower in proportion, one that gets more
-// is not faster, more workers bring nothing, and two jobs that share a GPU are half as fast. With learning they are as
-// published, except that a worker that gets less CPU than it asked for is still believed to be slower in proportion. A share of
-// a GPU limits the memory of a job but not its speed, as where GPUs are time-sliced.
+// Without learning they are cautious: a worker that gets less CPU or a smaller share of a GPU than it asked for is slower in
+// proportion, one that gets more is not faster (for shares see relative), more workers bring nothing, and two jobs that share a
+// GPU are half as fast. With learning they are as published, except that a worker that gets less CPU than it asked for is still
+// believed to be slower in proportion. A share of a GPU is somewhere between a limit of memory alone, as where GPUs are
+// time-sliced, and one of speed, as where they are partitioned.
 func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 	for i := range cpuParts {
 		less := below(cpuEdges[i], cpuEdges[i+1], float64(cpuMilli)/1000)
@@ -173,11 +176,13 @@ func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 		mean[workersAt+i], sd[workersAt+i] = below(workerEdges[i], workerEdges[i+1], float64(workers))-1, workerDeviation
 	}
 	mean[sharedAt], sd[sharedAt] = cautiousShared, sharedDeviation
+	mean[shareAt], sd[shareAt] = 1, shareDeviation
 	if l.learns {
+		mean[shareAt] = shareMean
 		copy(mean[workersAt:], workerMeans[:])
 		mean[sharedAt] = sharedMean
 	}
-	sd[memAt], sd[shareAt] = memoryDeviation, others
+	sd[memAt] = memoryDeviation
 	mean[spreadAt], sd[spreadAt] = spreadMean, spreadDeviation
 	mean[mixedAt], sd[mixedAt] = mixedMean, others
 	for i, name := range l.types {

@@ -276,6 +276,9 @@ func (l *Speeds) relative(s *cluster.View, spec *cluster.JobSpec, c *cluster.Con
 	for i := range x {
 		x[i] -= from[i]
 	}
+	if !l.learns {
+		x[shareAt] = min(x[shareAt], 0)
+	}
 	if c.Workers != spec.Workers {
 		mean += math.Log(float64(max(c.Workers, 1)) / float64(max(spec.Workers, 1)))
 	}

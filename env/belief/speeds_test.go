@@ -254,6 +254,51 @@ func TestNothingIsLearned(t *testing.T) {
 			t.Errorf("speed %v with %v cores, want %v", math.Exp(mean), cores, want)
 		}
 	}
+	for milli, want := range map[int32]float64{250: 0.25, 1000: 1} {
+		at := as(c.Spec(id), 3)
+		at.GPUMilli = milli
+		if mean, _ := l.Of(&c.View, c.Spec(id), &at); math.Abs(math.Exp(mean)-want) > 1e-12 {
+			t.Errorf("speed %v with a share of %d, want %v", math.Exp(mean), milli, want)
+		}
+		half := *c.Spec(id)
+		half.Request.GPUMilli = 500
+		if mean, _ := l.Of(&c.View, &half, &at); math.Abs(math.Exp(mean)-min(2*want, 1)) > 1e-12 {
+			t.Errorf("speed %v with a share of %d where half was asked for, want %v", math.Exp(mean), milli, min(2*want, 1))
+		}
+	}
+}
+
+// TestReadingsTellWhatAShareCosts checks that readings tell whether a share of a GPU limits the speed of a job, and that before
+// them it is believed to cost something.
+func TestReadingsTellWhatAShareCosts(t *testing.T) {
+	half := func(spec *cluster.JobSpec) cluster.Configuration {
+		at := as(spec, 3)
+		at.GPUMilli = 500
+		return at
+	}
+	for _, want := range []float64{1, 0.5} {
+		c, l := newToy(t, 5), NewSpeeds(true)
+		spec := cluster.JobSpec{User: "ada", Request: amount(3)}
+		believed := func(id cluster.JobID) float64 {
+			at := half(c.Spec(id))
+			mean, _ := l.Of(&c.View, c.Spec(id), &at)
+			return math.Exp(mean)
+		}
+		last := c.submit(spec)
+		before := believed(last)
+		if before > 0.9 || before < 0.55 {
+			t.Errorf("before any reading, half a GPU gives the speed %v", before)
+		}
+		for range 3 {
+			id := c.submit(spec)
+			c.read(id, as(c.Spec(id), 3), 7)
+			c.read(id, half(c.Spec(id)), 7*want)
+			l.Read(&c.View, id)
+		}
+		if got := believed(last); math.Abs(got-want) > 0.08 {
+			t.Errorf("where half a GPU gives the speed %v, %v is believed, and %v before", want, got, before)
+		}
+	}
 }
 
 // TestSpeedOfRunningJobs checks Speed and Coupled against Of, and that Speed does not allocate.
