@@ -33,6 +33,9 @@ type Needs struct {
 	Truth                   Truth
 }
 
+// Past reports whether the baseline needs what was learned from jobs that ran before the episode.
+func (n *Needs) Past() bool { return n.Fitted || n.Learned || n.Speeds }
+
 // ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
 var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval and headroom")
 

@@ -28,7 +28,7 @@ func (p *Plan) Overlaps() []*OverlapError {
 		}
 		for _, s := range p.Suites {
 			seen := trained
-			if mustFit(p.Policies[i]) && s.Past != nil {
+			if p.Policies[i].Needs.Past() && mustFit(p.Policies[i]) && s.Past != nil {
 				seen = slices.Concat(trained, s.Past.periods)
 			}
 			if shared, overlap := scenario.Overlap(seen, s.Periods); overlap {

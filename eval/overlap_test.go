@@ -37,6 +37,18 @@ func TestOverlapIsRefused(t *testing.T) {
 	}
 }
 
+// TestTruthIsNotTraining checks that policies may be told the truth on training windows, but not begin with what these taught.
+func TestTruthIsNotTraining(t *testing.T) {
+	period := []scenario.Period{{Trace: "a", From: 0, To: 1}}
+	suite := Suite{Scenario: "s", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}, Periods: period, Past: &Past{periods: period}}
+	for name, refused := range map[string]bool{"fjf+know:time=truth:speed=truth": false, "fjf+know:seen=training": true} {
+		plan := Plan{Suites: []Suite{suite}, Policies: found(t, name)}
+		if err := plan.Validate(); (err != nil) != refused {
+			t.Errorf("%s on training windows: error %v", name, err)
+		}
+	}
+}
+
 // TestComplete checks that Complete removes a policy only from the scenarios in which it lacks a case.
 func TestComplete(t *testing.T) {
 	plan := Plan{

@@ -146,7 +146,7 @@ var ErrNoPast = errors.New("the scenario has no training split (window.train)")
 // fits returns an error if one of the policies must be fitted and the suite has no past.
 func (s *Suite) fits(policies []policy.Policy) error {
 	for i := range policies {
-		if needs := &policies[i].Needs; mustFit(policies[i]) && (needs.Fitted || needs.Learned || needs.Speeds) && s.Past == nil {
+		if mustFit(policies[i]) && policies[i].Needs.Past() && s.Past == nil {
 			return fmt.Errorf("fit policy %s on the training split of %s: %w", policies[i].Name, s.Scenario, ErrNoPast)
 		}
 	}
@@ -170,7 +170,7 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 		}
 	}
 	var given baselines.Given
-	if needs.Fitted || needs.Learned || needs.Speeds {
+	if needs.Past() {
 		var err error
 		if given, err = s.Past.fit(ctx, needs, done); err != nil {
 			return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
