@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,31 @@ const KnowSuffix = "+know"
 
 // KnowFile occurs in the names of policies that read a file of predictions.
 const KnowFile = ":from="
+
+// Told returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
+func Told(name string, t Truth) string {
+	inner, behind, knows := name, "", strings.Contains(name, KnowSuffix)
+	var options []string
+	if knows {
+		at := strings.LastIndex(name, KnowSuffix)
+		inner, behind = name[:at], name[at+len(KnowSuffix):]
+		end := strings.IndexByte(behind+"+", '+')
+		options, behind = strings.Split(behind[:end], ":")[1:], behind[end:]
+	} else if !t.Times {
+		options = []string{"time=" + string(timeTold)}
+	}
+	options = slices.DeleteFunc(options, func(o string) bool {
+		key, _, _ := strings.Cut(o, "=")
+		return t.Times && (key == "time" || key == "from") || t.Speeds && key == "speed"
+	})
+	if t.Speeds {
+		options = append(options, "speed="+string(speedTruth))
+	}
+	if t.Times {
+		options = append(options, "time="+string(timeTruth))
+	}
+	return strings.Join(append([]string{inner + KnowSuffix}, options...), ":") + behind
+}
 
 // Networks returns the folders of the networks of run times that a policy of this name reads.
 func Networks(name string) []string {

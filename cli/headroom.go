@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/headroom"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -50,7 +51,8 @@ func newHeadroomCmd(a *app) *cobra.Command {
 Compares over the same windows: the best rival that gives jobs exactly what they ask for; the best rival that chooses
 amounts, shares and workers (+menu); a tuned prior; a look-ahead policy; a search that knows the true future, which nobody
 can deploy; and a bound below which no scheduler can go. Then it reports whether learning can pay there. Differences are
-paired, with 95 % intervals over windows.
+paired, with 95 % intervals over windows. If the scenario does not tell true run times or speeds, the best rival also plays as
+if it were told them: that is what knowing them is worth.
 
 The search begins with the best rival of each window and never ends worse. Its result is an achieved value: more --effort may
 find more. Its alternatives are the candidates of the wide lists that learned policies choose from. A second search measures
@@ -219,7 +221,10 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 			suite.Seeds = append(suite.Seeds, uint64(i+1))
 		}
 	}
-	p := headroom.Plan{Suite: suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers}
+	p := headroom.Plan{
+		Suite: suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers,
+		Hidden: baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing},
+	}
 	suffix := ""
 	if s.Told.Speeds == scenario.Nothing {
 		suffix = baselines.KnowSuffix + ":speed=fit"

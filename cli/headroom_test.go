@@ -64,7 +64,7 @@ func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 	}
 	contains(t, must(t, blind...).out, "fixed demand  las", "Left out, as they fail here: sjfskip (", "One window bounds no difference")
 	contains(t, must(t, "headroom", "-s", "embedded-small-untold-v1", "--windows", "1", "--effort", "0", "--look-ahead", "").out,
-		"+know:speed=fit", "srsf+menu+move+know:speed=fit")
+		"+know:speed=fit", "srsf+menu+move+know:speed=fit", "told more     ", "time=truth", "speed=truth", "with run times ")
 	contains(t, must(t, "headroom", "-s", "loaning-small-v1", "--windows", "1", "--effort", "0", "--menu-rivals", "srtf+menu",
 		"--look-ahead", "").out, "sjfskip+loan", "same menu     srtf+menu ")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/policy"
@@ -23,6 +24,7 @@ const (
 	Fixed       Group = "fixed demand" // gives every job what it asks for
 	Menu        Group = "same menu"    // chooses amounts, GPU shares and numbers of workers
 	Prior       Group = "tuned prior"  // the base policy that a learned team starts from
+	ToldMore    Group = "told more"    // the best rival, told what the scenario hides
 	LookAhead   Group = "look-ahead"   // simulates possible futures before it decides, without knowing the true one
 	hindsight   Group = "hindsight"    // the best rival of each window, which nobody knows beforehand
 	clairvoyant Group = "clairvoyant"  // the search, which knows the true future and cannot be deployed
@@ -45,10 +47,11 @@ type Rival struct {
 type Plan struct {
 	Suite   eval.Suite
 	Rivals  []Rival
-	Effort  int  // the search's budget of episodes in each window: see searchOptions
-	Wider   int  // a second search draws from this many times as many candidates: see searchOptions
-	Overlap bool // as in eval.Plan, for the rivals
-	Workers int  // how many windows or episodes run at a time; 0: GOMAXPROCS
+	Effort  int             // the search's budget of episodes in each window: see searchOptions
+	Wider   int             // a second search draws from this many times as many candidates: see searchOptions
+	Hidden  baselines.Truth // what the scenario hides: one rival is also played as if it were told
+	Overlap bool            // as in eval.Plan, for the rivals
+	Workers int             // how many windows or episodes run at a time; 0: GOMAXPROCS
 	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
 	// Fitting, if not nil, is called from time to time while rivals are fitted on the training split, and at the end, with the
@@ -85,11 +88,15 @@ func Measure(ctx context.Context, p Plan) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra, err := m.windows(ctx, r, results)
+	told, err := m.told(ctx, r, results)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.compare(append(results, extra...))
+	extra, err := m.windows(ctx, r, results, told)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.compare(slices.Concat(results, told, extra))
 }
 
 // fit fits the rivals on the past of the suite.
@@ -193,7 +200,7 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 }
 
 // windows computes bounds and searches, several windows at a time. It returns the outcomes as results of additional policies.
-func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result) ([]eval.Result, error) {
+func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.Result) ([]eval.Result, error) {
 	m.base, m.done = len(m.cases)*len(m.plan.Rivals), make([]int, len(m.cases))
 	r.Cases = make([]Window, len(m.cases))
 	out, errs := make([][]eval.Result, len(m.cases)), make([]error, len(m.cases))
@@ -206,7 +213,7 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result
 	for range min(workers, len(m.cases)) {
 		group.Go(func() {
 			for i := range queue {
-				out[i], errs[i] = m.window(ctx, i, &r.Cases[i], rivals)
+				out[i], errs[i] = m.window(ctx, i, &r.Cases[i], rivals, told)
 			}
 		})
 	}
@@ -229,7 +236,7 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals []eval.Result
 }
 
 // window measures one window under one seed.
-func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.Result) (out []eval.Result, err error) {
+func (m *measuring) window(ctx context.Context, i int, w *Window, rivals, told []eval.Result) (out []eval.Result, err error) {
 	c, suite := m.cases[i], &m.plan.Suite
 	start, err := suite.Windows[c.window].Episode(c.seed)
 	if err != nil {
@@ -245,19 +252,23 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals []eval.
 	}
 	*w = Window{Window: suite.Windows[c.window].Name, Seed: c.seed, Jobs: found.Metrics.Jobs, Bounds: *bounds, Found: *found}
 	which := eval.Case{Scenario: suite.Scenario, Split: suite.Split, Window: w.Window, Seed: c.seed}
-	var first *eval.Result
-	for k := range rivals {
-		if x := &rivals[k]; x.Window == which.Window && x.Seed == which.Seed && (first == nil || x.SumJCT < first.SumJCT) {
-			first = x
+	best := func(best *eval.Result, of []eval.Result) *eval.Result {
+		for k := range of {
+			if x := &of[k]; x.Window == which.Window && x.Seed == which.Seed && (best == nil || x.SumJCT < best.SumJCT) {
+				best = x
+			}
 		}
+		return best
 	}
+	first := best(nil, rivals)
+	known := best(first, told)
 	add := func(g Group, metrics eval.Metrics) {
 		out = append(out, eval.Result{Case: which, Metrics: metrics})
 		out[len(out)-1].Policy = string(g)
 	}
 	achieved := func(g Group, metrics eval.Metrics) (byRival string) {
-		if first.SumJCT < metrics.SumJCT { // a rival the search did not begin with was better: then its value is the achieved one
-			metrics, byRival = first.Metrics, first.Policy
+		if known.SumJCT < metrics.SumJCT { // a rival the search did not begin with was better: then its value is the achieved one
+			metrics, byRival = known.Metrics, known.Policy
 		}
 		add(g, metrics)
 		return byRival

@@ -29,6 +29,8 @@ type Report struct {
 	// Collected is the gain of the best rival over the best fixed-demand rival, in percent of the clairvoyant search's gain over it.
 	// It is absent if the search gained nothing.
 	Collected *eval.Number `json:"collected_pct,omitempty"`
+	// Told says what each piece of information is worth that the scenario hides; absent if it hides nothing.
+	Told []Worth `json:"told,omitempty"`
 	// Wider compares the search with one that drew from more candidates; it is absent if there was none.
 	Wider   *More    `json:"wider,omitempty"`
 	Pays    Pays     `json:"learning_pays"`
@@ -104,6 +106,9 @@ func (r *Report) compare(results []eval.Result) error {
 	for _, t := range r.Rivals {
 		tried[t.Policy] = t.Group
 	}
+	for _, t := range r.Told {
+		tried[t.Policy] = ToldMore
+	}
 	// eval.Compare groups results by policy: their order does not matter, but every policy needs a result for each case.
 	all, err := eval.Compare(results, string(bound))
 	if err != nil {
@@ -138,11 +143,7 @@ func (r *Report) compare(results []eval.Result) error {
 		}
 		against[p] = &c
 	}
-	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, hindsight, clairvoyant, wide, bound} {
-		p, ok := best[g]
-		if !ok {
-			continue
-		}
+	add := func(g Group, p string) {
 		row := Row{Group: g, Policy: p, MeanJCT: means[p]}
 		if p == string(g) {
 			row.Policy = ""
@@ -155,6 +156,19 @@ func (r *Report) compare(results []eval.Result) error {
 		}
 		row.Makespan = metric(summary(&all, p), "makespan_s").Mean
 		r.Rows = append(r.Rows, row)
+	}
+	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, ToldMore, hindsight, clairvoyant, wide, bound} {
+		if p, ok := best[g]; ok && g != ToldMore {
+			add(g, p)
+		}
+		for i := range r.Told {
+			if g == ToldMore {
+				add(g, r.Told[i].Policy)
+			}
+		}
+	}
+	if err := r.worth(results); err != nil {
+		return err
 	}
 	if r.Wider != nil {
 		c, err := eval.Compare(results, string(clairvoyant))

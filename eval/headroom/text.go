@@ -42,6 +42,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "Of what the clairvoyant search gains on the best fixed demand, the best rival collects %s.\n",
 			percent(*r.Collected))
 	}
+	b.WriteString(r.worths())
 	if m := r.Wider; m != nil {
 		fmt.Fprintf(&b, "Drawing from %d times as many candidates as %d, the search ends with a mean JCT that differs by %.2f %%",
 			m.Times, m.Candidates, m.Difference.Mean)

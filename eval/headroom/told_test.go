@@ -1,0 +1,97 @@
+package headroom
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// TestRivalsAreToldMore checks that the best rival is also played as if it were told what the scenario hides, with the result that
+// eval has of it, and that what it then achieves counts as achieved by knowing the future, and for nothing else.
+func TestRivalsAreToldMore(t *testing.T) {
+	s, err := scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite, err := eval.NewSuite(src, scenario.Train, []int{0, 1}) // the truth is not learned there
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.Seeds = []uint64{1}
+	p := Plan{Suite: suite, Effort: 4}
+	for _, name := range []string{"fjf", "las+know:speed=fit", "srsf+menu+know:speed=fit"} {
+		found, err := (&policy.Finder{Fits: true}).Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Rivals = append(p.Rivals, Rival{*found, Fixed})
+	}
+	without, err := Measure(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Hidden = baselines.Truth{Times: true, Speeds: true}
+	with, err := Measure(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rival = "srsf+menu+know"
+	want := []Worth{
+		{Of: "run times", Policy: rival + ":speed=fit:time=truth"}, {Of: "speeds", Policy: rival + ":speed=truth"},
+		{Of: "both", Policy: rival + ":speed=truth:time=truth"},
+	}
+	if len(with.Told) != len(want) || len(with.Rows) != len(without.Rows)+len(want) || with.Ceiling != without.Ceiling {
+		t.Fatalf("%+v\n%+v\nwithout %+v", with.Told, with.Rows, without.Rows)
+	}
+	for i, row := range without.Rows {
+		at := i
+		if i > 0 {
+			at += len(want)
+		}
+		got := with.Rows[at]
+		if got.Group != row.Group || got.MeanJCT > row.MeanJCT || got.MeanJCT != row.MeanJCT && row.Group != clairvoyant {
+			t.Errorf("row %+v, without references %+v", got, row)
+		}
+		for _, w := range with.Told {
+			if row.Group == clairvoyant && got.MeanJCT > w.Mean {
+				t.Errorf("who knows the future achieves %v, the rival with %s %v", got.MeanJCT, w.Of, w.Mean)
+			}
+		}
+	}
+	plan := eval.Plan{Suites: []eval.Suite{suite}}
+	for i, w := range want {
+		if got := with.Told[i]; got.Of != w.Of || got.Policy != w.Policy || got.Rival != rival+":speed=fit" || got.Difference == nil {
+			t.Errorf("told %+v, want %+v", got, w)
+		}
+		if row := with.Rows[1+i]; row.Group != ToldMore || row.Policy != w.Policy || row.MeanJCT != with.Told[i].Mean {
+			t.Errorf("row %+v, want that of %+v", row, with.Told[i])
+		}
+		found, err := (&policy.Finder{Fits: true}).Load(w.Policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Policies = append(plan.Policies, *found)
+	}
+	results, err := eval.Run(t.Context(), plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		mean := (results[i].MeanJCT + results[len(want)+i].MeanJCT) / 2
+		if got := float64(with.Told[i].Mean); got < mean*(1-1e-9) || got > mean*(1+1e-9) {
+			t.Errorf("%s: mean JCT %v, eval has %v", want[i].Policy, got, mean)
+		}
+	}
+	var b strings.Builder
+	if err := with.WriteText(&b); err != nil || !strings.Contains(b.String(), "were told what the scenario hides, its mean JCT would differ by") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
