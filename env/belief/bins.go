@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -44,16 +45,26 @@ func Edges() []time.Duration { return slices.Clone(edges[:Bins]) }
 
 // step returns the index of the last edge that the age has reached.
 func step(age time.Duration) int {
-	lo, hi := 0, len(edges)
-	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); edges[mid] <= age {
-			lo = mid
-		} else {
-			hi = mid
+	age = max(age, 0)
+	i := doubled[bits.Len64(uint64(age))]
+	for i+1 < len(edges) && edges[i+1] <= age {
+		i++
+	}
+	return i
+}
+
+// doubled[n] is the index of the last edge that all ages of n bits have reached. There are at most four edges between one such age
+// and twice as much.
+var doubled = func() (first [64]int) {
+	for n := range first {
+		for i, e := range edges {
+			if n > 0 && e <= 1<<(n-1) {
+				first[n] = i
+			}
 		}
 	}
-	return lo
-}
+	return first
+}()
 
 // duration converts nanoseconds to an answer: at least 1 ns and at most longest.
 func duration(ns float64) time.Duration {

@@ -137,15 +137,19 @@ func (l *Learner) room() {
 // view is a distribution as it was after a number of jobs had ended.
 type view struct {
 	ended int64
-	Distribution
+	answered
 }
 
 // Of returns the distribution of the run time of a job. It is valid until the next call of a method of the learner.
-func (l *Learner) Of(spec *cluster.JobSpec) *Distribution {
-	if j := l.live[spec]; j != nil {
-		return l.corrected(j)
+func (l *Learner) Of(spec *cluster.JobSpec) *Distribution { return &l.of(spec).Distribution }
+
+func (l *Learner) of(spec *cluster.JobSpec) *answered {
+	if l.net != nil {
+		if j := l.live[spec]; j != nil {
+			return l.corrected(j)
+		}
 	}
-	return &l.view(l.who(spec)).Distribution
+	return &l.view(l.who(spec)).answered
 }
 
 func (l *Learner) view(w who) *view {
@@ -161,7 +165,7 @@ func (l *Learner) view(w who) *view {
 		l.views[w] = v
 	}
 	if v.ended != l.ended {
-		l.compute(w, &v.Distribution)
+		l.compute(w, &v.answered)
 		v.ended = l.ended
 	}
 	l.asked, l.last = w, v
@@ -169,7 +173,7 @@ func (l *Learner) view(w who) *view {
 }
 
 // compute draws, level by level, the frequencies in a set of similar jobs towards the distribution of the wider set.
-func (l *Learner) compute(w who, d *Distribution) {
+func (l *Learner) compute(w who, d *answered) {
 	p := prior
 	for i := range l.tuning.levels {
 		k, ok := w.key(level(i))
@@ -180,5 +184,5 @@ func (l *Learner) compute(w who, d *Distribution) {
 			s.blend(&p, l.tuning.worth[i])
 		}
 	}
-	d.Set(&p)
+	d.set(&p)
 }

@@ -82,7 +82,7 @@ func NewLearned(net *Network, by Rank) *Learner {
 
 // corrected returns the distribution of a job by the network. It computes it again only if a job has ended since, or if the
 // user's other jobs have changed.
-func (l *Learner) corrected(j *live) *Distribution {
+func (l *Learner) corrected(j *live) *answered {
 	if j.ended == l.ended && j.changed == j.owner.changed {
 		return &j.d
 	}
@@ -96,7 +96,7 @@ func (l *Learner) corrected(j *live) *Distribution {
 		l.net.Members[i].Forward(&c.scratch, c.z[:], c.x[:])
 		base.correct(&c.p, &c.z)
 	}
-	j.d.Set(&c.p)
+	j.d.set(&c.p)
 	return &j.d
 }
 

@@ -38,7 +38,7 @@ type live struct {
 	burst          int       // how many of the last jobs that the user submitted before came within ten minutes before
 	step           int       // the last edge that the job's age has reached; -1 before it runs
 	ended, changed int64     // what d takes into account
-	d              Distribution
+	d              answered
 }
 
 // Arrived tells the learner of a job that waits or runs. A learner without a network ignores it. The spec must not change until
