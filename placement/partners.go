@@ -50,7 +50,8 @@ type partners struct {
 	mark   int
 	listed bool // hosts is filled; it is filled only when needed
 	hosts  []host
-	group  []int    // indexes into hosts at which each kind and GPU type begins
+	group  []int // indexes into hosts at which each kind and GPU type begins
+	seats  seats
 	order  []ranked // the groups, in the order of trial for the present guest
 	seen   map[pair]float64
 	fit    cluster.Placement
@@ -65,7 +66,11 @@ type ranked struct {
 // pair is the kind of a guest, the kind of its host and the host's GPU type.
 type pair struct{ guest, host, gpuType string }
 
-func (p *partners) reset() { *p = partners{} }
+// reset forgets all that was seen and keeps the memory.
+func (p *partners) reset() {
+	p.fresh, p.listed = false, false
+	clear(p.seen)
+}
 
 // refresh reports whether this is the first call of a pass. In a pass, partners lists the hosts when a placer first asks for
 // them and then adds each job that starts. Until the first question no job can have become a guest, so the time of listing does
@@ -83,14 +88,56 @@ func (p *partners) list(s *cluster.View) {
 		return
 	}
 	p.listed = true
-	p.hosts, p.group = p.hosts[:0], p.group[:0]
-	for _, id := range s.Running() {
-		if h := hostOf(s, id); h.alone > 0 {
-			p.hosts = append(p.hosts, h)
+	p.hosts = p.seats.sort(s, p.hosts)
+	p.groupUp()
+}
+
+// seats sorts hosts again that were sorted before.
+type seats struct {
+	kept, moved []host
+	looked      []bool // by job id: whether sort has looked at the job; false between calls
+}
+
+// sort returns the hosts among the running jobs in order, in the memory of before, which contains them as sorted earlier. Most are
+// still in that order, so that sort compares each with the one before it and sorts only those that are not.
+func (e *seats) sort(s *cluster.View, before []host) []host {
+	e.kept, e.moved = e.kept[:0], e.moved[:0]
+	if n := s.Jobs() - len(e.looked); n > 0 {
+		e.looked = append(e.looked, make([]bool, n)...)
+	}
+	for i := range before {
+		id := before[i].job
+		if int(id) >= s.Jobs() || s.Phase(id) != cluster.Running {
+			continue
+		}
+		e.looked[id] = true
+		switch h := hostOf(s, id); {
+		case h.alone == 0:
+		case len(e.kept) == 0 || e.kept[len(e.kept)-1].compare(h) < 0:
+			e.kept = append(e.kept, h)
+		default:
+			e.moved = append(e.moved, h)
 		}
 	}
-	slices.SortFunc(p.hosts, host.compare)
-	p.groupUp()
+	for _, id := range s.Running() {
+		if !e.looked[id] {
+			if h := hostOf(s, id); h.alone > 0 {
+				e.moved = append(e.moved, h)
+			}
+		}
+	}
+	for i := range before {
+		e.looked[before[i].job] = false
+	}
+	slices.SortFunc(e.moved, host.compare)
+	all, moved := before[:0], e.moved
+	for _, h := range e.kept {
+		for len(moved) > 0 && moved[0].compare(h) < 0 {
+			all, moved = append(all, moved[0]), moved[1:]
+		}
+		all = append(all, h)
+	}
+	return append(all, moved...)
 }
 
 // hostOf describes a running job as a host. If a guest cannot join it, alone is 0 and only the id is set.
@@ -134,9 +181,27 @@ func (h host) compare(o host) int {
 func (p *partners) groupUp() {
 	p.group = p.group[:0]
 	for i := range p.hosts {
-		if h := &p.hosts[i]; i == 0 || h.kind != p.hosts[i-1].kind || h.gpuType != p.hosts[i-1].gpuType {
+		if i == 0 || !p.hosts[i].like(&p.hosts[i-1]) {
 			p.group = append(p.group, i)
 		}
+	}
+}
+
+// like reports whether two hosts belong to one group.
+func (h *host) like(o *host) bool { return h.kind == o.kind && h.gpuType == o.gpuType }
+
+// grow updates group after a host has been inserted.
+func (p *partners) grow(at int) {
+	g, _ := slices.BinarySearch(p.group, at)
+	for i := range p.group[g:] {
+		p.group[g+i]++
+	}
+	switch h := &p.hosts[at]; {
+	case at > 0 && h.like(&p.hosts[at-1]):
+	case at+1 < len(p.hosts) && h.like(&p.hosts[at+1]):
+		p.group[g] = at
+	default:
+		p.group = slices.Insert(p.group, g, at)
 	}
 }
 
@@ -149,7 +214,7 @@ func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 	if h := hostOf(tx.View(), id); h.alone > 0 {
 		at, _ := slices.BinarySearchFunc(p.hosts, h, host.compare)
 		p.hosts = slices.Insert(p.hosts, at, h)
-		p.groupUp()
+		p.grow(at)
 	}
 }
 
