@@ -280,6 +280,9 @@ func (p *partners) beside(s *cluster.View, id cluster.JobID, n int32, a cluster.
 	if equal && pieces.Workers() != n {
 		return false
 	}
+	if len(pieces) == 1 && lacks(s, pieces[0].Server, n, a) {
+		return false
+	}
 	p.fit = p.fit[:0]
 	left := n
 	for pass := range 2 {
@@ -306,6 +309,11 @@ func (p *partners) beside(s *cluster.View, id cluster.JobID, n int32, a cluster.
 		}
 	}
 	return false
+}
+
+// lacks reports whether the server has too little CPU or memory left for n workers that each hold the amount a.
+func lacks(s *cluster.View, id cluster.ServerID, n int32, a cluster.Amount) bool {
+	return s.FreeCPU(id) < int64(n)*int64(a.CPUMilli) || s.FreeMem(id) < int64(n)*int64(a.MemMiB)
 }
 
 // trial asks the profile how a placement changes speeds. The zero value is ready to use.
