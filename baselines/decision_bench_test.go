@@ -39,6 +39,16 @@ func BenchmarkDecision(b *testing.B) {
 
 // decide plays the given number of decisions of a baseline and reports what they cost.
 func decide(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int) {
+	w := play(b, name, cfg, jobs, most)
+	n := float64(w.decisions - 1)
+	b.ReportMetric(w.first.Seconds()*1e3, "first-ms")
+	b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
+	b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
+	b.ReportMetric(float64(w.waiting), "waiting")
+}
+
+// play plays the given number of decisions of a baseline.
+func play(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int) *watched {
 	sched, err := baselines.New(name)
 	if err != nil {
 		b.Fatal(err)
@@ -47,15 +57,11 @@ func decide(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most in
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &watched{Scheduler: sched, most: most}
+	w := &watched{Scheduler: sched, b: b, most: most}
 	if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
 		b.Fatal(err)
 	}
-	n := float64(w.decisions - 1)
-	b.ReportMetric(w.first.Seconds()*1e3, "first-ms")
-	b.ReportMetric(w.rest.Seconds()*1e3/n, "ms/decision")
-	b.ReportMetric(float64(w.allocated)/n/1024, "KiB/decision")
-	b.ReportMetric(float64(w.waiting), "waiting")
+	return w
 }
 
 // contended returns a full cluster and jobs for a queue of about the given length, which it keeps.
@@ -100,9 +106,13 @@ var errEnough = errors.New("enough decisions")
 // watched measures decisions and ends the episode after the number most of them.
 type watched struct {
 	cluster.Scheduler
+	b               *testing.B
 	decisions, most int
 	first, rest     time.Duration
-	allocated       uint64 // bytes
+	cpu             float64 // seconds of the rest
+	allocated       uint64  // bytes
+	allocations     uint64
+	began, ended    time.Duration // time of the cluster
 	waiting         int
 }
 
@@ -113,15 +123,18 @@ func (w *watched) Schedule(tx *cluster.Txn) error {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	start, used := time.Now(), cpu(w.b)
 	err := w.Scheduler.Schedule(tx)
 	took := time.Since(start)
+	used = cpu(w.b) - used
 	runtime.ReadMemStats(&after)
-	if w.decisions == 0 {
-		w.first = took
+	if w.ended = tx.Now(); w.decisions == 0 {
+		w.first, w.began = took, w.ended
 	} else {
 		w.rest += took
+		w.cpu += used
 		w.allocated += after.TotalAlloc - before.TotalAlloc
+		w.allocations += after.Mallocs - before.Mallocs
 	}
 	w.decisions++
 	return err
