@@ -109,6 +109,9 @@ type measured struct {
 	y                  float64      // the mean of its readings
 	told               int64        // number of differences so far
 	differences        []difference // between its own readings, the newest mostOwn
+	asked              asked        // what the job was last asked about
+	believed           *believed    // and what was believed of it, nil before
+	answers            answers
 }
 
 // Bounds of the memory of Speeds.

@@ -26,7 +26,11 @@ type asked struct {
 func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
 	deepest := j.deepest()
 	key := asked{j.kinds[deepest], spec.Request.CPUMilli, spec.Workers}
+	if b := j.believed; b != nil && b.read == l.read && j.asked == key {
+		return b
+	}
 	b := l.beliefs[key]
+	j.asked, j.believed = key, b
 	if b != nil && b.read == l.read {
 		return b
 	}
@@ -45,15 +49,23 @@ func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
 	}
 	if b == nil {
 		if len(l.beliefs) == mostBelieved {
-			clear(l.beliefs)
+			l.doubt()
 		}
 		b = new(believed)
-		l.beliefs[key] = b
+		l.beliefs[key], j.believed = b, b
 	}
 	l.version++
 	b.version, b.read, b.counts = l.version, l.read, counts
 	l.infer(j, key, b)
 	return b
+}
+
+// doubt makes what is believed be computed again.
+func (l *Speeds) doubt() {
+	for _, b := range l.beliefs {
+		b.read = -1 // where a job still has it
+	}
+	clear(l.beliefs)
 }
 
 func grown(now, then *[4]int64) bool {

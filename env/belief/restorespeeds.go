@@ -33,7 +33,7 @@ func (l *Speeds) Restore(text []byte) error {
 	}
 	l.read, l.types, l.circles, l.units, l.jobs = p.l.read, p.l.types, p.l.circles, p.l.units, p.l.jobs
 	l.made++
-	clear(l.beliefs)
+	l.doubt()
 	return nil
 }
 

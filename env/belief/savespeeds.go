@@ -26,7 +26,7 @@ const speedsVersion = 1
 // triangle of its precision, row by row, and the precision times its maximum. Units contains means of first readings of jobs,
 // and jobs the mean and the differences of the readings of single jobs. Vectors have one number for each effect.
 func (l *Speeds) Save() []byte {
-	clear(l.beliefs) // those that are kept for later calls may lag behind the evidence
+	l.doubt() // those that are kept for later calls may lag behind the evidence
 	b := fmt.Appendf(nil, `{"version":%d,"learner":"speeds","read":%d,"types":[`, speedsVersion, l.read)
 	for i, name := range l.types {
 		b = appendName(separated(b, i), name)

@@ -105,7 +105,7 @@ func (l *Speeds) knows(types string) bool {
 			return false
 		}
 		l.types = append(l.types, name)
-		clear(l.beliefs)
+		l.doubt()
 	}
 	return true
 }
@@ -169,7 +169,7 @@ func (l *Speeds) teach(j *measured, d *difference) {
 func (l *Speeds) newEvidence(c circle) *evidence {
 	if len(l.circles) >= mostCircles {
 		forget(l.circles, func(e *evidence) int64 { return e.last }, compareCircles)
-		clear(l.beliefs)
+		l.doubt()
 	}
 	e := &evidence{last: l.read}
 	l.circles[c] = e
@@ -292,13 +292,23 @@ func (l *Speeds) relative(s *cluster.View, spec *cluster.JobSpec, c *cluster.Con
 // Speed implements cluster.Profile. It depends on the job's specification and configuration only, and does not allocate for a
 // job that has been asked about.
 func (l *Speeds) Speed(s *cluster.View, id cluster.JobID) float64 {
-	spec, c := s.Spec(id), s.Configuration(id)
-	x, mean, _ := l.relative(s, spec, &c)
-	if x != (vector{}) {
-		mean += x.times(&l.of(l.job(spec), spec).mean)
+	spec := s.Spec(id)
+	j, q := l.job(spec), question{s.Configuration(id), spec.Request, spec.Workers, s.MostGPUs()}
+	if a := j.answers.find(&q); a != nil && a.version == l.of(j, spec).version {
+		return a.speed
 	}
-	return math.Exp(min(max(mean, slowest), fastest))
+	x, mean, _ := l.relative(s, spec, &q.Configuration)
+	if x == (vector{}) {
+		return speed(mean)
+	}
+	b := l.of(j, spec)
+	a := answer{q, b.version, speed(mean + x.times(&b.mean))}
+	j.answers.add(&a)
+	return a.speed
 }
+
+// speed returns a speed by its logarithm.
+func speed(log float64) float64 { return math.Exp(min(max(log, slowest), fastest)) }
 
 // Coupled implements cluster.Profile.
 func (l *Speeds) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
@@ -319,7 +329,7 @@ func (l *Speeds) Version(spec *cluster.JobSpec) int { return l.of(l.job(spec), s
 // same names.
 func (l *Speeds) Forget() {
 	clear(l.jobs)
-	clear(l.beliefs)
+	l.doubt()
 }
 
 var _ cluster.Profile = (*Speeds)(nil)
