@@ -131,10 +131,17 @@ func (d *difference) update(mean *vector, v *matrix) {
 	}
 	variance := d.x.times(&gain) + d.variance
 	miss := (d.y - d.x.times(mean)) / variance
-	for i := range v {
-		mean[i] += gain[i] * miss
-		for k := range v {
-			v[i][k] -= gain[i] * gain[k] / variance
+	for i, g := range gain {
+		if g == 0 {
+			continue
+		}
+		mean[i] += g * miss
+		for k := range i + 1 {
+			less := g * gain[k] / variance
+			v[i][k] -= less
+			if k < i {
+				v[k][i] -= less
+			}
 		}
 	}
 }
@@ -142,19 +149,22 @@ func (d *difference) update(mean *vector, v *matrix) {
 // factor sets the lower triangle to the Cholesky factor of a symmetric matrix. It reports whether the matrix is positive
 // definite.
 func (m *matrix) factor() bool {
-	for i := range m {
-		for k := range i + 1 {
-			sum := m[i][k]
-			for n := range k {
-				sum -= m[i][n] * m[k][n]
+	for n := range m {
+		if !(m[n][n] > 0) {
+			return false
+		}
+		root := math.Sqrt(m[n][n])
+		m[n][n] = root
+		var column vector
+		for i := n + 1; i < effects; i++ {
+			m[i][n] /= root
+			by := m[i][n]
+			column[i] = by
+			if by == 0 {
+				continue
 			}
-			switch {
-			case k < i:
-				m[i][k] = sum / m[k][k]
-			case sum > 0:
-				m[i][i] = math.Sqrt(sum)
-			default:
-				return false
+			for k := n + 1; k <= i; k++ {
+				m[i][k] -= by * column[k]
 			}
 		}
 	}
@@ -163,29 +173,56 @@ func (m *matrix) factor() bool {
 
 // invert sets inverse to that of a positive definite matrix.
 func (m *matrix) invert(inverse *matrix) {
-	f := *m
+	f, n := *m, m.coupled()
 	if !f.factor() {
 		panic("belief: a covariance or a precision is not positive definite")
 	}
-	for c := range f { // solve F F' x = the unit vector c; rows above c of the forward solution are 0
-		var x vector
-		for i := c; i < effects; i++ {
-			sum := 0.0
-			if i == c {
-				sum = 1
+	var x matrix // solve F F' x = 1, all columns at a time; above the diagonal the forward solution is 0
+	for i := range n {
+		row := x[i][:i+1]
+		row[i] = 1
+		for k := range i {
+			by := f[i][k]
+			for c, v := range x[k][:k+1] {
+				row[c] -= by * v
 			}
-			for k := c; k < i; k++ {
-				sum -= f[i][k] * x[k]
-			}
-			x[i] = sum / f[i][i]
 		}
-		for i := effects - 1; i >= 0; i-- {
-			sum := x[i]
-			for k := i + 1; k < effects; k++ {
-				sum -= f[k][i] * x[k]
-			}
-			x[i] = sum / f[i][i]
+		for c := range row {
+			row[c] /= f[i][i]
 		}
-		inverse[c] = x
 	}
+	for i := n - 1; i >= 0; i-- {
+		row := x[i][:n]
+		for k := i + 1; k < n; k++ {
+			by := f[k][i]
+			for c, v := range x[k][:n] {
+				row[c] -= by * v
+			}
+		}
+		for c := range row {
+			row[c] /= f[i][i]
+		}
+	}
+	*inverse = matrix{}
+	for i := range n {
+		for c := range n {
+			inverse[c][i] = x[i][c]
+		}
+	}
+	for i := n; i < effects; i++ {
+		inverse[i][i] = 1 / f[i][i] / f[i][i]
+	}
+}
+
+// coupled returns a number of rows from which on the matrix is 0 off its diagonal: those of types of GPUs that no reading had.
+func (m *matrix) coupled() int {
+	for n := effects; n > 0; n-- {
+		row := &m[n-1]
+		for k := range n - 1 {
+			if row[k] != 0 {
+				return n
+			}
+		}
+	}
+	return 0
 }
