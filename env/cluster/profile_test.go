@@ -64,3 +64,65 @@ func TestExpectedRatesAddUp(t *testing.T) {
 		}
 	})
 }
+
+// opinions is a Believed profile that calls each job by a prefix and its name.
+type opinions struct {
+	rates
+	prefix string
+}
+
+func (o *opinions) Kind(spec *JobSpec) string { return o.prefix + spec.Name }
+
+func (*opinions) Version(*JobSpec) int { return 1 }
+
+// TestSpeedKind checks that kinds are those of the profile in use: after each call of Expect, in copies, after a job was revised,
+// and where the driver's own profile changes.
+func TestSpeedKind(t *testing.T) {
+	s, err := NewState(Uniform(1, 2), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var twin State
+	for id, name := range []string{"a", "b"} {
+		s.Submit(JobID(id), &JobSpec{Name: name, Model: "m", Workers: 1, Request: wholeGPU})
+	}
+	check := func(when string, v *View, want ...string) {
+		t.Helper()
+		for id, kind := range want {
+			for range 2 {
+				if got := v.SpeedKind(JobID(id)); got != kind {
+					t.Errorf("%s: job %d is %q, want %q", when, id, got, kind)
+				}
+			}
+		}
+	}
+	check("without a profile", &s.View, "m", "m")
+	p, q := &opinions{prefix: "p "}, &opinions{prefix: "q "}
+	tx := s.Begin(nil)
+	tx.Expect(p)
+	check("expected", &s.View, "p a", "p b")
+	s.CopyTo(&twin)
+	check("copied", &twin.View, "p a", "p b")
+	twin.Revise(1, &JobSpec{Name: "c", Workers: 1, Request: wholeGPU})
+	check("copied and revised", &twin.View, "p a", "p c")
+	twin.Txn().Expect(q)
+	check("another one in the copy", &twin.View, "q a", "q c")
+	check("as before", &s.View, "p a", "p b")
+	for range 4 {
+		check("still the other in the copy", &twin.View, "q a", "q c")
+		tx.Expect(p)
+		check("expected again", &s.View, "p a", "p b")
+	}
+	s.CopyTo(&twin)
+	check("copied again", &twin.View, "p a", "p b")
+	p.prefix = "r "
+	tx.Expect(p)
+	check("changed", &s.View, "r a", "r b")
+	tx.Expect(nil)
+	tx.End()
+	check("no longer expected", &s.View, "m", "m")
+	s.SetProfile(p)
+	check("told", &s.View, "r a", "r b")
+	p.prefix = ""
+	check("told otherwise", &s.View, "a", "b")
+}

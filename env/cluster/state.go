@@ -109,6 +109,7 @@ func (s *State) Revise(id JobID, spec *JobSpec) {
 		panic(fmt.Sprintf("cluster: revise job %d, which is %v, of tenant %q", id, j.phase, spec.Tenant))
 	}
 	j.spec, j.kinds = spec, s.kindsOf(spec)
+	s.kinds.call++
 }
 
 // Withdraw ends a pending job that will never run.
