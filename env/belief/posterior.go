@@ -13,6 +13,7 @@ type believed struct {
 	counts     [4]int64 // of differences by circle, and of the job itself
 	mean       vector   // sensible
 	covariance matrix   // of the coefficients, before they were made sensible
+	apart      float64  // see measured.apart
 }
 
 // asked identifies what a belief depends on: the kind of job, and its request as far as the prior depends on it.
@@ -21,11 +22,15 @@ type asked struct {
 	cpuMilli, workers int32
 }
 
+// key returns what the belief about the job depends on.
+func (j *measured) key(spec *cluster.JobSpec) asked {
+	return asked{j.kinds[j.deepest()], spec.Request.CPUMilli, spec.Workers}
+}
+
 // of returns what is believed of a job. It is computed again when the number of differences in one of its circles has grown by
 // more than 15 %.
 func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
-	deepest := j.deepest()
-	key := asked{j.kinds[deepest], spec.Request.CPUMilli, spec.Workers}
+	deepest, key := j.deepest(), j.key(spec)
 	if b := j.believed; b != nil && b.read == l.read && j.asked == key {
 		return b
 	}
@@ -94,7 +99,7 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 		j.differences[i].update(&mean, v)
 	}
 	sensible(&mean, v)
-	b.mean = mean
+	b.mean, b.apart = mean, j.apart()
 }
 
 // widen adds the variances in deviation, times a weight.

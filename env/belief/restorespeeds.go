@@ -20,8 +20,9 @@ const (
 	maxPrecision = 1e12
 )
 
-// Restore replaces what was learned by the text of a Save. For anything that Save does not write, it returns an error with the
-// place, the value and what was expected, and changes nothing. It takes time and memory linear in the length of the text.
+// Restore replaces what was learned by the text of a Save, or by one of version 1. For anything that Save does not write, it
+// returns an error with the place, the value and what was expected, and changes nothing. It takes time and memory linear in the
+// length of the text.
 func (l *Speeds) Restore(text []byte) error {
 	if len(text) > maxSpeeds {
 		return fmt.Errorf("restore speeds: %d bytes, want at most %d", len(text), maxSpeeds)
@@ -31,7 +32,7 @@ func (l *Speeds) Restore(text []byte) error {
 	if err := p.r.Err(); err != nil {
 		return fmt.Errorf("restore speeds: line %d: %w", p.r.Line(), err)
 	}
-	l.read, l.types, l.circles, l.units, l.jobs = p.l.read, p.l.types, p.l.circles, p.l.units, p.l.jobs
+	l.read, l.width, l.types, l.circles, l.units, l.jobs = p.l.read, p.l.width, p.l.types, p.l.circles, p.l.units, p.l.jobs
 	l.made++
 	l.doubt()
 	return nil
@@ -44,7 +45,7 @@ type speedsParser struct {
 }
 
 var (
-	speedsFields     = []string{"version", "learner", "read", "types", "circles", "units", "jobs"}
+	speedsFields     = []string{"version", "learner", "read", "width", "types", "circles", "units", "jobs"}
 	circleFields     = []string{"of", "name", "last", "differences", "precision", "pull"}
 	unitsFields      = []string{"of", "name", "last", "readings", "x", "y", "excess"}
 	measuredFields   = []string{"name", "model", "user", "group", "last", "seen_ns", "readings", "x", "y", "told", "differences"}
@@ -57,20 +58,28 @@ func all(fields []string) uint32 { return 1<<len(fields) - 1 }
 // parse reads the fields in the order of speedsFields, whatever their order in the text.
 func (p *speedsParser) parse() {
 	r := p.r
-	var at [7]strictjson.Place
-	r.Object(speedsFields, all(speedsFields), func(field int) { at[field] = r.Skip() })
+	var at [8]strictjson.Place
+	width := strictjson.Bits(speedsFields, "width")
+	seen := r.Object(speedsFields, all(speedsFields)&^width, func(field int) { at[field] = r.Skip() })
 	r.End()
 	for field, place := range at {
 		if r.Err() != nil {
 			return
 		}
+		if seen&(1<<field) == 0 {
+			continue
+		}
 		switch r.Return(speedsFields[field], place); speedsFields[field] {
 		case "version":
-			r.Number(speedsVersion, speedsVersion)
+			if version := r.Number(1, speedsVersion); (version > 1) != (seen&width != 0) {
+				r.Bad("width", "in version "+fmt.Sprint(version), "it from version 2 on, and not before")
+			}
 		case "learner":
 			r.OneOf("speeds")
 		case "read":
 			p.l.read = r.Number(0, maxRead)
+		case "width":
+			p.l.width = r.Float(-mostWidth, mostWidth)
 		case "types":
 			r.List(mostTypes, func(int) { p.gpuType() })
 		case "circles":

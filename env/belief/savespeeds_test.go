@@ -28,10 +28,13 @@ func TestBadSpeedsAreRefused(t *testing.T) {
 	text := savedSpeeds(t)
 	precision := text[strings.Index(text, `"precision":[`):strings.Index(text, `,"pull"`)]
 	for _, c := range []struct{ name, from, to, err string }{
-		{"another version", `"version":1`, `"version":2`, "line 1: version: 2, want a whole number from 1 to 1"},
+		{"another version", `"version":2`, `"version":3`, "line 1: version: 3, want a whole number from 1 to 2"},
+		{"an old version with a width", `"version":2`, `"version":1`, "width: in version 1, want it from version 2 on"},
+		{"no width", `"width":0,`, ``, "width: in version 2, want it from version 2 on"},
+		{"a huge width", `"width":0`, `"width":4`, "width: 4, want a number from -3 to 3"},
 		{"another learner", `"speeds"`, `"age"`, `line 1: learner: "age", want speeds`},
-		{"no version", `"version":1,`, ``, "version: missing"},
-		{"an unknown field", `"version":1`, `"version":1,"x":0`, "x: unknown field"},
+		{"no version", `"version":2,`, ``, "version: missing"},
+		{"an unknown field", `"version":2`, `"version":2,"x":0`, "x: unknown field"},
 		{"more text", "]}\n", "]}\n{}", "more text after the end"},
 		{"cut off", "]}]}\n", "]}", "unexpected EOF"},
 		{"a type twice", `["T4"]`, `["T4","T4"]`, `types[1]: "T4", want the name of another GPU type`},
@@ -76,11 +79,23 @@ func TestBadSpeedsAreRefused(t *testing.T) {
 	}
 }
 
+// TestOldSpeedsAreRestored checks that a text of version 1 is one of version 2 with width 0.
+func TestOldSpeedsAreRestored(t *testing.T) {
+	text := savedSpeeds(t)
+	old := strings.Replace(text, `"version":2,"learner":"speeds","read":4,"width":0,`, `"version":1,"learner":"speeds","read":4,`, 1)
+	l := NewSpeeds(true)
+	if err := l.Restore([]byte(old)); err != nil || old == text || string(l.Save()) != text {
+		t.Errorf("error %v, saved\n%s\nwant\n%s", err, l.Save(), text)
+	}
+}
+
 // FuzzRestoreSpeeds checks that what Restore accepts is saved and restored without change, gives valid speeds, and can be learned
 // on from.
 func FuzzRestoreSpeeds(f *testing.F) {
 	f.Add([]byte(savedSpeeds(f)))
 	f.Add(NewSpeeds(true).Save())
+	f.Add([]byte(strings.Replace(savedSpeeds(f), `"width":0`, `"width":-0.25`, 1)))
+	f.Add([]byte(strings.Replace(strings.Replace(savedSpeeds(f), `"width":0,`, ``, 1), `"version":2`, `"version":1`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		l, again := NewSpeeds(true), NewSpeeds(true)
 		if l.Restore(text) != nil {

@@ -23,8 +23,9 @@ import (
 //
 // A job that runs as it asked has speed 1, and one that has less memory than it asked for is never believed to run well.
 //
-// Beliefs depend only on the calls of Read, Forget and Restore, and on their order. Speeds takes at most about 40 MB of memory.
-// It is not safe for concurrent use.
+// Beliefs depend only on the calls of Read, Forget and Restore, on their order, and on what was asked in between: what is
+// believed lags a little behind what was read, and readings are compared only with what somebody asked about. Speeds takes at
+// most about 40 MB of memory. It is not safe for concurrent use.
 type Speeds struct {
 	learns  bool
 	read    int64    // number of readings learned from
@@ -34,6 +35,7 @@ type Speeds struct {
 	jobs    map[string]*measured // by name
 	beliefs map[asked]*believed
 	version int
+	width   float64         // logarithm of the factor on the standard deviations, see judge
 	ids     []cluster.JobID // scratch of Observe
 	made    int             // number of times that circles or their evidence were made or forgotten
 }
@@ -121,6 +123,7 @@ func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *c
 			d.x[i] -= j.x[i]
 		}
 		if d.x != (vector{}) {
+			l.judge(&d, l.beliefs[j.key(spec)])
 			l.teach(j, &d)
 			if len(j.differences) == mostOwn {
 				j.differences = append(j.differences[:0], j.differences[1:]...)
@@ -247,22 +250,10 @@ func (l *Speeds) interval(spec *cluster.JobSpec, x *vector, mean, variance float
 	if *x != (vector{}) {
 		b := l.of(l.job(spec), spec)
 		mean += x.times(&b.mean)
-		wide := *x
-		for i := range cpuParts {
-			wide[cpuAt+i] *= bounded
-		}
-		for i, v := range wide {
-			if v != 0 {
-				variance += v * b.covariance[i].times(&wide)
-			}
-		}
+		variance += b.variance(x)
 	}
-	return min(max(mean, slowest), fastest), math.Sqrt(max(variance, 0))
+	return min(max(mean, slowest), fastest), math.Exp(l.width) * math.Sqrt(max(variance, 0))
 }
-
-// bounded is the standard deviation of the effect of CPU relative to that of the normal distribution, which also contains
-// effects that are impossible (see sensible).
-const bounded = 0.68
 
 // Bounds of the logarithm of a speed.
 const slowest, fastest = -8.0, 16.0
@@ -325,9 +316,10 @@ func (l *Speeds) Kind(spec *cluster.JobSpec) string {
 // Version returns a number that changes when what is believed of such a job does.
 func (l *Speeds) Version(spec *cluster.JobSpec) int { return l.of(l.job(spec), spec).version }
 
-// Forget forgets single jobs and keeps what they taught about others. Call it between episodes, in which other jobs have the
-// same names.
+// Forget forgets single jobs and how far their readings were from what was believed, and keeps what they taught about others.
+// Call it between episodes, in which other jobs have the same names.
 func (l *Speeds) Forget() {
+	l.width = 0
 	clear(l.jobs)
 	l.doubt()
 }
