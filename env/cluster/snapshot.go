@@ -47,7 +47,7 @@ const (
 // default all), gpu_mem_mib among its amounts, and readings: at most MaxReadings, ordered by time, each of another configuration,
 // as in {"at_s": 60, "speed": 12.5, "workers": 2, "gpu_milli": 1000, "cpu_milli": 4000, "mem_mib": 0, "servers": 1, "racks": 1,
 // "gpu_type": "V100", "shared": true}, of which at_s, speed and workers are needed. The top level may have per_gpu, offer (by
-// default all inference servers), reclaim_by_s and quotas: [{"tenant": "t", "gpus": 16}].
+// default all inference servers), reclaim_by_s, quotas: [{"tenant": "t", "gpus": 16}] and no_preemption: true.
 func ReadSnapshot(r io.Reader) (*State, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {
@@ -94,16 +94,17 @@ const (
 	topOffer
 	topReclaimBy
 	topQuotas
+	topNoPreemption
 )
 
 var (
-	topFields = []string{"version", "now_s", "servers", "jobs", "per_gpu", "offer", "reclaim_by_s", "quotas"}
-	topOrder  = [...]int{topVersion, topNow, topPerGPU, topOffer, topReclaimBy, topQuotas, topServers}
+	topFields = []string{"version", "now_s", "servers", "jobs", "per_gpu", "offer", "reclaim_by_s", "quotas", "no_preemption"}
+	topOrder  = [...]int{topVersion, topNow, topPerGPU, topOffer, topReclaimBy, topQuotas, topNoPreemption, topServers}
 )
 
 func (p *snapshotParser) read() {
 	r := p.r
-	var at [8]strictjson.Place
+	var at [9]strictjson.Place
 	seen := r.Object(topFields, 0b1111, func(field int) { at[field] = r.Skip() })
 	r.End()
 	offer, deadline := int32(-1), time.Duration(0)
@@ -124,6 +125,8 @@ func (p *snapshotParser) read() {
 			deadline = readSeconds(r, maxTime)
 		case topQuotas:
 			r.List(maxQuotas, func(int) { p.spec.Quotas = append(p.spec.Quotas, readQuota(r)) })
+		case topNoPreemption:
+			p.spec.NoPreemption = r.Flag()
 		case topServers:
 			r.List(MaxServers, p.server)
 		}

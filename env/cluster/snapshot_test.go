@@ -48,8 +48,9 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
 		}
 		conserve(t, got)
-		if got.Now() != s.Now() || got.FreeTotal() != s.FreeTotal() {
-			t.Fatalf("now %v, %d free; want %v, %d", got.Now(), got.FreeTotal(), s.Now(), s.FreeTotal())
+		if got.Now() != s.Now() || got.FreeTotal() != s.FreeTotal() || got.NoPreemption() != s.NoPreemption() {
+			t.Fatalf("now %v, %d free, preemption forbidden %v; want %v, %d, %v", got.Now(), got.FreeTotal(), got.NoPreemption(), s.Now(),
+				s.FreeTotal(), s.NoPreemption())
 		}
 		for _, v := range serverIDs(s) {
 			if *got.Server(v) != *s.Server(v) || got.OnLoan(v) != s.OnLoan(v) || !slices.Equal(got.GPUUse(v), s.GPUUse(v)) {

@@ -159,6 +159,9 @@ func (s *View) appendRules(b []byte) []byte {
 	if len(s.tenants) > 0 {
 		b = append(b, ']')
 	}
+	if s.forbids {
+		b = append(b, `,"no_preemption":true`...)
+	}
 	return b
 }
 

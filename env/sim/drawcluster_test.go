@@ -9,10 +9,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawCluster draws a few servers of different kinds, quotas, and a limit of jobs per GPU.
+// drawCluster draws a few servers of different kinds, quotas, and limits on what schedulers may do.
 func drawCluster(t *rapid.T) cluster.Spec {
 	spec := cluster.Uniform(rapid.IntRange(1, 5).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs"))
 	spec.PerGPU = rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "jobs per GPU")
+	spec.NoPreemption = rapid.IntRange(0, 5).Draw(t, "preemption forbidden") == 0
 	if rapid.IntRange(0, 2).Draw(t, "with quotas") == 0 {
 		spec.Quotas = []cluster.Quota{
 			{Tenant: "ann", GPUs: rapid.Int32Range(0, 6).Draw(t, "quota")}, {Tenant: "", GPUs: rapid.Int32Range(1, 12).Draw(t, "quota")},

@@ -40,6 +40,9 @@ func TestLogRoundTripAndReplay(t *testing.T) {
 		jobs := drawJobs(t, &cfg)
 		text := written(t, play(t, cfg, jobs, drawScheduler(t)(), rapid.Uint64().Draw(t, "seed")))
 		l := read(t, text)
+		if got, want := l.Config.Cluster.NoPreemption, cfg.Cluster.NoPreemption; got != want {
+			t.Fatalf("preemption forbidden: %v, want %v", got, want)
+		}
 		if again := written(t, l); again != text {
 			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
 		}

@@ -14,7 +14,7 @@ import (
 var headerFields = []string{
 	"format", "version", "scheduler", "physics", "restart", "horizon", "jobs", "servers",
 	"grace", "per_gpu", "quotas", "outages", "demand", "warm", "readings",
-	"hidden", "phases",
+	"hidden", "phases", "no_preemption",
 }
 
 const headerNeeds = 0b11111111
@@ -43,6 +43,8 @@ func (p *parser) header() error {
 			c.Grace = p.duration(maxTime)
 		case "per_gpu":
 			c.Cluster.PerGPU = int32(r.Number(0, cluster.WholeGPU))
+		case "no_preemption":
+			c.Cluster.NoPreemption = p.r.Flag()
 		case "quotas":
 			c.Cluster.Quotas = p.quotas()
 		case "outages":

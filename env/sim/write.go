@@ -37,7 +37,7 @@ const (
 // servers, numbered from the field from on. Lines refer to jobs and servers by their ids, which are indices. Write omits these
 // fields if they are 0 or empty: of a job user, tenant, min_workers, max_workers, cpu_milli, mem_mib, gpu_mem_mib, model, group,
 // stages, tensor, gpu_type, mixed and estimate; of a server gpu_type, gpu_mem_mib and rack; of the header warm, grace, per_gpu,
-// quotas ([{"tenant":"t","gpus":8}]), outages ([[from,to,server,gpu]], gpu -1 for the whole server) and demand
+// no_preemption (true), quotas ([{"tenant":"t","gpus":8}]), outages ([[from,to,server,gpu]], gpu -1 for the whole server), demand
 // ([[at,need,offer]], need in thousandths of servers), and readings ({"interval":60000000000,"noise":0.05,"seed":7}). A record of
 // kind measure has "speed", the measured throughput. The last record of a truncated episode has "truncated" with the reason. A
 // job that was not submitted has a line of kind "unsubmitted" with its submit time as "at". Write returns an error if
@@ -113,6 +113,9 @@ func (l *Log) appendHeader(b []byte) []byte {
 	b = appendSome(b, `,"warm":`, int64(c.Warm))
 	b = appendSome(b, `,"grace":`, int64(c.Grace))
 	b = appendSome(b, `,"per_gpu":`, int64(c.Cluster.PerGPU))
+	if c.Cluster.NoPreemption {
+		b = append(b, `,"no_preemption":true`...)
+	}
 	b = appendRows(b, `,"quotas":[`, len(c.Cluster.Quotas), func(b []byte, i int) []byte {
 		b = appendText(append(b, `{"tenant":`...), c.Cluster.Quotas[i].Tenant)
 		return append(appendInt(b, `,"gpus":`, int64(c.Cluster.Quotas[i].GPUs)), '}')
