@@ -11,6 +11,8 @@
 // Speeds is a belief about the speed of jobs in each configuration, relative to that in which they run as requested. It is a
 // cluster.Profile, so that placers can decide by it.
 //
+// A Memory is what a runtime learns of both from what it sees of a cluster in production. It is saved and restored.
+//
 // Nothing in this package is random, and nothing reads the clock: the same calls give the same bits on the same kind of
 // processor.
 package belief

@@ -8,12 +8,17 @@ import (
 
 // believed is what is believed of the coefficients of a kind of job with a request.
 type believed struct {
-	version    int
-	read       int64    // Speeds.read when counts were compared last
-	counts     [4]int64 // of differences by circle, and of the job itself
-	mean       vector   // sensible
-	covariance matrix   // of the coefficients, before they were made sensible
-	apart      float64  // see measured.apart
+	version       int
+	read          int64    // Speeds.read when counts were compared last
+	counts        [4]int64 // of differences by circle, and of the job itself
+	*coefficients          // never changed, so that copies share them
+}
+
+// coefficients are what is believed of the coefficients.
+type coefficients struct {
+	mean       vector  // sensible
+	covariance matrix  // before they were made sensible
+	apart      float64 // see measured.apart
 }
 
 // asked identifies what a belief depends on: the kind of job, and its request as far as the prior depends on it.
@@ -86,7 +91,7 @@ func grown(now, then *[4]int64) bool {
 // variance by which the next one differs from it, is the prior of the next.
 func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	mean, sd := l.prior(key.cpuMilli, key.workers)
-	b.covariance = correlated(&sd)
+	b.coefficients = &coefficients{covariance: correlated(&sd)}
 	v := &b.covariance
 	for i, e := range j.known[:len(j.circles)] {
 		v.widen(j.weights[i])

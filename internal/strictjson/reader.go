@@ -176,6 +176,14 @@ func (r *Reader) Return(field string, p Place) {
 	r.start(p.from, p.to)
 }
 
+// At returns the text at a skipped place, which is part of the reader's text, and the number of the line on which it begins.
+func (r *Reader) At(p Place) (text []byte, line int) {
+	for p.from < p.to && isDelimiter(r.text[p.from]) {
+		p.from++
+	}
+	return r.text[p.from:p.to], 1 + bytes.Count(r.text[:p.from], []byte{'\n'})
+}
+
 // End sets an error unless only white space follows.
 func (r *Reader) End() {
 	r.peek()

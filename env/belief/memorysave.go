@@ -1,0 +1,66 @@
+package belief
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// MemoryFormat is the value of the field format in the text of a Memory.
+const MemoryFormat = "clustergym-beliefs"
+
+// MaxMemory is the most bytes of the text of a Memory.
+const MaxMemory = maxText + maxSpeeds
+
+// Save returns what was learned, as a JSON text: the texts of Learner.Save and of Speeds.Save. It leaves out the jobs of the last
+// state, so that those that end before a memory that restores the text has seen a state teach nothing. Equal memories have equal
+// texts.
+//
+//	{"format":"clustergym-beliefs","version":1,
+//	"run_times":{"version":1,"learner":"history",...},
+//	"speeds":{"version":1,"learner":"speeds",...}}
+func (m *Memory) Save() []byte {
+	b := fmt.Appendf(nil, "{\"format\":%q,\"version\":%d,\n\"run_times\":", MemoryFormat, version)
+	b = append(append(b, bytes.TrimSpace(m.times.Save())...), ",\n\"speeds\":"...)
+	return append(append(b, bytes.TrimSpace(m.speeds.Copy().Save())...), "}\n"...) // saving clears what the belief has computed
+}
+
+var memoryFields = []string{"format", "version", "run_times", "speeds"}
+
+// begin sets the digest to that of what was learned so far.
+func (m *Memory) begin() { m.digest = sha256.Sum256(m.Save()) }
+
+// Restore replaces what was learned by the text of a Save. For anything that Save does not write, it returns an error with the
+// place, the value and what was expected, and changes nothing. It takes time and memory linear in the length of the text.
+func (m *Memory) Restore(text []byte) error {
+	if len(text) > MaxMemory {
+		return fmt.Errorf("restore beliefs: %d bytes, want at most %d", len(text), MaxMemory)
+	}
+	r := strictjson.New(text)
+	var at [4]strictjson.Place
+	r.Object(memoryFields, all(memoryFields), func(field int) { at[field] = r.Skip() })
+	r.End()
+	r.Return("format", at[0])
+	r.OneOf(MemoryFormat)
+	r.Return("version", at[1])
+	r.Number(version, version)
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("restore beliefs: line %d: %w", r.Line(), err)
+	}
+	fresh := NewMemory()
+	part := func(p strictjson.Place) []byte { // after as many empty lines as there are lines before it, for the line in errors
+		text, line := r.At(p)
+		return append(bytes.Repeat([]byte{'\n'}, line-1), text...)
+	}
+	if err := fresh.times.Restore(part(at[2])); err != nil {
+		return fmt.Errorf("restore beliefs: %w", err)
+	}
+	if err := fresh.speeds.Restore(part(at[3])); err != nil {
+		return fmt.Errorf("restore beliefs: %w", err)
+	}
+	fresh.begin()
+	*m = *fresh
+	return nil
+}
