@@ -19,6 +19,9 @@ type Given struct {
 	// Speeds returns what belief.Speeds has learned from readings before the episode, as its method Save returns it. Nobody changes
 	// it. KnowSuffix with seen=training and speed=fit needs it.
 	Speeds func() []byte
+	// Memory returns what was learned in production so far. Nobody changes it. KnowSuffix begins with it, and does not need Learned
+	// and Speeds then. It may be nil.
+	Memory func() *belief.Memory
 	// Tell is called for a baseline that must be told the truth, as a reference for those that are not. Whoever simulates an episode
 	// then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
 	Tell func(Truth)
@@ -27,9 +30,10 @@ type Given struct {
 // Truth says which truth a baseline must be told.
 type Truth struct{ Times, Speeds bool }
 
-// Needs says which fields of Given a baseline needs, and which truth.
+// Needs says which fields of Given a baseline needs, or begins with if it is given: Memory. It says which truth it needs, too.
 type Needs struct {
 	Fitted, Learned, Speeds bool
+	Memory                  bool
 	Truth                   Truth
 }
 
@@ -42,7 +46,19 @@ var ErrUnfitted = errors.New("this needs a scenario and its training split, whic
 // Fits returns what the baseline of that name, which is named as in New, needs of Given. It returns the error of New about any
 // other mistake in the name.
 func Fits(name string) (needs Needs, err error) {
-	_, err = Given{ // the scheduler is never used
+	_, err = recording(&needs).New(name) // the scheduler is never used
+	return needs, err
+}
+
+// FitsOuter does the same for the suffix that CutOuter cuts off.
+func FitsOuter(name string) (needs Needs, err error) {
+	_, _, err = recording(&needs).CutOuter(name)
+	return needs, err
+}
+
+// recording returns what records that it is used.
+func recording(needs *Needs) Given {
+	return Given{
 		Fitted: func() asrpt.Predictor {
 			needs.Fitted = true
 			return nil
@@ -55,7 +71,10 @@ func Fits(name string) (needs Needs, err error) {
 			needs.Speeds = true
 			return nil
 		},
+		Memory: func() *belief.Memory {
+			needs.Memory = true
+			return nil
+		},
 		Tell: func(t Truth) { needs.Truth = t },
-	}.New(name)
-	return needs, err
+	}
 }

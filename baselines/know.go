@@ -62,9 +62,12 @@ type knower struct {
 	speeds *belief.Speeds
 }
 
-// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it; nil for
-// nothing.
-type before struct{ times, speeds []byte }
+// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or in production
+// before a decision; nil for nothing.
+type before struct {
+	times, speeds []byte
+	memory        *belief.Memory
+}
 
 // knowing is what the options of KnowSuffix set.
 type knowing struct {
@@ -133,7 +136,7 @@ func knows(s *option.Set) *knowing {
 			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
-			"; with speed=fit from the readings of some of its windows",
+			"; with speed=fit from the readings of some of its windows; in production, training demands a file of saved beliefs",
 		"own choice")
 	option.Choice(s, &k.by, "by", []belief.Rank{byUsual, belief.Mean, belief.Gittins, belief.Median},
 		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median; usual is the"+
@@ -178,7 +181,10 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 
 // before returns what a policy has learned when an episode begins.
 func (g Given) before(k *knowing) (b before, err error) {
-	if k.seen == seenNothing {
+	if g.Memory != nil && (k.predicts() || k.speed == speedFit) {
+		b.memory = g.Memory()
+	}
+	if b.memory != nil || k.seen == seenNothing {
 		return b, nil
 	}
 	if k.predicts() {
@@ -223,6 +229,9 @@ func (p *knower) Name() string { return p.name }
 func (p *knower) Reset(seed uint64) error {
 	if p.predicts() {
 		p.times = p.learner()
+		if p.memory != nil {
+			p.times = p.memory.Times(p.kind(), p.by, p.net)
+		}
 		if p.before.times != nil {
 			if err := p.times.Restore(p.before.times); err != nil {
 				return fmt.Errorf("begin with what was learned before: %w", err)
@@ -231,6 +240,9 @@ func (p *knower) Reset(seed uint64) error {
 	}
 	if p.learns() {
 		p.speeds = belief.NewSpeeds(p.speed == speedFit)
+		if p.speed == speedFit && p.memory != nil {
+			p.speeds = p.memory.Speeds()
+		}
 		if p.before.speeds != nil {
 			if err := p.speeds.Restore(p.before.speeds); err != nil {
 				return fmt.Errorf("begin with what was learned of speeds before: %w", err)

@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -84,10 +85,10 @@ func TestKnowBegins(t *testing.T) {
 	if _, err := New(name); !errors.Is(err, ErrUnfitted) {
 		t.Errorf("error %v, want %v", err, ErrUnfitted)
 	}
-	if needs, err := Fits(name); err != nil || needs != (Needs{Learned: true}) {
+	if needs, err := Fits(name); err != nil || needs != (Needs{Learned: true, Memory: true}) {
 		t.Errorf("it needs %+v, error %v", needs, err)
 	}
-	if needs, err := Fits("sjf+know:time=history"); err != nil || needs != (Needs{}) {
+	if needs, err := Fits("sjf+know:time=history"); err != nil || needs != (Needs{Memory: true}) {
 		t.Errorf("what has seen nothing needs %+v, error %v", needs, err)
 	}
 	// Jobs of ann take 10 minutes, those of bob a minute.
@@ -138,6 +139,42 @@ func TestTold(t *testing.T) {
 		if needs, err := Fits(c.want); err != nil || needs != (Needs{Truth: c.told}) {
 			t.Errorf("%s needs %+v, error %v", c.want, needs, err)
 		}
+	}
+}
+
+// TestKnowRemembers checks that a policy begins with a memory that it is given, whatever it has seen, and does not change it.
+func TestKnowRemembers(t *testing.T) {
+	l := belief.New(belief.History, belief.Mean)
+	for range 50 {
+		l.Ended(&cluster.JobSpec{User: "ann", Workers: 1}, 10*time.Minute)
+		l.Ended(&cluster.JobSpec{User: "bob", Workers: 1}, time.Minute)
+	}
+	memory := belief.NewMemory()
+	saved := fmt.Sprintf(`{"format":%q,"version":1,"run_times":%s,"speeds":%s}`, belief.MemoryFormat, l.Save(), belief.NewSpeeds(true).Save())
+	if err := memory.Restore([]byte(saved)); err != nil {
+		t.Fatal(err)
+	}
+	before := string(memory.Save())
+	cfg, jobs := sim.Config{Cluster: cluster.Uniform(1, 1)}, make([]job, 3)
+	for i, user := range []string{"ann", "ann", "bob"} {
+		jobs[i].Name, jobs[i].User, jobs[i].Workers, jobs[i].Request.GPUMilli = string(rune('a'+i)), user, 1, cluster.WholeGPU
+		jobs[i].Work = time.Hour
+	}
+	for name, want := range map[string]string{
+		"sjf+know:time=history": "0s start 2 ", "sjf+know:time=history:seen=training": "0s start 2 ", "sjf+know:speed=fit": "0s start 0 ",
+	} {
+		s, err := Given{Memory: func() *belief.Memory { return memory }}.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if first := timeline(t, cfg, jobs, s)[3]; !strings.HasPrefix(first, want) {
+				t.Errorf("%s begins with %q, want %q", name, first, want)
+			}
+		}
+	}
+	if string(memory.Save()) != before {
+		t.Error("the memory has changed")
 	}
 }
 

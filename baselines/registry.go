@@ -87,7 +87,7 @@ func New(name string) (cluster.Scheduler, error) { return Given{}.New(name) }
 
 // New is like the function New, with what the baseline is given.
 func (g Given) New(name string) (cluster.Scheduler, error) {
-	if inner, around, err := g.cutOuter(name); err != nil {
+	if inner, around, err := g.CutOuter(name); err != nil {
 		return nil, err
 	} else if around != nil {
 		s, err := g.New(inner)
@@ -172,11 +172,7 @@ func Names() []string {
 // CutOuter cuts the last suffix off a name, if it is one that any policy takes: KnowSuffix or LoanSuffix. It returns the rest of
 // the name and a function that puts what the suffix stands for around a scheduler; the function is nil if there is no such
 // suffix.
-func CutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
-	return Given{}.cutOuter(name)
-}
-
-func (g Given) cutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
+func (g Given) CutOuter(name string) (inner string, around func(cluster.Scheduler) cluster.Scheduler, err error) {
 	if inner, around, err = g.cutKnow(name); err != nil || around != nil {
 		return inner, around, err
 	}

@@ -56,7 +56,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
 		}
 	}
-	if inner, around, err := baselines.CutOuter(o.policy); err == nil && around != nil {
+	if inner, around, err := (baselines.Given{}).CutOuter(o.policy); err == nil && around != nil {
 		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds takes no suffix: want it without %s", o.policy,
 			strings.TrimPrefix(o.policy, inner))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/config"
 )
@@ -49,6 +50,16 @@ type Finder struct {
 	Seen func(dir string) ([]checkpoints.Period, error)
 	// Fits makes the Finder find policies that are fitted on the training split of a scenario, too: see Policy.With.
 	Fits bool
+	// Memory makes the Finder find policies that begin with what was learned before, too: see Policy.With. The caller must give it.
+	Memory bool
+}
+
+// given returns what policies may use that are made here, to check their names.
+func (f *Finder) given() (g baselines.Given) {
+	if f.Memory {
+		g.Memory = belief.NewMemory
+	}
+	return g
 }
 
 // Find returns the source of "[name=]policy" without reading it. policy is a baseline, "prior", "released", or the folder of an
@@ -86,21 +97,25 @@ func (f *Finder) find(what string) (Source, error) {
 	if baselines.Known(what) {
 		needs, err := baselines.Fits(what)
 		if err == nil && !f.Fits {
-			_, err = baselines.New(what)
+			_, err = f.given().New(what)
 		}
 		if err != nil {
 			return Source{}, noName("%v", err)
 		}
 		return Source{Load: func() (*Policy, error) { return baseline(what, needs) }}, nil
 	}
-	if inner, around, err := baselines.CutOuter(what); err != nil {
+	if inner, around, err := f.given().CutOuter(what); err != nil {
 		return Source{}, noName("%v", err)
 	} else if around != nil {
+		needs, err := baselines.FitsOuter(what)
+		if err != nil {
+			return Source{}, noName("%v", err)
+		}
 		s, err := f.find(inner)
 		if err != nil {
 			return Source{}, err
 		}
-		return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), around) }), nil
+		return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), needs) }), nil
 	}
 	switch what {
 	case Prior:

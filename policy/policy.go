@@ -17,9 +17,10 @@ type Policy struct {
 	Digest string // of what the name leaves open, such as weights
 	New    func() (cluster.Scheduler, error)
 	// With, if not nil, makes schedulers that use what the caller gives, such as a predictor fitted on the training split of a
-	// scenario. New then returns an error that wraps baselines.ErrUnfitted. With may be called concurrently.
+	// scenario, or what was learned in production. If the schedulers need it, New returns an error that wraps
+	// baselines.ErrUnfitted. With may be called concurrently.
 	With  func(baselines.Given) (cluster.Scheduler, error)
-	Needs baselines.Needs // what With needs
+	Needs baselines.Needs // what With needs or begins with
 	Prior *Policy         // that a learned policy reviews; nil for others
 
 	Learned  *agents.Policy         // nil for a baseline
@@ -87,15 +88,26 @@ func (p *Policy) named(name string) {
 	}
 }
 
-// wrap puts what a suffix of the name stands for around the schedulers of the policy, and adds the suffix to its name.
-func (p *Policy) wrap(suffix string, around func(cluster.Scheduler) cluster.Scheduler) {
-	inner := p.New
+// wrap puts what a suffix of the name stands for around the schedulers of the policy, and adds the suffix to its name. The
+// parameter needs is the result of baselines.FitsOuter.
+func (p *Policy) wrap(suffix string, needs baselines.Needs) {
+	inner := *p
 	p.Name += suffix
-	p.New = func() (cluster.Scheduler, error) {
-		s, err := inner()
+	p.With = func(g baselines.Given) (cluster.Scheduler, error) {
+		_, around, err := g.CutOuter(suffix)
+		if err != nil {
+			return nil, err
+		}
+		s, err := inner.Given(g).New()
 		if err != nil {
 			return nil, err
 		}
 		return around(s), nil
 	}
+	with := p.With
+	p.New = func() (cluster.Scheduler, error) { return with(baselines.Given{}) }
+	if p.Needs.Memory = p.Needs.Memory || needs.Memory; !p.Needs.Memory {
+		p.With = nil
+	}
+	p.Needs.Learned, p.Needs.Speeds = p.Needs.Learned || needs.Learned, p.Needs.Speeds || needs.Speeds
 }
