@@ -34,6 +34,7 @@ type serveOptions struct {
 	poll     time.Duration
 	drain    time.Duration
 	log      string
+	beliefs  string
 }
 
 // tokenVariable is the name of the environment variable with the token.
@@ -53,6 +54,10 @@ If the policy has not decided by the deadline, returns an error or panics, the f
 says so. When the bundle in a policy's folder changes, or on SIGHUP, the server reads it again. It refuses a bundle that is
 damaged or, with --verify-key, not signed by this key, and continues with the old one. On SIGINT or SIGTERM the server
 answers its open requests and ends.
+
+Policies with +know learn from the snapshots of a cluster, in the order in which they come: from jobs that are gone and from
+readings. POST /v1/plan?learn=no asks without teaching. --beliefs keeps what they learned in a file: the server begins with
+it, and saves it at most once a minute and when it ends.
 
 Finding reasons can take longer than deciding: --reasons limits the time for it, and POST /v1/plan?reasons=none leaves them
 out.
@@ -88,6 +93,8 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
 	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to continue answering open requests at shutdown")
 	f.StringVar(&opts.log, "decision-log", "", "file to append every decision to, for serve replay")
+	f.StringVar(&opts.beliefs, "beliefs", "",
+		"file in which to keep what policies with +know learn; see clustergym beliefs --save")
 	cmdline.Require(cmd, "policy")
 	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "fallback", policy.Names)
@@ -115,6 +122,7 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	from.Memory = true
 	from.Run = runReader(func(err error) { a.logger().Warn(err.Error()) })
 	source, err := from.Find(opts.policy)
 	if err != nil {
@@ -123,7 +131,7 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	config := serve.Config{
 		Config: decide.Config{
 			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline, Reasons: opts.reasons,
-			Parallel: opts.parallel, Log: a.logger(),
+			Parallel: opts.parallel, Log: a.logger(), Beliefs: opts.beliefs,
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,
 	}

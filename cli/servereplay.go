@@ -50,9 +50,10 @@ type replayedLog struct {
 	Decisions int            `json:"decisions"`
 	Same      int            `json:"same"`
 	Differ    int            `json:"differ"`
-	Failed    int            `json:"failed"`       // lines that are damaged or could not be replayed
-	Others    int            `json:"other_digest"` // decisions replayed by a policy other than the one in the log
-	Lines     []replayedLine `json:"lines"`        // lines that differ or failed
+	Failed    int            `json:"failed"`        // lines that are damaged or could not be replayed
+	Unlike    int            `json:"other_beliefs"` // decisions that depended on beliefs to which the log does not lead
+	Others    int            `json:"other_digest"`  // decisions replayed by a policy other than the one in the log
+	Lines     []replayedLine `json:"lines"`         // lines that differ, failed or cannot be compared
 }
 
 type replayedLine struct {
@@ -73,6 +74,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		in = f
 	}
 	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
+	deciders.from.Memory = true
 	if opts.policy != "" { // an error in the flag is a usage error
 		if _, err := deciders.find(opts.policy, nil); err != nil {
 			return err
@@ -101,6 +103,9 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 			}
 		}
 		switch {
+		case errors.Is(err, decide.ErrBeliefs):
+			line.Error = err.Error()
+			out.Unlike++
 		case err != nil:
 			line.Error = err.Error()
 			out.Failed++
@@ -115,7 +120,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 	if err := out.print(a); err != nil {
 		return err
 	}
-	if n := out.Differ + out.Failed; n > 0 {
+	if n := out.Differ + out.Failed + out.Unlike; n > 0 {
 		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", opts.log, n, out.Decisions))
 	}
 	return nil
@@ -136,6 +141,9 @@ func (r *replayedLog) print(a *app) error {
 		}
 	}
 	a.Printf("%d decisions: %d the same, %d differ, %d failed\n", r.Decisions, r.Same, r.Differ, r.Failed)
+	if r.Unlike > 0 {
+		a.Printf("%d cannot be compared: the log does not say what the one who decided had learned\n", r.Unlike)
+	}
 	if r.Others > 0 {
 		a.Printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
 	}
@@ -144,14 +152,19 @@ func (r *replayedLog) print(a *app) error {
 
 // deciders finds the policies that replay decisions, and loads each once.
 type deciders struct {
-	from  *policy.Finder
-	given string // policy for decisions that a policy made, "" for the policy in the log
-	known map[string]*policy.Policy
+	from   *policy.Finder
+	given  string // policy for decisions that a policy made, "" for the policy in the log
+	known  map[string]*policy.Policy
+	replay decide.Replay
 }
 
 // again replays a decision. It returns the first difference, and whether a policy other than the one in the log made the
 // decision.
 func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
+	asked, err := k.replay.Next(r, d)
+	if err != nil {
+		return "", false, err
+	}
 	model, err := physics.Parse(r.Physics)
 	if err != nil {
 		return "", false, fmt.Errorf("physics: %w", err)
@@ -172,7 +185,7 @@ func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, 
 			return "", false, err
 		}
 	}
-	differs, err = decide.Again(r, d, p, physics.Profiled(model))
+	differs, err = asked.Again(r, d, p, physics.Profiled(model))
 	return differs, p.Digest != digest, err
 }
 

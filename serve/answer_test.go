@@ -1,11 +1,16 @@
 package serve_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/policy"
@@ -60,7 +65,56 @@ func TestAnswersAreLogged(t *testing.T) {
 	if err != nil || d.RequestID != a.Decision.RequestID {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if differs, err := decide.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
+	asked, err := new(decide.Replay).Next(r, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if differs, err := asked.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
 		t.Errorf("%s, %v", differs, err)
+	}
+}
+
+// TestRequestsTeach checks that snapshots teach a policy that learns, except those with learn=no, and that what was learned is
+// saved when the server ends.
+func TestRequestsTeach(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "beliefs.json")
+	s := newSite(t, nil, func(c *serve.Config) {
+		c.Beliefs = file
+		c.Source.Load = func() (*policy.Policy, error) {
+			return (&policy.Finder{Memory: true}).Load("sjfskip+know:time=history")
+		}
+	})
+	const empty = `{"version":1,"now_s":%d,"servers":[{"name":"a","gpus":4,"cpu_milli":null,"mem_mib":null},` +
+		`{"name":"b","gpus":4,"cpu_milli":null,"mem_mib":null}],"jobs":[]}`
+	for i, c := range []struct {
+		query, body string
+		ended       int64
+	}{
+		{"", decidetest.Snapshot, 0},
+		{"?learn=no", fmt.Sprintf(empty, 150), 0},
+		{"?reasons=none&learn=no", fmt.Sprintf(empty, 100_000_000), 0},
+		{"?reasons=none", fmt.Sprintf(empty, 160), 1},
+		{"", fmt.Sprintf(empty, 170), 1},
+	} {
+		if status, text := s.ask(t, "POST", "/v1/plan"+c.query, c.body); status != 200 {
+			t.Fatalf("request %d: status %d: %s", i, status, text)
+		}
+		_, text := s.ask(t, "GET", "/v1/policy", "")
+		var served decide.Served
+		if err := json.Unmarshal([]byte(text), &served); err != nil || served.Beliefs == nil || served.Beliefs.Ended != c.ended {
+			t.Errorf("request %d: %s, want %d jobs ended", i, text, c.ended)
+		}
+	}
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Serve(gone, ln, time.Hour, time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := decide.ReadBeliefs(file); err != nil || m.Ended() != 1 {
+		t.Errorf("saved %+v, %v", m, err)
 	}
 }

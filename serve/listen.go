@@ -80,7 +80,7 @@ const (
 )
 
 // Serve serves requests on the listener until the context ends. Meanwhile it checks in intervals of poll whether the policy has
-// changed, and reloads it on every signal from hup. Then it finishes the requests in progress, for at most the time drain, and
+// changed, saves what was learned, and reloads the policy on every signal from hup. Then it finishes the requests in progress, for at most the time drain, and
 // closes the listener.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
 	server := &http.Server{
@@ -88,6 +88,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + writeTime,
 		ErrorLog:     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
+	defer s.decider.Keep(true)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()
 	ticks := time.NewTicker(poll)
@@ -98,6 +99,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 			return fmt.Errorf("serve: %w", err)
 		case <-ticks.C:
 			s.decider.Reload(false)
+			s.decider.Keep(false)
 		case <-hup:
 			s.decider.Reload(true)
 		case <-ctx.Done():

@@ -84,19 +84,23 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusServiceUnavailable, errors.New("the server is about to end"))
 		return
 	}
-	reasons := true
-	switch q := r.URL.Query(); {
-	case q.Get("reasons") == "none" && len(q) == 1:
-		reasons = false
-	case len(q) > 0:
-		s.fail(w, r, http.StatusBadRequest, fmt.Errorf("query %q, want none or reasons=none", r.URL.RawQuery))
-		return
+	reasons, learns := true, true
+	for key, value := range r.URL.Query() {
+		switch {
+		case key == "reasons" && len(value) == 1 && value[0] == "none":
+			reasons = false
+		case key == "learn" && len(value) == 1 && value[0] == "no":
+			learns = false
+		default:
+			s.fail(w, r, http.StatusBadRequest, fmt.Errorf("query %q, want reasons=none, learn=no, both or none", r.URL.RawQuery))
+			return
+		}
 	}
 	text, err := s.body(w, r)
 	defer s.held.Add(-int64(cap(text)))
 	var answer *decide.Answer
 	if err == nil {
-		answer, err = s.decide(r.Context(), text, reasons)
+		answer, err = s.decide(r.Context(), text, reasons, learns)
 	}
 	if f := new(refusal); errors.As(err, &f) {
 		if f.status == http.StatusTooManyRequests {
@@ -121,7 +125,7 @@ const statusGone = 499
 
 // decide takes a slot, if one is free, and releases it before the server writes the answer, so that a slow client does not keep
 // it.
-func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide.Answer, error) {
+func (s *Server) decide(ctx context.Context, text []byte, reasons, learns bool) (*decide.Answer, error) {
 	select {
 	case s.slots <- struct{}{}:
 		s.metrics.running.Inc()
@@ -138,7 +142,11 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons bool) (*decide
 	if err != nil {
 		return nil, &refusal{gone(ctx, undecided(err)), err}
 	}
-	s.decider.Record(text, out.Answer)
+	if learns {
+		s.decider.Record(&state.View, text, out.Answer, nil)
+	} else {
+		s.decider.Record(nil, text, out.Answer, nil)
+	}
 	return out.Answer, nil
 }
 

@@ -147,7 +147,7 @@ func TestBadRequestsAreToldWhatWasExpected(t *testing.T) {
 		{"too large a body", "POST", "/v1/plan", decidetest.Snapshot + "  ", 413, []string{fmt.Sprintf("more than %d bytes", len(decidetest.Snapshot)+1)}, nil},
 		{"a wrong method", "GET", "/v1/plan", "", 404, []string{"want POST /v1/plan"}, nil},
 		{"a wrong path", "POST", "/v2/plan", "", 404, []string{"/v2/plan"}, nil},
-		{"an unknown query", "POST", "/v1/plan?reasons=some", decidetest.Snapshot, 400, []string{`query "reasons=some", want none or reasons=none`}, nil},
+		{"an unknown query", "POST", "/v1/plan?reasons=some", decidetest.Snapshot, 400, []string{`query "reasons=some", want reasons=none, learn=no, both or none`}, nil},
 		{"another host", "GET", "/v1/policy", "", 403, []string{"evil.example"}, []string{"Host", "evil.example"}},
 		{"a page of another site", "POST", "/v1/plan", decidetest.Snapshot, 403, []string{"another site"}, []string{"Origin", "http://evil.example"}},
 	} {

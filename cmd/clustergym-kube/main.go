@@ -79,6 +79,7 @@ type options struct {
 	probes                string
 	metrics               metricsAddress
 	log                   string
+	beliefs               string
 	parallel              int
 	verbose               bool
 }
@@ -96,6 +97,9 @@ In shadow mode, the default, the program reads and never writes. It logs what it
 scheduler does; give that scheduler's name with --schedulers. In live mode it carries its decisions out. To hold it back at any
 time, set the key mode of the ConfigMap ` + control.ControlName + ` in its namespace to off or shadow. While there is no such
 ConfigMap it writes nothing, as in shadow mode.
+
+Policies with +know learn from the gangs that run and end here. With --beliefs the program begins with what the file contains,
+and saves what it learned at most once a minute and when it ends.
 
 If the policy has not decided by the deadline, returns an error or panics, the fallback decides this round. When the bundle
 in a policy's folder changes, or on SIGHUP, the program reads it again. It refuses a bundle that is damaged, or not signed if
@@ -151,6 +155,8 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "",
 		"file of the bearer token that requests for /metrics must contain, 16 bytes or more")
 	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym serve replay")
+	f.StringVar(&o.beliefs, "beliefs", "",
+		"file in which to keep what policies with +know learn, on a volume that outlives the pod")
 	f.IntVar(&o.parallel, "parallel", 16, "how many writes to the API server may be in flight at once")
 	f.BoolVar(&o.verbose, "verbose", false, "log every write")
 	return cmd

@@ -59,9 +59,18 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 		"version", version)
 	if !o.elect {
 		loop.Run(ctx)
+		decider.Keep(true)
 		return nil
 	}
-	return o.lead(ctx, c, loop.Run, log)
+	return o.lead(ctx, c, func(leading context.Context) {
+		if err := decider.Recall(); err != nil { // the leader before has saved since this process began
+			log.Error("beliefs not read: this process begins with those that it has", "error", err)
+		}
+		loop.Run(leading)
+		if ctx.Err() != nil { // not if another process leads now, which may have saved since
+			decider.Keep(true)
+		}
+	}, log)
 }
 
 func (o *options) handler(talk io.Writer) slog.Handler {
@@ -75,7 +84,7 @@ func (o *options) handler(talk io.Writer) slog.Handler {
 // decider loads the policy and returns its decider. The function end closes the decision log.
 func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *decide.Decider, end func() error, err error) {
 	end = func() error { return nil }
-	finder := new(policy.Finder)
+	finder := &policy.Finder{Memory: true}
 	if o.verifyKey != "" {
 		if finder.Key, err = checkpoints.ReadVerifyKey(o.verifyKey); err != nil {
 			return nil, end, err
@@ -83,6 +92,7 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	}
 	c := decide.Config{
 		Fallback: finder.Fallback(o.fallback), Seed: o.seed, Deadline: o.deadline, Registry: registry, Log: log,
+		Beliefs: o.beliefs,
 	}
 	if c.Source, err = finder.Find(o.policy); err != nil {
 		return nil, end, err
@@ -97,7 +107,8 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	return d, end, err
 }
 
-// reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP.
+// reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP. It also saves what was
+// learned.
 func (o *options) reload(ctx context.Context, d *decide.Decider) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -110,6 +121,7 @@ func (o *options) reload(ctx context.Context, d *decide.Decider) {
 			return
 		case <-ticks.C:
 			d.Reload(false)
+			d.Keep(false)
 		case <-hup:
 			d.Reload(true)
 		}

@@ -31,6 +31,7 @@ type Decision struct {
 	Reasons           string    `json:"reasons,omitempty"`                     // none or late if the plan has no reasons
 	Beside            bool      `json:"beside_prior,omitempty"`                // reasons compare the policy with its prior
 	OutOfDistribution int       `json:"out_of_distribution_choices,omitempty"` // choices left to the prior
+	Beliefs           string    `json:"beliefs,omitempty"`                     // digest of what the one who decided had learned
 	Seconds           float64   `json:"decided_in_s"`                          // wall time, without reading and explaining
 }
 

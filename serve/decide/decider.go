@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
@@ -25,6 +26,7 @@ type Config struct {
 	Deadline  time.Duration                                // for a decision, and again for the fallback's: 1 s
 	Reasons   time.Duration                                // time to find reasons after the decision: 5 s
 	Parallel  int                                          // how many decisions past their deadline may still run: GOMAXPROCS
+	Beliefs   string                                       // file in which what policies learn is kept, "" for none: see Recall
 	Decisions *Log                                         // nil to log no decisions
 	Registry  prometheus.Registerer                        // for the metrics, nil for none
 	Log       *slog.Logger                                 // nil for no log
@@ -35,6 +37,7 @@ type Decider struct {
 	Config               // with the defaults filled in
 	late    atomic.Int64 // number of decisions past their deadline that still run
 	metrics *metrics
+	memory  memory
 	loaded  atomic.Pointer[loaded]
 
 	reloading sync.Mutex
@@ -65,6 +68,9 @@ func New(c Config) (*Decider, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Decider{Config: c}
+	if err := d.Recall(); err != nil {
+		return nil, err
+	}
 	now, err := d.load()
 	if err != nil {
 		return nil, err
@@ -89,6 +95,7 @@ type Served struct {
 	Fallback string    `json:"fallback"`
 	Deadline float64   `json:"deadline_s"`
 	Since    time.Time `json:"since"`
+	Beliefs  *Beliefs  `json:"beliefs,omitempty"` // nil if nothing is learned
 }
 
 // Served returns the policies that decide now.
@@ -96,6 +103,7 @@ func (d *Decider) Served() Served {
 	l := d.loaded.Load()
 	out := Served{
 		Policy: l.policy.Name, Digest: l.policy.Digest, Fallback: l.fallback.Name, Deadline: d.Deadline.Seconds(), Since: l.since,
+		Beliefs: d.memory.beliefs(),
 	}
 	if l.policy.Prior != nil {
 		out.Prior = l.policy.Prior.Name
@@ -112,7 +120,8 @@ func (d *Decider) Served() Served {
 // stop a scheduler that it has asked, so it waits for the scheduler until the deadline.
 func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reasons bool) (*Result, error) {
 	l := d.loaded.Load() // used for this whole decision, even if a reload happens meanwhile
-	out, policy, last := l.decide(ctx, s, d.Seed)
+	given, digest := d.memory.recall()
+	out, policy, last := l.decide(ctx, s, d.Seed, given)
 	d.note(id, "policy", l.policy, policy)
 	d.note(id, "fallback", l.fallback, last)
 	if policy != nil {
@@ -127,6 +136,9 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reason
 	}
 	how := &out.result.Answer.Decision
 	how.RequestID = id
+	if out.by.Needs.Memory {
+		how.Beliefs = digest
+	}
 	d.metrics.decisions.WithLabelValues(how.By).Inc()
 	d.metrics.seconds.Observe(how.Seconds)
 	d.metrics.outOfDistribution.Add(float64(how.OutOfDistribution))
@@ -155,15 +167,17 @@ func fresh(s *cluster.View) *cluster.State { // a copy of the state for one atte
 }
 
 // decide returns the decision, or nil if there is none, and the failures of the policy and of the fallback.
-func (l *loaded) decide(ctx context.Context, s *cluster.View, seed uint64) (out *decided, policy, last *Failure) {
+func (l *loaded) decide(
+	ctx context.Context, s *cluster.View, seed uint64, given baselines.Given,
+) (out *decided, policy, last *Failure) {
 	if ctx.Err() != nil {
 		return nil, nil, nil
 	}
 	out = &decided{by: l.policy}
 	answer := &Answer{Decision: Decision{Policy: out.by.Name, Digest: out.by.Digest, By: ByPolicy}}
-	first := fresh(s)
+	first, asked := fresh(s), out.by.Given(given)
 	began := time.Now()
-	out.proposal, policy = l.first.propose(first, out.by, seed)
+	out.proposal, policy = l.first.propose(first, &asked, seed)
 	if policy != nil {
 		out.by = l.fallback
 		answer.Decision.By = ByFallback
@@ -171,7 +185,8 @@ func (l *loaded) decide(ctx context.Context, s *cluster.View, seed uint64) (out 
 		if ctx.Err() != nil {
 			return nil, policy, nil
 		}
-		if out.proposal, last = l.second.propose(fresh(s), out.by, seed); last != nil {
+		asked := out.by.Given(given)
+		if out.proposal, last = l.second.propose(fresh(s), &asked, seed); last != nil {
 			return nil, policy, last
 		}
 	}
@@ -219,15 +234,4 @@ func (d *Decider) note(id, who string, p *policy.Policy, f *Failure) {
 		args = append(args, "stack", string(f.Stack))
 	}
 	d.Log.Warn(who+" did not decide", args...)
-}
-
-// Record adds an answer to the decision log, if there is one. It counts and logs a record that cannot be written.
-func (d *Decider) Record(snapshot []byte, a *Answer) {
-	if d.Decisions == nil {
-		return
-	}
-	if err := d.Decisions.write(time.Now(), snapshot, a); err != nil {
-		d.metrics.unlogged.Inc()
-		d.Log.Error("decision not logged", "request_id", a.Decision.RequestID, "error", err)
-	}
 }

@@ -70,7 +70,7 @@ func (s *site) decide(t testing.TB) *decide.Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Record([]byte(decidetest.Snapshot), out.Answer)
+	s.Record(&read(t).View, []byte(decidetest.Snapshot), out.Answer, nil)
 	return out.Answer
 }
 

@@ -22,6 +22,14 @@ type Record struct {
 	Seed     uint64          `json:"seed"`
 	Snapshot json.RawMessage `json:"snapshot"`
 	Answer   json.RawMessage `json:"answer"` // an Answer
+	lesson
+}
+
+// lesson is what a decider learned from a snapshot after the decision: see belief.Memory.Learn.
+type lesson struct {
+	Learns  bool            `json:"learns,omitempty"`  // it looked at the snapshot
+	Away    []string        `json:"away,omitempty"`    // jobs that had not ended although the snapshot lacks them
+	Beliefs json.RawMessage `json:"beliefs,omitempty"` // in its first line: what it had learned before, as belief.Memory.Save says
 }
 
 // Log is an open decision log. It is safe for concurrent use.
@@ -57,13 +65,13 @@ func (l *Log) Close() error {
 }
 
 // write appends a line for an answer to a snapshot. The snapshot is JSON in the form of State.WriteSnapshot.
-func (l *Log) write(now time.Time, snapshot []byte, a *Answer) error {
+func (l *Log) write(now time.Time, snapshot []byte, a *Answer, learned *lesson) error {
 	answer, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("write decision log: %w", err)
 	}
 	r := l.frame
-	r.Version, r.Time, r.Snapshot, r.Answer = logVersion, now.UTC(), snapshot, answer
+	r.Version, r.Time, r.Snapshot, r.Answer, r.lesson = logVersion, now.UTC(), snapshot, answer, *learned
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)

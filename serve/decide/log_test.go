@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -41,6 +42,7 @@ func logged(t testing.TB, p *policy.Policy, n int) string {
 // replay replays all lines and returns the difference of each.
 func replay(t testing.TB, log string, p *policy.Policy) (said []string) {
 	t.Helper()
+	var played decide.Replay
 	for r := decide.NewLogReader(strings.NewReader(log)); ; {
 		record, d, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -48,7 +50,7 @@ func replay(t testing.TB, log string, p *policy.Policy) (said []string) {
 		}
 		if err == nil {
 			var differs string
-			if differs, err = decide.Again(record, d, p, nil); err == nil {
+			if differs, err = again(&played, record, d, p); err == nil {
 				said = append(said, differs)
 			}
 		}
@@ -56,6 +58,15 @@ func replay(t testing.TB, log string, p *policy.Policy) (said []string) {
 			said = append(said, err.Error())
 		}
 	}
+}
+
+// again replays the next decision.
+func again(played *decide.Replay, r *decide.Record, d *decide.Decision, p *policy.Policy) (string, error) {
+	asked, err := played.Next(r, d)
+	if err != nil {
+		return "", err
+	}
+	return asked.Again(r, d, p, nil)
 }
 
 func TestALogIsDecidedAgain(t *testing.T) {
@@ -166,7 +177,7 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 		if want == decide.ReasonsLate {
 			contains(t, s.metrics(t), "clustergym_unexplained_decisions_total 1")
 		}
-		s.Record([]byte(decidetest.Snapshot), a)
+		s.Record(&read(t).View, []byte(decidetest.Snapshot), a, nil)
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +190,10 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if differs, err := decide.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
+		if differs, err := again(new(decide.Replay), r, d, decidetest.Baseline("fifo")); differs != "" || err != nil {
 			t.Errorf("%s: %s, %v", want, differs, err)
 		}
-		if differs, err := decide.Again(r, d, decidetest.Script(func(*cluster.Txn) error { return nil }).Policy(), nil); differs == "" || err != nil {
+		if differs, err := again(new(decide.Replay), r, d, decidetest.Script(func(*cluster.Txn) error { return nil }).Policy()); differs == "" || err != nil {
 			t.Errorf("%s: another plan is the same, %v", want, err)
 		}
 	}
@@ -225,8 +236,10 @@ func FuzzDecisionLog(f *testing.F) {
 	text := string(line) + "\n"
 	f.Add([]byte(text))
 	f.Add([]byte(text + "\n\n{}\n" + text[:40]))
+	f.Add([]byte(strings.Replace(text, `"answer"`, `"learns":true,"away":["r"],"beliefs":`+string(belief.NewMemory().Save())+`,"answer"`, 1) + text))
 	f.Add([]byte(`{"version":1,"snapshot":{},"answer":{"decision":{"by":"fallback"}}}`))
 	f.Fuzz(func(t *testing.T, log []byte) {
+		var played decide.Replay
 		for r := decide.NewLogReader(bytes.NewReader(log)); ; {
 			record, d, err := r.Next()
 			if errors.Is(err, io.EOF) {
@@ -238,7 +251,7 @@ func FuzzDecisionLog(f *testing.F) {
 				}
 				continue
 			}
-			_, _ = decide.Again(record, d, decidetest.Baseline("fifo"), nil) // any result is fine; it must not panic
+			_, _ = again(&played, record, d, decidetest.Baseline("fifo")) // any result is fine; it must not panic
 		}
 	})
 }

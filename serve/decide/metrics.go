@@ -1,11 +1,13 @@
 package decide
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -20,7 +22,17 @@ type metrics struct {
 	unlogged          prometheus.Counter
 	unexplained       prometheus.Counter
 	seconds           prometheus.Histogram
+	states            *prometheus.CounterVec // label result
+	ended, readings   prometheus.Counter
+	kept              *prometheus.CounterVec // label result
 }
+
+// The results of learning from a state, besides those of belief.Lesson, and of saving.
+const (
+	stateLearned = "learned"
+	keepDone     = "ok"
+	keepFailed   = "failed"
+)
 
 func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	count := func(name, help string) prometheus.Counter {
@@ -46,6 +58,16 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13), // to 6 s
 		}),
 	}
+	m.states = counts("beliefs_states_total", "States of the cluster that were learned from, or skipped.", "result")
+	m.ended = count("beliefs_ended_jobs_total", "Jobs that have ended, from whose run times was learned.")
+	m.readings = count("beliefs_readings_total", "Measured throughputs that were learned from.")
+	m.kept = counts("beliefs_saves_total", "Attempts to save what was learned, by result.", "result")
+	for _, result := range []string{stateLearned, belief.SkippedEarlier, belief.SkippedElsewhere} {
+		m.states.WithLabelValues(result)
+	}
+	for _, result := range []string{keepDone, keepFailed} {
+		m.kept.WithLabelValues(result)
+	}
 	for _, by := range []string{ByPolicy, ByFallback} { // so that a counter without events is 0, not absent
 		m.decisions.WithLabelValues(by)
 	}
@@ -59,9 +81,16 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 		func() float64 { return float64(late.Load()) })
 	m.all = []prometheus.Collector{
 		m.decisions, m.fallbacks, m.undecided, m.outOfDistribution, m.reloads, m.unlogged, m.unexplained, m.seconds,
-		lateNow, policyInfo{policy},
+		m.states, m.ended, m.readings, m.kept, lateNow, policyInfo{policy},
 	}
 	return m
+}
+
+// learn counts what was learned from a state.
+func (m *metrics) learn(l *belief.Lesson) {
+	m.states.WithLabelValues(cmp.Or(l.Skipped, stateLearned)).Inc()
+	m.ended.Add(float64(l.Ended))
+	m.readings.Add(float64(l.Readings))
 }
 
 // register adds the metrics to a registry, if it is not nil.

@@ -31,8 +31,12 @@ func (d *Decider) load() (*loaded, error) {
 	if l.fallback, err = d.Fallback(l.policy); err != nil {
 		return nil, fmt.Errorf("fallback: %w", err)
 	}
+	if err := d.remember(l.policy, l.fallback); err != nil {
+		return nil, err
+	}
+	given, _ := d.memory.recall()
 	for _, p := range []*policy.Policy{l.policy, l.fallback} {
-		if _, err := p.New(); err != nil {
+		if _, err := p.Given(given).New(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", p.Name, err)
 		}
 	}

@@ -3,27 +3,89 @@ package decide
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Again replays the decision of a record without a deadline. It returns the first place where the plan differs from the one in
-// the record, or "" if there is none. The policy p must be the one that decided. Again does not compare the names of policies.
-func Again(r *Record, d *Decision, p *policy.Policy, profile cluster.Profile) (string, error) {
+// Replay replays the decisions of a log, in the order of its lines. It learns what the deciders learned that wrote the log. The
+// zero Replay is ready.
+type Replay struct {
+	memory
+	recent [parallel]*belief.Memory // what was learned before the last lines
+}
+
+// parallel is the number of decisions for which a replay keeps what was learned: a decider that decides several states at a time
+// may write them in another order than it began them.
+const parallel = 16
+
+// Asked is the state of a record, and what the one who decided had learned, nil if nothing.
+type Asked struct {
+	state   *cluster.State
+	learned *belief.Memory
+	unknown error // that what had been learned is not known
+}
+
+// ErrBeliefs is wrapped by the error about a decision that depended on beliefs to which the log does not lead.
+var ErrBeliefs = errors.New("decided with other beliefs")
+
+// Next takes the next record of a log. Call it for each record, so that the replay learns what the decider did.
+func (p *Replay) Next(r *Record, d *Decision) (*Asked, error) {
+	if r.Beliefs != nil {
+		m := belief.NewMemory()
+		if err := m.Restore(r.Beliefs); err != nil {
+			return nil, err
+		}
+		p.open(m)
+	}
 	state, err := cluster.ReadSnapshot(bytes.NewReader(r.Snapshot))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	asked := &Asked{state: state}
+	if p.learned != nil {
+		if shared := p.share(); shared != p.recent[0] {
+			copy(p.recent[1:], p.recent[:])
+			p.recent[0] = shared
+		}
+	}
+	if d.Beliefs != "" {
+		at := slices.IndexFunc(p.recent[:], func(m *belief.Memory) bool { return m != nil && m.Digest() == d.Beliefs })
+		switch {
+		case at >= 0:
+			asked.learned = p.recent[at]
+		case p.learned == nil:
+			asked.unknown = fmt.Errorf("%w: %s, and no line before says what was learned", ErrBeliefs, d.Beliefs)
+		default:
+			asked.unknown = fmt.Errorf("%w: %s, the log leads to %s", ErrBeliefs, d.Beliefs, p.share().Digest())
+		}
+	}
+	if r.Learns && p.learned != nil {
+		p.learn(&state.View, func(name string) bool { return slices.Contains(r.Away, name) })
+	}
+	return asked, nil
+}
+
+// Again replays the decision of a record without a deadline. It returns the first place where the plan differs from the one in
+// the record, or "" if there is none, and an error that wraps ErrBeliefs if it is not known what the one who decided had learned.
+// The policy p must be the one that decided. Again does not compare the names of policies.
+func (k *Asked) Again(r *Record, d *Decision, p *policy.Policy, profile cluster.Profile) (string, error) {
+	if k.unknown != nil {
+		return "", k.unknown
+	}
+	state := k.state
 	state.SetProfile(profile)
-	asked := *p
+	asked := p.Given(given(k.learned))
 	if !d.Beside {
 		asked.Prior = nil
 	}
+	var err error
 	var plan *explain.Plan
 	if d.Reasons != "" {
 		plan, err = barePlan(state, &asked, r.Seed)

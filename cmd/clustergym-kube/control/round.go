@@ -112,9 +112,7 @@ func (r *round) tier(d *decide.Decider, id string, bounds *decide.Limits, l limi
 		r.failed, r.held = append(r.failed, err), append(r.held, kept...)
 		return
 	}
-	if l.record {
-		d.Record(bytes.TrimSpace(snapshot.Bytes()), out.Answer)
-	}
+	d.Record(&s.View, bytes.TrimSpace(snapshot.Bytes()), out.Answer, func(gang string) bool { return !r.view.Ended[gang] })
 	r.answers = append(r.answers, out.Answer)
 	if out.Wake != nil && (r.wake == nil || *out.Wake < *r.wake) {
 		r.wake = out.Wake

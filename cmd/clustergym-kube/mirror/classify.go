@@ -36,6 +36,9 @@ func (b *builder) classify(c *podGang) {
 		c.free = b.surplus(c)
 	}
 	own, waiting := slices.Concat(c.bound, c.free), c.gated
+	if len(own)+len(waiting) == 0 {
+		b.view.Ended[jobName(c.namespace, c.name, "")] = true // of the pods that are left all have succeeded
+	}
 	if c.err != nil || len(own) == 0 {
 		b.wait(c, slices.Concat(own, waiting), need)
 		b.takeAll(c.bound)

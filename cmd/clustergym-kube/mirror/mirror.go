@@ -48,6 +48,9 @@ type View struct {
 	Partial []Partial    // gangs with fewer pods bound than they need: not in State, where their GPUs count as taken
 	Refused []Refusal    // pods that need something that is not supported
 	Waiting []Incomplete // gangs that lack pods, or whose pods are gated
+	// Ended contains the names of the gangs of which pods have succeeded and no others are left. Gangs of which no pod is left at
+	// all may have ended, or wait to be created again.
+	Ended map[string]bool
 }
 
 // Job is a gang that runs or could run.
@@ -126,7 +129,7 @@ func Build(o *Objects, c *Config, now time.Time) (*View, error) {
 	if at := now.Sub(c.Epoch); at < 0 || at > longest {
 		return nil, fmt.Errorf("build view: now is %v and the epoch %v, want now from 0 to 100 years after it", now, c.Epoch)
 	}
-	b := &builder{Objects: o, Config: c, now: now, view: &View{}, loads: map[string]*load{}, tenants: map[string]int64{}}
+	b := &builder{Objects: o, Config: c, now: now, view: &View{Ended: map[string]bool{}}, loads: map[string]*load{}, tenants: map[string]int64{}}
 	for _, g := range b.podGangs() {
 		b.classify(g)
 	}

@@ -1,0 +1,205 @@
+package decide
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// memory is what a decider has learned from the states that it decided. It is safe for concurrent use.
+type memory struct {
+	mu      sync.Mutex
+	learned *belief.Memory // nil if no policy asks for it
+	shared  *belief.Memory // a copy that never changes, for decisions; nil if it must be made anew
+	text    []byte         // what was learned when the memory was opened, for the decision log; nil once it is there
+	changed bool           // since the last save
+
+	saving sync.Mutex
+	saved  time.Time
+}
+
+// ReadBeliefs reads a file of beliefs.
+func ReadBeliefs(path string) (*belief.Memory, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read beliefs: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, belief.MaxMemory+1))
+	if err != nil {
+		return nil, fmt.Errorf("read beliefs: %w", err)
+	}
+	m := belief.NewMemory()
+	if err := m.Restore(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// WriteBeliefs replaces a file of beliefs. A reader finds the old content or the new, also after a crash. Only the owner can read
+// it, because it contains names of users and jobs.
+func WriteBeliefs(path string, m *belief.Memory) error {
+	if err := atomicfile.WriteBytes(path, 0o600, m.Save()); err != nil {
+		return fmt.Errorf("save beliefs: %w", err)
+	}
+	return nil
+}
+
+// Recall begins with what the file of beliefs contains, in place of what was learned so far. If there is no file, it begins with
+// nothing and writes a file. It does nothing if the decider has no file. After an error, nothing has changed.
+func (d *Decider) Recall() error {
+	if d.Beliefs == "" {
+		return nil
+	}
+	m, err := ReadBeliefs(d.Beliefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		m = belief.NewMemory()
+		err = WriteBeliefs(d.Beliefs, m) // so that a file that cannot be written is noticed now
+	}
+	if err != nil {
+		return err
+	}
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	d.memory.open(m)
+	return nil
+}
+
+// open makes the memory that of what was learned. The caller holds mu, as for learn and share.
+func (m *memory) open(learned *belief.Memory) {
+	m.learned, m.shared, m.text, m.changed = learned, nil, learned.Save(), false
+}
+
+// learn learns from a state.
+func (m *memory) learn(s *cluster.View, away func(name string) bool) belief.Lesson {
+	l := m.learned.Learn(s, away)
+	if l.Ended > 0 || l.Readings > 0 {
+		m.changed, m.shared = true, nil
+	}
+	return l
+}
+
+// share returns a copy of what was learned that never changes.
+func (m *memory) share() *belief.Memory {
+	if m.shared == nil {
+		m.shared = m.learned.Copy()
+	}
+	return m.shared
+}
+
+// given returns what policies may use that begin with what was learned.
+func given(learned *belief.Memory) (g baselines.Given) {
+	if learned != nil {
+		g.Memory = func() *belief.Memory { return learned }
+	}
+	return g
+}
+
+// remember opens the memory if one of the policies begins with what was learned.
+func (d *Decider) remember(policies ...*policy.Policy) error {
+	m := &d.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range policies {
+		if m.learned == nil && p.Needs.Memory {
+			m.open(belief.NewMemory())
+		}
+		if p.Needs.Memory && (p.Needs.Learned || p.Needs.Speeds) && m.learned.Ended()+m.learned.Readings() == 0 {
+			return fmt.Errorf("policy %s begins with what was learned on a training split: want a file of saved beliefs that contains it",
+				p.Name)
+		}
+	}
+	return nil
+}
+
+// recall returns what was learned so far, for policies and their schedulers. Nobody changes it. The digest is "" if nothing is
+// learned at all.
+func (m *memory) recall() (g baselines.Given, digest string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.learned == nil {
+		return g, ""
+	}
+	return given(m.share()), m.share().Digest()
+}
+
+// Record adds an answer to the decision log, if there is one, and learns from the state that was decided, if the decider learns
+// and the state is not nil. Decisions that began before do not know of it. The snapshot is the state in the form of
+// View.WriteSnapshot. The parameter away is that of belief.Memory.Learn. Record counts and logs a decision that cannot be written.
+func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(name string) bool) {
+	m := &d.memory
+	m.mu.Lock()
+	defer m.mu.Unlock() // until it is written, so that the log has the order in which the decider learned
+	lesson := lesson{Learns: m.learned != nil && s != nil, Beliefs: m.text}
+	if lesson.Learns {
+		l := m.learn(s, away)
+		lesson.Away = l.Away
+		d.metrics.learn(&l)
+	}
+	if d.Decisions == nil {
+		m.text = nil
+		return
+	}
+	if err := d.Decisions.write(time.Now(), snapshot, a, &lesson); err != nil {
+		d.metrics.unlogged.Inc()
+		d.Log.Error("decision not logged", "request_id", a.Decision.RequestID, "error", err)
+		return
+	}
+	m.text = nil
+}
+
+// KeepEvery is the least time between two saves of beliefs, except the last.
+const KeepEvery = time.Minute
+
+// Keep saves what was learned into the file of beliefs, if there is one, if anything was learned since the last save, and if that
+// was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs and counts an error.
+func (d *Decider) Keep(last bool) {
+	m := &d.memory
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	m.mu.Lock()
+	if d.Beliefs == "" || !m.changed || !last && time.Since(m.saved) < KeepEvery {
+		m.mu.Unlock()
+		return
+	}
+	shared := m.share()
+	m.changed = false
+	m.mu.Unlock()
+	m.saved = time.Now()
+	if err := WriteBeliefs(d.Beliefs, shared); err != nil {
+		m.mu.Lock()
+		m.changed = true
+		m.mu.Unlock()
+		d.metrics.kept.WithLabelValues(keepFailed).Inc()
+		d.Log.Error("beliefs not saved", "file", d.Beliefs, "error", err)
+		return
+	}
+	d.metrics.kept.WithLabelValues(keepDone).Inc()
+}
+
+// Beliefs says how much a decider has learned.
+type Beliefs struct {
+	Digest   string `json:"digest"`
+	Ended    int64  `json:"ended_jobs"`
+	Readings int64  `json:"readings"`
+}
+
+// beliefs returns nil if nothing is learned.
+func (m *memory) beliefs() *Beliefs {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.learned == nil {
+		return nil
+	}
+	return &Beliefs{m.learned.Digest(), m.learned.Ended(), m.learned.Readings()}
+}
