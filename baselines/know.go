@@ -62,8 +62,8 @@ type knower struct {
 	speeds *belief.Speeds
 }
 
-// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or in production
-// before a decision; nil for nothing.
+// before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or before a
+// decision in production; nil for nothing.
 type before struct {
 	times, speeds []byte
 	memory        *belief.Memory

@@ -16,7 +16,7 @@ import (
 )
 
 type askOptions struct {
-	log  string
+	logs []string
 	at   time.Duration
 	end  bool // at is not given
 	job  string
@@ -24,12 +24,13 @@ type askOptions struct {
 	time string
 	top  int
 	plot string
+	save string
 }
 
 func newBeliefsCmd(a *app) *cobra.Command {
 	var opts askOptions
 	cmd := &cobra.Command{
-		Use:   "beliefs LOG",
+		Use:   "beliefs LOG... | FILE",
 		Short: "Show what a scheduler that is told nothing believes of jobs",
 		Long: cmdline.Long(`
 Replays an event log up to an instant and learns from what a scheduler without knowledge sees: how long the jobs ran that have
@@ -45,13 +46,19 @@ alone on V100. 80 % of speeds should be in the interval.
 and the believed speed over the CPU of a worker, with readings as points. The unit of throughput is unknown: the readings of a
 job are multiplied by one factor so that they lie about the curve, and corrected by what is believed of everything but CPU.
 
-Only logs of scenarios with readings have throughputs, such as those whose names end in -untold-v1.`),
+Only logs of scenarios with readings have throughputs, such as those whose names end in -untold-v1.
+
+--save writes what one or more logs taught into a file, with which serve --beliefs and clustergym-kube --beliefs begin. These
+programs go on learning and write such files, too. If the first argument is such a file, the logs add to it. Without --save, the
+command shows what is in the file: it contains no jobs, so that speeds are those of a job with four cores a worker.`),
 		Example: `  clustergym beliefs log.jsonl.gz --plot all.svg
   clustergym beliefs log.jsonl.gz --user user-1 --time age
-  clustergym beliefs log.jsonl.gz --job 4223 --at 12h --plot job.svg`,
-		Args: cobra.ExactArgs(1),
+  clustergym beliefs log.jsonl.gz --job 4223 --at 12h --plot job.svg
+  clustergym beliefs runs/days/schedules/*.jsonl.gz --save beliefs.json
+  clustergym beliefs beliefs.json --user user-1`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.log, opts.end = args[0], !cmd.Flags().Changed("at")
+			opts.logs, opts.end = args, !cmd.Flags().Changed("at")
 			return runBeliefs(a, opts)
 		},
 	}
@@ -63,7 +70,11 @@ Only logs of scenarios with readings have throughputs, such as those whose names
 		"predict run times from those of all jobs (age), or also by user and workers (history)")
 	f.IntVar(&opts.top, "top", 10, "how many users to print: those with most ended jobs")
 	f.StringVar(&opts.plot, "plot", "", "draw to this file: SVG, PNG or PDF by the end of its name")
-	cmd.MarkFlagsMutuallyExclusive("job", "user")
+	f.StringVar(&opts.save, "save", "", "write what the logs taught to this file, and show nothing")
+	cmd.MarkFlagsMutuallyExclusive("job", "user", "save")
+	for _, flag := range []string{"at", "time", "top", "plot"} {
+		cmd.MarkFlagsMutuallyExclusive("save", flag)
+	}
 	cmdline.Complete(cmd, "time", func() []string { return []string{string(belief.Age), string(belief.History)} })
 	return cmd
 }
@@ -71,6 +82,9 @@ Only logs of scenarios with readings have throughputs, such as those whose names
 func (o *askOptions) validate() error {
 	if format := figureFormat(o.plot); o.plot != "" && !slices.Contains(figure.Formats(), format) {
 		return cmdline.Usage("--plot %s: want a name that ends in .%s", o.plot, strings.Join(figure.Formats(), ", ."))
+	}
+	if len(o.logs) > 1 && o.save == "" {
+		return cmdline.Usage("%d logs: want one, or --save FILE", len(o.logs))
 	}
 	if o.at < 0 || o.top < 0 {
 		return cmdline.Usage("--at %v, --top %d: want 0 or more", o.at, o.top)
@@ -82,7 +96,13 @@ func runBeliefs(a *app, opts askOptions) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
-	log, err := readLog(a, opts.log)
+	if opts.save != "" {
+		return saveBeliefs(a, &opts)
+	}
+	if holdsBeliefs(opts.logs[0]) {
+		return runSavedBeliefs(a, &opts)
+	}
+	log, err := readLog(a, opts.logs[0])
 	if err != nil {
 		return err
 	}
@@ -104,8 +124,8 @@ func runBeliefs(a *app, opts askOptions) error {
 		}
 		job = &j
 	}
-	if users := b.UserNames(); opts.user != "" && !slices.Contains(users, opts.user) {
-		return unknownName("user", opts.user, users, b)
+	if err := opts.knowsUser(b); err != nil {
+		return err
 	}
 	if opts.plot != "" {
 		if err := drawBeliefs(a, &opts, b, job); err != nil {
@@ -115,7 +135,15 @@ func runBeliefs(a *app, opts askOptions) error {
 	if job != nil {
 		return printJobBeliefs(a, log, b, job)
 	}
-	return printBeliefs(a, log, b, &opts)
+	return printBeliefs(a, log.Scheduler+" at "+phrase.Time(b.Now())+": what a scheduler that is told nothing believes", log.Scheduler,
+		b, &opts)
+}
+
+func (o *askOptions) knowsUser(b *beliefs.Beliefs) error {
+	if users := b.UserNames(); o.user != "" && !slices.Contains(users, o.user) {
+		return unknownName("user", o.user, users, b)
+	}
+	return nil
 }
 
 // unknownName returns an error about a job or user that is not in the log by then.

@@ -75,6 +75,47 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
+// TestSavedBeliefs checks that what a log taught is saved and shown, that logs add up, that a server begins with it, and that bad
+// files are refused.
+func TestSavedBeliefs(t *testing.T) {
+	log, dir := untoldLog(t), t.TempDir()
+	once, twice := filepath.Join(dir, "once.json"), filepath.Join(dir, "twice.json")
+	contains(t, must(t, "beliefs", log, "--save", once).out, "what was learned from", "ended jobs and", "readings")
+	must(t, "beliefs", log, log, "--save", twice)
+	added := filepath.Join(dir, "added.json")
+	must(t, "beliefs", once, log, "--save", added)
+	if read(t, added) != read(t, twice) || read(t, once) == read(t, twice) {
+		t.Error("a log that is added to a file teaches something else than two logs")
+	}
+	contains(t, must(t, "beliefs", log, "--save", once, "--json").out, `"ended": `, `"readings": `)
+	picture := filepath.Join(dir, "b.svg")
+	for name, args := range map[string][]string{"saved": {"--top", "4", "--plot", picture}, "saveduser": {"--user", "user-1"}} {
+		got := strings.ReplaceAll(must(t, append([]string{"beliefs", once}, args...)...).out, dir, "")
+		golden(t, filepath.Join("testdata", "beliefs", name+".txt"), got, *updateBeliefs)
+	}
+	contains(t, read(t, picture), "<svg", "all jobs", "80 % interval")
+	must(t, "beliefs", once, "--json")
+	bad := file(t, "bad.json", strings.Replace(read(t, once), `"sets"`, `"set"`, 1))
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{once, "--job", "4223"}, cmdline.CodeUsage, "contains no jobs"},
+		{[]string{once, "--at", "1h"}, cmdline.CodeUsage, "contains no jobs and no instants"},
+		{[]string{once, "--user", "usr-1"}, cmdline.CodeUsage, `did you mean "user-1"?`},
+		{[]string{log, log}, cmdline.CodeUsage, "2 logs: want one, or --save FILE"},
+		{[]string{log, "--save", once, "--at", "1h"}, cmdline.CodeUsage, "none of the others can be"},
+		{[]string{bad}, cmdline.CodeError, "restore run times: line 2: set: unknown field"},
+		{[]string{bad, log, "--save", once}, cmdline.CodeError, "restore run times: line 2"},
+		{[]string{log, "--save", filepath.Join(dir, "none", "x")}, cmdline.CodeError, "save beliefs"},
+	} {
+		if s := command(t, append([]string{"beliefs"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%v: exit code %d, %s, want %d and %q", c.args, s.code, s.talk, c.code, c.want)
+		}
+	}
+}
+
 // TestBeliefsWithoutReadings checks that a log of a trace, where nothing was measured and no user is known, is answered as such.
 func TestBeliefsWithoutReadings(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log.jsonl")

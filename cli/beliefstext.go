@@ -10,7 +10,7 @@ import (
 
 // askedAll is the result of beliefs without --job.
 type askedAll struct {
-	Policy   string                `json:"policy"`
+	Policy   string                `json:"policy"` // "" if beliefs are shown that were saved
 	At       float64               `json:"at_s"`
 	Ended    int                   `json:"ended"`    // jobs
 	Measured bool                  `json:"measured"` // the log's scenario measures throughputs
@@ -28,7 +28,8 @@ type askedJob struct {
 	beliefs.Job
 }
 
-func printBeliefs(a *app, log *sim.Log, b *beliefs.Beliefs, opts *askOptions) error {
+// printBeliefs prints tables below a headline.
+func printBeliefs(a *app, headline, policy string, b *beliefs.Beliefs, opts *askOptions) error {
 	everyone := b.Everyone()
 	rest := b.Users(opts.top)
 	if opts.user != "" {
@@ -37,17 +38,21 @@ func printBeliefs(a *app, log *sim.Log, b *beliefs.Beliefs, opts *askOptions) er
 	spec := b.Typical(opts.user)
 	speeds := b.Speeds(&spec)
 	out := askedAll{
-		log.Scheduler, b.Now().Seconds(), everyone.Ended, b.Measured(), b.Readings(), append([]beliefs.RunTime{everyone}, rest...),
+		policy, b.Now().Seconds(), everyone.Ended, b.Measured(), b.Readings(), append([]beliefs.RunTime{everyone}, rest...),
 		speeds[0].Configuration, speeds,
 	}
 	if a.JSON {
 		return a.PrintJSON(out)
 	}
-	a.Printf("%s at %s: what a scheduler that is told nothing believes\n\n", log.Scheduler, phrase.Time(b.Now()))
+	a.Printf("%s\n\n", headline)
 	rows := [][]string{{"run time of a new job", "ended", "counts", "10 %", "50 %", "90 %"}}
 	for i := range out.RunTimes {
 		r := &out.RunTimes[i]
-		rows = append(rows, []string{userAndSize(r), fmt.Sprint(r.Ended), fmt.Sprintf("%.1f", r.Counts), phrase.Seconds(r.Low),
+		ended := fmt.Sprint(r.Ended)
+		if policy == "" && i > 0 {
+			ended = "" // it was not saved
+		}
+		rows = append(rows, []string{userAndSize(r), ended, fmt.Sprintf("%.1f", r.Counts), phrase.Seconds(r.Low),
 			phrase.Seconds(r.Median), phrase.Seconds(r.High)})
 	}
 	if err := a.PrintRows(rows); err != nil {

@@ -80,8 +80,8 @@ const (
 )
 
 // Serve serves requests on the listener until the context ends. Meanwhile it checks in intervals of poll whether the policy has
-// changed, saves what was learned, and reloads the policy on every signal from hup. Then it finishes the requests in progress, for at most the time drain, and
-// closes the listener.
+// changed and whether what was learned must be saved, and reloads the policy on every signal from hup. Then it finishes the
+// requests in progress, for at most the time drain, closes the listener and saves what was learned.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,

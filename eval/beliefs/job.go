@@ -49,6 +49,9 @@ func (b *Beliefs) Names() (names []string) {
 
 // UserNames returns the names of the users of submitted jobs, in the order of their first jobs.
 func (b *Beliefs) UserNames() (names []string) {
+	if b.saved != nil {
+		return b.saved.users()
+	}
 	seen := map[string]bool{"": true}
 	for _, id := range b.submitted("") {
 		if user := userOf(b.state.Spec(id)); !seen[user] {

@@ -1,5 +1,5 @@
 // Package beliefs computes what a scheduler that is told neither run times nor speeds would believe at an instant of an event
-// log. It replays the log and learns as the policies with +know do (package belief). The same log gives the same numbers.
+// log, and shows what was saved of such beliefs. It replays the log and learns as the policies with +know do (package belief). The same log gives the same numbers.
 package beliefs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Beliefs is what was learned from a log by an instant. It is not safe for concurrent use.
+// Beliefs is what was learned from a log by an instant, or what was saved. It is not safe for concurrent use.
 type Beliefs struct {
 	log    *sim.Log
 	kind   belief.Kind
@@ -21,6 +21,7 @@ type Beliefs struct {
 	times  *belief.Learner                 // of the kind asked for
 	speeds *belief.Speeds                  // fitted to the readings
 	ran    map[cluster.JobID]time.Duration // how long the ended jobs ran
+	saved  *saved                          // not nil: there is no log, and log and ran are nil
 }
 
 // End stands for the last decision of a log.

@@ -44,11 +44,11 @@ func plain(c *cluster.Configuration) Configuration {
 // Readings returns the number of readings learned from.
 func (b *Beliefs) Readings() int64 { return b.speeds.Learned() }
 
-// Measured reports whether the log's scenario measures throughputs at all.
-func (b *Beliefs) Measured() bool { return b.log.Config.Readings.Interval > 0 }
+// Measured reports whether the log's scenario measures throughputs at all. Of what was saved this is not known, and true.
+func (b *Beliefs) Measured() bool { return b.saved != nil || b.log.Config.Readings.Interval > 0 }
 
 // Typical returns a job of which only the request is known: the median one of a user's submitted jobs, or of all jobs if the user
-// is "". Its gang is the median of those with several workers, 2 if there are none, so that it can shrink and grow.
+// is "". Its gang is the median of those with several workers, 2 if there are none, so that it can shrink and grow. If only what was saved is known, each worker has four cores.
 func (b *Beliefs) Typical(user string) cluster.JobSpec {
 	spec := cluster.JobSpec{User: user, Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}
 	var cpu, mem, workers []int32
@@ -62,6 +62,9 @@ func (b *Beliefs) Typical(user string) cluster.JobSpec {
 	spec.Request.CPUMilli, spec.Request.MemMiB = median(cpu), median(mem)
 	if len(workers) > 0 {
 		spec.Workers = median(workers)
+	}
+	if b.saved != nil {
+		spec.Request = example
 	}
 	spec.MinWorkers, spec.MaxWorkers = max(spec.Workers/2, 1), 2*spec.Workers
 	return spec

@@ -14,7 +14,7 @@ import (
 type RunTime struct {
 	User    string  `json:"user"`    // "" for all
 	Workers int32   `json:"workers"` // of the job, 0 for any
-	Ended   int     `json:"ended"`   // jobs of the user that have ended; those with so many workers if Each returns it
+	Ended   int     `json:"ended"`   // jobs of the user that have ended; those with so many workers if Each returns it; 0 if saved
 	Counts  float64 `json:"counts"`  // number of similar jobs: see belief.Learner.Counted
 	Low     float64 `json:"p10_s"`
 	Median  float64 `json:"p50_s"`
@@ -31,11 +31,25 @@ func runTime(l *belief.Learner, user string, workers int32, ended int) RunTime {
 }
 
 // Everyone returns what is believed of a new job of which nothing is known.
-func (b *Beliefs) Everyone() RunTime { return runTime(b.all, "", 0, len(b.ran)) }
+func (b *Beliefs) Everyone() RunTime {
+	if b.saved != nil {
+		return runTime(b.all, "", 0, b.saved.ended)
+	}
+	return runTime(b.all, "", 0, len(b.ran))
+}
 
 // Users returns what is believed of a new job of each user of whom a job has ended: those with most ended jobs first, at most the
 // given number. The job has as many workers as most jobs of the user.
 func (b *Beliefs) Users(most int) (list []RunTime) {
+	if b.saved != nil {
+		users := b.saved.users()
+		for _, user := range users[:min(most, len(users))] {
+			if sizes := b.saved.sizes(user); len(sizes) > 0 { // of many users, those of some are forgotten
+				list = append(list, runTime(b.times, user, sizes[0], 0))
+			}
+		}
+		return list
+	}
 	ended := map[string]int{}
 	for id := range b.ran {
 		ended[userOf(b.state.Spec(id))]++
@@ -54,6 +68,12 @@ func (b *Beliefs) Users(most int) (list []RunTime) {
 // Each returns what is believed of a new job of a user for each number of workers that jobs of the user had, the most frequent
 // number first.
 func (b *Beliefs) Each(user string) (list []RunTime) {
+	if b.saved != nil {
+		for _, workers := range b.saved.sizes(user) {
+			list = append(list, runTime(b.times, user, workers, 0))
+		}
+		return list
+	}
 	sizes, ended := b.sizes(user)
 	for _, workers := range sizes {
 		list = append(list, runTime(b.times, user, workers, ended[workers]))

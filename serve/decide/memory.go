@@ -115,8 +115,7 @@ func (d *Decider) remember(policies ...*policy.Policy) error {
 			m.open(belief.NewMemory())
 		}
 		if p.Needs.Memory && (p.Needs.Learned || p.Needs.Speeds) && m.learned.Ended()+m.learned.Readings() == 0 {
-			return fmt.Errorf("policy %s begins with what was learned on a training split: want a file of saved beliefs that contains it",
-				p.Name)
+			return fmt.Errorf("policy %s begins with what was learned on a training split: want a file of saved beliefs with that", p.Name)
 		}
 	}
 	return nil

@@ -129,7 +129,9 @@ func Build(o *Objects, c *Config, now time.Time) (*View, error) {
 	if at := now.Sub(c.Epoch); at < 0 || at > longest {
 		return nil, fmt.Errorf("build view: now is %v and the epoch %v, want now from 0 to 100 years after it", now, c.Epoch)
 	}
-	b := &builder{Objects: o, Config: c, now: now, view: &View{Ended: map[string]bool{}}, loads: map[string]*load{}, tenants: map[string]int64{}}
+	b := &builder{
+		Objects: o, Config: c, now: now, view: &View{Ended: map[string]bool{}}, loads: map[string]*load{}, tenants: map[string]int64{},
+	}
 	for _, g := range b.podGangs() {
 		b.classify(g)
 	}
