@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/eval/beliefs"
 	"github.com/clustergym/clustergym/eval/figure"
@@ -17,6 +20,7 @@ import (
 
 type askOptions struct {
 	logs []string
+	from flags.Scenario // whose training split teaches; its name is "" for none
 	at   time.Duration
 	end  bool // at is not given
 	job  string
@@ -30,7 +34,7 @@ type askOptions struct {
 func newBeliefsCmd(a *app) *cobra.Command {
 	var opts askOptions
 	cmd := &cobra.Command{
-		Use:   "beliefs LOG... | FILE",
+		Use:   "beliefs [LOG...]",
 		Short: "Show what a scheduler that is told nothing believes of jobs",
 		Long: cmdline.Long(`
 Replays an event log up to an instant and learns from what a scheduler without knowledge sees: how long the jobs ran that have
@@ -49,17 +53,20 @@ job are multiplied by one factor so that they lie about the curve, and corrected
 Only logs of scenarios with readings have throughputs, such as those whose names end in -untold-v1.
 
 --save writes what one or more logs taught into a file, with which serve --beliefs and clustergym-kube --beliefs begin. These
-programs go on learning and write such files, too. If the first argument is such a file, the logs add to it. Without --save, the
-command shows what is in the file: it contains no jobs, so that speeds are those of a job with four cores a worker.`),
+programs go on learning and write such files, too. With --scenario, the training split of the scenario comes before the logs:
+it teaches what policies with seen=training know in eval. If the first argument is a file of beliefs, the logs add to it.
+
+Without --save, the command shows what is in such a file: it contains no jobs, so that speeds are those of a job with four
+cores a worker.`),
 		Example: `  clustergym beliefs log.jsonl.gz --plot all.svg
   clustergym beliefs log.jsonl.gz --user user-1 --time age
   clustergym beliefs log.jsonl.gz --job 4223 --at 12h --plot job.svg
-  clustergym beliefs runs/days/schedules/*.jsonl.gz --save beliefs.json
-  clustergym beliefs beliefs.json --user user-1`,
-		Args: cobra.MinimumNArgs(1),
+  clustergym beliefs --scenario venus-load110-weak-moldable-warm-untold-v1 --save beliefs.json
+  clustergym beliefs beliefs.json log.jsonl.gz --save more.json
+  clustergym beliefs more.json --user user-1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.logs, opts.end = args, !cmd.Flags().Changed("at")
-			return runBeliefs(a, opts)
+			return runBeliefs(cmd.Context(), a, opts)
 		},
 	}
 	f := cmd.Flags()
@@ -71,6 +78,7 @@ command shows what is in the file: it contains no jobs, so that speeds are those
 	f.IntVar(&opts.top, "top", 10, "how many users to print: those with most ended jobs")
 	f.StringVar(&opts.plot, "plot", "", "draw to this file: SVG, PNG or PDF by the end of its name")
 	f.StringVar(&opts.save, "save", "", "write what the logs taught to this file, and show nothing")
+	opts.from.Add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("job", "user", "save")
 	for _, flag := range []string{"at", "time", "top", "plot"} {
 		cmd.MarkFlagsMutuallyExclusive("save", flag)
@@ -83,8 +91,11 @@ func (o *askOptions) validate() error {
 	if format := figureFormat(o.plot); o.plot != "" && !slices.Contains(figure.Formats(), format) {
 		return cmdline.Usage("--plot %s: want a name that ends in .%s", o.plot, strings.Join(figure.Formats(), ", ."))
 	}
-	if len(o.logs) > 1 && o.save == "" {
-		return cmdline.Usage("%d logs: want one, or --save FILE", len(o.logs))
+	switch {
+	case o.save == "" && (len(o.logs) != 1 || o.from.Name != ""):
+		return cmdline.Usage("%d logs, --scenario %q: want one log, or --save FILE", len(o.logs), o.from.Name)
+	case len(o.logs) == 0 && o.from.Name == "":
+		return cmdline.Usage("--save %s: want logs or --scenario", o.save)
 	}
 	if o.at < 0 || o.top < 0 {
 		return cmdline.Usage("--at %v, --top %d: want 0 or more", o.at, o.top)
@@ -92,12 +103,12 @@ func (o *askOptions) validate() error {
 	return cmdline.OneOf("time", o.time, string(belief.Age), string(belief.History))
 }
 
-func runBeliefs(a *app, opts askOptions) error {
+func runBeliefs(ctx context.Context, a *app, opts askOptions) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
 	if opts.save != "" {
-		return saveBeliefs(a, &opts)
+		return saveBeliefs(ctx, a, &opts)
 	}
 	if holdsBeliefs(opts.logs[0]) {
 		return runSavedBeliefs(a, &opts)
@@ -135,8 +146,8 @@ func runBeliefs(a *app, opts askOptions) error {
 	if job != nil {
 		return printJobBeliefs(a, log, b, job)
 	}
-	return printBeliefs(a, log.Scheduler+" at "+phrase.Time(b.Now())+": what a scheduler that is told nothing believes", log.Scheduler,
-		b, &opts)
+	headline := fmt.Sprintf("%s at %s: what a scheduler that is told nothing believes", log.Scheduler, phrase.Time(b.Now()))
+	return printBeliefs(a, headline, log.Scheduler, b, &opts)
 }
 
 func (o *askOptions) knowsUser(b *beliefs.Beliefs) error {

@@ -96,15 +96,28 @@ func TestSavedBeliefs(t *testing.T) {
 	contains(t, read(t, picture), "<svg", "all jobs", "80 % interval")
 	must(t, "beliefs", once, "--json")
 	bad := file(t, "bad.json", strings.Replace(read(t, once), `"sets"`, `"set"`, 1))
+	if !strings.Contains(read(t, once), `"units":[`) || !strings.HasSuffix(read(t, once), `"jobs":[]}}`+"\n") {
+		t.Error("single jobs are saved")
+	}
+	split := filepath.Join(dir, "split.json")
+	contains(t, must(t, "beliefs", "-s", "embedded-physics-untold-v1", "--save", split).out, "ended jobs and")
+	must(t, "beliefs", "-s", "embedded-physics-untold-v1", log, "--save", twice)
+	must(t, "beliefs", split, log, "--save", added)
+	if read(t, added) != read(t, twice) || read(t, added) == read(t, split) {
+		t.Error("a log after a scenario teaches something else than after the file of that scenario")
+	}
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
+		{nil, cmdline.CodeUsage, "0 logs"},
+		{[]string{"--save", once}, cmdline.CodeUsage, "want logs or --scenario"},
+		{[]string{log, "--scenario", "embedded-physics-untold-v1"}, cmdline.CodeUsage, "want one log, or --save FILE"},
 		{[]string{once, "--job", "4223"}, cmdline.CodeUsage, "contains no jobs"},
 		{[]string{once, "--at", "1h"}, cmdline.CodeUsage, "contains no jobs and no instants"},
 		{[]string{once, "--user", "usr-1"}, cmdline.CodeUsage, `did you mean "user-1"?`},
-		{[]string{log, log}, cmdline.CodeUsage, "2 logs: want one, or --save FILE"},
+		{[]string{log, log}, cmdline.CodeUsage, "want one log, or --save FILE"},
 		{[]string{log, "--save", once, "--at", "1h"}, cmdline.CodeUsage, "none of the others can be"},
 		{[]string{bad}, cmdline.CodeError, "restore run times: line 2: set: unknown field"},
 		{[]string{bad, log, "--save", once}, cmdline.CodeError, "restore run times: line 2"},

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/beliefs"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
@@ -31,15 +34,19 @@ func holdsBeliefs(path string) bool {
 	return bytes.Contains(head[:n], []byte(`"`+belief.MemoryFormat+`"`))
 }
 
-// saveBeliefs writes what the logs taught, in addition to what the first file contains if it is one of saved beliefs.
-func saveBeliefs(a *app, opts *askOptions) error {
+// saveBeliefs writes what the logs taught, in addition to what a scenario teaches or, if there is none, to what the first file
+// contains if it is one of saved beliefs.
+func saveBeliefs(ctx context.Context, a *app, opts *askOptions) (err error) {
 	m, logs := belief.NewMemory(), opts.logs
-	if holdsBeliefs(logs[0]) {
-		var err error
-		if m, err = decide.ReadBeliefs(logs[0]); err != nil {
-			return err
-		}
+	switch {
+	case opts.from.Name != "":
+		m, err = taught(ctx, &opts.from)
+	case holdsBeliefs(logs[0]):
+		m, err = decide.ReadBeliefs(logs[0])
 		logs = logs[1:]
+	}
+	if err != nil {
+		return err
 	}
 	for _, path := range logs {
 		log, err := readLog(a, path)
@@ -56,8 +63,21 @@ func saveBeliefs(a *app, opts *askOptions) error {
 	if a.JSON {
 		return a.PrintJSON(savedBeliefs{opts.save, m.Ended(), m.Readings()})
 	}
-	a.Printf("%s: what was learned from %s and %s\n", opts.save, phrase.Count(m.Ended(), "ended job"), phrase.Count(m.Readings(), "reading"))
+	a.Printf("%s: what was learned from %s and %s\n",
+		opts.save, phrase.Count(m.Ended(), "ended job"), phrase.Count(m.Readings(), "reading"))
 	return nil
+}
+
+func taught(ctx context.Context, from *flags.Scenario) (*belief.Memory, error) {
+	s, err := from.Load()
+	if err != nil {
+		return nil, err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	return eval.Taught(ctx, src)
 }
 
 // runSavedBeliefs shows a file of saved beliefs.

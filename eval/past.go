@@ -122,6 +122,22 @@ func (o *onlooker) Schedule(tx *cluster.Txn) error {
 	return o.Scheduler.Schedule(tx)
 }
 
+// Taught returns what policies with seen=training know when an episode of a scenario begins: the run times of the jobs of its
+// training split, and what the readings of some of its windows tell of speeds. It returns an error that wraps ErrNoPast if the
+// scenario has no training split.
+func Taught(ctx context.Context, src *scenario.Source) (*belief.Memory, error) {
+	p := newPast(src)
+	if p == nil {
+		return nil, fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, ErrNoPast)
+	}
+	given, err := p.fit(ctx, baselines.Needs{Learned: true, Speeds: true}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, err)
+	}
+	m := belief.NewMemory()
+	return m, m.RestoreParts(given.Learned(belief.History), given.Speeds())
+}
+
 // learn returns what a learner of a kind learns from the jobs, in the order in which they end if none waits. It teaches one
 // learner of each kind. The jobs must have been read.
 func (p *Past) learn(kind belief.Kind) []byte {

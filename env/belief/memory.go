@@ -7,6 +7,7 @@ import (
 	"hash"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -15,8 +16,8 @@ import (
 // Memory is what a runtime has learned of run times and speeds from what it saw of a cluster. The policies that it asks for
 // decisions begin with copies of that.
 //
-// Learn teaches it from the states of a cluster in production, one after the other, Observe from the decisions of an episode. What
-// it has learned depends only on the calls of these, of Forget and of Restore, and on their order. A Memory takes at most about
+// Learn teaches it from the states of a cluster in production, one after the other, and Observe from the decisions of an episode.
+// What it has learned depends only on the calls of these, of Forget and of Restore, and on their order. A Memory takes at most about
 // 60 MB, and some 100 bytes for each server and each running job of the last state.
 //
 // It is not safe for concurrent use, except that several goroutines may call Times and Speeds while nobody calls another method.
@@ -123,7 +124,7 @@ func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) 
 		case since <= longestGap:
 			ran := j.age + cluster.Scale(since, j.rate)
 			m.times.Ended(&cluster.JobSpec{User: j.user, Workers: j.workers}, ran)
-			fmt.Fprintf(m.hash, "%q %q %d %d\n", name, j.user, j.workers, ran)
+			m.hash.Write(fmt.Appendf(nil, "%q %q %d %d\n", name, j.user, j.workers, ran))
 		}
 	}
 	m.read(s)
@@ -168,10 +169,11 @@ func (m *Memory) read(s *cluster.View) {
 	for _, id := range ids {
 		before := m.speeds.read
 		if m.speeds.Read(s, id); m.speeds.read != before {
-			fmt.Fprintf(m.hash, "%q", s.Spec(id).Name)
+			facts := strconv.AppendQuote(nil, s.Spec(id).Name)
 			for _, r := range s.Readings(id) {
-				fmt.Fprintf(m.hash, " %d %x", r.At, math.Float64bits(r.Speed))
+				facts = fmt.Appendf(facts, " %d %x", r.At, math.Float64bits(r.Speed))
 			}
+			m.hash.Write(facts)
 		}
 	}
 	for _, id := range ids[:min(len(ids), mostBelieved)] {

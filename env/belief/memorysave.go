@@ -49,16 +49,25 @@ func (m *Memory) Restore(text []byte) error {
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("restore beliefs: line %d: %w", r.Line(), err)
 	}
-	fresh := NewMemory()
 	part := func(p strictjson.Place) []byte { // after as many empty lines as there are lines before it, for the line in errors
 		text, line := r.At(p)
 		return append(bytes.Repeat([]byte{'\n'}, line-1), text...)
 	}
-	if err := fresh.times.Restore(part(at[2])); err != nil {
+	if err := m.RestoreParts(part(at[2]), part(at[3])); err != nil {
 		return fmt.Errorf("restore beliefs: %w", err)
 	}
-	if err := fresh.speeds.Restore(part(at[3])); err != nil {
-		return fmt.Errorf("restore beliefs: %w", err)
+	return nil
+}
+
+// RestoreParts replaces what was learned by the texts of a Learner.Save, of a History, and of a Speeds.Save. After an error,
+// nothing has changed.
+func (m *Memory) RestoreParts(times, speeds []byte) error {
+	fresh := NewMemory()
+	if err := fresh.times.Restore(times); err != nil {
+		return err
+	}
+	if err := fresh.speeds.Restore(speeds); err != nil {
+		return err
 	}
 	fresh.begin()
 	*m = *fresh

@@ -1,5 +1,6 @@
 // Package beliefs computes what a scheduler that is told neither run times nor speeds would believe at an instant of an event
-// log, and shows what was saved of such beliefs. It replays the log and learns as the policies with +know do (package belief). The same log gives the same numbers.
+// log, and shows what was saved of such beliefs. It replays the log and learns as the policies with +know do: see package belief.
+// The same log gives the same numbers.
 package beliefs
 
 import (

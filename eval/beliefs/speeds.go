@@ -48,7 +48,8 @@ func (b *Beliefs) Readings() int64 { return b.speeds.Learned() }
 func (b *Beliefs) Measured() bool { return b.saved != nil || b.log.Config.Readings.Interval > 0 }
 
 // Typical returns a job of which only the request is known: the median one of a user's submitted jobs, or of all jobs if the user
-// is "". Its gang is the median of those with several workers, 2 if there are none, so that it can shrink and grow. If only what was saved is known, each worker has four cores.
+// is "". Its gang is the median of those with several workers, 2 if there are none, so that it can shrink and grow. If
+// only what was saved is known, each worker has four cores.
 func (b *Beliefs) Typical(user string) cluster.JobSpec {
 	spec := cluster.JobSpec{User: user, Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}
 	var cpu, mem, workers []int32

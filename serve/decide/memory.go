@@ -134,7 +134,7 @@ func (m *memory) recall() (g baselines.Given, digest string) {
 
 // Record adds an answer to the decision log, if there is one, and learns from the state that was decided, if the decider learns
 // and the state is not nil. Decisions that began before do not know of it. The snapshot is the state in the form of
-// View.WriteSnapshot. The parameter away is that of belief.Memory.Learn. Record counts and logs a decision that cannot be written.
+// View.WriteSnapshot. The parameter away is that of belief.Memory.Learn. A decision that cannot be written is counted and logged.
 func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(name string) bool) {
 	m := &d.memory
 	m.mu.Lock()
