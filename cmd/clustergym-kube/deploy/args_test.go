@@ -37,7 +37,7 @@ func TestProgramTakesItsArguments(t *testing.T) {
 	for _, values := range []string{
 		"mode: shadow", "mode: live", withMetrics, "bundle: {configMap: c}", "verifyKey: {secret: s}",
 		"{mode: live, fallback: las, deadline: 500ms, preemptionsPerHour: 12, starvation: 12h, gangDeadline: 90s, gpuTypeLabel: a, " +
-			"rackLabel: b, estimate: 8h, schedulers: [a, b], gpuResource: amd.com/gpu, decisionLog: {enabled: true}, " +
+			"rackLabel: b, estimate: 8h, schedulers: [a, b], gpuResource: amd.com/gpu, decisionLog: {enabled: true}, beliefs: {existingClaim: c}, " +
 			"extraArgs: [--verbose, --parallel=32]}",
 	} {
 		all["chart "+values] = mustChart(t, values)
@@ -87,6 +87,7 @@ func mounted(t *testing.T) string {
 	write("kubeconfig", []byte(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
 	write("var/log/clustergym/.keep", nil)
+	write("var/lib/clustergym/.keep", nil)
 	write("etc/clustergym/token/token", []byte("sixteen bytes and more\n"))
 	bundle := "../../../checkpoints/released"
 	if err := os.CopyFS(filepath.Join(dir, "etc/clustergym/policy"), os.DirFS(bundle)); err != nil {

@@ -46,6 +46,7 @@ func TestChartPassesValuesOn(t *testing.T) {
 		{"bundle: {secret: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
 		{"verifyKey: {secret: s, key: k}", []string{"--verify-key=/etc/clustergym/verify/k"}, nil},
 		{"decisionLog: {enabled: true}", []string{"--decision-log=/var/log/clustergym/decisions.jsonl"}, nil},
+		{"beliefs: {existingClaim: c}", []string{"--beliefs=/var/lib/clustergym/beliefs.json"}, nil},
 		{"{decisionLog: {enabled: true}, verifyKey: {secret: s}, bundle: {configMap: c}, priorityClassName: high, " +
 			"nodeSelector: {a: b}, tolerations: [{key: k}], affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, " +
 			"imagePullSecrets: [{name: s}]}", nil, nil},
