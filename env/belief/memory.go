@@ -17,8 +17,8 @@ import (
 // decisions begin with copies of that.
 //
 // Learn teaches it from the states of a cluster in production, one after the other, and Observe from the decisions of an episode.
-// What it has learned depends only on the calls of these, of Forget and of Restore, and on their order. A Memory takes at most about
-// 60 MB, and some 100 bytes for each server and each running job of the last state.
+// What it has learned depends only on the calls of these, of Forget and of Restore, and on their order. A Memory takes at most
+// about 60 MB, and some 100 bytes for each server and each running job of the last state.
 //
 // It is not safe for concurrent use, except that several goroutines may call Times and Speeds while nobody calls another method.
 type Memory struct {
