@@ -36,7 +36,7 @@ func Finish(p Placer, tx *cluster.Txn) error {
 // Kind is what a placer looks at in a job. The fields beyond Shape are zero for placers that start every job as requested.
 type Kind struct {
 	Shape       cluster.Shape
-	Speed       string // see cluster.View.SpeedKind
+	Speed       string // see cluster.SpeedKind
 	Least, Most int32
 }
 
@@ -45,13 +45,15 @@ func Plain(s *cluster.View, id cluster.JobID) Kind { return Kind{Shape: s.Shape(
 
 // tuned returns the kind of a job for placers that may change its amounts only.
 func tuned(s *cluster.View, id cluster.JobID) Kind {
-	return Kind{Shape: s.Shape(id), Speed: s.SpeedKind(id)}
+	kind := cluster.SpeedKind(s.Profile(), s.Spec(id))
+	return Kind{Shape: s.Shape(id), Speed: kind}
 }
 
 // Flexible returns the kind of a job for placers that may change its amounts or its number of workers.
 func Flexible(s *cluster.View, id cluster.JobID) Kind {
 	spec := s.Spec(id)
-	return Kind{s.Shape(id), s.SpeedKind(id), spec.Least(), spec.Most()}
+	kind := cluster.SpeedKind(s.Profile(), spec)
+	return Kind{s.Shape(id), kind, spec.Least(), spec.Most()}
 }
 
 // BestFit starts jobs as requested on the few servers that cluster.View.BestFit finds: it consolidates.

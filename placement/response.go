@@ -26,7 +26,7 @@ func (b *bench) reset(knee, floor float64) {
 
 // trait is everything that may influence how amounts change a job's speed.
 type trait struct {
-	kind                      string // see cluster.View.SpeedKind
+	kind                      string // see cluster.SpeedKind
 	workers, stages, together int32
 	request                   cluster.Amount
 }
@@ -67,7 +67,7 @@ func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
 			b.largest, b.profile, b.known = v, p, map[trait]*response{}
 		}
 	}
-	kind, version := s.SpeedKind(id), cluster.SpeedVersion(b.profile, spec)
+	kind, version := cluster.SpeedKind(b.profile, spec), cluster.SpeedVersion(b.profile, spec)
 	t := trait{kind, spec.Workers, spec.Stages, spec.Together(), spec.Request}
 	if r, ok := b.known[t]; ok && r.version == version {
 		return r, nil

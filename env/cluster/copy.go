@@ -55,7 +55,6 @@ func (s *View) copyTo(dst *State, more int) {
 	dst.stamp = slices.Grow(old.stamp[:0], len(s.stamp))[:len(s.stamp)]
 	clear(dst.stamp)
 	dst.stampNow = 0
-	dst.kinds = kinds{old.kinds.all, max(old.kinds.call, s.kinds.call) + 1}
 	// Copy what running jobs hold now into slices that jobs of dst held before.
 	dst.freedP, dst.freedG = old.freedP, old.freedG
 	for _, id := range s.running {

@@ -24,6 +24,15 @@ type Believed interface {
 	Version(spec *JobSpec) int
 }
 
+// SpeedKind returns what tells jobs apart whose speeds the profile predicts differently although they request the same: the
+// model, or the kind of a profile that is Believed.
+func SpeedKind(p Profile, spec *JobSpec) string {
+	if b, ok := p.(Believed); ok {
+		return b.Kind(spec)
+	}
+	return spec.Model
+}
+
 // SpeedVersion returns a number that changes when what the profile predicts of jobs with this specification does: the version of
 // a profile that is Believed, or 0.
 func SpeedVersion(p Profile, spec *JobSpec) int {
@@ -47,15 +56,13 @@ func (s *View) Profile() Profile {
 }
 
 // Expect makes the View use the scheduler's own profile of speeds until the next call, in place of what the driver tells. nil
-// stands for what the driver tells. Copies of the state use the same profile. Until the next call, the kinds of jobs must not change
-// if the profile is Believed. A scheduler that calls Expect calls it before its first operation, and again with nil before it
-// returns.
+// stands for what the driver tells. Copies of the state use the same profile. A scheduler that calls Expect calls it before its
+// first operation, and again with nil before it returns.
 //
 // If the driver tells no speeds, Expect(p) also lets each running job make progress, from now on, at the rate that p predicts.
 func (t *Txn) Expect(p Profile) {
 	s := t.s
 	s.expected = p
-	s.kinds.call++
 	if p == nil || s.profile != nil {
 		return
 	}

@@ -109,7 +109,6 @@ func (s *State) Revise(id JobID, spec *JobSpec) {
 		panic(fmt.Sprintf("cluster: revise job %d, which is %v, of tenant %q", id, j.phase, spec.Tenant))
 	}
 	j.spec, j.kinds = spec, s.kindsOf(spec)
-	s.kinds.call++
 }
 
 // Withdraw ends a pending job that will never run.

@@ -18,7 +18,6 @@ type View struct {
 	tenantAt map[string]int32 // indices into tenants, by name; copies share it
 	profile  Profile          // nil: the driver tells no speeds
 	expected Profile          // what Txn.Expect says; nil: what the driver tells
-	kinds    kinds            // of the jobs, by expected
 	times    RunTimes         // nil: the estimates of the jobs
 	forbids  bool             // Spec.NoPreemption
 	lending
