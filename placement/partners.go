@@ -149,7 +149,7 @@ func hostOf(s *cluster.View, id cluster.JobID) host {
 	if h.alone == 0 {
 		return h
 	}
-	h.kind = cluster.SpeedKind(s.Profile(), s.Spec(id))
+	h.kind, _ = cluster.SpeedKind(s.Profile(), s.Spec(id))
 	h.gpuType = s.Server(s.Placement(id)[0].Server).GPUType
 	if s.Knows(id) {
 		h.left = max(s.ExpectedFinish(id)-s.Now(), 1)
@@ -228,7 +228,7 @@ const mostPairs = 1 << 16 // number of pairs whose quality is kept
 func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Amount, equal bool, tries int,
 	try func(h host, at cluster.Placement) (float64, error)) error {
 	p.list(s)
-	guest := cluster.SpeedKind(s.Profile(), s.Spec(id))
+	guest, _ := cluster.SpeedKind(s.Profile(), s.Spec(id))
 	p.order = p.order[:0]
 	for g, from := range p.group {
 		h := &p.hosts[from]

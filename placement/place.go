@@ -45,14 +45,14 @@ func Plain(s *cluster.View, id cluster.JobID) Kind { return Kind{Shape: s.Shape(
 
 // tuned returns the kind of a job for placers that may change its amounts only.
 func tuned(s *cluster.View, id cluster.JobID) Kind {
-	kind := cluster.SpeedKind(s.Profile(), s.Spec(id))
+	kind, _ := cluster.SpeedKind(s.Profile(), s.Spec(id))
 	return Kind{Shape: s.Shape(id), Speed: kind}
 }
 
 // Flexible returns the kind of a job for placers that may change its amounts or its number of workers.
 func Flexible(s *cluster.View, id cluster.JobID) Kind {
 	spec := s.Spec(id)
-	kind := cluster.SpeedKind(s.Profile(), spec)
+	kind, _ := cluster.SpeedKind(s.Profile(), spec)
 	return Kind{s.Shape(id), kind, spec.Least(), spec.Most()}
 }
 

@@ -34,7 +34,7 @@ type trait struct {
 // response says how a job's speed depends on the GPU share, the CPU and the memory that each of its workers gets.
 type response struct {
 	profile cluster.Profile
-	version int            // see cluster.SpeedVersion
+	version int            // see cluster.SpeedKind
 	state   *cluster.State // of the bench
 	workers int32
 	fair    float64        // speed with the requested amounts
@@ -67,7 +67,7 @@ func (b *bench) of(s *cluster.View, id cluster.JobID) (*response, error) {
 			b.largest, b.profile, b.known = v, p, map[trait]*response{}
 		}
 	}
-	kind, version := cluster.SpeedKind(b.profile, spec), cluster.SpeedVersion(b.profile, spec)
+	kind, version := cluster.SpeedKind(b.profile, spec)
 	t := trait{kind, spec.Workers, spec.Stages, spec.Together(), spec.Request}
 	if r, ok := b.known[t]; ok && r.version == version {
 		return r, nil

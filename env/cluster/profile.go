@@ -25,21 +25,12 @@ type Believed interface {
 }
 
 // SpeedKind returns what tells jobs apart whose speeds the profile predicts differently although they request the same: the
-// model, or the kind of a profile that is Believed.
-func SpeedKind(p Profile, spec *JobSpec) string {
+// model, or the kind and the version of a profile that is Believed.
+func SpeedKind(p Profile, spec *JobSpec) (kind string, version int) {
 	if b, ok := p.(Believed); ok {
-		return b.Kind(spec)
+		return b.Kind(spec), b.Version(spec)
 	}
-	return spec.Model
-}
-
-// SpeedVersion returns a number that changes when what the profile predicts of jobs with this specification does: the version of
-// a profile that is Believed, or 0.
-func SpeedVersion(p Profile, spec *JobSpec) int {
-	if b, ok := p.(Believed); ok {
-		return b.Version(spec)
-	}
-	return 0
+	return spec.Model, 0
 }
 
 // SetProfile sets the profile that schedulers may use; nil, as in a new state, means that speeds are unknown. Drivers call it.

@@ -26,7 +26,7 @@ type kindKey struct {
 	types   uint16
 }
 
-// likeness is what jobs share that have equal speeds if they request the same: see cluster.SpeedKind and SpeedVersion.
+// likeness is what jobs share that have equal speeds if they request the same: see cluster.SpeedKind.
 type likeness struct {
 	kind    string
 	version int
@@ -63,7 +63,7 @@ func (p *speeds) of(s *cluster.View, id cluster.JobID) *kind {
 		return nil
 	}
 	spec := s.Spec(id)
-	kind, version := cluster.SpeedKind(p.profile, spec), cluster.SpeedVersion(p.profile, spec)
+	kind, version := cluster.SpeedKind(p.profile, spec)
 	key := kindKey{likeness{kind, version}, spec.Request, s.TypesFor(id)}
 	k := p.kinds[key]
 	if k == nil {
