@@ -98,8 +98,8 @@ type seats struct {
 	looked      []bool // by job id: whether sort has looked at the job; false between calls
 }
 
-// sort returns the hosts among the running jobs in order, in the memory of before, which contains them as sorted earlier. Most are
-// still in that order, so that sort compares each with the one before it and sorts only those that are not.
+// sort returns the hosts among the running jobs in order, in the memory of before, which contains them as sorted earlier. Most
+// are still in that order, so that sort compares each with the one before it and sorts only those that are not.
 func (e *seats) sort(s *cluster.View, before []host) []host {
 	e.kept, e.moved = e.kept[:0], e.moved[:0]
 	if n := s.Jobs() - len(e.looked); n > 0 {

@@ -53,8 +53,8 @@ func step(age time.Duration) int {
 	return i
 }
 
-// doubled[n] is the index of the last edge that all ages of n bits have reached. There are at most four edges between one such age
-// and twice as much.
+// doubled[n] is the index of the last edge that all ages of n bits have reached. There are at most four edges between one such
+// age and twice as much.
 var doubled = func() (first [64]int) {
 	for n := range first {
 		for i, e := range edges {
