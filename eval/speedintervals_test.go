@@ -119,10 +119,10 @@ func changed(before []cluster.Reading, r *cluster.Reading) (what string) {
 // The bounds are wide for three windows, because the readings of a window are not independent. With -v it prints a table.
 func TestIntervalsOfReadings(t *testing.T) {
 	t.Setenv(scenario.SharedVariable, sharedtest.Dir(t))
-	split, windows, least, most := scenario.Validation, 3, 0.7, 0.85
+	split, windows, least, most := scenario.Validation, 3, 0.65, 0.9
 	names := []string{"venus-load110-weak-moldable-warm", "hetero-warm-venus", "varied-venus"}
 	if *intervals != "" {
-		split, windows, least, most = scenario.Split(*intervals), math.MaxInt, 0.75, 0.85
+		split, windows, least, most = scenario.Split(*intervals), math.MaxInt, 0.75, 0.9
 		names = slices.Insert(names, 1, "mixed-load150-weak-moldable-warm")
 	}
 	kinds := []string{"all"}
