@@ -26,6 +26,17 @@ type Member struct {
 // Hidden returns the number of units of each hidden layer.
 func (m *Member) Hidden() int { return len(m.B[0]) }
 
+// Parts returns weights and biases, layer by layer in turn. They share the memory of the member.
+func (m *Member) Parts() [][]float32 { return inTurn(m.W[:], m.B[:]) }
+
+func inTurn(weights, biases [][]float32) [][]float32 {
+	var all [][]float32
+	for i := range weights {
+		all = append(all, weights[i], biases[i])
+	}
+	return all
+}
+
 // NewMember returns a member with weights and biases of 0.
 func NewMember(hidden int) Member {
 	var m Member
@@ -40,14 +51,7 @@ func NewMember(hidden int) Member {
 // Normalise scales rows of Inputs, in place, to mean 0 and standard deviation 1 among the jobs that the network was fitted on,
 // from -4 to 4. What is not known becomes 0.
 func (n *Network) Normalise(x []float32) {
-	for i, v := range x {
-		k := i % Inputs
-		if v != v {
-			x[i] = 0
-			continue
-		}
-		x[i] = min(max((v-n.Mean[k])/n.Scale[k], -4), 4)
-	}
+	(&Scaling{n.Mean, n.Scale}).Apply(x)
 }
 
 // Scratch is memory for a forward pass. The zero value is ready to use.

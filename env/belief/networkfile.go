@@ -54,25 +54,22 @@ func (m *Member) Tensors(prefix string) []checkpoints.Tensor {
 // Write puts the network into a file in the folder, whole or not at all. Equal networks give equal bytes.
 func (n *Network) Write(dir string) error {
 	meta := map[string]string{"kind": networkKind, "inputs": strings.Join(inputNames, ",")}
-	err := atomicfile.Write(filepath.Join(dir, NetworkFile), 0o666, func(w io.Writer) error {
-		return checkpoints.WriteTensors(w, n.Tensors(), meta)
-	})
-	if err != nil {
+	if err := writeTensors(filepath.Join(dir, NetworkFile), n.Tensors(), meta); err != nil {
 		return fmt.Errorf("write network of run times: %w", err)
 	}
 	return nil
+}
+
+// writeTensors writes a file of tensors, whole or not at all.
+func writeTensors(path string, tensors []checkpoints.Tensor, meta map[string]string) error {
+	return atomicfile.Write(path, 0o666, func(w io.Writer) error { return checkpoints.WriteTensors(w, tensors, meta) })
 }
 
 // OpenNetwork reads the file that Write put into the folder. For anything else it returns an error with the reason, which wraps
 // checkpoints.ErrDamaged, checkpoints.ErrForeign or the error of reading.
 func OpenNetwork(dir string) (*Network, error) {
 	path := filepath.Join(dir, NetworkFile)
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read network of run times: %w", err)
-	}
-	defer f.Close()
-	file, err := io.ReadAll(io.LimitReader(f, maxNetwork+1))
+	file, err := readNetwork(path)
 	if err != nil {
 		return nil, fmt.Errorf("read network of run times: %w", err)
 	}
@@ -83,58 +80,94 @@ func OpenNetwork(dir string) (*Network, error) {
 	return n, nil
 }
 
-func parseNetwork(file []byte) (*Network, error) {
+// readNetwork reads a file up to one byte more than a network may have.
+func readNetwork(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxNetwork+1))
+}
+
+// networkTensors returns the tensors of a file that must be of the given kind and have these inputs.
+func networkTensors(file []byte, want, inputs string) ([]checkpoints.Tensor, error) {
 	tensors, meta, err := checkpoints.ReadTensors(file, checkpoints.Limits{Bytes: maxNetwork})
 	if err != nil {
 		return nil, err
 	}
-	if kind := meta["kind"]; kind != networkKind {
-		return nil, fmt.Errorf("kind %.100q, want %q: %w", kind, networkKind, checkpoints.ErrForeign)
+	if kind := meta["kind"]; kind != want {
+		return nil, fmt.Errorf("kind %.100q, want %q: %w", kind, want, checkpoints.ErrForeign)
 	}
-	if meta["inputs"] != strings.Join(inputNames, ",") {
+	if meta["inputs"] != inputs {
 		return nil, fmt.Errorf("its inputs are not those of this version: train it again: %w", checkpoints.ErrForeign)
 	}
-	bad := func(err error) (*Network, error) { return nil, fmt.Errorf("%w: %w", checkpoints.ErrDamaged, err) }
-	var n Network
-	if n.Mean, err = numbers(tensors, "inputs.mean", Inputs); err != nil {
-		return bad(err)
+	return tensors, nil
+}
+
+func parseNetwork(file []byte) (*Network, error) {
+	tensors, err := networkTensors(file, networkKind, strings.Join(inputNames, ","))
+	if err != nil {
+		return nil, err
 	}
-	if n.Scale, err = numbers(tensors, "inputs.scale", Inputs); err != nil {
-		return bad(err)
-	}
-	for i, v := range n.Scale {
-		if v <= 0 {
-			return bad(fmt.Errorf("tensor inputs.scale: number %d is %v, want more than 0", i, v))
-		}
-	}
-	const each = 6 // tensors of a member
-	members := (len(tensors) - 2) / each
-	if members < 1 || members > maxMembers || len(tensors) != 2+each*members {
-		return bad(fmt.Errorf("%d tensors, want those of 1 to %d members", len(tensors), maxMembers))
+	n := &Network{}
+	scaling, err := readScaling(tensors, "inputs", Inputs)
+	n.Mean, n.Scale = scaling.Mean, scaling.Scale
+	members := 0
+	if err == nil {
+		members, err = memberCount(len(tensors), 2, 2*len(Member{}.W))
 	}
 	for i := range members {
-		m, err := ReadMember(tensors, strconv.Itoa(i))
-		if err != nil {
-			return bad(err)
+		var m Member
+		if err == nil {
+			m, err = ReadMember(tensors, strconv.Itoa(i))
 		}
 		n.Members = append(n.Members, m)
 	}
-	return &n, nil
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", checkpoints.ErrDamaged, err)
+	}
+	return n, nil
+}
+
+// readScaling reads the mean and the standard deviation of inputs.
+func readScaling(tensors []checkpoints.Tensor, name string, inputs int) (s Scaling, err error) {
+	if s.Mean, err = numbers(tensors, name+".mean", inputs); err != nil {
+		return s, err
+	}
+	if s.Scale, err = numbers(tensors, name+".scale", inputs); err != nil {
+		return s, err
+	}
+	for i, v := range s.Scale {
+		if v <= 0 {
+			return s, fmt.Errorf("tensor %s.scale: number %d is %v, want more than 0", name, i, v)
+		}
+	}
+	return s, nil
+}
+
+// memberCount returns the number of members in a file with so many tensors: some of the network, and each member's.
+func memberCount(tensors, own, each int) (int, error) {
+	n := (tensors - own) / each
+	if n < 1 || n > maxMembers || tensors != own+each*n {
+		return 0, fmt.Errorf("%d tensors, want those of 1 to %d members", tensors, maxMembers)
+	}
+	return n, nil
 }
 
 // ReadMember returns the member of which Tensors returned the tensors with this prefix.
 func ReadMember(tensors []checkpoints.Tensor, prefix string) (Member, error) {
 	var m Member
+	var err error
 	in := Inputs
 	for i := range m.W {
 		name := fmt.Sprintf("%s.%d.", prefix, i)
 		out := 1
 		if i < len(m.W)-1 {
-			if out = hidden(tensors, name+"b"); out < 1 || out > maxHidden {
-				return m, fmt.Errorf("tensor %q: %d units, want 1 to %d", name+"b", out, maxHidden)
+			if out, err = hiddenUnits(tensors, name+"b"); err != nil {
+				return m, err
 			}
 		}
-		var err error
 		if m.W[i], err = numbers(tensors, name+"w", in, out); err != nil {
 			return m, err
 		}
@@ -149,14 +182,18 @@ func ReadMember(tensors []checkpoints.Tensor, prefix string) (Member, error) {
 	return m, nil
 }
 
-// hidden returns the length of a tensor of one dimension, 0 if there is none of that name.
-func hidden(tensors []checkpoints.Tensor, name string) int {
+// hiddenUnits returns the number of units of a layer, by the tensor of its biases.
+func hiddenUnits(tensors []checkpoints.Tensor, name string) (int, error) {
+	n := 0
 	for _, t := range tensors {
 		if t.Name == name && len(t.Shape) == 1 {
-			return t.Shape[0]
+			n = t.Shape[0]
 		}
 	}
-	return 0
+	if n < 1 || n > maxHidden {
+		return 0, fmt.Errorf("tensor %q: %d units, want 1 to %d", name, n, maxHidden)
+	}
+	return n, nil
 }
 
 // numbers returns the data of a tensor of finite numbers.

@@ -19,6 +19,9 @@ type coefficients struct {
 	mean       vector  // sensible
 	covariance matrix  // before they were made sensible
 	apart      float64 // see measured.apart
+
+	by    [4]vector     // means before and after each circle was learned from, not made sensible
+	wider *speedFactors // by which a network widens intervals; nil without one
 }
 
 // asked identifies what a belief depends on: the kind of job, and its request as far as the prior depends on it.
@@ -93,11 +96,15 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	mean, sd := l.prior(key.cpuMilli, key.workers)
 	b.coefficients = &coefficients{covariance: correlated(&sd)}
 	v := &b.covariance
-	for i, e := range j.known[:len(j.circles)] {
-		v.widen(j.weights[i])
-		if e != nil {
-			e.update(&mean, v)
+	b.by[0] = mean
+	for i, e := range j.known {
+		if i < len(j.circles) {
+			v.widen(j.weights[i])
+			if e != nil {
+				e.update(&mean, v)
+			}
 		}
+		b.by[i+1] = mean
 	}
 	v.widen(j.weights[len(j.circles)])
 	for i := range j.differences {
@@ -105,6 +112,7 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	}
 	sensible(&mean, v)
 	b.mean, b.apart = mean, j.apart()
+	l.correct(j, key, b)
 }
 
 // widen adds the variances in deviation, times a weight.

@@ -38,6 +38,9 @@ type Speeds struct {
 	width   float64         // logarithm of the factor on the standard deviations, see judge
 	ids     []cluster.JobID // scratch of Observe
 	made    int             // number of times that circles or their evidence were made or forgotten
+
+	net       *SpeedNetwork // corrects beliefs; nil for none
+	corrector speedCorrector
 }
 
 // NewSpeeds returns a belief that has seen no reading. If learns is true, it begins with what published profiles of models say on
@@ -238,24 +241,33 @@ func (l *Speeds) Next(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configu
 	if j.count == 0 {
 		return 0, 0, false
 	}
-	x, alone, variance := l.described(s.MostGPUs(), c)
+	x, mean, variance := l.next(s, j, c)
+	mean, sd = l.interval(spec, &x, mean, variance)
+	return mean + j.y + math.Log(float64(max(c.Workers, 1))), sd, true
+}
+
+// next describes a configuration in comparison with those in which a job had readings, and adds up what is not learned of the
+// difference between its next reading there and their mean: of the throughput per worker, with the noise of readings.
+func (l *Speeds) next(s *cluster.View, j *measured, c *cluster.Configuration) (x vector, mean, variance float64) {
+	x, mean, variance = l.described(s.MostGPUs(), c)
 	variance += noise(&x) + noise(&j.x)/float64(j.count)
 	for i := range x {
 		x[i] -= j.x[i]
 	}
-	mean, sd = l.interval(spec, &x, alone, variance)
-	return mean + j.y + math.Log(float64(max(c.Workers, 1))), sd, true
+	return x, mean, variance
 }
 
 // interval returns the mean and the standard deviation of the effects x of a job together with an independent number of the given
 // mean and variance.
 func (l *Speeds) interval(spec *cluster.JobSpec, x *vector, mean, variance float64) (float64, float64) {
+	widen := 1.0
 	if *x != (vector{}) {
 		b := l.of(l.job(spec), spec)
 		mean += x.times(&b.mean)
 		variance += b.variance(x)
+		widen = b.widen(x, variance)
 	}
-	return min(max(mean, slowest), fastest), math.Exp(l.width) * math.Sqrt(max(variance, 0))
+	return min(max(mean, slowest), fastest), math.Exp(l.width) * math.Sqrt(max(variance, 0)) * widen
 }
 
 // Bounds of the logarithm of a speed.

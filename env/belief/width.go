@@ -33,12 +33,18 @@ func (j *measured) apart() float64 {
 // effects that are impossible (see sensible).
 const bounded = 0.68
 
+// narrow returns effects as the normal distribution has to be asked about them, see bounded.
+func narrow(x *vector) vector {
+	y := *x
+	for i := range cpuParts {
+		y[cpuAt+i] *= bounded
+	}
+	return y
+}
+
 // variance returns that of the sum of the effects x.
 func (b *believed) variance(x *vector) float64 {
-	wide := *x
-	for i := range cpuParts {
-		wide[cpuAt+i] *= bounded
-	}
+	wide := narrow(x)
 	all, least := 0.0, 0.0
 	for i, v := range wide {
 		if v != 0 {
