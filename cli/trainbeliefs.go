@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/train/ensemble"
 	"github.com/clustergym/clustergym/train/runtimes"
 )
 
@@ -88,11 +89,11 @@ func runTrainBeliefs(ctx context.Context, a *app, opts beliefsOptions) error {
 		Quiet: a.Quiet, Total: int64(cfg.Members * cfg.Epochs), Label: "train", Unit: "epochs",
 	})
 	result, err := runtimes.Run(ctx, cfg, runtimes.Options{
-		Dir: opts.dir, Resume: opts.resume, Scenarios: scenarios,
-		Progress: func(m *runtimes.Metrics) {
+		Options: ensemble.Options{Dir: opts.dir, Resume: opts.resume, Progress: func(m *ensemble.Metrics) {
 			bar.Set(int64((m.Member-1)*cfg.Epochs + m.Epoch)) // a member may be done before its last epoch
 			bar.Note(fmt.Sprintf("member %d  training %.3f  validation %.3f, best %.3f", m.Member, m.Training, m.Validation, m.Best))
-		},
+		}},
+		Scenarios: scenarios,
 	})
 	bar.Finish()
 	if errors.Is(err, context.Canceled) {

@@ -82,6 +82,7 @@ func house() rules {
 			{3, "env/sim", "moves a cluster through time, writes the event log, replays and forks"},
 			{3, "placement", "where a job starts and with how much: best fit, packing, tuning, the menu"},
 			{3, "baselines/predict", "predictors of iterations"},
+			{3, "train/ensemble", "fits the members of a network, and resumes a fit exactly"},
 
 			{4, "env/scenario", "scenario files, and the episodes that they deal out"},
 			{4, "env/sim/simtest", "tests: small episodes, drawn and played"},

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 
+	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/internal/adam"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/train/ensemble"
 )
 
 // Config are the settings of a fit. The result depends on nothing else but the scenarios.
@@ -48,47 +48,84 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// fit is the state of a fit between two epochs.
+// fit is a fit in progress.
 type fit struct {
-	cfg               *Config
-	training, control []Example // with normalised inputs; control is the validation split
-	machine           *machine[float32]
-	grad              []float32
-
-	net    belief.Network // its members are those that are done
-	epoch  int            // of the member in progress
-	member belief.Member  // in progress
-	adam   adam.State
-	best   belief.Member // the member in progress as it did best
-	loss   float64       // its loss on validation
-	since  int           // epochs since then
+	*ensemble.Fit[*belief.Member]
+	net     belief.Network // without members until run has returned
+	machine *machine[float32]
 }
 
-// Metrics is what an epoch reports: one line of metrics.jsonl.
-type Metrics struct {
-	Member     int     `json:"member"`
-	Epoch      int     `json:"epoch"`      // of the member, from 1
-	Training   float64 `json:"training"`   // mean loss of the examples during the epoch, nats
-	Validation float64 `json:"validation"` // mean loss of the validation examples after it, nats
-	Best       float64 `json:"best"`       // least such loss of the member so far; it begins as the loss of a History
-}
-
-// newFit prepares a fit to examples. It changes them: it normalises their inputs.
+// newFit prepares a fit to examples. It changes them: it normalises their inputs. Control are those of the validation split; if
+// there are none, members are kept as they do best on the training examples.
 func newFit(cfg *Config, training, control []Example) (*fit, error) {
-	f := &fit{cfg: cfg, training: training, control: control}
+	f := &fit{}
 	f.net.Mean, f.net.Scale = moments(training)
 	for _, part := range [][]Example{training, control} {
 		for i := range part {
 			f.net.Normalise(part[i].X)
 		}
 	}
+	if len(control) == 0 {
+		control = training
+	}
 	var err error
 	if f.machine, err = newMachine[float32](cfg.Batch, cfg.Hidden); err != nil {
 		return nil, err
 	}
-	f.begin()
-	f.grad = make([]float32, len(f.adam.M))
+	var batch []*Example
+	f.Fit = ensemble.New(ensemble.Problem[*belief.Member]{
+		Name: "runtimes", Examples: len(training),
+		Settings: ensemble.Settings{
+			Seed: cfg.Seed, Members: cfg.Members, Epochs: cfg.Epochs, Patience: cfg.Patience, Rate: cfg.Rate, Decay: cfg.Decay,
+		},
+		New: func(number int) *belief.Member { return newMember(cfg, number) },
+		Read: func(tensors []checkpoints.Tensor, prefix string) (*belief.Member, error) {
+			m, err := belief.ReadMember(tensors, prefix)
+			return &m, err
+		},
+		Batch: func(order []int) int {
+			rows := 0
+			for n, i := range order {
+				if rows += len(training[i].Base); rows > cfg.Batch {
+					return n
+				}
+			}
+			return len(order)
+		},
+		Step: func(m *belief.Member, order []int, grad []float32) (float64, error) {
+			batch = batch[:0]
+			for _, i := range order {
+				batch = append(batch, &training[i])
+			}
+			return f.machine.run(m, batch, grad)
+		},
+		Score: func(m *belief.Member) float64 { return meanLoss(m, control) },
+	})
 	return f, nil
+}
+
+// run makes the epochs that are left.
+func (f *fit) run(ctx context.Context, opt ensemble.Options) error {
+	if err := f.Run(ctx, opt); err != nil {
+		return err
+	}
+	for _, m := range f.Done {
+		f.net.Members = append(f.net.Members, *m)
+	}
+	return nil
+}
+
+// newMember returns a member with its first weights. Its last layer is 0, so that it corrects nothing.
+func newMember(cfg *Config, number int) *belief.Member {
+	m := belief.NewMember(cfg.Hidden)
+	draw := rng.Stream(cfg.Seed, "runtimes", "weights", strconv.Itoa(number))
+	for i := range 2 {
+		size := math.Sqrt(2 / float64(len(m.W[i])/cfg.Hidden))
+		for k := range m.W[i] {
+			m.W[i][k] = float32(size * draw.NormFloat64())
+		}
+	}
+	return &m
 }
 
 // moments returns mean and standard deviation of each input where it is known.
@@ -109,102 +146,6 @@ func moments(examples []Example) (mean, scale []float32) {
 		mean[k], scale[k] = float32(sum/n), float32(math.Sqrt(max(squares/n-sum/n*sum/n, 0))+1e-3)
 	}
 	return mean, scale
-}
-
-// begin prepares the next member. Its last layer is 0, so that it corrects nothing.
-func (f *fit) begin() {
-	f.member = belief.NewMember(f.cfg.Hidden)
-	draw := rng.Stream(f.cfg.Seed, "runtimes", "weights", strconv.Itoa(len(f.net.Members)))
-	for i := range 2 {
-		size := math.Sqrt(2 / float64(len(f.member.W[i])/f.cfg.Hidden))
-		for k := range f.member.W[i] {
-			f.member.W[i][k] = float32(size * draw.NormFloat64())
-		}
-	}
-	n := 0
-	for _, part := range parts(&f.member) {
-		n += len(part)
-	}
-	f.adam, f.epoch, f.since = adam.New(n), 0, 0
-	f.keep(f.score(&f.member))
-}
-
-// keep remembers the member as the best so far.
-func (f *fit) keep(loss float64) {
-	f.best, f.loss, f.since = belief.NewMember(f.cfg.Hidden), loss, 0
-	for i, part := range parts(&f.best) {
-		copy(part, parts(&f.member)[i])
-	}
-}
-
-func (f *fit) done() bool { return len(f.net.Members) == f.cfg.Members }
-
-// next makes an epoch. Its order of examples is drawn from a stream of its own, so that a resumed fit draws the same.
-func (f *fit) next(ctx context.Context) (*Metrics, error) {
-	number := len(f.net.Members)
-	draw := rng.Stream(f.cfg.Seed, "runtimes", "order", strconv.Itoa(number), strconv.Itoa(f.epoch))
-	sum, err := f.pass(ctx, draw)
-	if err != nil {
-		return nil, err
-	}
-	f.epoch++
-	f.since++
-	m := &Metrics{Member: number + 1, Epoch: f.epoch, Training: sum / float64(len(f.training)), Validation: f.score(&f.member)}
-	if m.Validation < f.loss {
-		f.keep(m.Validation)
-	}
-	m.Best = f.loss
-	if f.since >= f.cfg.Patience || f.epoch == f.cfg.Epochs {
-		f.net.Members = append(f.net.Members, f.best)
-		if !f.done() {
-			f.begin()
-		}
-	}
-	return m, nil
-}
-
-// pass steps through all examples in an order drawn at random and returns the sum of their losses.
-func (f *fit) pass(ctx context.Context, draw *rand.Rand) (sum float64, err error) {
-	order := draw.Perm(len(f.training))
-	var batch []*Example
-	for at := 0; at < len(order); {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		batch = batch[:0]
-		for rows := 0; at < len(order); at++ {
-			e := &f.training[order[at]]
-			if rows += len(e.Base); rows > f.machine.rows {
-				break
-			}
-			batch = append(batch, e)
-		}
-		loss, err := f.machine.run(&f.member, batch, f.grad)
-		if err != nil {
-			return 0, err
-		}
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return 0, fmt.Errorf("member %d, epoch %d: loss %v, want a finite number", len(f.net.Members)+1, f.epoch+1, loss)
-		}
-		sum += loss * float64(len(batch))
-		f.adam.Next()
-		w := 0
-		for i, part := range parts(&f.member) {
-			decay := f.cfg.Decay * float64(1-i%2) // of weights, not of biases
-			f.adam.Step(part, f.grad[w:w+len(part)], w, 1, f.cfg.Rate, decay)
-			w += len(part)
-		}
-	}
-	return sum, nil
-}
-
-// score returns the mean loss of the validation examples, or of the training examples if there are none.
-func (f *fit) score(m *belief.Member) float64 {
-	all := f.control
-	if len(all) == 0 {
-		all = f.training
-	}
-	return meanLoss(m, all)
 }
 
 // meanLoss is the mean loss of examples with normalised inputs, computed without Gorgonia.

@@ -9,14 +9,13 @@ import (
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/train/ensemble"
 )
 
 func finish(t *testing.T, f *fit) {
 	t.Helper()
-	for !f.done() {
-		if _, err := f.next(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	if err := f.run(t.Context(), ensemble.Options{Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -73,9 +73,9 @@ func (m *machine[T]) close() {
 func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
 
 // run computes the mean loss of a batch, whose inputs are normalised, and writes its gradient by the weights, in the order of
-// parts. The examples must have at most m.rows bins together.
+// its parts. The examples must have at most m.rows bins together.
 func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (float64, error) {
-	for i, part := range parts(member) {
+	for i, part := range member.Parts() {
 		convert(values[T](m.params[i]), part)
 	}
 	each := T(1) / T(len(batch))
@@ -113,15 +113,6 @@ func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (flo
 		clear(d) // Gorgonia adds gradients to the value
 	}
 	return float64(m.cost.Data().(T)), nil
-}
-
-// parts returns the weights and biases of a member, layer by layer.
-func parts(m *belief.Member) [][]float32 {
-	var all [][]float32
-	for i := range m.W {
-		all = append(all, m.W[i], m.B[i])
-	}
-	return all
 }
 
 func convert[T kernel.Float](dst []T, src []float32) {

@@ -28,7 +28,7 @@ func drawn(n int, r *rand.Rand) []Example {
 // drawnMember returns a member with random weights.
 func drawnMember(hidden int, r *rand.Rand) *belief.Member {
 	m := belief.NewMember(hidden)
-	for _, part := range parts(&m) {
+	for _, part := range m.Parts() {
 		for k := range part {
 			part[k] = float32(0.5 * r.NormFloat64())
 		}
@@ -87,7 +87,7 @@ func TestGradient(t *testing.T) {
 		}
 		var weights [][]float64
 		n := 0
-		for _, part := range parts(member) {
+		for _, part := range member.Parts() {
 			w := make([]float64, len(part))
 			convert(w, part)
 			weights = append(weights, w)

@@ -1,36 +1,27 @@
 package runtimes
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 
-	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/train/ensemble"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Names of a run's files, apart from run.yaml and belief.NetworkFile.
-const (
-	metricsName = "metrics.jsonl"
-	storeName   = "checkpoints"
-	cardName    = "README.md"
-)
+// cardName is the name of the file that describes the network.
+const cardName = "README.md"
 
 // Options say where a run works. They do not affect its result.
 type Options struct {
-	Dir       string               // folder of the run
-	Resume    bool                 // continue the run in Dir; without it Dir must not contain a run
+	ensemble.Options
 	Scenarios []*scenario.Scenario // whose training and validation splits the run uses
-	Progress  func(*Metrics)       // called after each epoch, and for the earlier ones of a resumed run; may be nil
 }
 
 // Result is the network of a finished run, with its scores on the validation splits, in the order of the scenarios.
@@ -70,7 +61,7 @@ func run(ctx context.Context, cfg Config, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer f.machine.close()
-	if err := f.run(ctx, opt); err != nil {
+	if err := f.run(ctx, opt.Options); err != nil {
 		return nil, err
 	}
 	if err := f.net.Write(opt.Dir); err != nil {
@@ -120,113 +111,4 @@ func read(cfg *Config, scenarios []*scenario.Scenario) (*splits, *Recipe, error)
 		return nil, nil, errors.New("no example in the training splits, want 1 or more")
 	}
 	return all, made, nil
-}
-
-// state is the metadata of a checkpoint.
-type state struct {
-	Metrics []Metrics `json:"metrics"`
-	Done    int       `json:"done"` // members
-	Epoch   int       `json:"epoch"`
-	Since   int       `json:"since"`
-	Loss    float64   `json:"loss"`
-	Steps   int64     `json:"adam_steps"`
-}
-
-// run makes the epochs that are left, and stores a checkpoint after each.
-func (f *fit) run(ctx context.Context, opt Options) error {
-	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{Keep: 2})
-	if err != nil {
-		return err
-	}
-	var all []Metrics
-	if opt.Resume {
-		c, skipped, err := store.Latest()
-		if len(skipped) > 0 {
-			return fmt.Errorf("resume %s: remove the damaged checkpoints to go on from an older one:%s", opt.Dir,
-				checkpoints.Reasons(skipped))
-		}
-		if err == nil {
-			all, err = f.load(c)
-		} else if errors.Is(err, checkpoints.ErrNone) { // killed before the first
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("resume %s: %w", opt.Dir, err)
-		}
-	}
-	tell := func(m *Metrics) {
-		if opt.Progress != nil {
-			opt.Progress(m)
-		}
-	}
-	for i := range all {
-		tell(&all[i])
-	}
-	for !f.done() {
-		m, err := f.next(ctx)
-		if err != nil {
-			return err
-		}
-		all = append(all, *m)
-		st := state{all, len(f.net.Members), f.epoch, f.since, f.loss, f.adam.Steps}
-		if err := store.Save(len(all), st, f.tensors()); err != nil {
-			return err
-		}
-		if err := writeMetrics(opt.Dir, all); err != nil {
-			return err
-		}
-		tell(m)
-	}
-	return writeMetrics(opt.Dir, all)
-}
-
-// writeMetrics writes one line for each epoch.
-func writeMetrics(dir string, all []Metrics) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	for i := range all {
-		if err := enc.Encode(&all[i]); err != nil {
-			return fmt.Errorf("write metrics: %w", err)
-		}
-	}
-	return atomicfile.WriteBytes(filepath.Join(dir, metricsName), 0o666, b.Bytes())
-}
-
-// tensors returns the state of the fit, apart from its metadata.
-func (f *fit) tensors() []checkpoints.Tensor {
-	all := append(f.member.Tensors("now"), f.best.Tensors("best")...)
-	for i := range f.net.Members {
-		all = append(all, f.net.Members[i].Tensors(strconv.Itoa(i))...)
-	}
-	return append(all, f.adam.Tensors()...)
-}
-
-// load restores the state of a fit from a checkpoint.
-func (f *fit) load(c checkpoints.Checkpoint) ([]Metrics, error) {
-	var st state
-	err := json.Unmarshal(c.Meta, &st)
-	if err == nil && (st.Done < 0 || st.Done > f.cfg.Members) {
-		err = fmt.Errorf("%d members are done, want at most %d", st.Done, f.cfg.Members)
-	}
-	for i := range max(st.Done, 0) {
-		var m belief.Member
-		if err == nil {
-			m, err = belief.ReadMember(c.Tensors, strconv.Itoa(i))
-		}
-		f.net.Members = append(f.net.Members, m)
-	}
-	if err == nil {
-		f.member, err = belief.ReadMember(c.Tensors, "now")
-	}
-	if err == nil {
-		f.best, err = belief.ReadMember(c.Tensors, "best")
-	}
-	if err == nil {
-		err = f.adam.Load(c.Tensors, st.Steps)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint %d: %w", c.Step, err)
-	}
-	f.epoch, f.since, f.loss = st.Epoch, st.Since, st.Loss
-	return st.Metrics, nil
 }

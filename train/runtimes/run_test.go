@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/train/ensemble"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -24,7 +25,7 @@ func small(t *testing.T, dir string) (Config, Options) {
 	}
 	cfg := DefaultConfig()
 	cfg.Examples, cfg.Hidden, cfg.Epochs, cfg.Patience = 300, 4, 3, 3
-	return cfg, Options{Dir: dir, Scenarios: []*scenario.Scenario{s}}
+	return cfg, Options{ensemble.Options{Dir: dir}, []*scenario.Scenario{s}}
 }
 
 // TestResumedRunsEndAlike checks that a run which is stopped after any epoch, in the middle of the next, and resumed writes the
@@ -46,7 +47,7 @@ func TestResumedRunsEndAlike(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		begun := epochs
 		epochs = 0
-		opt.Progress = func(*Metrics) {
+		opt.Progress = func(*ensemble.Metrics) {
 			if epochs++; epochs > begun {
 				cancel()
 			}
@@ -64,7 +65,7 @@ func TestResumedRunsEndAlike(t *testing.T) {
 		}
 		opt.Resume = true
 	}
-	for _, name := range []string{belief.NetworkFile, metricsName, recipe.Name, cardName} {
+	for _, name := range []string{belief.NetworkFile, ensemble.MetricsName, recipe.Name, cardName} {
 		a, err := os.ReadFile(filepath.Join(whole, name))
 		if err != nil {
 			t.Fatal(err)
