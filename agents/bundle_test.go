@@ -67,6 +67,7 @@ func TestForeignBundles(t *testing.T) {
 		{"another prior", `prior: policy "lottery"`},
 		{"a prior that reads a file", "without files"},
 		{"a prior that reads a network", "without files"},
+		{"a prior that reads a network of speeds", "without files"},
 		{"a margin below 0", "margin"},
 		{"another graph", `graph: "hyper"`},
 		{"another candidate", "offer features"},
@@ -96,6 +97,8 @@ func TestForeignBundles(t *testing.T) {
 			m.Prior.Name = "lottery"
 		case "a prior that reads a network":
 			m.Prior.Name = "sjf+know:time=learned:from=mine"
+		case "a prior that reads a network of speeds":
+			m.Prior.Name = "sjf+know:speed=learned:speeds=mine"
 		case "a prior that reads a file":
 			m.Prior.Name = "a-srpt:predictor=mine.predictor"
 		case "a margin below 0":

@@ -124,8 +124,7 @@ func (p *Policy) ready() (err error) {
 	}
 	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
 	for _, name := range append([]string{p.Prior}, p.Wide.Rivals...) {
-		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) ||
-			strings.Contains(name, baselines.KnowFile) {
+		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) || baselines.KnowsFile(name) {
 			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
 		}
 	}

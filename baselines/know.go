@@ -14,8 +14,11 @@ import (
 // KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
 const KnowSuffix = "+know"
 
-// KnowFile occurs in the names of policies that read a file of predictions.
-const KnowFile = ":from="
+// networkOptions are the options of KnowSuffix that name folders of networks.
+var networkOptions = []string{":from=", ":speeds="}
+
+// KnowsFile reports whether a policy of that name may read a file of predictions.
+func KnowsFile(name string) bool { return len(Networks(name)) > 0 }
 
 // Told returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
 func Told(name string, t Truth) string {
@@ -31,7 +34,7 @@ func Told(name string, t Truth) string {
 	}
 	options = slices.DeleteFunc(options, func(o string) bool {
 		key, _, _ := strings.Cut(o, "=")
-		return t.Times && (key == "time" || key == "from") || t.Speeds && key == "speed"
+		return t.Times && (key == "time" || key == "from") || t.Speeds && (key == "speed" || key == "speeds")
 	})
 	if t.Speeds {
 		options = append(options, "speed="+string(speedTruth))
@@ -42,12 +45,14 @@ func Told(name string, t Truth) string {
 	return strings.Join(append([]string{inner + KnowSuffix}, options...), ":") + behind
 }
 
-// Networks returns the folders of the networks of run times that a policy of this name reads.
+// Networks returns the folders of the networks of run times and of speeds that a policy of this name reads.
 func Networks(name string) []string {
 	var all []string
-	for _, after := range strings.Split(name, KnowFile)[1:] {
-		end := strings.IndexAny(after+":", ":+")
-		all = append(all, after[:end])
+	for _, option := range networkOptions {
+		for _, after := range strings.Split(name, option)[1:] {
+			end := strings.IndexAny(after+":", ":+")
+			all = append(all, after[:end])
+		}
 	}
 	return all
 }
@@ -78,6 +83,9 @@ type knowing struct {
 	step  time.Duration
 	from  string          // folder of net
 	net   *belief.Network // of timeLearned
+
+	speeds   string               // folder of speedNet
+	speedNet *belief.SpeedNetwork // of speedLearned
 }
 
 // Values of the options time and by beside the kinds and ranks of learners, and of the option speed.
@@ -88,10 +96,11 @@ const (
 
 	byUsual belief.Rank = "usual" // the Gittins rank, or the mean where jobs cannot be stopped
 
-	speedTold  knownSpeeds = "told"
-	speedTruth knownSpeeds = "truth"
-	speedNone  knownSpeeds = "none"
-	speedFit   knownSpeeds = "fit"
+	speedTold    knownSpeeds = "told"
+	speedTruth   knownSpeeds = "truth"
+	speedNone    knownSpeeds = "none"
+	speedFit     knownSpeeds = "fit"
+	speedLearned knownSpeeds = "learned" // speedFit, corrected by a network
 )
 
 // knownSpeeds is what a policy knows of speeds.
@@ -131,12 +140,18 @@ func knows(s *option.Set) *knowing {
 		k.net, err = belief.OpenNetwork(dir)
 		return err
 	}, "the network of time=learned: the folder into which clustergym train beliefs wrote it", "own choice")
-	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
+	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedLearned, speedTruth},
 		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
-			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
+			" measured throughputs; as a network corrects the latter; or, as a reference that no cluster has, true ones (in eval and"+
+			" headroom)", "own choice; the network as in Zaheer et al. (Deep Sets, NeurIPS 2017)")
+	s.Text(&k.speeds, "speeds", "the folder of a run", func(dir string) (err error) {
+		k.speedNet, err = belief.OpenSpeedNetwork(dir)
+		return err
+	}, "the network of speed=learned: the folder into which clustergym train beliefs --what speeds wrote it", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
-			"; with speed=fit from the readings of some of its windows; in production, training demands a file of saved beliefs",
+			"; with speed=fit or learned from the readings of some of its windows; in production, training demands a file of saved"+
+			" beliefs",
 		"own choice")
 	option.Choice(s, &k.by, "by", []belief.Rank{byUsual, belief.Mean, belief.Gittins, belief.Median},
 		"what stands for the time left: its mean, its Gittins rank (the least expected time for each end) or its median; usual is the"+
@@ -162,6 +177,10 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 		return name, nil, fmt.Errorf("policy %q: %s: time=%s with from=%q: want both time=learned and from=FOLDER, or neither", name,
 			KnowSuffix, k.time, k.from)
 	}
+	if (k.speed == speedLearned) != (k.speedNet != nil) {
+		return name, nil, fmt.Errorf("policy %q: %s: speed=%s with speeds=%q: want both speed=learned and speeds=FOLDER, or neither",
+			name, KnowSuffix, k.speed, k.speeds)
+	}
 	if k.time == timeTruth || k.speed == speedTruth {
 		if g.Tell == nil {
 			return name, nil, fmt.Errorf("policy %q: %s: the truth: %w", name, KnowSuffix, ErrUnfitted)
@@ -181,7 +200,7 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 
 // before returns what a policy has learned when an episode begins.
 func (g Given) before(k *knowing) (b before, err error) {
-	if g.Memory != nil && (k.predicts() || k.speed == speedFit) {
+	if g.Memory != nil && (k.predicts() || k.fits()) {
 		b.memory = g.Memory()
 	}
 	if b.memory != nil || k.seen == seenNothing {
@@ -193,7 +212,7 @@ func (g Given) before(k *knowing) (b before, err error) {
 		}
 		b.times = g.Learned(k.kind())
 	}
-	if k.speed == speedFit {
+	if k.fits() {
 		if g.Speeds == nil {
 			return b, ErrUnfitted
 		}
@@ -206,7 +225,12 @@ func (g Given) before(k *knowing) (b before, err error) {
 func (k *knowing) predicts() bool { return k.time != timeTold && k.time != timeTruth }
 
 // learns reports whether the policy has beliefs of its own about speeds.
-func (k *knowing) learns() bool { return k.speed == speedFit || k.speed == speedNone }
+func (k *knowing) learns() bool {
+	return k.speed == speedNone || k.fits()
+}
+
+// fits reports whether the policy learns from readings.
+func (k *knowing) fits() bool { return k.speed == speedFit || k.speed == speedLearned }
 
 // kind returns the kind of what the learner learns.
 func (k *knowing) kind() belief.Kind {
@@ -239,9 +263,13 @@ func (p *knower) Reset(seed uint64) error {
 		}
 	}
 	if p.learns() {
-		p.speeds = belief.NewSpeeds(p.speed == speedFit)
-		if p.speed == speedFit && p.memory != nil {
-			p.speeds = p.memory.Speeds()
+		switch {
+		case p.fits() && p.memory != nil:
+			p.speeds = p.memory.Speeds(p.speedNet)
+		case p.speedNet != nil:
+			p.speeds = belief.NewLearnedSpeeds(p.speedNet)
+		default:
+			p.speeds = belief.NewSpeeds(p.fits())
 		}
 		if p.before.speeds != nil {
 			if err := p.speeds.Restore(p.before.speeds); err != nil {

@@ -3,6 +3,7 @@ package baselines
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,51 @@ func TestKnowLearned(t *testing.T) {
 		t.Error("a network that corrects predictions decides as the history")
 	}
 	for _, name := range []string{"sjf+know:time=learned", "sjf+know:time=history:from=" + zero, learned + zero + "/none"} {
+		if _, err := New(name); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+// TestKnowLearnedSpeeds checks that a network with weights of 0 decides as the fit does, and that speed=learned and speeds go
+// together.
+func TestKnowLearnedSpeeds(t *testing.T) {
+	zero, other := t.TempDir(), t.TempDir()
+	scaling := func(n int) belief.Scaling {
+		return belief.Scaling{Mean: make([]float32, n), Scale: slices.Repeat([]float32{1}, n)}
+	}
+	n := belief.SpeedNetwork{
+		Context: scaling(belief.SpeedContext), Point: scaling(belief.SpeedPoint),
+		Members: []belief.SpeedMember{belief.NewSpeedMember(1)},
+	}
+	if err := n.Write(zero); err != nil {
+		t.Fatal(err)
+	}
+	for i := range belief.SpeedEffects {
+		n.Members[0].B[belief.SpeedLayers-1][i] = 3 // all coefficients are believed to be too small
+	}
+	if err := n.Write(other); err != nil {
+		t.Fatal(err)
+	}
+	tell := func(name string) string {
+		s, err := New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, jobs := known()
+		return tells(t, cfg, jobs, s)
+	}
+	const learned = "srsf+menu+know:speed=learned:speeds="
+	if tell(learned+zero) != tell("srsf+menu+know:speed=fit") {
+		t.Error("a network that corrects nothing decides otherwise than the fit")
+	}
+	if tell(learned+other) == tell(learned+zero) {
+		t.Error("a network that corrects speeds decides as the fit")
+	}
+	if _, err := New(learned + zero + ":seen=training"); !errors.Is(err, ErrUnfitted) {
+		t.Errorf("readings of a training split that is not known: error %v, want %v", err, ErrUnfitted)
+	}
+	for _, name := range []string{"sjf+know:speed=learned", "sjf+know:speed=fit:speeds=" + zero, learned + zero + "/none"} {
 		if _, err := New(name); err == nil {
 			t.Errorf("%s was accepted", name)
 		}

@@ -16,24 +16,34 @@ import (
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/train/ensemble"
 	"github.com/clustergym/clustergym/train/runtimes"
+	"github.com/clustergym/clustergym/train/speeds"
 )
 
 type beliefsOptions struct {
 	scenario flags.Scenario
+	what     string
 	dir      string
 	resume   bool
 }
 
-// beliefsSettings are the settings of train beliefs.
-type beliefsSettings struct {
-	Beliefs runtimes.Config `yaml:"beliefs"`
-}
+// beliefsSettings are the settings of train beliefs, and speedsSettings those of train beliefs --what speeds.
+type (
+	beliefsSettings struct {
+		Beliefs runtimes.Config `yaml:"beliefs"`
+	}
+	speedsSettings struct {
+		Speeds speeds.Config `yaml:"speeds"`
+	}
+)
+
+// Values of the flag what.
+const whatTimes, whatSpeeds = "times", "speeds"
 
 func newTrainBeliefsCmd(a *app) *cobra.Command {
 	var opts beliefsOptions
 	cmd := &cobra.Command{
 		Use:   "beliefs --scenario S[,S...] --dir D",
-		Short: "Train a network that predicts how long jobs run",
+		Short: "Train a network that predicts how long jobs run, or how fast",
 		Long: cmdline.Long(`
 Fits a network to how long the jobs of the training splits of the scenarios ran. The network corrects what the history of a
 user and a number of workers says about a job, by what the user's other jobs do, and how sure that history is. Jobs that still
@@ -44,24 +54,40 @@ headroom; without seen=training it begins every episode without a history.
 The same settings give the same network, byte for byte, even if a run is interrupted or killed and then resumed. The run's
 folder contains the network (runtimes.safetensors), README.md with its scores, run.yaml, metrics.jsonl and checkpoints.
 
+With --what speeds it fits a network to how fast jobs run, which corrects what a regression on measured throughputs says. Each
+scenario, whose speeds must not be told (those whose names end in -untold-v1), is played on several clusters that are drawn:
+their models run at other speeds than those of the catalogue. Each member stops at the epoch that does best on further clusters.
+A policy uses the network with the suffix +know:speed=learned:speeds=D; with seen=training it begins every episode with readings
+of the training split. The network is in speeds.safetensors.
+
 These settings can be changed with --set, and with variables such as CLUSTERGYM_BELIEFS_RATE, in addition to those of the
 scenarios:
-`+settingsText(&beliefsSettings{runtimes.DefaultConfig()}, "beliefs."), cmdline.CodeNoRun, cmdline.CodeMismatch),
+`+settingsText(&beliefsSettings{runtimes.DefaultConfig()}, "beliefs.")+"\n\nand with --what speeds:\n"+
+			settingsText(&speedsSettings{speeds.DefaultConfig()}, "speeds."), cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train beliefs --scenario venus-load110-strong-rigid-warm-v1 --dir runs/venus-times
   clustergym train beliefs --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/times
-  clustergym train beliefs --resume --dir runs/times`,
+  clustergym train beliefs --resume --dir runs/times
+  clustergym train beliefs --what speeds --scenario hetero-warm-venus-untold-v1 --dir runs/speeds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f := cmd.Flags().Lookup("seed"); f.Changed {
-				opts.scenario.Sets = append(opts.scenario.Sets, "beliefs.seed="+f.Value.String())
+			if err := cmdline.OneOf("what", opts.what, whatTimes, whatSpeeds); err != nil {
+				return err
 			}
-			return runTrainBeliefs(cmd.Context(), a, opts)
+			run, key := runTrainBeliefs, "beliefs.seed="
+			if opts.what == whatSpeeds {
+				run, key = runTrainSpeeds, "speeds.seed="
+			}
+			if f := cmd.Flags().Lookup("seed"); f.Changed {
+				opts.scenario.Sets = append(opts.scenario.Sets, key+f.Value.String())
+			}
+			return run(cmd.Context(), a, opts)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
-	opts.scenario.AddSet(cmd, "change a setting: beliefs.KEY=value or scenario.KEY=value; repeatable")
-	f.Uint64("seed", runtimes.DefaultConfig().Seed, "seed of everything random: beliefs.seed")
+	opts.scenario.AddSet(cmd, "change a setting: beliefs.KEY=value, speeds.KEY=value or scenario.KEY=value; repeatable")
+	f.StringVar(&opts.what, "what", whatTimes, "what the network predicts: times or speeds")
+	f.Uint64("seed", runtimes.DefaultConfig().Seed, "seed of everything random: beliefs.seed or speeds.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the run")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	cmdline.Require(cmd, "dir")
@@ -81,26 +107,22 @@ type beliefScore struct {
 }
 
 func runTrainBeliefs(ctx context.Context, a *app, opts beliefsOptions) error {
-	scenarios, cfg, err := opts.load()
+	settings := beliefsSettings{runtimes.DefaultConfig()}
+	cfg := &settings.Beliefs
+	scenarios, err := opts.load(&settings, func() ([]*scenario.Scenario, error) {
+		before, err := runtimes.ReadRecipe(opts.dir)
+		if err != nil {
+			return nil, err
+		}
+		*cfg = before.Beliefs
+		return before.Scenarios, nil
+	})
 	if err != nil {
 		return err
 	}
-	bar := progress.New(a.Talk, progress.Options{
-		Quiet: a.Quiet, Total: int64(cfg.Members * cfg.Epochs), Label: "train", Unit: "epochs",
-	})
-	result, err := runtimes.Run(ctx, cfg, runtimes.Options{
-		Options: ensemble.Options{Dir: opts.dir, Resume: opts.resume, Progress: func(m *ensemble.Metrics) {
-			bar.Set(int64((m.Member-1)*cfg.Epochs + m.Epoch)) // a member may be done before its last epoch
-			bar.Note(fmt.Sprintf("member %d  training %.3f  validation %.3f, best %.3f", m.Member, m.Training, m.Validation, m.Best))
-		}},
-		Scenarios: scenarios,
-	})
-	bar.Finish()
-	if errors.Is(err, context.Canceled) {
-		return cmdline.Fail(cmdline.CodeInterrupted,
-			fmt.Errorf("stopped: go on with clustergym train beliefs --resume --dir %s", opts.dir))
-	}
-	if err != nil {
+	fit, finish := opts.follow(a, cfg.Members, cfg.Epochs)
+	result, err := runtimes.Run(ctx, *cfg, runtimes.Options{Options: fit, Scenarios: scenarios})
+	if err := finish(err); err != nil {
 		return err
 	}
 	told := believed{Dir: opts.dir}
@@ -120,29 +142,49 @@ func runTrainBeliefs(ctx context.Context, a *app, opts beliefsOptions) error {
 	return nil
 }
 
-// load returns the scenarios and the settings of the run. A resumed run keeps its own, unless the user names others.
-func (o *beliefsOptions) load() ([]*scenario.Scenario, runtimes.Config, error) {
+// follow returns options of a run that show its progress, and a function that ends this and returns the error of the command.
+func (o *beliefsOptions) follow(a *app, members, epochs int) (fit ensemble.Options, finish func(error) error) {
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(members * epochs), Label: "train", Unit: "epochs"})
+	fit = ensemble.Options{Dir: o.dir, Resume: o.resume, Progress: func(m *ensemble.Metrics) {
+		bar.Set(int64((m.Member-1)*epochs + m.Epoch)) // a member may be done before its last epoch
+		bar.Note(fmt.Sprintf("member %d  training %.3f  validation %.3f, best %.3f", m.Member, m.Training, m.Validation, m.Best))
+	}}
+	return fit, func(err error) error {
+		bar.Finish()
+		if errors.Is(err, context.Canceled) {
+			what := ""
+			if o.what == whatSpeeds {
+				what = " --what " + o.what
+			}
+			return cmdline.Fail(cmdline.CodeInterrupted,
+				fmt.Errorf("stopped: go on with clustergym train beliefs%s --resume --dir %s", what, o.dir))
+		}
+		return err
+	}
+}
+
+// load returns the scenarios of the run, and changes the settings. A resumed run keeps its own, which before reads, unless the
+// user names others.
+func (o *beliefsOptions) load(settings any, before func() ([]*scenario.Scenario, error)) ([]*scenario.Scenario, error) {
 	own, sets := splitSets(o.scenario.Sets)
-	settings := beliefsSettings{runtimes.DefaultConfig()}
 	var scenarios []*scenario.Scenario
 	switch {
 	case o.resume && o.scenario.Name == "" && len(own) == 0:
-		before, err := runtimes.ReadRecipe(o.dir)
-		if err != nil {
-			return nil, runtimes.Config{}, err
+		var err error
+		if scenarios, err = before(); err != nil {
+			return nil, err
 		}
-		settings.Beliefs, scenarios = before.Beliefs, before.Scenarios
 	case o.scenario.Name == "":
-		return nil, runtimes.Config{}, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
+		return nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	default:
 		for name := range strings.SplitSeq(o.scenario.Name, ",") {
 			s, err := (&flags.Scenario{Name: name, Sets: own}).Load()
 			if err != nil {
-				return nil, runtimes.Config{}, err
+				return nil, err
 			}
 			scenarios = append(scenarios, s)
 		}
 	}
-	_, err := config.Load("", &settings, config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets})
-	return scenarios, settings.Beliefs, err
+	_, err := config.Load("", settings, config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets})
+	return scenarios, err
 }

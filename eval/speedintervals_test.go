@@ -16,7 +16,10 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-var intervals = flag.String("intervals", "", "a split: TestIntervalsOfReadings plays all of its windows, by default three of validation")
+var (
+	intervals = flag.String("intervals", "", "a split: TestIntervalsOfReadings plays all of its windows, by default three of validation")
+	network   = flag.String("network", "", "the folder of a network that corrects the beliefs of TestIntervalsOfReadings")
+)
 
 // coverage counts readings by whether they lie in the interval that was predicted to contain them with probability 0.8.
 type coverage struct{ in, below, above int }
@@ -179,6 +182,13 @@ func TestIntervalsOfReadings(t *testing.T) {
 func measure(t *testing.T, e scenario.Episode, given baselines.Given, warm bool) map[string]coverage {
 	t.Helper()
 	name, speeds := observer, belief.NewSpeeds(true)
+	if *network != "" {
+		net, err := belief.OpenSpeedNetwork(*network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		speeds = belief.NewLearnedSpeeds(net)
+	}
 	if warm {
 		name += ":seen=training"
 		if err := speeds.Restore(given.Speeds()); err != nil {

@@ -20,13 +20,13 @@ func (l *Learner) Copy(kind Kind, by Rank, net *Network) *Learner {
 	return c
 }
 
-// Copy returns a belief that has learned the same and is independent of l. What l has computed for later calls is not computed
-// again. Copying takes time linear in the number of jobs and circles. Several goroutines may copy a belief that nobody uses
+// Copy returns a belief that has learned the same and is independent of l, and which the network corrects unless it is nil. What l
+// has computed for later calls with the same network is not computed again. Copying takes time linear in the number of jobs and circles. Several goroutines may copy a belief that nobody uses
 // otherwise.
-func (l *Speeds) Copy() *Speeds {
+func (l *Speeds) Copy(net *SpeedNetwork) *Speeds {
 	c := *l
 	c.types = append([]string(nil), l.types...)
-	c.ids = nil
+	c.ids, c.net, c.corrector = nil, net, speedCorrector{}
 	c.circles = make(map[circle]*evidence, len(l.circles))
 	for k, e := range l.circles {
 		own := *e
@@ -51,6 +51,9 @@ func (l *Speeds) Copy() *Speeds {
 	for k, b := range l.beliefs {
 		own := *b // its coefficients never change
 		c.beliefs[k] = &own
+	}
+	if net != l.net {
+		c.doubt()
 	}
 	return &c
 }

@@ -25,7 +25,7 @@ func TestCopiesAreEqualAndIndependent(t *testing.T) {
 			speeds.Of(&c.View, &drawn, &at)
 		}
 		before := saveOf(speeds)
-		copied := speeds.Copy()
+		copied := speeds.Copy(nil)
 		mean, sd := speeds.Of(&c.View, &drawn, &at)
 		if m, s := copied.Of(&c.View, &drawn, &at); m != mean || s != sd {
 			t.Fatalf("mean %v and deviation %v, of the copy %v and %v", mean, sd, m, s)
@@ -57,7 +57,7 @@ func TestCopiesAreEqualAndIndependent(t *testing.T) {
 }
 
 // saveOf returns the text of a belief and keeps what it has computed.
-func saveOf(l *Speeds) []byte { return l.Copy().Save() }
+func saveOf(l *Speeds) []byte { return l.Copy(nil).Save() }
 
 // site is a cluster whose states a memory sees. It has the servers a and b.
 type site struct {

@@ -24,7 +24,7 @@ const MaxMemory = maxText + maxSpeeds
 func (m *Memory) Save() []byte {
 	b := fmt.Appendf(nil, "{\"format\":%q,\"version\":%d,\n\"run_times\":", MemoryFormat, version)
 	b = append(append(b, bytes.TrimSpace(m.times.Save())...), ",\n\"speeds\":"...)
-	return append(append(b, bytes.TrimSpace(m.speeds.Copy().Save())...), "}\n"...) // saving clears what the belief has computed
+	return append(append(b, bytes.TrimSpace(m.speeds.Copy(nil).Save())...), "}\n"...) // saving clears what the belief has computed
 }
 
 var memoryFields = []string{"format", "version", "run_times", "speeds"}

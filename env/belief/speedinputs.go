@@ -152,7 +152,7 @@ func (l *Speeds) point(d *difference, b *believed, row []float32) {
 	row[typesAt+5] = float32(math.Sqrt(d.variance))
 }
 
-// shares returns which part of a variance, that of the difference x, comes from the coefficients.
+// shares returns which part of a variance, that of the difference, comes from the coefficients.
 func (b *believed) shares(of *vector, variance float64) (all speedFactors) {
 	if variance <= 0 {
 		return all

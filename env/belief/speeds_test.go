@@ -96,11 +96,11 @@ func drawReadings(t *rapid.T, c *toy, all ...*Speeds) {
 // TestSpeedsAreSensible checks that whatever was read, a job as it asked has speed 1, that more CPU never makes it slower, that each
 // further core brings less, and that less memory than it asked for does not pay.
 func TestSpeedsAreSensible(t *testing.T) {
-	strange := speedNetwork(4, 1)
+	random := speedNetwork(4, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		c, l := newToy(t, 7), NewSpeeds(rapid.IntRange(0, 9).Draw(t, "learns") > 0)
 		if rapid.Bool().Draw(t, "network") {
-			l = NewLearnedSpeeds(strange)
+			l = NewLearnedSpeeds(random)
 		}
 		drawReadings(t, c, l)
 		spec := drawSpec(t)

@@ -25,7 +25,7 @@ func Teach(m *belief.Memory, log *sim.Log) error {
 // Saved returns what a memory has learned, without any job. The cluster has servers of eight GPUs of each type that was measured.
 func Saved(m *belief.Memory, kind belief.Kind) (*Beliefs, error) {
 	b := &Beliefs{
-		kind: kind, all: m.Times(belief.Age, belief.Gittins, nil), times: m.Times(kind, belief.Gittins, nil), speeds: m.Speeds(),
+		kind: kind, all: m.Times(belief.Age, belief.Gittins, nil), times: m.Times(kind, belief.Gittins, nil), speeds: m.Speeds(nil),
 		saved: &saved{int(m.Ended()), m.Times(belief.History, belief.Gittins, nil).Known()},
 	}
 	spec := cluster.Uniform(1, 8)

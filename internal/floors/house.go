@@ -106,6 +106,7 @@ func house() rules {
 			{8, "agents/export", "writes the team's bundle, with its network as an ONNX model"},
 			{8, "agents/learn", "the team's network and objectives as a Gorgonia graph"},
 			{8, "train/runtimes", "fits the network that predicts run times"},
+			{8, "train/speeds", "fits the network that predicts speeds, on clusters that it draws"},
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
 
 			{9, "train", "episodes, labels, updates, checkpoints of a run, metrics"},
@@ -129,7 +130,7 @@ func house() rules {
 		},
 		Fences: []fence{{
 			Module:  "gorgonia.org",
-			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/runtimes"},
+			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/runtimes", "train/speeds"},
 			Through: []string{"train", "cli", "cmd/clustergym"},
 		}},
 	}
