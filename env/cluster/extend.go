@@ -32,6 +32,11 @@ func (s *State) AddServers(servers []ServerSpec) error {
 	if n := int(racks) + 1 - len(s.crossing); racks > 0 && n > 0 {
 		s.crossing, s.nics = append(s.crossing, make([][]JobID, n)...), append(s.nics, make([]int64, n)...)
 	}
+	s.racks = make([][]ServerID, max(int(racks)+1, len(s.racks))) // copies of the state share the old lists
+	for i := range s.servers {
+		rack := s.servers[i].spec.Rack
+		s.racks[rack] = append(s.racks[rack], ServerID(i))
+	}
 	s.stamp = append(s.stamp, make([]int32, len(servers))...)
 	s.reindex()
 	for _, list := range [...][]JobID{s.pending, s.running} {

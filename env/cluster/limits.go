@@ -211,6 +211,14 @@ func (s *State) cross(id JobID, p Placement, in bool) {
 // went.
 const nicUnit = 1 << 32
 
+// ServersIn returns the servers of the rack, ascending: for rack 0 those that belong to no rack. Read only.
+func (s *View) ServersIn(rack int32) []ServerID {
+	if int(rack) >= len(s.racks) {
+		return nil
+	}
+	return s.racks[rack]
+}
+
 // CrossingNICs returns the total NIC capacity, in NICs of the rack's servers, of the gangs in Crossing. A gang counts for each
 // server in proportion to the GPUs that it uses there.
 func (s *View) CrossingNICs(rack int32) float64 {

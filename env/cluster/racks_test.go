@@ -67,6 +67,29 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
+// TestServersIn checks the servers of racks, also after servers were added, and that an earlier copy keeps its own.
+func TestServersIn(t *testing.T) {
+	in := func(rack int32) ServerSpec { return ServerSpec{GPUs: 4, Rack: rack} }
+	s, before := with(t, of(in(1), in(0), in(2), in(1))), &State{}
+	s.CopyTo(before)
+	if err := s.AddServers([]ServerSpec{in(2), in(5)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s    *State
+		want [][]ServerID
+	}{
+		{before, [][]ServerID{{1}, {0, 3}, {2}, nil, nil, nil, nil}},
+		{s, [][]ServerID{{1}, {0, 3}, {2, 4}, nil, nil, {5}, nil}},
+	} {
+		for rack, want := range c.want {
+			if got := c.s.ServersIn(int32(rack)); !slices.Equal(got, want) {
+				t.Errorf("rack %d has servers %v, want %v", rack, got, want)
+			}
+		}
+	}
+}
+
 // TestCrossingEndsWithFailure checks that a failure frees the uplinks of the jobs that it interrupts.
 func TestCrossingEndsWithFailure(t *testing.T) {
 	s := with(t, of(ServerSpec{GPUs: 1, Rack: 1}, ServerSpec{GPUs: 1, Rack: 2}), JobSpec{Workers: 2, Request: wholeGPU})

@@ -67,9 +67,11 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	if racks > 0 {
 		s.crossing, s.nics = make([][]JobID, racks+1), make([]int64, racks+1)
 	}
+	s.racks = make([][]ServerID, racks+1)
 	for i := range spec.Servers {
 		v := &spec.Servers[i]
 		s.servers[i] = newServer(*v, 1<<slices.Index(s.types, v.GPUType), spec.PerGPU)
+		s.racks[v.Rack] = append(s.racks[v.Rack], ServerID(i))
 		if v.Pool == Inference {
 			s.offer++
 		}

@@ -21,8 +21,9 @@ type View struct {
 	times    RunTimes         // nil: the estimates of the jobs
 	forbids  bool             // Spec.NoPreemption
 	lending
-	crossing [][]JobID // by rack: the running jobs that use the rack's uplink, ascending
-	nics     []int64   // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
+	racks    [][]ServerID // by rack: its servers, ascending; copies share it
+	crossing [][]JobID    // by rack: the running jobs that use the rack's uplink, ascending
+	nics     []int64      // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
 	pending  []JobID
 	running  []JobID
 	txn      Txn

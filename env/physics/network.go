@@ -96,11 +96,7 @@ func (m network) fraction(s *cluster.View, p cluster.Placement) float64 {
 		return 1
 	}
 	least := 1.0
-	for i := range p {
-		rack := s.Server(p[i].Server).Rack
-		if rack == 0 || i > 0 && rack == s.Server(p[i-1].Server).Rack {
-			continue
-		}
+	for rack := range racks(s, p) {
 		if want := m.links.NIC * s.CrossingNICs(rack); want > m.uplink {
 			least = min(least, m.uplink/want)
 		}
@@ -131,10 +127,8 @@ func (m network) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.Job
 	if !s.Crosses(p) {
 		return dst
 	}
-	for i := range p {
-		if rack := s.Server(p[i].Server).Rack; rack > 0 && (i == 0 || rack != s.Server(p[i-1].Server).Rack) {
-			dst = append(dst, s.Crossing(rack)...)
-		}
+	for rack := range racks(s, p) {
+		dst = append(dst, s.Crossing(rack)...)
 	}
 	return dst
 }

@@ -52,6 +52,10 @@ var forms = []form{
 		func(v []float64) Part { return NewNetwork(v[0], v[1], v[2]) },
 	},
 	{
+		"power", "GPUs of a rack that would draw more than W watts all slow down until they do not", []arg{{"W", 1, 1e9}},
+		func(v []float64) Part { return Power{Watts: v[0]} },
+	},
+	{
 		"jitter", "what no profile knows: a factor exp(S z) for each job and number of servers, z normal",
 		[]arg{{"S", 0, 1}}, func(v []float64) Part { return Jitter{Sigma: v[0]} },
 	},

@@ -7,6 +7,7 @@
 package physics
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -115,4 +116,20 @@ func (m product) share(s *cluster.View, job cluster.JobID) float64 {
 		return 1
 	}
 	return held / want
+}
+
+// racks yields the racks of a placement's servers. It may yield a rack again after another one.
+func racks(s *cluster.View, p cluster.Placement) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		last := int32(0)
+		for i := range p {
+			rack := s.Server(p[i].Server).Rack
+			if rack == last {
+				continue
+			}
+			if last = rack; rack > 0 && !yield(rack) {
+				return
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -55,14 +56,14 @@ func drawPhysics(t *rapid.T) physics.Model {
 		physics.Sharing{Strength: number("strength", 0, 0.3, 1, 3)},
 		physics.Diminishing{Gain: number("gain", 0.01, 0.8, 1)},
 		physics.NewNetwork(number("intra", gb...), number("nic", gb...), number("uplink", gb...)),
-		physics.Jitter{Sigma: number("sigma", 0, 0.15, 1)},
+		physics.Jitter{Sigma: number("sigma", 0, 0.15, 1)}, physics.Power{Watts: number("watts", 1, 400, 1000, 1e5)},
 	}
-	chosen := rapid.Uint8().Draw(t, "parts")
+	chosen := rapid.Uint16().Draw(t, "parts")
 	switch rapid.IntRange(0, 5).Draw(t, "none or all") {
 	case 0:
 		chosen = 0
 	case 1:
-		chosen = 255
+		chosen = math.MaxUint16
 	}
 	some := parts[:0]
 	for i, p := range parts {
