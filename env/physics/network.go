@@ -58,26 +58,35 @@ func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if len(p) == 1 {
 		return 1
 	}
-	spec := s.Spec(job)
-	ref := m.reference(pattern{spec.Trains(), p.Workers(), max(spec.Stages, 1), spec.Together(), s.MostGPUs()})
+	ref := m.traffic(s, job)
 	if ref.best == 0 {
 		return 1
 	}
+	return min(ref.best/ref.alpha(s, p, m.links, m.fraction(s, p)), 1)
+}
+
+// traffic returns the reference of the job with its present workers.
+func (m network) traffic(s *cluster.View, job cluster.JobID) *reference {
+	spec := s.Spec(job)
+	return m.reference(pattern{spec.Trains(), s.Placement(job).Workers(), max(spec.Stages, 1), spec.Together(), s.MostGPUs()})
+}
+
+// alpha returns the seconds of an iteration under the placement, with the given fraction of the NIC bandwidth.
+func (r *reference) alpha(s *cluster.View, p cluster.Placement, links comm.Links, fraction float64) float64 {
 	b := buffers.Get().(*buffer)
 	defer buffers.Put(b)
 	b.reset()
-	fraction := m.fraction(s, p)
 	for i := range p {
 		b.workers = append(b.workers, p[i].Workers)
 		b.gpus = append(b.gpus, s.Server(p[i].Server).GPUs)
 		b.nic = append(b.nic, fraction)
 	}
-	x, err := comm.Ranks(b.mapping, ref.job, b.workers)
+	x, err := comm.Ranks(b.mapping, r.job, b.workers)
 	if err != nil {
 		panic("physics: " + err.Error()) // the transaction refuses such a placement
 	}
 	b.mapping = x
-	return min(ref.best/comm.Alpha(ref.job, x, m.links, b.gpus, b.nic), 1)
+	return comm.Alpha(r.job, x, links, b.gpus, b.nic)
 }
 
 type buffer struct {

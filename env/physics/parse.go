@@ -52,6 +52,11 @@ var forms = []form{
 		func(v []float64) Part { return NewNetwork(v[0], v[1], v[2]) },
 	},
 	{
+		"interleaved", "network(I,N,U), except that gangs on an uplink wait only as far as they communicate at the same time",
+		[]arg{{"I", 0.001, 1e6}, {"N", 0.001, 1e6}, {"U", 0.001, 1e6}},
+		func(v []float64) Part { return NewInterleaved(v[0], v[1], v[2]) },
+	},
+	{
 		"power", "GPUs of a rack that would draw more than W watts all slow down until they do not", []arg{{"W", 1, 1e9}},
 		func(v []float64) Part { return Power{Watts: v[0]} },
 	},

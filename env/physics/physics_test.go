@@ -59,7 +59,8 @@ func TestParse(t *testing.T) {
 		physics.Ideal(), physics.Compose(physics.InterServer{}), physics.Compose(physics.InterServer{Penalty: 1. / 3}),
 		physics.Compose(
 			physics.GPUType{}, physics.CPUMem{}, physics.Sharing{Strength: 0.3}, physics.Scaling{}, physics.Diminishing{Gain: 0.8},
-			physics.NewNetwork(12.5, 1.25, 0.1), physics.Power{Watts: 7200}, physics.Jitter{Sigma: 0.15},
+			physics.NewNetwork(12.5, 1.25, 0.1), physics.Power{Watts: 7200},
+			physics.NewInterleaved(12.5, 1.25, 2.5), physics.Jitter{Sigma: 0.15},
 		),
 	} {
 		if got, err := physics.Parse(m.Name()); err != nil || got.Name() != m.Name() {
@@ -69,7 +70,7 @@ func TestParse(t *testing.T) {
 	for _, name := range []string{
 		"", "Ideal", "ideal ", "inter-server", "inter-server()", "inter-server(-1)", "inter-server(NaN)", "inter-server(+Inf)",
 		"inter-server(1e7)", "inter-server(1", "inter-server(1))", "1)", "ideal * sharing(1)", "gpu-type()", "sharing(1,2)",
-		"network(1,1)", "network(0,1,1)", "cpu-mem * ", "diminishing(0)", "power(0)",
+		"network(1,1)", "network(0,1,1)", "cpu-mem * ", "diminishing(0)", "power(0)", "interleaved(1,1)",
 	} {
 		if m, err := physics.Parse(name); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("parse %q: %v, %v, want an error that says what is wanted", name, m, err)

@@ -16,7 +16,7 @@ import (
 func every() physics.Model {
 	return physics.Compose(
 		physics.GPUType{}, physics.CPUMem{}, physics.Scaling{}, physics.InterServer{Penalty: 0.5}, physics.Sharing{Strength: 1},
-		physics.Diminishing{Gain: 0.8}, physics.NewNetwork(50, 4, 0.5), physics.Power{Watts: 1500},
+		physics.Diminishing{Gain: 0.8}, physics.NewNetwork(50, 4, 0.5), physics.Power{Watts: 1500}, physics.NewInterleaved(50, 4, 0.7),
 	)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // speedCap returns an upper bound on a job's speed, given its placement and the maximum factor of each part of the physics.
-// Sharing, the number of servers, the network and power can only slow a job down.
+// Sharing, the number of servers, the network, in both its forms, and power can only slow a job down.
 func speedCap(m physics.Model, spec *cluster.JobSpec, p cluster.Placement, c *cluster.Spec) float64 {
 	name, f := m.Name(), profile.Lookup(spec.Model)
 	most := float64(p.GPUMilli()) / (float64(spec.Workers) * float64(spec.Request.GPUMilli))

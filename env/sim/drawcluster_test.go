@@ -57,6 +57,7 @@ func drawPhysics(t *rapid.T) physics.Model {
 		physics.Diminishing{Gain: number("gain", 0.01, 0.8, 1)},
 		physics.NewNetwork(number("intra", gb...), number("nic", gb...), number("uplink", gb...)),
 		physics.Jitter{Sigma: number("sigma", 0, 0.15, 1)}, physics.Power{Watts: number("watts", 1, 400, 1000, 1e5)},
+		physics.NewInterleaved(12.5, 1.25, number("shared uplink", gb...)),
 	}
 	chosen := rapid.Uint16().Draw(t, "parts")
 	switch rapid.IntRange(0, 5).Draw(t, "none or all") {

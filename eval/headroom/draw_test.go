@@ -86,6 +86,7 @@ func drawPhysics(t *rapid.T) physics.Model {
 		physics.GPUType{}, physics.CPUMem{}, physics.Scaling{}, physics.InterServer{Penalty: 0.5},
 		physics.Sharing{Strength: rapid.SampledFrom([]float64{0, 0.1, 0.3, 1}).Draw(t, "strength")},
 		physics.Diminishing{Gain: 0.8}, physics.NewNetwork(12.5, 1.25, 1.25), physics.Jitter{Sigma: 0.3}, physics.Power{Watts: 900},
+		physics.NewInterleaved(12.5, 1.25, 0.5),
 	}
 	chosen := rapid.Uint16().Draw(t, "parts")
 	if rapid.IntRange(0, 3).Draw(t, "the usual") == 0 {

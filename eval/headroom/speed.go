@@ -16,7 +16,7 @@ import (
 // speeds computes upper bounds on the speed of a job, for any allocation by any scheduler. It bounds every part of a physics
 // model by itself; the product of these bounds is a bound on the product of the parts:
 //
-//   - inter-server, sharing, network and power never exceed 1, by their definitions.
+//   - inter-server, sharing, network, interleaved and power never exceed 1, by their definitions.
 //   - gpu-type: on one GPU type it is that type's speed. On several types it is mixedSpeed, below 1, times a mean of such speeds.
 //   - cpu-mem: CPUMem never falls when cores or memory grow, so the bound is a worker with all of the cluster's largest server.
 //   - scaling, diminishing: functions of the number of workers; speeds evaluates every number in the job's range.
@@ -80,7 +80,7 @@ func (v *speeds) add(text string) (err error) {
 		return x
 	}
 	switch kind {
-	case "inter-server", "network", "power":
+	case "inter-server", "network", "interleaved", "power":
 	case "gpu-type":
 		v.gpuType = true
 	case "cpu-mem":
