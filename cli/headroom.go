@@ -40,6 +40,7 @@ type headroomOptions struct {
 	overlap   bool
 	workers   int
 	lines     bool
+	coupling  couplingOptions
 }
 
 func newHeadroomCmd(a *app) *cobra.Command {
@@ -61,6 +62,12 @@ begin with the same policy and play as many episodes, so the second plays fewer 
 worse. A difference whose interval lies below 0 means that the usual list lacks something. More --effort and --windows make
 it more certain.
 
+--coupling measures another quantity and nothing else: whether the value of a candidate depends on which other one is carried
+out at the same instant, so that a coordination graph between candidates can pay. At randomly drawn decision points it plays
+candidates, and pairs of the best ones, to the end of the episode: without the jobs to come, in the true future, and in
+futures whose later jobs arrive in another order. It reports how much more the best pair gains than the two candidates that
+are best by themselves.
+
 The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
 scenario.
 
@@ -72,9 +79,13 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
   clustergym headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
+  clustergym headroom --scenario uplinks-warm-venus-v1 --coupling 6
   clustergym headroom --scenario embedded-small-v1 --rivals sjfskip,srtf --menu-rivals mine=runs/mine --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.coupling.points > 0 {
+				return runCoupling(cmd.Context(), a, opts, cmd.Flags().Changed)
+			}
 			return runHeadroom(cmd.Context(), a, opts, cmd.Flags().Changed)
 		},
 	}
@@ -98,12 +109,14 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
 	f.IntVar(&opts.workers, "workers", 0, "how many windows to process at once, 0 for one per core; does not change the results")
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
+	opts.coupling.add(f)
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
 		cmdline.CompleteList(cmd, flag, policy.Names)
 	}
 	cmdline.Complete(cmd, "prior", policy.Names)
+	cmdline.Complete(cmd, "base", policy.Names)
 	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
@@ -134,6 +147,9 @@ func (o *headroomOptions) validate() error {
 	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
 		return cmdline.Usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more",
 			o.seeds, o.windows, o.effort, o.workers)
+	}
+	if err := o.coupling.validate(); err != nil {
+		return err
 	}
 	if o.wider < 0 || o.wider == 1 || o.wider > widest {
 		return cmdline.Usage("--wider %d: want 0 for no second search, or 2 to %d", o.wider, widest)
@@ -202,44 +218,57 @@ func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Re
 
 // plan opens one scenario and finds its rivals. The function given reports whether the user set a flag.
 func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
-	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
+	g, err := o.open(name)
 	if err != nil {
 		return headroom.Plan{}, err
-	}
-	src, err := s.Open()
-	if err != nil {
-		return headroom.Plan{}, err
-	}
-	split := scenario.Split(o.split)
-	suite, err := eval.NewSuite(src, split, spread(src.Count(split), o.windows))
-	if err != nil {
-		return headroom.Plan{}, err
-	}
-	if o.seeds > 0 {
-		suite.Seeds = nil
-		for i := range o.seeds {
-			suite.Seeds = append(suite.Seeds, uint64(i+1))
-		}
 	}
 	p := headroom.Plan{
-		Suite: suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers,
-		Hidden: baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing},
+		Suite: g.suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers, Hidden: g.hidden,
 	}
-	suffix := ""
-	if s.Told.Speeds == scenario.Nothing {
-		suffix = baselines.KnowSuffix + ":speed=fit"
-	}
-	if s.Inference.Servers > 0 {
-		suffix += baselines.LoanSuffix
-	}
-	if p.Rivals, err = o.findRivals(a, suffix, given); err != nil {
+	if p.Rivals, err = o.findRivals(a, g.suffix, given); err != nil {
 		return p, err
 	}
-	played := eval.Plan{Suites: []eval.Suite{suite}, Overlap: o.overlap}
+	played := eval.Plan{Suites: []eval.Suite{g.suite}, Overlap: o.overlap}
 	for _, r := range p.Rivals {
 		played.Policies = append(played.Policies, r.Policy)
 	}
 	return p, a.checkOverlap(&played)
+}
+
+// ground is a scenario to measure.
+type ground struct {
+	suite  eval.Suite
+	suffix string          // of default policies there
+	hidden baselines.Truth // what the scenario does not tell
+}
+
+func (o *headroomOptions) open(name string) (g ground, err error) {
+	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
+	if err != nil {
+		return g, err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return g, err
+	}
+	split := scenario.Split(o.split)
+	if g.suite, err = eval.NewSuite(src, split, spread(src.Count(split), o.windows)); err != nil {
+		return g, err
+	}
+	if o.seeds > 0 {
+		g.suite.Seeds = nil
+		for i := range o.seeds {
+			g.suite.Seeds = append(g.suite.Seeds, uint64(i+1))
+		}
+	}
+	g.hidden = baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing}
+	if g.hidden.Speeds {
+		g.suffix = baselines.KnowSuffix + ":speed=fit"
+	}
+	if s.Inference.Servers > 0 {
+		g.suffix += baselines.LoanSuffix
+	}
+	return g, nil
 }
 
 // spread returns some of n windows, evenly spaced, or nil for all windows.

@@ -65,6 +65,16 @@ type caseOf struct {
 	seed   uint64
 }
 
+// casesOf returns the windows of a suite with each of its seeds.
+func casesOf(s *eval.Suite) (all []caseOf) {
+	for w := range s.Windows {
+		for _, seed := range s.Seeds {
+			all = append(all, caseOf{w, seed})
+		}
+	}
+	return all
+}
+
 // Measure plays every rival in every window, computes the bounds of every window and searches it. It leaves out a rival that
 // fails or does not finish every job in some window, and adds a note. The report depends only on the plan's suite, rivals, effort
 // and width.
@@ -72,12 +82,7 @@ func Measure(ctx context.Context, p Plan) (*Report, error) {
 	if err := p.fit(ctx); err != nil {
 		return nil, fmt.Errorf("measure: %w", err)
 	}
-	m := &measuring{plan: &p}
-	for w := range p.Suite.Windows {
-		for _, seed := range p.Suite.Seeds {
-			m.cases = append(m.cases, caseOf{w, seed})
-		}
-	}
+	m := &measuring{plan: &p, cases: casesOf(&p.Suite)}
 	r := &Report{
 		Scenario: p.Suite.Scenario, Split: p.Suite.Split, Windows: len(p.Suite.Windows), Seeds: len(p.Suite.Seeds), Effort: p.Effort,
 	}
@@ -203,17 +208,30 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.Result) ([]eval.Result, error) {
 	m.base, m.done = len(m.cases)*len(m.plan.Rivals), make([]int, len(m.cases))
 	r.Cases = make([]Window, len(m.cases))
-	out, errs := make([][]eval.Result, len(m.cases)), make([]error, len(m.cases))
+	out := make([][]eval.Result, len(m.cases))
+	err := m.each(m.plan.Workers, &m.plan.Suite, func(i int) (err error) {
+		out[i], err = m.window(ctx, i, &r.Cases[i], rivals, told)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(out...), nil
+}
+
+// each calls do for every case, with several workers at a time (0: GOMAXPROCS), and returns the error of the first case that has
+// one.
+func (m *measuring) each(workers int, suite *eval.Suite, do func(i int) error) error {
+	errs := make([]error, len(m.cases))
 	queue := make(chan int)
 	var group sync.WaitGroup
-	workers := m.plan.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	for range min(workers, len(m.cases)) {
 		group.Go(func() {
 			for i := range queue {
-				out[i], errs[i] = m.window(ctx, i, &r.Cases[i], rivals, told)
+				errs[i] = do(i)
 			}
 		})
 	}
@@ -222,17 +240,13 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.
 	}
 	close(queue)
 	group.Wait()
-	var all []eval.Result
-	for i := range out {
-		all = append(all, out[i]...)
-	}
 	for i, err := range errs {
 		if err != nil {
 			c := m.cases[i]
-			return nil, fmt.Errorf("measure %s %s, seed %d: %w", m.plan.Suite.Scenario, m.plan.Suite.Windows[c.window].Name, c.seed, err)
+			return fmt.Errorf("measure %s %s, seed %d: %w", suite.Scenario, suite.Windows[c.window].Name, c.seed, err)
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // window measures one window under one seed.
