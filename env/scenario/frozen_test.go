@@ -8,12 +8,15 @@ import (
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-// frozen contains the first scenarios with a digest of all jobs of all their windows. They must not change, because published
-// results refer to them.
+// frozen contains the first scenarios, and the first of coupled jobs, with a digest of all jobs of all their windows. They must
+// not change, because published results refer to them.
 var frozen = map[string]string{
-	"embedded-small-v1":   "cab2d6b2be4e19ae315a19d68536a7477ec560cd226ac4c177aab0e0148e16f9",
-	"venus-contended-v1":  "acdbadb9f72dac985719acf1415ead419060c85698f67c1987c9ef711dcfa244",
-	"philly-contended-v1": "e3d89078a32b308e50422b322f1b81aa0f84399710212b5aee6187ad0d3f3cc3",
+	"embedded-small-v1":    "cab2d6b2be4e19ae315a19d68536a7477ec560cd226ac4c177aab0e0148e16f9",
+	"venus-contended-v1":   "acdbadb9f72dac985719acf1415ead419060c85698f67c1987c9ef711dcfa244",
+	"turns-small-v1":       "9574f2cb61b6e76d8c925d9965ab7806e2a0b1c6d8821d361821da0ae964fa8f",
+	"power-small-v1":       "c182b3f856c47782f51ae13434528919f147a13218e2cfd3b96509beb35e8f58",
+	"power-turns-small-v1": "a35298a7bc0788052836068b7cffabf02d3bcd2322abf63c7aaf32b1ee3c3442",
+	"philly-contended-v1":  "e3d89078a32b308e50422b322f1b81aa0f84399710212b5aee6187ad0d3f3cc3",
 }
 
 func TestTheFirstScenariosNeverChange(t *testing.T) {

@@ -41,8 +41,8 @@ func Overlap(a, b []Period) (Period, bool) {
 }
 
 // Periods returns the parts of the traces from which the windows of a split come, including the jobs that warm them up: one
-// period for each file. With Overlap it detects whether two scenarios share jobs, even if they window, thin or stretch a trace
-// differently.
+// period for each file. With workload.bursts a period may begin or end a burst late. With Overlap it detects whether two
+// scenarios share jobs, even if they window, thin or stretch a trace differently.
 func (s *Source) Periods(split Split) []Period {
 	windows := s.windows[split]
 	if len(windows) == 0 {

@@ -53,6 +53,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			"window.resample.train 2 beside window.stride 5"},
 		{"nothing left of the jobs", []string{"workload.thin=0"}, "workload.thin 0, want above 0"},
 		{"no time between arrivals", []string{"workload.stretch=0"}, "workload.stretch 0, want 0.000001"},
+		{"bursts before now", []string{"workload.bursts=-1s"}, "workload.bursts -1s, want 0"},
 		{"unknown models", []string{"workload.models=all"}, `workload.models "all", want nothing or "default"`},
 		{"a share above 1", []string{"workload.mix.elastic=2"}, "workload.mix.elastic 2, want a share"},
 		{"more formats than traces", []string{"workload.test_trace=a.csv", "workload.test_format=native + kalos"},

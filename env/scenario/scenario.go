@@ -72,14 +72,15 @@ type Workload struct {
 	// TestTrace is a separate trace for the test windows. The other windows then come from Trace alone.
 	TestTrace   string             `yaml:"test_trace,omitempty"`
 	TestFormat  trace.Format       `yaml:"test_format,omitempty"`
-	Jobs        int                `yaml:"jobs"`         // Embedded only: the number of jobs to draw
-	Load        float64            `yaml:"load"`         // Embedded only: expected GPU-time asked for / GPU-time that passes
-	Seed        uint64             `yaml:"seed"`         // for the drawn jobs, the thinning and the mix
-	Thin        float64            `yaml:"thin"`         // fraction of the jobs to keep
-	Stretch     float64            `yaml:"stretch"`      // factor for the times between arrivals; below 1 shortens them
-	Oversize    trace.OversizeMode `yaml:"oversize"`     // what happens to jobs that the cluster could never run
-	MaxDuration time.Duration      `yaml:"max_duration"` // limit of Work, 0: none
-	MaxGPUs     int                `yaml:"max_gpus"`     // limit of workers in a gang, 0: none
+	Jobs        int                `yaml:"jobs"`             // Embedded only: the number of jobs to draw
+	Load        float64            `yaml:"load"`             // Embedded only: expected GPU-time asked for / GPU-time that passes
+	Seed        uint64             `yaml:"seed"`             // for the drawn jobs, the thinning and the mix
+	Thin        float64            `yaml:"thin"`             // fraction of the jobs to keep
+	Stretch     float64            `yaml:"stretch"`          // factor for the times between arrivals; below 1 shortens them
+	Bursts      time.Duration      `yaml:"bursts,omitempty"` // time between submissions; 0: as in the trace
+	Oversize    trace.OversizeMode `yaml:"oversize"`         // what happens to jobs that the cluster could never run
+	MaxDuration time.Duration      `yaml:"max_duration"`     // limit of Work, 0: none
+	MaxGPUs     int                `yaml:"max_gpus"`         // limit of workers in a gang, 0: none
 	Models      Models             `yaml:"models,omitempty"`
 	Mix         trace.Mix          `yaml:"mix,omitempty"`
 	Vary        Vary               `yaml:"vary,omitempty"`

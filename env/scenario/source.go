@@ -195,6 +195,11 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 			w.Jobs[i].Submit = time.Duration(math.Round(at*1000)) * time.Millisecond
 		}
 	}
+	if d := own.Bursts; d > 0 {
+		for i := range w.Jobs {
+			w.Jobs[i].Submit = (w.Jobs[i].Submit + d - 1) / d * d
+		}
+	}
 	mix := own.mix()
 	mix.Apply(w.Jobs, own.Seed)
 	s.size(w.Jobs)

@@ -32,6 +32,25 @@ window: {arrivals: 1, train: [0, 0.5], test: [0.5, 1]}
 	}
 }
 
+// TestBursts checks that jobs wait for the next burst, at once if they come with one, and that bursts apply to stretched times.
+func TestBursts(t *testing.T) {
+	csv := "job_id,num_gpu,submit_time,duration\n1,1,0,60\n2,1,1,60\n3,1,60,60\n4,1,61,60\n5,1,150,60\n"
+	text := `
+name: bursts-v1
+cluster: {servers: 2, gpus_per_server: 4}
+workload: {trace: t.csv, bursts: 60s, stretch: %v}
+window: {arrivals: 5, test: [0, 1]}
+`
+	for stretch, want := range map[int][]int{1: {0, 60, 60, 120, 180}, 2: {0, 60, 120, 180, 300}} {
+		e := episode(t, openTrace(t, csv, fmt.Sprintf(text, stretch)), Test, 0, 1)
+		for i := range e.Jobs {
+			if got := int(e.Jobs[i].Submit.Seconds()); got != want[i] {
+				t.Errorf("stretch %d: job %d is submitted at %d s, want %d", stretch, i, got, want[i])
+			}
+		}
+	}
+}
+
 func TestThinningAndStretching(t *testing.T) {
 	var csv strings.Builder
 	csv.WriteString("job_id,num_gpu,submit_time,duration\n")

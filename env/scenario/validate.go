@@ -137,6 +137,7 @@ func (w *Workload) validate() error {
 	p.want(w.Thin > 0 && w.Thin <= 1, "workload.thin %v, want above 0 and at most 1 (all jobs)", w.Thin)
 	p.want(w.Stretch >= 1e-6 && w.Stretch <= 1000,
 		"workload.stretch %v, want 0.000001 to 1000, 1 for the trace's own times", w.Stretch)
+	p.want(w.Bursts >= 0 && w.Bursts <= 30*day, "workload.bursts %v, want 0 (as in the trace) to %v", w.Bursts, 30*day)
 	p.want(w.MaxDuration >= 0, "workload.max_duration %v, want 0 (none) or more", w.MaxDuration)
 	p.want(w.MaxGPUs >= 0 && w.MaxGPUs <= 1<<20, "workload.max_gpus %d, want 0 (none) to %d", w.MaxGPUs, 1<<20)
 	p.want(w.Models == "" || w.Models == defaultModels, "workload.models %q, want nothing or %q", w.Models, defaultModels)
