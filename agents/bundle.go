@@ -9,9 +9,19 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// network identifies the computation of Net.Forward and the way candidates are found. Change the name with any change after which
-// old weights no longer work.
-const network = "server-offer-attention-1"
+// The networks. The name identifies the computation of Net.Forward and the way candidates are found. Change it with any change
+// after which old weights no longer work.
+const (
+	network      = "server-offer-attention-1"
+	jointNetwork = "server-candidate-attention-1" // with Shape.Joint
+)
+
+func (s *Shape) network() string {
+	if s.Joint {
+		return jointNetwork
+	}
+	return network
+}
 
 // Bundle returns the policy as a bundle that Load can read, without the ONNX model, and its model card in Markdown. It stores
 // created and training unchanged. Package agents/export adds the model and writes the bundle to a folder.
@@ -29,7 +39,7 @@ func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b chec
 				"width": p.Shape.Width, "heads": p.Shape.Heads, "hidden": p.Shape.Hidden, "rank": p.Shape.Rank, "kappa": p.Shape.Kappa,
 				"inducing": p.Shape.Inducing,
 			},
-			Choices: map[string]string{"network": network, "attention": p.Shape.Attention, "graph": p.Shape.Graph},
+			Choices: map[string]string{"network": p.Shape.network(), "attention": p.Shape.Attention, "graph": p.Shape.Graph},
 		},
 	}
 	if p.Wide.Items > 0 {
@@ -79,15 +89,16 @@ func build(b *checkpoints.Bundle, err error, doing string) (*Policy, *checkpoint
 
 func fromBundle(b *checkpoints.Bundle) (*Policy, error) {
 	m := &b.Manifest
-	if got := m.Architecture.Choices["network"]; got != network {
-		return nil, fmt.Errorf("network %q, want %q: %w", got, network, checkpoints.ErrForeign)
+	got := m.Architecture.Choices["network"]
+	if got != network && got != jointNetwork {
+		return nil, fmt.Errorf("network %q, want %s or %s: %w", got, network, jointNetwork, checkpoints.ErrForeign)
 	}
 	sizes, choices := m.Architecture.Sizes, m.Architecture.Choices
 	d := Design{
 		Name: m.Name, Encoder: m.Encoder, Window: m.Window, Prior: m.Prior.Name, Margin: m.Prior.Margin,
 		Size: Size{
 			Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
-			Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"],
+			Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"], Joint: got == jointNetwork,
 		},
 	}
 	if c := m.Candidates; c != nil {

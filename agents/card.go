@@ -27,7 +27,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	s := &p.Shape
 	say("* Prior: `%s`", p.Prior)
 	say("* Margin: %s", number(p.Margin))
-	say("* Network: `%s`, %s", network, phrase.Count(weights, "weight"))
+	say("* Network: `%s`, %s", s.network(), phrase.Count(weights, "weight"))
 	say("* Sizes: width %d, heads %d, hidden %d, rank %d, kappa %d, inducing %d; attention %s, graph %s",
 		s.Width, s.Heads, s.Hidden, s.Rank, s.Kappa, s.Inducing, s.Attention, s.Graph)
 	say("* Jobs that it sees at once: %d, beside those that offers are about", p.Window)

@@ -115,6 +115,17 @@ func (n forward) Payoffs(servers []float32, projection *Linear, weight string) [
 	return n.payoffs
 }
 
+func (n forward) Together(candidates []float32, projection *Linear, weights *[Ties]string) []float32 {
+	n.factors = n.Linear(candidates, projection)
+	for k, name := range weights {
+		n.scales[k] = n.params.get(name)
+	}
+	n.Net.alone = append(n.Net.alone[:0], n.Net.Bids...)
+	n.payoffs = sized(n.payoffs, n.obs.Candidates)
+	n.pay(n.payoffs, n.obs.Taken)
+	return n.payoffs
+}
+
 func (n forward) Add(x, y []float32) []float32 {
 	for i, v := range y {
 		x[i] += v

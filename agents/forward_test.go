@@ -44,6 +44,15 @@ func variants() []agents.Size {
 	}
 }
 
+// joint returns the sizes of variants with Joint.
+func joint() []agents.Size {
+	list := variants()
+	for i := range list {
+		list[i].Joint = true
+	}
+	return list
+}
+
 // random returns an observation with random features. Each candidate is about at most one job and has up to six servers.
 func random(s *agents.Shape, servers, jobs, candidates int, seed uint64) agents.Observation {
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -70,6 +79,21 @@ func random(s *agents.Shape, servers, jobs, candidates int, seed uint64) agents.
 		}
 		for k := range o.Shares[at:] {
 			o.Shares[at+k].Weight /= sum
+		}
+	}
+	if s.Joint {
+		few := func(n int) []int32 {
+			x := make([]int32, n)
+			for i := range x {
+				x[i] = int32(r.IntN(3))
+			}
+			return x
+		}
+		o.Rack, o.Type, o.Tenant = few(servers), few(servers), few(jobs)
+		for _, k := range r.Perm(candidates)[:min(candidates, 4)] {
+			if k > 0 {
+				o.Taken = append(o.Taken, int32(k))
+			}
 		}
 	}
 	return o
@@ -132,7 +156,10 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 	}
 	y = seen
 
-	q := dense(h, "pair", "", d, s.Rank, plain.Identity)
+	var q, e []complex128
+	if !s.Joint {
+		q = dense(h, "pair", "", d, s.Rank, plain.Identity)
+	}
 	bids := make([]float64, o.Candidates)
 	for i := range bids {
 		row := make([]complex128, 4*d, 4*d+s.Candidate)
@@ -144,6 +171,9 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 			at, weight := int(share.Server), complex(float64(share.Weight), 0)
 			for t := range d {
 				row[t] += weight * h[at*d+t]
+			}
+			if s.Joint {
+				continue
 			}
 			to := g.Neighbours(at)
 			for r := range s.Rank {
@@ -166,8 +196,13 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 			}
 		}
 		row = append(row, wide(o.Candidate[i*s.Candidate:(i+1)*s.Candidate])...)
+		hidden := dense(row, "offer", "", len(row), m, plain.ReLU)
+		if s.Joint {
+			e = append(e, hidden...)
+			continue
+		}
 		bid := complex128(0)
-		for t, u := range dense(row, "offer", "", len(row), m, plain.ReLU) {
+		for t, u := range hidden {
 			bid += u * w("bid.w")[t]
 		}
 		if s.Graph != agents.GraphNone {
@@ -177,13 +212,93 @@ func double(s agents.Shape, p agents.Params, o *agents.Observation, g *coordgrap
 		}
 		bids[i] = real(bid)
 	}
+	if !s.Joint {
+		return bids
+	}
+	if s.Attention == agents.Attend {
+		e = attend(e, e, "candidates_to_candidates", 0)
+	}
+	q = dense(e, "tie", "", m, s.Rank, plain.Identity)
+	for i := range bids {
+		bid := complex128(0)
+		for t, v := range w("bid.w") {
+			bid += v * e[i*m+t]
+		}
+		for _, taken := range o.Taken {
+			if s.Graph == agents.GraphNone || !slices.Contains(g.Neighbours(i), taken) {
+				continue
+			}
+			strengths := tied(o, i, int(taken))
+			for k, name := range []string{"server", "rack", "type", "tenant", "any"} {
+				for r, v := range w("tie." + name) {
+					bid += complex(strengths[k], 0) * v * q[i*s.Rank+r] * q[int(taken)*s.Rank+r]
+				}
+			}
+		}
+		bids[i] = real(bid)
+	}
 	return bids
+}
+
+// tied returns the strengths of the ties between two candidates, computed server by server.
+func tied(o *agents.Observation, a, b int) (s [agents.Ties]float64) {
+	weights := func(c int, id func(server int32) int32) map[int32]float64 {
+		sum := map[int32]float64{}
+		for _, share := range o.Shares {
+			if int(share.Candidate) == c && id(share.Server) != 0 {
+				sum[id(share.Server)] += float64(share.Weight)
+			}
+		}
+		return sum
+	}
+	for k, id := range []func(int32) int32{
+		func(server int32) int32 { return server + 1 }, func(server int32) int32 { return o.Rack[server] },
+		func(server int32) int32 { return o.Type[server] },
+	} {
+		other := weights(b, id)
+		for at, w := range weights(a, id) {
+			s[k] += min(w, other[at])
+		}
+	}
+	if x, y := o.Of[a], o.Of[b]; x >= 0 && y >= 0 && o.Tenant[x] != 0 && o.Tenant[x] == o.Tenant[y] {
+		s[agents.SameTenant] = 1
+	}
+	s[agents.AnyTwo] = 1
+	return s
+}
+
+// adjacency makes the network select its graph for the last observation.
+func adjacency(n *agents.Net, s *agents.Shape, o *agents.Observation) {
+	nodes := s.Nodes(o)
+	n.Adjacency(make([]float32, nodes*nodes))
+}
+
+// TestAfterEqualsForward checks that the bids after candidates were carried out are those of a forward pass that was told of them.
+func TestAfterEqualsForward(t *testing.T) {
+	for _, size := range joint() {
+		s, p := policy(t, size, 1, 0.3)
+		all, step := agents.NewNet(s, p), agents.NewNet(s, p)
+		o := random(&s, 16, 8, 12, 4)
+		all.Forward(&o)
+		before := o.Clone()
+		before.Taken = nil
+		step.Forward(&before)
+		apart := slices.Clone(step.Bids)
+		step.After(o.Taken[:1])
+		step.After(o.Taken)
+		if !slices.Equal(step.Bids, all.Bids) {
+			t.Errorf("%s, %s: bids %v, want %v", s.Attention, s.Graph, step.Bids, all.Bids)
+		}
+		if same := slices.Equal(apart, all.Bids); same != (s.Graph == agents.GraphNone) {
+			t.Errorf("%s, %s: what was carried out makes a difference: %v", s.Attention, s.Graph, !same)
+		}
+	}
 }
 
 // TestForwardEqualsPlainLoops checks the production forward pass against plain loops in double precision: on one server, on a few
 // and on many, without jobs, without coalitions, and in all variants.
 func TestForwardEqualsPlainLoops(t *testing.T) {
-	for _, size := range variants() {
+	for _, size := range append(variants(), joint()...) {
 		s, p := policy(t, size, 1, 0.1)
 		n := agents.NewNet(s, p)
 		for _, c := range []struct{ servers, jobs, candidates int }{
@@ -191,6 +306,7 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 		} {
 			o := random(&s, c.servers, c.jobs, c.candidates, 2)
 			n.Forward(&o)
+			adjacency(n, &s, &o)
 			for i, want := range double(s, p, &o, &n.Graph) {
 				if !(math.Abs(float64(n.Bids[i])-want) <= 1e-5*(1+math.Abs(want))) {
 					t.Errorf("%s, %s, %+v: bid %d is %v, want %v", s.Attention, s.Graph, c, i, n.Bids[i], want)
@@ -202,6 +318,7 @@ func TestForwardEqualsPlainLoops(t *testing.T) {
 			}
 			o.Shares = nil
 			n.Forward(&o)
+			adjacency(n, &s, &o)
 			for i, want := range double(s, p, &o, &n.Graph) {
 				if !(math.Abs(float64(n.Bids[i])-want) <= 1e-5*(1+math.Abs(want))) {
 					t.Errorf("%s, %s, %+v without coalitions: bid %d is %v, want %v", s.Attention, s.Graph, c, i, n.Bids[i], want)

@@ -35,10 +35,11 @@ type Net struct {
 	payoffs     []float32
 	active      []bool // whether each server is in any coalition
 	buf         coordgraph.PayoffScratch[float32]
+	together
 
 	// Bids are the learned parts of the candidates' logits, [candidates].
 	Bids []float32
-	// Graph links the servers of coalitions; it has no edges if Shape.Graph is none.
+	// Graph links the servers of coalitions, or the candidates if Shape.Joint; it has no edges if Shape.Graph is none.
 	Graph coordgraph.Graph[float32]
 }
 
@@ -59,18 +60,25 @@ func NewNet(s Shape, p Params) *Net {
 	return &Net{shape: s, params: p, linears: map[string]*linear{}, blocks: map[string]*block{}}
 }
 
-// Forward computes Bids and Graph for the observation.
+// Forward computes Bids and, unless Shape.Joint, Graph for the observation. The observation must not change before the last use of
+// After, and of Adjacency, that is about it.
 func (n *Net) Forward(o *Observation) {
-	for len(n.ones) < max(o.Servers, o.Jobs, n.shape.Inducing) {
+	for len(n.ones) < max(o.Servers, o.Jobs, o.Candidates, n.shape.Inducing) {
 		n.ones = append(n.ones, 1)
 	}
 	n.obs = o
 	n.coalitions(o)
 	if n.shape.Graph == GraphNone {
-		coordgraph.SelectRandom(&n.Graph, o.Servers, n.active, 0)
+		coordgraph.SelectRandom(&n.Graph, n.shape.Nodes(o), nil, 0)
 	}
+	n.linked = false
 	n.Bids = Walk(&n.shape, Layers[[]float32](forward{n}))
-	n.obs = nil
+}
+
+// Adjacency fills dst with the edges of the coordination graph for the last observation, see coordgraph.Graph.Adjacency.
+func (n *Net) Adjacency(dst []float32) {
+	n.link()
+	n.Graph.Adjacency(dst)
 }
 
 // coalitions reads from an observation which servers and which job each candidate is about.
@@ -88,4 +96,4 @@ func (n *Net) coalitions(o *Observation) {
 	}
 }
 
-func sized(buf []float32, n int) []float32 { return slices.Grow(buf[:0], n)[:n] }
+func sized[T any](buf []T, n int) []T { return slices.Grow(buf[:0], n)[:n] }

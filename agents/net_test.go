@@ -15,7 +15,7 @@ import (
 )
 
 func TestForwardAllocatesNothing(t *testing.T) {
-	for _, size := range variants() {
+	for _, size := range append(variants(), joint()...) {
 		s, p := policy(t, size, 1, 0.3)
 		n := agents.NewNet(s, p)
 		list := []agents.Observation{random(&s, 300, 32, 8, 1), random(&s, 16, 0, 3, 2), random(&s, 64, 48, 20, 3)}
@@ -34,7 +34,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 // TestUntrainedBidsAreZero checks that an untrained network bids exactly 0 for any observation, so that the prior decides.
 func TestUntrainedBidsAreZero(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.SampledFrom(variants()).Draw(t, "size")
+		size := rapid.SampledFrom(append(variants(), joint()...)).Draw(t, "size")
 		s, err := agents.NewShape(12, 9, 14, 5, size)
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +64,17 @@ func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates
 	move(c.Server, o.Server, servers, s.Server)
 	move(c.Job, o.Job, jobs, s.Job)
 	move(c.Candidate, o.Candidate, candidates, s.Candidate)
+	if s.Joint {
+		for i, from := range servers {
+			c.Rack[i], c.Type[i] = o.Rack[from], o.Type[from]
+		}
+		for i, from := range jobs {
+			c.Tenant[i] = o.Tenant[from]
+		}
+		for i, k := range o.Taken {
+			c.Taken[i] = int32(slices.Index(candidates, int(k)))
+		}
+	}
 	for i, from := range candidates {
 		c.Of[i] = -1
 		if k := o.Of[from]; k >= 0 {
@@ -85,7 +96,7 @@ func rearrange(s *agents.Shape, o *agents.Observation, servers, jobs, candidates
 // TestOrderDoesNotMatter checks that bids and neighbours do not depend on the order of servers, jobs and candidates.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.SampledFrom(variants()).Draw(t, "size")
+		size := rapid.SampledFrom(append(variants(), joint()...)).Draw(t, "size")
 		seed := rapid.Uint64().Draw(t, "seed")
 		s, err := agents.NewShape(12, 9, 14, 5, size)
 		if err != nil {
@@ -101,8 +112,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		o := random(&s, rapid.IntRange(1, 40).Draw(t, "servers"), rapid.IntRange(0, 20).Draw(t, "jobs"),
 			rapid.IntRange(1, 12).Draw(t, "candidates"), seed)
 		servers, jobs, candidates := r.Perm(o.Servers), r.Perm(o.Jobs), r.Perm(o.Candidates)
-		if s.Graph == agents.GraphRandom { // GraphRandom depends on the servers' numbers
-			slices.Sort(servers)
+		nodes := servers
+		if s.Joint { // the first candidate is the prior's own
+			at := slices.Index(candidates, 0)
+			candidates[0], candidates[at] = 0, candidates[0]
+			nodes = candidates
+		}
+		if s.Graph == agents.GraphRandom { // GraphRandom depends on the numbers of the nodes
+			slices.Sort(nodes)
 		}
 		moved := rearrange(&s, &o, servers, jobs, candidates)
 		a, b := agents.NewNet(s, p), agents.NewNet(s, p)
@@ -113,15 +130,17 @@ func TestOrderDoesNotMatter(t *testing.T) {
 				t.Fatalf("bid of candidate %d is %v, want %v", from, got, want)
 			}
 		}
-		for i, from := range servers {
+		adjacency(a, &s, &o)
+		adjacency(b, &s, &moved)
+		for i, from := range nodes {
 			to := b.Graph.Neighbours(i)
 			var was []int32
 			for _, j := range to {
-				was = append(was, int32(servers[j]))
+				was = append(was, int32(nodes[j]))
 			}
 			slices.Sort(was)
 			if want := a.Graph.Neighbours(from); !slices.Equal(was, want) {
-				t.Fatalf("server %d has neighbours %v, want %v", from, was, want)
+				t.Fatalf("node %d has neighbours %v, want %v", from, was, want)
 			}
 		}
 	})

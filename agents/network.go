@@ -24,6 +24,7 @@ const (
 	Servers Set = iota
 	Jobs
 	Inducing // the learned points through which servers attend to servers
+	Candidates
 )
 
 // Layers are the operations of the network. V is a table with one row for each element of a set: numbers in the forward pass, a
@@ -48,6 +49,9 @@ type Layers[V any] interface {
 	// Payoffs returns the payoff of each candidate's coalition: the servers that take part in it. projection computes the servers'
 	// factors, and weight names the weights of the factors: see coordgraph.Payoff.
 	Payoffs(servers V, projection *Linear, weight string) V
+	// Together returns, for each candidate, the sum of its payoffs with those that were carried out before it at this decision.
+	// projection computes the candidates' factors, and weights names the weights of the factors by Tie.
+	Together(candidates V, projection *Linear, weights *[Ties]string) V
 	// Add returns x + y.
 	Add(x, y V) V
 }
@@ -64,11 +68,15 @@ var (
 	jobLayer       = Linear{"job.w", "job.b", true}
 	candidateLayer = Linear{"offer.w", "offer.b", true}
 	pairLayer      = Linear{"pair.w", "pair.b", false}
+	tieLayer       = Linear{"tie.w", "tie.b", false}
+	tieWeights     = [Ties]string{"tie.server", "tie.rack", "tie.type", "tie.tenant", "tie.any"}
 
 	jobsToServers     = attending("jobs_to_servers", Servers, ReferenceServers)
 	serversToJobs     = attending("servers_to_jobs", Jobs, 0)
 	inducingToServers = attending("inducing_to_servers", Servers, ReferenceServers)
 	serversToInducing = attending("servers_to_inducing", Inducing, 0)
+
+	candidatesToCandidates = attending("candidates_to_candidates", Candidates, 0)
 )
 
 func attending(name string, keys Set, reference int) *Block {
@@ -84,9 +92,16 @@ func attending(name string, keys Set, reference int) *Block {
 func Walk[V any](s *Shape, l Layers[V]) V {
 	h, y := l.Linear(l.Rows(Servers), &serverLayer), l.Linear(l.Rows(Jobs), &jobLayer)
 	h, y = exchange(s, l, h, y)
-	bids := l.Bids(l.Linear(l.Readout(h, y), &candidateLayer), bidWeight)
-	if s.Graph == GraphNone {
+	e := l.Linear(l.Readout(h, y), &candidateLayer)
+	if s.Joint && s.Attention == Attend {
+		e = update(l, e, e, candidatesToCandidates)
+	}
+	bids := l.Bids(e, bidWeight)
+	switch {
+	case s.Graph == GraphNone:
 		return bids
+	case s.Joint:
+		return l.Add(bids, l.Together(e, &tieLayer, &tieWeights))
 	}
 	return l.Add(bids, l.Payoffs(h, &pairLayer, pairWeight))
 }

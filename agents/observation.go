@@ -3,6 +3,7 @@ package agents
 import (
 	"slices"
 
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 )
 
@@ -15,6 +16,12 @@ type Observation struct {
 	Candidate                 []float32 // [Candidates][Shape.Candidate]
 	Shares                    []Share   // ascending by candidate, then server; the weights of a candidate with servers sum to 1
 	Of                        []int32   // [Candidates] row in Job of each candidate's job, -1 for none
+
+	// What ties candidates together. Equal numbers stand for the same rack, GPU type or tenant, 0 for none; a nil list contains
+	// zeros.
+	Rack, Type []int32 // [Servers]
+	Tenant     []int32 // [Jobs]
+	Taken      []int32 // the candidates that were carried out already at this decision, in this order
 }
 
 // Share is the part of one server in a candidate's coalition.
@@ -28,6 +35,7 @@ func (o *Observation) Clone() Observation {
 	c := *o
 	c.Server, c.Job, c.Candidate = slices.Clone(o.Server), slices.Clone(o.Job), slices.Clone(o.Candidate)
 	c.Shares, c.Of = slices.Clone(o.Shares), slices.Clone(o.Of)
+	c.Rack, c.Type, c.Tenant, c.Taken = slices.Clone(o.Rack), slices.Clone(o.Type), slices.Clone(o.Tenant), slices.Clone(o.Taken)
 	return c
 }
 
@@ -59,4 +67,33 @@ func (o *Observation) fill(r *game.Round, places []int) {
 			o.Shares = append(o.Shares, Share{int32(at), s.Server, s.Weight})
 		}
 	}
+	o.Taken = o.Taken[:0]
+}
+
+// tie reads what ties candidates together.
+func (o *Observation) tie(v *cluster.View, r *game.Round, types, tenants *numbers) {
+	o.Rack, o.Type, o.Tenant = o.Rack[:0], o.Type[:0], o.Tenant[:0]
+	types.names, tenants.names = types.names[:0], tenants.names[:0]
+	for i := range o.Servers {
+		server := v.Server(cluster.ServerID(i))
+		o.Rack, o.Type = append(o.Rack, server.Rack), append(o.Type, types.of(server.GPUType))
+	}
+	for _, id := range r.Ids {
+		o.Tenant = append(o.Tenant, tenants.of(v.Spec(id).Tenant))
+	}
+}
+
+// numbers gives names the numbers 1, 2 and so on, in the order in which they first occur, and "" the number 0.
+type numbers struct{ names []string }
+
+func (n *numbers) of(name string) int32 {
+	if name == "" {
+		return 0
+	}
+	i := slices.Index(n.names, name)
+	if i < 0 {
+		i = len(n.names)
+		n.names = append(n.names, name)
+	}
+	return int32(i + 1)
 }

@@ -103,6 +103,62 @@ func TestONNXEqualsForward(t *testing.T) {
 	}
 }
 
+// TestONNXOfJointNetworks checks that ONNX Runtime gives the bids before any candidate was carried out, and factors from which
+// the payoffs follow as in the forward pass.
+func TestONNXOfJointNetworks(t *testing.T) {
+	for _, size := range joint() {
+		t.Run(fmt.Sprint(size.Attention, " ", size.Graph), func(t *testing.T) {
+			n, s, session := model(t, size, 0.2)
+			_, p := policy(t, size, 1, 0.2)
+			for seed := range uint64(5) {
+				o := random(&s, 16, 8, 12, seed)
+				taken := o.Taken
+				o.Taken = nil
+				n.Forward(&o)
+				bids, _ := session.Run(feeds(&s, &o), "bids")
+				for i, want := range n.Bids {
+					if math.Abs(bids[i]-float64(want)) > 1e-5*(1+math.Abs(float64(want))) {
+						t.Fatalf("bid %d is %v, want %v", i, bids[i], want)
+					}
+				}
+				if s.Graph == agents.GraphNone {
+					continue
+				}
+				factors, dims := session.Run(feeds(&s, &o), "factors")
+				if len(dims) != 2 || dims[0] != o.Candidates || dims[1] != s.Rank {
+					t.Fatalf("factors are %v, want [%d %d]", dims, o.Candidates, s.Rank)
+				}
+				edges := make([]float32, o.Candidates*o.Candidates)
+				n.Adjacency(edges)
+				n.After(taken)
+				for i, want := range n.Bids {
+					got := bids[i] + paid(&s, p, &o, factors, edges, taken, i)
+					if math.Abs(got-float64(want)) > 1e-4*(1+math.Abs(float64(want))) {
+						t.Fatalf("bid %d after %v is %v, want %v", i, taken, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// paid returns the payoffs of candidate i with those that were carried out, from the factors of a model.
+func paid(s *agents.Shape, p agents.Params, o *agents.Observation, factors []float64, edges []float32, taken []int32, i int) (sum float64) {
+	for _, k := range taken {
+		if edges[i*o.Candidates+int(k)] == 0 {
+			continue
+		}
+		strengths := tied(o, i, int(k))
+		for tie, name := range []string{"server", "rack", "type", "tenant", "any"} {
+			w := p[slices.IndexFunc(p, func(q agents.Param) bool { return q.Name == "tie."+name })].Data
+			for r := range s.Rank {
+				sum += strengths[tie] * float64(w[r]) * factors[i*s.Rank+r] * factors[int(k)*s.Rank+r]
+			}
+		}
+	}
+	return sum
+}
+
 // members returns the number of servers in any coalition.
 func members(o *agents.Observation) int {
 	seen := map[int32]bool{}

@@ -47,7 +47,11 @@ func Layout(s Shape) Params {
 	linear(&serverLayer, s.Server, d)
 	linear(&jobLayer, s.Job, d)
 	add(inducingPoints, unit, s.Inducing, d)
-	for _, b := range []*Block{jobsToServers, serversToJobs, inducingToServers, serversToInducing} {
+	blocks := []*Block{jobsToServers, serversToJobs, inducingToServers, serversToInducing}
+	if s.Joint {
+		blocks = append(blocks, candidatesToCandidates)
+	}
+	for _, b := range blocks {
 		for _, l := range []*Linear{&b.Query, &b.Key, &b.Value, &b.Out} {
 			linear(l, d, d)
 		}
@@ -59,8 +63,15 @@ func Layout(s Shape) Params {
 	// The last layers start at zero, so that all bids are exactly 0. They have no bias, because it would add the same to all
 	// candidates.
 	add(bidWeight, zeros, m, 1)
-	linear(&pairLayer, d, s.Rank)
-	add(pairWeight, zeros, s.Rank)
+	if !s.Joint {
+		linear(&pairLayer, d, s.Rank)
+		add(pairWeight, zeros, s.Rank)
+		return p
+	}
+	linear(&tieLayer, m, s.Rank)
+	for _, name := range tieWeights {
+		add(name, zeros, s.Rank)
+	}
 	return p
 }
 

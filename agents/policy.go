@@ -168,7 +168,7 @@ func (p *Policy) PlayOn() *candidates.Guard {
 func (p *Policy) Digest() string {
 	h := sha256.New()
 	// JSON separates the fields. Neither JSON nor a hash returns an error for finite numbers.
-	all := []any{network, p.Shape, p.Window, p.Prior, p.Margin, p.Range}
+	all := []any{p.Shape.network(), p.Shape, p.Window, p.Prior, p.Margin, p.Range}
 	if p.Encoder != "" {
 		all = append(all, p.Encoder)
 	}

@@ -40,6 +40,8 @@ type Shape struct {
 	Inducing    int    // number of points through which servers attend to servers
 	Attention   string // how servers exchange information
 	Graph       string // which members of coalitions are neighbours
+	// Joint makes the graph one over candidates: which of them pay together. One forward pass then serves a whole decision.
+	Joint bool `json:",omitempty"`
 }
 
 // Size is the part of a Shape that a user may choose; the rest follows from the observations.
@@ -52,6 +54,7 @@ type Size struct {
 	Inducing  int    `yaml:"inducing"`
 	Attention string `yaml:"attention"` // empty means attend
 	Graph     string `yaml:"graph"`     // empty means dynamic
+	Joint     bool   `yaml:"joint,omitempty"`
 }
 
 // DefaultSize is small enough to train on two cores.
@@ -71,7 +74,7 @@ func NewShape(server, job, candidate, global int, size Size) (Shape, error) {
 	s := Shape{
 		Server: server + global, Job: job + global, Candidate: candidate,
 		Width: size.Width, Heads: size.Heads, Hidden: size.Hidden, Rank: size.Rank, Kappa: size.Kappa, Inducing: size.Inducing,
-		Attention: cmp.Or(size.Attention, Attend), Graph: cmp.Or(size.Graph, GraphDynamic),
+		Attention: cmp.Or(size.Attention, Attend), Graph: cmp.Or(size.Graph, GraphDynamic), Joint: size.Joint,
 	}
 	return s, s.Validate()
 }
@@ -99,6 +102,9 @@ func (s *Shape) Validate() error {
 	if s.Width%s.Heads != 0 {
 		return fmt.Errorf("network width: %d, want a multiple of the %d heads", s.Width, s.Heads)
 	}
+	if s.Joint && s.Hidden != s.Width {
+		return fmt.Errorf("network hidden: %d, want the width %d where candidates attend to each other", s.Hidden, s.Width)
+	}
 	for _, f := range []struct {
 		name, value string
 		want        []string
@@ -112,3 +118,11 @@ func (s *Shape) Validate() error {
 
 // row returns the width of the hidden layer's input for a candidate: see Net.
 func (s *Shape) row() int { return 4*s.Width + s.Candidate }
+
+// Nodes returns the number of nodes that the coordination graph has for an observation.
+func (s *Shape) Nodes(o *Observation) int {
+	if s.Joint {
+		return o.Candidates
+	}
+	return o.Servers
+}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/clustergym/clustergym/attention"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -21,8 +22,13 @@ type Player struct {
 	record  func(*cluster.Txn, *Choice) error
 	obs     Observation
 	prior   []float32
-	places  []int // indices into the round's list of the candidates that can be named
+	places  []int // indices into the round's list of the candidates that the network sees
 	list    []candidates.Candidate
+	gone    []bool // parallel to places: whether the candidate can no longer be named
+	named   int    // the candidate named in the round before
+	types   numbers
+	tenants numbers
+	strange bool // whether the observation is too far outside the policy's range
 }
 
 var _ game.Player = (*Player)(nil)
@@ -53,7 +59,8 @@ func (b *Player) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice
 // and are valid only during the call that receives the choice.
 type Choice struct {
 	Observation *Observation
-	List        []candidates.Candidate // the prior's own first; without candidates that are gone
+	List        []candidates.Candidate // the prior's own first; without candidates that are gone, unless Shape.Joint
+	Gone        []bool                 // [candidates] which can no longer be taken
 	Prior       []float32              // [candidates] the parts of the logits that are not learned
 	Bids        []float32              // [candidates]
 	Adjacent    func(dst []float32)
@@ -64,33 +71,63 @@ type Choice struct {
 // Act implements game.Player.
 func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error {
 	p := b.policy
-	b.places, b.list = b.places[:0], b.list[:0]
-	for k := range r.List {
-		if k == 0 || !r.List[k].Gone {
-			b.places, b.list = append(b.places, k), append(b.list, r.List[k])
-		}
+	if p.Shape.Joint && r.Later {
+		b.again(r)
+	} else {
+		b.see(tx, r)
 	}
-	b.obs.fill(r, b.places)
-	b.net.Forward(&b.obs)
 	b.prior = sized(b.prior, len(b.places))
 	for i := range b.prior {
 		b.prior[i] = -float32(p.Margin)
+		if b.gone[i] {
+			b.prior[i] = attention.Masked
+		}
 	}
 	usual := slices.Index(b.places, int(r.Prior)-1)
 	b.prior[usual] = 0
-	if b.draw == nil && p.Range.Outside(&p.Shape, &b.obs) > outOfDistribution {
+	if b.strange && b.draw == nil {
 		clear(b.net.Bids)
 		b.outside++
 	}
 	action, logProb := b.decide(usual)
+	b.named = action
 	r.Unanimous(game.Action(b.places[action]+1), joint)
 	if b.record == nil {
 		return nil
 	}
 	return b.record(tx, &Choice{
-		Observation: &b.obs, List: b.list, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Graph.Adjacency, Action: action,
+		Observation: &b.obs, List: b.list, Gone: b.gone, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Adjacency, Action: action,
 		LogProb: logProb,
 	})
+}
+
+// see bids for the candidates of a round.
+func (b *Player) see(tx *cluster.Txn, r *game.Round) {
+	p := b.policy
+	b.places, b.list, b.gone = b.places[:0], b.list[:0], b.gone[:0]
+	for k := range r.List {
+		if k == 0 || !r.List[k].Gone || p.Shape.Joint {
+			b.places, b.list, b.gone = append(b.places, k), append(b.list, r.List[k]), append(b.gone, k > 0 && r.List[k].Gone)
+		}
+	}
+	b.obs.fill(r, b.places)
+	if p.Shape.Joint {
+		b.obs.tie(tx.View(), r, &b.types, &b.tenants)
+	}
+	b.net.Forward(&b.obs)
+	b.strange = p.Range.Outside(&p.Shape, &b.obs) > outOfDistribution
+}
+
+// again bids for the candidates that are left of a list, after the one named last was carried out, without another forward pass.
+func (b *Player) again(r *game.Round) {
+	copy(b.list, r.List)
+	for k := range b.gone {
+		b.gone[k] = k > 0 && r.List[k].Gone
+	}
+	if b.gone[b.named] {
+		b.obs.Taken = append(b.obs.Taken, int32(b.named))
+	}
+	b.net.After(b.obs.Taken)
 }
 
 // decide returns a candidate and its log-probability. Without draw it is the candidate with the highest logit; on a tie it

@@ -211,11 +211,13 @@ func TestTeamInEnvironment(t *testing.T) {
 // with any weights.
 func TestTeamOverWideLists(t *testing.T) {
 	taken := map[candidates.Kind]int{}
+	after := 0 // choices after which others were made at the same decision
 	for seed, name := range priors {
 		design := agents.Design{
 			Name: "wide", Window: 16, Prior: name, Wide: agents.Wide{Items: 30, Rivals: []string{"fifo", "a-srpt"}}, Margin: 1,
 			Size: agents.DefaultSize(),
 		}
+		design.Size.Joint = seed%2 == 0
 		p, err := design.Make(func(s agents.Shape) (agents.Params, error) {
 			return agents.Init(s, rand.New(rand.NewPCG(uint64(seed), 2))), nil
 		})
@@ -231,11 +233,18 @@ func TestTeamOverWideLists(t *testing.T) {
 		team := agents.NewTeam(p)
 		team.Explore(rand.New(rand.NewPCG(uint64(seed), 4)), func(tx *cluster.Txn, c *agents.Choice) error {
 			taken[c.List[c.Action].Kind]++
+			after += len(c.Observation.Taken)
+			if c.Gone[c.Action] {
+				t.Errorf("%s: chose a candidate that is gone", name)
+			}
 			return nil
 		})
 		if got := text(t, play(t, c, jobs, team)); bytes.Equal(got, want) {
 			t.Errorf("%s: the team is its prior", name)
 		}
+	}
+	if after == 0 {
+		t.Error("no team chose a second candidate after one forward pass")
 	}
 	for _, kind := range []candidates.Kind{candidates.Rival, candidates.Begin, candidates.Reserve, candidates.Preempt} {
 		if taken[kind] == 0 {

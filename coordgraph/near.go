@@ -52,6 +52,22 @@ func SelectNear[T kernel.Float](dst *Graph[T], p []T, width int, active []bool, 
 	dst.join()
 }
 
+// SelectBy fills dst with the graph in which each of n agents selects the kappa others with the highest score, on a tie the lower
+// index; two agents are linked if either selects the other. A score that is NaN is never selected. The cost is quadratic in n.
+func SelectBy[T kernel.Float](dst *Graph[T], n, kappa int, score func(i, j int) T) {
+	dst.Agents, dst.edges = n, dst.edges[:0]
+	for i := range n {
+		dst.best.reset(kappa)
+		for j := range n {
+			if j != i {
+				dst.best.add(int32(j), score(i, j))
+			}
+		}
+		dst.link(i)
+	}
+	dst.join()
+}
+
 // partners lists in near, ascending, the agents that others may select.
 func (g *Graph[T]) partners(p []T, width int, active []bool, kappa int) {
 	g.near = g.near[:0]

@@ -36,6 +36,9 @@ type Config struct {
 	Learner string `yaml:"learner"`
 	// Label is the fraction of decisions to label, 0 to 1.
 	Label float64 `yaml:"label"`
+	// Pairs is the fraction of labelled decisions that are labelled once more after a drawn candidate, if Size.Joint: they show what
+	// candidates are worth together.
+	Pairs float64 `yaml:"pairs,omitempty"`
 	// Explore controls how often the prior departs from its own choice while labels are gathered: it takes each other candidate
 	// exp(-Explore) times as often as its own.
 	Explore float64 `yaml:"explore"`
@@ -136,7 +139,7 @@ func (c *Config) Validate() error {
 		{"rate", c.Rate, 1, false}, {"clip", c.Clip, 1, false}, {"entropy", c.Entropy, 10, true},
 		{"max_kl", c.MaxKL, 100, false}, {"max_norm", c.MaxNorm, 1e6, false}, {"memory", c.Memory.Hours(), math.MaxFloat64, false},
 		{"credit", c.Credit.Hours(), math.MaxFloat64, false}, {"label", c.Label, 1, true}, {"margin", c.Margin, 1e6, true},
-		{"explore", c.Explore, 1e6, true},
+		{"explore", c.Explore, 1e6, true}, {"pairs", c.Pairs, 1, true},
 	} {
 		if !(f.x > 0 || f.zero && f.x == 0) || f.x > f.top {
 			least := "above 0"
@@ -157,6 +160,10 @@ func (c *Config) Validate() error {
 	}
 	if c.Candidates < 0 || c.Candidates > 1<<10 {
 		return fmt.Errorf("train.candidates: %d, want 0 to %d", c.Candidates, 1<<10)
+	}
+	if c.Size.Joint && c.Candidates == 0 || c.Pairs > 0 && !c.Size.Joint {
+		return fmt.Errorf("train.size.joint: %t with train.candidates %d and train.pairs %v, want joint decisions with more than 0"+
+			" candidates, and pairs only with them", c.Size.Joint, c.Candidates, c.Pairs)
 	}
 	if c.Rivals != "" && c.Candidates == 0 {
 		return fmt.Errorf("train.rivals: %q without train.candidates, want both or none", c.Rivals)

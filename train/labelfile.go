@@ -21,8 +21,12 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	var counts, of, shares []int64
 	var server, job, offer, weights, prior []float32
 	var saved []float64
+	var tied tied
 	for i := range samples {
 		o := samples[i].Observation
+		if s.Joint {
+			tied.add(&samples[i])
+		}
 		counts = append(counts, int64(o.Servers), int64(o.Jobs), int64(o.Candidates), int64(len(o.Shares)))
 		server, job, offer = append(server, o.Server...), append(job, o.Job...), append(offer, o.Candidate...)
 		for k := range o.Candidates {
@@ -33,7 +37,7 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 		}
 		prior, saved = append(prior, samples[i].Prior...), append(saved, samples[i].Saved...)
 	}
-	return []checkpoints.Tensor{
+	return append(tied.tensors(), []checkpoints.Tensor{
 		{Name: "counts", Shape: []int{len(samples), 4}, Data: counts},
 		{Name: "server", Shape: []int{len(server) / s.Server, s.Server}, Data: server},
 		{Name: "job", Shape: []int{len(job) / s.Job, s.Job}, Data: job},
@@ -43,7 +47,7 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 		{Name: "share_weights", Shape: []int{len(weights)}, Data: weights},
 		{Name: "prior", Shape: []int{len(prior)}, Data: prior},
 		{Name: "saved", Shape: []int{len(saved)}, Data: saved},
-	}
+	}...)
 }
 
 // write stores the choices of a window atomically.
@@ -99,6 +103,10 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 	offer, of := take[float32](&t, "offer", sum[2], s.Candidate), take[int64](&t, "job_of_offer", sum[2])
 	shares, weights := take[int64](&t, "shares", sum[3], 2), take[float32](&t, "share_weights", sum[3])
 	prior, saved := take[float32](&t, "prior", sum[2]), take[float64](&t, "saved", sum[2])
+	var tied tied
+	if s.Joint {
+		tied.take(&t, len(counts)/4, sum)
+	}
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -122,6 +130,11 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 			o.Shares = append(o.Shares, agents.Share{Candidate: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
 		}
 		samples = append(samples, learn.Sample{Observation: o, Prior: cut(&prior, offers), Saved: cut(&saved, offers)})
+		if s.Joint {
+			if err := tied.cut(&samples[len(samples)-1]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return samples, nil
 }

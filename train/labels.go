@@ -73,10 +73,14 @@ func labelsKey(cfg *Config, prior, digest string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal([]any{
+	all := []any{
 		"labels-2", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Reward,
 		cfg.Candidates, cfg.Rivals, digest,
-	})
+	}
+	if cfg.Size.Joint {
+		all = append(all, "joint", cfg.Pairs)
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("identify labels: %w", err)
 	}
@@ -172,7 +176,11 @@ func (l *labels) player(n int) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
+	g, err := newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
+	if err == nil {
+		g.pairs = l.cfg.Pairs
+	}
+	return g, err
 }
 
 // lasting is the horizon of labels in units of memory: after that time, the discount leaves less than a three-thousandth.

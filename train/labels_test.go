@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -183,6 +184,68 @@ func TestLabelFilesRoundTrip(t *testing.T) {
 			if !reflect.DeepEqual(got[i], want) {
 				t.Fatalf("sample %d: %+v, want %+v", i, got[i], want)
 			}
+		}
+	}
+}
+
+// TestJointLabels checks that labels after another candidate show what candidates are worth together, are read back bit by bit and
+// are refused if they name candidates that are none.
+func TestJointLabels(t *testing.T) {
+	design := agents.Design{Name: "joint", Window: 6, Prior: "sjfskip", Wide: agents.Wide{Items: 12}, Margin: 1, Size: agents.DefaultSize()}
+	design.Size.Joint = true
+	p, err := design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, rand.New(rand.NewPCG(1, 1))), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(80, 2)}
+	g, err := newPlayer(p, episode, flow(time.Hour), 1, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.pairs = 0.5
+	if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	samples := g.out.samples
+	for i := range samples {
+		samples[i].Action, samples[i].LogProb = 0, 0
+	}
+	pairs, together := 0, 0
+	for i, s := range samples {
+		if i == 0 || len(s.Taken) != len(samples[i-1].Taken)+1 || !slices.Equal(s.Candidate, samples[i-1].Candidate) {
+			continue
+		}
+		pairs++
+		first, single := s.Taken[len(s.Taken)-1], samples[i-1]
+		if !s.Gone[first] || s.Saved[first] != 0 || s.Gone[0] {
+			t.Fatalf("sample %d after candidate %d: gone %v", i, first, s.Gone)
+		}
+		for k := range s.Saved {
+			if !s.Gone[k] && math.Abs(s.Saved[k]-single.Saved[k]) > 1e-9 {
+				together++
+			}
+		}
+	}
+	if pairs < 10 || together == 0 {
+		t.Errorf("%d samples after another candidate, %d labels that it changed", pairs, together)
+	}
+	got, err := unrow(&p.Shape, rows(&p.Shape, samples))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if !reflect.DeepEqual(got[i].Saved, samples[i].Saved) || !slices.Equal(got[i].Taken, samples[i].Taken) ||
+			!slices.Equal(got[i].Gone, samples[i].Gone) || !slices.Equal(got[i].Rack, samples[i].Rack) ||
+			!slices.Equal(got[i].Type, samples[i].Type) || !slices.Equal(got[i].Tenant, samples[i].Tenant) {
+			t.Fatalf("sample %d: %+v, want %+v", i, got[i], samples[i])
+		}
+	}
+	for _, wrong := range []int64{-1, 0, 99} {
+		tensors := rows(&p.Shape, samples)
+		at := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == "taken" })
+		tensors[at].Data.([]int64)[0] = wrong
+		if _, err := unrow(&p.Shape, tensors); err == nil || !strings.Contains(err.Error(), "was taken") {
+			t.Errorf("taken %d: error %v", wrong, err)
 		}
 	}
 }

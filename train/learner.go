@@ -133,8 +133,9 @@ func (l *learner) connect(samples []learn.Sample) {
 			for i := w; i < len(samples); i += len(l.machines) {
 				s := &samples[i]
 				net.Forward(s.Observation)
-				s.Adjacent = make([]float32, s.Servers*s.Servers)
-				net.Graph.Adjacency(s.Adjacent)
+				nodes := l.shape.Nodes(s.Observation)
+				s.Adjacent = make([]float32, nodes*nodes)
+				net.Adjacency(s.Adjacent)
 			}
 		})
 	}

@@ -139,8 +139,17 @@ func TestOwnEncoderAndReward(t *testing.T) {
 
 // TestTrainOverWideLists checks that training with wide lists and rivals works, and that the bundle records the same lists.
 func TestTrainOverWideLists(t *testing.T) {
+	for _, joint := range []bool{false, true} {
+		trainWide(t, joint)
+	}
+}
+
+func trainWide(t *testing.T, joint bool) {
 	cfg, opt := tiny(t)
 	cfg.Candidates, cfg.Rivals, cfg.Updates, cfg.Expert = 12, "fifo,las", 2, 1
+	if joint {
+		cfg.Size.Joint, cfg.Size.Hidden, cfg.Pairs = true, cfg.Size.Width, 0.5
+	}
 	p := mustRun(t, cfg, opt)
 	dir := filepath.Join(t.TempDir(), "policy")
 	if err := export.Save(dir, p, "now", checkpoints.Provenance{}, nil); err != nil {

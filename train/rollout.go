@@ -44,6 +44,7 @@ type player struct {
 	policy *agents.Policy
 	team   *agents.Player
 	label  float64       // fraction of decisions to label; negative: see newPlayer
+	pairs  float64       // fraction of those that are also labelled after another candidate
 	until  time.Duration // how long after a decision its consequences are simulated
 	draw   *rand.Rand
 	env    *env.Cluster
@@ -128,32 +129,88 @@ func (g *player) record(c *agents.Choice) error {
 	}
 	o := c.Observation.Clone()
 	s := learn.Sample{Observation: &o, Prior: slices.Clone(c.Prior), Action: c.Action, LogProb: c.LogProb}
-	if g.label < 0 && g.policy.Shape.Graph != agents.GraphNone {
-		s.Adjacent = make([]float32, o.Servers*o.Servers)
+	if slices.Contains(c.Gone, true) {
+		s.Gone = slices.Clone(c.Gone)
+	}
+	if shape := &g.policy.Shape; g.label < 0 && shape.Graph != agents.GraphNone {
+		nodes := shape.Nodes(&o)
+		s.Adjacent = make([]float32, nodes*nodes)
 		c.Adjacent(s.Adjacent)
 	}
 	if g.label >= 0 {
-		s.Saved = make([]float64, len(c.List))
-		for i := 1; i < len(c.List); i++ {
-			cost, err := g.cost(&c.List[i])
-			if err != nil {
-				return err
-			}
-			s.Saved[i] = value - cost
+		if err := g.save(&s, c.List, value); err != nil {
+			return err
 		}
 	}
 	g.out.samples = append(g.out.samples, s)
 	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value})
+	if g.label >= 0 && g.policy.Shape.Joint && g.draw.Float64() < g.pairs {
+		return g.recordAfter(c, &s)
+	}
 	return nil
 }
 
-// cost returns the discounted cost, in job-hours, from now on if the candidate is carried out and the prior plays on after it.
-func (g *player) cost(o *candidates.Candidate) (float64, error) {
-	g.env.Fork(&g.fork)
-	if err := o.Apply(g.fork.State().Txn()); err != nil {
-		return 0, err
+// save sets what each candidate saves over the first, which costs value.
+func (g *player) save(s *learn.Sample, list []candidates.Candidate, value float64, before ...*candidates.Candidate) error {
+	s.Saved = make([]float64, len(list))
+	for i := 1; i < len(list); i++ {
+		if s.Gone != nil && s.Gone[i] {
+			continue
+		}
+		cost, err := g.cost(append(before, &list[i])...)
+		switch {
+		case len(before) > 0 && errors.Is(err, cluster.ErrInfeasible):
+			s.Gone[i] = true
+		case err != nil:
+			return err
+		default:
+			s.Saved[i] = value - cost
+		}
 	}
-	g.prior.Commit(o)
+	return nil
+}
+
+// recordAfter stores a second sample about a labelled choice: what each candidate saves after another was carried out, which it
+// draws among those that do something and leave no commitment.
+func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
+	var able []int
+	for i := range c.List {
+		switch k := c.List[i].Kind; {
+		case i == 0 || c.Gone[i] || len(c.List[i].Ops) == 0 || k == candidates.Reserve || k == candidates.Gather || k == candidates.Drop:
+		default:
+			able = append(able, i)
+		}
+	}
+	if len(able) < 2 {
+		return nil
+	}
+	first := able[g.draw.IntN(len(able))]
+	value, err := g.cost(&c.List[first])
+	if err != nil {
+		return err
+	}
+	o := s.Observation.Clone()
+	o.Taken = append(o.Taken, int32(first))
+	after := learn.Sample{Observation: &o, Prior: slices.Clone(s.Prior), Gone: slices.Clone(c.Gone)}
+	after.Gone[first] = true
+	if err := g.save(&after, c.List, value, &c.List[first]); err != nil {
+		return err
+	}
+	g.out.samples = append(g.out.samples, after)
+	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value})
+	return nil
+}
+
+// cost returns the discounted cost, in job-hours, from now on if the candidates are carried out, one after another, and the prior
+// plays on after them.
+func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
+	g.env.Fork(&g.fork)
+	for _, o := range list {
+		if err := o.Apply(g.fork.State().Txn()); err != nil {
+			return 0, err
+		}
+		g.prior.Commit(o)
+	}
 	return g.costOf(&g.fork, g.prior, g.until)
 }
 

@@ -112,6 +112,17 @@ func (a *actor) Readout(servers, jobs string) string {
 		a.op("Expand", means, a.concat(0, a.size(a.candidate), a.whole(1))), a.candidate)
 }
 
+// Together makes the candidates' factors an output, from which Observation.Together and the metadata give payoffs: the edges of the
+// graph change with every candidate that is carried out.
+func (a *actor) Together(candidates string, projection *agents.Linear, weights *[agents.Ties]string) string {
+	a.Output(a.Rename(a.Linear(candidates, projection), onnxFactors), onnx.Float, onnx.Dim{Name: onnxCandidates},
+		onnx.Dim{Size: a.shape.Rank})
+	for _, name := range weights {
+		a.param(name)
+	}
+	return a.number(0)
+}
+
 func (a *actor) Bids(u, weight string) string { return a.op("MatMul", u, a.param(weight)) }
 
 func (a *actor) Add(x, y string) string { return a.op("Add", x, y) }

@@ -22,7 +22,8 @@ const (
 	onnxCandidate = "offer"   // float32 [candidates, Shape.Candidate]
 	onnxWeights   = "weights" // float32 [candidates, servers]: Observation.Shares, 0 elsewhere
 	onnxOf        = "of"      // int64 [candidates], -1 for none
-	onnxBids      = "bids"    // float32 [candidates]
+	onnxBids      = "bids"    // float32 [candidates], before any candidate was carried out
+	onnxFactors   = "factors" // float32 [candidates, Shape.Rank], with Shape.Joint
 
 	onnxServers, onnxJobs, onnxCandidates = "servers", "jobs", "offers"
 )

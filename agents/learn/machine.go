@@ -16,7 +16,8 @@ import (
 // Sample is one choice among candidates and its outcome: a row of a batch.
 type Sample struct {
 	*agents.Observation
-	Adjacent []float32 // [Servers*Servers] the coordination graph, constant for the sample; nil if the shape has none
+	Adjacent []float32 // the coordination graph, constant for the sample, [Servers*Servers]; if Shape.Joint, [Candidates*Candidates]
+	Gone     []bool    // [Candidates] which candidates can no longer be taken; nil: none
 	Prior    []float32 // [Candidates] the parts of the logits that are not learned
 	Saved    []float64 // [Candidates] normalised label: what each candidate saves over the first, which has 0; nil for PPO
 	Action   int       // the candidate taken
@@ -47,6 +48,7 @@ type Machine[T kernel.Float] struct {
 	params                          []*G.Node // in the order of agents.Layout; nil for parameters that the loss does not use
 	logp, cost                      G.Value
 	vm                              G.VM
+	flat                            []float32 // scratch of tie
 }
 
 // inputs are the nodes that a machine fills from a batch.
@@ -56,6 +58,8 @@ type inputs struct {
 	serverMask, jobMask    *G.Node
 	inducingMask           *G.Node // always 1
 	legal, prior           *G.Node
+	shown, single          *G.Node              // with Shape.Joint: which candidates there are, and the coalitions of one candidate each
+	tied                   [agents.Ties]*G.Node // with Shape.Joint: see agents.Observation.Together
 	saved, data            *G.Node
 }
 
@@ -88,7 +92,10 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 		prior: input[T](g, "in.prior", rows, candidates), saved: input[T](g, "in.saved", rows, candidates),
 		data: input[T](g, "in.data", rows, columns),
 	}
-	if s.Graph != agents.GraphNone {
+	switch {
+	case s.Joint:
+		m.joint(g)
+	case s.Graph != agents.GraphNone:
 		m.in.adjacent = input[T](g, "in.adjacent", rows, servers*servers)
 	}
 	if s.Attention == agents.Attend {
@@ -119,6 +126,26 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
 	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
 	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
+}
+
+// joint adds the inputs of shapes with Joint that the network uses.
+func (m *Machine[T]) joint(g *G.ExprGraph) {
+	n := m.candidates
+	if m.shape.Attention == agents.Attend {
+		m.in.shown = input[T](g, "in.shown", m.rows, n)
+	}
+	if m.shape.Graph == agents.GraphNone {
+		return
+	}
+	for k := range m.in.tied {
+		m.in.tied[k] = input[T](g, fmt.Sprintf("in.tied%d", k), m.rows, n*n)
+	}
+	m.in.single = input[T](g, "in.single", m.rows, n*n)
+	for r := range m.rows {
+		for i := range n {
+			slot[T](m.in.single, r, m.rows)[i*n+i] = 1
+		}
+	}
 }
 
 func (m *Machine[T]) finish(g *G.ExprGraph, bids, logits *G.Node) error {
@@ -215,8 +242,17 @@ func (m *Machine[T]) check(s *Sample) error {
 			return fmt.Errorf("%s: %d, want %d to %d", c.name, c.got, c.low, c.most)
 		}
 	}
-	if want := o.Servers * o.Servers; m.in.adjacent != nil && len(s.Adjacent) != want {
+	nodes := m.shape.Nodes(o)
+	if want := nodes * nodes; m.shape.Graph != agents.GraphNone && len(s.Adjacent) != want {
 		return fmt.Errorf("adjacent: %d numbers, want %d", len(s.Adjacent), want)
+	}
+	if s.Gone != nil && (len(s.Gone) != o.Candidates || s.Gone[s.Action]) {
+		return fmt.Errorf("gone: %d flags with action %d, want %d and an action that is not gone", len(s.Gone), s.Action, o.Candidates)
+	}
+	for _, k := range o.Taken {
+		if k < 0 || int(k) >= o.Candidates {
+			return fmt.Errorf("taken: candidate %d of %d", k, o.Candidates)
+		}
 	}
 	if len(s.Saved) != o.Candidates && (m.loss.Kind != PPO || s.Saved != nil) {
 		return fmt.Errorf("saved: %d numbers, want %d", len(s.Saved), o.Candidates)
@@ -226,8 +262,8 @@ func (m *Machine[T]) check(s *Sample) error {
 
 func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 	in := &m.in
-	for _, node := range []*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
-		in.prior, in.saved, in.data} {
+	for _, node := range append([]*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
+		in.prior, in.saved, in.data, in.shown}, in.tied[:]...) {
 		if node != nil {
 			clear(values[T](node))
 		}
@@ -261,6 +297,12 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 			}
 		}
 		fill(legal[:o.Candidates], 1)
+		for i, gone := range s.Gone {
+			if gone {
+				legal[i] = 0
+			}
+		}
+		m.tie(s, r)
 		convert(slot[T](in.prior, r, m.rows), s.Prior)
 		saved := slot[T](in.saved, r, m.rows)
 		for i, v := range s.Saved {
@@ -269,6 +311,29 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 		d := slot[T](in.data, r, m.rows)
 		d[colAction], d[colOld], d[colGain] = T(s.Action), T(s.LogProb), T(s.Gain)
 		d[colWeight], d[colSpread] = T(weight), T(spread)
+	}
+}
+
+// tie fills the inputs of row r that shapes with Joint have.
+func (m *Machine[T]) tie(s *Sample, r int) {
+	o, n := s.Observation, s.Candidates
+	if m.in.shown != nil {
+		fill(slot[T](m.in.shown, r, m.rows)[:n], 1)
+	}
+	if m.in.single == nil {
+		return
+	}
+	m.flat = slices.Grow(m.flat[:0], agents.Ties*n*n)[:agents.Ties*n*n]
+	var by [agents.Ties][]float32
+	for k := range by {
+		by[k] = m.flat[k*n*n : (k+1)*n*n]
+	}
+	o.Together(s.Adjacent, &by)
+	for k := range by {
+		to := slot[T](m.in.tied[k], r, m.rows)
+		for i := range n {
+			convert(to[i*m.candidates:], by[k][i*n:(i+1)*n])
+		}
 	}
 }
 

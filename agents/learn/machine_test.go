@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/attention"
 )
 
 // tiny returns a size whose gradients can be checked quickly.
@@ -57,6 +58,24 @@ func random(s *agents.Shape, servers, jobs, candidates int, r *rand.Rand) *agent
 			o.Shares = append(o.Shares, agents.Share{Candidate: int32(i), Server: int32(m), Weight: 1 / float32(len(members))})
 		}
 	}
+	if s.Joint {
+		few := func(n int) []int32 {
+			x := make([]int32, n)
+			for i := range x {
+				x[i] = int32(r.IntN(3))
+			}
+			return x
+		}
+		o.Rack, o.Type, o.Tenant = few(servers), few(servers), make([]int32, jobs)
+		for i := range o.Tenant {
+			o.Tenant[i] = 1
+		}
+		for _, k := range r.Perm(candidates)[:r.IntN(min(candidates, 4))] {
+			if k > 0 {
+				o.Taken = append(o.Taken, int32(k))
+			}
+		}
+	}
 	return o
 }
 
@@ -79,11 +98,21 @@ func samples(s agents.Shape, p agents.Params, servers, jobs, candidates, n int) 
 			x.Saved[o], x.Prior[o] = r.NormFloat64(), -r.Float32()
 		}
 		net.Forward(x.Observation)
+		x.Action = r.IntN(c)
+		if s.Joint {
+			a = c
+			x.Gone = make([]bool, c)
+			for _, k := range x.Taken {
+				x.Gone[k] = true
+			}
+			for x.Gone[x.Action] {
+				x.Action = r.IntN(c)
+			}
+		}
 		if s.Graph != agents.GraphNone {
 			x.Adjacent = make([]float32, a*a)
-			net.Graph.Adjacency(x.Adjacent)
+			net.Adjacency(x.Adjacent)
 		}
-		x.Action = r.IntN(c)
 		x.LogProb = logProbs(&x, net.Bids)[x.Action]
 		list[i] = x
 	}
@@ -95,10 +124,16 @@ func logProbs(s *learn.Sample, bids []float32) []float64 {
 	out, sum := make([]float64, len(bids)), 0.0
 	for i, b := range bids {
 		out[i] = float64(s.Prior[i]) + float64(b)
+		if s.Gone != nil && s.Gone[i] {
+			out[i] = attention.Masked
+			continue
+		}
 		sum += math.Exp(out[i])
 	}
 	for i := range out {
-		out[i] -= math.Log(sum)
+		if out[i] != attention.Masked {
+			out[i] -= math.Log(sum)
+		}
 	}
 	return out
 }
@@ -109,11 +144,15 @@ var losses = []learn.Loss{{Kind: learn.Expert}, {Kind: learn.Value, Huber: 0.7},
 // variants returns the given size with all variants of the network.
 func variants(size agents.Size) []agents.Size {
 	var list []agents.Size
+	hidden := size.Hidden
 	for _, c := range [][2]string{
 		{"attend", "dynamic"}, {"mean", "dynamic"}, {"none", "dynamic"}, {"attend", "none"}, {"attend", "random"}, {"attend", "full"},
 	} {
 		size.Attention, size.Graph = c[0], c[1]
 		list = append(list, size)
+		size.Joint, size.Hidden = true, size.Width
+		list = append(list, size)
+		size.Joint, size.Hidden = false, hidden
 	}
 	return list
 }
@@ -167,7 +206,7 @@ func TestGradients(t *testing.T) {
 	const servers, jobs, candidates, rows = 5, 4, 5, 8
 	for _, size := range variants(tiny("", "")) {
 		for _, l := range losses {
-			t.Run(fmt.Sprint(size.Attention, " ", size.Graph, " ", l.Kind), func(t *testing.T) {
+			t.Run(fmt.Sprint(size.Attention, " ", size.Graph, " ", size.Joint, " ", l.Kind), func(t *testing.T) {
 				s, p := shaken(t, size)
 				list := samples(s, p, servers, jobs, candidates, rows-1) // one padded row
 				m := machine[float64](t, s, rows, servers, jobs, candidates, l)
@@ -270,9 +309,9 @@ func TestRunsAreClean(t *testing.T) {
 func TestUnusedParametersRest(t *testing.T) {
 	for _, size := range variants(agents.DefaultSize()) {
 		s, p := shaken(t, size)
-		m := machine[float32](t, s, 8, 6, 5, 4, learn.Loss{Kind: learn.Expert})
+		m := machine[float32](t, s, 16, 6, 5, 4, learn.Loss{Kind: learn.Expert})
 		grad := slices.Repeat([]float32{99}, p.Count())
-		if _, err := m.Run(p, samples(s, p, 6, 5, 4, 8), 1, 0, grad); err != nil {
+		if _, err := m.Run(p, samples(s, p, 6, 5, 4, 16), 1, 0, grad); err != nil {
 			t.Fatal(err)
 		}
 		at := 0
@@ -281,8 +320,10 @@ func TestUnusedParametersRest(t *testing.T) {
 			at += len(p[i].Data)
 			want := true
 			switch {
-			case strings.HasPrefix(name, "pair."):
+			case strings.HasPrefix(name, "pair."), strings.HasPrefix(name, "tie."):
 				want = s.Graph != agents.GraphNone
+			case strings.HasPrefix(name, "candidates_to_candidates"):
+				want = s.Attention == agents.Attend
 			case strings.HasPrefix(name, "inducing"), name == "servers_to_inducing.wq", name == "servers_to_inducing.bq",
 				name == "servers_to_inducing.wk", name == "servers_to_inducing.bk":
 				want = s.Attention == agents.Attend

@@ -61,6 +61,7 @@ func (b *builder) Linear(x *G.Node, l *agents.Linear) *G.Node {
 func (b *builder) Attend(x, y *G.Node, block *agents.Block) *G.Node {
 	mask := [...]*G.Node{
 		agents.Servers: b.in.serverMask, agents.Jobs: b.in.jobMask, agents.Inducing: b.in.inducingMask,
+		agents.Candidates: b.in.shown,
 	}[block.Keys]
 	return b.node(block.Name, func() (*G.Node, error) {
 		return graph.MultiHead(x, y, mask, graph.Projections{
@@ -100,6 +101,22 @@ func (b *builder) Payoffs(servers *G.Node, projection *agents.Linear, weight str
 	q := b.Linear(servers, projection)
 	near := b.node("neighbours", func() (*G.Node, error) { return pairs.NeighbourSums(q, b.in.adjacent) })
 	return b.node("payoffs", func() (*G.Node, error) { return pairs.Payoff(q, near, b.param(weight), b.in.weights) })
+}
+
+// Together adds the payoffs by ties: for each tie those of coalitions of one candidate whose neighbours were carried out.
+func (b *builder) Together(candidates *G.Node, projection *agents.Linear, weights *[agents.Ties]string) *G.Node {
+	q := b.Linear(candidates, projection)
+	var sum *G.Node
+	for k, name := range weights {
+		near := b.node("neighbours by "+name, func() (*G.Node, error) { return pairs.NeighbourSums(q, b.in.tied[k]) })
+		pay := b.node("payoffs by "+name, func() (*G.Node, error) { return pairs.Payoff(q, near, b.param(name), b.in.single) })
+		if k == 0 {
+			sum = pay
+		} else {
+			sum = b.Add(sum, pay)
+		}
+	}
+	return sum
 }
 
 func (b *builder) Add(x, y *G.Node) *G.Node {

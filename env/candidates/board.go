@@ -71,6 +71,9 @@ func (b *board) Tally() [Kinds]int { return b.walk.tally }
 // List implements Source.
 func (b *board) List() []Candidate { return b.walk.list }
 
+// Lists implements Source.
+func (b *board) Lists() int { return b.walk.lists }
+
 // Begin implements Source.
 func (b *board) Begin(tx *cluster.Txn) error {
 	b.walk.start(tx)

@@ -12,6 +12,9 @@ type Source interface {
 	// List returns the candidates to choose from, the base's own first. It is empty when the decision is over. The list belongs
 	// to the source and is valid until the source's next step.
 	List() []Candidate
+	// Lists returns the number of lists of the decision so far. As long as it stays the same, the list contains the same candidates
+	// under the same indices, some of them gone.
+	Lists() int
 	// TakeAll carries out one or more candidates, given by their indices in the list, in this order. It then finds the next list.
 	// It returns the indices of the candidates that no longer fitted after those before them; they are valid until the next step.
 	TakeAll(places []int) (refused []int, err error)

@@ -146,6 +146,9 @@ func (w *walk) start(tx *cluster.Txn) {
 	*c = commitment{at: tx.Now(), reservation: c.reservation, spared: c.spared, sparing: c.sparing}
 }
 
+// Lists implements Source.
+func (w *walk) Lists() int { return w.lists }
+
 // List returns the candidates to choose from: the base's own first, then at least one other, all feasible. It is empty when the
 // decision is over. The list belongs to the walk and is valid until the next Take.
 func (w *walk) List() []Candidate { return w.list }

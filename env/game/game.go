@@ -61,6 +61,8 @@ type Game struct {
 	source  candidates.Source
 	tx      *cluster.Txn
 	prior   Action
+	lists   int      // Source.Lists in the round before
+	later   bool     // see Round.Later
 	agreed  []int    // indices into the list
 	taken   []Action // see Taken
 	refused []Refusal
@@ -112,7 +114,7 @@ func (g *Game) Reset(seed uint64) error {
 // Begin asks the prior for its proposal at a decision point and reports whether there is a round to play. If there is none, there
 // is nothing to choose, and Begin leaves the prior's proposal in the transaction.
 func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
-	g.tx, g.taken, g.refused = tx, g.taken[:0], g.refused[:0]
+	g.tx, g.taken, g.refused, g.lists = tx, g.taken[:0], g.refused[:0], 0
 	if g.cfg.Rule != nil {
 		g.cfg.Rule.Observe(tx)
 	}
@@ -129,6 +131,8 @@ func (g *Game) next() (more bool, err error) {
 		return false, nil
 	}
 	g.prior = 1
+	n := g.source.Lists()
+	g.later, g.lists = n == g.lists, n
 	if g.cfg.Rule != nil {
 		i, err := g.cfg.Rule.Choose(g.tx, list)
 		if err != nil {
@@ -148,7 +152,7 @@ func (g *Game) End(tx *cluster.Txn, r *Round) error { return g.show(tx, nil, Pas
 
 func (g *Game) show(tx *cluster.Txn, list []candidates.Candidate, prior Action, r *Round) error {
 	s := &g.spec
-	r.spec, r.List, r.Prior = s, list, prior
+	r.spec, r.List, r.Prior, r.Later = s, list, prior, g.later && len(list) > 0
 	g.size(r)
 	width := len(s.Candidate)
 	seen := &g.seen

@@ -66,6 +66,9 @@ type Round struct {
 	Coalition []Share // members of all candidates, ascending by candidate, then server; the weights of a candidate sum to 1
 	Mask      []bool  // [Agents][Candidates]: which numbers each agent may name
 	Prior     Action  // the prior's choice
+	// Later is true if the list is that of the round before, in which some candidates are gone now. A player that decided on several
+	// candidates then names the next one.
+	Later bool
 	spec      *Spec
 }
 
