@@ -60,8 +60,8 @@ func NewNet(s Shape, p Params) *Net {
 	return &Net{shape: s, params: p, linears: map[string]*linear{}, blocks: map[string]*block{}}
 }
 
-// Forward computes Bids and, unless Shape.Joint, Graph for the observation. The observation must not change before the last use of
-// After, and of Adjacency, that is about it.
+// Forward computes Bids and, unless Shape.Joint, Graph for the observation. The observation must not change before the last call
+// of After or Adjacency that is about it.
 func (n *Net) Forward(o *Observation) {
 	for len(n.ones) < max(o.Servers, o.Jobs, o.Candidates, n.shape.Inducing) {
 		n.ones = append(n.ones, 1)

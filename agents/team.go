@@ -28,7 +28,7 @@ type Player struct {
 	named   int    // the candidate named in the round before
 	types   numbers
 	tenants numbers
-	strange bool // whether the observation is too far outside the policy's range
+	unknown bool // whether the observation is too far outside the policy's range
 }
 
 var _ game.Player = (*Player)(nil)
@@ -85,7 +85,7 @@ func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 	}
 	usual := slices.Index(b.places, int(r.Prior)-1)
 	b.prior[usual] = 0
-	if b.strange && b.draw == nil {
+	if b.unknown && b.draw == nil {
 		clear(b.net.Bids)
 		b.outside++
 	}
@@ -115,7 +115,7 @@ func (b *Player) see(tx *cluster.Txn, r *game.Round) {
 		b.obs.tie(tx.View(), r, &b.types, &b.tenants)
 	}
 	b.net.Forward(&b.obs)
-	b.strange = p.Range.Outside(&p.Shape, &b.obs) > outOfDistribution
+	b.unknown = p.Range.Outside(&p.Shape, &b.obs) > outOfDistribution
 }
 
 // again bids for the candidates that are left of a list, after the one named last was carried out, without another forward pass.

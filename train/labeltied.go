@@ -51,7 +51,8 @@ func (t *tied) tensors() (list []checkpoints.Tensor) {
 
 // take reads the columns of the given numbers of samples and of servers, jobs, candidates and shares.
 func (t *tied) take(from *taker, samples int, sum [4]int) {
-	t.rack, t.kind, t.tenant = take[int64](from, "rack", sum[0]), take[int64](from, "type", sum[0]), take[int64](from, "tenant", sum[1])
+	t.rack, t.kind = take[int64](from, "rack", sum[0]), take[int64](from, "type", sum[0])
+	t.tenant = take[int64](from, "tenant", sum[1])
 	t.gone, t.count = take[int64](from, "gone", sum[2]), take[int64](from, "taken_counts", samples)
 	all := 0
 	for i, n := range t.count {

@@ -175,8 +175,11 @@ func (g *player) save(s *learn.Sample, list []candidates.Candidate, value float6
 func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
 	var able []int
 	for i := range c.List {
-		switch k := c.List[i].Kind; {
-		case i == 0 || c.Gone[i] || len(c.List[i].Ops) == 0 || k == candidates.Reserve || k == candidates.Gather || k == candidates.Drop:
+		if i == 0 || c.Gone[i] || len(c.List[i].Ops) == 0 {
+			continue
+		}
+		switch c.List[i].Kind {
+		case candidates.Reserve, candidates.Gather, candidates.Drop:
 		default:
 			able = append(able, i)
 		}

@@ -112,8 +112,8 @@ func (a *actor) Readout(servers, jobs string) string {
 		a.op("Expand", means, a.concat(0, a.size(a.candidate), a.whole(1))), a.candidate)
 }
 
-// Together makes the candidates' factors an output, from which Observation.Together and the metadata give payoffs: the edges of the
-// graph change with every candidate that is carried out.
+// Together makes the candidates' factors an output. Payoffs follow from them and from the tie weights. Which of them count
+// changes with every candidate that is carried out.
 func (a *actor) Together(candidates string, projection *agents.Linear, weights *[agents.Ties]string) string {
 	a.Output(a.Rename(a.Linear(candidates, projection), onnxFactors), onnx.Float, onnx.Dim{Name: onnxCandidates},
 		onnx.Dim{Size: a.shape.Rank})

@@ -58,7 +58,7 @@ type inputs struct {
 	serverMask, jobMask    *G.Node
 	inducingMask           *G.Node // always 1
 	legal, prior           *G.Node
-	shown, single          *G.Node              // with Shape.Joint: which candidates there are, and the coalitions of one candidate each
+	shown, single          *G.Node              // with Shape.Joint: which candidates there are, and coalitions of one each
 	tied                   [agents.Ties]*G.Node // with Shape.Joint: see agents.Observation.Together
 	saved, data            *G.Node
 }
@@ -262,8 +262,8 @@ func (m *Machine[T]) check(s *Sample) error {
 
 func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 	in := &m.in
-	for _, node := range append([]*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask, in.legal,
-		in.prior, in.saved, in.data, in.shown}, in.tied[:]...) {
+	for _, node := range append([]*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask,
+		in.legal, in.prior, in.saved, in.data, in.shown}, in.tied[:]...) {
 		if node != nil {
 			clear(values[T](node))
 		}

@@ -20,9 +20,9 @@ func (l *Learner) Copy(kind Kind, by Rank, net *Network) *Learner {
 	return c
 }
 
-// Copy returns a belief that has learned the same and is independent of l, and which the network corrects unless it is nil. What l
-// has computed for later calls with the same network is not computed again. Copying takes time linear in the number of jobs and circles. Several goroutines may copy a belief that nobody uses
-// otherwise.
+// Copy returns a belief that has learned the same and is independent of l. The network corrects it, unless it is nil. What l has
+// computed for later calls with the same network is not computed again. Copying takes time linear in the number of jobs and
+// circles. Several goroutines may copy a belief that nobody uses otherwise.
 func (l *Speeds) Copy(net *SpeedNetwork) *Speeds {
 	c := *l
 	c.types = append([]string(nil), l.types...)

@@ -69,7 +69,7 @@ type Round struct {
 	// Later is true if the list is that of the round before, in which some candidates are gone now. A player that decided on several
 	// candidates then names the next one.
 	Later bool
-	spec      *Spec
+	spec  *Spec
 }
 
 // Spec returns the shape of the round. Read only.
