@@ -52,7 +52,8 @@ best on the validation splits. A policy uses the network with the suffix +know:s
 headroom; without seen=training it begins every episode without a history.
 
 The same settings give the same network, byte for byte, even if a run is interrupted or killed and then resumed. The run's
-folder contains the network (runtimes.safetensors), README.md with its scores, run.yaml, metrics.jsonl and checkpoints.
+folder contains the network (runtimes.safetensors, and network.onnx for other runtimes), README.md with its scores, run.yaml,
+metrics.jsonl and checkpoints.
 
 With --what speeds it fits a network to how fast jobs run, which corrects what a regression on measured throughputs says. Each
 scenario, whose speeds must not be told (those whose names end in -untold-v1), is played on several clusters that are drawn:

@@ -67,6 +67,9 @@ func run(ctx context.Context, cfg Config, opt Options) (*Result, error) {
 	if err := f.net.Write(opt.Dir); err != nil {
 		return nil, err
 	}
+	if err := atomicfile.WriteBytes(filepath.Join(opt.Dir, ensemble.ONNXName), 0o666, model(&f.net)); err != nil {
+		return nil, err
+	}
 	result := &Result{Network: &f.net}
 	for _, s := range splits.jobs {
 		result.Scores = append(result.Scores, Judge(&f.net, s[0], s[1]))

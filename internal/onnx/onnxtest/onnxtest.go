@@ -21,9 +21,15 @@ type Tensor struct {
 	Data any    `json:"data"`
 }
 
-// Floats returns a tensor of float32.
+// Floats returns a tensor of float32, which may be NaN.
 func Floats(data []float32, dims ...int) Tensor {
-	return Tensor{"float32", dims, append([]float32{}, data...)}
+	list := make([]any, len(data))
+	for i, v := range data {
+		if list[i] = v; v != v {
+			list[i] = "NaN" // JSON has no such number, but the script makes one of the text
+		}
+	}
+	return Tensor{"float32", dims, list}
 }
 
 // Ints returns a tensor of int64.
