@@ -9,15 +9,17 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train/recipe"
-	"github.com/clustergym/clustergym/train/runtimes"
 )
 
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
 func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn), Seen: seenBy} }
 
-// seenBy returns the parts of traces on which the network of run times in a folder was fitted, nil if the folder has no recipe.
+// seenBy returns the parts of traces on which the network in a folder was fitted, nil if the folder has no recipe.
 func seenBy(dir string) ([]checkpoints.Period, error) {
-	r, err := runtimes.ReadRecipe(dir)
+	var r struct {
+		Workloads []recipe.Workload `yaml:"workloads"`
+	}
+	_, err := recipe.Read(dir, &r, false, func() (int, error) { return 0, nil })
 	if errors.Is(err, checkpoints.ErrNone) {
 		return nil, nil
 	}

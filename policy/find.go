@@ -45,7 +45,7 @@ type Finder struct {
 	// Run returns a function that reads the policy of a training run from the folder, or nil if the folder is not one of a run. A
 	// nil Run finds no runs.
 	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
-	// Seen returns the parts of traces on which the network of run times in a folder was fitted, nil if the folder does not say. A
+	// Seen returns the parts of traces on which the network of beliefs in a folder was fitted, nil if the folder does not say. A
 	// nil Seen never says.
 	Seen func(dir string) ([]checkpoints.Period, error)
 	// Fits makes the Finder find policies that are fitted on the training split of a scenario, too: see Policy.With.
