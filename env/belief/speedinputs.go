@@ -44,6 +44,7 @@ const (
 	SpeedPoint   = typesAt + 6
 	SpeedPoints  = mostOwn
 	SpeedEffects = typesAt + 1
+	SpeedShifts  = cpuParts // of these, the number of those whose mean it corrects
 )
 
 // speedFactors is a number for each of these coefficients.
@@ -54,11 +55,12 @@ type SpeedInputs struct {
 	Context [SpeedContext]float32
 	Points  [SpeedPoints * SpeedPoint]float32 // a row for each point
 	Count   int                               // of points
-	// Mean and SD are what the regression says of the logarithm of the difference. If the coefficients move by z standard
+	// Mean and SD are what the regression says of the logarithm of the difference. If the coefficients of CPU move by z standard
 	// deviations each, the mean moves by the sum of z times Shift standard deviations SD. If the logarithms of these standard
 	// deviations grow by w each, that of SD grows by the sum of w times Share.
-	Mean, SD     float64
-	Shift, Share [SpeedEffects]float32
+	Mean, SD float64
+	Shift    [SpeedShifts]float32
+	Share    [SpeedEffects]float32
 }
 
 // Inputs writes the inputs for the speed of a job in a configuration, whose mean and standard deviation Of returns. It returns
@@ -93,9 +95,10 @@ func (l *Speeds) inputs(spec *cluster.JobSpec, x *vector, mean, variance float64
 	j := l.job(spec)
 	b := l.of(j, spec)
 	l.describe(j, b, spec.Request.CPUMilli, spec.Workers, in)
-	in.Shift, in.Share = [SpeedEffects]float32{}, [SpeedEffects]float32{}
-	for i, v := range x {
-		in.Shift[min(i, typesAt)] += float32(v * math.Sqrt(max(b.covariance[i][i], 0)) / max(in.SD, 1e-3))
+	in.Share = [SpeedEffects]float32{}
+	for k := range in.Shift {
+		i := cpuAt + k
+		in.Shift[k] = float32(x[i] * math.Sqrt(max(b.covariance[i][i], 0)) / max(in.SD, 1e-3))
 	}
 	for i, v := range b.shares(x, in.SD*in.SD) {
 		in.Share[i] = float32(v)

@@ -9,8 +9,8 @@ import (
 // SpeedNetwork corrects what the regression of Speeds says of the coefficients of a kind of job. Each of its members, fitted from
 // other first weights, gets these coefficients, how sure they are and what each circle of jobs changed in them, and the set of
 // measured differences between configurations of the job itself, over which it sums (Zaheer et al., Deep Sets, NeurIPS 2017). It
-// answers by how many standard deviations each coefficient is off, and by which factor, as a logarithm, its standard deviation is
-// too small. The answers of the members are averaged, and the coefficients are made sensible again: whatever its weights, more
+// answers by how many standard deviations each coefficient of CPU is off, and by which factor, as a logarithm, the standard
+// deviation of each coefficient is too small. The means of the others stay: with corrected ones, policies decided worse. The answers of the members are averaged, and the coefficients are made sensible again: whatever its weights, more
 // CPU never makes a job slower. With weights of 0 a SpeedNetwork corrects nothing.
 //
 // Nobody may change a SpeedNetwork that a Speeds uses. Several may use it at the same time.
@@ -41,10 +41,10 @@ type SpeedMember struct {
 }
 
 // SpeedLayers is the number of layers of a SpeedMember, and SpeedAnswer that of the numbers that it answers with: the shift of
-// each coefficient, then the logarithm of the factor of its standard deviation.
+// each coefficient of CPU, then the logarithm of the factor of the standard deviation of each coefficient.
 const (
 	SpeedLayers = 5
-	SpeedAnswer = 2 * SpeedEffects
+	SpeedAnswer = SpeedShifts + SpeedEffects
 )
 
 // SpeedShape returns the numbers of inputs and outputs of a layer of a SpeedMember with the given number of hidden units.
@@ -130,16 +130,20 @@ func (l *Speeds) correct(j *measured, key asked, b *believed) {
 	points := c.in.Points[:c.in.Count*SpeedPoint]
 	l.net.Context.Apply(c.in.Context[:])
 	l.net.Point.Apply(points)
-	var shift, wider speedFactors
+	var shift [SpeedShifts]float64
+	var wider speedFactors
 	for i := range l.net.Members {
 		l.net.Members[i].Forward(&c.scratch, c.z[:], c.in.Context[:], points)
-		for k := range SpeedEffects {
+		for k := range shift {
 			shift[k] += min(max(float64(c.z[k]), -mostShift), mostShift) / n
-			wider[k] += min(max(float64(c.z[SpeedEffects+k]), -mostWiden), mostWiden) / n
+		}
+		for k := range wider {
+			wider[k] += min(max(float64(c.z[SpeedShifts+k]), -mostWiden), mostWiden) / n
 		}
 	}
-	for i := range b.mean {
-		b.mean[i] += shift[min(i, typesAt)] * math.Sqrt(max(b.covariance[i][i], 0))
+	for k, z := range shift {
+		i := cpuAt + k
+		b.mean[i] += z * math.Sqrt(max(b.covariance[i][i], 0))
 	}
 	sensible(&b.mean, &b.covariance)
 	b.wider = &wider

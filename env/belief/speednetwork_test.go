@@ -94,11 +94,11 @@ func TestSpeedNetworkEqualsPlainLoops(t *testing.T) {
 		z := plainAnswer(n, &in)
 		b := *plain.of(plain.job(spec), spec)
 		widen := 0.0
-		for i := range b.mean {
-			b.mean[i] += z[min(i, typesAt)] * math.Sqrt(b.covariance[i][i])
+		for k := range cpuParts {
+			b.mean[cpuAt+k] += z[k] * math.Sqrt(b.covariance[cpuAt+k][cpuAt+k])
 		}
 		for i, share := range in.Share {
-			widen += float64(share) * z[SpeedEffects+i]
+			widen += float64(share) * z[SpeedShifts+i]
 		}
 		sensible(&b.mean, &b.covariance)
 		for i, v := range l.of(l.job(spec), spec).mean {
@@ -145,7 +145,7 @@ func plainAnswer(n *SpeedNetwork, in *SpeedInputs) (z [SpeedAnswer]float64) {
 		x := slices.Concat(scaled(&n.Context, in.Context[:]), sum)
 		for k, v := range layer(4, layer(3, layer(2, x, true), true), false) {
 			most := float64(mostShift)
-			if k >= SpeedEffects {
+			if k >= SpeedShifts {
 				most = mostWiden
 			}
 			z[k] += min(max(v, -most), most) / float64(len(n.Members))

@@ -169,9 +169,11 @@ func meanLoss(m *belief.SpeedMember, all []Example) float64 {
 func (e *Example) answer(m *belief.SpeedMember, s *belief.Scratch) (shift, widen float64) {
 	var z [belief.SpeedAnswer]float32
 	m.Forward(s, z[:], e.Context, e.Points)
-	for k := range belief.SpeedEffects {
-		shift += float64(z[k] * e.Shift[k])
-		widen += float64(z[belief.SpeedEffects+k] * e.Share[k])
+	for k, v := range e.Shift {
+		shift += float64(z[k] * v)
+	}
+	for k, v := range e.Share {
+		widen += float64(z[belief.SpeedShifts+k] * v)
 	}
 	return shift, widen
 }

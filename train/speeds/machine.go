@@ -101,8 +101,8 @@ func (m *machine[T]) run(member *belief.SpeedMember, batch []*Example, grad []T)
 		for k := range len(e.Points) / belief.SpeedPoint * m.hidden {
 			known[at+k] = 1
 		}
-		convert(shift[i*belief.SpeedAnswer:], e.Shift[:]) // of the first half of an answer; the other factors stay 0
-		convert(share[i*belief.SpeedAnswer+belief.SpeedEffects:], e.Share[:])
+		convert(shift[i*belief.SpeedAnswer:], e.Shift[:]) // of the first numbers of an answer; the other factors stay 0
+		convert(share[i*belief.SpeedAnswer+belief.SpeedShifts:], e.Share[:])
 		miss[i], sd[i], weight[i] = T(e.Miss), T(e.SD), T(1)/T(len(batch))
 	}
 	m.vm.Reset()

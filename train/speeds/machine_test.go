@@ -21,7 +21,7 @@ func drawnExamples(n int, r *rand.Rand) []Example {
 	for i := range all {
 		all[i] = Example{
 			Context: numbers(belief.SpeedContext), Points: numbers(r.IntN(belief.SpeedPoints+1) * belief.SpeedPoint),
-			Shift: [belief.SpeedEffects]float32(numbers(belief.SpeedEffects)),
+			Shift: [belief.SpeedShifts]float32(numbers(belief.SpeedShifts)),
 			Share: [belief.SpeedEffects]float32(numbers(belief.SpeedEffects)), Miss: 3 * r.NormFloat64(), SD: 1,
 		}
 	}
@@ -58,9 +58,11 @@ func plainLoss(weights [][]float64, all []*Example) float64 {
 		}
 		z := layer(4, layer(3, layer(2, append(x, pool...), true), true), false)
 		shift, widen := 0.0, 0.0
-		for k := range belief.SpeedEffects {
-			shift += z[k] * float64(e.Shift[k])
-			widen += z[belief.SpeedEffects+k] * float64(e.Share[k])
+		for k, v := range e.Shift {
+			shift += z[k] * float64(v)
+		}
+		for k, v := range e.Share {
+			widen += z[belief.SpeedShifts+k] * float64(v)
 		}
 		sum += e.loss(shift, widen)
 	}

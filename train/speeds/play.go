@@ -20,7 +20,8 @@ import (
 type Example struct {
 	Context, Points []float32 // inputs of the network: [belief.SpeedContext] and [points,belief.SpeedPoint]
 	// Shift and Share say what an answer means for this difference: see belief.SpeedInputs.
-	Shift, Share [belief.SpeedEffects]float32
+	Shift [belief.SpeedShifts]float32
+	Share [belief.SpeedEffects]float32
 	// Miss is by how much the logarithm was more than its mean by the regression, in standard deviations SD.
 	Miss, SD float64
 	Reading  bool // a reading, with its noise, and not a true speed
