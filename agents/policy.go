@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
 )
@@ -25,8 +26,11 @@ type Policy struct {
 	Window int // number of jobs to observe, besides the jobs that candidates are about
 	// Encoder is the name of the policy's encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
-	// Prior is the name of the baseline whose proposals the team reviews, for baselines.New.
+	// Prior is the name of the baseline whose proposals the team reviews, for baselines.New. If it ends in baselines.KnowSuffix, the
+	// team believes what the prior believes, too.
 	Prior string
+	// Given is what the prior may use. A prior with seen=training needs it.
+	Given baselines.Given
 	// Wide selects wide lists of candidates; the zero value selects narrow lists, see candidates.Config.
 	Wide Wide
 	// Margin is how much the bid for another candidate must exceed the bid for the prior's own to be taken; 0 or more.
@@ -156,12 +160,41 @@ func (p *Policy) Game() game.Config {
 	if err != nil {
 		panic("agents: " + err.Error()) // Make has checked the policy
 	}
-	return game.Config{Review: p.review.Config, Rule: p.review.Rule, Encoder: e}
+	c := game.Config{Review: p.review.Config, Rule: p.review.Rule, Encoder: e}
+	if b := p.beliefs(); b != nil {
+		c.Beliefs = b
+	}
+	return c
 }
 
-// PlayOn returns the prior as a scheduler that plays on after a candidate was taken.
-func (p *Policy) PlayOn() *candidates.Guard {
-	return candidates.NewGuard(p.review.Play(), p.review.Start(), nil)
+// beliefs returns new beliefs of the prior, nil if it has none.
+func (p *Policy) beliefs() game.Beliefs {
+	_, create, err := p.Given.Beliefs(p.Prior)
+	switch {
+	case err != nil:
+		return unfounded{err}
+	case create == nil:
+		return nil
+	}
+	return create()
+}
+
+// unfounded are the beliefs of a prior that lacks what it begins with. The error comes where an episode begins, because Game
+// returns none.
+type unfounded struct{ err error }
+
+func (u unfounded) Reset(uint64) error { return u.err }
+func (unfounded) Begin(*cluster.Txn)   {}
+func (unfounded) End(*cluster.Txn)     {}
+
+// PlayOn returns the prior as a scheduler that plays on after a candidate was taken, by what b believes at present unless b is nil.
+// The guard is the one that keeps the candidate's commitment.
+func (p *Policy) PlayOn(b game.Beliefs) (cluster.Scheduler, *candidates.Guard) {
+	g := candidates.NewGuard(p.review.Play(), p.review.Start(), nil)
+	if known, ok := b.(*baselines.Beliefs); ok {
+		return known.Keep(g), g
+	}
+	return g, g
 }
 
 // Digest returns a hash of everything that affects the policy's decisions; it does not include the name.

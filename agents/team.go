@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/attention"
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
@@ -177,12 +176,19 @@ func (t *Team) Reset(seed uint64) error { return t.Scheduler.Reset(seed) }
 
 // NewPrior returns the policy's prior as a scheduler.
 func NewPrior(p *Policy) cluster.Scheduler {
-	s, err := baselines.New(p.Prior)
+	s, err := p.Given.New(p.Prior)
 	if err != nil {
-		panic("agents: " + err.Error()) // the policy was checked
+		return unable{err} // the name was checked: what the prior begins with is missing
 	}
 	return named{s, "prior"}
 }
+
+// unable is a prior that lacks what it begins with.
+type unable struct{ err error }
+
+func (unable) Name() string                  { return "prior" }
+func (u unable) Reset(uint64) error          { return u.err }
+func (u unable) Schedule(*cluster.Txn) error { return u.err }
 
 type named struct {
 	cluster.Scheduler

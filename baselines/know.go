@@ -57,16 +57,6 @@ func Networks(name string) []string {
 	return all
 }
 
-// knower is a scheduler that decides by what it has learned, and not by what it is told.
-type knower struct {
-	cluster.Scheduler
-	knowing
-	before
-	name   string
-	times  *belief.Learner
-	speeds *belief.Speeds
-}
-
 // before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or before a
 // decision in production; nil for nothing.
 type before struct {
@@ -164,22 +154,31 @@ func knows(s *option.Set) *knowing {
 // cutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
 // scheduler decide by what the suffix says; the function is nil if the name has no such suffix.
 func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
+	inner, beliefs, err := g.Beliefs(name)
+	if err != nil || beliefs == nil {
+		return name, nil, err
+	}
+	return inner, func(s cluster.Scheduler) cluster.Scheduler {
+		return &knower{s, beliefs(), s.Name() + name[len(inner):]}
+	}, nil
+}
+
+// CutKnow cuts KnowSuffix and its options off the end of a policy's name. It does not check the options.
+func CutKnow(name string) (inner, suffix string) {
+	inner, _, _ = cutSuffix(name, KnowSuffix)
+	return inner, name[len(inner):]
+}
+
+// Beliefs cuts KnowSuffix and its options off the end of a policy's name. It returns the rest of the name and a function that
+// returns new beliefs as the suffix says; the function is nil if the name has no such suffix.
+func (g Given) Beliefs(name string) (inner string, beliefs func() *Beliefs, err error) {
 	inner, options, found := cutSuffix(name, KnowSuffix)
 	if !found {
 		return name, nil, nil
 	}
-	var s option.Set
-	k := knows(&s)
-	if err := s.Parse(options); err != nil {
+	k, err := parseKnow(options)
+	if err != nil {
 		return name, nil, fmt.Errorf("policy %q: %s: %w", name, KnowSuffix, err)
-	}
-	if (k.time == timeLearned) != (k.net != nil) {
-		return name, nil, fmt.Errorf("policy %q: %s: time=%s with from=%q: want both time=learned and from=FOLDER, or neither", name,
-			KnowSuffix, k.time, k.from)
-	}
-	if (k.speed == speedLearned) != (k.speedNet != nil) {
-		return name, nil, fmt.Errorf("policy %q: %s: speed=%s with speeds=%q: want both speed=learned and speeds=FOLDER, or neither",
-			name, KnowSuffix, k.speed, k.speeds)
 	}
 	if k.time == timeTruth || k.speed == speedTruth {
 		if g.Tell == nil {
@@ -191,11 +190,23 @@ func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) 
 	if err != nil {
 		return name, nil, fmt.Errorf("policy %q: %s: option seen: %w", name, KnowSuffix, err)
 	}
-	suffix := name[len(inner):]
+	return inner, func() *Beliefs { return &Beliefs{knowing: *k, before: begin} }, nil
+}
+
+func parseKnow(options string) (*knowing, error) {
+	var s option.Set
+	k := knows(&s)
+	if err := s.Parse(options); err != nil {
+		return nil, err
+	}
+	if (k.time == timeLearned) != (k.net != nil) {
+		return nil, fmt.Errorf("time=%s with from=%q: want both time=learned and from=FOLDER, or neither", k.time, k.from)
+	}
+	if (k.speed == speedLearned) != (k.speedNet != nil) {
+		return nil, fmt.Errorf("speed=%s with speeds=%q: want both speed=learned and speeds=FOLDER, or neither", k.speed, k.speeds)
+	}
 	k.step = max(k.step, time.Second)
-	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		return &knower{Scheduler: s, knowing: *k, before: begin, name: s.Name() + suffix}
-	}, nil
+	return k, nil
 }
 
 // before returns what a policy has learned when an episode begins.
@@ -246,78 +257,4 @@ func (k *knowing) learner() *belief.Learner {
 		return belief.NewLearned(k.net, k.by)
 	}
 	return belief.New(k.time, k.by)
-}
-
-func (p *knower) Name() string { return p.name }
-
-func (p *knower) Reset(seed uint64) error {
-	if p.predicts() {
-		p.times = p.learner()
-		if p.memory != nil {
-			p.times = p.memory.Times(p.kind(), p.by, p.net)
-		}
-		if p.before.times != nil {
-			if err := p.times.Restore(p.before.times); err != nil {
-				return fmt.Errorf("begin with what was learned before: %w", err)
-			}
-		}
-	}
-	if p.learns() {
-		switch {
-		case p.fits() && p.memory != nil:
-			p.speeds = p.memory.Speeds(p.speedNet)
-		case p.speedNet != nil:
-			p.speeds = belief.NewLearnedSpeeds(p.speedNet)
-		default:
-			p.speeds = belief.NewSpeeds(p.fits())
-		}
-		if p.before.speeds != nil {
-			if err := p.speeds.Restore(p.before.speeds); err != nil {
-				return fmt.Errorf("begin with what was learned of speeds before: %w", err)
-			}
-		}
-	}
-	return p.Scheduler.Reset(seed)
-}
-
-func (p *knower) Schedule(tx *cluster.Txn) error {
-	if p.learns() {
-		p.speeds.Observe(tx)
-		tx.Expect(p.speeds)
-		defer tx.Expect(nil)
-	}
-	if !p.predicts() {
-		return p.Scheduler.Schedule(tx)
-	}
-	s := tx.View()
-	for _, e := range tx.Events() {
-		switch e.Kind {
-		case cluster.Arrived, cluster.Found:
-			p.times.Arrived(s.Spec(e.Job))
-		case cluster.Finished:
-			p.times.Ended(s.Spec(e.Job), s.Age(e.Job))
-		}
-	}
-	for _, id := range s.Running() {
-		p.times.Runs(s.Spec(id), s.Age(id))
-	}
-	if p.by == byUsual {
-		p.times.By(belief.Gittins)
-		if s.NoPreemption() {
-			p.times.By(belief.Mean)
-		}
-	}
-	tx.Believe(p.times)
-	defer tx.Believe(nil)
-	if err := p.Scheduler.Schedule(tx); err != nil {
-		return err
-	}
-	soonest := cluster.Never
-	for _, id := range s.Running() {
-		soonest = min(soonest, s.AsksAgain(id))
-	}
-	if soonest < cluster.Never-p.step {
-		tx.WakeAt((max(soonest, tx.Now())/p.step + 1) * p.step)
-	}
-	return nil
 }

@@ -72,7 +72,15 @@ func (g Given) always(name string) func() cluster.Scheduler {
 }
 
 // Reviewed returns the default review of a baseline, named as in New. Its candidates include changes to running jobs.
-func Reviewed(name string) (Review, error) { return Given{}.Reviewed(name) }
+//
+// If the name ends in KnowSuffix, the review is that of the baseline without it: whoever reviews shows the state by Given.Beliefs.
+func Reviewed(name string) (r Review, err error) {
+	if _, err := Fits(name); err != nil {
+		return r, err
+	}
+	inner, _ := CutKnow(name)
+	return Given{}.Reviewed(inner)
+}
 
 // Reviewed is like the function Reviewed, with what the baseline is given.
 func (g Given) Reviewed(name string) (r Review, err error) {
@@ -123,7 +131,8 @@ func Wide(name string, items int, rivals ...string) (candidates.Config, error) {
 	}
 	c := r.Config
 	c.Wide, c.Items = true, items
-	c.Base = Given{}.always(name)
+	inner, _ := CutKnow(name)
+	c.Base = Given{}.always(inner)
 	for _, rival := range rivals {
 		if _, err := New(rival); err != nil {
 			return c, fmt.Errorf("rival: %w", err)

@@ -97,7 +97,7 @@ func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, err
 			}
 		}
 		if all[i].Name == policy.Prior && all[i].Learned == nil && own != nil {
-			all[i].New, all[i].Digest = own.New, own.Digest
+			all[i] = *own
 		}
 	}
 	return all, nil

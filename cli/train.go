@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
@@ -143,7 +144,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
-		Clock: time.Now,
+		Clock: time.Now, Given: eval.Given,
 		Older: warned(result.Dir, func(err error) { bar.Clear(); a.Warn(err) }),
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {

@@ -126,16 +126,26 @@ func (o *onlooker) Schedule(tx *cluster.Txn) error {
 // training split, and what the readings of some of its windows tell of speeds. It returns an error that wraps ErrNoPast if the
 // scenario has no training split.
 func Taught(ctx context.Context, src *scenario.Source) (*belief.Memory, error) {
-	p := newPast(src)
-	if p == nil {
-		return nil, fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, ErrNoPast)
-	}
-	given, err := p.fit(ctx, baselines.Needs{Learned: true, Speeds: true}, nil)
+	given, err := Given(ctx, src, baselines.Needs{Learned: true, Speeds: true})
 	if err != nil {
-		return nil, fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, err)
+		return nil, err
 	}
 	m := belief.NewMemory()
 	return m, m.RestoreParts(given.Learned(belief.History), given.Speeds())
+}
+
+// Given returns what the training split of a scenario gives baselines with these needs. It returns an error that wraps ErrNoPast if
+// the scenario has no training split.
+func Given(ctx context.Context, src *scenario.Source, needs baselines.Needs) (baselines.Given, error) {
+	p := newPast(src)
+	if p == nil {
+		return baselines.Given{}, fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, ErrNoPast)
+	}
+	given, err := p.fit(ctx, needs, nil)
+	if err != nil {
+		err = fmt.Errorf("learn from the training split of %s: %w", src.Scenario().Name, err)
+	}
+	return given, err
 }
 
 // learn returns what a learner of a kind learns from the jobs, in the order in which they end if none waits. It teaches one

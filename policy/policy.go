@@ -40,17 +40,32 @@ const Prior = "prior"
 // team returns a learned policy with its prior.
 func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Policy {
 	from := priorOf(p)
-	return &Policy{
-		Name: p.Name, Digest: from.Digest, Prior: from, Learned: p, Training: training, Folder: folder,
-		New: func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil },
+	t := &Policy{Name: p.Name, Digest: from.Digest, Prior: from, Learned: p, Training: training, Folder: folder}
+	t.by(p, func(p *agents.Policy) cluster.Scheduler { return agents.NewTeam(p) })
+	return t
+}
+
+// by makes the policy make schedulers of a learned policy, which may need what its prior needs.
+func (p *Policy) by(learned *agents.Policy, create func(*agents.Policy) cluster.Scheduler) {
+	with := func(g baselines.Given) (cluster.Scheduler, error) {
+		if _, err := g.New(learned.Prior); err != nil {
+			return nil, err
+		}
+		own := *learned
+		own.Given = g
+		return create(&own), nil
+	}
+	p.New = func() (cluster.Scheduler, error) { return with(learned.Given) }
+	if needs, err := baselines.Fits(learned.Prior); err == nil && needs != (baselines.Needs{}) {
+		p.Needs, p.With = needs, with
 	}
 }
 
 // priorOf returns the prior of a learned policy.
 func priorOf(p *agents.Policy) *Policy {
-	return &Policy{
-		Name: Prior, Digest: p.Digest(), New: func() (cluster.Scheduler, error) { return agents.NewPrior(p), nil },
-	}
+	from := &Policy{Name: Prior, Digest: p.Digest()}
+	from.by(p, agents.NewPrior)
+	return from
 }
 
 // usualPrior returns the prior of an untrained policy with default settings.

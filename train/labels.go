@@ -34,17 +34,17 @@ type labels struct {
 	cfg     *Config
 	goal    goal
 	sources []*scenario.Source
-	dirs    []string         // folder of labels of each source
-	windows [][]learn.Sample // by window number; nil for windows too old to learn from
-	choices int              // number of choices in windows
+	at      func(*scenario.Source, *agents.Policy) *agents.Policy // see run.at
+	dirs    []string                                              // folder of labels of each source
+	windows [][]learn.Sample                                      // by window number; nil for windows too old to learn from
+	choices int                                                   // number of choices in windows
 }
 
 // labelsName is the default folder of a run's labels, within its folder.
 const labelsName = "labels"
 
-// newLabels returns the labels of the given sources. digests are the digests of the sources; dir is the folder that stores
-// labels.
-func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, digests []string) (*labels, error) {
+// newLabels returns the labels of a run. digests are the digests of its sources; dir is the folder that stores labels.
+func newLabels(cfg *Config, prior, dir string, r *run, digests []string) (*labels, error) {
 	design := cfg.design("scout", prior)
 	design.Margin = cfg.Explore
 	init := rng.Stream(cfg.LabelSeed, "train", "scout")
@@ -52,11 +52,11 @@ func newLabels(cfg *Config, prior, dir string, sources []*scenario.Source, diges
 	if err != nil {
 		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	l := &labels{scout: scout, cfg: cfg, sources: sources}
+	l := &labels{scout: scout, cfg: cfg, sources: r.sources, at: r.at}
 	if l.goal, err = cfg.goal(); err != nil {
 		return nil, err
 	}
-	for i, src := range sources {
+	for i, src := range l.sources {
 		key, err := labelsKey(cfg, prior, digests[i])
 		if err != nil {
 			return nil, err
@@ -176,7 +176,7 @@ func (l *labels) player(n int) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := newPlayer(l.scout, e.Episode, l.goal, l.cfg.Label, draw)
+	g, err := newPlayer(l.at(src, l.scout), e.Episode, l.goal, l.cfg.Label, draw)
 	if err == nil {
 		g.pairs = l.cfg.Pairs
 	}

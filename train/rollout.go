@@ -50,6 +50,7 @@ type player struct {
 	env    *env.Cluster
 	fork   sim.Sim
 	prior  *candidates.Guard
+	play   cluster.Scheduler // prior, by what the game believes
 	out    *rollout
 }
 
@@ -57,17 +58,17 @@ type player struct {
 // fraction of its decisions, each with what its candidates would save. If label is negative, it records all decisions, each with
 // the cost of letting the prior play on.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
-	out := &rollout{curve: newCurve(goal.reward, goal.memory)}
+	out, cfg := &rollout{curve: newCurve(goal.reward, goal.memory)}, p.Game()
 	e, err := env.New(env.Config{
-		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: p.Game(), Reward: out.curve,
+		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: cfg, Reward: out.curve,
 	})
 	if err != nil {
 		return nil, err
 	}
 	g := &player{
-		goal: goal, policy: p, team: agents.NewPlayer(p), label: label, until: math.MaxInt64, draw: draw, env: e, prior: p.PlayOn(),
-		out: out,
+		goal: goal, policy: p, team: agents.NewPlayer(p), label: label, until: math.MaxInt64, draw: draw, env: e, out: out,
 	}
+	g.play, g.prior = p.PlayOn(cfg.Beliefs)
 	if label >= 0 {
 		g.until = horizon(goal.memory)
 	}
@@ -214,7 +215,7 @@ func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 		}
 		g.prior.Commit(o)
 	}
-	return g.costOf(&g.fork, g.prior, g.until)
+	return g.costOf(&g.fork, g.play, g.until)
 }
 
 // costOf plays a fork to its end, or for the time until, and returns the discounted cost from now on.

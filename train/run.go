@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/train/recipe"
@@ -31,6 +32,9 @@ type Options struct {
 	Labels string
 	// Scenarios are the workloads to learn from. The run draws windows from each of them in turn.
 	Scenarios []*scenario.Scenario
+	// Given returns what the training split of a scenario gives baselines with these needs. A prior with seen=training needs it; see
+	// eval.Given.
+	Given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error)
 	// Older is called if a run is resumed and its newest checkpoint is damaged. If Older returns nil, the run continues from the
 	// newest good checkpoint; if it returns an error, the run ends with it. If Older is nil, the run ends with the OlderError.
 	Older func(*OlderError) error
@@ -92,7 +96,8 @@ type run struct {
 	goal      goal
 	opt       Options
 	sources   []*scenario.Source
-	policy    *agents.Policy // its parameters are shared with the learner
+	given     map[*scenario.Source]baselines.Given // what the prior may use
+	policy    *agents.Policy                       // its parameters are shared with the learner
 	learner   *learner
 	labels    *labels
 	files     *runFiles
@@ -154,6 +159,9 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if len(r.sources) == 0 {
 		return nil, fmt.Errorf("no scenario, want 1 or more")
 	}
+	if err := r.give(ctx); err != nil {
+		return nil, err
+	}
 	prior, err := r.tune()
 	if err != nil {
 		return nil, err
@@ -168,7 +176,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
-	if r.labels, err = newLabels(&r.cfg, prior, dir, r.sources, digests); err != nil {
+	if r.labels, err = newLabels(&r.cfg, prior, dir, r, digests); err != nil {
 		return nil, err
 	}
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
@@ -184,6 +192,39 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		r.learner.close()
 	}
 	return r, err
+}
+
+// give finds what the priors may use in each scenario.
+func (r *run) give(ctx context.Context) error {
+	var needs baselines.Needs
+	for _, name := range r.cfg.priors() {
+		n, err := baselines.Fits(name)
+		if err != nil {
+			return fmt.Errorf("train.prior: %w", err)
+		}
+		needs.Fitted, needs.Learned, needs.Speeds = needs.Fitted || n.Fitted, needs.Learned || n.Learned, needs.Speeds || n.Speeds
+	}
+	r.given = map[*scenario.Source]baselines.Given{}
+	if !needs.Past() {
+		return nil
+	}
+	for _, src := range r.sources {
+		if r.opt.Given == nil {
+			return fmt.Errorf("train.prior: %w", baselines.ErrUnfitted)
+		}
+		var err error
+		if r.given[src], err = r.opt.Given(ctx, src, needs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at returns the policy as it plays in a scenario.
+func (r *run) at(src *scenario.Source, p *agents.Policy) *agents.Policy {
+	own := *p
+	own.Given = r.given[src]
+	return &own
 }
 
 // validation is a validation window with the prior's cost on it.
@@ -206,7 +247,7 @@ func (r *run) begin(ctx context.Context) error {
 		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err == nil {
-			x.prior, err = r.goal.follow(agents.NewPrior(r.policy), e.Episode)
+			x.prior, err = r.goal.follow(agents.NewPrior(r.at(x.source, r.policy)), e.Episode)
 		}
 		return err
 	})

@@ -3,7 +3,6 @@ package train
 import (
 	"math"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
@@ -28,7 +27,7 @@ func (r *run) tune() (prior string, err error) {
 				if err != nil {
 					return "", err
 				}
-				s, err := baselines.New(name)
+				s, err := r.given[src].New(name)
 				if err != nil {
 					return "", err
 				}

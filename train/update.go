@@ -62,6 +62,7 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 
 // window is a training window of an update with its rollouts and the prior's cost.
 type window struct {
+	source  *scenario.Source
 	episode scenario.Episode
 	group   []*rollout
 	prior   *curve
@@ -76,6 +77,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 		src := r.sources[((m.Update-1)*r.cfg.Windows+w)%len(r.sources)]
 		seed := rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
 		var err error
+		windows[w].source = src
 		windows[w].episode, err = src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)), seed)
 		if err != nil {
 			return nil, err
@@ -122,7 +124,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 // play fills in the rollouts of every window and the prior's cost on it.
 func (r *run) play(ctx context.Context, update int, windows []window) error {
 	err := r.each(ctx, len(windows), func(i int) (err error) {
-		windows[i].prior, err = r.goal.follow(agents.NewPrior(r.policy), windows[i].episode.Episode)
+		windows[i].prior, err = r.goal.follow(agents.NewPrior(r.at(windows[i].source, r.policy)), windows[i].episode.Episode)
 		return err
 	})
 	if err != nil {
@@ -132,7 +134,7 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 	for w := range windows {
 		for i := range r.cfg.Rollouts {
 			draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(i))
-			g, err := newPlayer(r.policy, windows[w].episode.Episode, r.goal, -1, draw)
+			g, err := newPlayer(r.at(windows[w].source, r.policy), windows[w].episode.Episode, r.goal, -1, draw)
 			if err != nil {
 				return err
 			}
@@ -178,7 +180,7 @@ func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, err
 		if err != nil {
 			return err
 		}
-		c, err := r.goal.follow(agents.NewTeam(p), e.Episode)
+		c, err := r.goal.follow(agents.NewTeam(r.at(x.source, p)), e.Episode)
 		if err == nil {
 			ratio[i] = c.over(x.prior)
 		}

@@ -18,7 +18,17 @@ type Config struct {
 	// proposal.
 	Rule    candidates.Judge
 	Encoder observe.Encoder // nil means an observe.Standard. It has scratch space: every game needs its own encoder
+	Beliefs Beliefs         // what the state shows in place of what is told; nil for what is told. Every game needs its own
 	Agree   Agreement
+}
+
+// Beliefs make the state of a transaction show what a policy believes, between Begin and End.
+type Beliefs interface {
+	// Reset begins an episode.
+	Reset(seed uint64) error
+	// Begin learns from what has happened since the last decision.
+	Begin(tx *cluster.Txn)
+	End(tx *cluster.Txn)
 }
 
 // Agreement is the rule by which a coalition agrees on a candidate.
@@ -105,6 +115,11 @@ func (g *Game) Tally() [candidates.Kinds]int { return g.source.Tally() }
 
 // Reset begins an episode.
 func (g *Game) Reset(seed uint64) error {
+	if g.cfg.Beliefs != nil {
+		if err := g.cfg.Beliefs.Reset(seed); err != nil {
+			return err
+		}
+	}
 	if g.cfg.Rule != nil {
 		g.cfg.Rule.Reset(seed)
 	}
@@ -115,6 +130,9 @@ func (g *Game) Reset(seed uint64) error {
 // is nothing to choose, and Begin leaves the prior's proposal in the transaction.
 func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
 	g.tx, g.taken, g.refused, g.lists = tx, g.taken[:0], g.refused[:0], 0
+	if g.cfg.Beliefs != nil {
+		g.cfg.Beliefs.Begin(tx)
+	}
 	if g.cfg.Rule != nil {
 		g.cfg.Rule.Observe(tx)
 	}
@@ -128,6 +146,9 @@ func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
 func (g *Game) next() (more bool, err error) {
 	list := g.source.List()
 	if len(list) == 0 {
+		if g.cfg.Beliefs != nil {
+			g.cfg.Beliefs.End(g.tx)
+		}
 		return false, nil
 	}
 	g.prior = 1

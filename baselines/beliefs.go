@@ -1,0 +1,156 @@
+package baselines
+
+import (
+	"fmt"
+
+	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Beliefs are what a policy with KnowSuffix believes during an episode. Call Begin before each decision and End after it: between
+// them the state shows what is believed, and not what is told. Beliefs are not safe for concurrent use.
+type Beliefs struct {
+	knowing
+	before
+	times  *belief.Learner
+	speeds *belief.Speeds
+}
+
+// Reset begins an episode. It ignores the seed.
+func (b *Beliefs) Reset(uint64) error {
+	if b.predicts() {
+		b.times = b.learner()
+		if b.memory != nil {
+			b.times = b.memory.Times(b.kind(), b.by, b.net)
+		}
+		if b.before.times != nil {
+			if err := b.times.Restore(b.before.times); err != nil {
+				return fmt.Errorf("begin with what was learned before: %w", err)
+			}
+		}
+	}
+	if !b.learns() {
+		return nil
+	}
+	switch {
+	case b.fits() && b.memory != nil:
+		b.speeds = b.memory.Speeds(b.speedNet)
+	case b.speedNet != nil:
+		b.speeds = belief.NewLearnedSpeeds(b.speedNet)
+	default:
+		b.speeds = belief.NewSpeeds(b.fits())
+	}
+	if b.before.speeds != nil {
+		if err := b.speeds.Restore(b.before.speeds); err != nil {
+			return fmt.Errorf("begin with what was learned of speeds before: %w", err)
+		}
+	}
+	return nil
+}
+
+// Begin learns from what has happened since the last decision, and makes the state show what is believed.
+func (b *Beliefs) Begin(tx *cluster.Txn) {
+	if b.learns() {
+		b.speeds.Observe(tx)
+	}
+	if b.predicts() {
+		s := tx.View()
+		for _, e := range tx.Events() {
+			switch e.Kind {
+			case cluster.Arrived, cluster.Found:
+				b.times.Arrived(s.Spec(e.Job))
+			case cluster.Finished:
+				b.times.Ended(s.Spec(e.Job), s.Age(e.Job))
+			}
+		}
+		for _, id := range s.Running() {
+			b.times.Runs(s.Spec(id), s.Age(id))
+		}
+		if b.by == byUsual {
+			b.times.By(belief.Gittins)
+			if s.NoPreemption() {
+				b.times.By(belief.Mean)
+			}
+		}
+	}
+	b.show(tx)
+}
+
+// show makes the state show what is believed.
+func (b *Beliefs) show(tx *cluster.Txn) {
+	if b.learns() {
+		tx.Expect(b.speeds)
+	}
+	if b.predicts() {
+		tx.Believe(b.times)
+	}
+}
+
+// End asks for another decision when a prediction changes, and makes the state show what is told.
+func (b *Beliefs) End(tx *cluster.Txn) {
+	if b.predicts() {
+		s, soonest := tx.View(), cluster.Never
+		for _, id := range s.Running() {
+			soonest = min(soonest, s.AsksAgain(id))
+		}
+		if soonest < cluster.Never-b.step {
+			tx.WakeAt((max(soonest, tx.Now())/b.step + 1) * b.step)
+		}
+	}
+	b.hide(tx)
+}
+
+// hide makes the state show what is told.
+func (b *Beliefs) hide(tx *cluster.Txn) {
+	if b.predicts() {
+		tx.Believe(nil)
+	}
+	if b.learns() {
+		tx.Expect(nil)
+	}
+}
+
+// Keep returns a scheduler that decides as s would by what is believed at present. It learns nothing, so that it can play on in a
+// copy of the state without b learning of a future that may not come.
+func (b *Beliefs) Keep(s cluster.Scheduler) cluster.Scheduler { return &keeper{s, b} }
+
+type keeper struct {
+	cluster.Scheduler
+	beliefs *Beliefs
+}
+
+func (k *keeper) Schedule(tx *cluster.Txn) error {
+	k.beliefs.show(tx)
+	if err := k.Scheduler.Schedule(tx); err != nil {
+		k.beliefs.hide(tx)
+		return err
+	}
+	k.beliefs.End(tx)
+	return nil
+}
+
+// knower is a scheduler that decides by what it has learned, and not by what it is told.
+type knower struct {
+	cluster.Scheduler
+	beliefs *Beliefs
+	name    string
+}
+
+func (p *knower) Name() string { return p.name }
+
+func (p *knower) Reset(seed uint64) error {
+	if err := p.beliefs.Reset(seed); err != nil {
+		return err
+	}
+	return p.Scheduler.Reset(seed)
+}
+
+func (p *knower) Schedule(tx *cluster.Txn) error {
+	p.beliefs.Begin(tx)
+	if err := p.Scheduler.Schedule(tx); err != nil {
+		p.beliefs.hide(tx)
+		return err
+	}
+	p.beliefs.End(tx)
+	return nil
+}
