@@ -91,7 +91,8 @@ func shake(p *agents.Policy, seed uint64) {
 	}
 }
 
-var priors = []string{"sjfskip", "sjfhold", "fifo", "srtf", "srsf+menu", "sjfhold+menu", "las+menu", "lyra", "synergy", "srsf+menu+move", "sjfskip+move"}
+var priors = []string{"sjfskip", "sjfhold", "fifo", "srtf", "srsf+menu", "sjfhold+menu", "las+menu", "lyra", "synergy", "srsf+menu+move", "sjfskip+move",
+	"srsf+menu+move+know", "sjfskip+know:time=history"}
 
 // TestUntrainedIsItsPrior checks that an untrained team decides exactly as its prior, for orders with and without preemption,
 // with and without the menu, and for other schedulers.

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -9,8 +11,10 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/export"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
@@ -162,5 +166,66 @@ func trainWide(t *testing.T, joint bool) {
 	if c := m.Candidates; c == nil || c.Set != "wide-1" || c.Items != 12 || strings.Join(c.Rivals, ",") != "fifo,las" ||
 		back.Digest() != p.Digest() {
 		t.Errorf("the manifest says %+v, and the policy read is %v, want it as it was trained", m.Candidates, back.Wide)
+	}
+}
+
+// TestTrainKnowing checks that a team is trained with the beliefs of a prior that is told nothing, that the untrained team decides
+// as that prior does, and that a prior which needs the training split is refused without it.
+func TestTrainKnowing(t *testing.T) {
+	cfg, opt := tiny(t)
+	s, err := scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Scenarios = []*scenario.Scenario{s}
+	cfg.Prior, cfg.Updates, cfg.Expert = "srsf+menu+move+know:speed=fit:seen=training", 2, 1
+	if _, _, err := Run(t.Context(), cfg, opt); !errors.Is(err, baselines.ErrUnfitted) {
+		t.Fatalf("without the training split: error %v", err)
+	}
+	given := baselines.Given{
+		Learned: func(kind belief.Kind) []byte { return belief.New(kind, belief.Mean).Save() },
+		Speeds:  func() []byte { return belief.NewSpeeds(true).Save() },
+	}
+	var asked baselines.Needs
+	opt.Given = func(_ context.Context, _ *scenario.Source, needs baselines.Needs) (baselines.Given, error) {
+		asked = needs
+		return given, nil
+	}
+	p := mustRun(t, cfg, opt)
+	if asked != (baselines.Needs{Learned: true, Speeds: true}) {
+		t.Errorf("the prior needs %+v", asked)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	untrained := *p
+	untrained.Given, untrained.Margin = given, 1e6
+	named, err := given.New(cfg.Prior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logs [3]bytes.Buffer
+	for i, s := range []cluster.Scheduler{named, agents.NewPrior(&untrained), agents.NewTeam(&untrained)} {
+		run, err := e.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Run(t.Context(), s, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Log().Write(&logs[i]); err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(logs[i].String(), "\n") // the header names the policy
+		logs[i].Reset()
+		logs[i].WriteString(rest)
+	}
+	if logs[1].String() != logs[0].String() || logs[2].String() != logs[0].String() {
+		t.Error("the team that departs from nothing, or its prior, decides otherwise than the baseline of that name")
 	}
 }
