@@ -187,8 +187,8 @@ func (u unfounded) Reset(uint64) error { return u.err }
 func (unfounded) Begin(*cluster.Txn)   {}
 func (unfounded) End(*cluster.Txn)     {}
 
-// PlayOn returns the prior as a scheduler that plays on after a candidate was taken, by what b believes at present unless b is nil.
-// The guard is the one that keeps the candidate's commitment.
+// PlayOn returns the prior as a scheduler that plays on after a candidate was taken, by what b believes at present unless b is
+// nil. The guard is the one that keeps the candidate's commitment.
 func (p *Policy) PlayOn(b game.Beliefs) (cluster.Scheduler, *candidates.Guard) {
 	g := candidates.NewGuard(p.review.Play(), p.review.Start(), nil)
 	if known, ok := b.(*baselines.Beliefs); ok {

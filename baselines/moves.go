@@ -73,7 +73,7 @@ func (g Given) always(name string) func() cluster.Scheduler {
 
 // Reviewed returns the default review of a baseline, named as in New. Its candidates include changes to running jobs.
 //
-// If the name ends in KnowSuffix, the review is that of the baseline without it: whoever reviews shows the state by Given.Beliefs.
+// If the name ends in KnowSuffix, the review is that of the baseline without it: the reviewer must use Given.Beliefs.
 func Reviewed(name string) (r Review, err error) {
 	if _, err := Fits(name); err != nil {
 		return r, err

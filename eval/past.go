@@ -134,8 +134,8 @@ func Taught(ctx context.Context, src *scenario.Source) (*belief.Memory, error) {
 	return m, m.RestoreParts(given.Learned(belief.History), given.Speeds())
 }
 
-// Given returns what the training split of a scenario gives baselines with these needs. It returns an error that wraps ErrNoPast if
-// the scenario has no training split.
+// Given returns what the training split of a scenario gives baselines with these needs. It returns an error that wraps ErrNoPast
+// if the scenario has no training split.
 func Given(ctx context.Context, src *scenario.Source, needs baselines.Needs) (baselines.Given, error) {
 	p := newPast(src)
 	if p == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/belief"
 )
 
-// withNetworks returns a source whose policies also record the networks of run times or of speeds in the folders, which they read.
+// withNetworks returns a source whose policies also record the networks of run times or speeds in the folders, which they read.
 func (f *Finder) withNetworks(s Source, folders []string) Source {
 	load := s.Load
 	s.Load = func() (*Policy, error) {

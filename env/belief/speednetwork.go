@@ -10,8 +10,9 @@ import (
 // other first weights, gets these coefficients, how sure they are and what each circle of jobs changed in them, and the set of
 // measured differences between configurations of the job itself, over which it sums (Zaheer et al., Deep Sets, NeurIPS 2017). It
 // answers by how many standard deviations each coefficient of CPU is off, and by which factor, as a logarithm, the standard
-// deviation of each coefficient is too small. The means of the others stay: with corrected ones, policies decided worse. The answers of the members are averaged, and the coefficients are made sensible again: whatever its weights, more
-// CPU never makes a job slower. With weights of 0 a SpeedNetwork corrects nothing.
+// deviation of each coefficient is too small. The means of the others stay: with corrected ones, policies decided worse. The
+// answers of the members are averaged, and the coefficients are made sensible again: whatever its weights, more CPU never makes a
+// job slower. With weights of 0 a SpeedNetwork corrects nothing.
 //
 // Nobody may change a SpeedNetwork that a Speeds uses. Several may use it at the same time.
 type SpeedNetwork struct {

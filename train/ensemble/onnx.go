@@ -10,8 +10,8 @@ const ONNXName = "network.onnx"
 // Model builds an ONNX model of the members of a network.
 type Model struct{ onnx.Graph }
 
-// Scaled returns the input x, in rows of len(mean) numbers, less the mean and divided by the scale, from -4 to 4, and 0 where it is
-// NaN. The name tells the constants of several inputs apart.
+// Scaled returns the input x, in rows of len(mean) numbers, less the mean and divided by the scale, from -4 to 4, and 0 where it
+// is NaN. The name tells the constants of several inputs apart.
 func (g *Model) Scaled(name, x string, mean, scale []float32) string {
 	n := len(mean)
 	low, high := g.number(name+" least", -4), g.number(name+" most", 4)
@@ -44,8 +44,9 @@ func (g *Model) Join(along int, values []string) string {
 	return g.Node("Concat", values, onnx.IntAttr("axis", along))
 }
 
-// Sum returns the sum of the rows of x [n,width], which may have no rows, as [1,width].
+// Sum returns the sum of the rows of x [n,width], which may have no rows, as [1,width]. It adds a row of zeros first, because
+// runtimes fail on tables without rows.
 func (g *Model) Sum(name, x string, width int) string {
-	padded := g.Join(0, []string{x, g.Floats(name+" no row", make([]float32, width), 1, width)}) // runtimes fail on tables without rows
+	padded := g.Join(0, []string{x, g.Floats(name+" no row", make([]float32, width), 1, width)})
 	return g.Op("ReduceSum", padded, g.Ints(name+" rows", []int64{0}, 1))
 }

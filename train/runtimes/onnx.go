@@ -9,8 +9,8 @@ import (
 )
 
 // model returns a network as an ONNX model. Its input "inputs" [bins,belief.Inputs] has a row of inputs for each bin, as
-// belief.Learner computes them, NaN for what is not known. Its output "corrections" [bins,members] is what each member adds to the
-// logarithm of the odds that a job which reaches the bin ends in it.
+// belief.Learner computes them, NaN for what is not known. Its output "corrections" [bins,members] is what each member adds to
+// the logarithm of the odds that a job which reaches the bin ends in it.
 func model(n *belief.Network) []byte {
 	var g ensemble.Model
 	bins := onnx.Dim{Name: "bins"}
