@@ -234,8 +234,8 @@ func TestKnowLearnedSpeeds(t *testing.T) {
 	if err := n.Write(zero); err != nil {
 		t.Fatal(err)
 	}
-	for i := range belief.SpeedEffects {
-		n.Members[0].B[belief.SpeedLayers-1][i] = 3 // all coefficients are believed to be too small
+	for i := range belief.SpeedShifts {
+		n.Members[0].B[belief.SpeedLayers-1][i] = -3 // CPU is believed to bring less
 	}
 	if err := n.Write(other); err != nil {
 		t.Fatal(err)
@@ -246,6 +246,12 @@ func TestKnowLearnedSpeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg, jobs := known()
+		for i := range cfg.Cluster.Servers {
+			cfg.Cluster.Servers[i].CPUMilli, cfg.Cluster.Servers[i].MemMiB = 24000, 64000
+		}
+		for i := range jobs {
+			jobs[i].Request.CPUMilli, jobs[i].Request.MemMiB = 3000, 1000
+		}
 		return tells(t, cfg, jobs, s)
 	}
 	const learned = "srsf+menu+know:speed=learned:speeds="
