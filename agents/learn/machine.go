@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/attention/graph"
+	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
@@ -84,30 +84,30 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	m = &Machine[T]{rows: rows, servers: servers, jobs: jobs, candidates: candidates, shape: s, loss: loss}
 	g := G.NewGraph()
 	m.in = inputs{
-		server: input[T](g, "in.server", rows*servers, s.Server), job: input[T](g, "in.job", rows*jobs, s.Job),
-		candidate: input[T](g, "in.candidate", rows*candidates, s.Candidate),
-		weights:   input[T](g, "in.weights", rows, candidates*servers),
-		of:        input[T](g, "in.of", rows*candidates), serverMask: input[T](g, "in.server_mask", rows, servers),
-		jobMask: input[T](g, "in.job_mask", rows, jobs), legal: input[T](g, "in.legal", rows, candidates),
-		prior: input[T](g, "in.prior", rows, candidates), saved: input[T](g, "in.saved", rows, candidates),
-		data: input[T](g, "in.data", rows, columns),
+		server: graphop.Input[T](g, "in.server", rows*servers, s.Server), job: graphop.Input[T](g, "in.job", rows*jobs, s.Job),
+		candidate: graphop.Input[T](g, "in.candidate", rows*candidates, s.Candidate),
+		weights:   graphop.Input[T](g, "in.weights", rows, candidates*servers),
+		of:        graphop.Input[T](g, "in.of", rows*candidates), serverMask: graphop.Input[T](g, "in.server_mask", rows, servers),
+		jobMask: graphop.Input[T](g, "in.job_mask", rows, jobs), legal: graphop.Input[T](g, "in.legal", rows, candidates),
+		prior: graphop.Input[T](g, "in.prior", rows, candidates), saved: graphop.Input[T](g, "in.saved", rows, candidates),
+		data: graphop.Input[T](g, "in.data", rows, columns),
 	}
 	switch {
 	case s.Joint:
 		m.joint(g)
 	case s.Graph != agents.GraphNone:
-		m.in.adjacent = input[T](g, "in.adjacent", rows, servers*servers)
+		m.in.adjacent = graphop.Input[T](g, "in.adjacent", rows, servers*servers)
 	}
 	if s.Attention == agents.Attend {
-		m.in.inducingMask = input[T](g, "in.inducing_mask", rows, s.Inducing)
-		fill(values[T](m.in.inducingMask), 1)
+		m.in.inducingMask = graphop.Input[T](g, "in.inducing_mask", rows, s.Inducing)
+		fill(graphop.Values[T](m.in.inducingMask), 1)
 	}
 	layout := agents.Layout(s)
 	m.params = make([]*G.Node, len(layout))
 	b := &builder{batch: rows, shape: s, in: &m.in, param: func(name string) *G.Node {
 		i := slices.IndexFunc(layout, func(p agents.Param) bool { return p.Name == name })
 		if m.params[i] == nil {
-			m.params[i] = input[T](g, name, layout[i].Shape...)
+			m.params[i] = graphop.Input[T](g, name, layout[i].Shape...)
 		}
 		return m.params[i]
 	}}
@@ -122,25 +122,19 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	return m, nil
 }
 
-// input returns a node whose value the machine writes.
-func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
-	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
-	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
-}
-
 // joint adds the inputs of shapes with Joint that the network uses.
 func (m *Machine[T]) joint(g *G.ExprGraph) {
 	n := m.candidates
 	if m.shape.Attention == agents.Attend {
-		m.in.shown = input[T](g, "in.shown", m.rows, n)
+		m.in.shown = graphop.Input[T](g, "in.shown", m.rows, n)
 	}
 	if m.shape.Graph == agents.GraphNone {
 		return
 	}
 	for k := range m.in.tied {
-		m.in.tied[k] = input[T](g, fmt.Sprintf("in.tied%d", k), m.rows, n*n)
+		m.in.tied[k] = graphop.Input[T](g, fmt.Sprintf("in.tied%d", k), m.rows, n*n)
 	}
-	m.in.single = input[T](g, "in.single", m.rows, n*n)
+	m.in.single = graphop.Input[T](g, "in.single", m.rows, n*n)
 	for r := range m.rows {
 		for i := range n {
 			slot[T](m.in.single, r, m.rows)[i*n+i] = 1
@@ -194,7 +188,7 @@ func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float
 	}
 	for i, w := range m.params {
 		if w != nil {
-			convert(values[T](w), p[i].Data)
+			graphop.Convert(graphop.Values[T](w), p[i].Data)
 		}
 	}
 	m.fill(samples, weight, spread)
@@ -210,13 +204,9 @@ func (m *Machine[T]) Run(p agents.Params, samples []Sample, weight, spread float
 			clear(part)
 			continue
 		}
-		g, err := w.Grad()
-		if err != nil {
-			return Stats{}, fmt.Errorf("read gradient of %s: %w", w.Name(), err)
+		if _, err := graphop.TakeGradient(part, w); err != nil {
+			return Stats{}, err
 		}
-		d := g.Data().([]T)
-		copy(part, d)
-		clear(d) // Gorgonia adds gradients to the value
 	}
 	return m.stats(samples), nil
 }
@@ -265,10 +255,10 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 	for _, node := range append([]*G.Node{in.server, in.job, in.candidate, in.weights, in.adjacent, in.serverMask, in.jobMask,
 		in.legal, in.prior, in.saved, in.data, in.shown}, in.tied[:]...) {
 		if node != nil {
-			clear(values[T](node))
+			clear(graphop.Values[T](node))
 		}
 	}
-	fill(values[T](in.of), -1)
+	fill(graphop.Values[T](in.of), -1)
 	for r := range m.rows {
 		legal := slot[T](in.legal, r, m.rows)
 		if r >= len(samples) {
@@ -277,9 +267,9 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 		}
 		s := &samples[r]
 		o := s.Observation
-		convert(slot[T](in.server, r, m.rows), o.Server)
-		convert(slot[T](in.job, r, m.rows), o.Job)
-		convert(slot[T](in.candidate, r, m.rows), o.Candidate)
+		graphop.Convert(slot[T](in.server, r, m.rows), o.Server)
+		graphop.Convert(slot[T](in.job, r, m.rows), o.Job)
+		graphop.Convert(slot[T](in.candidate, r, m.rows), o.Candidate)
 		fill(slot[T](in.serverMask, r, m.rows)[:o.Servers], 1)
 		fill(slot[T](in.jobMask, r, m.rows)[:o.Jobs], 1)
 		weights := slot[T](in.weights, r, m.rows)
@@ -293,7 +283,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 		if in.adjacent != nil {
 			adjacent := slot[T](in.adjacent, r, m.rows)
 			for i := range o.Servers {
-				convert(adjacent[i*m.servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
+				graphop.Convert(adjacent[i*m.servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
 			}
 		}
 		fill(legal[:o.Candidates], 1)
@@ -303,7 +293,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 			}
 		}
 		m.tie(s, r)
-		convert(slot[T](in.prior, r, m.rows), s.Prior)
+		graphop.Convert(slot[T](in.prior, r, m.rows), s.Prior)
 		saved := slot[T](in.saved, r, m.rows)
 		for i, v := range s.Saved {
 			saved[i] = T(v)
@@ -332,7 +322,7 @@ func (m *Machine[T]) tie(s *Sample, r int) {
 	for k := range by {
 		to := slot[T](m.in.tied[k], r, m.rows)
 		for i := range n {
-			convert(to[i*m.candidates:], by[k][i*n:(i+1)*n])
+			graphop.Convert(to[i*m.candidates:], by[k][i*n:(i+1)*n])
 		}
 	}
 }
@@ -376,11 +366,9 @@ func (m *Machine[T]) LogProbs(r int) []T {
 	return m.logp.Data().([]T)[r*m.candidates : (r+1)*m.candidates]
 }
 
-func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
-
 // slot returns the part of a node's values that belongs to row r, where rows is the number of rows.
 func slot[T kernel.Float](n *G.Node, r, rows int) []T {
-	x := values[T](n)
+	x := graphop.Values[T](n)
 	each := len(x) / rows
 	return x[r*each : (r+1)*each]
 }
@@ -388,11 +376,5 @@ func slot[T kernel.Float](n *G.Node, r, rows int) []T {
 func fill[T kernel.Float](x []T, v T) {
 	for i := range x {
 		x[i] = v
-	}
-}
-
-func convert[T kernel.Float](dst []T, src []float32) {
-	for i, v := range src {
-		dst[i] = T(v)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/clustergym/clustergym/attention/graph"
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -34,10 +34,7 @@ func newMachine(width, rows int) (m *machine, err error) {
 	}()
 	m = &machine{rows: rows}
 	g := G.NewGraph()
-	node := func(name string, shape ...int) *G.Node {
-		value := tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Float64))
-		return G.NewTensor(g, tensor.Float64, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
-	}
+	node := func(name string, shape ...int) *G.Node { return graphop.Input[float64](g, name, shape...) }
 	for t := range m.window {
 		m.window[t] = node(fmt.Sprintf("window.%d", t), rows, 1)
 	}
@@ -108,12 +105,12 @@ func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float6
 		return 0, fmt.Errorf("run %d samples on a machine for %d", len(batch), m.rows)
 	}
 	for i, p := range trained(n) {
-		copy(values(m.params[i]), p.data)
+		copy(graphop.Values[float64](m.params[i]), p.data)
 	}
-	target := values(m.target)
+	target := graphop.Values[float64](m.target)
 	for r, s := range batch {
 		for t, u := range s.window {
-			values(m.window[t])[r] = (u - n.Scale[0]) / n.Scale[1]
+			graphop.Values[float64](m.window[t])[r] = (u - n.Scale[0]) / n.Scale[1]
 		}
 		target[r] = (s.next - s.window[inference.LSTMWindow-1]) / n.Scale[2]
 	}
@@ -123,18 +120,14 @@ func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float6
 	}
 	at := 0
 	for _, w := range m.params {
-		g, err := w.Grad()
+		n, err := graphop.TakeGradient(grad[at:], w)
 		if err != nil {
-			return 0, fmt.Errorf("read gradient of %s: %w", w.Name(), err)
+			return 0, err
 		}
-		d := g.Data().([]float64)
-		at += copy(grad[at:], d)
-		clear(d) // Gorgonia adds to the present content
+		at += n
 	}
 	return m.cost.Data().(float64), nil
 }
-
-func values(n *G.Node) []float64 { return n.Value().Data().([]float64) }
 
 // weight is a trained tensor of a network; data is the network's own memory.
 type weight struct {

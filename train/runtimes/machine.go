@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/clustergym/clustergym/attention/graph"
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
@@ -33,12 +33,12 @@ func newMachine[T kernel.Float](rows, hidden int) (m *machine[T], err error) {
 	}()
 	g := G.NewGraph()
 	m = &machine[T]{
-		rows: rows, x: input[T](g, "x", rows, belief.Inputs), base: input[T](g, "base", rows, 1),
-		risk: input[T](g, "risk", rows, 1), ends: input[T](g, "ends", rows, 1),
+		rows: rows, x: graphop.Input[T](g, "x", rows, belief.Inputs), base: graphop.Input[T](g, "base", rows, 1),
+		risk: graphop.Input[T](g, "risk", rows, 1), ends: graphop.Input[T](g, "ends", rows, 1),
 	}
 	h, in := m.x, belief.Inputs
 	for i, out := range [...]int{hidden, hidden, 1} {
-		w, b := input[T](g, fmt.Sprintf("w%d", i), in, out), input[T](g, fmt.Sprintf("b%d", i), out)
+		w, b := graphop.Input[T](g, fmt.Sprintf("w%d", i), in, out), graphop.Input[T](g, fmt.Sprintf("b%d", i), out)
 		act := graph.ReLU
 		if i == 2 {
 			act = graph.None
@@ -60,26 +60,18 @@ func newMachine[T kernel.Float](rows, hidden int) (m *machine[T], err error) {
 	return m, nil
 }
 
-// input returns a node whose value the machine writes.
-func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
-	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
-	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
-}
-
 func (m *machine[T]) close() {
 	_ = m.vm.Close() // a machine contains nothing to lose
 }
-
-func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
 
 // run computes the mean loss of a batch, whose inputs are normalised, and writes its gradient by the weights, in the order of
 // its parts. The examples must have at most m.rows bins together.
 func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (float64, error) {
 	for i, part := range member.Parts() {
-		convert(values[T](m.params[i]), part)
+		graphop.Convert(graphop.Values[T](m.params[i]), part)
 	}
 	each := T(1) / T(len(batch))
-	x, base, risk, ends := values[T](m.x), values[T](m.base), values[T](m.risk), values[T](m.ends)
+	x, base, risk, ends := graphop.Values[T](m.x), graphop.Values[T](m.base), graphop.Values[T](m.risk), graphop.Values[T](m.ends)
 	clear(risk) // of rows that no example fills
 	clear(ends)
 	at := 0
@@ -88,8 +80,8 @@ func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (flo
 		if at+n > m.rows {
 			return 0, fmt.Errorf("run examples of more than %d bins", m.rows)
 		}
-		convert(x[at*belief.Inputs:], e.X)
-		convert(base[at:], e.Base)
+		graphop.Convert(x[at*belief.Inputs:], e.X)
+		graphop.Convert(base[at:], e.Base)
 		for k := range n {
 			risk[at+k] = each
 		}
@@ -103,20 +95,12 @@ func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (flo
 		return 0, fmt.Errorf("run graph of run times: %w", err)
 	}
 	at = 0
-	for _, n := range m.params {
-		g, err := n.Grad()
+	for _, node := range m.params {
+		n, err := graphop.TakeGradient(grad[at:], node)
 		if err != nil {
-			return 0, fmt.Errorf("read gradient of %s: %w", n.Name(), err)
+			return 0, err
 		}
-		d := g.Data().([]T)
-		at += copy(grad[at:], d)
-		clear(d) // Gorgonia adds gradients to the value
+		at += n
 	}
 	return float64(m.cost.Data().(T)), nil
-}
-
-func convert[T kernel.Float](dst []T, src []float32) {
-	for i, v := range src {
-		dst[i] = T(v)
-	}
 }

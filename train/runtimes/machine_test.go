@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/internal/graphop"
 )
 
 // drawn returns examples of random numbers.
@@ -89,7 +90,7 @@ func TestGradient(t *testing.T) {
 		n := 0
 		for _, part := range member.Parts() {
 			w := make([]float64, len(part))
-			convert(w, part)
+			graphop.Convert(w, part)
 			weights = append(weights, w)
 			n += len(w)
 		}

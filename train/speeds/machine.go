@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/attention/graph"
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
@@ -33,14 +34,14 @@ func newMachine[T kernel.Float](rows, hidden int) (m *machine[T], err error) {
 	const most = belief.SpeedPoints
 	g := G.NewGraph()
 	m = &machine[T]{
-		rows: rows, hidden: hidden, context: input[T](g, "context", rows, belief.SpeedContext),
-		points: input[T](g, "points", rows*most, belief.SpeedPoint), known: input[T](g, "known", rows*most, hidden),
-		shift: input[T](g, "shift", rows, belief.SpeedAnswer), share: input[T](g, "share", rows, belief.SpeedAnswer),
-		miss: input[T](g, "miss", rows), sd: input[T](g, "sd", rows), weight: input[T](g, "weight", rows),
+		rows: rows, hidden: hidden, context: graphop.Input[T](g, "context", rows, belief.SpeedContext),
+		points: graphop.Input[T](g, "points", rows*most, belief.SpeedPoint), known: graphop.Input[T](g, "known", rows*most, hidden),
+		shift: graphop.Input[T](g, "shift", rows, belief.SpeedAnswer), share: graphop.Input[T](g, "share", rows, belief.SpeedAnswer),
+		miss: graphop.Input[T](g, "miss", rows), sd: graphop.Input[T](g, "sd", rows), weight: graphop.Input[T](g, "weight", rows),
 	}
 	for i := range belief.SpeedLayers {
 		in, out := belief.SpeedShape(i, hidden)
-		m.params = append(m.params, input[T](g, fmt.Sprintf("w%d", i), in, out), input[T](g, fmt.Sprintf("b%d", i), out))
+		m.params = append(m.params, graphop.Input[T](g, fmt.Sprintf("w%d", i), in, out), graphop.Input[T](g, fmt.Sprintf("b%d", i), out))
 	}
 	layer := func(x *G.Node, i int, act graph.Activation) *G.Node {
 		return G.Must(graph.Dense(x, m.params[2*i], m.params[2*i+1], act))
@@ -67,17 +68,9 @@ func newMachine[T kernel.Float](rows, hidden int) (m *machine[T], err error) {
 	return m, nil
 }
 
-// input returns a node whose value the machine writes.
-func input[T kernel.Float](g *G.ExprGraph, name string, shape ...int) *G.Node {
-	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(make([]T, tensor.Shape(shape).TotalSize())))
-	return G.NewTensor(g, value.Dtype(), len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
-}
-
 func (m *machine[T]) close() {
 	_ = m.vm.Close() // a machine contains nothing to lose
 }
-
-func values[T kernel.Float](n *G.Node) []T { return n.Value().Data().([]T) }
 
 // run computes the mean loss of a batch of at most m.rows examples, whose inputs are normalised, and writes its gradient by the
 // weights, in the order of the parts of the member.
@@ -86,23 +79,23 @@ func (m *machine[T]) run(member *belief.SpeedMember, batch []*Example, grad []T)
 		return 0, fmt.Errorf("run a batch of %d examples, want at most %d", len(batch), m.rows)
 	}
 	for i, part := range member.Parts() {
-		convert(values[T](m.params[i]), part)
+		graphop.Convert(graphop.Values[T](m.params[i]), part)
 	}
 	const points = belief.SpeedPoints * belief.SpeedPoint
-	context, p, known := values[T](m.context), values[T](m.points), values[T](m.known)
-	shift, share := values[T](m.shift), values[T](m.share)
-	miss, sd, weight := values[T](m.miss), values[T](m.sd), values[T](m.weight)
+	context, p, known := graphop.Values[T](m.context), graphop.Values[T](m.points), graphop.Values[T](m.known)
+	shift, share := graphop.Values[T](m.shift), graphop.Values[T](m.share)
+	miss, sd, weight := graphop.Values[T](m.miss), graphop.Values[T](m.sd), graphop.Values[T](m.weight)
 	clear(known)
 	clear(weight) // of rows that no example fills
 	for i, e := range batch {
-		convert(context[i*belief.SpeedContext:], e.Context)
-		convert(p[i*points:], e.Points)
+		graphop.Convert(context[i*belief.SpeedContext:], e.Context)
+		graphop.Convert(p[i*points:], e.Points)
 		at := i * belief.SpeedPoints * m.hidden
 		for k := range len(e.Points) / belief.SpeedPoint * m.hidden {
 			known[at+k] = 1
 		}
-		convert(shift[i*belief.SpeedAnswer:], e.Shift[:]) // of the first numbers of an answer; the other factors stay 0
-		convert(share[i*belief.SpeedAnswer+belief.SpeedShifts:], e.Share[:])
+		graphop.Convert(shift[i*belief.SpeedAnswer:], e.Shift[:]) // of the first numbers of an answer; the other factors stay 0
+		graphop.Convert(share[i*belief.SpeedAnswer+belief.SpeedShifts:], e.Share[:])
 		miss[i], sd[i], weight[i] = T(e.Miss), T(e.SD), T(1)/T(len(batch))
 	}
 	m.vm.Reset()
@@ -110,20 +103,12 @@ func (m *machine[T]) run(member *belief.SpeedMember, batch []*Example, grad []T)
 		return 0, fmt.Errorf("run graph of speeds: %w", err)
 	}
 	at := 0
-	for _, n := range m.params {
-		g, err := n.Grad()
+	for _, node := range m.params {
+		n, err := graphop.TakeGradient(grad[at:], node)
 		if err != nil {
-			return 0, fmt.Errorf("read gradient of %s: %w", n.Name(), err)
+			return 0, err
 		}
-		d := g.Data().([]T)
-		at += copy(grad[at:], d)
-		clear(d) // Gorgonia adds gradients to the value
+		at += n
 	}
 	return float64(m.cost.Data().(T)), nil
-}
-
-func convert[T kernel.Float](dst []T, src []float32) {
-	for i, v := range src {
-		dst[i] = T(v)
-	}
 }

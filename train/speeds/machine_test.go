@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/internal/graphop"
 )
 
 // drawnExamples returns examples of random numbers.
@@ -47,11 +48,11 @@ func plainLoss(weights [][]float64, all []*Example) float64 {
 	sum := 0.0
 	for _, e := range all {
 		x := make([]float64, belief.SpeedContext)
-		convert(x, e.Context)
+		graphop.Convert(x, e.Context)
 		pool := make([]float64, len(weights[1]))
 		for at := 0; at < len(e.Points); at += belief.SpeedPoint {
 			p := make([]float64, belief.SpeedPoint)
-			convert(p, e.Points[at:at+belief.SpeedPoint])
+			graphop.Convert(p, e.Points[at:at+belief.SpeedPoint])
 			for i, v := range layer(1, layer(0, p, true), true) {
 				pool[i] += v
 			}
@@ -87,7 +88,7 @@ func TestGradient(t *testing.T) {
 				part[k] = float32(0.1 * r.NormFloat64())
 			}
 			w := make([]float64, len(part))
-			convert(w, part)
+			graphop.Convert(w, part)
 			weights = append(weights, w)
 			n += len(w)
 		}
