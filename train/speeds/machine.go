@@ -41,7 +41,8 @@ func newMachine[T kernel.Float](rows, hidden int) (m *machine[T], err error) {
 	}
 	for i := range belief.SpeedLayers {
 		in, out := belief.SpeedShape(i, hidden)
-		m.params = append(m.params, graphop.Input[T](g, fmt.Sprintf("w%d", i), in, out), graphop.Input[T](g, fmt.Sprintf("b%d", i), out))
+		w, b := graphop.Input[T](g, fmt.Sprintf("w%d", i), in, out), graphop.Input[T](g, fmt.Sprintf("b%d", i), out)
+		m.params = append(m.params, w, b)
 	}
 	layer := func(x *G.Node, i int, act graph.Activation) *G.Node {
 		return G.Must(graph.Dense(x, m.params[2*i], m.params[2*i+1], act))
