@@ -110,6 +110,16 @@ func (b *Beliefs) hide(tx *cluster.Txn) {
 	}
 }
 
+// decide lets s decide by what the state shows, and makes the state show what is told afterwards.
+func (b *Beliefs) decide(tx *cluster.Txn, s cluster.Scheduler) error {
+	if err := s.Schedule(tx); err != nil {
+		b.hide(tx)
+		return err
+	}
+	b.End(tx)
+	return nil
+}
+
 // Keep returns a scheduler that decides as s would by what is believed at present. It learns nothing, so that it can play on in a
 // copy of the state without b learning of a future that may not come.
 func (b *Beliefs) Keep(s cluster.Scheduler) cluster.Scheduler { return &keeper{s, b} }
@@ -121,12 +131,7 @@ type keeper struct {
 
 func (k *keeper) Schedule(tx *cluster.Txn) error {
 	k.beliefs.show(tx)
-	if err := k.Scheduler.Schedule(tx); err != nil {
-		k.beliefs.hide(tx)
-		return err
-	}
-	k.beliefs.End(tx)
-	return nil
+	return k.beliefs.decide(tx, k.Scheduler)
 }
 
 // knower is a scheduler that decides by what it has learned, and not by what it is told.
@@ -147,10 +152,5 @@ func (p *knower) Reset(seed uint64) error {
 
 func (p *knower) Schedule(tx *cluster.Txn) error {
 	p.beliefs.Begin(tx)
-	if err := p.Scheduler.Schedule(tx); err != nil {
-		p.beliefs.hide(tx)
-		return err
-	}
-	p.beliefs.End(tx)
-	return nil
+	return p.beliefs.decide(tx, p.Scheduler)
 }
