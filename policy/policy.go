@@ -47,16 +47,22 @@ func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Pol
 
 // by makes the policy make schedulers of a learned policy, which may need what its prior needs.
 func (p *Policy) by(learned *agents.Policy, create func(*agents.Policy) cluster.Scheduler) {
+	needs, err := baselines.Fits(learned.Prior)
 	with := func(g baselines.Given) (cluster.Scheduler, error) {
-		if _, err := g.New(learned.Prior); err != nil {
+		if err != nil {
 			return nil, err
+		}
+		if needs != (baselines.Needs{}) {
+			if _, err := g.New(learned.Prior); err != nil { // g lacks something
+				return nil, err
+			}
 		}
 		own := *learned
 		own.Given = g
 		return create(&own), nil
 	}
 	p.New = func() (cluster.Scheduler, error) { return with(learned.Given) }
-	if needs, err := baselines.Fits(learned.Prior); err == nil && needs != (baselines.Needs{}) {
+	if err == nil && needs != (baselines.Needs{}) {
 		p.Needs, p.With = needs, with
 	}
 }
