@@ -183,11 +183,9 @@ func TestKnowRemembers(t *testing.T) {
 // that time=learned and from go together.
 func TestKnowLearned(t *testing.T) {
 	zero, other := t.TempDir(), t.TempDir()
-	n := belief.Network{
-		Mean: make([]float32, belief.Inputs), Scale: make([]float32, belief.Inputs), Members: []belief.Member{belief.NewMember(1)},
-	}
-	for i := range n.Scale {
-		n.Scale[i] = 1
+	n := belief.Network{Members: []belief.Member{belief.NewMember(1)}}
+	for range belief.Inputs {
+		n.Inputs.Mean, n.Inputs.Scale = append(n.Inputs.Mean, 0), append(n.Inputs.Scale, 1)
 	}
 	if err := n.Write(zero); err != nil {
 		t.Fatal(err)

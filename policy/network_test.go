@@ -18,7 +18,7 @@ func TestNetworksAreRecorded(t *testing.T) {
 		t.Helper()
 		n := belief.Network{Members: []belief.Member{belief.NewMember(2)}}
 		for range belief.Inputs {
-			n.Mean, n.Scale = append(n.Mean, 0), append(n.Scale, scale)
+			n.Inputs.Mean, n.Inputs.Scale = append(n.Inputs.Mean, 0), append(n.Inputs.Scale, scale)
 		}
 		if err := n.Write(dir); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 //
 // Nobody may change a Network that a Learner uses. Several learners may use it at the same time.
 type Network struct {
-	Mean, Scale []float32 // [Inputs] mean and standard deviation of each input among the jobs that the network was fitted on
-	Members     []Member
+	Inputs  Scaling
+	Members []Member
 }
 
 // Member is a network of two hidden layers of ReLU units: W[0] [Inputs,hidden], W[1] [hidden,hidden], W[2] [hidden,1].
@@ -46,12 +46,6 @@ func NewMember(hidden int) Member {
 		in = out
 	}
 	return m
-}
-
-// Normalise scales rows of Inputs, in place, to mean 0 and standard deviation 1 among the jobs that the network was fitted on,
-// from -4 to 4. What is not known becomes 0.
-func (n *Network) Normalise(x []float32) {
-	(&Scaling{n.Mean, n.Scale}).Apply(x)
 }
 
 // Scratch is memory for a forward pass. The zero value is ready to use.
@@ -93,7 +87,7 @@ func (l *Learner) corrected(j *live) *answered {
 	j.ended, j.changed = l.ended, j.owner.changed
 	c := &l.corrector
 	l.inputs(j, &c.x)
-	l.net.Normalise(c.x[:])
+	l.net.Inputs.Apply(c.x[:])
 	base := &l.view(l.who(j.spec)).Distribution
 	clear(c.p[:])
 	for i := range l.net.Members {

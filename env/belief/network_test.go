@@ -21,9 +21,9 @@ import (
 func network(hidden int, size float64) *Network {
 	rng := rand.New(rand.NewPCG(7, 8))
 	members := []Member{NewMember(hidden), NewMember(hidden)}
-	n := &Network{Mean: make([]float32, Inputs), Scale: make([]float32, Inputs), Members: members}
+	n := &Network{Inputs: Scaling{make([]float32, Inputs), make([]float32, Inputs)}, Members: members}
 	for k := range Inputs {
-		n.Mean[k], n.Scale[k] = float32(rng.NormFloat64()), 1+float32(rng.Float64())
+		n.Inputs.Mean[k], n.Inputs.Scale[k] = float32(rng.NormFloat64()), 1+float32(rng.Float64())
 	}
 	for i := range n.Members {
 		for _, t := range n.Members[i].Tensors("") {
@@ -107,7 +107,7 @@ func correction(n *Network, m int, x []float32) float64 {
 	h := make([]float64, Inputs)
 	for k, v := range x {
 		if v == v {
-			h[k] = min(max((float64(v)-float64(n.Mean[k]))/float64(n.Scale[k]), -4), 4)
+			h[k] = min(max((float64(v)-float64(n.Inputs.Mean[k]))/float64(n.Inputs.Scale[k]), -4), 4)
 		}
 	}
 	for i, b := range n.Members[m].B {
@@ -209,7 +209,7 @@ func TestNetworksAreRead(t *testing.T) {
 			m.W[1], m.B[1], m.W[2] = m.W[1][:12], m.B[1][:3], m.W[2][:3]
 		},
 		"NaN":   func(n *Network) { n.Members[0].B[0][0] = float32(math.NaN()) },
-		"scale": func(n *Network) { n.Scale[3] = 0 },
+		"scale": func(n *Network) { n.Inputs.Scale[3] = 0 },
 		"empty": func(n *Network) { n.Members = nil },
 	} {
 		n := network(4, 1)

@@ -28,9 +28,7 @@ const networkKind = "clustergym-runtimes-1"
 
 // Tensors returns the tensors of the network, which share its memory.
 func (n *Network) Tensors() []checkpoints.Tensor {
-	all := []checkpoints.Tensor{
-		{Name: "inputs.mean", Shape: []int{Inputs}, Data: n.Mean}, {Name: "inputs.scale", Shape: []int{Inputs}, Data: n.Scale},
-	}
+	all := n.Inputs.tensors("inputs")
 	for i := range n.Members {
 		all = append(all, n.Members[i].Tensors(strconv.Itoa(i))...)
 	}
@@ -111,9 +109,8 @@ func parseNetwork(file []byte) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{}
-	scaling, err := readScaling(tensors, "inputs", Inputs)
-	n.Mean, n.Scale = scaling.Mean, scaling.Scale
 	members := 0
+	n.Inputs, err = readScaling(tensors, "inputs", Inputs)
 	if err == nil {
 		members, err = memberCount(len(tensors), 2, 2*len(Member{}.W))
 	}
@@ -128,6 +125,14 @@ func parseNetwork(file []byte) (*Network, error) {
 		return nil, fmt.Errorf("%w: %w", checkpoints.ErrDamaged, err)
 	}
 	return n, nil
+}
+
+// tensors returns the mean and the standard deviation of inputs, which share the memory of s.
+func (s *Scaling) tensors(name string) []checkpoints.Tensor {
+	return []checkpoints.Tensor{
+		{Name: name + ".mean", Shape: []int{len(s.Mean)}, Data: s.Mean},
+		{Name: name + ".scale", Shape: []int{len(s.Scale)}, Data: s.Scale},
+	}
 }
 
 // readScaling reads the mean and the standard deviation of inputs.

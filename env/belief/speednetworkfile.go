@@ -36,8 +36,7 @@ type namedScaling struct {
 func (n *SpeedNetwork) Tensors() []checkpoints.Tensor {
 	var all []checkpoints.Tensor
 	for _, s := range n.scalings() {
-		all = append(all, checkpoints.Tensor{Name: s.name + ".mean", Shape: []int{s.inputs}, Data: s.s.Mean},
-			checkpoints.Tensor{Name: s.name + ".scale", Shape: []int{s.inputs}, Data: s.s.Scale})
+		all = append(all, s.s.tensors(s.name)...)
 	}
 	for i := range n.Members {
 		all = append(all, n.Members[i].Tensors(strconv.Itoa(i))...)

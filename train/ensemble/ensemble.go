@@ -34,9 +34,8 @@ type Settings struct {
 type Problem[M Member] struct {
 	Name     string // of its random streams
 	Settings Settings
-	Examples int // number of training examples
-	// New returns a member with the first weights of the member of that number. It corrects nothing.
-	New func(number int) M
+	Examples int      // number of training examples
+	New      func() M // returns a member with weights of 0, which corrects nothing
 	// Read returns the member whose Tensors have this prefix.
 	Read func(tensors []checkpoints.Tensor, prefix string) (M, error)
 	// Batch returns how many of the examples in this order make the next batch, at least 1.
@@ -80,7 +79,8 @@ func New[M Member](p Problem[M]) *Fit[M] {
 
 // begin prepares the next member.
 func (f *Fit[M]) begin() {
-	f.member = f.New(len(f.Done))
+	f.member = f.New()
+	f.draw()
 	n := 0
 	for _, part := range f.member.Parts() {
 		n += len(part)
@@ -91,7 +91,7 @@ func (f *Fit[M]) begin() {
 
 // keep remembers the member as the best so far.
 func (f *Fit[M]) keep(loss float64) {
-	f.best, f.loss, f.since = f.New(len(f.Done)), loss, 0
+	f.best, f.loss, f.since = f.New(), loss, 0
 	for i, part := range f.best.Parts() {
 		copy(part, f.member.Parts()[i])
 	}

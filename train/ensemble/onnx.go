@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
@@ -10,13 +11,12 @@ const ONNXName = "network.onnx"
 // Model builds an ONNX model of the members of a network.
 type Model struct{ onnx.Graph }
 
-// Scaled returns the input x, in rows of len(mean) numbers, less the mean and divided by the scale, from -4 to 4, and 0 where it
-// is NaN. The name tells the constants of several inputs apart.
-func (g *Model) Scaled(name, x string, mean, scale []float32) string {
-	n := len(mean)
+// Scaled returns rows of inputs x as belief.Scaling.Apply scales them. The name tells the constants of several inputs apart.
+func (g *Model) Scaled(name, x string, s belief.Scaling) string {
+	n := len(s.Mean)
 	low, high := g.number(name+" least", -4), g.number(name+" most", 4)
-	y := g.Op("Sub", x, g.Floats(name+" mean", mean, 1, n))
-	y = g.Op("Clip", g.Op("Div", y, g.Floats(name+" scale", scale, 1, n)), low, high)
+	y := g.Op("Sub", x, g.Floats(name+" mean", s.Mean, 1, n))
+	y = g.Op("Clip", g.Op("Div", y, g.Floats(name+" scale", s.Scale, 1, n)), low, high)
 	return g.Op("Where", g.Op("IsNaN", x), g.number(name+" unknown", 0), y)
 }
 

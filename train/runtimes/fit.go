@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/train/ensemble"
 )
 
@@ -59,10 +57,10 @@ type fit struct {
 // there are none, members are kept as they do best on the training examples.
 func newFit(cfg *Config, training, control []Example) (*fit, error) {
 	f := &fit{}
-	f.net.Mean, f.net.Scale = moments(training)
+	f.net.Inputs = ensemble.Moments(training, belief.Inputs, func(e *Example) []float32 { return e.X })
 	for _, part := range [][]Example{training, control} {
 		for i := range part {
-			f.net.Normalise(part[i].X)
+			f.net.Inputs.Apply(part[i].X)
 		}
 	}
 	if len(control) == 0 {
@@ -78,7 +76,10 @@ func newFit(cfg *Config, training, control []Example) (*fit, error) {
 		Settings: ensemble.Settings{
 			Seed: cfg.Seed, Members: cfg.Members, Epochs: cfg.Epochs, Patience: cfg.Patience, Rate: cfg.Rate, Decay: cfg.Decay,
 		},
-		New: func(number int) *belief.Member { return newMember(cfg, number) },
+		New: func() *belief.Member {
+			m := belief.NewMember(cfg.Hidden)
+			return &m
+		},
 		Read: func(tensors []checkpoints.Tensor, prefix string) (*belief.Member, error) {
 			m, err := belief.ReadMember(tensors, prefix)
 			return &m, err
@@ -113,39 +114,6 @@ func (f *fit) run(ctx context.Context, opt ensemble.Options) error {
 		f.net.Members = append(f.net.Members, *m)
 	}
 	return nil
-}
-
-// newMember returns a member with its first weights. Its last layer is 0, so that it corrects nothing.
-func newMember(cfg *Config, number int) *belief.Member {
-	m := belief.NewMember(cfg.Hidden)
-	draw := rng.Stream(cfg.Seed, "runtimes", "weights", strconv.Itoa(number))
-	for i := range 2 {
-		size := math.Sqrt(2 / float64(len(m.W[i])/cfg.Hidden))
-		for k := range m.W[i] {
-			m.W[i][k] = float32(size * draw.NormFloat64())
-		}
-	}
-	return &m
-}
-
-// moments returns mean and standard deviation of each input where it is known.
-func moments(examples []Example) (mean, scale []float32) {
-	mean, scale = make([]float32, belief.Inputs), make([]float32, belief.Inputs)
-	for k := range belief.Inputs {
-		n, sum, squares := 0.0, 0.0, 0.0
-		for i := range examples {
-			for at := k; at < len(examples[i].X); at += belief.Inputs {
-				if v := float64(examples[i].X[at]); !math.IsNaN(v) {
-					n++
-					sum += v
-					squares += v * v
-				}
-			}
-		}
-		n = max(n, 1)
-		mean[k], scale[k] = float32(sum/n), float32(math.Sqrt(max(squares/n-sum/n*sum/n, 0))+1e-3)
-	}
-	return mean, scale
 }
 
 // meanLoss is the mean loss of examples with normalised inputs, computed without Gorgonia.

@@ -14,7 +14,7 @@ import (
 func model(n *belief.Network) []byte {
 	var g ensemble.Model
 	bins := onnx.Dim{Name: "bins"}
-	x := g.Scaled("inputs", g.Input("inputs", onnx.Float, bins, onnx.Dim{Size: belief.Inputs}), n.Mean, n.Scale)
+	x := g.Scaled("inputs", g.Input("inputs", onnx.Float, bins, onnx.Dim{Size: belief.Inputs}), n.Inputs)
 	var all []string
 	for i := range n.Members {
 		m, y := &n.Members[i], x

@@ -19,9 +19,9 @@ func TestONNXEqualsForward(t *testing.T) {
 		}
 		return x
 	}
-	net := belief.Network{Mean: numbers(belief.Inputs), Scale: numbers(belief.Inputs)}
-	for i, v := range net.Scale {
-		net.Scale[i] = v*v + 0.1
+	net := belief.Network{Inputs: belief.Scaling{Mean: numbers(belief.Inputs), Scale: numbers(belief.Inputs)}}
+	for i, v := range net.Inputs.Scale {
+		net.Inputs.Scale[i] = v*v + 0.1
 	}
 	for range 2 {
 		m := belief.NewMember(8)
@@ -42,7 +42,7 @@ func TestONNXEqualsForward(t *testing.T) {
 		if len(dims) != 2 || dims[0] != bins || dims[1] != len(net.Members) {
 			t.Fatalf("corrections are %v, want [%d %d]", dims, bins, len(net.Members))
 		}
-		net.Normalise(x)
+		net.Inputs.Apply(x)
 		var s belief.Scratch
 		z := make([]float32, bins)
 		for k := range net.Members {

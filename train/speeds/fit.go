@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/train/ensemble"
 )
 
@@ -75,7 +73,7 @@ func newFit(cfg *Config, training, control []Example) (*fit, error) {
 		{&f.net.Context, belief.SpeedContext, func(e *Example) []float32 { return e.Context }},
 		{&f.net.Point, belief.SpeedPoint, func(e *Example) []float32 { return e.Points }},
 	} {
-		*part.s = moments(training, part.width, part.inputs)
+		*part.s = ensemble.Moments(training, part.width, part.inputs)
 		for _, all := range [][]Example{training, control} {
 			for i := range all {
 				part.s.Apply(part.inputs(&all[i]))
@@ -92,7 +90,10 @@ func newFit(cfg *Config, training, control []Example) (*fit, error) {
 		Settings: ensemble.Settings{
 			Seed: cfg.Seed, Members: cfg.Members, Epochs: cfg.Epochs, Patience: cfg.Patience, Rate: cfg.Rate, Decay: cfg.Decay,
 		},
-		New: func(number int) *belief.SpeedMember { return newMember(cfg, number) },
+		New: func() *belief.SpeedMember {
+			m := belief.NewSpeedMember(cfg.Hidden)
+			return &m
+		},
 		Read: func(tensors []checkpoints.Tensor, prefix string) (*belief.SpeedMember, error) {
 			m, err := belief.ReadSpeedMember(tensors, prefix)
 			return &m, err
@@ -119,39 +120,6 @@ func (f *fit) run(ctx context.Context, opt ensemble.Options) error {
 		f.net.Members = append(f.net.Members, *m)
 	}
 	return nil
-}
-
-// newMember returns a member with its first weights. Its last layer is 0, so that it corrects nothing.
-func newMember(cfg *Config, number int) *belief.SpeedMember {
-	m := belief.NewSpeedMember(cfg.Hidden)
-	draw := rng.Stream(cfg.Seed, "speeds", "weights", strconv.Itoa(number))
-	for i := range len(m.W) - 1 {
-		in, _ := belief.SpeedShape(i, cfg.Hidden)
-		for k := range m.W[i] {
-			m.W[i][k] = float32(math.Sqrt(2/float64(in)) * draw.NormFloat64())
-		}
-	}
-	return &m
-}
-
-// moments returns mean and standard deviation of each input.
-func moments(examples []Example, width int, inputs func(*Example) []float32) belief.Scaling {
-	s := belief.Scaling{Mean: make([]float32, width), Scale: make([]float32, width)}
-	for k := range width {
-		n, sum, squares := 0.0, 0.0, 0.0
-		for i := range examples {
-			x := inputs(&examples[i])
-			for at := k; at < len(x); at += width {
-				v := float64(x[at])
-				n++
-				sum += v
-				squares += v * v
-			}
-		}
-		n = max(n, 1)
-		s.Mean[k], s.Scale[k] = float32(sum/n), float32(math.Sqrt(max(squares/n-sum/n*sum/n, 0))+1e-3)
-	}
-	return s
 }
 
 // meanLoss is the mean loss of examples with normalised inputs, computed without Gorgonia.

@@ -15,8 +15,8 @@ func model(n *belief.SpeedNetwork) []byte {
 	var g ensemble.Model
 	context := g.Input("context", onnx.Float, onnx.Dim{Size: 1}, onnx.Dim{Size: belief.SpeedContext})
 	points := g.Input("points", onnx.Float, onnx.Dim{Name: "points"}, onnx.Dim{Size: belief.SpeedPoint})
-	context = g.Scaled("context", context, n.Context.Mean, n.Context.Scale)
-	points = g.Scaled("points", points, n.Point.Mean, n.Point.Scale)
+	context = g.Scaled("context", context, n.Context)
+	points = g.Scaled("points", points, n.Point)
 	var all []string
 	for i := range n.Members {
 		m := &n.Members[i]
