@@ -5,9 +5,6 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
-// ONNXName is the name of the file with the network as an ONNX model, in the folder of a run.
-const ONNXName = "network.onnx"
-
 // Model builds an ONNX model of the members of a network.
 type Model struct{ onnx.Graph }
 

@@ -16,6 +16,8 @@ import (
 // Names of files in the folder of a run.
 const (
 	MetricsName = "metrics.jsonl"
+	ONNXName    = "network.onnx" // the network as an ONNX model
+	CardName    = "README.md"    // what describes the network
 	storeName   = "checkpoints"
 )
 
@@ -95,6 +97,17 @@ func writeMetrics(dir string, all []Metrics) error {
 		}
 	}
 	return atomicfile.WriteBytes(filepath.Join(dir, MetricsName), 0o666, b.Bytes())
+}
+
+// Write writes a network, which writes itself, into the folder of a run, with its ONNX model and the card that describes it.
+func Write(dir string, net interface{ Write(dir string) error }, model, card []byte) error {
+	if err := net.Write(dir); err != nil {
+		return err
+	}
+	if err := atomicfile.WriteBytes(filepath.Join(dir, ONNXName), 0o666, model); err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(filepath.Join(dir, CardName), 0o666, card)
 }
 
 // tensors returns the state of the fit, apart from its metadata.

@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/train/ensemble"
 	"github.com/clustergym/clustergym/train/recipe"
 )
-
-// cardName is the name of the file that describes the network.
-const cardName = "README.md"
 
 // Options say where a run works. They do not affect its result.
 type Options struct {
@@ -64,17 +59,11 @@ func run(ctx context.Context, cfg Config, opt Options) (*Result, error) {
 	if err := f.run(ctx, opt.Options); err != nil {
 		return nil, err
 	}
-	if err := f.net.Write(opt.Dir); err != nil {
-		return nil, err
-	}
-	if err := atomicfile.WriteBytes(filepath.Join(opt.Dir, ensemble.ONNXName), 0o666, model(&f.net)); err != nil {
-		return nil, err
-	}
 	result := &Result{Network: &f.net}
 	for _, s := range splits.jobs {
 		result.Scores = append(result.Scores, Judge(&f.net, s[0], s[1]))
 	}
-	return result, atomicfile.WriteBytes(filepath.Join(opt.Dir, cardName), 0o666, card(made, result))
+	return result, ensemble.Write(opt.Dir, &f.net, model(&f.net), card(made, result))
 }
 
 // splits are the examples of a run, and the jobs of the training and validation split of each scenario.

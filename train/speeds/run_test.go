@@ -62,7 +62,7 @@ func TestResumedRunsEndAlike(t *testing.T) {
 		}
 		opt.Resume = true
 	}
-	for _, name := range []string{belief.SpeedNetworkFile, ensemble.MetricsName, recipe.Name, cardName} {
+	for _, name := range []string{belief.SpeedNetworkFile, ensemble.MetricsName, recipe.Name, ensemble.CardName} {
 		a, err := os.ReadFile(filepath.Join(whole, name))
 		if err != nil {
 			t.Fatal(err)
