@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -165,14 +166,27 @@ func (b *board) ask() error {
 		if len(ops) == 0 {
 			continue
 		}
-		b.add(Rival, ops[0].Job, ops)
-		b.made[len(b.made)-1].By = r.name
+		b.addRival(r.name, ops)
 		if len(ops) > 1 && ops[0].Kind == cluster.OpPlace {
-			b.add(Rival, ops[0].Job, ops[:1])
-			b.made[len(b.made)-1].By = r.name
+			b.addRival(r.name, ops[:1])
 		}
 	}
 	return nil
+}
+
+// addRival adds a rival's proposal. If another rival proposed the same, the list will show that proposal, so it gets this rival's
+// name, too.
+func (b *board) addRival(name string, ops []cluster.Proposal) {
+	for i := range b.made {
+		if c := &b.made[i]; c.Kind == Rival && same(c.Ops, ops) {
+			if c.By != name && !slices.Contains(c.Also, name) {
+				c.Also = b.walk.memory.named(c.Also, name)
+			}
+			break
+		}
+	}
+	b.add(Rival, ops[0].Job, ops)
+	b.made[len(b.made)-1].By = name
 }
 
 // add adds a candidate that commits the base to nothing new.

@@ -17,6 +17,8 @@ type Candidate struct {
 	// Saves is set for Grow and Move: the reduction of the job's remaining time, predicted from profiles.
 	Saves time.Duration
 	By    string // the scheduler's name, for Rival
+	// Also names the other schedulers that proposed the same, for Rival.
+	Also []string
 	// Gone is true if the candidate was carried out or no longer fits. It cannot be taken then.
 	Gone bool
 	// Members are the servers that take part, ascending; their weights sum to 1. The members of a wait are the servers on which

@@ -2,6 +2,8 @@ package candidates_test
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,13 +24,13 @@ func (b starter) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// board returns the list that a board over such a base finds in the state.
+// board returns the list that a board over such a base finds in the state. The names of the rivals are 0, 1 and so on.
 func board(t rapid.TB, s *cluster.State, base starter, rivals ...starter) (*cluster.Txn, []candidates.Candidate) {
 	t.Helper()
 	c := candidates.Default(func() cluster.Scheduler { return base })
 	c.Wide, c.Menu, c.Items = true, true, 1000
-	for _, r := range rivals {
-		c.Rivals = append(c.Rivals, candidates.Named{Name: "rival", New: func() cluster.Scheduler { return r }})
+	for i, r := range rivals {
+		c.Rivals = append(c.Rivals, candidates.Named{Name: strconv.Itoa(i), New: func() cluster.Scheduler { return r }})
 	}
 	b := candidates.NewBoard(c)
 	if err := b.Reset(1); err != nil {
@@ -59,12 +61,14 @@ func state(t rapid.TB, spec cluster.Spec, jobs ...cluster.JobSpec) *cluster.Stat
 	return s
 }
 
+// place starts a job with one worker on a server.
+func place(id cluster.JobID, server cluster.ServerID) cluster.Proposal {
+	at := cluster.Placement{{Server: server, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}
+	return cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}
+}
+
 // TestProposalsKeepTheirMark checks that a candidate that the board also finds by itself keeps the kind of its proposal.
 func TestProposalsKeepTheirMark(t *testing.T) {
-	place := func(id cluster.JobID, server cluster.ServerID) cluster.Proposal {
-		at := cluster.Placement{{Server: server, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}
-		return cluster.Proposal{Kind: cluster.OpPlace, Job: id, Placement: at}
-	}
 	one := cluster.JobSpec{Workers: 1}
 	s := state(t, cluster.Uniform(2, 4), one, one, one)
 	tx, list := board(t, s, starter{place(0, 0), place(1, 0)}, starter{place(2, 0), place(1, 0)})
@@ -80,6 +84,33 @@ func TestProposalsKeepTheirMark(t *testing.T) {
 	}
 	if want := []candidates.Kind{candidates.Part, candidates.Part, candidates.Rival}; !slices.Equal(got, want) {
 		t.Errorf("starts on server 0 are %v, want %v", got, want)
+	}
+}
+
+// TestProposalsNameWhoMadeThem checks that a proposal of several rivals is on the list once, with the names of all of them, and
+// that what the base proposes, too, counts as its own.
+func TestProposalsNameWhoMadeThem(t *testing.T) {
+	one := cluster.JobSpec{Workers: 1}
+	tx, list := board(t, state(t, cluster.Uniform(3, 4), one, one, one), starter{place(0, 0), place(1, 0)},
+		starter{place(1, 1), place(2, 1)}, starter{place(1, 1)}, starter{place(1, 1), place(2, 1)}, starter{place(0, 0)},
+		starter{place(2, 2)})
+	defer tx.End()
+	var got []string
+	for i := range list {
+		c := &list[i]
+		if (c.By != "") != (c.Kind == candidates.Rival) || c.By == "" && len(c.Also) > 0 {
+			t.Errorf("a candidate of kind %v is by %q and %q", c.Kind, c.By, c.Also)
+		}
+		if c.Kind == candidates.Rival {
+			starts := ""
+			for _, p := range c.Ops {
+				starts += strconv.Itoa(int(p.Job))
+			}
+			got = append(got, starts+" by "+strings.Join(append([]string{c.By}, c.Also...), ","))
+		}
+	}
+	if want := []string{"12 by 0,2", "2 by 4", "1 by 0,1,2"}; !slices.Equal(got, want) {
+		t.Errorf("proposals %q, want %q", got, want)
 	}
 }
 

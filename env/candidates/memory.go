@@ -11,10 +11,13 @@ type memory struct {
 	pieces cluster.Placement
 	ops    []cluster.Proposal
 	blocks []bool
+	names  []string
 	outlook
 }
 
-func (m *memory) clear() { m.pieces, m.ops, m.blocks = m.pieces[:0], m.ops[:0], m.blocks[:0] }
+func (m *memory) clear() {
+	m.pieces, m.ops, m.blocks, m.names = m.pieces[:0], m.ops[:0], m.blocks[:0], m.names[:0]
+}
 
 // placement copies a placement.
 func (m *memory) placement(p cluster.Placement) cluster.Placement {
@@ -54,6 +57,13 @@ func (m *memory) proposals(ops []cluster.Op) []cluster.Proposal {
 		m.ops = append(m.ops, cluster.Proposal{Kind: o.Kind, Job: o.Job, Server: o.Server, Placement: m.placement(o.Placement())})
 	}
 	return m.ops[from:len(m.ops):len(m.ops)]
+}
+
+// named returns a copy of a list of names with one more.
+func (m *memory) named(list []string, name string) []string {
+	from := len(m.names)
+	m.names = append(append(m.names, list...), name)
+	return m.names[from:len(m.names):len(m.names)]
 }
 
 // own copies operations and their placements.
