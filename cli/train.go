@@ -168,8 +168,14 @@ func note(m *train.Metrics) string {
 	if m.Relative == 0 {
 		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Value)
 	}
+	if m.Best != 0 {
+		text += fmt.Sprintf("  against the best %.3f", m.Best)
+	}
 	if m.Validation != nil {
 		text += fmt.Sprintf("  validation %.3f", *m.Validation)
+	}
+	if m.ValidationBest != 0 {
+		text += fmt.Sprintf(", against the best %.3f", m.ValidationBest)
 	}
 	return text
 }

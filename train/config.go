@@ -59,6 +59,9 @@ type Config struct {
 	Candidates int `yaml:"candidates,omitempty"`
 	// Rivals names baselines, separated by commas, whose proposals also become candidates on the wide list.
 	Rivals string `yaml:"rivals,omitempty"`
+	// Against names baselines, separated by commas, with whose costs the team's is compared; "prior" stands for the team's prior.
+	// PPO divides the advantages of a window by the cost of the baseline that did best there.
+	Against string `yaml:"against,omitempty"`
 	// Encoder names the encoder of observations; see observe.Register. Empty means the standard encoder.
 	Encoder string `yaml:"encoder,omitempty"`
 	// Reward names the reward that the team maximises; see env.RegisterReward. It must never be positive. Empty means env.Flow.
@@ -178,7 +181,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("train.rivals: %w", err)
 		}
 	}
-	return nil
+	return c.checkAgainst()
 }
 
 // design returns the design of the run's policy.

@@ -2,11 +2,16 @@ package train
 
 // Term explains one number that a run reports.
 type Term struct {
-	Key   string // its key in metrics.jsonl; "" if only event files have it
-	Tag   string // its tag in event files; "" for the update, which is the step there
+	Key string // its key in metrics.jsonl; "" if only event files have it
+	// Tag is its tag in event files; "" for the update, which is the step there. If the tag ends in BASELINE, there is a number for
+	// each baseline, whose name takes the place of that word; in metrics.jsonl they are an object.
+	Tag   string
 	Unit  string
 	Means string
 }
+
+// about returns the unit and the meaning as text.
+func (t *Term) about() string { return t.Unit + ": " + t.Means }
 
 // Tags in event files that no field of Metrics has.
 const (
@@ -15,6 +20,7 @@ const (
 	tagAdvantages    = "train/advantages"
 	tagProbabilities = "train/probabilities"
 	tagWeights       = "weights/" // followed by the name of the part
+	tagBaseline      = "BASELINE" // stands for the name of a baseline
 )
 
 // Glossary explains all numbers that a run reports: first those of Metrics, in the order of its fields. Event files take their
@@ -28,9 +34,16 @@ func Glossary() []Term {
 		{"return", "train/return", "job-hours", "mean over episodes of the negative sum of completion times; higher is better"},
 		{"relative_jct", "train/relative_jct", "ratio",
 			"mean JCT of the sampled policy over the prior's on the same windows; lower is better"},
+		{"against", "train/against/" + tagBaseline, "ratio",
+			"mean JCT of the sampled policy over that of each baseline in train.against on the same windows; lower is better"},
+		{"relative_best", "train/relative_best", "ratio",
+			"mean JCT of the sampled policy over the lowest of the baselines in train.against on the same window; lower is better"},
 		{"validation", "validation/relative_jct", "ratio",
-			"the same of the greedy policy on the validation windows, at every checkpoint; lower is better"},
+			"relative_jct of the greedy policy on the validation windows, at every checkpoint; lower is better"},
 		{"margin", "validation/margin", "bid", "with which that was: of several multiples of train.margin the best"},
+		{"validation_against", "validation/against/" + tagBaseline, "ratio",
+			"against of the greedy policy on the validation windows, with that margin"},
+		{"validation_best", "validation/relative_best", "ratio", "relative_best of the same policy there"},
 		{"agree", "update/agree", "share",
 			"of labelled decisions at which the greedy policy takes the candidate that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",
@@ -44,7 +57,7 @@ func Glossary() []Term {
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
 		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
 		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, or its other candidates " +
-			"were, before scaling: a histogram"},
+			"were, before scaling; with train.against as a fraction of the best baseline's cost: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +
 			"server, job, inducing, jobs_to_servers, servers_to_jobs, inducing_to_servers, servers_to_inducing, offer, bid, pair"},

@@ -387,6 +387,10 @@ func TestConfigBounds(t *testing.T) {
 		{"a prior that is none", func(c *Config) { c.Prior = "srsf,no-such" }, `train.prior: policy "no-such"`},
 		{"a comma at the end", func(c *Config) { c.Prior = "srsf," }, `train.prior: policy ""`},
 		{"several priors", func(c *Config) { c.Prior = "fifo,srsf+menu,sjfhold:times=3+menu+move" }, ""},
+		{"a rival that is none", func(c *Config) { c.Against = "prior,no-such" }, `train.against: policy "no-such"`},
+		{"a rival twice", func(c *Config) { c.Against = "prior,las,prior" }, `train.against: "prior" twice`},
+		{"a rival that is told the truth", func(c *Config) { c.Against = "srsf+know:time=truth" }, "train.against: \"srsf+know:time=truth\" is"},
+		{"several rivals", func(c *Config) { c.Against = "prior,lyra+loan,srsf+know:seen=training" }, ""},
 		{"no validation", func(c *Config) { c.Validation = 0 }, "train.validation: 0, want 1 to"},
 		{"all at their bounds", func(c *Config) { c.Updates, c.Window, c.Keep, c.Rate, c.Clip = 1<<24, 1024, 1, 1, 1 }, ""},
 	} {

@@ -26,10 +26,18 @@ type Metrics struct {
 	Departs  float64 `json:"departs,omitempty"`
 	Return   float64 `json:"return,omitempty"`
 	Relative float64 `json:"relative_jct,omitempty"`
+	// Against is the cost of an episode divided by that of a baseline in Config.Against on the same window, averaged over episodes,
+	// by the baseline's name. Best is the cost of an episode divided by that of the baseline that did best on its window, averaged
+	// over episodes. Both are empty without Config.Against, and in updates from labels.
+	Against map[string]float64 `json:"against,omitempty"`
+	Best    float64            `json:"relative_best,omitempty"`
 	// Validation is Relative on the validation windows, where the team takes the highest bid instead of sampling; it is nil if the
 	// update was not validated. Margin is the margin that gave this value: the best of several multiples of Config.Margin.
 	Validation *float64 `json:"validation,omitempty"`
 	Margin     float64  `json:"margin,omitempty"`
+	// These are as Against and Best, of the greedy team on the validation windows, with Margin.
+	ValidationAgainst map[string]float64 `json:"validation_against,omitempty"`
+	ValidationBest    float64            `json:"validation_best,omitempty"`
 	// Agree, Value and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
 	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Scale is the mean
 	// absolute value of the labels other than 0, in job-hours.

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/train/recipe"
 )
@@ -32,8 +33,8 @@ type Options struct {
 	Labels string
 	// Scenarios are the workloads to learn from. The run draws windows from each of them in turn.
 	Scenarios []*scenario.Scenario
-	// Given returns what the training split of a scenario gives baselines with these needs. A prior with seen=training needs it; see
-	// eval.Given.
+	// Given returns what the training split of a scenario gives baselines with these needs. A prior with seen=training needs it, and
+	// so does a baseline in Config.Against; see eval.Given.
 	Given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error)
 	// Older is called if a run is resumed and its newest checkpoint is damaged. If Older returns nil, the run continues from the
 	// newest good checkpoint; if it returns an error, the run ends with it. If Older is nil, the run ends with the OlderError.
@@ -96,7 +97,7 @@ type run struct {
 	goal      goal
 	opt       Options
 	sources   []*scenario.Source
-	given     map[*scenario.Source]baselines.Given // what the prior may use
+	given     map[*scenario.Source]baselines.Given // what the prior, and those in Config.Against, may use
 	policy    *agents.Policy                       // its parameters are shared with the learner
 	learner   *learner
 	labels    *labels
@@ -194,24 +195,32 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	return r, err
 }
 
-// give finds what the priors may use in each scenario.
+// give finds what the priors, and those in Config.Against, may use in each scenario.
 func (r *run) give(ctx context.Context) error {
 	var needs baselines.Needs
-	for _, name := range r.cfg.priors() {
-		n, err := baselines.Fits(name)
-		if err != nil {
-			return fmt.Errorf("train.prior: %w", err)
+	for _, of := range []struct {
+		key   string
+		names []string
+	}{{"train.prior", r.cfg.priors()}, {"train.against", r.cfg.against()}} {
+		for _, name := range of.names {
+			if name == ownPrior {
+				continue
+			}
+			n, err := baselines.Fits(name)
+			if err == nil && n.Past() && r.opt.Given == nil {
+				err = baselines.ErrUnfitted
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", of.key, err)
+			}
+			needs.Fitted, needs.Learned, needs.Speeds = needs.Fitted || n.Fitted, needs.Learned || n.Learned, needs.Speeds || n.Speeds
 		}
-		needs.Fitted, needs.Learned, needs.Speeds = needs.Fitted || n.Fitted, needs.Learned || n.Learned, needs.Speeds || n.Speeds
 	}
 	r.given = map[*scenario.Source]baselines.Given{}
 	if !needs.Past() {
 		return nil
 	}
 	for _, src := range r.sources {
-		if r.opt.Given == nil {
-			return fmt.Errorf("train.prior: %w", baselines.ErrUnfitted)
-		}
 		var err error
 		if r.given[src], err = r.opt.Given(ctx, src, needs); err != nil {
 			return err
@@ -227,14 +236,14 @@ func (r *run) at(src *scenario.Source, p *agents.Policy) *agents.Policy {
 	return &own
 }
 
-// validation is a validation window with the prior's cost on it.
+// validation is a validation window.
 type validation struct {
+	bars
 	source *scenario.Source
 	window int
-	prior  *curve
 }
 
-// begin plays the prior on the validation windows. It then restores the run, or stores the start of a new one.
+// begin plays the prior and its rivals on the validation windows. It then restores the run, or stores the start of a new one.
 func (r *run) begin(ctx context.Context) error {
 	for _, src := range r.sources {
 		n := src.Count(scenario.Validation)
@@ -243,16 +252,16 @@ func (r *run) begin(ctx context.Context) error {
 			r.windows = append(r.windows, validation{source: src, window: i * n / some}) // spread evenly
 		}
 	}
-	err := r.each(ctx, len(r.windows), func(i int) error {
+	costs, err := r.compare(ctx, len(r.windows), func(i int) (*scenario.Source, sim.Episode, error) {
 		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
-		if err == nil {
-			x.prior, err = r.goal.follow(agents.NewPrior(r.at(x.source, r.policy)), e.Episode)
-		}
-		return err
+		return x.source, e.Episode, err
 	})
 	if err != nil {
 		return err
+	}
+	for i := range costs {
+		r.windows[i].bars = costs[i]
 	}
 	if r.opt.Resume {
 		if found, err := r.restore(); found || err != nil {

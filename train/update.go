@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -60,12 +61,12 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	return all, nil
 }
 
-// window is a training window of an update with its rollouts and the prior's cost.
+// window is a training window of an update with its rollouts.
 type window struct {
+	bars
 	source  *scenario.Source
 	episode scenario.Episode
 	group   []*rollout
-	prior   *curve
 }
 
 // gather plays the update's episodes with the sampled policy and draws the samples to learn from.
@@ -89,10 +90,13 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	var all []learn.Sample
 	var returns []float64
 	others, choices := 0, 0
+	var rivals contest
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
+			v.relate(g)
+			rivals.add(g.curve, &v.bars)
 			for kind, n := range g.kinds {
 				choices += n
 				if candidates.Kind(kind) != candidates.Own {
@@ -109,6 +113,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	n := float64(r.cfg.Windows * r.cfg.Rollouts)
 	m.Return /= n
 	m.Relative /= n
+	m.Against, m.Best = rivals.means(r.cfg.against())
 	m.Choices, m.Departs = choices, float64(others)/float64(max(choices, 1))
 	if len(all) > r.cfg.Choices {
 		pick.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -121,17 +126,17 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	return all, nil
 }
 
-// play fills in the rollouts of every window and the prior's cost on it.
+// play fills in the rollouts of every window and the costs with which they are compared.
 func (r *run) play(ctx context.Context, update int, windows []window) error {
-	err := r.each(ctx, len(windows), func(i int) (err error) {
-		windows[i].prior, err = r.goal.follow(agents.NewPrior(r.at(windows[i].source, r.policy)), windows[i].episode.Episode)
-		return err
+	costs, err := r.compare(ctx, len(windows), func(i int) (*scenario.Source, sim.Episode, error) {
+		return windows[i].source, windows[i].episode.Episode, nil
 	})
 	if err != nil {
 		return err
 	}
 	var players []*player
 	for w := range windows {
+		windows[w].bars = costs[w]
 		for i := range r.cfg.Rollouts {
 			draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(i))
 			g, err := newPlayer(r.at(windows[w].source, r.policy), windows[w].episode.Episode, r.goal, -1, draw)
@@ -157,12 +162,13 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	for _, times := range margins {
 		p := *r.policy
 		p.Margin *= times
-		mean, err := r.relative(ctx, &p)
+		mean, rivals, err := r.relative(ctx, &p)
 		if err != nil {
 			return err
 		}
 		if m.Validation == nil || mean < *m.Validation {
 			m.Validation, m.Margin = &mean, p.Margin
+			m.ValidationAgainst, m.ValidationBest = rivals.means(r.cfg.against())
 		}
 		if mean < r.topJCT {
 			r.top, r.topJCT, r.topMargin = p.Params.Clone(), mean, p.Margin
@@ -171,23 +177,26 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	return nil
 }
 
-// relative returns a policy's cost divided by the prior's, averaged over the validation windows.
-func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, err error) {
-	ratio := make([]float64, len(r.windows))
+// relative returns a policy's cost divided by the prior's, averaged over the validation windows, and its cost relative to the
+// rivals.
+func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, rivals contest, err error) {
+	costs := make([]*curve, len(r.windows))
 	err = r.each(ctx, len(r.windows), func(i int) error {
 		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err != nil {
 			return err
 		}
-		c, err := r.goal.follow(agents.NewTeam(r.at(x.source, p)), e.Episode)
-		if err == nil {
-			ratio[i] = c.over(x.prior)
-		}
+		costs[i], err = r.goal.follow(agents.NewTeam(r.at(x.source, p)), e.Episode)
 		return err
 	})
-	for _, x := range ratio {
-		mean += x
+	if err != nil {
+		return 0, rivals, err
 	}
-	return mean / float64(len(ratio)), err
+	for i := range r.windows {
+		x := &r.windows[i]
+		mean += costs[i].over(x.prior)
+		rivals.add(costs[i], &x.bars)
+	}
+	return mean / float64(len(costs)), rivals, nil
 }

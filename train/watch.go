@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func openWatch(dir string, update int, now time.Time) (*watch, error) {
 	}
 	for _, t := range Glossary() {
 		if t.Tag != "" {
-			w.file.Describe(t.Tag, t.Unit+": "+t.Means)
+			w.file.Describe(t.Tag, t.about())
 		}
 	}
 	return w, nil
@@ -118,20 +119,38 @@ func (w *watch) record(m *Metrics, now time.Time) error {
 	if w == nil {
 		return nil
 	}
-	values := map[string]float64{} // by key; fields omitted from the metrics are absent
+	values := map[string]json.RawMessage{} // by key; fields omitted from the metrics are absent
 	text, err := json.Marshal(m)
 	if err == nil {
 		err = json.Unmarshal(text, &values)
 	}
+	for _, t := range Glossary() {
+		if text, ok := values[t.Key]; ok && t.Tag != "" && err == nil {
+			err = w.scalars(&t, text)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("write events: %w", err)
-	}
-	for _, t := range Glossary() {
-		if x, ok := values[t.Key]; ok && t.Tag != "" {
-			w.file.Scalar(t.Tag, x)
-		}
 	}
 	w.decisions += m.Choices
 	w.file.Scalar(tagDecisions, float64(w.decisions))
 	return w.file.Append(int64(m.Update), now)
+}
+
+// scalars writes a metric, which is a number or an object of numbers by baseline.
+func (w *watch) scalars(t *Term, text json.RawMessage) error {
+	group, each := strings.CutSuffix(t.Tag, tagBaseline)
+	if !each {
+		var x float64
+		err := json.Unmarshal(text, &x)
+		w.file.Scalar(t.Tag, x)
+		return err
+	}
+	var all map[string]float64
+	err := json.Unmarshal(text, &all)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w.file.Describe(group+name, t.about())
+		w.file.Scalar(group+name, all[name])
+	}
+	return err
 }

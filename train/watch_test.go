@@ -76,7 +76,7 @@ func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 	total := 0
 	for i := range metrics {
 		m := &metrics[i]
-		fields := map[string]float64{}
+		fields := map[string]any{} // numbers, and objects of numbers
 		text, err := json.Marshal(m)
 		if err == nil {
 			err = json.Unmarshal(text, &fields)
@@ -86,13 +86,23 @@ func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 		}
 		for _, term := range Glossary() {
 			if x, ok := fields[term.Key]; ok && term.Tag != "" {
-				want[point{term.Tag, int64(m.Update)}] = float32(x)
+				for name, x := range byBaseline(x) {
+					want[point{strings.Replace(term.Tag, "BASELINE", name, 1), int64(m.Update)}] = float32(x.(float64))
+				}
 			}
 		}
 		total += m.Choices
 		want[point{"train/decisions", int64(m.Update)}] = float32(total)
 	}
 	return want
+}
+
+// byBaseline returns the numbers of a metric by baseline, or its only one by no name.
+func byBaseline(x any) map[string]any {
+	if all, ok := x.(map[string]any); ok {
+		return all
+	}
+	return map[string]any{"": x}
 }
 
 // watched checks the scalars that a viewer shows for a run against the run's metrics.

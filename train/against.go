@@ -1,0 +1,153 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// ownPrior stands for the team's prior in Config.Against.
+const ownPrior = "prior"
+
+// against returns the names listed in Against.
+func (c *Config) against() []string {
+	if c.Against == "" {
+		return nil
+	}
+	return strings.Split(c.Against, ",")
+}
+
+// checkAgainst returns an error about a name in Against that is no baseline, stands there twice, or is told the truth.
+func (c *Config) checkAgainst() error {
+	names := c.against()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("train.against: %q twice", name)
+		}
+		if name == ownPrior {
+			continue
+		}
+		needs, err := baselines.Fits(name)
+		if err != nil {
+			return fmt.Errorf("train.against: %w", err)
+		}
+		if needs.Truth != (baselines.Truth{}) {
+			return fmt.Errorf("train.against: %q is told the truth, want a baseline that is not", name)
+		}
+	}
+	return nil
+}
+
+// bars are the costs with which the team's cost on a window is compared.
+type bars struct {
+	prior  *curve
+	rivals []*curve // parallel to Config.against
+}
+
+// best returns the lowest total cost of the rivals, and a rival with that cost; nil without rivals.
+func (b *bars) best() (lowest *curve) {
+	for _, c := range b.rivals {
+		if lowest == nil || c.total < lowest.total {
+			lowest = c
+		}
+	}
+	return lowest
+}
+
+// relate divides the advantages of a rollout by the cost of the window's best rival, so that windows weigh equally, however many
+// jobs wait in them. An advantage is then the fraction of that cost that a decision saves, and Metrics.Best is about the same
+// cost. It is the total cost: a discounted one depends on the moment from which it counts, and counted from the beginning of the
+// window it covers only the first hours. Without rivals, or if the best rival's cost is 0, relate changes nothing.
+//
+// The rival's cost is not subtracted. It is the same for all choices of a window, so that would not change the expected gradient:
+// advantages are differences from the prior in any case.
+func (b *bars) relate(r *rollout) {
+	best := b.best()
+	if best == nil || best.total == 0 {
+		return
+	}
+	for i := range r.samples {
+		r.samples[i].Gain /= best.total
+	}
+}
+
+// contest is the sum of a team's relative costs over episodes.
+type contest struct {
+	episodes int
+	rivals   []float64 // parallel to Config.against
+	best     float64
+}
+
+// add adds an episode.
+func (c *contest) add(team *curve, b *bars) {
+	if len(b.rivals) == 0 {
+		return
+	}
+	if c.rivals == nil {
+		c.rivals = make([]float64, len(b.rivals))
+	}
+	c.episodes++
+	for i, rival := range b.rivals {
+		c.rivals[i] += team.over(rival)
+	}
+	c.best += team.over(b.best())
+}
+
+// means returns the mean relative cost by rival, and that to the best rival; nil and 0 without rivals.
+func (c *contest) means(names []string) (against map[string]float64, best float64) {
+	if c.episodes == 0 {
+		return nil, 0
+	}
+	against = map[string]float64{}
+	for i, name := range names {
+		against[name] = c.rivals[i] / float64(c.episodes)
+	}
+	return against, c.best / float64(c.episodes)
+}
+
+// compare plays the prior and the rivals on n windows, each once, and returns their costs. at returns a window.
+func (r *run) compare(ctx context.Context, n int, at func(i int) (*scenario.Source, sim.Episode, error)) ([]bars, error) {
+	rivals := r.cfg.against()
+	each := 1 + len(rivals) // the prior comes first
+	costs := make([]*curve, n*each)
+	err := r.each(ctx, len(costs), func(i int) error {
+		name := ownPrior
+		if k := i % each; k > 0 {
+			if name = rivals[k-1]; name == ownPrior || name == r.policy.Prior {
+				return nil
+			}
+		}
+		src, e, err := at(i / each)
+		if err != nil {
+			return err
+		}
+		s := agents.NewPrior(r.at(src, r.policy))
+		if name != ownPrior {
+			if s, err = r.given[src].New(name); err != nil {
+				return err
+			}
+		}
+		costs[i], err = r.goal.follow(s, e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []bars
+	for c := range slices.Chunk(costs, each) {
+		b := bars{c[0], c[1:]}
+		for k := range b.rivals {
+			if b.rivals[k] == nil {
+				b.rivals[k] = b.prior
+			}
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}

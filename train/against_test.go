@@ -1,0 +1,209 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+func init() { all.Register() }
+
+// opposed returns the settings of a tiny run against several baselines, one of them its prior and one fitted on training splits.
+func opposed(tb testing.TB) (Config, Options) {
+	tb.Helper()
+	cfg, opt := tiny(tb)
+	cfg.Against, opt.Given = "las,a-srpt:predictor=fitted,prior,sjfskip,srsf+know:seen=training", eval.Given
+	return cfg, opt
+}
+
+// jct returns a baseline's sum of completion times on a window, in hours, as eval reports it.
+func (r *run) jct(t *testing.T, src *scenario.Source, e *scenario.Episode, name string) float64 {
+	t.Helper()
+	if name == ownPrior {
+		name = r.policy.Prior
+	}
+	s, err := r.given[src].New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Run(t.Context(), s, 0); err != nil {
+		t.Fatal(err)
+	}
+	return eval.Measure(run.Log()).SumJCT / 3600
+}
+
+// TestAgainstIsWhatRivalsCost checks what updates by PPO and validations report about rivals against episodes that the rivals play.
+func TestAgainstIsWhatRivalsCost(t *testing.T) {
+	cfg, opt := opposed(t)
+	cfg.Windows, cfg.Expert, opt.Dir = 1, 0, t.TempDir()
+	r, err := start(t.Context(), cfg, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	names := strings.Split(cfg.Against, ",")
+	check := func(what string, got map[string]float64, best, team float64, costs []float64) {
+		t.Helper()
+		for i, name := range names {
+			if want := team / costs[i]; math.Abs(got[name]-want) > 1e-9 {
+				t.Errorf("%s: %v against %s, want %v", what, got[name], name, want)
+			}
+		}
+		if want := team / slices.Min(costs); len(got) != len(names) || math.Abs(best-want) > 1e-9 {
+			t.Errorf("%s: %v against the best, want %v; %v", what, best, want, got)
+		}
+	}
+	leaders := map[string]bool{}
+	for update := 1; update <= 4; update++ {
+		m := &Metrics{Update: update}
+		if _, err := r.gather(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		src := r.sources[(update-1)%2]
+		pick := rng.Stream(cfg.Seed, "train", "windows", strconv.Itoa(update))
+		e, err := src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)),
+			rng.Derive(cfg.Seed, "train", "episode", strconv.Itoa(update), "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var costs []float64
+		for _, name := range names {
+			costs = append(costs, r.jct(t, src, &e, name))
+		}
+		leaders[names[slices.Index(costs, slices.Min(costs))]] = true
+		check("update "+strconv.Itoa(update), m.Against, m.Best, -m.Return, costs)
+		if m.Against[ownPrior] != m.Relative || m.Against["sjfskip"] != m.Relative {
+			t.Errorf("update %d: %v against the prior, want %v", update, m.Against, m.Relative)
+		}
+	}
+	if len(leaders) < 2 {
+		t.Errorf("only %v were the best of a window: the test says little", leaders)
+	}
+	m := &Metrics{}
+	if err := r.validate(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names { // the untrained team decides as its prior
+		want := 0.0
+		for k := range r.windows {
+			x := &r.windows[k]
+			e, err := x.source.Episode(scenario.Validation, x.window, cfg.Seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want += r.jct(t, x.source, &e, ownPrior) / r.jct(t, x.source, &e, name) / float64(len(r.windows))
+		}
+		if got := m.ValidationAgainst[name]; math.Abs(got-want) > 1e-9 || m.ValidationBest < got {
+			t.Errorf("validation %d: %v against %s, want %v and at most %v", i, got, name, want, m.ValidationBest)
+		}
+	}
+	if m.ValidationAgainst[ownPrior] != *m.Validation {
+		t.Errorf("validation: %v against the prior, want %v", m.ValidationAgainst, *m.Validation)
+	}
+}
+
+// TestAgainstDividesAdvantages checks that the advantages of a window are divided by its best rival's cost, and only then.
+func TestAgainstDividesAdvantages(t *testing.T) {
+	of := func(total float64) *curve { return &curve{total: total} }
+	for _, c := range []struct {
+		rivals []*curve
+		want   float64
+	}{
+		{nil, 12},
+		{[]*curve{of(6)}, 2},
+		{[]*curve{of(6), of(3), of(4)}, 4},
+		{[]*curve{of(6), of(0)}, 12},
+	} {
+		r := &rollout{samples: []learn.Sample{{Gain: 12}, {Gain: -12}}}
+		(&bars{of(2), c.rivals}).relate(r)
+		if r.samples[0].Gain != c.want || r.samples[1].Gain != -c.want {
+			t.Errorf("against %d rivals: %v and %v, want %v", len(c.rivals), r.samples[0].Gain, r.samples[1].Gain, c.want)
+		}
+	}
+	cfg, opt := opposed(t)
+	cfg.Expert, cfg.Updates = 0, 1
+	relative := mustRun(t, cfg, opt)
+	opt.Dir, cfg.Against = filepath.Join(t.TempDir(), "run"), ""
+	if plain := mustRun(t, cfg, opt); slices.Equal(plain.Params[0].Data, relative.Params[0].Data) {
+		t.Error("relative advantages teach the same weights")
+	}
+}
+
+// TestAgainstResumes checks that a run against baselines that is resumed equals one that is not, with all its files, that the
+// event files have its metrics, and that a run without them writes nothing about them.
+func TestAgainstResumes(t *testing.T) {
+	cfg, opt := opposed(t)
+	policy := mustRun(t, cfg, opt)
+	stop := make(chan struct{})
+	other := opt
+	other.Dir, other.Workers, other.Stop = filepath.Join(t.TempDir(), "run"), 2, stop
+	other.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	other.Progress = func(m *Metrics) {
+		if m.Update == 4 {
+			close(stop)
+		}
+	}
+	if _, stopped, err := Run(t.Context(), cfg, other); err != nil || !stopped {
+		t.Fatalf("stopped %v, error %v", stopped, err)
+	}
+	other.Resume, other.Stop, other.Progress = true, nil, nil
+	sameWeights(t, mustRun(t, cfg, other), policy)
+	same(t, other.Dir, opt.Dir)
+	metrics, points, _, _ := watched(t, other.Dir)
+	for i := range metrics {
+		m := &metrics[i]
+		drawn, valid := m.Update > cfg.Expert, m.Validation != nil
+		if (len(m.Against) == 5) != drawn || (m.Best > 0) != drawn ||
+			(len(m.ValidationAgainst) == 5) != valid || (m.ValidationBest > 0) != valid {
+			t.Errorf("update %d reports %+v", m.Update, m)
+		}
+	}
+	if v := points[point{"train/against/a-srpt:predictor=fitted", 4}]; v.Scalar == nil ||
+		!strings.HasPrefix(v.Metadata.Description, "ratio: mean JCT of the sampled policy over") {
+		t.Errorf("the event of a rival is %+v", v)
+	}
+	opt = fresh(t, opt)
+	cfg.Against = ""
+	mustRun(t, cfg, opt)
+	for name, text := range results(t, opt.Dir) {
+		for _, word := range []string{"against", "relative_best", "validation_best"} {
+			if strings.HasSuffix(name, "json") && strings.Contains(string(text), word) || name == "run.yaml" &&
+				strings.Contains(string(text), word+":") {
+				t.Errorf("without rivals %s contains %q", name, word)
+			}
+		}
+	}
+}
+
+// TestAgainstNeedsItsPast checks that baselines that must be fitted are refused without the training split, and that the error
+// names the setting; and that maps are written in one order.
+func TestAgainstNeedsItsPast(t *testing.T) {
+	cfg, opt := opposed(t)
+	opt.Given = nil
+	if _, _, err := Run(t.Context(), cfg, opt); !errors.Is(err, baselines.ErrUnfitted) || !strings.Contains(err.Error(), "train.against: ") {
+		t.Errorf("without the training split: error %v", err)
+	}
+	m := Metrics{Against: map[string]float64{"b": 1, "a": 2, "c": 3}}
+	text, err := json.Marshal(m)
+	if err != nil || !strings.Contains(string(text), `"against":{"a":2,"b":1,"c":3}`) {
+		t.Errorf("metrics %s (%v), want names in order: %v", text, err, slices.Sorted(maps.Keys(m.Against)))
+	}
+}
