@@ -151,6 +151,7 @@ func TestAgainstDividesAdvantages(t *testing.T) {
 // event files have its metrics, and that a run without them writes nothing about them.
 func TestAgainstResumes(t *testing.T) {
 	cfg, opt := opposed(t)
+	cfg.Candidates, cfg.Rivals = 8, "fifo,las"
 	policy := mustRun(t, cfg, opt)
 	stop := make(chan struct{})
 	other := opt
@@ -171,8 +172,8 @@ func TestAgainstResumes(t *testing.T) {
 	for i := range metrics {
 		m := &metrics[i]
 		drawn, valid := m.Update > cfg.Expert, m.Validation != nil
-		if (len(m.Against) == 5) != drawn || (m.Best > 0) != drawn ||
-			(len(m.ValidationAgainst) == 5) != valid || (m.ValidationBest > 0) != valid {
+		if (len(m.Against) == 5) != drawn || (m.Best > 0) != drawn || (len(m.Proposed) == 2) != drawn || (len(m.Taken) == 2) != drawn ||
+			(len(m.ValidationAgainst) == 5) != valid || (m.ValidationBest > 0) != valid || (len(m.ValidationProposed) == 2) != valid {
 			t.Errorf("update %d reports %+v", m.Update, m)
 		}
 	}
@@ -181,10 +182,10 @@ func TestAgainstResumes(t *testing.T) {
 		t.Errorf("the event of a rival is %+v", v)
 	}
 	opt = fresh(t, opt)
-	cfg.Against = ""
+	cfg.Against, cfg.Candidates, cfg.Rivals = "", 0, ""
 	mustRun(t, cfg, opt)
 	for name, text := range results(t, opt.Dir) {
-		for _, word := range []string{"against", "relative_best", "validation_best"} {
+		for _, word := range []string{"against", "relative_best", "validation_best", "proposed", "taken"} {
 			if strings.HasSuffix(name, "json") && strings.Contains(string(text), word) || name == "run.yaml" &&
 				strings.Contains(string(text), word+":") {
 				t.Errorf("without rivals %s contains %q", name, word)

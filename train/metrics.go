@@ -31,13 +31,20 @@ type Metrics struct {
 	// over episodes. Both are empty without Config.Against, and in updates from labels.
 	Against map[string]float64 `json:"against,omitempty"`
 	Best    float64            `json:"relative_best,omitempty"`
+	// Proposed counts, for each of Config.Rivals, the choices at which one of its proposals was among the candidates. Taken counts
+	// those of them at which the team took one. What the prior proposes, too, does not count. Both are empty without Config.Rivals,
+	// and in updates from labels.
+	Proposed map[string]int `json:"proposed,omitempty"`
+	Taken    map[string]int `json:"taken,omitempty"`
 	// Validation is Relative on the validation windows, where the team takes the highest bid instead of sampling; it is nil if the
 	// update was not validated. Margin is the margin that gave this value: the best of several multiples of Config.Margin.
 	Validation *float64 `json:"validation,omitempty"`
 	Margin     float64  `json:"margin,omitempty"`
-	// These are as Against and Best, of the greedy team on the validation windows, with Margin.
-	ValidationAgainst map[string]float64 `json:"validation_against,omitempty"`
-	ValidationBest    float64            `json:"validation_best,omitempty"`
+	// These are as Against, Best, Proposed and Taken, of the greedy team on the validation windows, with Margin.
+	ValidationAgainst  map[string]float64 `json:"validation_against,omitempty"`
+	ValidationBest     float64            `json:"validation_best,omitempty"`
+	ValidationProposed map[string]int     `json:"validation_proposed,omitempty"`
+	ValidationTaken    map[string]int     `json:"validation_taken,omitempty"`
 	// Agree, Value and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
 	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Scale is the mean
 	// absolute value of the labels other than 0, in job-hours.

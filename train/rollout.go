@@ -24,6 +24,7 @@ type rollout struct {
 	steps   []step // one for each sample
 	curve   *curve
 	kinds   [candidates.Kinds]int // number of candidates taken, by kind
+	proposals
 }
 
 // step is a decision and the cost of letting the prior play on from it.
@@ -58,7 +59,7 @@ type player struct {
 // fraction of its decisions, each with what its candidates would save. If label is negative, it records all decisions, each with
 // the cost of letting the prior play on.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
-	out, cfg := &rollout{curve: newCurve(goal.reward, goal.memory)}, p.Game()
+	out, cfg := &rollout{curve: newCurve(goal.reward, goal.memory), proposals: newProposals(p.Wide.Rivals)}, p.Game()
 	e, err := env.New(env.Config{
 		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: cfg, Reward: out.curve,
 	})
@@ -116,6 +117,7 @@ func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action)
 // see counts a choice and records it. With labels it records only the fraction g.label of the choices, drawn at random.
 func (g *player) see(c *agents.Choice) error {
 	g.out.kinds[c.List[c.Action].Kind]++
+	g.out.see(c)
 	if g.label >= 0 && g.draw.Float64() >= g.label {
 		return nil
 	}

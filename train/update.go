@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -91,12 +92,14 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	var returns []float64
 	others, choices := 0, 0
 	var rivals contest
+	made := newProposals(r.policy.Wide.Rivals)
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
 			v.relate(g)
 			rivals.add(g.curve, &v.bars)
+			made.add(&g.proposals)
 			for kind, n := range g.kinds {
 				choices += n
 				if candidates.Kind(kind) != candidates.Own {
@@ -114,6 +117,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	m.Return /= n
 	m.Relative /= n
 	m.Against, m.Best = rivals.means(r.cfg.against())
+	m.Proposed, m.Taken = made.offered, made.taken
 	m.Choices, m.Departs = choices, float64(others)/float64(max(choices, 1))
 	if len(all) > r.cfg.Choices {
 		pick.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -162,13 +166,14 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	for _, times := range margins {
 		p := *r.policy
 		p.Margin *= times
-		mean, rivals, err := r.relative(ctx, &p)
+		mean, rivals, made, err := r.relative(ctx, &p)
 		if err != nil {
 			return err
 		}
 		if m.Validation == nil || mean < *m.Validation {
 			m.Validation, m.Margin = &mean, p.Margin
 			m.ValidationAgainst, m.ValidationBest = rivals.means(r.cfg.against())
+			m.ValidationProposed, m.ValidationTaken = made.offered, made.taken
 		}
 		if mean < r.topJCT {
 			r.top, r.topJCT, r.topMargin = p.Params.Clone(), mean, p.Margin
@@ -177,26 +182,35 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 	return nil
 }
 
-// relative returns a policy's cost divided by the prior's, averaged over the validation windows, and its cost relative to the
-// rivals.
-func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, rivals contest, err error) {
-	costs := make([]*curve, len(r.windows))
+// relative returns a policy's cost divided by the prior's, averaged over the validation windows, its cost relative to the rivals,
+// and how many of their proposals it took.
+func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, rivals contest, made proposals, err error) {
+	costs, seen := make([]*curve, len(r.windows)), make([]proposals, len(r.windows))
 	err = r.each(ctx, len(r.windows), func(i int) error {
 		x := &r.windows[i]
 		e, err := x.source.Episode(scenario.Validation, x.window, r.cfg.Seed)
 		if err != nil {
 			return err
 		}
-		costs[i], err = r.goal.follow(agents.NewTeam(r.at(x.source, p)), e.Episode)
+		team := agents.NewTeam(r.at(x.source, p))
+		if seen[i] = newProposals(p.Wide.Rivals); len(p.Wide.Rivals) > 0 {
+			team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+				seen[i].see(c)
+				return nil
+			})
+		}
+		costs[i], err = r.goal.follow(team, e.Episode)
 		return err
 	})
 	if err != nil {
-		return 0, rivals, err
+		return 0, rivals, made, err
 	}
+	made = newProposals(p.Wide.Rivals)
 	for i := range r.windows {
 		x := &r.windows[i]
 		mean += costs[i].over(x.prior)
 		rivals.add(costs[i], &x.bars)
+		made.add(&seen[i])
 	}
-	return mean / float64(len(costs)), rivals, nil
+	return mean / float64(len(costs)), rivals, made, nil
 }
