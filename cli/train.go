@@ -50,7 +50,8 @@ The same settings give the same weights, byte for byte, whatever the number of c
 and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
 which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
 
-An interrupt lets the current update finish and saves it; a second one ends at once.
+An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
+newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the stages.
 
 Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
 addition to the scenario's settings there are these, with their defaults:
@@ -58,7 +59,8 @@ addition to the scenario's settings there are these, with their defaults:
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
-  clustergym train --resume --dir runs/first`,
+  clustergym train --resume --dir runs/first
+  clustergym train --resume --updates 40 --dir runs/first`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []string{"updates", "seed"} {

@@ -30,6 +30,8 @@ type Config struct {
 	Seed uint64 `yaml:"seed"`
 	// Updates is the total number of updates.
 	Updates int `yaml:"updates"`
+	// Extended lists, for a run that was extended, the stages before it had so many Updates; see Stage.
+	Extended []Stage `yaml:"extended,omitempty"`
 	// Expert is the number of updates that learn from labels. They come first; the updates after them learn by PPO.
 	Expert int `yaml:"expert"`
 	// Learner is how the team learns from labels: "policy" (policyLearner) or "value" (valueLearner).
@@ -151,6 +153,9 @@ func (c *Config) Validate() error {
 			}
 			return fmt.Errorf("train.%s: %v, want %s and at most %v", f.key, f.x, least, f.top)
 		}
+	}
+	if err := c.checkStages(); err != nil {
+		return err
 	}
 	if c.Learner != policyLearner && c.Learner != valueLearner {
 		return fmt.Errorf("train.learner: %q, want %s or %s", c.Learner, policyLearner, valueLearner)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,15 @@ func ReadRecipe(dir string) (r *Recipe, err error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// before returns the recipe in the run's folder, nil if there is none.
+func (r *run) before() (*Recipe, error) {
+	before, err := ReadRecipe(r.opt.Dir)
+	if errors.Is(err, checkpoints.ErrNone) {
+		return nil, nil
+	}
+	return before, err
 }
 
 // Open returns the policy from the newest checkpoint of the run in dir: the policy that did best on validation windows, or the

@@ -173,7 +173,11 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	if r.files, err = openRunFiles(&r.cfg, prior, opt, r.sources, digests); err != nil {
+	was, err := r.recorded()
+	if err != nil {
+		return nil, err
+	}
+	if r.files, err = openRunFiles(was, prior, opt, r.sources, digests); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
@@ -186,7 +190,10 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if opt.Clock != nil {
 		r.began = opt.Clock()
 	}
-	if err = r.begin(ctx); err == nil && opt.Clock != nil && r.update < cfg.Updates {
+	if err = r.begin(ctx); err == nil {
+		err = r.extend(was)
+	}
+	if err == nil && opt.Clock != nil && r.update < cfg.Updates {
 		r.watch, err = openWatch(opt.Dir, r.update, r.began)
 	}
 	if err != nil {

@@ -20,8 +20,10 @@ import (
 
 // runFiles gives access to the files of a run.
 type runFiles struct {
-	dir   string
-	store *checkpoints.Store
+	dir       string
+	store     *checkpoints.Store
+	recipe    Recipe
+	scenarios []*scenario.Scenario
 }
 
 const (
@@ -49,7 +51,17 @@ func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.So
 	if err != nil {
 		return nil, err
 	}
-	return &runFiles{dir: opt.Dir, store: store}, nil
+	return &runFiles{opt.Dir, store, r, scenarios}, nil
+}
+
+// replan replaces the settings in the recipe of the run.
+func (r *runFiles) replan(cfg *Config) error {
+	r.recipe.Train = *cfg
+	text, err := recipe.Text(r.recipe, r.scenarios)
+	if err != nil {
+		return err
+	}
+	return recipe.Replace(r.dir, text)
 }
 
 // state is the metadata of a checkpoint, stored with its tensors.

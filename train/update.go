@@ -26,7 +26,7 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := float64(r.update) / float64(r.cfg.Updates)
+	progress := float64(r.update) / float64(r.cfg.total(m.Update))
 	draw := rng.Stream(r.cfg.Seed, "train", "learn", strconv.Itoa(m.Update))
 	r.watch.samples(samples)
 	if len(samples) > 0 {
@@ -41,7 +41,9 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 }
 
 // due reports whether an update ends with validation and a checkpoint.
-func (r *run) due(update int) bool { return update%r.cfg.Every == 0 || update == r.cfg.Updates }
+func (r *run) due(update int) bool {
+	return update%r.cfg.Every == 0 || update == r.cfg.Updates || update == r.cfg.total(update)
+}
 
 // expert reports whether an update learns from labels.
 func (r *run) expert(update int) bool { return update <= r.cfg.Expert }

@@ -140,9 +140,15 @@ func Put(dir string, text []byte, resume bool) error {
 	case resume:
 		return fmt.Errorf("resume %s: %w", dir, checkpoints.ErrNone)
 	default:
-		if err := atomicfile.WriteBytes(path, 0o666, text); err != nil {
-			return fmt.Errorf("open run: %w", err)
-		}
+		return Replace(dir, text)
+	}
+	return nil
+}
+
+// Replace writes the recipe of a run, in place of an earlier one. The folder must be locked.
+func Replace(dir string, text []byte) error {
+	if err := atomicfile.WriteBytes(filepath.Join(dir, Name), 0o666, text); err != nil {
+		return fmt.Errorf("open run: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,80 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clustergym/clustergym/train/recipe"
+)
+
+// Stage is the part of a run before it was extended, or the part between two extensions. A run is extended if it is resumed with
+// another number of updates. The learning rate and the entropy bonus fall over the updates planned at the time, so an extended
+// run differs from one that began with as many updates; a new run with the same stages equals the extended one.
+type Stage struct {
+	Until int `yaml:"until"` // number of updates finished at the end of the stage
+	Of    int `yaml:"of"`    // Config.Updates during the stage
+}
+
+// total returns the number of updates that was planned when the run made the given update.
+func (c *Config) total(update int) int {
+	for _, s := range c.Extended {
+		if update <= s.Until {
+			return s.Of
+		}
+	}
+	return c.Updates
+}
+
+// checkStages returns an error for the first stage out of range.
+func (c *Config) checkStages() error {
+	last := 0
+	for i, s := range c.Extended {
+		if s.Until <= last || s.Until > s.Of {
+			return fmt.Errorf("train.extended[%d]: until %d of %d, want until above %d and at most of", i, s.Until, s.Of, last)
+		}
+		last = s.Until
+	}
+	return nil
+}
+
+// recorded returns the settings that the run's folder must record: for a run that is being extended, those before the extension.
+// It adopts the stages of a resumed run.
+func (r *run) recorded() (*Config, error) {
+	was := r.cfg
+	if !r.opt.Resume {
+		return &was, nil
+	}
+	before, err := r.before()
+	if before == nil || err != nil {
+		return &was, err
+	}
+	if len(r.cfg.Extended) == 0 {
+		r.cfg.Extended = before.Train.Extended
+	}
+	if was.Extended = r.cfg.Extended; was.Updates != before.Train.Updates {
+		was.Updates, was.Expert = before.Train.Updates, before.Train.Expert
+	}
+	return &was, nil
+}
+
+// extend records an extension of the run, whose settings were as given. It returns an error if the run has finished as many
+// updates, or if they would have learned in another way.
+func (r *run) extend(was *Config) error {
+	c := &r.cfg
+	if c.Updates == was.Updates {
+		return nil
+	}
+	if c.Updates <= r.update {
+		return fmt.Errorf("%s: %w: train.updates: %d, and the run has finished %d of %d, want more than it has finished",
+			r.opt.Dir, recipe.ErrMismatch, c.Updates, r.update, was.Updates)
+	}
+	if min(c.Expert, r.update) != min(was.Expert, r.update) {
+		return fmt.Errorf("%s: %w: train.expert: %d, and the first %d updates ran with %d",
+			r.opt.Dir, recipe.ErrMismatch, c.Expert, r.update, was.Expert)
+	}
+	c.Extended = slices.Clone(c.Extended)
+	if n := len(c.Extended); r.update > 0 && (n == 0 || c.Extended[n-1].Until < r.update) {
+		c.Extended = append(c.Extended, Stage{Until: r.update, Of: was.Updates})
+	}
+	return r.files.replan(c)
+}
