@@ -33,18 +33,16 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	say("* Jobs that it sees at once: %d, beside those that offers are about", p.Window)
 
 	say("\n## Training\n")
-	scenarios := strings.Split(training.Scenario, ",")
-	if training.Scenario == "" {
-		say("* Scenarios: not recorded")
-	} else {
-		say("* Scenarios: `%s`", strings.Join(scenarios, "`, `"))
+	say("* Scenarios: %s", scenarios(training.Scenario))
+	if training.From != nil {
+		say("* Began as: %s", beginning(training.From))
 	}
 	say("* Updates: %d, with seed %d", training.Updates, training.Seed)
 	if training.Memory > 0 {
 		say("* Memory: %s, the time constant with which what a decision leads to was discounted",
 			phrase.Time(time.Duration(training.Memory*float64(time.Second))))
 	}
-	say("* Result on validation windows: %s", result(training.Validation))
+	say("* Result on validation windows: %s", result(training))
 	say("\nParts of traces that it was trained and chosen on, in days since the first job. Jobs of these do not judge it.\n")
 	for _, t := range training.Seen {
 		const day = 86400
@@ -72,13 +70,38 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	return b.String()
 }
 
+// scenarios describes the scenarios of a training.
+func scenarios(list string) string {
+	if list == "" {
+		return "not recorded"
+	}
+	return "`" + strings.ReplaceAll(list, ",", "`, `") + "`"
+}
+
+// beginning describes the policy that the training began with.
+func beginning(from *checkpoints.Origin) string {
+	text := fmt.Sprintf("policy `%s` (%.12s), which was trained for %s.\n  Its scenarios: %s",
+		from.Policy, from.SHA256, phrase.Count(from.Updates, "update"), scenarios(from.Scenario))
+	if from.Validation > 0 {
+		text += fmt.Sprintf("; on the validation windows here it is at %.4f of the\n  prior's completion times", from.Validation)
+	}
+	return text
+}
+
 // result describes the result of validation.
-func result(relative float64) string {
+func result(training *checkpoints.Provenance) string {
+	relative, from := training.Validation, training.From
 	switch {
 	case relative == 0:
 		return "none, for want of such windows; the weights are the last ones"
+	case relative == 1 && from != nil:
+		return "neither trained weights nor those it began with did better than the\n" +
+			"  prior. The weights are untrained, and it decides as its prior"
 	case relative == 1:
 		return "no trained weights did better than the prior. The weights are those it began\n  with, and it decides as its prior"
+	case from != nil && relative == from.Validation:
+		return fmt.Sprintf("%.4f of the prior's completion times, in the mean. No update did better\n"+
+			"  than the policy that it began as: the weights and the margin are those", relative)
 	}
 	return fmt.Sprintf("%.4f of the prior's completion times, in the mean. Weights and margin were\n"+
 		"  chosen by this number, so it flatters: test windows tell what the policy is worth", relative)

@@ -33,6 +33,19 @@ func TestModelCards(t *testing.T) {
 			Scenario: "venus-contended-v1", Seed: 1, Updates: 2, Memory: 3600, Validation: 1,
 			Seen: []checkpoints.Period{{Trace: "venus.csv.gz", From: 0, To: 864000}},
 		}},
+		{"tuned", true, checkpoints.Provenance{
+			Scenario: "own-v1", Seed: 7, Updates: 40, Memory: 7200, Validation: 0.94567,
+			Seen: []checkpoints.Period{{Trace: "own.csv", From: 0, To: 3600}, {Trace: "venus.csv.gz", From: 0, To: 864000}},
+			From: &checkpoints.Origin{
+				Policy: "released", SHA256: "0123456789abcdef", Scenario: "venus-load150-v1,mixed-v1", Updates: 90, Validation: 0.97,
+			},
+		}},
+		{"tuned-kept", true, checkpoints.Provenance{Scenario: "own-v1", Updates: 1, Validation: 0.97, From: &checkpoints.Origin{
+			Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 0.97,
+		}}},
+		{"tuned-prior", true, checkpoints.Provenance{Scenario: "own-v1", Updates: 1, Validation: 1, From: &checkpoints.Origin{
+			Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 1.02,
+		}}},
 		{"unknown", false, checkpoints.Provenance{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

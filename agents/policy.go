@@ -100,6 +100,13 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 	return p, nil
 }
 
+// Design returns the design of the policy: with the same weights, Make returns an equal policy without a Range.
+func (p *Policy) Design() Design {
+	return Design{
+		Name: p.Name, Encoder: p.Encoder, Window: p.Window, Prior: p.Prior, Wide: p.Wide, Margin: p.Margin, Size: p.Shape.size(),
+	}
+}
+
 // encoder returns a new encoder.
 func (p *Policy) encoder() (observe.Encoder, error) {
 	e, err := observe.Named(p.Encoder, p.Window)

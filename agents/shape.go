@@ -79,6 +79,14 @@ func NewShape(server, job, candidate, global int, size Size) (Shape, error) {
 	return s, s.Validate()
 }
 
+// size is the inverse of NewShape.
+func (s *Shape) size() Size {
+	return Size{
+		Width: s.Width, Heads: s.Heads, Hidden: s.Hidden, Rank: s.Rank, Kappa: s.Kappa, Inducing: s.Inducing,
+		Attention: s.Attention, Graph: s.Graph, Joint: s.Joint,
+	}
+}
+
 // Validate returns an error for the first field out of range.
 func (s *Shape) Validate() error {
 	for _, f := range []struct {

@@ -95,6 +95,20 @@ type Provenance struct {
 	// Validation is the ratio of the policy's completion times to its prior's, averaged over validation windows. The policy was
 	// chosen by this number. 0 means that there were no validation windows.
 	Validation float64 `json:"validation,omitempty"`
+	// From is the policy that the training began with; nil for an untrained one. Seen also lists what that policy was trained and
+	// chosen on.
+	From *Origin `json:"from,omitempty"`
+}
+
+// Origin is a policy that a training run began with.
+type Origin struct {
+	Policy   string `json:"policy"`   // its name
+	SHA256   string `json:"sha256"`   // a digest of everything that affects its decisions
+	Scenario string `json:"scenario"` // as in its Provenance
+	Updates  int    `json:"updates"`  // as in its Provenance
+	// Validation is the ratio of its completion times to its prior's, averaged over the validation windows of the run. 0 means that
+	// there were none.
+	Validation float64 `json:"validation,omitempty"`
 }
 
 // Period is a part of a trace, in seconds since its first job: [From, To).
@@ -296,6 +310,9 @@ func (m *Manifest) check() error {
 	}
 	if err := m.checkTexts(); err != nil {
 		return err
+	}
+	if from := m.Training.From; from != nil && from.Updates < 0 {
+		return fmt.Errorf("training.from.updates %d: want no negative numbers", from.Updates)
 	}
 	if m.Window < 0 || m.Training.Updates < 0 {
 		return fmt.Errorf("window %d, updates %d: want no negative numbers", m.Window, m.Training.Updates)

@@ -17,6 +17,11 @@ func (m *Manifest) checkTexts() error {
 	add := func(value, field string, args ...any) {
 		texts = append(texts, struct{ field, value string }{fmt.Sprintf(field, args...), value})
 	}
+	if from := m.Training.From; from != nil {
+		add(from.Policy, "training.from.policy")
+		add(from.SHA256, "training.from.sha256")
+		add(from.Scenario, "training.from.scenario")
+	}
 	for i, p := range m.Training.Seen {
 		add(p.Trace, "training.seen[%d].trace", i)
 	}

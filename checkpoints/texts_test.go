@@ -28,6 +28,9 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 			"training.trace":                func(m *Manifest) { m.Training.Trace = text },
 			"training.git":                  func(m *Manifest) { m.Training.Git = text },
 			"training.go":                   func(m *Manifest) { m.Training.Go = text },
+			"training.from.policy":          func(m *Manifest) { m.Training.From = &Origin{Policy: text} },
+			"training.from.sha256":          func(m *Manifest) { m.Training.From = &Origin{SHA256: text} },
+			"training.from.scenario":        func(m *Manifest) { m.Training.From = &Origin{Scenario: text} },
 			"training.seen[0].trace":        func(m *Manifest) { m.Training.Seen = []Period{{Trace: text}} },
 		} {
 			m, tensors := policy()

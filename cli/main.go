@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/train"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -49,7 +50,7 @@ func exitCode(err error) int {
 		return cmdline.CodeUsage
 	case errors.Is(err, checkpoints.ErrNone):
 		return cmdline.CodeNoRun
-	case errors.Is(err, recipe.ErrMismatch), errors.Is(err, checkpoints.ErrForeign),
+	case errors.Is(err, recipe.ErrMismatch), errors.Is(err, train.ErrUnfit), errors.Is(err, checkpoints.ErrForeign),
 		errors.Is(err, checkpoints.ErrNewer), errors.Is(err, checkpoints.ErrUnsigned):
 		return cmdline.CodeMismatch
 	}

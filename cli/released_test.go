@@ -109,7 +109,7 @@ func TestRecipes(t *testing.T) {
 		{"checkpoints/released/recipe.yaml", 3, 0}, {"docs/recipes/wide.yaml", 1, 62},
 	} {
 		opts := trainOptions{config: "../" + r.path}
-		all, settings, err := opts.load()
+		all, settings, _, err := opts.load(&app{})
 		if err != nil {
 			t.Fatal(err)
 		}

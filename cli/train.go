@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -22,6 +23,7 @@ import (
 type trainOptions struct {
 	scenario flags.Scenario
 	config   string
+	from     string
 	dir      string
 	labels   string
 	resume   bool
@@ -31,6 +33,7 @@ type trainOptions struct {
 // trainSettings are the keys of a configuration file of train.
 type trainSettings struct {
 	Scenario string       `yaml:"scenario"`
+	From     string       `yaml:"from"`
 	Train    train.Config `yaml:"train"`
 }
 
@@ -46,6 +49,11 @@ with commas between, of which the best on training windows is taken. The first t
 some decisions of the prior the simulator carries out every candidate in a fork and plays on. Runs that differ in network,
 seed or learner may share labels. The other updates learn from actions that the team samples.
 
+--from begins with the weights of a trained policy: released, the folder of an exported policy, or that of a run, whose best
+weights are taken. The run has that policy's prior, window, candidates, rivals, encoder and size, and refuses others, and its
+margin unless train.margin is given. Validation chooses among that policy as it is, the prior, and the weights trained here.
+run.yaml lists what that policy was trained on, so that eval refuses these jobs for the new one, too.
+
 The same settings give the same weights, byte for byte, whatever the number of cores, even if a run is interrupted or killed
 and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
 which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
@@ -59,6 +67,7 @@ addition to the scenario's settings there are these, with their defaults:
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
+  clustergym train --from released --scenario mine.yaml --updates 20 --dir runs/mine
   clustergym train --resume --dir runs/first
   clustergym train --resume --updates 40 --dir runs/first`,
 		Args: cobra.NoArgs,
@@ -75,7 +84,8 @@ addition to the scenario's settings there are these, with their defaults:
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
-	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, and train: with its keys")
+	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, from: POLICY, and train: with its keys")
+	f.StringVar(&opts.from, "from", "", "begin with this policy: released, or the folder of an exported policy or of a run")
 	f.Int("updates", usual.Updates, "how many updates the run makes: train.updates")
 	f.Uint64("seed", usual.Seed, "seed of everything random: train.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
@@ -83,6 +93,7 @@ addition to the scenario's settings there are these, with their defaults:
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
+	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
 	cmd.AddCommand(newTrainBeliefsCmd(a))
 	return cmd
 }
@@ -129,7 +140,7 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 
 // trainRun trains and shows its progress. The first signal stops the training after the update in progress.
 func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) {
-	scenarios, cfg, err := opts.load()
+	scenarios, cfg, from, err := opts.load(a)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +152,17 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
+	if from != nil && !opts.resume {
+		if err := warnOfValidation(a, from, scenarios); err != nil {
+			return nil, err
+		}
+	}
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
-		Clock: time.Now, Given: eval.Given,
+		Clock: time.Now, Given: eval.Given, From: from,
 		Older: warned(result.Dir, func(err error) { bar.Clear(); a.Warn(err) }),
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
@@ -173,6 +189,9 @@ func note(m *train.Metrics) string {
 	if m.Best != 0 {
 		text += fmt.Sprintf("  against the best %.3f", m.Best)
 	}
+	if m.Start != nil {
+		text += fmt.Sprintf("  began at %.3f", *m.Start)
+	}
 	if m.Validation != nil {
 		text += fmt.Sprintf("  validation %.3f", *m.Validation)
 	}
@@ -182,30 +201,39 @@ func note(m *train.Metrics) string {
 	return text
 }
 
-// load returns the scenarios and the settings of the run. A resumed run keeps its own, unless the user names others.
-func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
+// load returns the scenarios and the settings of the run, and the policy that it begins with, nil for an untrained one. A resumed
+// run keeps its own, unless the user names others.
+func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.From, error) {
 	own, sets := splitSets(o.scenario.Sets)
 	settings := trainSettings{Train: train.DefaultConfig()}
 	var before *train.Recipe
 	if o.resume && o.scenario.Name == "" && o.config == "" && o.dir != "" {
 		var err error
 		if before, err = readRecipe(o.dir); err != nil {
-			return nil, train.Config{}, err
+			return nil, train.Config{}, nil, err
 		}
 		settings.Train = before.Train
 	}
-	if _, err := config.Load(o.config, &settings, config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets}); err != nil {
-		return nil, train.Config{}, err
+	layers := config.Options{EnvPrefix: "CLUSTERGYM", Sets: sets}
+	from, err := o.beginning(a, layers)
+	if err != nil {
+		return nil, train.Config{}, nil, err
+	}
+	if from != nil && before == nil {
+		settings.Train = from.Adopt(settings.Train)
+	}
+	if _, err := config.Load(o.config, &settings, layers); err != nil {
+		return nil, train.Config{}, nil, err
 	}
 	if err := settings.Train.Validate(); err != nil {
-		return nil, train.Config{}, err
+		return nil, train.Config{}, nil, err
 	}
 	var all []*scenario.Scenario
 	if before != nil && len(own) == 0 {
 		for i := range before.Scenarios {
 			all = append(all, &before.Scenarios[i])
 		}
-		return all, settings.Train, nil
+		return all, settings.Train, from, nil
 	}
 	names := cmp.Or(o.scenario.Name, settings.Scenario)
 	if names == "" && before != nil {
@@ -215,16 +243,16 @@ func (o *trainOptions) load() ([]*scenario.Scenario, train.Config, error) {
 		names = names[1:]
 	}
 	if names == "" {
-		return nil, train.Config{}, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
+		return nil, train.Config{}, nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		s, err := (&flags.Scenario{Name: name, Sets: own}).Load()
 		if err != nil {
-			return nil, train.Config{}, err
+			return nil, train.Config{}, nil, err
 		}
 		all = append(all, s)
 	}
-	return all, settings.Train, nil
+	return all, settings.Train, from, nil
 }
 
 // splitSets separates settings of scenarios from others.
@@ -247,9 +275,13 @@ func (r *trained) print(a *app) error {
 	if r.Last != nil {
 		a.Printf(", %s", note(r.Last))
 	}
+	learned := r.Dir
+	if isPolicy(filepath.Join(r.Dir, train.FromName)) {
+		learned = "from=" + filepath.Join(r.Dir, train.FromName) + "," + r.Dir
+	}
 	a.Printf("\ncheckpoints: %s\n"+
 		"evaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior\n",
-		filepath.Join(r.Dir, "checkpoints"), r.Scenario, r.Dir)
+		filepath.Join(r.Dir, "checkpoints"), r.Scenario, learned)
 	a.Printf("export:      clustergym export --run %s\n", r.Dir)
 	return nil
 }

@@ -49,6 +49,8 @@ func Glossary() []Term {
 		{"validation_best", "validation/relative_best", "ratio", "relative_best of the same policy there"},
 		{"validation_proposed", "validation/proposed/" + tagBaseline, "decisions", "proposed of the same policy there"},
 		{"validation_taken", "validation/taken/" + tagBaseline, "decisions", "taken of the same policy there"},
+		{"start_validation", "validation/start", "ratio",
+			"relative_jct, on the validation windows, of the policy that the run began with; only update 1 has it"},
 		{"agree", "update/agree", "share",
 			"of labelled decisions at which the greedy policy takes the candidate that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",

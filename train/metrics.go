@@ -45,6 +45,9 @@ type Metrics struct {
 	ValidationBest     float64            `json:"validation_best,omitempty"`
 	ValidationProposed map[string]int     `json:"validation_proposed,omitempty"`
 	ValidationTaken    map[string]int     `json:"validation_taken,omitempty"`
+	// Start is Relative, on the validation windows, of the policy that the run began with, as it was. Only update 1 has it, and only
+	// if the run began with a trained policy.
+	Start *float64 `json:"start_validation,omitempty"`
 	// Agree, Value and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
 	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Scale is the mean
 	// absolute value of the labels other than 0, in job-hours.

@@ -17,6 +17,7 @@ import (
 type Recipe struct {
 	Train     Config              `yaml:"train"`
 	Prior     string              `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
+	From      *Beginning          `yaml:"from,omitempty"`
 	Workloads []recipe.Workload   `yaml:"workloads"`
 	Scenarios []scenario.Scenario `yaml:"-"`
 }
@@ -88,7 +89,8 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	training = checkpoints.Provenance{
 		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
 		Trace:  r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
-		Memory: r.Train.Memory.Seconds(), Seen: recipe.Seen(r.Workloads),
+		Memory: r.Train.Memory.Seconds(), Seen: r.seen(),
+		From: r.From.origin(st.Start),
 	}
 	if st.Best != nil {
 		training.Validation = *st.Best

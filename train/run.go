@@ -33,6 +33,9 @@ type Options struct {
 	Labels string
 	// Scenarios are the workloads to learn from. The run draws windows from each of them in turn.
 	Scenarios []*scenario.Scenario
+	// From is the policy that a new run begins with, nil for an untrained one. A resumed run has what it began with in its folder;
+	// if From is given too, Run returns an error unless it is the same policy.
+	From *From
 	// Given returns what the training split of a scenario gives baselines with these needs. A prior with seen=training needs it, and
 	// so does a baseline in Config.Against; see eval.Given.
 	Given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error)
@@ -48,7 +51,8 @@ type Options struct {
 }
 
 // Run trains a team and returns the policy that did best on the validation windows of the scenarios. The untrained policy, which
-// decides as the prior, counts as one of them. Without validation windows Run returns the policy of the last update.
+// decides as the prior, counts as one of them, and so does the policy that the run began with. Without validation windows Run
+// returns the policy of the last update.
 //
 // stopped reports whether the run ended before Config.Updates. If Stop ended the run, all finished updates are stored. If ctx
 // ended it, the updates up to the last checkpoint are stored. After an error, the earlier checkpoints are still there. Run
@@ -109,6 +113,8 @@ type run struct {
 	topMargin float64 // its margin
 	topJCT    float64 // its relative JCT on validation; +Inf before the first validation
 	windows   []validation
+	beginning *Beginning // nil for a run that began untrained
+	startJCT  *float64   // relative JCT on validation of the policy that it began with; nil without validation windows
 }
 
 func (r *run) close() {
@@ -160,6 +166,9 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if len(r.sources) == 0 {
 		return nil, fmt.Errorf("no scenario, want 1 or more")
 	}
+	if err := r.from(); err != nil {
+		return nil, err
+	}
 	if err := r.give(ctx); err != nil {
 		return nil, err
 	}
@@ -177,7 +186,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.files, err = openRunFiles(was, prior, opt, r.sources, digests); err != nil {
+	if r.files, err = openRunFiles(was, prior, r.beginning, opt, r.sources, digests); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
@@ -277,6 +286,9 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	if len(r.windows) > 0 { // the untrained policy decides as the prior
 		r.top, r.topJCT, r.topMargin = r.policy.Params.Clone(), 1, r.policy.Margin
+	}
+	if err := r.start(ctx); err != nil {
+		return err
 	}
 	return r.save()
 }

@@ -33,8 +33,10 @@ const (
 )
 
 // openRunFiles creates the files of a new run, or checks that a resumed run has the same recipe. The folder must be locked.
-func openRunFiles(cfg *Config, prior string, opt Options, sources []*scenario.Source, digests []string) (*runFiles, error) {
-	r := Recipe{Train: *cfg, Prior: prior}
+func openRunFiles(
+	cfg *Config, prior string, from *Beginning, opt Options, sources []*scenario.Source, digests []string,
+) (*runFiles, error) {
+	r := Recipe{Train: *cfg, Prior: prior, From: from}
 	var scenarios []*scenario.Scenario
 	for i, src := range sources {
 		r.Workloads = append(r.Workloads, recipe.Of(src, digests[i]))
@@ -70,11 +72,12 @@ type state struct {
 	Steps  int64    `json:"adam_steps"`
 	Best   *float64 `json:"best_validation,omitempty"`
 	Margin float64  `json:"best_margin,omitempty"` // margin of the best policy
+	Start  *float64 `json:"start_validation,omitempty"`
 }
 
 // save stores a checkpoint of the run.
 func (r *run) save() error {
-	st := state{Update: r.update, Steps: r.learner.adam.Steps}
+	st := state{Update: r.update, Steps: r.learner.adam.Steps, Start: r.startJCT}
 	tensors := append(r.policy.Params.Tensors(), r.learner.adam.Tensors()...)
 	tensors = append(tensors, r.policy.Range.Tensors()...)
 	if !math.IsInf(r.topJCT, 1) {
@@ -122,7 +125,7 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	if r.policy.Range, err = agents.RangeFrom(r.policy.Shape, c.Tensors); err != nil {
 		return err
 	}
-	r.update = st.Update
+	r.update, r.startJCT = st.Update, st.Start
 	if top != nil {
 		r.top, r.topJCT, r.topMargin = top, *st.Best, st.Margin
 	}

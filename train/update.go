@@ -16,6 +16,9 @@ import (
 // next plays the episodes of one update and learns from them.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
 	m := &Metrics{Update: r.update + 1}
+	if m.Update == 1 {
+		m.Start = r.startJCT
+	}
 	var samples []learn.Sample
 	var err error
 	if r.expert(m.Update) {

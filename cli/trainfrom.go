@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/train"
+)
+
+// beginning reads the policy that --from or another layer of the settings names, nil if none does.
+func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, error) {
+	named := trainSettings{Train: train.DefaultConfig()}
+	if _, err := config.Load(o.config, &named, layers); err != nil {
+		return nil, err
+	}
+	name := named.From
+	if o.from != "" {
+		name = o.from
+	}
+	if name == "" {
+		return nil, nil
+	}
+	p, err := a.findPolicy(name)
+	if err != nil {
+		return nil, err
+	}
+	_, around, _ := baselines.Given{}.CutOuter(name) // an error would have been that of findPolicy
+	if p.Learned == nil || around != nil {
+		return nil, cmdline.Usage("--from %s: want released or the folder of a policy or run, without a suffix; "+
+			"train.prior names the baseline that an untrained team begins as", name)
+	}
+	return &train.From{Policy: p.Learned, Training: p.Training}, nil
+}
+
+// warnOfValidation warns if a policy was trained on jobs of the validation windows: it then looks better there than it is.
+func warnOfValidation(a *app, from *train.From, scenarios []*scenario.Scenario) error {
+	var seen []scenario.Period
+	for _, s := range from.Training.Seen {
+		seen = append(seen, scenario.Period(s))
+	}
+	for _, s := range scenarios {
+		src, err := s.Open()
+		if err != nil {
+			return err
+		}
+		if shared, overlap := scenario.Overlap(seen, src.Periods(scenario.Validation)); overlap {
+			a.Warn(fmt.Errorf("policy %s was trained or chosen on jobs of the validation windows of %s (%s): "+
+				"its validation figure flatters it", from.Policy.Name, s.Name, shared))
+		}
+	}
+	return nil
+}
+
+// isPolicy reports whether dir is the folder of an exported policy.
+func isPolicy(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "manifest.json"))
+	return err == nil
+}
