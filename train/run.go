@@ -108,6 +108,7 @@ type run struct {
 	files     *runFiles
 	watch     *watch    // nil without a clock, or if no update is left
 	began     time.Time // time at which the run began or was resumed
+	resumed   bool      // whether no update has finished since the run was resumed
 	update    int       // number of finished updates
 	top       agents.Params
 	topMargin float64 // its margin

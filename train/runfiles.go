@@ -106,6 +106,7 @@ func (r *run) restore() (found bool, err error) {
 	if err != nil {
 		return true, fmt.Errorf("resume %s: %w", r.files.dir, err)
 	}
+	r.resumed = true
 	last, err := r.files.rewind(r.update)
 	if err == nil && last != nil && r.opt.Progress != nil {
 		r.opt.Progress(last)
@@ -162,7 +163,9 @@ func (r *run) record(m *Metrics) error {
 		line := struct {
 			Update  int     `json:"update"`
 			Seconds float64 `json:"wall_s"` // since the run began or was resumed
-		}{m.Update, now.Sub(r.began).Seconds()}
+			Resumed bool    `json:"resumed,omitempty"`
+		}{m.Update, now.Sub(r.began).Seconds(), r.resumed}
+		r.resumed = false
 		if err := r.files.append(timingName, line); err != nil {
 			return err
 		}
