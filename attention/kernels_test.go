@@ -43,6 +43,14 @@ func kernels(s plain.Size) []plain.Kernel {
 		},
 		Single: readout[float32](s), Double: readout[float64](s),
 	}, plain.Kernel{
+		Name: "pool", Wrt: []int{0, 1},
+		In: [][]float64{plain.Normal(rng, agents*d), plain.Normal(rng, items*d), plain.Normal(rng, s.Batch*features),
+			plain.Padding(rng, s.Batch, s.Agents), plain.Padding(rng, s.Batch, s.Items)},
+		Plain: func(x [][]complex128) []complex128 {
+			return plain.Pool(x[0], x[1], x[2], x[3], x[4], s.Batch, s.Agents, s.Items, d, features)
+		},
+		Single: pool[float32](s), Double: pool[float64](s),
+	}, plain.Kernel{
 		Name: "mean of others", Wrt: []int{0},
 		In:     [][]float64{plain.Normal(rng, agents*d), plain.Padding(rng, s.Batch, s.Agents)},
 		Plain:  func(x [][]complex128) []complex128 { return plain.MeanOthers(x[0], x[1], s.Agents, d) },
@@ -99,6 +107,25 @@ func readout[T kernel.Float](s plain.Size) plain.Layer[T] {
 	}
 }
 
+func pool[T kernel.Float](s plain.Size) plain.Layer[T] {
+	shape := attention.PoolShape{Batch: s.Batch, Agents: s.Agents, Items: s.Items, Width: s.Width, Features: features}
+	data := func(x [][]T) attention.PoolData[T] {
+		return attention.PoolData[T]{Features: x[2], AgentMask: x[3], ItemMask: x[4]}
+	}
+	return plain.Layer[T]{
+		Forward: func(x [][]T) []T {
+			y := plain.Dirty[T](s.Batch * shape.Row())
+			attention.Pool(y, x[0], x[1], data(x), shape)
+			return y
+		},
+		Back: func(dy, y []T, x [][]T) [][]T {
+			g := [][]T{plain.Like(x[0]), plain.Like(x[1])}
+			attention.PoolBack(g[0], g[1], dy, x[0], x[1], data(x), shape)
+			return g
+		},
+	}
+}
+
 func meanOthers[T kernel.Float](n, d int) plain.Layer[T] {
 	return plain.Layer[T]{
 		Forward: func(x [][]T) []T {
@@ -147,12 +174,17 @@ func steps() []plain.Step {
 		Features: f(candidates * features), Weights: ones(candidates*n, 4/float64(n)), Of: make([]float32, candidates),
 		AgentMask: agents, ItemMask: items,
 	}
+	sums := attention.PoolShape{Batch: 1, Agents: n, Items: k, Width: d, Features: features}
+	facts := attention.PoolData[float32]{Features: f(features), AgentMask: agents, ItemMask: items}
+	whole := f(sums.Row())
 	var buf attention.Scratch[float32]
 	return []plain.Step{
 		{Name: "attention", Run: func() { attention.Attend(q, x, y, y, items, shape, &buf) }},
 		{Name: "attention back", Run: func() { attention.AttendBack(q, gy, gy, gx, x, y, y, items, shape, &buf) }},
 		{Name: "readout", Run: func() { attention.Readout(rows, x, y, data, all) }},
 		{Name: "readout back", Run: func() { attention.ReadoutBack(gx, gy, rows, data, all) }},
+		{Name: "pool", Run: func() { attention.Pool(whole, x, y, facts, sums) }},
+		{Name: "pool back", Run: func() { attention.PoolBack(gx, gy, whole, x, y, facts, sums) }},
 		{Name: "mean of others", Run: func() { attention.MeanOthers(q, x, agents, n, d) }},
 		{Name: "masked log softmax", Run: func() { attention.MaskedLogSoftmax(logp, logits, legal, width) }},
 	}
@@ -241,6 +273,17 @@ func TestNothingToAttendTo(t *testing.T) {
 	if !slices.Equal(y, []float32{1.5, 2.5, 0, 0, 3, 5, 0, 0}) {
 		t.Errorf("the readout without items is %v", y)
 	}
+	p := attention.PoolShape{Batch: 1, Agents: 2, Width: 2, Features: 1}
+	y, g := slices.Repeat([]float32{7}, p.Row()), slices.Repeat([]float32{7}, 4)
+	data := attention.PoolData[float32]{Features: []float32{9}, AgentMask: []float32{1, 1}}
+	attention.Pool(y, []float32{-3, 5, -1, 5}, nil, data, p)
+	if !slices.Equal(y, []float32{-2, 5, -1, 5, 0, 0, 0, 0, 9}) {
+		t.Errorf("the pool without items is %v", y)
+	}
+	attention.PoolBack(g, nil, []float32{2, 4, 10, 20, 1, 1, 1, 1, 1}, []float32{-3, 5, -1, 5}, nil, data, p)
+	if !slices.Equal(g, []float32{1, 22, 11, 2}) {
+		t.Errorf("the gradient of the pool is %v, want the maximum's at its first row", g)
+	}
 }
 
 func TestShapesThatDoNotFitPanic(t *testing.T) {
@@ -251,6 +294,9 @@ func TestShapesThatDoNotFitPanic(t *testing.T) {
 		},
 		"too few keys": func() {
 			attention.Attend(x, x, x[:3], x, x[:2], attention.Shape{Batch: 1, Queries: 2, Keys: 2, Width: 3, Heads: 1}, nil)
+		},
+		"pool of half a row": func() {
+			attention.Pool(x, x[:3], nil, attention.PoolData[float64]{AgentMask: x[:2]}, attention.PoolShape{Batch: 1, Agents: 2, Width: 1})
 		},
 		"no width": func() { attention.Readout(nil, nil, nil, attention.ReadoutData[float64]{}, attention.ReadoutShape{}) },
 	} {

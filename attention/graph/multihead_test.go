@@ -64,6 +64,9 @@ func TestWrongShapesAreErrors(t *testing.T) {
 		{"candidates' items", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 5), facts(n, 6, 8), 2) }},
 		{"candidates' groups", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 6), facts(n, 5, 8), 2) }},
 		{"candidates' weights", func() (*G.Node, error) { return graph.Readout(n(4, 6), n(4, 6), facts(n, 6, 7), 2) }},
+		{"pool's features", func() (*G.Node, error) { return graph.Pool(n(4, 6), n(2, 6), n(4, 1), n(4), n(2, 1), 2) }},
+		{"pool's items", func() (*G.Node, error) { return graph.Pool(n(4, 6), n(2, 5), n(2, 1), n(4), n(2, 1), 2) }},
+		{"pool's mask", func() (*G.Node, error) { return graph.Pool(n(4, 6), n(2, 6), n(2, 1), n(2, 1), n(4), 2) }},
 		{"mean of others' mask", func() (*G.Node, error) { return graph.MeanOthers(n(4, 6), n(3), 2) }},
 		{"softmax mask", func() (*G.Node, error) { return graph.MaskedLogSoftmax(n(4, 6), n(4)) }},
 	} {

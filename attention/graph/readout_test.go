@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
-// readouts returns layers on agents x and items y: the readout with three candidates per group, and means.
+// readouts returns layers on agents x and items y: the readout with three candidates per group, the pool, and means.
 func readouts(s size, rng *rand.Rand, x, y, agentMask, itemMask input) []layer {
 	const candidates, f = 3, 2
 	rows := s.batch * candidates
@@ -33,6 +33,14 @@ func readouts(s size, rng *rand.Rand, x, y, agentMask, itemMask input) []layer {
 			return plain.Readout(x[0], x[1], x[2], x[3], x[4], x[5], x[6], s.batch, s.n, s.items, candidates, s.d, f)
 		},
 	}}
+	whole := param(rng, "whole", s.batch, f)
+	whole.param = false
+	list = append(list, layer{"pool", []input{x, y, whole, agentMask, itemMask},
+		func(n G.Nodes) (*G.Node, error) { return graph.Pool(n[0], n[1], n[2], n[3], n[4], s.batch) },
+		func(x [][]complex128) []complex128 {
+			return plain.Pool(x[0], x[1], x[2], x[3], x[4], s.batch, s.n, s.items, s.d, f)
+		},
+	})
 	for _, batch := range []int{s.batch, 1} { // operations that differ only in this number
 		list = append(list, layer{"mean of others", []input{x, agentMask},
 			func(n G.Nodes) (*G.Node, error) { return graph.MeanOthers(n[0], n[1], batch) },

@@ -27,6 +27,32 @@ func Readout(h, y, z, weights, of, agentMask, itemMask []complex128, batch, n, i
 	return out
 }
 
+// Pool returns for each group: mean and maximum of its valid agents, mean and maximum of its valid items, and its features.
+func Pool(h, y, z, agentMask, itemMask []complex128, batch, n, items, d, f int) []complex128 {
+	var out []complex128
+	for b := range batch {
+		out = append(append(out, mean(h[b*n*d:(b+1)*n*d], agentMask[b*n:(b+1)*n], n, d)...), largest(h, agentMask, b, n, d)...)
+		out = append(append(out, mean(y[b*items*d:(b+1)*items*d], itemMask[b*items:(b+1)*items], items, d)...),
+			largest(y, itemMask, b, items, d)...)
+		out = append(out, z[b*f:(b+1)*f]...)
+	}
+	return out
+}
+
+// largest returns the maximum of the valid rows of group b, by column, and 0 if there are none.
+func largest(x, mask []complex128, b, n, d int) []complex128 {
+	out := make([]complex128, d)
+	for j := range d {
+		found := false
+		for i := b * n; i < (b+1)*n; i++ {
+			if mask[i] != 0 && (!found || real(x[i*d+j]) > real(out[j])) {
+				out[j], found = x[i*d+j], true
+			}
+		}
+	}
+	return out
+}
+
 // Payoff returns for each coalition sum_r d_r * sum_i sum_j w_i w_j q_ir near_jr, computed term by term.
 func Payoff(q, near, d, weights []complex128, batch, n, coalitions int) []complex128 {
 	y, rank := make([]complex128, batch*coalitions), len(d)
