@@ -105,6 +105,7 @@ func house() rules {
 			{8, "env/envtest", "tests of the contract, toy environments, the speed measurement"},
 			{8, "agents/export", "writes the team's bundle, with its network as an ONNX model"},
 			{8, "agents/learn", "the team's network and objectives as a Gorgonia graph"},
+			{8, "train/critic", "the critic of training by PPO: a network that estimates what the team will save"},
 			{8, "train/runtimes", "fits the network that predicts run times"},
 			{8, "train/speeds", "fits the network that predicts speeds, on clusters that it draws"},
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
@@ -130,8 +131,9 @@ func house() rules {
 			{12, "cmd/clustergym", "the program: it runs cli.Main"},
 		},
 		Fences: []fence{{
-			Module:  "gorgonia.org",
-			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/runtimes", "train/speeds"},
+			Module: "gorgonia.org",
+			Direct: []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/critic", "train/runtimes",
+				"train/speeds"},
 			Through: []string{"train", "cli", "cmd/clustergym"},
 		}},
 	}
