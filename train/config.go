@@ -79,6 +79,9 @@ type Config struct {
 	// Credit is the time constant with which PPO's advantages shift from the costs that followed a decision to the estimate from the
 	// prior. It has the role of λ in generalised advantage estimation, for steps of unequal length. Labels ignore it.
 	Credit time.Duration `yaml:"credit"`
+	// Critic is what PPO's advantages compare the team with: "prior" (or empty) simulates for every decision the exact cost if the
+	// prior plays on; "learned" is a network that learns to estimate the team's cost, which saves these simulations.
+	Critic string `yaml:"critic,omitempty"`
 	// Choices is the largest number of decisions that an update learns from, drawn uniformly. Epochs is the number of passes over
 	// them, and Batch is the number of decisions in one gradient step.
 	Choices int `yaml:"choices"`
@@ -159,6 +162,11 @@ func (c *Config) Validate() error {
 	}
 	if c.Learner != policyLearner && c.Learner != valueLearner {
 		return fmt.Errorf("train.learner: %q, want %s or %s", c.Learner, policyLearner, valueLearner)
+	}
+	switch c.Critic {
+	case "", priorCritic, learnedCritic:
+	default:
+		return fmt.Errorf("train.critic: %q, want %s or %s", c.Critic, priorCritic, learnedCritic)
 	}
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)

@@ -71,15 +71,29 @@ func (c *curve) across(k int, t time.Duration) float64 {
 	return c.rate[k]*c.memory.Hours()*(1-fade) + fade*c.togo[k+1]
 }
 
+// interval returns the number of the interval in which t lies: -1 before the first, and len(c.at)-1 after the last.
+func (c *curve) interval(t time.Duration) int {
+	k, ok := slices.BinarySearch(c.at, t)
+	if !ok {
+		k--
+	}
+	return k
+}
+
+// rateAt returns the cost per hour at t.
+func (c *curve) rateAt(t time.Duration) float64 {
+	if k := c.interval(t); k >= 0 && k < len(c.rate) {
+		return c.rate[k]
+	}
+	return 0
+}
+
 // from returns the discounted cost from t to the end of the episode: the integral of rate·exp(-(s-t)/memory) over s from t on.
 func (c *curve) from(t time.Duration) float64 {
 	if len(c.at) == 0 {
 		return 0
 	}
-	k, ok := slices.BinarySearch(c.at, t)
-	if !ok {
-		k--
-	}
+	k := c.interval(t)
 	switch {
 	case k < 0: // there is no cost before the first interval
 		return c.togo[0] * math.Exp(-float64(c.at[0]-t)/float64(c.memory))

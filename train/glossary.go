@@ -60,6 +60,10 @@ func Glossary() []Term {
 		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},
 		{"clipped", "update/clipped", "share", "of the last epoch's decisions whose probability ratio left the clip range"},
 		{"grad_norm", "update/grad_norm", "norm", "of the gradient before clipping, mean over the update's batches"},
+		{"explained", "critic/explained", "share", "of the variance of what the team saved from a decision on that a learned critic " +
+			"foresaw, before it learned from the update: 1 if its estimates were exact, 0 if they were no better than a constant"},
+		{"critic_loss", "critic/loss", "loss", "of a learned critic, mean over the last pass of its update; errors are in standard " +
+			"deviations of what it learns"},
 
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
 		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},

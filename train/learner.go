@@ -210,10 +210,14 @@ func add(sum *learn.Stats, s learn.Stats) {
 	sum.Value += s.Value
 }
 
-// step clips the gradient's norm and takes a step of Adam. It returns the norm before clipping.
+// step takes a step for the gradient in grads[0]. It returns the gradient's norm before clipping.
 func (l *learner) step(rate float64) (float64, error) {
-	g := l.grads[0]
-	if err := l.finite("gradient of", g); err != nil {
+	return descend(l.params, &l.adam, l.grads[0], l.cfg.MaxNorm, rate)
+}
+
+// descend clips the norm of the gradient g at most and takes a step of Adam. It returns the norm before clipping.
+func descend(params agents.Params, state *adam.State, g []float32, most, rate float64) (float64, error) {
+	if err := finite("gradient of", params, g); err != nil {
 		return 0, err
 	}
 	square := 0.0
@@ -221,24 +225,24 @@ func (l *learner) step(rate float64) (float64, error) {
 		square += float64(x) * float64(x)
 	}
 	norm := math.Sqrt(square)
-	scale := min(1, l.cfg.MaxNorm/(norm+1e-12))
-	l.adam.Next()
+	scale := min(1, most/(norm+1e-12))
+	state.Next()
 	at := 0
-	for i := range l.params {
-		data := l.params[i].Data
-		l.adam.Step(data, g[at:at+len(data)], at, scale, rate, 0)
+	for i := range params {
+		data := params[i].Data
+		state.Step(data, g[at:at+len(data)], at, scale, rate, 0)
 		at += len(data)
 	}
-	return norm, l.params.Finite()
+	return norm, params.Finite()
 }
 
 // finite returns an error that names the tensor with the first number that is not finite.
-func (l *learner) finite(what string, x []float32) error {
+func finite(what string, params agents.Params, x []float32) error {
 	at := 0
-	for i := range l.params {
-		for j := range l.params[i].Data {
+	for i := range params {
+		for j := range params[i].Data {
 			if v := float64(x[at]); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("%s %s: number %d is %v, want a finite number", what, l.params[i].Name, j, v)
+				return fmt.Errorf("%s %s: number %d is %v, want a finite number", what, params[i].Name, j, v)
 			}
 			at++
 		}

@@ -59,6 +59,12 @@ type Metrics struct {
 	KL      float64 `json:"kl"`        // divergence from the policy that played, nats, mean over decisions; 0 in updates from labels
 	Clipped float64 `json:"clipped"`   // fraction of decisions whose probability ratio was clipped; 0 in updates from labels
 	Norm    float64 `json:"grad_norm"` // norm of the gradient before clipping, mean over batches
+
+	// Explained and CriticLoss are nil without a learned critic and in updates from labels. Explained is the fraction of the
+	// variance of what the team saved that the critic explained before it learned from the update. CriticLoss is the mean Huber loss
+	// of the last pass of its update.
+	Explained  *float64 `json:"explained,omitempty"`
+	CriticLoss *float64 `json:"critic_loss,omitempty"`
 }
 
 // ReadMetrics returns the metrics of the run in dir, one for each finished update; a new run has none. The run may still be in

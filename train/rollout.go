@@ -21,7 +21,8 @@ import (
 // rollout is one episode played with the sampled policy.
 type rollout struct {
 	samples []learn.Sample
-	steps   []step // one for each sample
+	steps   []step    // one for each sample
+	rates   []float64 // cost per hour at each step; only with a learned critic
 	curve   *curve
 	kinds   [candidates.Kinds]int // number of candidates taken, by kind
 	proposals
@@ -30,7 +31,7 @@ type rollout struct {
 // step is a decision and the cost of letting the prior play on from it.
 type step struct {
 	at    time.Duration
-	value float64 // discounted job-hours
+	value float64 // discounted job-hours, or a learned critic's estimate of the team's cost
 }
 
 // goal is the objective of learning: the reward, discounted.
@@ -44,15 +45,17 @@ type player struct {
 	goal
 	policy *agents.Policy
 	team   *agents.Player
-	label  float64       // fraction of decisions to label; negative: see newPlayer
-	pairs  float64       // fraction of those that are also labelled after another candidate
-	until  time.Duration // how long after a decision its consequences are simulated
-	draw   *rand.Rand
-	env    *env.Cluster
-	fork   sim.Sim
-	prior  *candidates.Guard
-	play   cluster.Scheduler // prior, by what the game believes
-	out    *rollout
+	label  float64 // fraction of decisions to label; negative: see newPlayer
+	// learned is set if a learned critic values the decisions: the player then simulates none of them, and leaves the values at 0.
+	learned bool
+	pairs   float64       // fraction of those that are also labelled after another candidate
+	until   time.Duration // how long after a decision its consequences are simulated
+	draw    *rand.Rand
+	env     *env.Cluster
+	fork    sim.Sim
+	prior   *candidates.Guard
+	play    cluster.Scheduler // prior, by what the game believes
+	out     *rollout
 }
 
 // newPlayer returns a player, before its episode, that samples its actions. If label is 0 or more, the player records that
@@ -126,8 +129,12 @@ func (g *player) see(c *agents.Choice) error {
 
 // record stores a choice with the cost of the prior and, for labels, with what each candidate saves.
 func (g *player) record(c *agents.Choice) error {
-	value, err := g.cost(&c.List[0])
-	if err != nil {
+	var value float64
+	var err error
+	if g.learned {
+		now := g.env.Txn().Now()
+		g.out.rates = append(g.out.rates, -g.reward.Score(g.env.Txn().View(), now, now+time.Hour))
+	} else if value, err = g.cost(&c.List[0]); err != nil {
 		return err
 	}
 	o := c.Observation.Clone()
@@ -261,10 +268,10 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	return c.closed(), nil
 }
 
-// judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016), with the exact cost of the
-// prior as the value. That cost depends on the state and on future arrivals but not on the choice, so it adds no bias (Mao et
-// al., ICLR 2019, on input-driven environments). It leaves little variance, because a decision is compared with the prior's
-// decision in the same state and with the same future.
+// judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016). The value of a step is the
+// exact cost of the prior, or with a learned critic its estimate of the team's. The prior's cost depends on the state and on
+// future arrivals but not on the choice, so it adds no bias (Mao et al., ICLR 2019, on input-driven environments). It leaves
+// little variance, because a decision is compared with the prior's decision in the same state and with the same future.
 func (r *rollout) judge(memory, credit time.Duration) {
 	next, value, end := 0.0, 0.0, time.Duration(0)
 	for i := len(r.steps) - 1; i >= 0; i-- {

@@ -104,6 +104,7 @@ type run struct {
 	given     map[*scenario.Source]baselines.Given // what the prior, and those in Config.Against, may use
 	policy    *agents.Policy                       // its parameters are shared with the learner
 	learner   *learner
+	central   *central // nil without a learned critic
 	labels    *labels
 	files     *runFiles
 	watch     *watch    // nil without a clock, or if no update is left
@@ -120,6 +121,7 @@ type run struct {
 
 func (r *run) close() {
 	r.learner.close()
+	r.central.close()
 	r.watch.close()
 }
 
@@ -197,6 +199,10 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
 		return nil, err
 	}
+	if r.central, err = newCentral(&r.cfg, r.policy, servers, opt.Workers); err != nil {
+		r.learner.close()
+		return nil, err
+	}
 	if opt.Clock != nil {
 		r.began = opt.Clock()
 	}
@@ -208,6 +214,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	}
 	if err != nil {
 		r.learner.close()
+		r.central.close()
 	}
 	return r, err
 }

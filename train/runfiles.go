@@ -68,11 +68,12 @@ func (r *runFiles) replan(cfg *Config) error {
 
 // state is the metadata of a checkpoint, stored with its tensors.
 type state struct {
-	Update int      `json:"update"`
-	Steps  int64    `json:"adam_steps"`
-	Best   *float64 `json:"best_validation,omitempty"`
-	Margin float64  `json:"best_margin,omitempty"` // margin of the best policy
-	Start  *float64 `json:"start_validation,omitempty"`
+	Update int          `json:"update"`
+	Steps  int64        `json:"adam_steps"`
+	Best   *float64     `json:"best_validation,omitempty"`
+	Margin float64      `json:"best_margin,omitempty"` // margin of the best policy
+	Start  *float64     `json:"start_validation,omitempty"`
+	Critic *criticState `json:"critic,omitempty"` // nil without a learned critic
 }
 
 // save stores a checkpoint of the run.
@@ -80,6 +81,9 @@ func (r *run) save() error {
 	st := state{Update: r.update, Steps: r.learner.adam.Steps, Start: r.startJCT}
 	tensors := append(r.policy.Params.Tensors(), r.learner.adam.Tensors()...)
 	tensors = append(tensors, r.policy.Range.Tensors()...)
+	var own []checkpoints.Tensor
+	st.Critic, own = r.central.state()
+	tensors = append(tensors, own...)
 	if !math.IsInf(r.topJCT, 1) {
 		st.Best, st.Margin = &r.topJCT, r.topMargin
 		for _, t := range r.top.Tensors() {
@@ -129,6 +133,9 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	r.update, r.startJCT = st.Update, st.Start
 	if top != nil {
 		r.top, r.topJCT, r.topMargin = top, *st.Best, st.Margin
+	}
+	if err := r.central.load(st.Critic, c.Tensors); err != nil {
+		return err
 	}
 	return r.learner.adam.Load(c.Tensors, st.Steps)
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,17 +75,19 @@ func TestLearnsItsLessons(t *testing.T) {
 			expert        bool
 			margin        float64
 			repeats       int // of each lesson in an update
+			critic        string
 		}{
-			{"policy from labels", policyLearner, true, 1, 8},
-			{"values from labels", valueLearner, true, 0.1, 8},
-			{"policy from draws", policyLearner, false, 1, 48},
+			{"policy from labels", policyLearner, true, 1, 8, ""},
+			{"values from labels", valueLearner, true, 0.1, 8, ""},
+			{"policy from draws", policyLearner, false, 1, 48, priorCritic},
+			{"policy from draws with a learned critic", policyLearner, false, 1, 48, learnedCritic},
 		} {
 			t.Run(school.name+", "+way.name, func(t *testing.T) {
 				cfg := DefaultConfig()
 				cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates, cfg.Expert, cfg.Learner = 256, 4, 0.01, 80, 0, way.learner
 				// A policy that is certain of a mistake hardly learns any more. A label counts the cost of one mistake, after which the prior
 				// plays on, and that is small if the mistake is repeated anyway. The entropy bonus prevents certainty.
-				cfg.Margin, cfg.Entropy = way.margin, 0.1
+				cfg.Margin, cfg.Entropy, cfg.Critic = way.margin, 0.1, way.critic
 				if way.expert {
 					cfg.Expert = cfg.Updates
 				}
@@ -108,6 +111,11 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		t.Fatal(err)
 	}
 	defer l.close()
+	central, err := newCentral(cfg, p, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer central.close()
 	validate := func() (minutes []float64) {
 		for i := range lessons {
 			c, err := flow(memory).follow(agents.NewTeam(p), lessons[i].episode())
@@ -125,30 +133,52 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		}
 	}
 	draw := rand.New(rand.NewPCG(2, 2))
-	player, label := p, -1.0
+	pupil, label := p, -1.0
 	if cfg.Expert > 0 { // the labelled team does not learn, and tries everything
 		scout := *p
 		scout.Params = p.Params.Clone()
-		player, label = &scout, 1
+		pupil, label = &scout, 1
+	}
+	var foreseen []float64 // Metrics.Explained of the updates
+	priors := make([]window, len(lessons))
+	for i := range lessons {
+		if priors[i].prior, err = flow(memory).follow(agents.NewPrior(p), lessons[i].episode()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for update, passed := 0, 0; update < cfg.Updates; update++ {
-		var samples []learn.Sample
+		var played []*rollout
+		windows, out := slices.Clone(priors), Metrics{}
 		for range repeats {
 			for i := range lessons {
-				r, err := play(player, lessons[i].episode(), flow(memory), label, draw)
+				g, err := newPlayer(pupil, lessons[i].episode(), flow(memory), label, draw)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if label < 0 {
-					r.judge(memory, credit)
+				g.learned = central != nil
+				if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
+					t.Fatal(err)
 				}
-				if r.curve.total*60 < lessons[i].best-1e-6 {
-					t.Fatalf("%s: %v minutes, less than the optimum of %v", lessons[i].name, r.curve.total*60, lessons[i].best)
+				windows[i].group = append(windows[i].group, g.out)
+				played = append(played, g.out)
+				if x := g.out.curve.total * 60; x < lessons[i].best-1e-6 {
+					t.Fatalf("%s: %v minutes, less than the optimum of %v", lessons[i].name, x, lessons[i].best)
 				}
-				samples = append(samples, r.samples...)
 			}
 		}
-		var out Metrics
+		if central != nil {
+			if err := central.judge(windows, draw, &out); err != nil {
+				t.Fatal(err)
+			}
+			foreseen = append(foreseen, *out.Explained)
+		}
+		var samples []learn.Sample
+		for _, r := range played {
+			if label < 0 {
+				r.judge(memory, credit)
+			}
+			samples = append(samples, r.samples...)
+		}
 		if err := l.improve(samples, cfg.Expert > 0, float64(update)/float64(cfg.Updates), draw, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +190,10 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 			}
 		}
 		if passed == 5 {
-			t.Logf("after %d updates of %d samples", update+1, len(samples))
+			t.Logf("after %d updates of %d samples; explained %.2f", update+1, len(samples), foreseen)
+			if central != nil && (foreseen[0] != 0 || slices.Max(foreseen) < 0.7) {
+				t.Errorf("the critic explains %v of the variance, want 0 at first and later more than 0.7", foreseen)
+			}
 			return
 		}
 	}

@@ -93,6 +93,11 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	if err := r.play(ctx, m.Update, windows); err != nil {
 		return nil, err
 	}
+	if r.central != nil {
+		if err := r.central.judge(windows, rng.Stream(r.cfg.Seed, "train", "critic", update), m); err != nil {
+			return nil, err
+		}
+	}
 	var all []learn.Sample
 	var returns []float64
 	others, choices := 0, 0
@@ -152,6 +157,7 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 			if err != nil {
 				return err
 			}
+			g.learned = r.central != nil
 			players = append(players, g)
 			windows[w].group = append(windows[w].group, g.out)
 		}
