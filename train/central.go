@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,10 +102,8 @@ func (c *central) judge(windows []window, draw *rand.Rand, m *Metrics) error {
 		for _, g := range v.group {
 			for i, at := range g.steps {
 				o := g.samples[i].Observation
-				features := hindsight(g.rates[i], v.prior, at.at)
-				if o.Servers > 0 {
-					features = append(o.Server[c.shape.Server-c.global:c.shape.Server:c.shape.Server], features...)
-				}
+				row := o.Server[:c.shape.Server]
+				features := slices.Concat(row[len(row)-c.global:], hindsight(g.rates[i], v.prior, at.at))
 				states = append(states, critic.State{Observation: o, Features: features})
 				saved = append(saved, v.prior.from(at.at)-g.curve.from(at.at))
 			}
@@ -114,8 +113,8 @@ func (c *central) judge(windows []window, draw *rand.Rand, m *Metrics) error {
 		return nil
 	}
 	values := c.values(states)
-	explained := explained(saved, values)
-	m.Explained = &explained
+	share := explained(saved, values)
+	m.Explained = &share
 	first := c.scale.Updates == 0
 	loss, err := c.fit(states, saved, draw)
 	if err != nil {
