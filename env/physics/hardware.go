@@ -1,6 +1,8 @@
 package physics
 
 import (
+	"slices"
+
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
@@ -39,6 +41,21 @@ func (GPUType) Factor(s *cluster.View, job cluster.JobID) float64 {
 		return sum / float64(workers)
 	}
 	return mixedSpeed * sum / float64(workers)
+}
+
+// SpeedOn returns the factor of GPUType for a job whose workers all hold GPUs of one type, or 1 if GPUType is not among the parts
+// of the model.
+func SpeedOn(m Model, spec *cluster.JobSpec, gpuType string) float64 {
+	p, ok := m.(product)
+	if !ok || !slices.Contains(p.parts, Part(GPUType{})) {
+		return 1
+	}
+	f := profile.Lookup(spec.Trains())
+	if f == nil {
+		return 1
+	}
+	speed, _ := f.GPUSpeed(gpuType)
+	return speed
 }
 
 // CPUMem is the speed of the job's model with the CPU and memory that its workers hold, relative to the amounts that the job
