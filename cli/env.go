@@ -58,7 +58,7 @@ func (o *envOptions) addGameFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.rivals, "rivals", nil,
 		"baselines whose proposals are added to wide lists, with commas between")
 	f.StringVar(&o.encoder, "encoder", observe.StandardName, "name of the encoder that computes the agents' observations")
-	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "name of the reward")
+	f.StringVar(&o.reward, "reward", env.Flow{}.Name(), "name of the reward, with its options: see docs/env.md")
 	cmdline.Complete(cmd, "encoder", observe.Names)
 	cmdline.Complete(cmd, "reward", env.RewardNames)
 	cmdline.Complete(cmd, "rivals", baselines.Names)
