@@ -50,8 +50,8 @@ func weighted(jobs []backlog.Job) (sum float64) {
 	return sum
 }
 
-// Makespan is minus the hours that pass. Over an episode in which all jobs finish it sums to minus the makespan. Only the estimate
-// of the backlog tells decisions apart before an episode ends: minus the time until the last job ends.
+// Makespan is minus the hours that pass. Over an episode in which all jobs finish it sums to minus the makespan. Before an
+// episode ends, only the estimate of the backlog tells decisions apart: minus the time until the last job ends.
 type Makespan struct{}
 
 // Name implements Reward.
@@ -70,9 +70,8 @@ func (Makespan) ScoreBacklog(_ *cluster.View, _ time.Duration, jobs []backlog.Jo
 	return -last
 }
 
-// P99 is a Surrogate of the 99th percentile of completion times (JCT): minus the sum over jobs of JCT^Power, with JCT in hours. It
-// grows while a job is in the system, and the faster the older the job, so that long completion times cost most. With Power 1 it
-// is Flow.
+// P99 is a Surrogate of the 99th percentile of completion times (JCT): minus the sum over jobs of JCT^Power, with JCT in hours.
+// The older a job, the more each further hour costs, so long completion times cost most. With Power 1 it is Flow.
 type P99 struct{ Power float64 }
 
 // Name implements Reward.
@@ -144,11 +143,11 @@ type TenantWeight struct {
 
 // Name implements Reward.
 func (t Tenants) Name() string {
-	name := "tenants"
+	parts := []string{"tenants"}
 	for _, w := range t.Weights {
-		name += ":" + w.Name + "=" + strconv.FormatFloat(w.Weight, 'g', -1, 64)
+		parts = append(parts, w.Name+"="+strconv.FormatFloat(w.Weight, 'g', -1, 64))
 	}
-	return name
+	return strings.Join(parts, ":")
 }
 
 const mostWeight = 1e6

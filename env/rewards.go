@@ -16,8 +16,8 @@ var rewards = registry.New[Reward]("reward").With("flow", Flow{}).With("makespan
 // taken.
 func RegisterReward(r Reward) { rewards.Add(r.Name(), r) }
 
-// NamedReward returns the reward function with the given name, which its options may follow: "p99:power=4", "tenants:ada=3:ben=2".
-// The empty name means Flow. An unknown name and an unknown option are errors.
+// NamedReward returns the reward function with the given name, which its options may follow: "p99:power=4",
+// "tenants:ada=3:ben=2". The empty name means Flow. An unknown name and an unknown option are errors.
 func NamedReward(text string) (Reward, error) {
 	name, options, given := strings.Cut(cmp.Or(text, Flow{}.Name()), ":")
 	r, err := rewards.Get(name)
