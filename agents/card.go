@@ -42,6 +42,9 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 		say("* Memory: %s, the time constant with which what a decision leads to was discounted",
 			phrase.Time(time.Duration(training.Memory*float64(time.Second))))
 	}
+	if training.Objective != "" {
+		say("* Objective: the reward `%s`", training.Objective)
+	}
 	say("* Result on validation windows: %s", result(training))
 	say("\nParts of traces that it was trained and chosen on, in days since the first job. Jobs of these do not judge it.\n")
 	for _, t := range training.Seen {
@@ -60,7 +63,11 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 			"of a decision lie beyond these, by more than %v %% of their range, the prior's own is taken.",
 			100*outOfDistribution, 100*slack)
 	}
-	say("\n%s", limits)
+	aim := "minimises completion times"
+	if training.Objective != "" {
+		aim = "maximises the reward `" + training.Objective + "`"
+	}
+	say("\n"+limits, aim)
 
 	say("\n## Use\n")
 	say("DIR is this folder. `eval` refuses windows that share jobs with the parts of traces above.\n")
@@ -90,7 +97,10 @@ func beginning(from *checkpoints.Origin) string {
 
 // result describes the result of validation.
 func result(training *checkpoints.Provenance) string {
-	relative, from := training.Validation, training.From
+	relative, from, of := training.Validation, training.From, "completion times"
+	if training.Objective != "" {
+		of = "cost or figure by the objective"
+	}
 	switch {
 	case relative == 0:
 		return "none, for want of such windows; the weights are the last ones"
@@ -100,11 +110,11 @@ func result(training *checkpoints.Provenance) string {
 	case relative == 1:
 		return "no trained weights did better than the prior. The weights are those it began\n  with, and it decides as its prior"
 	case from != nil && relative == from.Validation:
-		return fmt.Sprintf("%.4f of the prior's completion times, in the mean. No update did better\n"+
-			"  than the policy that it began as: the weights and the margin are those", relative)
+		return fmt.Sprintf("%.4f of the prior's %s, in the mean. No update did better\n"+
+			"  than the policy that it began as: the weights and the margin are those", relative, of)
 	}
-	return fmt.Sprintf("%.4f of the prior's completion times, in the mean. Weights and margin were\n"+
-		"  chosen by this number, so it flatters: test windows tell what the policy is worth", relative)
+	return fmt.Sprintf("%.4f of the prior's %s, in the mean. Weights and margin were\n"+
+		"  chosen by this number, so it flatters: test windows tell what the policy is worth", relative, of)
 }
 
 // place returns the name of a trace. It removes the folders of an absolute path, which mean nothing on another machine.
@@ -125,7 +135,7 @@ another one only if its bid exceeds that for the prior's own by more than the ma
 const limits = `## What it is for, and what not
 
 * It is for comparing schedulers in simulation, for proposals on a snapshot of a cluster, and as a start for research.
-* It minimises completion times. It knows nothing of fairness, deadlines or costs other than its prior does.
+* It %s. It knows nothing of fairness, deadlines or costs other than its prior does.
 * It learned in a simulator. Speeds, restarts and run times there follow from the scenarios above and their assumptions; those
   of a real cluster differ. Compare it with its prior on arrivals of your own before you rely on it.
 * Where it does no better than its prior, use the prior: it is simpler.`

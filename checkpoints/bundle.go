@@ -90,10 +90,12 @@ type Provenance struct {
 	Go       string `json:"go"`
 	// Seen lists the parts of traces that the policy was trained and chosen on, so that an evaluation can avoid them.
 	Seen []Period `json:"seen,omitempty"`
-	// Memory is the time constant of the discount in training, in seconds; 0 means not recorded.
+	// Memory is the time constant of the discount in training, in seconds; 0 means not recorded, or no discount.
 	Memory float64 `json:"memory_s,omitempty"`
-	// Validation is the ratio of the policy's completion times to its prior's, averaged over validation windows. The policy was
-	// chosen by this number. 0 means that there were no validation windows.
+	// Objective is the reward that the policy was trained for, with its options; "" means completion times.
+	Objective string `json:"objective,omitempty"`
+	// Validation is the ratio of the policy's completion times to its prior's, or of its figure by the objective, averaged over
+	// validation windows. The policy was chosen by this number. 0 means that there were no validation windows.
 	Validation float64 `json:"validation,omitempty"`
 	// From is the policy that the training began with; nil for an untrained one. Seen also lists what that policy was trained and
 	// chosen on.

@@ -66,15 +66,20 @@ type Config struct {
 	Against string `yaml:"against,omitempty"`
 	// Encoder names the encoder of observations; see observe.Register. Empty means the standard encoder.
 	Encoder string `yaml:"encoder,omitempty"`
-	// Reward names the reward that the team maximises; see env.RegisterReward. It must never be positive. Empty means env.Flow.
+	// Reward names the reward that the team maximises, with its options; see env.NamedReward. It must never be positive. Empty
+	// means env.Flow.
 	Reward string `yaml:"reward,omitempty"`
+	// Tail is how labels count what happens long after a decision: "discount" (discountTail) or "backlog" (backlogTail). Empty means
+	// discount.
+	Tail string `yaml:"tail,omitempty"`
 
 	// Size is the size of the network.
 	Size agents.Size `yaml:"size"`
 	// Windows is the number of training windows in an update; Rollouts is the number of episodes that PPO plays on each of them.
 	Windows  int `yaml:"windows"`
 	Rollouts int `yaml:"rollouts"`
-	// Memory is the time constant of the discount: a reward that comes Memory later counts 1/e as much.
+	// Memory is the time constant of the discount: a reward that comes Memory later counts 1/e as much. With the Tail "backlog" it
+	// is how long a fork plays before its backlog is estimated.
 	Memory time.Duration `yaml:"memory"`
 	// Credit is the time constant with which PPO's advantages shift from the costs that followed a decision to the estimate from the
 	// prior. It has the role of λ in generalised advantage estimation, for steps of unequal length. Labels ignore it.
@@ -171,8 +176,8 @@ func (c *Config) Validate() error {
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)
 	}
-	if _, err := env.NamedReward(c.Reward); err != nil {
-		return fmt.Errorf("train.reward: %w", err)
+	if err := c.validateTail(); err != nil {
+		return err
 	}
 	if c.Candidates < 0 || c.Candidates > 1<<10 {
 		return fmt.Errorf("train.candidates: %d, want 0 to %d", c.Candidates, 1<<10)

@@ -19,6 +19,7 @@ type curve struct {
 	togo   []float64     // discounted cost from at[k] to the end of the episode; set by closed
 	memory time.Duration // of the discount
 	total  float64       // undiscounted cost; for env.Flow the sum of completion times
+	figure float64       // by which episodes are compared if the reward is an env.Surrogate; 0 for total
 }
 
 var _ env.Reward = (*curve)(nil)
@@ -57,9 +58,21 @@ func (c *curve) closed() *curve {
 	return c
 }
 
-// over returns the total cost divided by that of another curve on the same window; it returns 1 if the other cost is 0.
+// compared sets the figure of the episode with the given log, and returns the curve.
+func (c *curve) compared(log *sim.Log) *curve {
+	if s, ok := c.reward.(env.Surrogate); ok {
+		c.figure = s.Figure(log)
+	}
+	return c
+}
+
+// over returns the total cost, or the figure of a surrogate, divided by that of another curve on the same window. It returns 1 if
+// the other one is 0.
 func (c *curve) over(other *curve) float64 {
-	if other.total == 0 {
+	switch {
+	case other.figure > 0:
+		return c.figure / other.figure
+	case other.total == 0:
 		return 1
 	}
 	return c.total / other.total

@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -79,6 +80,9 @@ func labelsKey(cfg *Config, prior, digest string) (string, error) {
 	}
 	if cfg.Size.Joint {
 		all = append(all, "joint", cfg.Pairs)
+	}
+	if cfg.estimates() {
+		all = append(all, cfg.Tail)
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -177,10 +181,14 @@ func (l *labels) player(n int) (*player, error) {
 		return nil, err
 	}
 	g, err := newPlayer(l.at(src, l.scout), e.Episode, l.goal, l.cfg.Label, draw)
-	if err == nil {
-		g.pairs = l.cfg.Pairs
+	if err != nil {
+		return nil, err
 	}
-	return g, err
+	g.pairs = l.cfg.Pairs
+	if l.cfg.estimates() {
+		g.tail, g.until = l.goal.reward.(env.BacklogReward), l.cfg.Memory
+	}
+	return g, nil
 }
 
 // lasting is the horizon of labels in units of memory: after that time, the discount leaves less than a three-thousandth.

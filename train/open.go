@@ -89,8 +89,11 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	training = checkpoints.Provenance{
 		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
 		Trace:  r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
-		Memory: r.Train.Memory.Seconds(), Seen: r.seen(),
+		Memory: r.Train.Memory.Seconds(), Seen: r.seen(), Objective: r.Train.Reward,
 		From: r.From.origin(st.Start),
+	}
+	if t.estimates() {
+		training.Memory = 0 // labels are not discounted
 	}
 	if st.Best != nil {
 		training.Validation = *st.Best

@@ -48,8 +48,9 @@ type player struct {
 	label  float64 // fraction of decisions to label; negative: see newPlayer
 	// learned is set if a learned critic values the decisions: the player then simulates none of them, and leaves the values at 0.
 	learned bool
-	pairs   float64       // fraction of those that are also labelled after another candidate
-	until   time.Duration // how long after a decision its consequences are simulated
+	pairs   float64           // fraction of those that are also labelled after another candidate
+	until   time.Duration     // how long after a decision its consequences are simulated
+	tail    env.BacklogReward // not nil: costs are not discounted, and end in its estimate of the backlog
 	draw    *rand.Rand
 	env     *env.Cluster
 	fork    sim.Sim
@@ -113,7 +114,7 @@ func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action)
 	case !ts.Terminated:
 		return cutOff(sim.Outcome{Truncated: ts.Truncated})
 	}
-	g.out.curve.closed()
+	g.out.curve.closed().compared(g.env.Log())
 	return nil
 }
 
@@ -214,8 +215,8 @@ func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
 	return nil
 }
 
-// cost returns the discounted cost, in job-hours, from now on if the candidates are carried out, one after another, and the prior
-// plays on after them.
+// cost returns the cost, in job-hours, from now on if the candidates are carried out, one after another, and the prior plays on
+// after them. It is discounted, or ends in an estimate of the backlog.
 func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 	g.env.Fork(&g.fork)
 	for _, o := range list {
@@ -223,6 +224,9 @@ func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 			return 0, err
 		}
 		g.prior.Commit(o)
+	}
+	if g.tail != nil {
+		return costInFull(g.tail, &g.fork, g.play, g.until)
 	}
 	return g.costOf(&g.fork, g.play, g.until)
 }
@@ -265,7 +269,7 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	if o := run.Outcome(); !o.Terminated {
 		return nil, cutOff(o)
 	}
-	return c.closed(), nil
+	return c.closed().compared(run.Log()), nil
 }
 
 // judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016). The value of a step is the

@@ -1,0 +1,69 @@
+package train
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// The values of Config.Tail. The empty text means discountTail.
+const (
+	discountTail = "discount" // costs are discounted
+	backlogTail  = "backlog"  // costs count in full for Config.Memory; after it comes an estimate for the jobs still in the system
+)
+
+// estimates reports whether labels end in an estimate of the backlog.
+func (c *Config) estimates() bool { return c.Tail == backlogTail }
+
+// validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid. PPO cannot
+// learn with an estimate: its forks play to the end of the episode, where no backlog is left, and only the discount makes the
+// advantages of early decisions comparable to those of late ones.
+func (c *Config) validateTail() error {
+	reward, err := env.NamedReward(c.Reward)
+	if err != nil {
+		return fmt.Errorf("train.reward: %w", err)
+	}
+	_, able := reward.(env.BacklogReward)
+	_, last := reward.(env.Makespan)
+	switch {
+	case c.Tail != "" && c.Tail != discountTail && c.Tail != backlogTail:
+		return fmt.Errorf("train.tail: %q, want %s or %s", c.Tail, discountTail, backlogTail)
+	case !c.estimates() && last:
+		return fmt.Errorf("train.reward: %q with train.tail=%s, want train.tail=%s: before the last jobs end, every decision costs the"+
+			" same", c.Reward, discountTail, backlogTail)
+	case c.estimates() && !able:
+		return fmt.Errorf("train.tail: %q with train.reward=%s, which gives no estimate of a backlog", c.Tail, c.Reward)
+	case c.estimates() && c.Expert < c.Updates:
+		return fmt.Errorf("train.tail: %q with %d of %d updates from labels, want all (train.expert): PPO plays its forks to the end"+
+			" of the episode, where no backlog is left", c.Tail, c.Expert, c.Updates)
+	}
+	return nil
+}
+
+// costInFull plays a fork for the given time, or to its end if that comes first. It returns the undiscounted cost from now on,
+// and an estimate of what the jobs still in the system will cost. Forks of one decision end at the same instant, so that the same
+// jobs have arrived in all of them.
+func costInFull(reward env.BacklogReward, fork *sim.Sim, prior cluster.Scheduler, length time.Duration) (float64, error) {
+	cost, over := 0.0, false
+	end := fork.State().Now() + min(length, cluster.Never-fork.State().Now())
+	fork.Watch(func(from, to time.Duration) {
+		v := &fork.State().View
+		if over {
+			return
+		}
+		if over = to >= end; over {
+			cost -= reward.ScoreBacklog(v, end, fork.Backlog(end, nil))
+		}
+		if to = min(to, end); to > from {
+			cost -= reward.Score(v, from, to)
+		}
+	})
+	err := fork.Continue(prior, 0, func(time.Duration, time.Duration, int) bool { return !over })
+	if o := fork.Outcome(); err == nil && !over && !o.Terminated {
+		err = cutOff(o)
+	}
+	return cost, err
+}

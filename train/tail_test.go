@@ -1,0 +1,242 @@
+package train
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents/export"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/stats"
+)
+
+// TestTailOfLabels checks labels that end in an estimate of the backlog against whole episodes: one that takes the candidate and
+// one that takes the prior's own. The reward of the time that a fork plays and the estimate at its end make up the cost of each.
+func TestTailOfLabels(t *testing.T) {
+	rules := sim.Config{
+		Cluster: cluster.Uniform(3, 2), Physics: physics.Compose(physics.InterServer{Penalty: 0.5}), Restart: sim.Pause(time.Minute),
+	}
+	jobs := mixed(30, 1)
+	for i := range jobs {
+		jobs[i].Workers = min(jobs[i].Workers, 6)
+	}
+	episode := sim.Episode{Config: rules, Jobs: jobs}
+	how, err := baselines.Reviewed("sjfskip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reward := range []env.BacklogReward{env.Flow{}, env.Makespan{}, env.P99{Power: 2}, env.Tenants{}} {
+		for _, length := range []time.Duration{20 * time.Minute, 2 * time.Hour, math.MaxInt64} {
+			g, err := newPlayer(untrained(t, "sjfskip", 8), episode, goal{reward, time.Hour}, 1, rand.New(rand.NewPCG(1, 4)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.tail, g.until = reward, length
+			if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			var actions []int // so far
+			saves := 0
+			for i := range g.out.samples {
+				s := &g.out.samples[i]
+				var own float64
+				for k := range s.Saved {
+					judge := &script{actions: append(actions, k)}
+					cost := costAfter(t, episode, candidates.New("script", how.Config, judge), judge, reward, length)
+					if k == 0 {
+						own = cost
+					}
+					if math.Abs(s.Saved[k]-(own-cost)) > 1e-9*max(1, own) {
+						t.Fatalf("%s, %v, choice %d, candidate %d: label %v, the episodes differ by %v", reward.Name(), length, i, k,
+							s.Saved[k], own-cost)
+					}
+					if s.Saved[k] != 0 {
+						saves++
+					}
+				}
+				actions = append(actions, s.Action)
+			}
+			if saves < 10 {
+				t.Errorf("%s, %v: %d labels other than 0", reward.Name(), length, saves)
+			}
+		}
+	}
+}
+
+// costAfter plays an episode and returns what it costs from the script's last choice on, for the given time, with the estimate.
+func costAfter(
+	t *testing.T, episode sim.Episode, s cluster.Scheduler, judge *script, reward env.BacklogReward, length time.Duration,
+) (cost float64) {
+	t.Helper()
+	run, err := episode.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Watch(func(from, to time.Duration) {
+		v := &run.State().View
+		if judge.chosen < len(judge.actions) || to-length > judge.now && from-length >= judge.now {
+			return
+		}
+		end := to
+		if length < math.MaxInt64 {
+			end = min(to, judge.now+length)
+		}
+		cost -= reward.Score(v, from, end)
+		if length < math.MaxInt64 && end == judge.now+length {
+			cost -= reward.ScoreBacklog(v, end, run.Backlog(end, nil))
+		}
+	})
+	if err := run.Run(context.Background(), s, 0); err != nil {
+		t.Fatal(err)
+	}
+	return cost
+}
+
+// TestTailSettings checks which settings go together, and that runs with the settings of before keep their labels.
+func TestTailSettings(t *testing.T) {
+	env.RegisterReward(plainReward{})
+	set := func(tail, reward string, expert int) error {
+		c := DefaultConfig()
+		c.Tail, c.Reward, c.Expert = tail, reward, expert
+		return c.Validate()
+	}
+	for _, c := range []struct {
+		tail, reward string
+		expert       int
+		want         string // part of the error; "" for none
+	}{
+		{"", "", 0, ""}, {"discount", "flow", 60, ""}, {"backlog", "", 60, ""}, {"backlog", "makespan", 60, ""}, {"", "p99", 0, ""},
+		{"none", "", 60, `train.tail: "none", want discount or backlog`}, {"backlog", "", 59, "train.tail"},
+		{"", "makespan", 60, "want train.tail=backlog"}, {"discount", "makespan", 60, "want train.tail=backlog"},
+		{"backlog", "plain", 60, "no estimate of a backlog"}, {"", "tenants:a", 60, "train.reward: reward tenants"},
+	} {
+		err := set(c.tail, c.reward, c.expert)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+	key := func(tail string) string {
+		c := DefaultConfig()
+		c.Tail = tail
+		k, err := labelsKey(&c, "fifo", "digest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	const before = "c37120b003bf56cb"
+	if key("") != before || key(discountTail) != before || key(backlogTail) == before {
+		t.Errorf("keys of labels: %s, %s, %s, want %[4]s, %[4]s and another", key(""), key(discountTail), key(backlogTail), before)
+	}
+}
+
+// plainReward is a reward without an estimate of a backlog.
+type plainReward struct{}
+
+func (plainReward) Name() string { return "plain" }
+func (plainReward) Score(_ *cluster.View, from, to time.Duration) float64 {
+	return -(to - from).Hours()
+}
+
+// TestObjectiveOfARun checks that a run for the 99th percentile with an estimate of the backlog resumes exactly, is validated by
+// that percentile, and names its objective in the manifest and the card.
+func TestObjectiveOfARun(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Prior, cfg.Reward, cfg.Tail, cfg.Updates, cfg.Expert, cfg.Memory = "sjfskip", "p99:power=2", "backlog", 6, 6, 30*time.Minute
+	begun := opt
+	begun.Dir = t.TempDir()
+	r, err := start(t.Context(), cfg, begun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labeller, err := r.labels.player(0)
+	r.close()
+	if err != nil || labeller.tail != env.BacklogReward(env.P99{Power: 2}) || labeller.until != cfg.Memory {
+		t.Errorf("labels end in an estimate of %v after %v, error %v", labeller.tail, labeller.until, err)
+	}
+	mustRun(t, cfg, opt)
+	half := fresh(t, opt)
+	stop := make(chan struct{})
+	half.Stop = stop
+	half.Progress = func(m *Metrics) {
+		if m.Update == 3 {
+			close(stop)
+		}
+	}
+	if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
+		t.Fatalf("stopped %v, error %v", stopped, err)
+	}
+	half.Stop, half.Progress, half.Resume = nil, nil, true
+	mustRun(t, cfg, half)
+	same(t, half.Dir, opt.Dir)
+
+	_, training, err := Open(opt.Dir, nil)
+	if err != nil || training.Objective != cfg.Reward || training.Memory != 0 {
+		t.Errorf("provenance %+v, error %v", training, err)
+	}
+	p, _, err := Open(opt.Dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := export.Save(dir, p, "now", training, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	if err != nil || b.Manifest.Training.Objective != cfg.Reward {
+		t.Errorf("manifest %+v, error %v", b.Manifest.Training, err)
+	}
+	card, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil || strings.Count(string(card), "the reward `p99:power=2`") != 2 || strings.Contains(string(card), "completion times") {
+		t.Errorf("error %v, the card does not tell the objective:\n%s", err, card)
+	}
+
+	g, err := cfg.goal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: mixed(60, 3)}
+	var p99 [2]float64
+	var curves [2]*curve
+	for i, name := range []string{"fifo", "sjfskip"} {
+		s, err := baselines.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if curves[i], err = g.follow(s, episode); err != nil {
+			t.Fatal(err)
+		}
+		run, err := episode.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Run(t.Context(), s, 0); err != nil {
+			t.Fatal(err)
+		}
+		var jct []float64
+		for _, r := range run.Log().Records {
+			if r.Kind == sim.Finish {
+				jct = append(jct, (r.At - episode.Jobs[r.Job].Submit).Hours())
+			}
+		}
+		p99[i] = stats.Quantile(jct, 0.99)
+	}
+	if got, want := curves[1].over(curves[0]), p99[1]/p99[0]; math.Abs(got-want) > 1e-9 || got == curves[1].total/curves[0].total {
+		t.Errorf("compared by %v, the 99th percentiles by %v", got, want)
+	}
+	played, err := play(untrained(t, "sjfskip", 6), episode, g, -1, nil)
+	if err != nil || played.curve.figure != p99[1] {
+		t.Errorf("the prior played by a team has a figure of %v (%v), want %v", played.curve.figure, err, p99[1])
+	}
+}
