@@ -185,8 +185,18 @@ func (b *board) addRival(name string, ops []cluster.Proposal) {
 			break
 		}
 	}
-	b.add(Rival, ops[0].Job, ops)
+	b.add(Rival, about(ops), ops)
 	b.made[len(b.made)-1].By = name
+}
+
+// about returns the job of the first operation that has one, -1 if none has: those that lend and return servers have none.
+func about(ops []cluster.Proposal) cluster.JobID {
+	for i := range ops {
+		if k := ops[i].Kind; k != cluster.OpLoan && k != cluster.OpReclaim {
+			return ops[i].Job
+		}
+	}
+	return -1
 }
 
 // add adds a candidate that commits the base to nothing new.

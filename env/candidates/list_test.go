@@ -114,6 +114,28 @@ func TestProposalsNameWhoMadeThem(t *testing.T) {
 	}
 }
 
+// TestProposalsAreAboutAJob checks that a rival's proposal which first borrows a server is about the job that it starts then, and
+// one that does nothing else is about no job.
+func TestProposalsAreAboutAJob(t *testing.T) {
+	spec := cluster.Uniform(2, 4)
+	spec.Servers[1].Pool = cluster.Inference
+	one := cluster.JobSpec{Workers: 1}
+	s := state(t, spec, one, one)
+	s.SetOffer(1, 0)
+	loan := cluster.Proposal{Kind: cluster.OpLoan, Server: 1}
+	tx, list := board(t, s, nil, starter{loan, place(1, 1)}, starter{loan})
+	defer tx.End()
+	got := map[string]cluster.JobID{}
+	for i := range list {
+		if list[i].Kind == candidates.Rival {
+			got[list[i].By] = list[i].Job
+		}
+	}
+	if len(got) != 2 || got["0"] != 1 || got["1"] != -1 {
+		t.Errorf("proposals are about the jobs %v, want 1 and none", got)
+	}
+}
+
 // TestEveryJobHasItsTurn checks that one job with many ways to start leaves room in the list for the other jobs.
 func TestEveryJobHasItsTurn(t *testing.T) {
 	spec := cluster.Uniform(8, 4)

@@ -1,0 +1,111 @@
+package train
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/agents/export"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+)
+
+// TestPriorsOfOthers checks that teams whose priors are A-SRPT, which has state of its own, and Lyra, which borrows servers, can be
+// trained over all kinds of lists, exported, played and replayed, and that an untrained team decides as such a prior.
+func TestPriorsOfOthers(t *testing.T) {
+	for _, c := range []struct{ scenario, prior string }{
+		{"embedded-physics-v1", "a-srpt"},
+		{"embedded-physics-v1", "a-srpt:predictor=granted"},
+		{"embedded-physics-v1", "a-srpt:predictor=granted+menu"},
+		{"embedded-physics-untold-v1", "a-srpt:predictor=granted+menu+know:speed=fit"},
+		{"loaning-small-v1", "lyra+loan"},
+		{"loaning-small-v1", "lyra+loan+know"},
+		{"loaning-small-v1", "a-srpt:predictor=granted+menu+loan"},
+	} {
+		for _, list := range []string{"narrow", "wide", "joint"} {
+			t.Run(c.prior+", "+list, func(t *testing.T) {
+				s, err := scenario.Load(c.scenario, "workload.jobs=600", "window.arrivals=30")
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg, opt := tiny(t)
+				opt.Scenarios, cfg.Prior, cfg.Updates, cfg.Expert, cfg.Windows, cfg.Validation = []*scenario.Scenario{s}, c.prior, 2, 1, 1, 1
+				cfg.Label, cfg.Against = 0.1, ownPrior
+				if list != "narrow" {
+					cfg.Candidates, cfg.Rivals = 12, "srsf+loan,a-srpt:predictor=granted"
+				}
+				if list == "joint" {
+					cfg.Size.Joint, cfg.Size.Hidden, cfg.Pairs = true, cfg.Size.Width, 0.5
+				}
+				trainAndPlay(t, cfg, opt)
+			})
+		}
+	}
+}
+
+// trainAndPlay trains a team, exports it, and plays and replays a test window with what was exported.
+func trainAndPlay(t *testing.T, cfg Config, opt Options) {
+	p := mustRun(t, cfg, opt)
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := export.Save(dir, p, "now", checkpoints.Provenance{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	back, _, err := agents.Load(dir)
+	if err != nil || back.Digest() != p.Digest() {
+		t.Fatalf("the policy read differs from the one that was trained, or error %v", err)
+	}
+	src, err := opt.Scenarios[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	untrained := *back
+	untrained.Margin = 1e6
+	named, err := back.Given.New(back.Prior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := func(s cluster.Scheduler) *sim.Log {
+		t.Helper()
+		run, err := e.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Run(t.Context(), s, 1); err != nil {
+			t.Fatal(err)
+		}
+		if o := run.Outcome(); !o.Terminated {
+			t.Fatalf("cut off: %s", o.Truncated)
+		}
+		return run.Log()
+	}
+	text := func(l *sim.Log) []byte {
+		t.Helper()
+		var b bytes.Buffer
+		if err := l.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	_, want, _ := bytes.Cut(text(log(named)), []byte("\n")) // the header names the policy
+	if _, got, _ := bytes.Cut(text(log(agents.NewTeam(&untrained))), []byte("\n")); !bytes.Equal(got, want) {
+		t.Error("a team that departs from nothing decides otherwise than its prior")
+	}
+	played := log(agents.NewTeam(back))
+	lends := func(r sim.Record) bool { return r.Kind == sim.Loan }
+	if strings.Contains(cfg.Prior, "+loan") && !slices.ContainsFunc(played.Records, lends) {
+		t.Error("no server was lent: the test says little")
+	}
+	again, err := sim.Replay(played)
+	if err != nil || !bytes.Equal(text(again), text(played)) {
+		t.Errorf("the replay differs from the episode, or error %v", err)
+	}
+}
