@@ -26,18 +26,9 @@ func Curves(lines []Line, points []Line) (*Figure, error) {
 			box.add(&list[i])
 		}
 	}
-	pad := max(.06*(box.yhi-box.ylo), .02)
-	box.ylo, box.yhi = box.ylo-pad, box.yhi+pad
-
 	of, entries := curveEntries(lines, points)
 	return withLegend("Learning curves: mean JCT relative to the prior's over updates", column, entries, func() []panel {
-		p := newPlot()
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = box.xlo, box.xhi, box.ylo, box.yhi
-		p.X.Label.Text, p.Y.Label.Text = "update", "mean JCT / prior’s"
-		x, y := numberTicks(box.xlo, box.xhi, 6, ""), numberTicks(box.ylo, box.yhi, 6, "")
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x), plot.ConstantTicks(y)
-		prior := draw.LineStyle{Color: grey, Width: .7}
-		p.Add(grid{x, y}, path{[]float64{box.xlo, box.xhi}, []float64{1, 1}, prior})
+		p := box.relative()
 		for i := range lines {
 			p.Add(path{lines[i].X, lines[i].Y, solid(i)})
 		}
@@ -91,6 +82,20 @@ func solid(i int) draw.LineStyle {
 	l := stroke(i)
 	l.Dashes, l.Width = nil, .8
 	return l
+}
+
+// relative returns an empty plot of costs relative to the prior's over updates, with some space above and below the points and a
+// line at 1.
+func (b *bounds) relative() *plot.Plot {
+	pad := max(.06*(b.yhi-b.ylo), .02)
+	ylo, yhi := b.ylo-pad, b.yhi+pad
+	p := newPlot()
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = b.xlo, b.xhi, ylo, yhi
+	p.X.Label.Text, p.Y.Label.Text = "update", "mean JCT / prior’s"
+	x, y := numberTicks(b.xlo, b.xhi, 6, ""), numberTicks(ylo, yhi, 6, "")
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x), plot.ConstantTicks(y)
+	p.Add(grid{x, y}, path{[]float64{b.xlo, b.xhi}, []float64{1, 1}, draw.LineStyle{Color: grey, Width: .7}})
+	return p
 }
 
 // bounds is the smallest rectangle around the points added so far.
