@@ -125,6 +125,7 @@ func house() rules {
 			{10, "eval/perfetto", "schedules as traces"},
 			{10, "eval/report", "the HTML page, and where two schedules part"},
 			{10, "eval/whatif", "a snapshot played to its end"},
+			{10, "train/sweep", "searches over settings and seeds, with successive halving"},
 			{10, "serve", "plans over HTTP: tokens, TLS, metrics"},
 
 			{11, "cli", "the command line, for any main to run"},

@@ -74,11 +74,16 @@ func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
 // Read reads the recipe of the run in dir. It decodes the settings, and, after check has returned their number, the scenarios.
 // With known, settings that the program does not know are an error. The error wraps checkpoints.ErrNone if dir contains no run.
 func Read(dir string, settings any, known bool, check func() (scenarios int, err error)) ([]scenario.Scenario, error) {
-	path := filepath.Join(dir, Name)
-	text, err := os.ReadFile(path)
+	all, err := ReadFile(filepath.Join(dir, Name), settings, known, check)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, None(dir)
 	}
+	return all, err
+}
+
+// ReadFile is Read for a file of any name. The error wraps fs.ErrNotExist if there is no such file.
+func ReadFile(path string, settings any, known bool, check func() (scenarios int, err error)) ([]scenario.Scenario, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
