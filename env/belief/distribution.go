@@ -89,6 +89,13 @@ func (d *Distribution) Quantile(age time.Duration, q float64) time.Duration {
 	return duration(starts[i+1] - (beyond-d.from[i+1])/d.p[i]*widths[i] - a)
 }
 
+// Spread returns how uncertain the remaining time is: the standard deviation of the normal distribution that has an interval of
+// 80 % as wide as that of the logarithm of the remaining time.
+func (d *Distribution) Spread(age time.Duration) float64 {
+	low, high := d.Quantile(age, (1-inside)/2), d.Quantile(age, (1+inside)/2)
+	return math.Log(float64(high)/float64(low)) / (2 * halfWidth)
+}
+
 // EndsWithin returns the probability that the job ends within the given further time.
 func (d *Distribution) EndsWithin(age, further time.Duration) float64 {
 	if further <= 0 {

@@ -233,6 +233,21 @@ func (l *Speeds) Of(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configura
 	return l.interval(spec, &x, mean, variance+placedVariance*x[spreadAt]) // as it asked, it is not spread
 }
 
+// Between returns what is believed of the logarithm of the factor by which the speed of a job changes from one configuration to
+// another: its mean and its standard deviation. Only the size of the largest server is taken from the View.
+func (l *Speeds) Between(s *cluster.View, spec *cluster.JobSpec, from, to *cluster.Configuration) (mean, sd float64) {
+	y, less, known := l.relative(s, spec, from)
+	x, mean, variance := l.relative(s, spec, to)
+	if variance += known; from.GPUType == to.GPUType {
+		variance = 0
+	}
+	variance += placedVariance * (x[spreadAt] + y[spreadAt])
+	for i := range x {
+		x[i] -= y[i]
+	}
+	return l.interval(spec, &x, mean-less, variance)
+}
+
 // Next returns what is believed of the logarithm of the next reading of a job, if it runs in a configuration then: its mean and
 // its standard deviation, with the noise of readings. It starts from the mean of the earlier readings of the job; ok is false if
 // there are none. Only the size of the largest server is taken from the View.
