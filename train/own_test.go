@@ -170,9 +170,17 @@ func trainWide(t *testing.T, joint bool) {
 }
 
 // TestTrainKnowing checks that a team is trained with the beliefs of a prior that is told nothing, that the untrained team decides
-// as that prior does, and that a prior which needs the training split is refused without it.
+// as that prior does, and that a prior which needs the training split is refused without it. A bundle has the team as it was
+// trained.
 func TestTrainKnowing(t *testing.T) {
+	for _, encoder := range []string{observe.StandardName, observe.UncertainName} {
+		t.Run(encoder, func(t *testing.T) { trainKnowing(t, encoder) })
+	}
+}
+
+func trainKnowing(t *testing.T, encoder string) {
 	cfg, opt := tiny(t)
+	cfg.Encoder = encoder
 	s, err := scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +202,13 @@ func TestTrainKnowing(t *testing.T) {
 	p := mustRun(t, cfg, opt)
 	if asked != (baselines.Needs{Learned: true, Speeds: true}) {
 		t.Errorf("the prior needs %+v", asked)
+	}
+	dir := filepath.Join(t.TempDir(), "policy")
+	if err := export.Save(dir, p, "now", checkpoints.Provenance{Scenario: s.Name}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := new(policy.Finder).Load(dir); err != nil || found.Learned.Digest() != p.Digest() {
+		t.Errorf("the bundle has another team, error %v", err)
 	}
 	src, err := s.Open()
 	if err != nil {

@@ -14,6 +14,9 @@ type RunTimes interface {
 // use the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
 func (t *Txn) Believe(times RunTimes) { t.s.times = times }
 
+// RunTimes returns the predictions that Believe gave the View, nil for the estimates of the jobs.
+func (s *View) RunTimes() RunTimes { return s.times }
+
 // Believes reports whether the View uses predictions that Believe or Expect gave it. What they say of a job may change at every
 // decision.
 func (s *View) Believes() bool { return s.times != nil || s.expected != nil }

@@ -18,6 +18,9 @@ func (e *Standard) observeCandidate(o *candidates.Candidate, job int32, row []fl
 	r := result{end: cluster.Never, cost: t.observeOthers(row)}
 	if job >= 0 {
 		c, gpus := e.observeOwn(o, job, row)
+		if e.Uncertainty {
+			e.observeUncertainty(o.Job, &c, row[candidateWidth:])
+		}
 		wait := min(max(o.Wait, 0), 30*365*day)
 		blind := wait == 0 && row[candidatePlaced] == 0 // the waiting time is unknown
 		if c.run != cluster.Never {

@@ -4,5 +4,6 @@
 //
 // The files: observation.go defines what an encoder fills. encoder.go and window.go choose which jobs are shown. rows.go,
 // outlook.go, demand.go, speeds.go and head.go compute the rows of servers, jobs and the cluster; trial.go and candidaterow.go
-// those of candidates. features.go and candidatefeatures.go name the numbers.
+// those of candidates; uncertain.go adds numbers that say how uncertain beliefs are. features.go and candidatefeatures.go name
+// all others.
 package observe

@@ -17,24 +17,28 @@ type Standard struct {
 	Window int // maximum number of jobs shown, those of candidates first; 0 means 32
 	// Wide encodes all kinds of candidates, as wide lists need, see candidates.Config. Without it only the kinds of narrow lists
 	// can be encoded.
-	Wide  bool
+	Wide bool
+	// Uncertainty adds features that say how uncertain the time left and the speed of jobs are, see UncertainName.
+	Uncertainty bool
+
 	state *cluster.View
 	fits  capacity
 	ready []ranked // waiting jobs that could start now
 	held  []ranked // waiting jobs that could not
 
-	outlook   outlook
-	demand    demand
-	speeds    speeds
-	head      head
-	shown     []shown // by row of jobs
-	rank      []int32 // by row of jobs: number of waiting jobs before it by order
-	turn      []int32 // by row of jobs: number of waiting jobs submitted before it
-	marks     []mark
-	before    []int32
-	typeSpeed []float32 // by GPU type: mean relative speed of the jobs in the window
-	trial     trial
-	window    []cluster.JobID
+	outlook     outlook
+	demand      demand
+	speeds      speeds
+	head        head
+	shown       []shown // by row of jobs
+	rank        []int32 // by row of jobs: number of waiting jobs before it by order
+	turn        []int32 // by row of jobs: number of waiting jobs submitted before it
+	marks       []mark
+	before      []int32
+	typeSpeed   []float32 // by GPU type: mean relative speed of the jobs in the window
+	trial       trial
+	uncertainty uncertainty
+	window      []cluster.JobID
 }
 
 var _ Encoder = (*Standard)(nil)
@@ -50,6 +54,12 @@ func (e *Standard) Spec() Spec {
 	s := Spec{Window: e.Window, Server: serverFeatures, Job: jobFeatures, Candidate: narrowFeatures, Global: globalFeatures}
 	if e.Wide {
 		s.Candidate = wideFeatures
+	}
+	if e.Uncertainty {
+		s.Server, s.Job, s.Candidate = uncertainServer, uncertainJob, uncertainNarrow
+		if e.Wide {
+			s.Candidate = uncertainWide
+		}
 	}
 	return s
 }
@@ -75,25 +85,29 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 		return err
 	}
 	e.look(s)
+	spec := e.Spec()
 	size := func(buf []float32, n int) []float32 { return slices.Grow(buf[:0], n)[:n] }
-	o.Servers = size(o.Servers, s.Servers()*len(serverFeatures))
+	o.Servers = size(o.Servers, s.Servers()*len(spec.Server))
 	o.Global = size(o.Global, len(globalFeatures))
-	o.Candidates = size(o.Candidates, len(list)*(e.kinds()+candidateWidth))
+	o.Candidates = size(o.Candidates, len(list)*len(spec.Candidate))
 	clear(o.Global)
 	clear(o.Candidates)
-	e.observeServers(o.Servers)
+	e.observeServers(o.Servers, len(spec.Server))
 	e.observeGlobal(e.window, o.Global)
 
 	e.choose(list, o)
-	o.Jobs = size(o.Jobs, len(o.Ids)*len(jobFeatures))
+	o.Jobs = size(o.Jobs, len(o.Ids)*len(spec.Job))
 	clear(o.Jobs)
 	e.learn(s, o.Ids)
 	e.rankAll(s, o.Ids)
 	for k, id := range o.Ids {
-		row := o.Jobs[k*len(jobFeatures):]
+		row := o.Jobs[k*len(spec.Job):]
 		e.observeJob(k, id, row)
 		if s.Phase(id) == cluster.Running {
 			row[jobStartable] = 0
+		}
+		if e.Uncertainty {
+			e.uncertainty.observeJob(id, row[len(jobFeatures):])
 		}
 	}
 	e.trial.begin(s, e.outlook.total.gpus)
@@ -102,7 +116,7 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 			return err
 		}
 	}
-	e.trial.compare(list, o.Candidates, e.kinds())
+	e.trial.compare(list, o.Candidates, e.kinds(), len(spec.Candidate))
 	return nil
 }
 
@@ -115,6 +129,9 @@ func (e *Standard) look(s *cluster.View) {
 	e.window = slices.Grow(e.window[:0], e.Window)[:e.Window]
 	e.fits.reset(s)
 	e.outlook.look(s)
+	if e.Uncertainty {
+		e.uncertainty.look(s)
+	}
 	e.demand.count(s)
 	e.speeds.read(s)
 	e.fill(s, e.window)
@@ -173,12 +190,15 @@ func (e *Standard) try(tx *cluster.Txn, list []candidates.Candidate, i int, o *O
 		return nil
 	}
 	t.before(c)
+	if e.Uncertainty && t.pace > 0 {
+		e.uncertainty.was = tx.View().Configuration(c.Job)
+	}
 	defer tx.Rollback(mark)
 	if err := c.Apply(tx); err != nil {
 		return fmt.Errorf("observe candidate %d (%v of job %d): %w", i, c.Kind, c.Job, err)
 	}
 	t.after()
-	width := e.kinds() + candidateWidth
+	width := len(e.Spec().Candidate)
 	row := o.Candidates[i*width : (i+1)*width]
 	row[c.Kind] = 1
 	e.observeCandidate(c, o.Of[i], row[e.kinds():])

@@ -116,6 +116,29 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
+// BenchmarkEncodeBeliefs compares the uncertain encoder with the standard one where the state shows beliefs.
+func BenchmarkEncodeBeliefs(b *testing.B) {
+	s := contended(b, 64, 32, 64)
+	tx := s.Begin(nil)
+	newBeliever().show(s)
+	list := eight(s)
+	for _, name := range []string{observe.StandardName, observe.UncertainName} {
+		e, err := observe.Named(name, 32)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var o observe.Observation
+			for b.Loop() {
+				if err := e.Encode(tx, list, &o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestEncodeAllocatesNothing(t *testing.T) {
 	s := contended(t, 16, 16, 16)
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // no network: the race detector empties its sync.Pool

@@ -9,8 +9,13 @@ import (
 // StandardName is the name of the built-in encoder.
 const StandardName = "standard"
 
+// UncertainName is the name of the standard encoder with Standard.Uncertainty. Behind the features of the standard encoder it has
+// others, which say how uncertain what belief.Learner and belief.Speeds predict is. What the driver tells counts as certain.
+const UncertainName = "uncertain"
+
 var encoders = registry.New[func(window int) Encoder]("encoder").
-	With(StandardName, func(window int) Encoder { return &Standard{Window: window} })
+	With(StandardName, func(window int) Encoder { return &Standard{Window: window} }).
+	With(UncertainName, func(window int) Encoder { return &Standard{Window: window, Uncertainty: true} })
 
 // Register adds an encoder under a name, which policies, bundles and the command line use for it. Call it before anything uses
 // encoders, for example in the first lines of main. create returns a fresh encoder whose window has the given number of jobs. A

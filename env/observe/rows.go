@@ -14,10 +14,14 @@ type shown struct {
 	kind  *kind // nil if the state has no profile of speeds
 }
 
-func (e *Standard) observeServers(rows []float32) {
+func (e *Standard) observeServers(rows []float32, width int) {
 	clear(rows)
-	for i := range len(rows) / len(serverFeatures) {
-		e.observeServer(cluster.ServerID(i), rows[i*len(serverFeatures):])
+	for i := range len(rows) / width {
+		id, row := cluster.ServerID(i), rows[i*width:]
+		e.observeServer(id, row)
+		if e.Uncertainty {
+			e.uncertainty.observeServer(id, row[len(serverFeatures):])
+		}
 	}
 }
 

@@ -214,5 +214,5 @@ func encode(tb rapid.TB, e *observe.Standard, s *cluster.State, list ...candidat
 }
 
 func drawEncoder(t *rapid.T) *observe.Standard {
-	return &observe.Standard{Window: rapid.IntRange(1, 12).Draw(t, "window")}
+	return &observe.Standard{Window: rapid.IntRange(1, 12).Draw(t, "window"), Uncertainty: rapid.Bool().Draw(t, "uncertainty")}
 }

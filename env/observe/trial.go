@@ -179,7 +179,7 @@ func span(seconds float64) time.Duration {
 }
 
 // compare fills the features that compare each candidate with the base's own candidate, if both are about the same job.
-func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds int) {
+func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds, width int) {
 	own := slices.IndexFunc(list, func(o candidates.Candidate) bool { return o.Kind == candidates.Own })
 	if own < 0 || list[own].Job < 0 {
 		return
@@ -189,7 +189,7 @@ func (t *trial) compare(list []candidates.Candidate, rows []float32, kinds int) 
 		if list[i].Job != list[own].Job || list[i].Gone {
 			continue
 		}
-		r, row := &t.results[i], rows[i*(kinds+candidateWidth)+kinds:]
+		r, row := &t.results[i], rows[i*width+kinds:]
 		row[candidateRival] = 1
 		if r.end != cluster.Never && base.end != cluster.Never {
 			row[candidateEnd] = against(r.end, base.end)

@@ -24,7 +24,7 @@ func varied(tb testing.TB, draw *rand.Rand) sim.Episode {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := sim.Config{Physics: model, Grace: 30 * time.Minute}
+	cfg := sim.Config{Physics: model, Grace: 30 * time.Minute, Readings: sim.Readings{Interval: 5 * time.Minute, Noise: 0.05}}
 	cfg.Cluster = cluster.Uniform(12, 8)
 	cfg.Cluster.PerGPU = 2
 	cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 16}, {Tenant: "b", GPUs: 40}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/trace"
@@ -39,7 +40,7 @@ func (w *watcher) Schedule(tx *cluster.Txn) error {
 // and the physics of the episode, as far as profiles contain it.
 var unseen = []string{"CopyTo", "ExtendTo", "Jobs", "Profile"}
 
-// look calls every method of the View with all combinations of arguments, encodes an agent's observation, and returns all of it
+// look calls every method of the View with all combinations of arguments, encodes agents' observations, and returns all of it
 // as text.
 func look(tx *cluster.Txn, jobs int) string {
 	var b strings.Builder
@@ -68,12 +69,31 @@ func look(tx *cluster.Txn, jobs int) string {
 			b.WriteByte('\n')
 		})
 	}
-	var o observe.Observation
-	if err := observe.NewStandard().Encode(tx, nil, &o); err != nil {
-		panic(err) // cannot happen without candidates
-	}
-	fmt.Fprintln(&b, o.Servers, o.Jobs, o.Ids, o.Global)
+	encodeAll(&b, tx)
 	return b.String()
+}
+
+// encodeAll writes what each encoder of the program shows, of what is told and of beliefs that have learned nothing so far.
+func encodeAll(b *strings.Builder, tx *cluster.Txn) {
+	for _, name := range observe.Names() {
+		for _, believes := range []bool{false, true} {
+			if believes {
+				tx.Believe(belief.New(belief.History, belief.Mean))
+				tx.Expect(belief.NewSpeeds(true))
+			}
+			e, err := observe.Named(name, 32)
+			if err != nil {
+				panic(err)
+			}
+			var o observe.Observation
+			if err := e.Encode(tx, nil, &o); err != nil {
+				panic(err) // cannot happen without candidates
+			}
+			fmt.Fprintln(b, name, o.Servers, o.Jobs, o.Ids, o.Global)
+		}
+		tx.Believe(nil)
+		tx.Expect(nil)
+	}
 }
 
 // arguments returns all values of a parameter type with which look should call.
