@@ -44,6 +44,7 @@ type central struct {
 const (
 	criticWidth  = 32
 	criticRate   = 2e-3 // Adam's learning rate
+	criticDecay  = 30   // decay of the weights of observations, in units of the rate
 	criticEpochs = 2    // number of times that an update of the critic draws Config.Choices of its decisions
 	criticFirst  = 8    // the same for its first update
 )
@@ -56,7 +57,7 @@ func newCentral(cfg *Config, p *agents.Policy, servers, workers int) (*central, 
 	}
 	global := len(p.Game().Encoder.Spec().Global)
 	c := &central{cfg: cfg, global: global, workers: workers, shape: critic.Shape{
-		Server: p.Shape.Server, Job: p.Shape.Job, Features: global + hindsights, Width: criticWidth,
+		Server: p.Shape.Server, Job: p.Shape.Job, Features: global + hindsights, Hindsight: hindsights, Width: criticWidth,
 	}}
 	c.params = critic.Init(c.shape, rng.Stream(cfg.Seed, "train", "critic"))
 	n := c.params.Count()
@@ -176,6 +177,7 @@ func (c *central) fit(states []critic.State, saved []float64, draw *rand.Rand) (
 			if _, err := descend(c.params, &c.adam, c.grad, c.cfg.MaxNorm, criticRate); err != nil {
 				return 0, err
 			}
+			critic.Shrink(c.shape, c.params, 1-criticRate*criticDecay)
 			loss += x * float64(len(part)) / float64(len(order))
 		}
 	}

@@ -22,12 +22,13 @@ import (
 type Shape struct {
 	Server, Job int // numbers of features of a server and of a job
 	Features    int // number of features of the state as a whole
+	Hindsight   int // how many of these, the last ones, are no part of the observation: see Shrink
 	Width       int // of all hidden layers
 }
 
 func (s Shape) validate() error {
-	if min(s.Server, s.Job, s.Width) < 1 || s.Features < 0 {
-		return fmt.Errorf("critic of shape %+v, want 1 or more of each and no negative number of features", s)
+	if min(s.Server, s.Job, s.Width) < 1 || s.Hindsight < 0 || s.Features < s.Hindsight {
+		return fmt.Errorf("critic of shape %+v, want 1 or more of each, and no negative number of features", s)
 	}
 	return nil
 }
@@ -92,6 +93,20 @@ func Init(s Shape, r *rand.Rand) agents.Params {
 		}
 	}
 	return p
+}
+
+// Shrink multiplies the weights through which an observation enters the network: those of the rows of servers and jobs, and in
+// the first hidden layer those of all inputs but hindsight. Called after every step of the optimiser, it is decoupled weight decay
+// (Loshchilov and Hutter, 2019). An update has only a few episodes, and without decay the network would learn their observations
+// by heart.
+func Shrink(s Shape, p agents.Params, by float64) {
+	first := p[find(p, firstLayer)].Data
+	first = first[:len(first)-s.Hindsight*s.Width]
+	for _, w := range [][]float32{p[find(p, serverLayer)].Data, p[find(p, jobLayer)].Data, first} {
+		for i, v := range w {
+			w[i] = float32(float64(v) * by)
+		}
+	}
 }
 
 // find returns the index of the weights of a layer; its biases are next.

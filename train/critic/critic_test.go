@@ -294,9 +294,32 @@ func TestScaleKeepsValues(t *testing.T) {
 	})
 }
 
+// TestShrinkLeavesHindsight checks that a network whose weights of observations are 0 tells states apart by hindsight alone.
+func TestShrinkLeavesHindsight(t *testing.T) {
+	s := shape
+	s.Hindsight = 2
+	p, r := shaken(s), rand.New(rand.NewPCG(1, 1))
+	before := p.Clone()
+	critic.Shrink(s, p, 0.5)
+	if p[0].Data[3] != before[0].Data[3]/2 || p[1].Data[3] != before[1].Data[3] {
+		t.Errorf("weight %v and bias %v, were %v and %v", p[0].Data[3], p[1].Data[3], before[0].Data[3], before[1].Data[3])
+	}
+	critic.Shrink(s, p, 0)
+	net := critic.NewNet(s, p)
+	x, y := random(s, 3, 4, r), random(s, 5, 2, r)
+	other := net.Value(&y)
+	copy(y.Features[3:], x.Features[3:])
+	if net.Value(&x) != net.Value(&y) || net.Value(&x) == other {
+		t.Errorf("values %v and %v with equal hindsight, %v with other hindsight", net.Value(&x), net.Value(&y), other)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	if _, err := critic.NewMachine[float32](critic.Shape{Server: 1, Job: 1}, 1, 1, 1); err == nil {
 		t.Error("a network without width")
+	}
+	if _, err := critic.NewMachine[float32](critic.Shape{Server: 1, Job: 1, Hindsight: 1, Width: 1}, 1, 1, 1); err == nil {
+		t.Error("more hindsight than features")
 	}
 	if _, err := critic.NewMachine[float32](shape, 1, 0, 1); err == nil {
 		t.Error("a machine for no server")
