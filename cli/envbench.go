@@ -50,7 +50,7 @@ func runEnvBench(a *app, opts envOptions, steps int) error {
 	if err != nil {
 		return err
 	}
-	speed, err := envtest.Bench(create, opts.seed, steps, cpuTime)
+	speed, err := envtest.Bench(create, opts.seed, steps, cmdline.CPUTime)
 	if err != nil {
 		return err
 	}

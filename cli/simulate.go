@@ -213,7 +213,7 @@ func simulate(
 		return nil, 0, err
 	}
 	runtime.GC() // removes the trace reader's garbage, which would count as simulation time
-	began := cpuTime()
+	began := cmdline.CPUTime()
 	episode, err := sim.New(cfg, jobs)
 	if err != nil {
 		return nil, 0, err
@@ -221,7 +221,7 @@ func simulate(
 	if err := episode.Run(ctx, sched, seed); err != nil {
 		return nil, 0, err
 	}
-	return episode, cpuTime() - began, nil
+	return episode, cmdline.CPUTime() - began, nil
 }
 
 func (o *simulateOptions) save(a *app, log *sim.Log) error {
