@@ -20,14 +20,14 @@ func run(ctx context.Context, a cmdline.App, args []string) int {
 // newRootCmd builds the command tree.
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
-		"Studies behind clustergym: fits, comparisons of predictors, experiments of papers",
+		"Studies behind clustergym: fits, comparisons of predictors and learners, experiments of papers",
 		`The studies behind clustergym. They fit the parameters of its performance model, compare predictors of inference demand and
-of run times, and repeat the experiments of papers next to the papers' figures.
+of run times, train standard multi-agent learners, and repeat the experiments of papers next to the papers' figures.
 
 Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
-		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), cmdline.NewGenDocs(a),
+		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }
