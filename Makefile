@@ -31,7 +31,7 @@ KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha2
 E2EFLAGS ?= # for example -run Leader
 
 .PHONY: help build studies test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme a-srpt know results-check proof ablations release release-smoke docs docs-check clean
+  golden quickstart results readme a-srpt know results-check proof ablations yardsticks release release-smoke docs docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -294,6 +294,32 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ju
 	    --dir $$run --seed $$seed --updates 15 --set train.expert=15 "$$@"; \
 	done
 	$(MAKE) proof PROOF='^ablations$$'
+
+# What docs/yardsticks.md shows: standard learners and the team on one scenario, three seeds each. A run that has ended is not
+# repeated, and a run of the team that was stopped goes on. 24 updates of PPO make about as many decisions as the learners do.
+YARDSTICKS      := embedded-small-v1
+yardsticks_set  := workload.jobs=20000
+yardsticks_runs  = $(foreach n,$(1),$(foreach s,1 2 3,runs/yardsticks/$(n)-$(s)))
+COMPARE_YARDSTICKS := yardsticks compare --scenario $(YARDSTICKS) --set $(yardsticks_set) --prior sjfskip --markdown \
+  random srsf srsf+menu+move $(call yardsticks_runs,ippo vdn ppo labels)
+
+yardsticks: build studies ## train what docs/yardsticks.md compares, and write it there
+	export GOMAXPROCS=1; \
+	for run in $(call yardsticks_runs,ippo vdn); do \
+	  name=$${run##*/}; \
+	  bin/clustergym-studies yardsticks learn --learner $${name%-*} --scenario $(YARDSTICKS) --set $(yardsticks_set) --prior sjfskip \
+	    --seed $${name##*-} --dir $$run; \
+	done; \
+	for run in $(call yardsticks_runs,ppo labels); do \
+	  name=$${run##*/}; seed=$${name##*-}; \
+	  case $$name in ppo-*) updates=24; expert=0;; *) updates=20; expert=20;; esac; \
+	  bin/clustergym train $$([ ! -e $$run/run.yaml ] || echo --resume) --scenario $(YARDSTICKS) --set scenario.$(yardsticks_set) \
+	    --set train.prior=sjfskip --seed $$seed --set train.label_seed=$$seed --updates $$updates --set train.expert=$$expert --dir $$run; \
+	done
+	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; \
+	{ printf '```\nclustergym-studies %s\n```\n\n' '$(COMPARE_YARDSTICKS)' | sed 's# random# \\\n  random#; s# \(runs/[a-z/]*-1\)# \\\n  \1#g'; \
+	  bin/clustergym-studies -q $(COMPARE_YARDSTICKS); echo; } > "$$table"; \
+	$(call put,yardsticks,docs/yardsticks.md)
 
 # The reference has the pages of the program and those of the studies.
 gen_docs = $(GO) run ./cmd/clustergym gen-docs "$$tmp" && $(GO) run -C studies . gen-docs "$$tmp"
