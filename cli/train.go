@@ -59,7 +59,7 @@ and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.json
 which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
 
 An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
-newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the stages.
+newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
 
 Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
 addition to the scenario's settings there are these, with their defaults:

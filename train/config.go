@@ -30,8 +30,8 @@ type Config struct {
 	Seed uint64 `yaml:"seed"`
 	// Updates is the total number of updates.
 	Updates int `yaml:"updates"`
-	// Extended lists, for a run that was extended, the stages before it had so many Updates; see Stage.
-	Extended []Stage `yaml:"extended,omitempty"`
+	// Extended lists, for a run that was extended, the stages before it had so many Updates; see Planned.
+	Extended []Planned `yaml:"extended,omitempty"`
 	// Expert is the number of updates that learn from labels. They come first; the updates after them learn by PPO.
 	Expert int `yaml:"expert"`
 	// Learner is how the team learns from labels: "policy" (policyLearner) or "value" (valueLearner).
@@ -72,6 +72,9 @@ type Config struct {
 	// Tail is how labels count what happens long after a decision: "discount" (discountTail) or "backlog" (backlogTail). Empty means
 	// discount.
 	Tail string `yaml:"tail,omitempty"`
+
+	// Curriculum lists stages of other workloads, with which training begins.
+	Curriculum []Stage `yaml:"curriculum,omitempty"`
 
 	// Size is the size of the network.
 	Size agents.Size `yaml:"size"`
@@ -162,7 +165,7 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("train.%s: %v, want %s and at most %v", f.key, f.x, least, f.top)
 		}
 	}
-	if err := c.checkStages(); err != nil {
+	if err := c.checkExtended(); err != nil {
 		return err
 	}
 	if c.Learner != policyLearner && c.Learner != valueLearner {
@@ -177,6 +180,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("train.encoder: %w", err)
 	}
 	if err := c.validateTail(); err != nil {
+		return err
+	}
+	if err := c.validateCurriculum(); err != nil {
 		return err
 	}
 	if c.Candidates < 0 || c.Candidates > 1<<10 {

@@ -7,12 +7,12 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Stage is the part of a run before it was extended, or the part between two extensions. A run is extended if it is resumed with
+// Planned is the part of a run before it was extended, or the part between two extensions. A run is extended if it is resumed with
 // another number of updates. The learning rate and the entropy bonus fall over the updates planned at the time, so an extended
-// run differs from one that began with as many updates; a new run with the same stages equals the extended one.
-type Stage struct {
-	Until int `yaml:"until"` // number of updates finished at the end of the stage
-	Of    int `yaml:"of"`    // Config.Updates during the stage
+// run differs from one that began with as many updates; a new run with the same parts equals the extended one.
+type Planned struct {
+	Until int `yaml:"until"` // number of updates finished at the end of the part
+	Of    int `yaml:"of"`    // Config.Updates during the part
 }
 
 // total returns the number of updates that was planned when the run made the given update.
@@ -25,8 +25,8 @@ func (c *Config) total(update int) int {
 	return c.Updates
 }
 
-// checkStages returns an error for the first stage out of range.
-func (c *Config) checkStages() error {
+// checkExtended returns an error for the first part out of range.
+func (c *Config) checkExtended() error {
 	last := 0
 	for i, s := range c.Extended {
 		if s.Until <= last || s.Until > s.Of {
@@ -38,7 +38,7 @@ func (c *Config) checkStages() error {
 }
 
 // recorded returns the settings that the run's folder must record: for a run that is being extended, those before the extension.
-// It adopts the stages of a resumed run.
+// It adopts the parts of a resumed run.
 func (r *run) recorded() (*Config, error) {
 	was := r.cfg
 	if !r.opt.Resume {
@@ -74,7 +74,7 @@ func (r *run) extend(was *Config) error {
 	}
 	c.Extended = slices.Clone(c.Extended)
 	if n := len(c.Extended); r.update > 0 && (n == 0 || c.Extended[n-1].Until < r.update) {
-		c.Extended = append(c.Extended, Stage{Until: r.update, Of: was.Updates})
+		c.Extended = append(c.Extended, Planned{Until: r.update, Of: was.Updates})
 	}
 	return r.files.replan(c)
 }

@@ -39,12 +39,12 @@ func TestExtendedRuns(t *testing.T) {
 		of     int // updates at first
 		stop   int // after this update, 0 for not
 		expert int
-		want   []Stage
+		want   []Planned
 	}{
-		{"finished", 4, 0, 3, []Stage{{4, 4}}},
-		{"stopped between checkpoints", 5, 3, 3, []Stage{{3, 5}}},
+		{"finished", 4, 0, 3, []Planned{{4, 4}}},
+		{"stopped between checkpoints", 5, 3, 3, []Planned{{3, 5}}},
 		{"before its first update", 4, 0, 3, nil},
-		{"with more updates from labels", 3, 0, 5, []Stage{{3, 3}}},
+		{"with more updates from labels", 3, 0, 5, []Planned{{3, 3}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, opt := tiny(t)
@@ -114,8 +114,8 @@ func TestExtendedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Stage{{2, 2}, {3, 9}}; !slices.Equal(r.Train.Extended, want) {
-		t.Errorf("stages %v, want %v", r.Train.Extended, want)
+	if want := []Planned{{2, 2}, {3, 9}}; !slices.Equal(r.Train.Extended, want) {
+		t.Errorf("parts %v, want %v", r.Train.Extended, want)
 	}
 	again := fresh(t, opt)
 	mustRun(t, r.Train, again)
@@ -158,12 +158,12 @@ func TestExtensionsRefused(t *testing.T) {
 			}
 		}
 	}
-	cfg.Extended = []Stage{{4, 3}}
+	cfg.Extended = []Planned{{4, 3}}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "train.extended[0]: until 4 of 3") {
-		t.Errorf("a stage beyond its plan: error %v", err)
+		t.Errorf("a part beyond its plan: error %v", err)
 	}
 	text, err := os.ReadFile(filepath.Join(opt.Dir, recipe.Name))
 	if err != nil || bytes.Contains(text, []byte("extended")) {
-		t.Errorf("a run that was not extended records stages: %v\n%s", err, text)
+		t.Errorf("a run that was not extended records parts: %v\n%s", err, text)
 	}
 }

@@ -171,9 +171,9 @@ func (b *Beginning) origin(validation *float64) *checkpoints.Origin {
 // seen lists the parts of traces that the run's policy was trained and chosen on. They include those of the policy that it began
 // with.
 func (r *Recipe) seen() []checkpoints.Period {
-	all := r.Workloads
+	all := slices.Concat(r.Workloads, r.Stages)
 	if r.From != nil {
-		all = append(slices.Clone(all), recipe.Workload{Seen: r.From.Seen})
+		all = append(all, recipe.Workload{Seen: r.From.Seen})
 	}
 	return recipe.Seen(all)
 }

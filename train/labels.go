@@ -34,9 +34,9 @@ type labels struct {
 	scout   *agents.Policy // an untrained team that departs from the prior at random
 	cfg     *Config
 	goal    goal
-	sources []*scenario.Source
+	sources [][]*scenario.Source                                  // by stage of the curriculum
 	at      func(*scenario.Source, *agents.Policy) *agents.Policy // see run.at
-	dirs    []string                                              // folder of labels of each source
+	dirs    [][]string                                            // folder of labels of each source
 	windows [][]learn.Sample                                      // by window number; nil for windows too old to learn from
 	choices int                                                   // number of choices in windows
 }
@@ -44,8 +44,8 @@ type labels struct {
 // labelsName is the default folder of a run's labels, within its folder.
 const labelsName = "labels"
 
-// newLabels returns the labels of a run. digests are the digests of its sources; dir is the folder that stores labels.
-func newLabels(cfg *Config, prior, dir string, r *run, digests []string) (*labels, error) {
+// newLabels returns the labels of a run. digests are the digests of its sources, by stage; dir is the folder that stores labels.
+func newLabels(cfg *Config, prior, dir string, r *run, digests [][]string) (*labels, error) {
 	design := cfg.design("scout", prior)
 	design.Margin = cfg.Explore
 	init := rng.Stream(cfg.LabelSeed, "train", "scout")
@@ -53,16 +53,20 @@ func newLabels(cfg *Config, prior, dir string, r *run, digests []string) (*label
 	if err != nil {
 		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	l := &labels{scout: scout, cfg: cfg, sources: r.sources, at: r.at}
+	l := &labels{scout: scout, cfg: cfg, sources: r.stages, at: r.at}
 	if l.goal, err = cfg.goal(); err != nil {
 		return nil, err
 	}
-	for i, src := range l.sources {
-		key, err := labelsKey(cfg, prior, digests[i])
-		if err != nil {
-			return nil, err
+	for i, sources := range l.sources {
+		dirs := make([]string, len(sources))
+		for k, src := range sources {
+			key, err := labelsKey(cfg, prior, digests[i][k])
+			if err != nil {
+				return nil, err
+			}
+			dirs[k] = filepath.Join(dir, src.Scenario().Name+"-"+key)
 		}
-		l.dirs = append(l.dirs, filepath.Join(dir, src.Scenario().Name+"-"+key))
+		l.dirs = append(l.dirs, dirs)
 	}
 	return l, nil
 }
@@ -165,15 +169,20 @@ func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, 
 
 // path returns the file of the n-th window. Windows take the scenarios in turn.
 func (l *labels) path(n int) string {
-	return filepath.Join(l.dirs[n%len(l.sources)], l.name(n)+".safetensors")
+	dirs := l.dirs[l.stage(n)]
+	return filepath.Join(dirs[n%len(dirs)], l.name(n)+".safetensors")
 }
 
 // name returns the number of the n-th window among those of its scenario, as text.
-func (l *labels) name(n int) string { return fmt.Sprintf("%06d", n/len(l.sources)) }
+func (l *labels) name(n int) string { return fmt.Sprintf("%06d", n/len(l.sources[0])) }
+
+// stage returns the stage of the curriculum in which the n-th window is labelled.
+func (l *labels) stage(n int) int { return l.cfg.stage(n/l.cfg.Windows + 1) }
 
 // player returns the player that labels the n-th window.
 func (l *labels) player(n int) (*player, error) {
-	src, name := l.sources[n%len(l.sources)], l.name(n)
+	sources, name := l.sources[l.stage(n)], l.name(n)
+	src := sources[n%len(sources)]
 	draw := rng.Stream(l.cfg.LabelSeed, "train", "labels", name)
 	seed := rng.Derive(l.cfg.LabelSeed, "train", "labels", name)
 	e, err := src.Episode(scenario.Train, draw.IntN(src.Count(scenario.Train)), seed)

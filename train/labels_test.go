@@ -161,7 +161,7 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 		}
 		digests = append(digests, digest)
 	}
-	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, digests)
+	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, [][]string{digests})
 	if err != nil {
 		t.Fatal(err)
 	}

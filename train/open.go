@@ -19,6 +19,7 @@ type Recipe struct {
 	Prior     string              `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
 	From      *Beginning          `yaml:"from,omitempty"`
 	Workloads []recipe.Workload   `yaml:"workloads"`
+	Stages    []recipe.Workload   `yaml:"stages,omitempty"` // of each stage of the curriculum, one for each scenario
 	Scenarios []scenario.Scenario `yaml:"-"`
 }
 

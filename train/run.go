@@ -101,6 +101,7 @@ type run struct {
 	goal      goal
 	opt       Options
 	sources   []*scenario.Source
+	stages    [][]*scenario.Source                 // the sources of training windows, by stage of the curriculum; the last are sources
 	given     map[*scenario.Source]baselines.Given // what the prior, and those in Config.Against, may use
 	policy    *agents.Policy                       // its parameters are shared with the learner
 	learner   *learner
@@ -172,6 +173,10 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err := r.from(); err != nil {
 		return nil, err
 	}
+	workloads, all, err := r.openStages(digests)
+	if err != nil {
+		return nil, err
+	}
 	if err := r.give(ctx); err != nil {
 		return nil, err
 	}
@@ -189,11 +194,11 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.files, err = openRunFiles(was, prior, r.beginning, opt, r.sources, digests); err != nil {
+	if r.files, err = openRunFiles(was, prior, r.beginning, opt, r.sources, digests, workloads); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
-	if r.labels, err = newLabels(&r.cfg, prior, dir, r, digests); err != nil {
+	if r.labels, err = newLabels(&r.cfg, prior, dir, r, all); err != nil {
 		return nil, err
 	}
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
@@ -244,7 +249,7 @@ func (r *run) give(ctx context.Context) error {
 	if !needs.Past() {
 		return nil
 	}
-	for _, src := range r.sources {
+	for _, src := range slices.Concat(r.stages...) {
 		var err error
 		if r.given[src], err = r.opt.Given(ctx, src, needs); err != nil {
 			return err

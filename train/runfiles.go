@@ -34,9 +34,9 @@ const (
 
 // openRunFiles creates the files of a new run, or checks that a resumed run has the same recipe. The folder must be locked.
 func openRunFiles(
-	cfg *Config, prior string, from *Beginning, opt Options, sources []*scenario.Source, digests []string,
+	cfg *Config, prior string, from *Beginning, opt Options, sources []*scenario.Source, digests []string, stages []recipe.Workload,
 ) (*runFiles, error) {
-	r := Recipe{Train: *cfg, Prior: prior, From: from}
+	r := Recipe{Train: *cfg, Prior: prior, From: from, Stages: stages}
 	var scenarios []*scenario.Scenario
 	for i, src := range sources {
 		r.Workloads = append(r.Workloads, recipe.Of(src, digests[i]))

@@ -79,9 +79,9 @@ type window struct {
 func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	update := strconv.Itoa(m.Update)
 	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
-	windows := make([]window, r.cfg.Windows)
+	windows, sources := make([]window, r.cfg.Windows), r.stages[r.cfg.stage(m.Update)]
 	for w := range windows {
-		src := r.sources[((m.Update-1)*r.cfg.Windows+w)%len(r.sources)]
+		src := sources[((m.Update-1)*r.cfg.Windows+w)%len(sources)]
 		seed := rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
 		var err error
 		windows[w].source = src

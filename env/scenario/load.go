@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -76,6 +77,31 @@ func Load(nameOrPath string, sets ...string) (*Scenario, error) {
 	}
 	s.dir = filepath.Dir(nameOrPath)
 	return s, nil
+}
+
+// With returns a copy of the scenario with the "key=value" settings applied. If the overheads of a migration or of a resize equal
+// that of a preemption, they follow it, unless they are among the settings, as in a file that does not name them.
+func (s *Scenario) With(sets ...string) (*Scenario, error) {
+	var text bytes.Buffer
+	if err := s.Write(&text); err != nil {
+		return nil, err
+	}
+	own := slices.Clone(sets)
+	for _, set := range sets {
+		value, ok := strings.CutPrefix(set, "preempt_overhead=")
+		if ok && s.MigrateOverhead == s.PreemptOverhead {
+			own = append([]string{"migrate_overhead=" + value}, own...)
+		}
+		if ok && s.ResizeOverhead == s.PreemptOverhead {
+			own = append([]string{"resize_overhead=" + value}, own...)
+		}
+	}
+	with, err := read(&text, s.Name, own)
+	if err != nil {
+		return nil, err
+	}
+	with.dir = s.dir
+	return with, nil
 }
 
 func loadBuiltin(name string, sets []string) (*Scenario, error) {

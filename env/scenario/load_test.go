@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"io/fs"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/internal/names"
 )
@@ -161,4 +163,44 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("loaded, but no cluster: %v", err)
 		}
 	})
+}
+
+// TestWith checks that every built-in scenario stays the same without settings, that a setting changes only its own value, and
+// that the overheads that equal that of a preemption follow it.
+func TestWith(t *testing.T) {
+	for _, name := range All() {
+		s := must(Load(name))(t)
+		if same := must(s.With())(t); !reflect.DeepEqual(same, s) {
+			t.Errorf("%s: without settings it becomes %+v", name, same)
+		}
+		denser := must(s.With("workload.stretch=0.25"))(t)
+		if denser.Workload.Stretch != 0.25 {
+			t.Errorf("%s: stretch %v", name, denser.Workload.Stretch)
+		}
+		if denser.Workload.Stretch = s.Workload.Stretch; !reflect.DeepEqual(denser, s) {
+			t.Errorf("%s: a setting changes other values: %+v", name, denser)
+		}
+	}
+	s := must(Load("embedded-small-v1", "resize_overhead=5s"))(t)
+	with := must(s.With("preempt_overhead=7m"))(t)
+	if with.PreemptOverhead != 7*time.Minute || with.MigrateOverhead != 7*time.Minute || with.ResizeOverhead != 5*time.Second {
+		t.Errorf("overheads %v, %v and %v", with.PreemptOverhead, with.MigrateOverhead, with.ResizeOverhead)
+	}
+	if with := must(s.With("preempt_overhead=7m", "migrate_overhead=1m"))(t); with.MigrateOverhead != time.Minute {
+		t.Errorf("migrations take %v, want what is set", with.MigrateOverhead)
+	}
+	if _, err := s.With("workload.lod=2"); err == nil || !strings.Contains(err.Error(), "workload.lod") {
+		t.Errorf("an unknown key: error %v", err)
+	}
+}
+
+// must returns a function that fails a test if there is an error, and returns the scenario otherwise.
+func must(s *Scenario, err error) func(*testing.T) *Scenario {
+	return func(t *testing.T) *Scenario {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 }
