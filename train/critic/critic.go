@@ -96,9 +96,9 @@ func Init(s Shape, r *rand.Rand) agents.Params {
 }
 
 // Shrink multiplies the weights through which an observation enters the network: those of the rows of servers and jobs, and in
-// the first hidden layer those of all inputs but hindsight. Called after every step of the optimiser, it is decoupled weight decay
-// (Loshchilov and Hutter, 2019). An update has only a few episodes, and without decay the network would learn their observations
-// by heart.
+// the first hidden layer those of all inputs but hindsight. Called after every step of the optimiser, it is decoupled weight
+// decay (Loshchilov and Hutter, 2019). An update has only a few episodes, and without decay the network would learn their
+// observations by heart.
 func Shrink(s Shape, p agents.Params, by float64) {
 	first := p[find(p, firstLayer)].Data
 	first = first[:len(first)-s.Hindsight*s.Width]
