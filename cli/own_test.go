@@ -71,7 +71,7 @@ func TestEnvTakesEncoderAndReward(t *testing.T) {
 		t.Error("env play shows the same rounds by both rewards")
 	}
 	for _, c := range [][]string{
-		{"--encoder", "fre", `--encoder: encoder "fre" is not part of this program, which has standard, free`},
+		{"--encoder", "fre", `--encoder: encoder "fre" is not part of this program, which has standard, uncertain, free`},
 		{"--reward", "our", `--reward: reward "our" is not part of this program, which has flow, makespan, p99, tenants, hour`},
 	} {
 		s := command(t, "env", "check", "-s", "embedded-small-v1", c[0], c[1])

@@ -101,7 +101,7 @@ type run struct {
 	goal      goal
 	opt       Options
 	sources   []*scenario.Source
-	stages    [][]*scenario.Source                 // the sources of training windows, by stage of the curriculum; the last are sources
+	stages    [][]*scenario.Source                 // those of training windows, by stage of the curriculum; the last are sources
 	given     map[*scenario.Source]baselines.Given // what the prior, and those in Config.Against, may use
 	policy    *agents.Policy                       // its parameters are shared with the learner
 	learner   *learner
