@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Planned is the part of a run before it was extended, or the part between two extensions. A run is extended if it is resumed with
-// another number of updates. The learning rate and the entropy bonus fall over the updates planned at the time, so an extended
-// run differs from one that began with as many updates; a new run with the same parts equals the extended one.
+// Planned is the part of a run before it was extended, or the part between two extensions. Resuming a run with another number of
+// updates extends it. The learning rate and the entropy bonus fall over the updates planned at the time, so an extended run
+// differs from one that began with as many updates; a new run with the same parts equals the extended one.
 type Planned struct {
 	Until int `yaml:"until"` // number of updates finished at the end of the part
 	Of    int `yaml:"of"`    // Config.Updates during the part
