@@ -271,7 +271,7 @@ func TestThePriorIsTheCritic(t *testing.T) {
 	}
 	named.Critic = learnedCritic
 	for _, c := range []*Config{&cfg, &named} {
-		if key, err := labelsKey(c, "fifo", "digest"); err != nil || key != mustKey(t, &cfg) {
+		if key, err := labelsKey(c, "fifo", "digest", ""); err != nil || key != mustKey(t, &cfg) {
 			t.Errorf("labels of %q have another key, error %v", c.Critic, err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestThePriorIsTheCritic(t *testing.T) {
 
 func mustKey(t *testing.T, cfg *Config) string {
 	t.Helper()
-	key, err := labelsKey(cfg, "fifo", "digest")
+	key, err := labelsKey(cfg, "fifo", "digest", "")
 	if err != nil {
 		t.Fatal(err)
 	}

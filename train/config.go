@@ -44,6 +44,9 @@ type Config struct {
 	// Explore controls how often the prior departs from its own choice while labels are gathered: it takes each other candidate
 	// exp(-Explore) times as often as its own.
 	Explore float64 `yaml:"explore"`
+	// Along says in whose play the labelled decisions come up: "prior", or "team", which takes every second window of a scenario
+	// from the play of the policy that the run began with; see Options.From. Empty means "prior".
+	Along string `yaml:"along,omitempty"`
 	// LabelSeed seeds the choice of labelled windows, the departures in them and the choice of decisions to label. Runs that differ
 	// in Seed but not in LabelSeed can share their labels.
 	LabelSeed uint64 `yaml:"label_seed"`
@@ -120,6 +123,12 @@ const (
 	valueLearner  = "value"  // learns to bid for each candidate the cost that it saves
 )
 
+// The values of Config.Along.
+const (
+	alongPrior = "prior"
+	alongTeam  = "team"
+)
+
 // DefaultConfig returns settings with which a run on two cores learns within minutes.
 func DefaultConfig() Config {
 	return Config{
@@ -175,6 +184,9 @@ func (c *Config) Validate() error {
 	case "", priorCritic, learnedCritic:
 	default:
 		return fmt.Errorf("train.critic: %q, want %s or %s", c.Critic, priorCritic, learnedCritic)
+	}
+	if c.Along != "" && c.Along != alongPrior && c.Along != alongTeam {
+		return fmt.Errorf("train.along: %q, want %s or %s", c.Along, alongPrior, alongTeam)
 	}
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)

@@ -123,20 +123,26 @@ func (r *run) from() error {
 		f.Policy.Digest())
 }
 
+// beginner returns the policy that the run began with, as it was, from the run's folder.
+func (r *run) beginner() (*agents.Policy, error) {
+	dir := filepath.Join(r.opt.Dir, FromName)
+	p, _, err := agents.Load(dir)
+	if err == nil && (p.Digest() != r.beginning.Digest || p.Shape != r.policy.Shape) {
+		err = fmt.Errorf("%s: policy %s, want the one that the run began with, %s: %w", dir, p.Digest(), r.beginning.Digest,
+			checkpoints.ErrForeign)
+	}
+	return p, err
+}
+
 // start gives a new run the weights and the Range of the policy that it begins with, and validates that policy as it is. The
 // policy becomes the best so far if it does better than the prior.
 func (r *run) start(ctx context.Context) error {
 	if r.beginning == nil {
 		return nil
 	}
-	dir := filepath.Join(r.opt.Dir, FromName)
-	p, _, err := agents.Load(dir)
+	p, err := r.beginner()
 	if err != nil {
 		return err
-	}
-	if p.Digest() != r.beginning.Digest || p.Shape != r.policy.Shape {
-		return fmt.Errorf("%s: policy %s, want the one that the run began with, %s: %w", dir, p.Digest(), r.beginning.Digest,
-			checkpoints.ErrForeign)
 	}
 	for i := range p.Params {
 		copy(r.policy.Params[i].Data, p.Params[i].Data)

@@ -28,15 +28,22 @@ import (
 // updates share them, and so do all runs with the same label settings. The states are those that a team reaches if it seldom
 // departs from its prior. Measurements showed that labels of states after many random departures teach the team to repair such
 // states, and nothing else.
+//
+// A trained team departs often, and the states that it reaches differ: what was worth doing has been done. If Config.Along is
+// alongTeam, every second window is played by the policy that the run began with, as it was, and the labels still compare each
+// candidate with the prior's own, after which the prior plays on (DAgger; Ross et al., AISTATS 2011). The sum of what the team's
+// choices then save is exactly what it saves over its prior (Kakade and Langford, ICML 2002).
 
 // labels contains the labelled choices of the windows so far.
 type labels struct {
 	scout   *agents.Policy // an untrained team that departs from the prior at random
+	team    *agents.Policy // plays every second window; nil for none
 	cfg     *Config
 	goal    goal
 	sources [][]*scenario.Source                                  // by stage of the curriculum
 	at      func(*scenario.Source, *agents.Policy) *agents.Policy // see run.at
-	dirs    [][]string                                            // folder of labels of each source
+	dirs    [][]string                                            // folder of labels of each source, by stage
+	played  [][]string                                            // the same for windows that the team plays
 	windows [][]learn.Sample                                      // by window number; nil for windows too old to learn from
 	choices int                                                   // number of choices in windows
 }
@@ -57,23 +64,38 @@ func newLabels(cfg *Config, prior, dir string, r *run, digests [][]string) (*lab
 	if l.goal, err = cfg.goal(); err != nil {
 		return nil, err
 	}
-	for i, sources := range l.sources {
-		dirs := make([]string, len(sources))
-		for k, src := range sources {
-			key, err := labelsKey(cfg, prior, digests[i][k])
-			if err != nil {
-				return nil, err
-			}
-			dirs[k] = filepath.Join(dir, src.Scenario().Name+"-"+key)
+	by := ""
+	if cfg.Along == alongTeam {
+		if r.beginning == nil {
+			return nil, fmt.Errorf("train.along: %q without a policy to begin with", cfg.Along)
 		}
-		l.dirs = append(l.dirs, dirs)
+		if l.team, err = r.beginner(); err != nil {
+			return nil, err
+		}
+		by = r.beginning.Digest
+	}
+	for i, sources := range l.sources {
+		dirs, played := make([]string, len(sources)), make([]string, len(sources))
+		for k, src := range sources {
+			for _, at := range []struct {
+				dirs []string
+				by   string
+			}{{dirs, ""}, {played, by}} {
+				key, err := labelsKey(cfg, prior, digests[i][k], at.by)
+				if err != nil {
+					return nil, err
+				}
+				at.dirs[k] = filepath.Join(dir, src.Scenario().Name+"-"+key)
+			}
+		}
+		l.dirs, l.played = append(l.dirs, dirs), append(l.played, played)
 	}
 	return l, nil
 }
 
 // labelsKey returns a key for everything that the labels of a scenario depend on, except the program's version. The parameter
-// digest identifies the scenario's jobs.
-func labelsKey(cfg *Config, prior, digest string) (string, error) {
+// digest identifies the scenario's jobs; by is the digest of the policy that plays, empty for the scout.
+func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 	encoder, err := observe.Named(cfg.Encoder, cfg.Window)
 	if err != nil {
 		return "", err
@@ -87,6 +109,9 @@ func labelsKey(cfg *Config, prior, digest string) (string, error) {
 	}
 	if cfg.estimates() {
 		all = append(all, cfg.Tail)
+	}
+	if by != "" {
+		all = append(all, "by", by)
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -125,10 +150,8 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	for i := range all {
 		s := &all[i]
 		s.Saved, s.Prior = slices.Clone(s.Saved), slices.Clone(s.Prior)
-		for k, x := range s.Prior { // replace the scout's margin by the run's
-			if x != 0 {
-				s.Prior[k] = -float32(l.cfg.Margin)
-			}
+		for k := 1; k < len(s.Prior); k++ { // replace the margin of the policy that played by the run's
+			s.Prior[k] = -float32(l.cfg.Margin)
 		}
 	}
 	return all
@@ -170,6 +193,9 @@ func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, 
 // path returns the file of the n-th window. Windows take the scenarios in turn.
 func (l *labels) path(n int) string {
 	dirs := l.dirs[l.stage(n)]
+	if l.byTeam(n) {
+		dirs = l.played[l.stage(n)]
+	}
 	return filepath.Join(dirs[n%len(dirs)], l.name(n)+".safetensors")
 }
 
@@ -178,6 +204,9 @@ func (l *labels) name(n int) string { return fmt.Sprintf("%06d", n/len(l.sources
 
 // stage returns the stage of the curriculum in which the n-th window is labelled.
 func (l *labels) stage(n int) int { return l.cfg.stage(n/l.cfg.Windows + 1) }
+
+// byTeam reports whether the team plays the n-th window: every second one of a scenario.
+func (l *labels) byTeam(n int) bool { return l.team != nil && n/len(l.sources[0])%2 == 1 }
 
 // player returns the player that labels the n-th window.
 func (l *labels) player(n int) (*player, error) {
@@ -189,9 +218,16 @@ func (l *labels) player(n int) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := newPlayer(l.at(src, l.scout), e.Episode, l.goal, l.cfg.Label, draw)
+	p := l.scout
+	if l.byTeam(n) {
+		p = l.team
+	}
+	g, err := newPlayer(l.at(src, p), e.Episode, l.goal, l.cfg.Label, draw)
 	if err != nil {
 		return nil, err
+	}
+	if l.byTeam(n) {
+		g.explore(nil)
 	}
 	g.pairs = l.cfg.Pairs
 	if l.cfg.estimates() {

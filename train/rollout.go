@@ -77,8 +77,13 @@ func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, 
 	if label >= 0 {
 		g.until = horizon(goal.memory)
 	}
-	g.team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error { return g.see(c) })
+	g.explore(draw)
 	return g, nil
+}
+
+// explore makes the player sample its actions by draw, or take the highest bid if draw is nil.
+func (g *player) explore(draw *rand.Rand) {
+	g.team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error { return g.see(c) })
 }
 
 // playAll plays the episodes of all players concurrently until ctx ends. Each episode advances at its own pace, because a

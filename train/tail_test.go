@@ -129,7 +129,7 @@ func TestTailSettings(t *testing.T) {
 	key := func(tail string) string {
 		c := DefaultConfig()
 		c.Tail = tail
-		k, err := labelsKey(&c, "fifo", "digest")
+		k, err := labelsKey(&c, "fifo", "digest", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,172 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/rng"
+)
+
+// TestLabelsAlongATeamAddUp checks that what a team's choices save by their labels, discounted to the beginning of the episode,
+// is what the team saves over its prior in the whole episode (Kakade and Langford, ICML 2002, lemma 6.1).
+func TestLabelsAlongATeamAddUp(t *testing.T) {
+	rules := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
+	const memory = 2 * time.Hour
+	for _, prior := range plain {
+		for seed := range uint64(2) {
+			p, draw := untrained(t, prior, 12), rand.New(rand.NewPCG(seed, 9))
+			p.Margin = 0
+			for _, w := range p.Params {
+				for i := range w.Data {
+					w.Data[i] += float32(draw.NormFloat64()) / 4
+				}
+			}
+			g, err := newPlayer(p, sim.Episode{Config: rules, Jobs: mixed(60, seed)}, flow(memory), 1, draw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.explore(nil)
+			if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			c, err := flow(memory).follow(g.play, sim.Episode{Config: rules, Jobs: mixed(60, seed)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, departed := 0.0, 0
+			for i, s := range g.out.samples {
+				saved += fade(g.out.steps[i].at, memory) * s.Saved[s.Action]
+				if s.Action > 0 {
+					departed++
+				}
+			}
+			want := c.from(0) - g.out.curve.from(0)
+			if departed < 10 || math.Abs(saved-want) > 1e-6*c.from(0) {
+				t.Errorf("%s: %d choices save %.9f job-hours by their labels, want %.9f", prior, departed, saved, want)
+			}
+		}
+	}
+}
+
+// TestLabelsAlongATeam checks that a run along the team takes every second window of a scenario from the labels of the prior,
+// which it shares, and plays the others by the policy that it began with; that it needs one; and that it resumes exactly.
+func TestLabelsAlongATeam(t *testing.T) {
+	from, cfg, opt := taught(t)
+	cfg.Updates, cfg.Expert, cfg.Windows = 4, 4, 2
+	plainRun := fresh(t, opt)
+	plainRun.Labels = filepath.Join(t.TempDir(), "labels")
+	mustRun(t, cfg, plainRun)
+	before := files(t, plainRun.Labels)
+
+	cfg.Along = alongTeam
+	without := fresh(t, opt)
+	without.From = nil
+	if _, _, err := Run(t.Context(), cfg, without); err == nil || !strings.Contains(err.Error(), "train.along") {
+		t.Errorf("without a policy to begin with: error %v", err)
+	}
+	whole := fresh(t, opt)
+	whole.Labels = plainRun.Labels
+	mustRun(t, cfg, whole)
+	after := files(t, whole.Labels)
+	own := 0
+	for name, text := range after {
+		if old, ok := before[name]; ok {
+			if old != text {
+				t.Errorf("%s changed", name)
+			}
+			continue
+		}
+		own++
+		if n := filepath.Base(name); n[5]%2 != 1 {
+			t.Errorf("the team played window %s, want only the odd ones", n)
+		}
+	}
+	if own != 4 {
+		t.Errorf("the team played %d windows, want 4 of 8", own)
+	}
+
+	stopped := fresh(t, opt)
+	stop := make(chan struct{})
+	stopped.Stop = stop
+	stopped.Progress = func(m *Metrics) {
+		if m.Update == 2 {
+			close(stop)
+		}
+	}
+	if _, was, err := Run(t.Context(), cfg, stopped); err != nil || !was {
+		t.Fatalf("stopped %v, error %v", was, err)
+	}
+	stopped.Stop, stopped.Progress, stopped.Resume, stopped.From = nil, nil, true, nil
+	mustRun(t, cfg, stopped)
+	want, got := results(t, whole.Dir), results(t, stopped.Dir)
+	for name := range want {
+		if !strings.HasPrefix(name, labelsName) && string(got[name]) != string(want[name]) {
+			t.Errorf("%s differs after the run was resumed", name)
+		}
+	}
+	if p, _, err := Open(whole.Dir, nil); err != nil || p.Shape != from.Policy.Shape {
+		t.Errorf("open: %v", err)
+	}
+}
+
+// TestTheTeamActsGreedilyAlongItself checks that the windows along the team are those that the policy plays when it decides.
+func TestTheTeamActsGreedilyAlongItself(t *testing.T) {
+	from, cfg, opt := taught(t)
+	cfg.Along, cfg.Label, cfg.LabelSeed = alongTeam, 0.01, 5
+	r, err := start(t.Context(), cfg, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for _, n := range []int{1, 3} {
+		g, err := r.labels.player(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		name := r.labels.name(n)
+		draw := rng.Stream(cfg.LabelSeed, "train", "labels", name)
+		e, err := r.sources[0].Episode(scenario.Train, draw.IntN(r.sources[0].Count(scenario.Train)),
+			rng.Derive(cfg.LabelSeed, "train", "labels", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := r.goal.follow(agents.NewTeam(from.Policy), e.Episode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.out.curve.total; got != want.total {
+			t.Errorf("window %d costs %v job-hours while it is labelled, want %v", n, got, want.total)
+		}
+	}
+}
+
+// files reads all files of a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	names, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(text)
+	}
+	return all
+}
