@@ -35,5 +35,5 @@ func TestTraining(t *testing.T) {
 	maintest.Holds(t, maintest.Run(t, "eval", "--scenario", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--policies",
 		"mine=policy,prior", "--json", "--figures", "none"), `"mine"`)
 	maintest.Holds(t, maintest.Fail(t, "train", "--scenario", "embedded-small-v1", "--set", "train.encoder=rich"),
-		`encoder "rich" is not part of this program, which has standard, lean`)
+		`encoder "rich" is not part of this program, which has standard, uncertain, lean`)
 }

@@ -35,7 +35,7 @@ func TestReward(t *testing.T) {
 		t.Error("the reward teaches what the usual one does")
 	}
 	maintest.Holds(t, maintest.Fail(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "speed"),
-		`reward "speed" is not part of this program, which has flow, slowdown`)
+		`reward "speed" is not part of this program, which has flow, makespan, p99, tenants, slowdown`)
 }
 
 // TestSlowdownIsThatOfTheLog checks that the rewards of an episode add up to minus the slowdowns computed from its event log,
