@@ -93,8 +93,8 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 		Memory: r.Train.Memory.Seconds(), Seen: r.seen(), Objective: r.Train.Reward,
 		From: r.From.origin(st.Start),
 	}
-	if t.estimates() {
-		training.Memory = 0 // labels are not discounted
+	if t.estimates() && t.Expert >= t.Updates {
+		training.Memory = 0 // nothing is discounted
 	}
 	if st.Best != nil {
 		training.Validation = *st.Best

@@ -18,9 +18,9 @@ const (
 // estimates reports whether labels end in an estimate of the backlog.
 func (c *Config) estimates() bool { return c.Tail == backlogTail }
 
-// validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid. PPO cannot
-// learn with an estimate: its forks play to the end of the episode, where no backlog is left, and only the discount makes the
-// advantages of early decisions comparable to those of late ones.
+// validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid. Tail is
+// about labels. The forks of PPO play to the end of the episode, where no backlog is left, and PPO discounts in any case: only
+// that makes the advantages of early decisions comparable to those of late ones.
 func (c *Config) validateTail() error {
 	reward, err := env.NamedReward(c.Reward)
 	if err != nil {
@@ -36,9 +36,9 @@ func (c *Config) validateTail() error {
 			" same", c.Reward, discountTail, backlogTail)
 	case c.estimates() && !able:
 		return fmt.Errorf("train.tail: %q with train.reward=%s, which gives no estimate of a backlog", c.Tail, c.Reward)
-	case c.estimates() && c.Expert < c.Updates:
-		return fmt.Errorf("train.tail: %q with %d of %d updates from labels, want all (train.expert): PPO plays its forks to the end"+
-			" of the episode, where no backlog is left", c.Tail, c.Expert, c.Updates)
+	case last && c.Expert < c.Updates:
+		return fmt.Errorf("train.reward: %q with %d of %d updates from labels, want all (train.expert): PPO discounts costs, and"+
+			" before the last jobs end every decision costs the same", c.Reward, c.Expert, c.Updates)
 	}
 	return nil
 }

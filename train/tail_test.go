@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -117,7 +118,8 @@ func TestTailSettings(t *testing.T) {
 		want         string // part of the error; "" for none
 	}{
 		{"", "", 0, ""}, {"discount", "flow", 60, ""}, {"backlog", "", 60, ""}, {"backlog", "makespan", 60, ""}, {"", "p99", 0, ""},
-		{"none", "", 60, `train.tail: "none", want discount or backlog`}, {"backlog", "", 59, "train.tail"},
+		{"none", "", 60, `train.tail: "none", want discount or backlog`}, {"backlog", "", 59, ""},
+		{"backlog", "makespan", 59, "with 59 of 60 updates from labels"},
 		{"", "makespan", 60, "want train.tail=backlog"}, {"discount", "makespan", 60, "want train.tail=backlog"},
 		{"backlog", "plain", 60, "no estimate of a backlog"}, {"", "tenants:a", 60, "train.reward: reward tenants"},
 	} {
@@ -147,6 +149,26 @@ type plainReward struct{}
 func (plainReward) Name() string { return "plain" }
 func (plainReward) Score(_ *cluster.View, from, to time.Duration) float64 {
 	return -(to - from).Hours()
+}
+
+// TestDrawsAfterBacklogLabels checks that a run may go on by PPO after labels that end in an estimate of the backlog: it shares
+// these labels with a run from labels alone, and records the discount of its draws.
+func TestDrawsAfterBacklogLabels(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Prior, cfg.Tail, cfg.Updates, cfg.Expert, cfg.Memory = "sjfskip", backlogTail, 4, 4, 30*time.Minute
+	opt.Labels = filepath.Join(t.TempDir(), "labels")
+	mustRun(t, cfg, opt)
+	labelled := files(t, opt.Labels)
+	more := fresh(t, opt)
+	cfg.Updates = 6
+	mustRun(t, cfg, more)
+	if now := files(t, opt.Labels); !maps.Equal(now, labelled) {
+		t.Error("the run with draws has other labels")
+	}
+	_, training, err := Open(more.Dir, nil)
+	if err != nil || training.Memory != cfg.Memory.Seconds() {
+		t.Errorf("provenance %+v, error %v", training, err)
+	}
 }
 
 // TestObjectiveOfARun checks that a run for the 99th percentile with an estimate of the backlog resumes exactly, is validated by
