@@ -37,3 +37,19 @@ func TakeGradient[T kernel.Float](dst []T, n *G.Node) (int, error) {
 	clear(d)
 	return count, nil
 }
+
+// RunBack runs a machine anew and writes the gradients of the nodes to dst, one after another; see TakeGradient.
+func RunBack[T kernel.Float](vm G.VM, nodes []*G.Node, dst []T) error {
+	vm.Reset()
+	if err := vm.RunAll(); err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		count, err := TakeGradient(dst, n)
+		if err != nil {
+			return err
+		}
+		dst = dst[count:]
+	}
+	return nil
+}

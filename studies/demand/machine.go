@@ -114,17 +114,8 @@ func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float6
 		}
 		target[r] = (s.next - s.window[inference.LSTMWindow-1]) / n.Scale[2]
 	}
-	m.vm.Reset()
-	if err := m.vm.RunAll(); err != nil {
+	if err := graphop.RunBack(m.vm, m.params, grad); err != nil {
 		return 0, fmt.Errorf("run demand graph: %w", err)
-	}
-	at := 0
-	for _, w := range m.params {
-		n, err := graphop.TakeGradient(grad[at:], w)
-		if err != nil {
-			return 0, err
-		}
-		at += n
 	}
 	return m.cost.Data().(float64), nil
 }

@@ -108,17 +108,8 @@ func (m *Machine[T]) Run(p agents.Params, states []State, want []float64, grad [
 		row := graphop.Values[T](m.data)[r*columns:]
 		row[colWant], row[colWeight] = T(want[r]), 1/T(len(states))
 	}
-	m.vm.Reset()
-	if err := m.vm.RunAll(); err != nil {
+	if err := graphop.RunBack(m.vm, m.params, grad); err != nil {
 		return 0, fmt.Errorf("run graph of the critic: %w", err)
-	}
-	at := 0
-	for _, node := range m.params {
-		n, err := graphop.TakeGradient(grad[at:], node)
-		if err != nil {
-			return 0, err
-		}
-		at += n
 	}
 	return float64(m.cost.Data().(T)), nil
 }

@@ -90,17 +90,8 @@ func (m *machine[T]) run(member *belief.Member, batch []*Example, grad []T) (flo
 			ends[at-1] = each
 		}
 	}
-	m.vm.Reset()
-	if err := m.vm.RunAll(); err != nil {
+	if err := graphop.RunBack(m.vm, m.params, grad); err != nil {
 		return 0, fmt.Errorf("run graph of run times: %w", err)
-	}
-	at = 0
-	for _, node := range m.params {
-		n, err := graphop.TakeGradient(grad[at:], node)
-		if err != nil {
-			return 0, err
-		}
-		at += n
 	}
 	return float64(m.cost.Data().(T)), nil
 }

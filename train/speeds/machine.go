@@ -99,17 +99,8 @@ func (m *machine[T]) run(member *belief.SpeedMember, batch []*Example, grad []T)
 		graphop.Convert(share[i*belief.SpeedAnswer+belief.SpeedShifts:], e.Share[:])
 		miss[i], sd[i], weight[i] = T(e.Miss), T(e.SD), T(1)/T(len(batch))
 	}
-	m.vm.Reset()
-	if err := m.vm.RunAll(); err != nil {
+	if err := graphop.RunBack(m.vm, m.params, grad); err != nil {
 		return 0, fmt.Errorf("run graph of speeds: %w", err)
-	}
-	at := 0
-	for _, node := range m.params {
-		n, err := graphop.TakeGradient(grad[at:], node)
-		if err != nil {
-			return 0, err
-		}
-		at += n
 	}
 	return float64(m.cost.Data().(T)), nil
 }
